@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from scheduler_core.errors import ConfigurationError, FieldError
 from scheduler_core.schema.fields_check import nearest_name
 
-SIMULATION = 4
+SIMULATION = 5
 """What acts around the scheduler in clusters that are made now: 1 as at first; 2 kubelets admit pods before they start
 them, controllers tell what they do; 3 CronJobs and HorizontalPodAutoscalers act, pods of Jobs end by themselves, what
 controllers make is held to LimitRanges and ResourceQuotas, owners go in the foreground where that is asked for; 4 what
-owns others of a scenario's objects comes after them, and does not make them once more."""
+owns others of a scenario's objects comes after them, and does not make them once more; 5 pods stay until their
+finalizers are taken off."""
 ALPHA, BETA, GA = "Alpha", "Beta", "GA"
 
 

@@ -11,10 +11,12 @@ end nor terminate until it is heard of again.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from scheduler_core.clock import SECOND_NS
 from scheduler_core.objects.fields import format_seconds
+from scheduler_core.objects.finalizers import finalizers_of
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
 from scheduler_core.sim import resizing
@@ -22,7 +24,7 @@ from scheduler_core.sim.durations import duration_ns
 from scheduler_core.sim.kubelet_admission import KubeletRejection, NodeUse, rejection
 from scheduler_core.sim.pod_index import PodIndex
 from scheduler_core.sim.timers import Timers
-from scheduler_core.sim.world import ACTS, World, with_conditions
+from scheduler_core.sim.world import ACTS, HOLDS_PODS, World, with_conditions
 
 DURATION = "playground.dev/duration"
 ENDS_AS = "playground.dev/ends-as"
@@ -157,7 +159,7 @@ class Kubelet:
             return
         if what == TERMINATED:
             if pod.is_terminating:
-                self._world.remove("Pod", namespace, name, "terminated")
+                remove_pod(self._world, pod, "terminated")
         elif not pod.is_terminating and not pod.is_terminal:
             if what == STARTS:
                 self._start(pod)
@@ -228,29 +230,7 @@ class Kubelet:
             self._world.record_event(pod.manifest, "Normal", "DeadlineExceeded", "", said, "kubelet")
             status |= {"reason": "DeadlineExceeded", "message": said}
         failed = too_long or annotations.get(ENDS_AS) == "Failed"
-        status["phase"] = "Failed" if failed else "Succeeded"
-        ended = {
-            "exitCode": 1 if failed else 0,
-            "reason": "Error" if failed else "Completed",
-            "finishedAt": now,
-        }
-        status["conditions"] = with_conditions(
-            status,
-            [
-                {
-                    "type": type_,
-                    "status": "False",
-                    "reason": "PodFailed" if failed else "PodCompleted",
-                    "lastTransitionTime": now,
-                }
-                for type_ in ("ContainersReady", "Ready")
-            ],
-        )
-        status["containerStatuses"] = [
-            {**item, "ready": False, "started": False, "state": {"terminated": ended}}
-            for item in status.get("containerStatuses") or ()
-        ]
-        self._world.patch_status(pod, status, "finished")
+        self._world.patch_status(pod, _ended(status, failed, now), "finished")
 
 
 def is_of_cron_job(world: World, pod: Pod) -> bool:
@@ -273,7 +253,7 @@ def delete_pod(world: World, pod: Pod, grace_period_s: int | None, reason: str |
         written = spec.get("terminationGracePeriodSeconds")
         grace_s = DEFAULT_GRACE_S if written is None else int(written)
     if not pod.node_name or pod.is_terminal or grace_s <= 0:
-        world.remove("Pod", pod.namespace, pod.name, reason)
+        remove_pod(world, pod, reason)
         return
     ends_ns = world.clock.now_ns + grace_s * SECOND_NS
     if pod.meta.deletion_ns is not None and pod.meta.deletion_ns <= ends_ns:
@@ -284,6 +264,52 @@ def delete_pod(world: World, pod: Pod, grace_period_s: int | None, reason: str |
         "deletionGracePeriodSeconds": grace_s,
     }
     world.put_pod(pod, {**pod.manifest, "metadata": meta}, reason)
+
+
+def remove_pod(world: World, pod: Pod, reason: str | None) -> None:
+    """Remove a pod that has no more to wait for but its finalizers: where programs hold it, it ends and stays, marked.
+
+    It is theirs to take the last one off, and that write deletes it. Its containers end as ones that heed the signal.
+    """
+    if world.release.simulation < HOLDS_PODS or not finalizers_of(pod.manifest):
+        world.remove("Pod", pod.namespace, pod.name, reason)
+        return
+    now = format_seconds(world.clock.now_ns)
+    meta, status = pod.manifest["metadata"], pod.manifest.get("status") or {}
+    if not meta.get("deletionTimestamp") or meta.get("deletionGracePeriodSeconds"):
+        meta = {**meta, "deletionTimestamp": now, "deletionGracePeriodSeconds": 0}
+    if pod.node_name and not pod.is_terminal:
+        status = _ended(status, False, now)
+    marked = {**pod.manifest, "metadata": meta, **({"status": status} if status else {})}
+    if marked != pod.manifest:
+        world.put_pod(pod, marked, reason)
+
+
+def _ended(status: Mapping[str, Any], failed: bool, now: str) -> dict[str, Any]:
+    """A pod's status once its containers have ended."""
+    ended = {
+        "exitCode": 1 if failed else 0,
+        "reason": "Error" if failed else "Completed",
+        "finishedAt": now,
+    }
+    conditions = [
+        {
+            "type": type_,
+            "status": "False",
+            "reason": "PodFailed" if failed else "PodCompleted",
+            "lastTransitionTime": now,
+        }
+        for type_ in ("ContainersReady", "Ready")
+    ]
+    return {
+        **status,
+        "phase": "Failed" if failed else "Succeeded",
+        "conditions": with_conditions(status, conditions),
+        "containerStatuses": [
+            {**item, "ready": False, "started": False, "state": {"terminated": ended}}
+            for item in status.get("containerStatuses") or ()
+        ],
+    }
 
 
 def _annotated_ns(pod: Pod, annotation: str, default_ns: int) -> int:

@@ -26,10 +26,12 @@ WORKLOADS = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet",
 """Kinds whose changes are no news to a scheduler: what they bring is pods."""
 
 
-NO_NEWS = ("CronJob", "HorizontalPodAutoscaler")
-"""The same of kinds that act from this version of the simulation on: `ACTS`."""
 ACTS = 3
-"""`Release.simulation`."""
+"""Version of the simulation (`Release.simulation`) since when CronJobs and autoscalers act."""
+NO_NEWS = ("CronJob", "HorizontalPodAutoscaler")
+"""The same of kinds that act since then."""
+HOLDS_PODS = 5
+"""Version since when finalizers hold pods."""
 
 
 VERSIONED = ("PersistentVolume", "PersistentVolumeClaim")

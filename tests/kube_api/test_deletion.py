@@ -151,3 +151,88 @@ def test_an_owner_that_is_orphaned_leaves_objects_of_every_kind(kube: Kube) -> N
     kube.post(maps, {"metadata": {"name": "owned", "ownerReferences": [reference]}})
     assert kube.delete(f"{maps}/a", {"propagationPolicy": "Orphan"}).status_code == 200
     assert "ownerReferences" not in kube.get(f"{maps}/owned").json()["metadata"]
+
+
+def test_finalizers_keep_a_pod_that_has_ended_and_its_room_is_free(
+    kube: Kube, cluster: Cluster, work: Work
+) -> None:
+    held = make_pod("held", cpu="3")
+    held["metadata"]["finalizers"] = ["example.com/clean"]
+    assert kube.post(PODS, held).status_code == 201
+    idle(cluster, work)
+    node = kube.get(f"{PODS}/held").json()["spec"]["nodeName"]
+    assert kube.delete(f"{PODS}/held").status_code == 200
+    idle(cluster, work)
+    ended = kube.get(f"{PODS}/held").json()
+    assert ended["status"]["phase"] == "Succeeded"
+    assert ended["metadata"]["deletionGracePeriodSeconds"] == 0
+    assert kube.post(PODS, make_pod("next", cpu="3")).status_code == 201
+    assert kube.post(PODS, make_pod("last", cpu="3")).status_code == 201
+    idle(cluster, work)
+    assert {kube.get(f"{PODS}/{name}").json()["spec"].get("nodeName") for name in ("next", "last")} >= {node}
+    added = kube.patch(
+        f"{PODS}/held", {"metadata": {"finalizers": ["example.com/more", "example.com/clean"]}}
+    )
+    assert added.status_code == 422
+    assert kube.patch(f"{PODS}/held", {"metadata": {"finalizers": None}}).status_code == 200
+    assert kube.get(f"{PODS}/held").status_code == 404
+    idle(cluster, work)
+    assert kube.get(f"{PODS}/held").status_code == 404
+
+
+def test_a_pod_that_is_held_and_has_no_node_is_not_scheduled(
+    kube: Kube, cluster: Cluster, work: Work
+) -> None:
+    held = make_pod("held", schedulingGates=[{"name": "example.com/wait"}])
+    held["metadata"]["finalizers"] = ["example.com/clean"]
+    kube.post(PODS, held)
+    gone = kube.delete(f"{PODS}/held").json()
+    assert gone["metadata"]["deletionTimestamp"]
+    assert kube.patch(f"{PODS}/held", {"spec": {"schedulingGates": None}}).status_code == 200
+    idle(cluster, work)
+    assert "nodeName" not in kube.get(f"{PODS}/held").json()["spec"]
+    assert kube.patch(f"{PODS}/held", {"metadata": {"finalizers": []}}).status_code == 200
+    assert kube.get(f"{PODS}/held").status_code == 404
+
+
+def test_a_cluster_that_was_made_before_holds_no_pods(kube: Kube, cluster: Cluster) -> None:
+    Cluster.objects.filter(pk=cluster.pk).update(simulation=4)
+    held = make_pod("held")
+    held["metadata"]["finalizers"] = ["example.com/clean"]
+    kube.post(PODS, held)
+    kube.delete(f"{PODS}/held")
+    assert kube.get(f"{PODS}/held").status_code == 404
+
+
+def test_a_namespace_waits_for_what_finalizers_keep_in_it(kube: Kube) -> None:
+    spaces, maps = "/api/v1/namespaces", "/api/v1/namespaces/team/configmaps"
+    kube.post(spaces, {"metadata": {"name": "team"}})
+    kube.post(maps, {"metadata": {"name": "free"}})
+    kube.post(maps, {"metadata": {"name": "kept", "finalizers": ["example.com/clean"]}})
+    ending = kube.delete(f"{spaces}/team").json()
+    assert ending["status"]["phase"] == "Terminating"
+    assert [item["message"] for item in ending["status"]["conditions"]] == [
+        "Some resources are remaining: configmaps has 1 resource instances",
+        "Some content in the namespace has finalizers remaining: example.com/clean in 1 resource instances",
+    ]
+    assert {item["metadata"]["name"] for item in kube.get(maps).json()["items"]} == {
+        "kept",
+        "kube-root-ca.crt",
+    }
+    refused = kube.post(maps, {"metadata": {"name": "late"}})
+    assert refused.status_code == 403
+    assert refused.json()["message"] == (
+        'configmaps "late" is forbidden: unable to create new content in namespace team because it is being terminated'
+    )
+    again = kube.delete(f"{spaces}/team").json()
+    assert again["metadata"]["deletionTimestamp"] == ending["metadata"]["deletionTimestamp"]
+    assert kube.patch(f"{maps}/kept", {"metadata": {"finalizers": None}}).status_code == 200
+    assert kube.get(f"{spaces}/team").status_code == 404
+
+
+def test_a_namespaces_own_finalizers_keep_it(kube: Kube) -> None:
+    spaces = "/api/v1/namespaces"
+    kube.post(spaces, {"metadata": {"name": "own", "finalizers": ["example.com/clean"]}})
+    assert kube.delete(f"{spaces}/own").json()["status"]["phase"] == "Terminating"
+    assert kube.patch(f"{spaces}/own", {"metadata": {"finalizers": []}}).status_code == 200
+    assert kube.get(f"{spaces}/own").status_code == 404

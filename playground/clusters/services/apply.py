@@ -426,6 +426,7 @@ def _fold(writer: LogWriter, planned: Sequence[_Planned], result: ApplyResult) -
         old = stored.get(key)
         if old is None:
             deletion.check_definition_stays(writer.cluster, item.kind)
+            deletion.check_namespace_stays(writer, item.kind, item.manifest)
             manifest = new_object(writer, item.kind, item.manifest)
             writer.write(LogEntry.Source.API, item.kind, manifest, created=True)
             result.created.append(_applied(item, manifest, writer))
@@ -438,9 +439,9 @@ def _fold(writer: LogWriter, planned: Sequence[_Planned], result: ApplyResult) -
         if same(old, manifest):
             result.unchanged.append(_applied(item, manifest, writer))
             continue
-        deletion.check_finalizers(item.kind, old, manifest)
+        deletion.check_finalizers(writer.cluster, item.kind, old, manifest)
         if deletion.is_done(writer.cluster, item.kind, manifest):
-            deletion.remove(writer, item.kind, manifest, grace_s=0)
+            deletion.finish(writer, item.kind, manifest)
         else:
             writer.write(LogEntry.Source.API, item.kind, manifest, created=False)
         applied = _applied(item, manifest, writer)

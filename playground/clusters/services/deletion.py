@@ -2,29 +2,34 @@
 
 Source: staging/src/k8s.io/apiserver/pkg/registry/generic/registry/store.go, pkg/controller/garbagecollector, v1.34
 Differs: Kubernetes' own finalizers are done with at once, but for that of foreground deletion where the engine sees to
-it; pods, nodes and namespaces go whatever finalizers they carry (dumps of real clusters hold those of programs that
-are not here).
+it. Nodes go whatever finalizers they carry: these are for the program that ends the machine, and here there is none.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from playground.clusters import kinds
 from playground.clusters.custom_kinds import DEFINITION, kinds_of, table_of
-from playground.clusters.errors import InvalidManifest, NotAllowed
+from playground.clusters.errors import Forbidden, InvalidManifest, NotAllowed
 from playground.clusters.kinds import Kind
 from playground.clusters.models import Cluster, LogEntry, Manifest, Pod
 from playground.clusters.rows import row_of, rows_of
 from playground.clusters.services.garbage import OWNS_NOTHING, collect
 from playground.clusters.services.writer import LogWriter, key_of
-from playground.engine.owners import FOREGROUND, FOREGROUND_SINCE, WAITING_KINDS, is_foreign
+from playground.engine.owners import (
+    FOREGROUND,
+    FOREGROUND_SINCE,
+    PODS_HELD_SINCE,
+    WAITING_KINDS,
+    finalizers_of,
+)
 from playground.engine.times import format_seconds
 
 POLICIES: Final = ("Orphan", "Background", "Foreground")
 CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
 TERMINATING: Final = "Terminating"
 DEFAULT_GRACE_S: Final = 30
-_GO_ANYWAY: Final = ("Pod", "Node", "Namespace", "Event")
+_GO_ANYWAY: Final = ("Node", "Event")
 
 
 def delete_in(
@@ -45,9 +50,11 @@ def delete_in(
         own = spec.get("terminationGracePeriodSeconds")
         grace_s = DEFAULT_GRACE_S if own is None else int(own)
     finished = status.get("phase") in ("Succeeded", "Failed")
-    if not spec.get("nodeName") or finished or grace_s <= 0:
-        return writer.delete(LogEntry.Source.API, kind, manifest, grace_s=0, by=by)
     meta = manifest["metadata"]
+    if not spec.get("nodeName") or finished or grace_s <= 0:
+        if blocking(writer.cluster, kind, manifest):
+            return _mark(writer, kind, manifest, meta.get("finalizers"), by)
+        return remove(writer, kind, manifest, grace_s=0, by=by)
     if meta.get("deletionTimestamp"):
         grace_s = min(grace_s, int(meta.get("deletionGracePeriodSeconds") or grace_s))
     stamp = format_seconds(writer.at_ns + grace_s * 1_000_000_000)
@@ -57,12 +64,33 @@ def delete_in(
     return writer.delete(LogEntry.Source.API, kind, going, gone=False, grace_s=grace_s, by=by)
 
 
-def blocking(kind: Kind, manifest: Mapping[str, Any]) -> list[str]:
-    """Finalizers that keep an object until a client removes them; Kubernetes' own are removed at once here."""
-    if kind.row_kind in _GO_ANYWAY:
-        return []
-    names = (manifest.get("metadata") or {}).get("finalizers") or ()
-    return [name for name in names if isinstance(name, str) and is_foreign(name)]
+def _mark(
+    writer: LogWriter, kind: Kind, manifest: Mapping[str, Any], finalizers: Any, by: str = ""
+) -> dict[str, Any]:
+    """An object is on its way out, and stays until its finalizers are taken off; marked twice it stays as it was."""
+    meta = dict(manifest["metadata"])
+    if meta.get("deletionTimestamp") and meta.get("finalizers") == finalizers:
+        if not meta.get("deletionGracePeriodSeconds"):
+            return dict(manifest)
+        meta.pop("deletionTimestamp")
+    if finalizers is not None:
+        meta["finalizers"] = finalizers
+    meta["deletionTimestamp"] = meta.get("deletionTimestamp") or format_seconds(writer.at_ns)
+    meta["deletionGracePeriodSeconds"] = 0
+    marked = dict(manifest) | {"metadata": meta}
+    return writer.delete(LogEntry.Source.API, kind, marked, gone=False, grace_s=0, by=by)
+
+
+def _is_held(cluster: Cluster, kind: Kind) -> bool:
+    """Whether finalizers keep objects of the kind."""
+    if kind.row_kind == "Pod":
+        return cluster.simulation >= PODS_HELD_SINCE
+    return kind.row_kind not in _GO_ANYWAY
+
+
+def blocking(cluster: Cluster, kind: Kind, manifest: Mapping[str, Any]) -> bool:
+    """Whether finalizers keep an object until a client removes them; Kubernetes' own are removed at once here."""
+    return _is_held(cluster, kind) and bool(finalizers_of(manifest))
 
 
 def _waits(cluster: Cluster, kind: Kind) -> bool:
@@ -86,19 +114,12 @@ def mark_or_remove(
     foreground
         Let it go after what it owns.
     """
-    meta = dict(manifest["metadata"])
-    names = [name for name in meta.get("finalizers") or () if name != FOREGROUND]
+    names = [name for name in manifest["metadata"].get("finalizers") or () if name != FOREGROUND]
     if foreground and _waits(writer.cluster, kind):
         names.append(FOREGROUND)
-    elif not blocking(kind, manifest):
+    elif not blocking(writer.cluster, kind, manifest):
         return remove(writer, kind, manifest, grace_s=grace_s, by=by)
-    if meta.get("deletionTimestamp") and names == list(meta.get("finalizers") or ()):
-        return dict(manifest)
-    meta["finalizers"] = names
-    meta["deletionTimestamp"] = meta.get("deletionTimestamp") or format_seconds(writer.at_ns)
-    meta["deletionGracePeriodSeconds"] = 0
-    marked = dict(manifest) | {"metadata": meta}
-    stored = writer.delete(LogEntry.Source.API, kind, marked, gone=False, grace_s=0, by=by)
+    stored = _mark(writer, kind, manifest, names, by)
     if foreground:
         _collect(writer, kind, manifest)
     return stored
@@ -124,7 +145,7 @@ def remove_definition(writer: LogWriter, kind: Kind, definition: Mapping[str, An
     for made in kinds_of(definition):
         rows = rows_of(writer.cluster, made).order_by("resource_version") if made.is_main else ()
         for row in rows:
-            held = held or bool(blocking(made, row.manifest))
+            held = held or blocking(writer.cluster, made, row.manifest)
             mark_or_remove(writer, made, row.manifest, 0)
     if not held:
         return remove(writer, kind, definition, grace_s=0)
@@ -192,15 +213,13 @@ def delete_dependent(writer: LogWriter, kind: Kind, manifest: Mapping[str, Any])
     """Delete an object whose owner is gone; `collect` sees to what it owns itself."""
     if kind.row_kind == "Pod":
         delete_in(writer, kind, manifest, None)
-    elif not blocking(kind, manifest):
+    elif blocking(writer.cluster, kind, manifest):
+        _mark(writer, kind, manifest, manifest["metadata"]["finalizers"])
+    else:
         writer.delete(LogEntry.Source.API, kind, manifest, grace_s=None)
-    elif not manifest["metadata"].get("deletionTimestamp"):
-        mark = {"deletionTimestamp": format_seconds(writer.at_ns), "deletionGracePeriodSeconds": 0}
-        marked = dict(manifest) | {"metadata": dict(manifest["metadata"]) | mark}
-        writer.delete(LogEntry.Source.API, kind, marked, gone=False, grace_s=0)
 
 
-def check_finalizers(kind: Kind, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+def check_finalizers(cluster: Cluster, kind: Kind, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
     """Refuse finalizers that come while an object goes.
 
     Raises
@@ -208,7 +227,7 @@ def check_finalizers(kind: Kind, old: Mapping[str, Any], new: Mapping[str, Any])
     InvalidManifest
     """
     before = old["metadata"]
-    if not before.get("deletionTimestamp") or kind.row_kind in _GO_ANYWAY:
+    if not before.get("deletionTimestamp") or not _is_held(cluster, kind):
         return
     known = before.get("finalizers") or ()
     added = [name for name in new["metadata"].get("finalizers") or () if name not in known]
@@ -227,8 +246,108 @@ def is_done(cluster: Cluster, kind: Kind, manifest: Mapping[str, Any]) -> bool:
     meta = manifest["metadata"]
     if FOREGROUND in (meta.get("finalizers") or ()) and _waits(cluster, kind):
         return False
-    goes = bool(meta.get("deletionTimestamp")) and kind.row_kind not in _GO_ANYWAY
-    return goes and not blocking(kind, manifest)
+    goes = bool(meta.get("deletionTimestamp")) and _is_held(cluster, kind)
+    # A pod's kubelet ends it first.
+    waits = bool(meta.get("deletionGracePeriodSeconds"))
+    if not goes or waits or blocking(cluster, kind, manifest):
+        return False
+    return kind.row_kind != "Namespace" or not any(_content(cluster, str(meta["name"])))
+
+
+def finish(writer: LogWriter, kind: Kind, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The last finalizer of an object is taken off (`is_done`): it goes, and its namespace if that waits for it."""
+    if kind.row_kind == "Pod":
+        # The engine would hold what it knows with finalizers.
+        writer.write(LogEntry.Source.API, kind, manifest, created=False)
+    last = remove(writer, kind, manifest, grace_s=0)
+    if kind.namespaced:
+        _finish_namespace(writer, key_of(kind, manifest)[1])
+    return last
+
+
+# ---- namespaces
+
+
+def remove_namespace(writer: LogWriter, kind: Kind, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """A Namespace goes with all that is in it; while finalizers keep something of that it stays, Terminating.
+
+    Source: pkg/controller/namespace/deletion/namespaced_resources_deleter.go, v1.34
+    """
+    held: dict[str, int] = {}
+    finalizers: dict[str, int] = {}
+    for made, inside in _content(writer.cluster, str(manifest["metadata"]["name"])):
+        if blocking(writer.cluster, made, inside):
+            held[made.resource] = held.get(made.resource, 0) + 1
+            for name in inside["metadata"]["finalizers"]:
+                finalizers[name] = finalizers.get(name, 0) + 1
+            _mark(writer, made, inside, inside["metadata"]["finalizers"])
+        else:
+            writer.delete(LogEntry.Source.API, made, inside, grace_s=0)
+    if not held and not blocking(writer.cluster, kind, manifest):
+        return remove(writer, kind, manifest, grace_s=0)
+    status: dict[str, Any] = {"phase": TERMINATING}
+    if held:
+        left = ", ".join(f"{name} has {n} resource instances" for name, n in sorted(held.items()))
+        waited = ", ".join(f"{name} in {n} resource instances" for name, n in sorted(finalizers.items()))
+        stamp = format_seconds(writer.at_ns)
+        status["conditions"] = [
+            {"type": type_, "status": "True", "reason": reason, "message": said, "lastTransitionTime": stamp}
+            for type_, reason, said in (
+                ("NamespaceContentRemaining", "SomeResourcesRemain", f"Some resources are remaining: {left}"),
+                ("NamespaceFinalizersRemaining", "SomeFinalizersRemain",
+                 f"Some content in the namespace has finalizers remaining: {waited}"),
+            )
+        ]  # fmt: skip
+    meta = manifest["metadata"]
+    return _mark(writer, kind, dict(manifest) | {"status": status}, meta.get("finalizers"))
+
+
+def check_namespace_stays(writer: LogWriter, kind: Kind, manifest: Mapping[str, Any]) -> None:
+    """Refuse a new object in a namespace that is on its way out.
+
+    Source: staging/src/k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go, v1.34
+
+    Raises
+    ------
+    Forbidden
+    """
+    _, namespace, name = key_of(kind, manifest)
+    if kind.namespaced and writer.is_ending(namespace):
+        raise Forbidden(
+            f'{kind.resource} "{name}" is forbidden: unable to create new content in namespace {namespace}'
+            " because it is being terminated",
+            kind=kind.kind,
+            namespace=namespace,
+            name=name,
+        )
+
+
+def _content(cluster: Cluster, namespace: str) -> Iterator[tuple[Kind, dict[str, Any]]]:
+    """Whatever is in a namespace but its events."""
+    for kind in table_of(cluster).kinds:
+        if kind.namespaced and kind.row_kind != "Event":
+            rows = rows_of(cluster, kind).filter(namespace=namespace).order_by("resource_version")
+            for manifest in rows.values_list("manifest", flat=True):
+                yield kind, manifest
+
+
+def _finish_namespace(writer: LogWriter, namespace: str) -> None:
+    """The last object of a namespace that is on its way out takes it along."""
+    if not writer.is_ending(namespace):
+        return
+    kind = kinds.by_kind("Namespace")
+    assert kind is not None
+    row = row_of(writer.cluster, kind, "", namespace)
+    if row is None or blocking(writer.cluster, kind, row.manifest):
+        return
+    for made, inside in _content(writer.cluster, namespace):
+        pending = dict(writer.pending(made.row_kind, namespace))
+        if pending.get(inside["metadata"]["name"], inside) is not None:
+            return
+    remove(writer, kind, row.manifest, grace_s=0)
+
+
+# ---- dependents
 
 
 def orphan(writer: LogWriter, kind: Kind, owner: Mapping[str, Any]) -> None:

@@ -1,7 +1,7 @@
 """One object at a time, as the Kubernetes API does it: create, replace, delete, bind, evict."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from playground.clusters import kinds, wake
 from playground.clusters.custom_kinds import DEFINITION, table_of
@@ -34,6 +34,7 @@ from playground.engine.selectors import selector_matches
 from playground.engine.times import format_seconds
 
 MAX_TRIES = 5
+_LASTING_NAMESPACES: Final = ("default", "kube-system", "kube-public")
 
 
 def create_object(
@@ -66,12 +67,15 @@ def create_object(
         The definition of its kind is on its way out.
     NotFound
         The namespace does not exist.
+    Forbidden
+        The namespace is on its way out.
     """
     kind = known_kind(cluster, manifest)
     posted = _in_namespace(kind, Posted(dict(manifest)), namespace)
     with writing(cluster) as writer:
         deletion.check_definition_stays(writer.cluster, kind)
         ready = _admit(writer, kind, posted, fields=fields)
+        deletion.check_namespace_stays(writer, kind, ready)
         _, in_namespace, name = key_of(kind, ready)
         if kind.namespaced and not _namespace_exists(writer.cluster, in_namespace):
             raise NotFound(f'namespaces "{in_namespace}" not found', kind="Namespace", name=in_namespace)
@@ -162,9 +166,9 @@ def replace_object(
             if by:
                 new = foreign.on_our_clock(row, new, writer.at_ns)
         new = _managed(new, managed_fields)
-        deletion.check_finalizers(kind, row.manifest, new)
+        deletion.check_finalizers(writer.cluster, kind, row.manifest, new)
         if deletion.is_done(writer.cluster, kind, new):
-            stored = deletion.remove(writer, kind, new, grace_s=0)
+            stored = deletion.finish(writer, kind, new)
         else:
             stored = writer.write(LogEntry.Source.API, kind, new, created=False, by=by)
         _wake(writer, kind)
@@ -274,7 +278,13 @@ def delete_object(
                     name=name,
                 )
         if kind.row_kind == "Namespace":
-            _empty_namespace(writer, name)
+            if name in _LASTING_NAMESPACES:
+                raise Forbidden(
+                    f'namespaces "{name}" is forbidden: this namespace may not be deleted', kind="Namespace"
+                )
+            last = deletion.remove_namespace(writer, kind, row.manifest)
+            _wake(writer, kind)
+            return as_served(kind, last)
         if kind.row_kind == DEFINITION:
             return deletion.remove_definition(writer, kind, row.manifest)
         if kind.row_kind == "PriorityClass" and name.startswith(admission.SYSTEM_PREFIX):
@@ -518,16 +528,3 @@ def _admit(
 
 def _namespace_exists(cluster: Cluster, name: str) -> bool:
     return rows_of(cluster, _kind("Namespace")).filter(name=name).exists()
-
-
-def _empty_namespace(writer: LogWriter, name: str) -> None:
-    if name in ("default", "kube-system", "kube-public"):
-        raise Forbidden(
-            f'namespaces "{name}" is forbidden: this namespace may not be deleted', kind="Namespace"
-        )
-    for kind in table_of(writer.cluster).kinds:
-        if not kind.namespaced or kind.row_kind == "Event":
-            continue
-        rows = rows_of(writer.cluster, kind).filter(namespace=name).order_by("resource_version")
-        for manifest in rows.values_list("manifest", flat=True):
-            writer.delete(LogEntry.Source.API, kind, manifest, grace_s=0)

@@ -98,7 +98,9 @@ def _wish(kind: Kind, manifest: Mapping[str, Any]) -> Any:
     if kind.custom is None and "spec" in manifest:
         return manifest["spec"]
     told = kind.subresources if kind.custom is not None else ("status",)
-    return {key: value for key, value in manifest.items() if key not in ("apiVersion", "kind", "metadata", *told)}
+    return {
+        key: value for key, value in manifest.items() if key not in ("apiVersion", "kind", "metadata", *told)
+    }
 
 
 def same(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:

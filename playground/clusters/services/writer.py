@@ -12,7 +12,7 @@ from playground.clusters.clock import virtual_now_ns
 from playground.clusters.custom_kinds import DEFINITION
 from playground.clusters.errors import NotFound, TooLarge
 from playground.clusters.kinds import Kind
-from playground.clusters.models import Cluster, LogEntry
+from playground.clusters.models import Cluster, LogEntry, Manifest
 from playground.clusters.packed import Packed, pack_text
 from playground.clusters.rows import MODELS, row_values, rows_of, upsert
 from playground.clusters.services import changes, demand
@@ -77,8 +77,17 @@ class LogWriter:
         self.words: str | None = ""
         self.lane_of: Callable[[str, str], tuple[str, str]] | None = None
         self._asks_for_pods = False
+        self._ending: dict[str, bool] = {}
         self.namespace_limits: dict[str, Any] = {}
         """Namespace -> what its LimitRanges and ResourceQuotas allow; of what is created in this transaction."""
+
+    def is_ending(self, namespace: str) -> bool:
+        """Whether a namespace is on its way out, and stays for what is in it; as it was before this transaction."""
+        if namespace not in self._ending:
+            rows = Manifest.objects.filter(cluster=self.cluster, kind="Namespace", name=namespace)
+            manifest = rows.values_list("manifest", flat=True).first()
+            self._ending[namespace] = bool(manifest and manifest["metadata"].get("deletionTimestamp"))
+        return self._ending[namespace]
 
     def append(
         self,

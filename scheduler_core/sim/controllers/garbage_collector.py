@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from scheduler_core.objects.fields import format_seconds
+from scheduler_core.objects.finalizers import finalizers_of
 from scheduler_core.sim.controllers.base import Controller, ControllerContext
 from scheduler_core.sim.controllers.revisions import KIND, revisions_of
 from scheduler_core.sim.kubelet import delete_pod
@@ -197,19 +198,6 @@ def goes_in_foreground(manifest: Mapping[str, Any]) -> bool:
     """Whether an object is being deleted, and waits for what it owns."""
     meta = manifest["metadata"]
     return bool(meta.get("deletionTimestamp")) and FOREGROUND in (meta.get("finalizers") or ())
-
-
-def finalizers_of(manifest: Mapping[str, Any]) -> list[str]:
-    """Finalizers of programs that are to take them off; Kubernetes' own are done with at once."""
-    names = (manifest.get("metadata") or {}).get("finalizers") or ()
-    return [name for name in names if isinstance(name, str) and is_foreign(name)]
-
-
-def is_foreign(name: str) -> bool:
-    """Whether a finalizer is another program's to take off."""
-    domain, slash, _ = name.partition("/")
-    own = domain == "kubernetes.io" or domain.endswith((".kubernetes.io", ".k8s.io"))
-    return bool(slash) and not own
 
 
 def _blocks(manifest: Mapping[str, Any], uid: str) -> bool:

@@ -14,7 +14,7 @@ from scheduler_core.randomness import Randomness
 from scheduler_core.sim.admission import with_gated_condition
 from scheduler_core.sim.controllers.workload import Workload
 from scheduler_core.sim.identities import MAX_GENERATED_PREFIX, name_suffix, object_uid
-from scheduler_core.sim.world import ACTS, World
+from scheduler_core.sim.world import ACTS, HOLDS_PODS, World
 
 _MAX_PROTOTYPES = 4096
 
@@ -84,6 +84,8 @@ class PodFactory:
         }
         if all_annotations:
             meta["annotations"] = all_annotations
+        if template_meta.get("finalizers") and self._world.release.simulation >= HOLDS_PODS:
+            meta["finalizers"] = template_meta["finalizers"]
         manifest = {
             "apiVersion": "v1",
             "kind": "Pod",

@@ -13,6 +13,7 @@ from scheduler_core.clock import SECOND_NS
 from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.pod import DISRUPTION_TARGET, Pod
 from scheduler_core.sim.controllers.base import Controller, ControllerContext
+from scheduler_core.sim.kubelet import remove_pod
 from scheduler_core.sim.world import Noticed, with_condition
 
 COLLECT = "pods-of-lost-node"
@@ -67,6 +68,7 @@ class PodGarbageCollector(Controller):
 
     def _collect(self, pod: Pod) -> None:
         now = format_seconds(self.world.clock.now_ns)
+        live = pod
         if not pod.is_terminal:
             status = {**(pod.manifest.get("status") or {}), "phase": "Failed"}
             status["conditions"] = with_condition(
@@ -79,5 +81,5 @@ class PodGarbageCollector(Controller):
                     "lastTransitionTime": now,
                 },
             )
-            self.world.patch_status(pod, status, "node gone")
-        self.world.remove("Pod", pod.namespace, pod.name, "node gone")
+            live = self.world.patch_status(pod, status, "node gone")
+        remove_pod(self.world, live, "node gone")

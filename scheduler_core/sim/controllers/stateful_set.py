@@ -14,6 +14,7 @@ from scheduler_core.objects.pod import Pod
 from scheduler_core.sim.controllers.base import WorkloadController
 from scheduler_core.sim.controllers.workload import Workload
 from scheduler_core.sim.identities import object_uid, template_hash
+from scheduler_core.sim.kubelet import remove_pod
 from scheduler_core.sim.pod_index import OwnedPods, is_ready
 
 POD_NAME_LABEL = "statefulset.kubernetes.io/pod-name"
@@ -47,7 +48,7 @@ class StatefulSetController(WorkloadController):
                     return
                 continue
             if pod.is_terminal and not pod.is_terminating:
-                self.world.remove("Pod", pod.namespace, pod.name, "finished, to be made anew")
+                remove_pod(self.world, pod, "finished, to be made anew")
                 return
             if ordered and (pod.is_terminating or not is_ready(pod)):
                 return
