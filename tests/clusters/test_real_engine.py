@@ -1,7 +1,6 @@
 """The pipeline over scheduler_core itself."""
 
 from importlib import import_module
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,7 +8,6 @@ import pytest
 from playground.clusters import demo, selectors, services
 from playground.clusters.kinds import by_kind
 from playground.clusters.models import Checkpoint, Cluster, Cycle, Event, LogEntry, Pod
-from playground.clusters.services import commit
 from playground.clusters.services.memory import EngineMemory
 from playground.engine import Budget
 from scheduler_core.schedule_one import Algorithm
@@ -235,17 +233,3 @@ def test_what_lies_before_an_old_cycle_is_lived_through_as_recorded(monkeypatch)
     assert services.recompute_trace(cluster_id=cluster.pk, number=12)
     assert bytes(Cycle.objects.get(number=12).trace or b"") == kept
     assert decided == [last.pod_name]
-
-
-@pytest.mark.parametrize(
-    ("size", "kept"),
-    [(10, [1_000, 2_000, 3_000, 31_000, 59_000]), (4_000_000, [1_000, 3_000, 31_000, 59_000])],
-)
-def test_of_checkpoints_of_any_size_some_are_kept_for_looking_back(size: int, kept: list[int]) -> None:
-    cluster = make_cluster(make_node())
-    Checkpoint.objects.all().delete()
-    result = SimpleNamespace(read_seq=1, clock_ns=0)
-    for seq in (1_000, 2_000, 3_000, 31_000, 59_000):
-        cluster.engine_seq = seq
-        commit._keep_checkpoint(cluster, result, b"x" * size, 1)
-    assert list(Checkpoint.objects.order_by("engine_seq").values_list("engine_seq", flat=True)) == kept

@@ -41,8 +41,8 @@ CHECKPOINT_SHARE: Final = 10
 """Within a run so many times as long is driven as the last checkpoint took."""
 LARGE_CHECKPOINT_BYTES: Final = 25_000
 """For each of these a checkpoint kept for looking back stands for another thousand entries."""
-LONGEST_STRETCH: Final = 15_000
-"""Entries for which one checkpoint is kept at most: what lies between is read, or replayed, in a second or some."""
+LONGEST_STRETCH: Final = 10_000
+"""Entries between two that are kept, at most: what changed in them is read with each cycle that is opened."""
 CYCLE_NEWS: Final = [
     "outcome",
     "node",
@@ -383,15 +383,17 @@ def _move_clock(cluster: Cluster, result: DriveResult, now: datetime) -> None:
 
 
 def _keep_checkpoint(cluster: Cluster, result: DriveResult, data: bytes, took_ms: int) -> None:
-    """Keep the newest, and the first of each thousand entries for looking back; of large ones fewer.
+    """Keep the newest, and as many for looking back that a thousand entries lie between two; of large ones fewer.
 
-    The first, as that is the one after an import and before its first decision.
+    The newest of before stays where else more would lie between. So does the first of all, and the one after an import.
     """
     stretch = min(LONGEST_STRETCH, CHECKPOINT_EVERY * max(1, len(data) // LARGE_CHECKPOINT_BYTES))
-    here = Checkpoint.objects.filter(
-        cluster=cluster, engine_seq__gte=cluster.engine_seq // stretch * stretch
-    ).order_by("engine_seq")
-    here.exclude(pk__in=here.values_list("pk", flat=True)[:1]).delete()
+    before = (
+        Checkpoint.objects.filter(cluster=cluster).order_by("-engine_seq").values_list("pk", "engine_seq")
+    )
+    match list(before[:2]):
+        case [(newest, _), (_, kept_seq)] if cluster.engine_seq - kept_seq <= stretch:
+            Checkpoint.objects.filter(pk=newest).delete()
     Checkpoint.objects.create(
         cluster=cluster,
         engine_seq=cluster.engine_seq,

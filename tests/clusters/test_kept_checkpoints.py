@@ -1,0 +1,53 @@
+"""Which checkpoints are kept for looking back."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+from types import SimpleNamespace
+
+import pytest
+
+from playground.clusters.models import Checkpoint, Cluster
+from playground.clusters.services.commit import LONGEST_STRETCH, _keep_checkpoint
+from tests.clusters.builders import make_cluster
+
+
+def kept_of(cluster: Cluster, steps: list[int], n_bytes: int) -> list[int]:
+    for step in steps:
+        cluster.engine_seq += step
+        result = SimpleNamespace(read_seq=cluster.engine_seq, clock_ns=0)
+        _keep_checkpoint(cluster, result, b"x" * n_bytes, 1)  # type: ignore[arg-type]
+    return list(
+        Checkpoint.objects.filter(cluster=cluster).order_by("engine_seq").values_list("engine_seq", flat=True)
+    )
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("n_bytes", "stretch"), [(1_000, 1_000), (75_000, 3_000), (10_000_000, LONGEST_STRETCH)]
+)
+def test_no_more_lies_between_two_than_a_stretch(n_bytes: int, stretch: int) -> None:
+    cluster = make_cluster()
+    Checkpoint.objects.all().delete()
+    randomness = random.Random(7)
+    steps = [randomness.randrange(1, stretch) for _ in range(60)]
+    kept = kept_of(cluster, steps, n_bytes)
+    gaps = [later - earlier for earlier, later in pairwise(kept)]
+    assert kept[0] == cluster.engine_seq - sum(steps[1:]) and kept[-1] == cluster.engine_seq
+    assert max(gaps) <= stretch
+    # Two at a time stand for more than a stretch: there are not many more than are needed.
+    assert all(before + after > stretch for before, after in pairwise(gaps[:-1]))
+
+
+@pytest.mark.django_db
+def test_what_follows_an_import_at_once_is_kept() -> None:
+    cluster = make_cluster()
+    Checkpoint.objects.all().delete()
+    first = cluster.engine_seq + 10
+    assert kept_of(cluster, [10, 60_000, 900, 500], 1_000) == [
+        first,
+        first + 60_000,
+        first + 60_900,
+        first + 61_400,
+    ]
