@@ -90,14 +90,16 @@ def is_fast(item: pytest.Item) -> bool:
 
 
 def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
-    # The whole suite and `-m fast` are worth two processes; one file, or looking for one failure, is not.
+    # The whole suite is worth three processes on two cores, one of which mostly waits (`pytest_collection_order`), and
+    # `-m fast` two; one file, or looking for one failure, is not.
     options = early_config.known_args_namespace
     chosen = options.file_or_dir or any(
         getattr(options, name, None) not in (None, False, "", "fast")
         for name in ("keyword", "markexpr", "usepdb", "collectonly", "lf", "stepwise")
     )
     if not chosen and not _is_xdist_worker and getattr(options, "numprocesses", None) is None:
-        args[:] = ["--numprocesses=2", *args]
+        n_workers = 2 if getattr(options, "markexpr", "") == "fast" else 3
+        args[:] = [f"--numprocesses={n_workers}", "--dist=loadfile", "--no-loadscope-reorder", *args]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -144,8 +146,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(trylast=True, specname="pytest_collection_modifyitems")
 def pytest_collection_order(items: list[pytest.Item]) -> None:
-    """The fast ones first, so that what is broken is soon told; then what takes longest, so that it is not last."""
-    items.sort(key=lambda item: 0 if item.get_closest_marker("fast") else 1 if _is_a_suite(item) else 2)
+    """The fast ones first, so that what is broken is soon told; then what takes longest, so that it is not last.
+
+    File by file, as a worker takes them. Those that mostly wait for processes are spread among the others, so that
+    there is always something to compute meanwhile.
+    """
+    files: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    turn: dict[Path, tuple[int, float]] = {}
+    for waits in (False, True):
+        some = [path for path, found in files.items() if any(map(_waits_for_processes, found)) == waits]
+        some.sort(key=lambda path: -sum(item.get_closest_marker("slow") is not None for item in files[path]))
+        for place, path in enumerate(some):
+            is_fast = any(item.get_closest_marker("fast") for item in files[path])
+            rank = 0 if is_fast else 1 if _is_a_suite(files[path][0]) else 2
+            turn[path] = (rank, (place + 0.5) / len(some))
+    items.sort(key=lambda item: turn[item.path])
+
+
+def _waits_for_processes(item: pytest.Item) -> bool:
+    return item.path.parent.name in WITH_PROCESSES or item.get_closest_marker("kubectl") is not None
 
 
 def _is_a_suite(item: pytest.Item) -> bool:

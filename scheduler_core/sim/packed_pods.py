@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from scheduler_core.cluster.cache import Cache
 from scheduler_core.cluster.pod_table import NO_START_NS, AsksFor, PodColumns
 from scheduler_core.objects.fields import string, string_map, timestamp_ns
 from scheduler_core.objects.kinds import is_read, parse
@@ -25,11 +26,11 @@ Key = tuple[str, str]
 """A pod's namespace and name."""
 Labels = tuple[tuple[str, str], ...]
 
-_MOST_KNOWN: Final = 8192
+_MOST_KNOWN: Final = 65_536
 _known_likes: dict[tuple[str, bytes], Like] = {}
-"""By namespace and spec: the next checkpoint has such pods, too, and so has the log after it."""
+"""By namespace and spec's digest: the next checkpoint has such pods, too, and so has the log after it."""
 _MOST_OTHERS: Final = 2
-_known_others: dict[bytes, Sequence[tuple[str, Any]]] = {}
+_known_others: dict[bytes, Others] = {}
 """Nodes hardly change between the checkpoints that are looked at. The one asked for last stands last."""
 
 
@@ -47,6 +48,22 @@ class Like(NamedTuple):
         return cls(*[getattr(pod, name) for name in cls._fields])
 
 
+class Others(NamedTuple):
+    """What is no pod, and a scheduler reads.
+
+    Attributes
+    ----------
+    objects : list of tuple
+        The kind of each, and how it is read. What a scheduler does not read of an object, when it was made and its
+        version, may be that of another time.
+    caches : dict
+        Caches of a scheduler with the nodes alone, by their order; for who looks at the same nodes again. To be copied.
+    """
+
+    objects: list[tuple[str, Any]]
+    caches: dict[tuple[str, ...], Cache]
+
+
 def like_of(namespace: str, spec: bytes) -> Like:
     """What the pods of a namespace ask for whose spec is this JSON text, with null where the node's name stood.
 
@@ -55,7 +72,7 @@ def like_of(namespace: str, spec: bytes) -> Like:
     InvalidObject
         It cannot be read.
     """
-    key = (namespace, spec)
+    key = (namespace, blake2b(spec, digest_size=16).digest())
     found = _known_likes.get(key)
     if found is None:
         metadata = {"name": "like", "namespace": namespace}
@@ -218,11 +235,8 @@ class PackedPods:
         """The manifest of any of the objects."""
         return manifest_of(self._document, [self._columns[column][place] for column in COLUMNS])
 
-    def others(self) -> Sequence[tuple[str, Any]]:
-        """The kind of each object that is no pod and that a scheduler reads, and how it reads it.
-
-        What a scheduler does not read of an object, when it was made and its version, may be that of another time.
-        """
+    def others(self) -> Others:
+        """What is no pod; of equal objects that were asked for lately one and the same."""
         at = self._others
         mark = blake2b(digest_size=16)
         for texts, parts in (
@@ -241,7 +255,7 @@ class PackedPods:
         if found is None:
             if len(_known_others) >= _MOST_OTHERS:
                 del _known_others[next(iter(_known_others))]
-            found = [(manifest["kind"], parsed(manifest)) for manifest in map(self.manifest, at)]
+            found = Others([(manifest["kind"], parsed(manifest)) for manifest in map(self.manifest, at)], {})
         else:
             del _known_others[mark.digest()]
         _known_others[mark.digest()] = found

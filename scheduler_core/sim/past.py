@@ -13,19 +13,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from scheduler_core.clock import Clock
+from scheduler_core.cluster.cache import Cache
 from scheduler_core.events import BindAnswered
 from scheduler_core.framework.record import BOUND, CycleTrace
+from scheduler_core.installed_plugins import known
 from scheduler_core.objects.kinds import KINDS, parse
 from scheduler_core.objects.pod import Pod
 from scheduler_core.queue.queued_pod_info import QueuedPodInfo
+from scheduler_core.randomness import Randomness
 from scheduler_core.releases import release_from
 from scheduler_core.schedule_one import TIE_STREAM
+from scheduler_core.scheduler import Scheduler, SchedulerOptions
 from scheduler_core.sim.checkpoint import check_version
 from scheduler_core.sim.faults import FaultOptions
 from scheduler_core.sim.manifests import in_columns, packed_in
-from scheduler_core.sim.options import SimulationOptions
+from scheduler_core.sim.options import SimulationOptions, load
 from scheduler_core.sim.packed_pods import Key, PackedPods, PodThen, unread
-from scheduler_core.sim.simulation import Simulation
 
 STILL: Final = (
     "assumed", "awaited", "expired", "heldPods", "nominations", "preemptions", "waiting", "bindings", "untold"
@@ -83,17 +87,24 @@ class Past:
                 raise NotPlain(f"{part} are under way")
         if any(state for states in document["plugins"].values() for state in states.values()):
             raise NotPlain("plugins remember something")
-        options = dict(document["options"])
-        faults = FaultOptions(**options.pop("faults"))
-        if faults.any:
+        told = dict(document["options"])
+        if FaultOptions(**told.pop("faults")).any:
             raise NotPlain("there are faults")
-        simulation = Simulation(
-            document["config"],
-            start_ns=document["nowNs"],
-            options=SimulationOptions(**options),
-            release=release_from(document.get("release")),
+        self._pods = PackedPods(in_columns(packed_in(document["world"])))
+        self._order = self._pods.places(document["podOrder"])
+        options, registry = SimulationOptions(**told), known()
+        self._scheduler = scheduler = Scheduler(
+            load(document["config"], registry, release_from(document.get("release"))),
+            Clock(document["nowNs"]),
+            Randomness(0),
+            registry=registry,
+            options=SchedulerOptions(
+                full_traces=options.full_traces,
+                adaptive_sampling=options.adaptive_sampling,
+                first_of_ties=options.first_of_ties,
+            ),
+            cache=self._nodes(document["nodeOrder"]),
         )
-        self._scheduler = scheduler = simulation.scheduler
         if scheduler.extenders:
             raise NotPlain("extenders were asked")
         for framework in scheduler.profiles.values():
@@ -107,23 +118,24 @@ class Past:
         """Pods that are not as they were at the checkpoint."""
         self._is_filled = False
         self._others: dict[tuple[str, str, str], Any] = {}
-        self._pods = PackedPods(in_columns(packed_in(document["world"])))
-        self._order = self._pods.places(document["podOrder"])
-        self._place_others(document)
-
-    def _place_others(self, document: Mapping[str, Any]) -> None:
-        cache = self._scheduler.cache
-        nodes: dict[str, Any] = {}
-        for kind, typed in self._pods.others():
-            if kind == "Node":
-                nodes[typed.meta.name] = typed
-            elif kind == "PodGroup":
+        for kind, typed in self._pods.others().objects:
+            if kind == "PodGroup":
                 raise NotPlain("there are pod groups")
-            else:
-                self._others[(kind, typed.meta.namespace, typed.meta.name)] = typed
-        cache.add_nodes([nodes[name] for name in document["nodeOrder"]])
-        for (kind, namespace, name), typed in self._others.items():
-            cache.listers.set(kind, namespace, name, typed)
+            if kind != "Node":
+                key = (typed.meta.namespace, typed.meta.name)
+                self._others[(kind, *key)] = typed
+                scheduler.cache.listers.set(kind, *key, typed)
+
+    def _nodes(self, order: Sequence[str]) -> Cache:
+        """A cache with the nodes alone."""
+        others = self._pods.others()
+        found = others.caches.get(tuple(order))
+        if found is None:
+            others.caches.clear()
+            found = others.caches[tuple(order)] = Cache()
+            nodes = {typed.meta.name: typed for kind, typed in others.objects if kind == "Node"}
+            found.add_nodes([nodes[name] for name in order])
+        return found.copy()
 
     def _fill(self) -> None:
         """Put all pods on their nodes at once."""

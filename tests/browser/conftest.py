@@ -3,13 +3,19 @@
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.waits import PATIENCE_S
 from tests.web import factories
 from tests.web.conftest import no_broker, readable_traces
 
 __all__ = ["no_broker", "readable_traces"]
 
-# How long a page may take to show what is expected, in ms: a busy machine is slow, a broken page stays broken.
-expect.set_options(timeout=20_000)
+expect.set_options(timeout=1000 * PATIENCE_S)
+
+
+@pytest.fixture
+def context(context):
+    context.set_default_timeout(1000 * PATIENCE_S)
+    return context
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-PATIENCE_S = 20
-"""As long as pages have to show what is expected (`conftest`)."""
+PATIENCE_S = 60
+"""As long as pages have to show what is expected (`conftest`): a busy machine is slow, a broken page stays broken."""
 
 
 def wait_until(page: Any, holds: Callable[[], bool]) -> None:

@@ -124,7 +124,7 @@ def test_each_is_found_by_its_name_as_it_was_read(manifests: list[dict[str, Any]
 
 def test_nodes_that_have_changed_are_read_again() -> None:
     def found(nodes: list[dict[str, Any]]) -> list[Any]:
-        others = PackedPods(json.loads(json.dumps(pack(nodes)))).others()
+        others = PackedPods(json.loads(json.dumps(pack(nodes)))).others().objects
         return [(kind, node.allocatable, node.unschedulable) for kind, node in others]
 
     full, drained = make_node("n1", cpu="4"), make_node("n1", cpu="4")
