@@ -30,7 +30,7 @@ _MOST_KNOWN: Final = 65_536
 _known_likes: dict[tuple[str, bytes], Like] = {}
 """By namespace and spec's digest: the next checkpoint has such pods, too, and so has the log after it."""
 _MOST_OTHERS: Final = 2
-_known_others: dict[bytes, Others] = {}
+_known_others: dict[bytes, OtherObjects] = {}
 """Nodes hardly change between the checkpoints that are looked at. The one asked for last stands last."""
 
 
@@ -48,7 +48,7 @@ class Like(NamedTuple):
         return cls(*[getattr(pod, name) for name in cls._fields])
 
 
-class Others(NamedTuple):
+class OtherObjects(NamedTuple):
     """What is no pod, and a scheduler reads.
 
     Attributes
@@ -235,7 +235,7 @@ class PackedPods:
         """The manifest of any of the objects."""
         return manifest_of(self._document, [self._columns[column][place] for column in COLUMNS])
 
-    def others(self) -> Others:
+    def others(self) -> OtherObjects:
         """What is no pod; of equal objects that were asked for lately one and the same."""
         at = self._others
         mark = blake2b(digest_size=16)
@@ -255,7 +255,7 @@ class PackedPods:
         if found is None:
             if len(_known_others) >= _MOST_OTHERS:
                 del _known_others[next(iter(_known_others))]
-            found = Others([(manifest["kind"], parsed(manifest)) for manifest in map(self.manifest, at)], {})
+            found = OtherObjects([(manifest["kind"], parsed(manifest)) for manifest in map(self.manifest, at)], {})
         else:
             del _known_others[mark.digest()]
         _known_others[mark.digest()] = found
