@@ -255,7 +255,9 @@ class PackedPods:
         if found is None:
             if len(_known_others) >= _MOST_OTHERS:
                 del _known_others[next(iter(_known_others))]
-            found = OtherObjects([(manifest["kind"], parsed(manifest)) for manifest in map(self.manifest, at)], {})
+            found = OtherObjects(
+                [(manifest["kind"], parsed(manifest)) for manifest in map(self.manifest, at)], {}
+            )
         else:
             del _known_others[mark.digest()]
         _known_others[mark.digest()] = found
