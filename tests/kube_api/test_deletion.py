@@ -8,6 +8,7 @@ import pytest
 
 from playground.clusters import services
 from playground.clusters.models import Cluster, Pod
+from playground.clusters.selectors.queue import lanes_of
 from tests.clusters.builders import make_pod
 from tests.kube_api.conftest import PODS, Kube, Work
 from tests.kube_api.test_writing import DEPLOYMENTS, make_deployment
@@ -191,6 +192,8 @@ def test_a_pod_that_is_held_and_has_no_node_is_not_scheduled(
     assert kube.patch(f"{PODS}/held", {"spec": {"schedulingGates": None}}).status_code == 200
     idle(cluster, work)
     assert "nodeName" not in kube.get(f"{PODS}/held").json()["spec"]
+    lanes, _ = lanes_of(cluster, full=True)
+    assert not any(lanes.values())
     assert kube.patch(f"{PODS}/held", {"metadata": {"finalizers": []}}).status_code == 200
     assert kube.get(f"{PODS}/held").status_code == 404
 
