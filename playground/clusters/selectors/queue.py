@@ -98,9 +98,9 @@ def lanes_of(cluster: Cluster, *, full: bool) -> tuple[dict[str, list[QueueItem]
         if full:
             raw = _whole(cluster, snapshot, raw, counts)
             counts = {lane: len(items) for lane, items in raw.items()}
-    # The engine's commit gives every pod it knows a lane: those without one it has not read, or finalizers hold them on
-    # their way out. They are sorted by an expression: for the column itself SQLite would walk all pods of the cluster in
-    # the order of their priority.
+    # The engine's commit gives every pod it knows a lane: those without one it has not read, or finalizers hold them
+    # on their way out. They are sorted by an expression: for the column itself SQLite would walk all pods of the
+    # cluster in the order of their priority.
     new = list(
         Pod.objects.filter(cluster=cluster, node_name="", lane="", terminating=False)
         .exclude(phase__in=["Succeeded", "Failed"])
