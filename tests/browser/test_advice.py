@@ -140,7 +140,7 @@ def test_plan_weights_and_luck_answer_as_their_pages_are_opened(
     expect(page.locator("#plan-any-domain")).to_contain_text("Not asked")  # no node has a zone
     page.goto(f"{base}cycles/1/weights/")
     expect(page.locator("#weights")).to_be_visible()
-    expect(page.locator("#arriving, #asking")).to_have_count(0, timeout=30_000)
+    expect(page.locator("#arriving, #asking")).to_have_count(0)
     assert Question.objects.get(kind="weights").state == "done"
     page.goto(f"{base}luck/")
     expect(page.get_by_text("End states").first).to_be_visible(timeout=30_000)
@@ -151,7 +151,7 @@ def test_plan_weights_and_luck_answer_as_their_pages_are_opened(
 def test_who_leaves_a_page_that_asked_by_itself_wants_no_answer(page, asgi_server, asked, path, kinds):
     Question.objects.all().delete()
     page.goto(f"{asgi_server}/c/{asked.public_id}/{path}")
-    expect(page.locator("[data-cancel]")).to_have_count(kinds, timeout=30_000)
+    expect(page.locator("[data-cancel]")).to_have_count(kinds)
     assert Question.objects.count() == kinds and all(row.is_open for row in Question.objects.all())
     page.goto(f"{asgi_server}/about/")
     wait_until(page, lambda: set(Question.objects.values_list("state", flat=True)) == {"cancelled"})

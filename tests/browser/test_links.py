@@ -65,7 +65,7 @@ def test_a_link_is_read_in_the_browser_proved_and_brought_in_by_one_button(brows
         sent_ = f"{request.url.partition('#')[0]} {request.all_headers()} {request.post_data or ''}"
         assert payload[:100] not in sent_
     page.get_by_role("button", name="Bring it here and run it").click()
-    expect(page.locator("#cyc-shown")).to_have_text("2", timeout=60_000)  # it is run first
+    expect(page.locator("#cyc-shown")).to_have_text("2")  # it is run first
     expect(page.locator("#note")).to_contain_text(f"The giant. {EVIL}")
     expect(page.locator(".digest").first).to_have_text(f"sha256:{digest}")
     assert failed == []
@@ -93,7 +93,7 @@ def test_the_file_is_dropped_where_a_scenario_is_shared(browser, asgi_server, ma
     page.locator("#file").set_input_files(path)
     expect(page.locator("#text")).to_have_value(re.compile("standalone 1"))
     page.get_by_role("button", name="Share", exact=True).click()
-    expect(page.locator("#cyc-shown")).to_have_text("2", timeout=60_000)  # it is run first
+    expect(page.locator("#cyc-shown")).to_have_text("2")  # it is run first
     assert Scenario.objects.get().digest == digest
     context.close()
 

@@ -63,7 +63,7 @@ def test_a_newcomer_learns_why_a_pod_is_pending_and_the_cheapest_fix_in_five_act
     person.press(page.locator("#door-paste"))
     # Why: the scheduler's own reasons, before anything is made.
     pending = page.locator("#pending tr", has_text="search/indexer")
-    expect(pending).to_contain_text("Insufficient cpu", timeout=30_000)
+    expect(pending).to_contain_text("Insufficient cpu")
     assert not Cluster.objects.exists()
     person.press(page.get_by_role("button", name="Create cluster"))
     pod = page.locator("#lane-active a.qp", has_text="indexer").first

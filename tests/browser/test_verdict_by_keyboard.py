@@ -24,13 +24,11 @@ def test_from_home_to_a_shared_verdict_by_keyboard_alone(page, asgi_server, work
     page.keyboard.press("ControlOrMeta+v")
     tab_to(page, page.locator("#door-paste"))
     page.keyboard.press("Enter")
-    expect(page.locator("#pending tr", has_text="search/indexer")).to_contain_text(
-        "Insufficient cpu", timeout=30_000
-    )
+    expect(page.locator("#pending tr", has_text="search/indexer")).to_contain_text("Insufficient cpu")
     assert not Cluster.objects.exists()
     tab_to(page, page.get_by_role("button", name="Create cluster"))
     page.keyboard.press("Enter")
-    expect(page).to_have_url(re.compile(r"/c/\w+/$"), timeout=30_000)
+    expect(page).to_have_url(re.compile(r"/c/\w+/$"))
     page.wait_for_load_state("domcontentloaded")  # before its scripts, nothing hears a key
     # By the palette to the questions about the whole cluster.
     page.keyboard.press("ControlOrMeta+k")

@@ -383,7 +383,7 @@ def test_the_cards_of_home_follow_their_clusters(page, asgi_server, cluster, com
     card.focus()
     page.evaluate("window.notReloaded = true")
     factories.add_cycle(cluster, "scored", pod_name="web-5")
-    expect(page.locator("#cards")).to_contain_text("Cycle 10: web-5 bound", timeout=10_000)
+    expect(page.locator("#cards")).to_contain_text("Cycle 10: web-5 bound")
     expect(card).to_be_focused()
     expect(page.locator("#status")).to_have_text("")
     assert page.evaluate("window.notReloaded")
