@@ -99,7 +99,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) 
     )
     if not chosen and not _is_xdist_worker and getattr(options, "numprocesses", None) is None:
         n_workers = 2 if getattr(options, "markexpr", "") == "fast" else 3
-        args[:] = [f"--numprocesses={n_workers}", "--dist=loadfile", "--no-loadscope-reorder", *args]
+        args[:] = [f"--numprocesses={n_workers}", "--dist=worksteal", *args]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -145,11 +145,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(trylast=True, specname="pytest_collection_modifyitems")
-def pytest_collection_order(items: list[pytest.Item]) -> None:
+def pytest_collection_order(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The fast ones first, so that what is broken is soon told; then what takes longest, so that it is not last.
 
-    File by file, as a worker takes them. Those that mostly wait for processes are spread among the others, so that
-    there is always something to compute meanwhile.
+    File by file: what a file's tests share is made once. Those that mostly wait for processes are spread among the
+    others, so that there is always something to compute meanwhile. Each worker begins with its own share, and who is
+    done takes over from the end of another's (xdist's ``worksteal``).
     """
     files: dict[Path, list[pytest.Item]] = {}
     for item in items:
@@ -162,7 +163,11 @@ def pytest_collection_order(items: list[pytest.Item]) -> None:
             is_fast = any(item.get_closest_marker("fast") for item in files[path])
             rank = 0 if is_fast else 1 if _is_a_suite(files[path][0]) else 2
             turn[path] = (rank, (place + 0.5) / len(some))
-    items.sort(key=lambda item: turn[item.path])
+    n_workers = int(getattr(config, "workerinput", {}).get("workercount", 1))
+    shares: list[list[pytest.Item]] = [[] for _ in range(n_workers)]
+    for path in sorted(files, key=lambda path: turn[path]):
+        min(shares, key=len).extend(files[path])
+    items[:] = [item for share in shares for item in share]
 
 
 def _waits_for_processes(item: pytest.Item) -> bool:
