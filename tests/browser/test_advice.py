@@ -133,7 +133,7 @@ def test_plan_weights_and_luck_answer_as_their_pages_are_opened(
     base = f"{asgi_server}/c/{asked.public_id}/"
     page.goto(f"{base}plan/")
     for ask in ("any-node", "backlog", "consolidate", "headroom"):
-        expect(page.locator(f"#plan-{ask}").get_by_role("link", name="Open")).to_be_visible(timeout=30_000)
+        expect(page.locator(f"#plan-{ask}").get_by_role("link", name="Open")).to_be_visible()
     failed = Question.objects.exclude(state="done")
     assert not failed, [(row.params, row.error) for row in failed]
     expect(page.locator("#plan-drain")).to_contain_text("Name the nodes")
@@ -143,7 +143,7 @@ def test_plan_weights_and_luck_answer_as_their_pages_are_opened(
     expect(page.locator("#arriving, #asking")).to_have_count(0)
     assert Question.objects.get(kind="weights").state == "done"
     page.goto(f"{base}luck/")
-    expect(page.get_by_text("End states").first).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("End states").first).to_be_visible()
     assert Question.objects.filter(kind="seeds").get().state == "done"
 
 

@@ -33,7 +33,7 @@ def made(page, asgi_server, work, tmp_path):
     ).scenario
     work()
     page.goto(f"{asgi_server}/s/{shared.public_id}/")
-    expect(page.locator("#clnk")).to_be_visible(timeout=30_000)
+    expect(page.locator("#clnk")).to_be_visible()
     link = page.locator("#clnk").input_value()
     with page.expect_download(timeout=90_000) as download:
         page.locator("#save-html").click()

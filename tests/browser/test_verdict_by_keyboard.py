@@ -45,7 +45,7 @@ def test_from_home_to_a_shared_verdict_by_keyboard_alone(page, asgi_server, work
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(r"/plan/\w+/$"))
     said = page.locator("h2#verdict")
-    expect(said).to_be_visible(timeout=60_000)
+    expect(said).to_be_visible()
     words = said.inner_text()
     tab_to(page, page.get_by_role("button", name="Share this verdict"))
     page.keyboard.press("Enter")
