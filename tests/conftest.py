@@ -115,6 +115,17 @@ def errands_done_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
+def nothing_remembered_of_another_tests_clusters() -> Iterator[None]:
+    """A cluster's number is never given twice by a site, but by a database that tests roll back."""
+    from playground.clusters.services.histories import HISTORIES
+    from playground.clusters.services.memory import ENGINES
+
+    yield
+    ENGINES.clear()
+    HISTORIES.clear()
+
+
+@pytest.fixture(autouse=True)
 def scenarios_run_in_forked_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     """As above, tests that start the site's own processes are not touched, and start those of scenarios, too."""
     from playground.engine import scenarios
