@@ -182,7 +182,7 @@ def _waits_for_others(item: pytest.Item) -> bool:
     """Whether the test is not alone: a browser, servers, processes or threads on the database work beside it."""
     django_db = item.get_closest_marker("django_db")
     return (
-        item.path.parent.name in WITH_PROCESSES
+        _waits_for_processes(item)
         or bool({"transactional_db", "live_server"} & set(getattr(item, "fixturenames", ())))
         or (django_db is not None and bool(django_db.kwargs.get("transaction")))
         or any(item.get_closest_marker(name) for name, _, _ in SERVICES)

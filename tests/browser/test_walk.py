@@ -369,12 +369,12 @@ def test_a_board_without_its_event_stream_asks_by_itself(page, asgi_server, clus
     page.goto(f"{asgi_server}/c/{cluster.public_id}/")
     expect(page.locator("#feed")).to_contain_text("#8")
     factories.add_cycle(cluster, "scored", pod_name="web-5")
-    expect(page.locator("#ev-10")).to_be_visible()
+    expect(page.locator("#ev-10")).to_be_visible(timeout=10_000)
     expect(page.locator("#lost")).to_be_hidden()
     page.route("**/live/**", lambda route: route.abort())
-    expect(page.locator("#lost")).to_be_visible()
+    expect(page.locator("#lost")).to_be_visible(timeout=10_000)
     page.unroute("**/live/**")
-    expect(page.locator("#lost")).to_be_hidden()
+    expect(page.locator("#lost")).to_be_hidden(timeout=10_000)
 
 
 def test_the_cards_of_home_follow_their_clusters(page, asgi_server, cluster, complaints):
@@ -383,7 +383,7 @@ def test_the_cards_of_home_follow_their_clusters(page, asgi_server, cluster, com
     card.focus()
     page.evaluate("window.notReloaded = true")
     factories.add_cycle(cluster, "scored", pod_name="web-5")
-    expect(page.locator("#cards")).to_contain_text("Cycle 10: web-5 bound")
+    expect(page.locator("#cards")).to_contain_text("Cycle 10: web-5 bound", timeout=10_000)
     expect(card).to_be_focused()
     expect(page.locator("#status")).to_have_text("")
     assert page.evaluate("window.notReloaded")

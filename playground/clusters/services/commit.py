@@ -388,12 +388,9 @@ def _keep_checkpoint(cluster: Cluster, result: DriveResult, data: bytes, took_ms
     The newest of before stays where else more would lie between. So does the first of all, and the one after an import.
     """
     stretch = min(LONGEST_STRETCH, CHECKPOINT_EVERY * max(1, len(data) // LARGE_CHECKPOINT_BYTES))
-    before = (
-        Checkpoint.objects.filter(cluster=cluster).order_by("-engine_seq").values_list("pk", "engine_seq")
-    )
-    match list(before[:2]):
-        case [(newest, _), (_, kept_seq)] if cluster.engine_seq - kept_seq <= stretch:
-            Checkpoint.objects.filter(pk=newest).delete()
+    newest = list(Checkpoint.objects.filter(cluster=cluster).only("engine_seq").order_by("-engine_seq")[:2])
+    if len(newest) == 2 and cluster.engine_seq - newest[1].engine_seq <= stretch:
+        newest[0].delete()
     Checkpoint.objects.create(
         cluster=cluster,
         engine_seq=cluster.engine_seq,

@@ -53,7 +53,7 @@ def delete_in(
     meta = manifest["metadata"]
     if not spec.get("nodeName") or finished or grace_s <= 0:
         if blocking(writer.cluster, kind, manifest):
-            return _mark(writer, kind, manifest, meta.get("finalizers"), by)
+            return _mark(writer, kind, manifest, by=by)
         return remove(writer, kind, manifest, grace_s=0, by=by)
     if meta.get("deletionTimestamp"):
         grace_s = min(grace_s, int(meta.get("deletionGracePeriodSeconds") or grace_s))
@@ -65,18 +65,27 @@ def delete_in(
 
 
 def _mark(
-    writer: LogWriter, kind: Kind, manifest: Mapping[str, Any], finalizers: Any, by: str = ""
+    writer: LogWriter,
+    kind: Kind,
+    manifest: Mapping[str, Any],
+    finalizers: list[str] | None = None,
+    by: str = "",
 ) -> dict[str, Any]:
-    """An object is on its way out, and stays until its finalizers are taken off; marked twice it stays as it was."""
+    """An object is on its way out, and stays until its finalizers are taken off; marked twice it stays as it was.
+
+    Parameters
+    ----------
+    finalizers
+        What it has from now on; None = its own.
+    """
     meta = dict(manifest["metadata"])
-    if meta.get("deletionTimestamp") and meta.get("finalizers") == finalizers:
-        if not meta.get("deletionGracePeriodSeconds"):
-            return dict(manifest)
-        meta.pop("deletionTimestamp")
+    # A pod that still had time has none left.
+    since = None if meta.get("deletionGracePeriodSeconds") else meta.get("deletionTimestamp")
+    if since and finalizers in (None, meta.get("finalizers")):
+        return dict(manifest)
     if finalizers is not None:
         meta["finalizers"] = finalizers
-    meta["deletionTimestamp"] = meta.get("deletionTimestamp") or format_seconds(writer.at_ns)
-    meta["deletionGracePeriodSeconds"] = 0
+    meta |= {"deletionTimestamp": since or format_seconds(writer.at_ns), "deletionGracePeriodSeconds": 0}
     marked = dict(manifest) | {"metadata": meta}
     return writer.delete(LogEntry.Source.API, kind, marked, gone=False, grace_s=0, by=by)
 
@@ -151,16 +160,13 @@ def remove_definition(writer: LogWriter, kind: Kind, definition: Mapping[str, An
         return remove(writer, kind, definition, grace_s=0)
     if is_going(definition):
         return dict(definition)
-    stamp = format_seconds(writer.at_ns)
-    meta = dict(definition["metadata"])
-    meta |= {"deletionTimestamp": meta.get("deletionTimestamp") or stamp, "deletionGracePeriodSeconds": 0}
-    meta["finalizers"] = [*(meta.get("finalizers") or ()), CLEANUP]
-    status = dict(definition["status"])
     going = {"type": TERMINATING, "status": "True", "reason": "InstanceDeletionInProgress",
-             "message": "CustomResource deletion is in progress", "lastTransitionTime": stamp}  # fmt: skip
+             "message": "CustomResource deletion is in progress",
+             "lastTransitionTime": format_seconds(writer.at_ns)}  # fmt: skip
+    status = dict(definition["status"])
     status["conditions"] = [*(status.get("conditions") or ()), going]
-    marked = dict(definition) | {"metadata": meta, "status": status}
-    return writer.delete(LogEntry.Source.API, kind, marked, gone=False, grace_s=0)
+    finalizers = [*(definition["metadata"].get("finalizers") or ()), CLEANUP]
+    return _mark(writer, kind, dict(definition) | {"status": status}, finalizers)
 
 
 def is_going(definition: Mapping[str, Any]) -> bool:
@@ -214,7 +220,7 @@ def delete_dependent(writer: LogWriter, kind: Kind, manifest: Mapping[str, Any])
     if kind.row_kind == "Pod":
         delete_in(writer, kind, manifest, None)
     elif blocking(writer.cluster, kind, manifest):
-        _mark(writer, kind, manifest, manifest["metadata"]["finalizers"])
+        _mark(writer, kind, manifest)
     else:
         writer.delete(LogEntry.Source.API, kind, manifest, grace_s=None)
 
@@ -280,7 +286,7 @@ def remove_namespace(writer: LogWriter, kind: Kind, manifest: Mapping[str, Any])
             held[made.resource] = held.get(made.resource, 0) + 1
             for name in inside["metadata"]["finalizers"]:
                 finalizers[name] = finalizers.get(name, 0) + 1
-            _mark(writer, made, inside, inside["metadata"]["finalizers"])
+            _mark(writer, made, inside)
         else:
             writer.delete(LogEntry.Source.API, made, inside, grace_s=0)
     if not held and not blocking(writer.cluster, kind, manifest):
@@ -298,8 +304,7 @@ def remove_namespace(writer: LogWriter, kind: Kind, manifest: Mapping[str, Any])
                  f"Some content in the namespace has finalizers remaining: {waited}"),
             )
         ]  # fmt: skip
-    meta = manifest["metadata"]
-    return _mark(writer, kind, dict(manifest) | {"status": status}, meta.get("finalizers"))
+    return _mark(writer, kind, dict(manifest) | {"status": status})
 
 
 def check_namespace_stays(writer: LogWriter, kind: Kind, manifest: Mapping[str, Any]) -> None:
@@ -360,12 +365,7 @@ def orphan(writer: LogWriter, kind: Kind, owner: Mapping[str, Any]) -> None:
     namespace = meta.get("namespace") or "default"
     if not uid:
         return
-    marked = dict(meta) | {
-        "deletionTimestamp": meta.get("deletionTimestamp") or format_seconds(writer.at_ns),
-        "deletionGracePeriodSeconds": 0,
-        "finalizers": [*(meta.get("finalizers") or ()), "orphan"],
-    }
-    writer.delete(LogEntry.Source.API, kind, dict(owner) | {"metadata": marked}, gone=False, grace_s=0)
+    _mark(writer, kind, owner, [*(meta.get("finalizers") or ()), "orphan"])
     pods = kinds.by_kind("Pod")
     assert pods is not None
     for pod in (
