@@ -81,6 +81,10 @@ def served(**config: Any) -> Iterator[str]:
             await asyncio.sleep(0.01)
         started.set()
         await serving
+        # Who is still connected, because an answer was cut off after a second, is let go of while there is a loop.
+        for connection in server.server_state.connections:
+            connection.transport.abort()
+        await asyncio.sleep(0)
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
     thread.start()

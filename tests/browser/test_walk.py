@@ -50,6 +50,14 @@ def test_a_newcomer_imports_a_cluster_and_asks_for_a_run(page, asgi_server, no_b
     expect(page.get_by_role("button", name="Step one cycle")).to_be_visible()
 
 
+def test_what_is_pasted_while_the_page_still_loads_is_asked_about(page, asgi_server, no_broker, complaints):
+    with held_back(page, r"/htmx-.*\.js") as until_asked:
+        page.goto(f"{asgi_server}/new/import/", wait_until="commit")
+        page.get_by_label("Or pasted").fill(MANIFESTS)
+        until_asked()
+    expect(page.locator("#import-preview")).to_contain_text("Gadget g")
+
+
 def test_an_error_in_the_manifests_is_shown_at_its_line(page, asgi_server, no_broker, db):
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{asgi_server}/new/import/")
