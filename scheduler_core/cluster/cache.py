@@ -6,7 +6,7 @@ Differs: there is no copying into a snapshot (`cluster.snapshot` says why).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -177,10 +177,13 @@ class Cache:
     def fill_columns(self, pods: PodColumns, node_names: Sequence[str]) -> None:
         """`fill` with pods as columns, each on the node of its name; an id that was another pod's goes to none."""
         row_of = self.nodes.row_of
-        for name in dict.fromkeys(node_names):
-            if name not in row_of:
-                self._make_ghost(name)
-        rows = np.fromiter(map(row_of.__getitem__, node_names), np.int64, len(node_names))
+        try:
+            rows = np.fromiter(map(row_of.__getitem__, node_names), np.int64, len(node_names))
+        except KeyError:
+            for name in dict.fromkeys(node_names):
+                if name not in row_of:
+                    self._make_ghost(name)
+            rows = np.fromiter(map(row_of.__getitem__, node_names), np.int64, len(node_names))
         pod_ids = self.pods.add_columns(pods)
         self.pods.row[pod_ids] = rows
         self.nodes.add_columns(rows, pod_ids, pods.non_zero)
@@ -284,12 +287,15 @@ class Cache:
 
     def pod_order(self) -> list[str]:
         """Uids of `pods_in_order`, for a checkpoint."""
-        return [pod.uid for pod in self.pods_in_order()]
+        return [*map(self.pods.uids().__getitem__, self._ids_in_order())]
 
     def pods_in_order(self) -> list[Pod]:
         """Cached pods node by node in order of arrival there: adding them in this order gives the same state."""
+        return [self.pods[pod_id] for pod_id in self._ids_in_order()]
+
+    def _ids_in_order(self) -> Iterator[int]:
         names = [*self._tree.by_zone(), *self._ghosts]
-        return [self.pods[pod_id] for name in names for pod_id in self.nodes.pods_on(self.nodes.row_of[name])]
+        return (pod_id for name in names for pod_id in self.nodes.pods_on(self.nodes.row_of[name]))
 
     def forgotten_ports(self) -> list[tuple[str, HostPort]]:
         """(node name, port that a pod there holds while it counts as free), for a checkpoint."""

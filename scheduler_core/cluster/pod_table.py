@@ -177,6 +177,13 @@ class PodTable:
             return lot.likes[int(lot.like[place])]
         return pod
 
+    def uids(self) -> list[str]:
+        """Uids by pod id, of the pods that are in `id_of`; of others an empty one."""
+        found = [""] * len(self._pods)
+        for uid, pod_id in self.id_of.items():
+            found[pod_id] = uid
+        return found
+
     def _unread_at(self, pod_id: int) -> tuple[PodColumns, int]:
         found = bisect_right(self._unread, pod_id, key=itemgetter(0)) - 1
         if found < 0 or self.row[pod_id] < 0:
@@ -193,7 +200,7 @@ class PodTable:
             self._pods.append(None)
             self.request_items.append(())
             if pod_id >= self._capacity:
-                self._grow()
+                self._grow(pod_id + 1)
         self._pods[pod_id] = pod
         if findable:
             self.id_of[pod.uid] = pod_id
@@ -221,21 +228,22 @@ class PodTable:
     def add_columns(self, pods: PodColumns) -> NDArray[np.int64]:
         """`add` many pods, findable all; their ids, none of which was another pod's."""
         first, n_pods = len(self._pods), len(pods.uids)
-        ids = np.arange(first, first + n_pods)
+        ids = slice(first, first + n_pods)
         if pods.known is None:
             self._unread.append((first, pods))
             self._pods += [None] * n_pods
         else:
             self._pods += pods.known
-        while len(self._pods) > self._capacity:
-            self._grow()
+        if len(self._pods) > self._capacity:
+            self._grow(len(self._pods))
         self.id_of.update(zip(pods.uids, range(first, first + n_pods), strict=True))
         items = [self._items_of(pod) for pod in pods.likes]
         self.request_items += map(items.__getitem__, pods.like.tolist())
-        priorities = np.array([pod.priority for pod in pods.likes], np.int64)
-        self.priority[ids] = priorities[pods.like]
-        for priority, count in zip(*np.unique(self.priority[ids], return_counts=True), strict=True):
-            self._n_of_priority[int(priority)] += int(count)
+        priorities = [pod.priority for pod in pods.likes]
+        self.priority[ids] = np.array(priorities, np.int64)[pods.like]
+        counts = np.bincount(pods.like, minlength=len(priorities)).tolist()
+        for priority, count in zip(priorities, counts, strict=True):
+            self._n_of_priority[priority] += count
         self.start_ns[ids] = pods.start_ns
         class_id = self.vocabulary.pod_classes.id
         of_class = np.array([class_id(labels) for labels in pods.namespaced_labels], np.int64)
@@ -245,8 +253,9 @@ class PodTable:
         self.arrival[ids] = np.arange(self._n_arrived, self._n_arrived + n_pods)
         self._n_arrived += n_pods
         self._grow_resources()
-        self.requests[:, ids] = self._amounts(items)[:, pods.like]
-        return ids
+        for column, amounts in zip(self.requests, self._amounts(items), strict=True):
+            column[ids] = amounts[pods.like]
+        return np.arange(first, first + n_pods)
 
     def copy(self, vocabulary: Vocabulary) -> PodTable:
         """Another table with the pods on nodes, by the same ids.
@@ -320,8 +329,8 @@ class PodTable:
             more = np.zeros((missing, self._capacity), np.int64)
             self.requests = np.concatenate([self.requests, more])
 
-    def _grow(self) -> None:
-        self._capacity = max(256, 2 * self._capacity)
+    def _grow(self, n_pods: int) -> None:
+        self._capacity = max(256, 2 * self._capacity, n_pods)
         self.row = grown(self.row, self._capacity, -1)  # type: ignore[assignment]
         for name in _GROWN:
             setattr(self, name, grown(getattr(self, name), self._capacity))

@@ -80,13 +80,12 @@ def with_seed(document: Mapping[str, Any], seed: int) -> dict[str, Any]:
 def checkpoint_of(simulation: Simulation) -> dict[str, Any]:
     """Everything needed to go on elsewhere, of a simulation in which nothing is left to do at this moment."""
     scheduler = simulation.scheduler
-    live_pods = _live_pods(simulation)
-    names = {id(pod): f"{pod.namespace}/{pod.name}" for pod in live_pods}
     world = simulation.world.state()
     places = {uid: place for place, uid in enumerate(_uids(world))}
 
     def name_of(item: Any) -> str | None:
-        return names.get(id(item))
+        is_live = isinstance(item, Pod) and simulation.world.pod(item.namespace, item.name) is item
+        return f"{item.namespace}/{item.name}" if is_live else None
 
     return {
         "version": CHECKPOINT_VERSION,

@@ -85,21 +85,6 @@ class TextColumn:
         return self._values[place]
 
 
-class _Parts:
-    """Distinct values, and the place of each."""
-
-    def __init__(self) -> None:
-        self.values: list[Any] = []
-        self._places: dict[bytes, int] = {}
-
-    def place(self, part: _Part) -> int:
-        mark, value = part
-        place = len(self.values) if mark is None else self._places.setdefault(mark, len(self.values))
-        if place == len(self.values):
-            self.values.append(value)
-        return place
-
-
 class _Taken(NamedTuple):
     """A manifest taken apart."""
 
@@ -131,35 +116,28 @@ class Packer:
             ``status``, what its metadata alone says (`OWN`), and ``nodeName`` of its spec. None stands for a part that
             is not kept apart.
         """
-        before, self._taken = self._taken, {}
-        known, self._known = self._known, {}
-        forms, metadata, specs, statuses = _Parts(), _Parts(), _Parts(), _Parts()
-        rows: list[tuple[Any, ...]] = []
-        for manifest in manifests:
-            # Held by the entry, so no other manifest has its identity.
-            taken = before.get(id(manifest)) or _take_apart(manifest, known)
-            self._taken[id(manifest)] = taken
-            _, form, meta, own, spec, status, node_name = taken
-            for part in (form, meta, spec, status):
-                if part is not None and part[0] is not None:
-                    self._known[part[0]] = part
-            rows.append(
-                (
-                    forms.place(form),
-                    None if meta is None else metadata.place(meta),
-                    None if spec is None else specs.place(spec),
-                    None if status is None else statuses.place(status),
-                    node_name,
-                    *own,
-                )
-            )
+        before, known = self._taken, self._known
+        taken = [before.get(id(manifest)) or _take_apart(manifest, known) for manifest in manifests]
+        self._taken = {id(item.manifest): item for item in taken}
+        self._known = {}
+        if not taken:
+            return {"forms": [], "metadata": [], "specs": [], "statuses": [], "objects": {}}
+        # Column by column, as there are many: equal parts are one and the same.
+        _, forms, metadata, own, specs, statuses, node_names = zip(*taken, strict=True)
+        values, places = zip(*map(self._placed, (forms, metadata, specs, statuses)), strict=True)
+        columns = [*places, list(node_names), *map(list, zip(*own, strict=True))]
         return {
-            "forms": forms.values,
-            "metadata": metadata.values,
-            "specs": specs.values,
-            "statuses": statuses.values,
-            "objects": dict(zip(COLUMNS, map(list, zip(*rows, strict=True)), strict=True)) if rows else {},
+            **dict(zip(("forms", "metadata", "specs", "statuses"), values, strict=True)),
+            "objects": dict(zip(COLUMNS, columns, strict=True)),
         }
+
+    def _placed(self, parts: Sequence[_Part | None]) -> tuple[list[Any], list[int | None]]:
+        """The values of distinct parts, which are known now, and the place of each part among them."""
+        distinct = {id(part): part for part in parts if part is not None}
+        self._known.update((part[0], part) for part in distinct.values() if part[0] is not None)
+        places: dict[int, int | None] = {key: place for place, key in enumerate(distinct)}
+        places[id(None)] = None
+        return [part[1] for part in distinct.values()], [*map(places.__getitem__, map(id, parts))]
 
     def unpack(self, document: Mapping[str, Any]) -> Iterator[tuple[Manifest, Any]]:
         """`unpack`; what was unpacked is not taken apart to be packed again."""

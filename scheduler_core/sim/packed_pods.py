@@ -29,6 +29,8 @@ Labels = tuple[tuple[str, str], ...]
 _MOST_KNOWN: Final = 65_536
 _known_likes: dict[tuple[str, bytes], Like] = {}
 """By namespace and spec's digest: the next checkpoint has such pods, too, and so has the log after it."""
+_FEW_TIMES: Final = 16
+"""A table of so many times the numbers that are looked up in it is faster than to sort them."""
 _MOST_OTHERS: Final = 2
 _known_others: dict[bytes, OtherObjects] = {}
 """Nodes hardly change between the checkpoints that are looked at. The one asked for last stands last."""
@@ -219,7 +221,7 @@ class PackedPods:
         self._meta, self._spec, self._status = map(self._places, ("metadata", "spec", "status"))
         self._others: list[int] = np.flatnonzero(is_other[self._form]).tolist()
         self.places_of_pods = np.flatnonzero(is_pod[self._form])
-        metas, of_meta = np.unique(self._meta[self.places_of_pods], return_inverse=True)
+        metas, of_meta = _distinct(self._meta[self.places_of_pods])
         names = [_namespace_in(self._metadata[place]) for place in metas.tolist()]
         self._place_of: dict[str, dict[str, int]] = {name: {} for name in names}
         numbers = {name: number for number, name in enumerate(self._place_of)}
@@ -245,7 +247,7 @@ class PackedPods:
             (self._specs, self._spec),
             (self._statuses, self._status),
         ):
-            places, of_each = np.unique(parts[at], return_inverse=True)
+            places, of_each = _distinct(parts[at])
             mark.update(b"%d\0" % len(places))
             mark.update(b"\0".join(texts.texts[place] if place >= 0 else b"" for place in places.tolist()))
             mark.update(of_each.tobytes())
@@ -302,19 +304,18 @@ class PackedPods:
         found = (self._place_of.get(namespace, {}).get(name) for namespace, name in keys)
         return places[~np.isin(places, [place for place in found if place is not None])]
 
-    def node_names(self, places: Iterable[int]) -> list[str]:
+    def node_names(self, places: NDArray[np.int64]) -> list[str]:
         """Where pods stand; empty for those that stand nowhere."""
-        column = self._columns[NODE_NAME]
-        return [column[place] or "" for place in places]
+        names = map(self._columns[NODE_NAME].__getitem__, places.tolist())
+        return [name or "" for name in names]
 
-    def unread(self, places: Iterable[int]) -> PodColumns:
-        """Pods as columns."""
-        at = np.array(places, np.int64)
+    def unread(self, at: NDArray[np.int64]) -> PodColumns:
+        """Pods at places as columns."""
         uids = self._columns["uid"]
-        likes, like = self._likes(at)
-        metas, of_meta = np.unique(self._meta[at], return_inverse=True)
+        metas, of_meta = _distinct(self._meta[at])
         told = [self._metadata[place] for place in metas.tolist()]
-        statuses, of_status = np.unique(self._status[at], return_inverse=True)
+        statuses, of_status = _distinct(self._status[at])
+        likes, like = self._likes(at, metas, of_meta, statuses, of_status)
         starts = [start_of(self._status_at(place)) for place in statuses.tolist()]
         return PodColumns(
             uids=[*map(uids.__getitem__, at.tolist())],
@@ -349,26 +350,33 @@ class PackedPods:
         except TypeError:  # some objects have no such part
             return np.array([-1 if place is None else place for place in places], np.int64)
 
-    def _likes(self, at: NDArray[np.int64]) -> tuple[list[Like], NDArray[np.int64]]:
-        """What pods ask for, and which of these each does."""
-        metas, of_meta = np.unique(self._meta[at], return_inverse=True)
+    def _likes(
+        self,
+        at: NDArray[np.int64],
+        metas: NDArray[np.int64],
+        of_meta: NDArray[np.int64],
+        statuses: NDArray[np.int64],
+        of_status: NDArray[np.int64],
+    ) -> tuple[list[Like], NDArray[np.int64]]:
+        """What pods ask for, and which of these each does; of `metas` and `statuses` each has one."""
         names = [_namespace_in(self._metadata[place]) for place in metas.tolist()]
         numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
-        namespace = np.array([numbers[name] for name in names], np.int64)[of_meta]
+        namespace = np.array([numbers[name] for name in names], np.int64)
         # A pod that is being resized has its requests from its status.
-        statuses, of_status = np.unique(self._status[at], return_inverse=True)
         resized = np.array(
             [
                 -1 if says_nothing_of_requests(self._status_at(place)) else place
                 for place in statuses.tolist()
             ],
             np.int64,
-        )[of_status]
-        key = np.zeros(len(at), np.int64)
-        for column in (namespace, self._spec[at], resized):
-            key = key * (int(column.max(initial=0)) + 2) + column + 1
-        first, like = np.unique(key, return_index=True, return_inverse=True)[1:]
-        return [self._like(int(at[place]), bool(resized[place] < 0)) for place in first.tolist()], like
+        )
+        like = namespace[of_meta]
+        for column in (self._spec[at], resized[of_status]):
+            like = _distinct(like * (int(column.max(initial=-1)) + 2) + column + 1)[1]
+        first = np.empty(int(like.max(initial=-1)) + 1, np.int64)
+        first[like[::-1]] = np.arange(len(like))[::-1]
+        follow = resized[of_status[first]] < 0
+        return [self._like(*found) for found in zip(at[first].tolist(), follow.tolist(), strict=True)], like
 
     def _like(self, place: int, follows_from_spec: bool) -> Like:
         if not follows_from_spec:
@@ -376,3 +384,15 @@ class PackedPods:
         spec = int(self._spec[place])
         text = b"{}" if spec < 0 else self._specs.texts[spec]
         return like_of(_namespace_in(self._metadata[int(self._meta[place])]), text)
+
+
+def _distinct(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The distinct ones, sorted, and which of them each is: places lie close together, so that none need be sorted."""
+    lowest = int(numbers.min(initial=0))
+    extent = int(numbers.max(initial=0)) - lowest + 1
+    if extent > _FEW_TIMES * len(numbers) + 1:
+        values, of_each = np.unique(numbers, return_inverse=True)
+        return values, of_each
+    is_there = np.zeros(extent, np.bool_)
+    is_there[numbers - lowest] = True
+    return np.flatnonzero(is_there) + lowest, (np.cumsum(is_there) - 1)[numbers - lowest]

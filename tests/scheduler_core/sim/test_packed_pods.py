@@ -99,7 +99,8 @@ def test_they_count_as_if_each_had_been_read(
     # In two lots, and the second where pods are being counted already.
     n_first = data.draw(st.integers(0, len(order)))
     for lot in (order[:n_first], order[n_first:]):
-        unread.fill_columns(packed.unread(np.array(lot, np.int64)), packed.node_names(lot))
+        at = np.array(lot, np.int64)
+        unread.fill_columns(packed.unread(at), packed.node_names(at))
         selected(unread.matching, live_only=True)
     assert columns(unread) == columns(read)
     for place in data.draw(st.permutations(order))[:4]:
