@@ -70,18 +70,31 @@ class _Checkpoint(msgspec.Struct):
     simulation: _Simulation
 
 
-class _Metadata(msgspec.Struct):
+class _Metadata(msgspec.Struct, gc=False):
     uid: str
     labels: dict[str, str] = {}
     deletionTimestamp: str | None = None
 
 
-class _Status(msgspec.Struct):
+class _ContainerStatus(msgspec.Struct, gc=False):
+    name: str = ""
+    resources: Any = msgspec.UNSET
+
+
+class _Status(msgspec.Struct, frozen=True, gc=False):
     phase: str = ""
     startTime: str | None = None
+    containerStatuses: list[_ContainerStatus] | None = None
+    initContainerStatuses: list[_ContainerStatus] | None = None
+
+    @property
+    def says_nothing_of_requests(self) -> bool:
+        """As `scheduler_core.objects.pod.says_nothing_of_requests`."""
+        told = (*(self.containerStatuses or ()), *(self.initContainerStatuses or ()))
+        return all(container.resources is msgspec.UNSET for container in told)
 
 
-class _Spec(msgspec.Struct):
+class _Spec(msgspec.Struct, gc=False):
     nodeName: str
 
 
@@ -89,13 +102,13 @@ class _Deletion(msgspec.Struct):
     gone: bool = True
 
 
-class _Pod(msgspec.Struct):
+class _Pod(msgspec.Struct, gc=False):
     metadata: _Metadata
     spec: msgspec.Raw
-    status: msgspec.Raw = msgspec.Raw(b"{}")
+    status: _Status = _Status()
 
 
-class _Write(msgspec.Struct):
+class _Write(msgspec.Struct, gc=False):
     manifest: _Pod
 
 
@@ -103,7 +116,6 @@ _PARTS: Final = ("forms", "metadata", "specs", "statuses")
 _CHECKPOINT: Final = msgspec.json.Decoder(_Checkpoint)
 _WRITE: Final = msgspec.json.Decoder(_Write)
 _SPEC: Final = msgspec.json.Decoder(_Spec)
-_STATUS: Final = msgspec.json.Decoder(_Status)
 _DELETION: Final = msgspec.json.Decoder(_Deletion)
 
 
@@ -160,13 +172,13 @@ def pod_then(text: bytes, namespace: str, name: str, read: Callable[[], Pod]) ->
         return None if b'"nominatedNodeName"' in text else waiting(namespace, name, read)
     try:
         pod = _WRITE.decode(text).manifest
-        node_name, status = _SPEC.decode(pod.spec).nodeName, _STATUS.decode(pod.status)
+        node_name = _SPEC.decode(pod.spec).nodeName
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    spec, meta = bytes(pod.spec), pod.metadata
+    spec, meta, status = bytes(pod.spec), pod.metadata, pod.status
     before, standing, after = spec.partition(b'"nodeName":"%b"' % node_name.encode())
     # A pod that is being resized has its requests from its status.
-    if not standing or b'"nodeName"' in after or b'"resources"' in bytes(pod.status):
+    if not standing or b'"nodeName"' in after or not status.says_nothing_of_requests:
         return None
     return PodThen(
         namespace,

@@ -119,8 +119,11 @@ class Matching:
         """Many pods came to rows; of their own terms nothing is counted here (`carry`)."""
         classes = self.pods.class_id[pod_ids]
         for class_id in np.unique(classes).tolist():
-            ids = dict.fromkeys(pod_ids[classes == class_id].tolist())
-            self._pods_of_class.setdefault(class_id, {}).update(ids)
+            came = dict.fromkeys(pod_ids[classes == class_id].tolist())
+            if class_id in self._pods_of_class:
+                self._pods_of_class[class_id].update(came)
+            else:
+                self._pods_of_class[class_id] = came
         if self._selections:
             for pod_id, class_id, row in zip(pod_ids.tolist(), classes.tolist(), rows.tolist(), strict=True):
                 self._move(pod_id, class_id, row, 1)

@@ -28,7 +28,7 @@ Labels = tuple[tuple[str, str], ...]
 
 _MOST_KNOWN: Final = 65_536
 _known_likes: dict[tuple[str, bytes], Like] = {}
-"""By namespace and spec's digest: the next checkpoint has such pods, too, and so has the log after it."""
+"""By namespace and spec: the next checkpoint has such pods, too, and so has the log after it."""
 _FEW_TIMES: Final = 16
 """A table of so many times the numbers that are looked up in it is faster than to sort them."""
 _MOST_OTHERS: Final = 2
@@ -74,7 +74,7 @@ def like_of(namespace: str, spec: bytes) -> Like:
     InvalidObject
         It cannot be read.
     """
-    key = (namespace, blake2b(spec, digest_size=16).digest())
+    key = (namespace, spec)
     found = _known_likes.get(key)
     if found is None:
         metadata = {"name": "like", "namespace": namespace}

@@ -29,7 +29,7 @@ from scheduler_core.sim.checkpoint import check_version
 from scheduler_core.sim.faults import FaultOptions
 from scheduler_core.sim.manifests import in_columns, packed_in
 from scheduler_core.sim.options import SimulationOptions, load
-from scheduler_core.sim.packed_pods import Key, PackedPods, PodThen, unread
+from scheduler_core.sim.packed_pods import Key, OtherObjects, PackedPods, PodThen, unread
 
 STILL: Final = (
     "assumed", "awaited", "expired", "heldPods", "nominations", "preemptions", "waiting", "bindings", "untold"
@@ -92,6 +92,7 @@ class Past:
             raise NotPlain("there are faults")
         self._pods = PackedPods(in_columns(packed_in(document["world"])))
         self._order = self._pods.places(document["podOrder"])
+        others = self._pods.others()
         options, registry = SimulationOptions(**told), known()
         self._scheduler = scheduler = Scheduler(
             load(document["config"], registry, release_from(document.get("release"))),
@@ -103,7 +104,7 @@ class Past:
                 adaptive_sampling=options.adaptive_sampling,
                 first_of_ties=options.first_of_ties,
             ),
-            cache=self._nodes(document["nodeOrder"]),
+            cache=_of_nodes(others, document["nodeOrder"]),
         )
         if scheduler.extenders:
             raise NotPlain("extenders were asked")
@@ -118,24 +119,13 @@ class Past:
         """Pods that are not as they were at the checkpoint."""
         self._is_filled = False
         self._others: dict[tuple[str, str, str], Any] = {}
-        for kind, typed in self._pods.others().objects:
+        for kind, typed in others.objects:
             if kind == "PodGroup":
                 raise NotPlain("there are pod groups")
             if kind != "Node":
                 key = (typed.meta.namespace, typed.meta.name)
                 self._others[(kind, *key)] = typed
                 scheduler.cache.listers.set(kind, *key, typed)
-
-    def _nodes(self, order: Sequence[str]) -> Cache:
-        """A cache with the nodes alone."""
-        others = self._pods.others()
-        found = others.caches.get(tuple(order))
-        if found is None:
-            others.caches.clear()
-            found = others.caches[tuple(order)] = Cache()
-            nodes = {typed.meta.name: typed for kind, typed in others.objects if kind == "Node"}
-            found.add_nodes([nodes[name] for name in order])
-        return found.copy()
 
     def _fill(self) -> None:
         """Put all pods on their nodes at once."""
@@ -280,6 +270,17 @@ class Past:
         self._others.clear()
         for part in (self._scheduler.cache.pods, self._scheduler.cache.nodes, self._scheduler.cache):
             vars(part).clear()
+
+
+def _of_nodes(others: OtherObjects, order: Sequence[str]) -> Cache:
+    """A cache with the nodes alone."""
+    found = others.caches.get(tuple(order))
+    if found is None:
+        others.caches.clear()
+        found = others.caches[tuple(order)] = Cache()
+        nodes = {typed.meta.name: typed for kind, typed in others.objects if kind == "Node"}
+        found.add_nodes([nodes[name] for name in order])
+    return found.copy()
 
 
 def plain(pod: Pod) -> PodThen:

@@ -171,8 +171,9 @@ def commit_batch(
 def _checkpoint_data(lease: Lease, driven: Driven, result: DriveResult) -> tuple[bytes | None, int]:
     """The engine's state if one is due: every 1,000 entries, and where a run ends.
 
-    A large cluster's is slow to make: within a run it is made where it is a tenth of the work, and at its end where
-    deciding again what came since would take longer.
+    A large cluster's is slow to make: within a run it is made where it is a tenth of the work, or where with another
+    batch like this one too much would lie behind the newest; at its end where deciding again what came since would take
+    longer.
     """
     since = (
         Cluster.objects.filter(pk=lease.cluster_id).values_list("entries_since_checkpoint", flat=True).first()
@@ -186,8 +187,9 @@ def _checkpoint_data(lease: Lease, driven: Driven, result: DriveResult) -> tuple
     ) or 0
     decided = bool(result.ran["calls"])
     worth_ms = newest_ms if result.finished else CHECKPOINT_SHARE * newest_ms
-    due = since + len(result.outcomes) >= CHECKPOINT_EVERY and (
-        not decided or driven.unsaved_s * 1000 >= worth_ms
+    n_new = len(result.outcomes)
+    due = since + n_new >= CHECKPOINT_EVERY and (
+        not decided or driven.unsaved_s * 1000 >= worth_ms or since + 2 * n_new > LONGEST_STRETCH
     )
     ends = result.finished and decided
     if not due and not (ends and newest_ms < COSTLY_CHECKPOINT_MS):

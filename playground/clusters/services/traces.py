@@ -50,16 +50,17 @@ def recompute_trace(*, cluster_id: int, number: int, simulator: Simulator | None
         record = (HISTORIES.opened(cluster, cycle) if simulator is None else None) or _lived_through(
             cluster, cycle, simulator or default_simulator()
         )
-    with transaction.atomic():
-        empty = Cycle.objects.filter(pk=cycle.pk, trace__isnull=True)
-        if record is not None and record.digest == cycle.digest:
-            empty.update(trace=record.trace)
-        else:
-            empty.update(
-                trace_note=f"Engine {engine_version()} decides this cycle differently than the recorded"
-                f" {cycle.engine_version}; what was recorded is shown."
-            )
-        Cluster.objects.filter(pk=cluster_id).update(version=F("version") + 1)
+        # The collector looks at what was read for it when the trace is there, not before.
+        with transaction.atomic():
+            empty = Cycle.objects.filter(pk=cycle.pk, trace__isnull=True)
+            if record is not None and record.digest == cycle.digest:
+                empty.update(trace=record.trace)
+            else:
+                empty.update(
+                    trace_note=f"Engine {engine_version()} decides this cycle differently than the recorded"
+                    f" {cycle.engine_version}; what was recorded is shown."
+                )
+            Cluster.objects.filter(pk=cluster_id).update(version=F("version") + 1)
     return record is not None and record.digest == cycle.digest
 
 
