@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from playground.clusters.models import Checkpoint, Cluster
-from playground.clusters.services.commit import LONGEST_STRETCH, _keep_checkpoint
+from playground.clusters.services.commit import LONGEST_STRETCH, _checkpoint_data, _keep_checkpoint
 from tests.clusters.builders import make_cluster
 
 
@@ -51,3 +51,19 @@ def test_what_follows_an_import_at_once_is_kept() -> None:
         first + 60_900,
         first + 61_400,
     ]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("n_before", "is_made"), [(5_000, False), (8_000, False), (8_001, True)])
+def test_one_that_is_slow_to_make_is_made_before_too_much_lies_behind_the_newest(
+    n_before: int, is_made: bool
+) -> None:
+    cluster = make_cluster()
+    kept_of(cluster, [10], 1_000)
+    Checkpoint.objects.filter(cluster=cluster).update(took_ms=60_000)
+    Cluster.objects.filter(pk=cluster.pk).update(entries_since_checkpoint=n_before)
+    engine = SimpleNamespace(checkpoint=lambda: b"made")
+    driven = SimpleNamespace(engine=engine, unsaved_s=1.0)
+    result = SimpleNamespace(outcomes=[None] * 1_000, ran={"calls": [1]}, finished=False)
+    data, _ = _checkpoint_data(SimpleNamespace(cluster_id=cluster.pk), driven, result)  # type: ignore[arg-type]
+    assert (data is not None) == is_made
