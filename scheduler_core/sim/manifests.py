@@ -103,6 +103,7 @@ class Packer:
     def __init__(self) -> None:
         self._taken: dict[int, _Taken] = {}
         self._known: dict[bytes, _Part] = {}
+        self._unpacked: tuple[Mapping[str, Any], list[Manifest]] | None = None
 
     def pack(self, manifests: Iterable[Manifest]) -> dict[str, Any]:
         """Manifests, which are never changed in place, as JSON-able data.
@@ -116,6 +117,9 @@ class Packer:
             ``status``, what its metadata alone says (`OWN`), and ``nodeName`` of its spec. None stands for a part that
             is not kept apart.
         """
+        if self._unpacked is not None:
+            self._learn(*self._unpacked)
+            self._unpacked = None
         before, known = self._taken, self._known
         taken = [before.get(id(manifest)) or _take_apart(manifest, known) for manifest in manifests]
         self._taken = {id(item.manifest): item for item in taken}
@@ -144,13 +148,22 @@ class Packer:
         if isinstance(document["objects"], list):
             yield from unpack(document)
             return
+        manifests: list[Manifest] = []
+        self._unpacked = document, manifests
+        for manifest, typed in unpack(document):
+            manifests.append(manifest)
+            yield manifest, typed
+
+    def _learn(self, document: Mapping[str, Any], manifests: Sequence[Manifest]) -> None:
+        """Remember how manifests come apart that were unpacked: most that are unpacked are never packed again."""
         known = self._known
 
         def told(name: str) -> list[_Part]:
             return [_part(value, known) for value in document[name]]
 
         forms, metadata, specs, statuses = map(told, ("forms", "metadata", "specs", "statuses"))
-        for (form, meta, spec, status, node_name, *own), manifest, typed in _unpacked(document):
+        for row, manifest in zip(_rows(document), manifests, strict=True):
+            form, meta, spec, status, node_name, *own = row
             self._taken[id(manifest)] = _Taken(
                 manifest,
                 forms[form],
@@ -160,7 +173,6 @@ class Packer:
                 None if status is None else statuses[status],
                 node_name,
             )
-            yield manifest, typed
 
 
 def pack(manifests: Iterable[Manifest]) -> dict[str, Any]:
@@ -212,10 +224,6 @@ def unpack(document: Mapping[str, Any]) -> Iterator[tuple[Manifest, Any]]:
 
     Equal specs and statuses are one and the same: objects are never changed in place.
     """
-    return ((manifest, typed) for _, manifest, typed in _unpacked(document))
-
-
-def _unpacked(document: Mapping[str, Any]) -> Iterator[tuple[Sequence[Any], Manifest, Any]]:
     kinds = [form["kind"] if is_read(form) else None for form in document["forms"]]
     pods: dict[tuple[str, int, int | None, int | None], Pod] = {}
     metas: dict[int, ObjectMeta] = {}
@@ -223,7 +231,7 @@ def _unpacked(document: Mapping[str, Any]) -> Iterator[tuple[Sequence[Any], Mani
         form, place, spec, status, node_name, *own = row
         manifest = manifest_of(document, row)
         if kinds[form] != "Pod":
-            yield row, manifest, None if kinds[form] is None else parsed(manifest)
+            yield manifest, None if kinds[form] is None else parsed(manifest)
             continue
         key = (manifest["metadata"].get("namespace"), form, spec, status)
         known = pods.get(key)
@@ -236,7 +244,7 @@ def _unpacked(document: Mapping[str, Any]) -> Iterator[tuple[Sequence[Any], Mani
             typed = pod_like(known, manifest, meta, node_name or "")
         if own:
             metas.setdefault(place, typed.meta)
-        yield row, manifest, typed
+        yield manifest, typed
 
 
 def _meta_like(

@@ -147,8 +147,7 @@ class World:
             self._n_versions += 1
             version = f"engine-{self._n_versions}"
             manifest = {**manifest, "metadata": {**manifest["metadata"], "resourceVersion": version}}
-        meta = manifest.get("metadata") or {}
-        key = (str(meta.get("namespace") or ""), str(meta.get("name", "")))
+        key = _key_of(manifest)
         if typed is None and is_read(manifest):
             typed = parse(manifest).typed
         stored = Stored(manifest, typed)
@@ -302,15 +301,21 @@ class World:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take over what `state` returned; no events are sent of these objects."""
         for manifest, typed in self._packer.unpack(packed_in(state)):
-            meta = manifest.get("metadata") or {}
-            key = (str(meta.get("namespace") or ""), str(meta.get("name", "")))
-            self._objects.setdefault(str(manifest.get("kind", "")), {})[key] = Stored(manifest, typed)
+            kind = str(manifest.get("kind", ""))
+            if kind not in self._objects:
+                self._objects[kind] = {}
+            self._objects[kind][_key_of(manifest)] = Stored(manifest, typed)
         self._priority_classes = None
         self.limits.changed("LimitRange", None, None)
         self.cycle = state["cycle"]
         self.changes = state["changes"]
         self._n_events = state["nEvents"]
         self._n_versions = state["nVersions"]
+
+
+def _key_of(manifest: Manifest) -> tuple[str, str]:
+    meta = manifest.get("metadata") or {}
+    return str(meta.get("namespace") or ""), str(meta.get("name", ""))
 
 
 def with_condition(status: Mapping[str, Any], condition: Mapping[str, Any]) -> list[dict[str, Any]]:
