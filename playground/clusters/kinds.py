@@ -165,7 +165,7 @@ _SPECIAL: Final[Mapping[str, _Special]] = {
 _STORED_AS: Final = {"HorizontalPodAutoscaler": "autoscaling/v2", "Event": "v1"}
 """Of kinds with several versions: the one rows are in."""
 _WITH_GENERATION: Final = frozenset({
-    "CronJob", "CustomResourceDefinition", "DaemonSet", "Deployment", "DeviceClass", "DeviceTaintRule", "EndpointSlice",
+    "CronJob", "CustomResourceDefinition", "DaemonSet", "Deployment", "DeviceClass", "EndpointSlice",
     "FlowSchema", "Ingress", "IngressClass", "Job", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding",
     "MutatingWebhookConfiguration", "NetworkPolicy", "Pod", "PodDisruptionBudget", "PodTemplate", "PriorityClass",
     "PriorityLevelConfiguration", "ReplicaSet", "ReplicationController", "ResourceSlice", "StatefulSet",
