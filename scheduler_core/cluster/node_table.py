@@ -295,22 +295,15 @@ class NodeTable(NodeColumns):
         self._grow_resources()
         # Numbers of two bytes are sorted in a tenth of the time.
         order = np.argsort(rows.astype(np.uint16) if self.capacity <= 1 << 16 else rows, kind="stable")
-        by_row = rows[order]
-        begins = np.flatnonzero(np.diff(by_row, prepend=-1))
-        of_rows, ids = by_row[begins], pod_ids[order]
-        ends = np.append(begins, len(ids))[1:]
-        found = ids.tolist()
-        for row, begin, end in zip(of_rows.tolist(), begins.tolist(), ends.tolist(), strict=True):
-            came = dict.fromkeys(found[begin:end])
+        begins = np.flatnonzero(np.diff(rows[order], prepend=-1)).tolist()
+        of_rows, ids = rows[order[begins]].tolist(), pod_ids[order].tolist()
+        for row, begin, end in zip(of_rows, begins, [*begins, len(ids)][1:], strict=True):
+            came = dict.fromkeys(ids[begin:end])
             if self._pods_on[row]:
                 self._pods_on[row].update(came)
             else:
                 self._pods_on[row] = came
-        columns = (*self.non_zero, *self.requested)
-        for column, amounts in zip(columns, (*non_zero[:, order], *self.pods.requests[:, ids]), strict=True):
-            column[of_rows] += np.add.reduceat(amounts, begins)
-        self.n_pods[of_rows] += ends - begins
-        self.usage_journal.record_all(of_rows.tolist())
+        self._count(rows, pod_ids, non_zero)
 
     def take_ports(self, row: int, pod: AsksFor) -> None:
         """The host ports of a pod that came to a row are in use."""

@@ -301,10 +301,8 @@ class World:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take over what `state` returned; no events are sent of these objects."""
         for manifest, typed in self._packer.unpack(packed_in(state)):
-            kind = str(manifest.get("kind", ""))
-            if kind not in self._objects:
-                self._objects[kind] = {}
-            self._objects[kind][_key_of(manifest)] = Stored(manifest, typed)
+            objects = self._objects.setdefault(str(manifest.get("kind", "")), {})
+            objects[_key_of(manifest)] = Stored(manifest, typed)
         self._priority_classes = None
         self.limits.changed("LimitRange", None, None)
         self.cycle = state["cycle"]
