@@ -85,11 +85,11 @@ class WhatIf(NodeColumns):
 
     def remove_all(self, starts: NDArray[np.int64], pod_ids: NDArray[np.int64]) -> None:
         """Pods `pod_ids[starts[k] : starts[k + 1]]` leave row k, every row at least one; none of them holds a port."""
-        counts = np.diff(starts)
+        counts = starts[1:] - starts[:-1]
         known = min(len(self.requested), len(self.pods.requests))
         self.requested[:known] -= np.add.reduceat(self.pods.requests[:known, pod_ids], starts[:-1], axis=1)
         self.n_pods -= counts
-        self._changes.append((np.repeat(np.arange(len(counts)), counts), pod_ids, False))
+        self._changes.append((np.arange(len(counts)).repeat(counts), pod_ids, False))
 
     def ports_in_use(self) -> dict[int, Bool]:
         """A copy of the port columns, for `restore_ports`."""
@@ -110,7 +110,7 @@ class WhatIf(NodeColumns):
         known = min(len(self.requested), len(pods.requests))
         self.requested[:known, rows] += sign * pods.requests[:known, pod_ids]
         self.n_pods[rows] += sign
-        for index in np.flatnonzero(pods.has_ports[pod_ids]).tolist():
+        for index in pods.has_ports[pod_ids].nonzero()[0].tolist():
             for port in pods[int(pod_ids[index])].host_ports:
                 self.port_in_use(self.vocabulary.ports.id(normal_port(port)))[rows[index]] = sign > 0
 

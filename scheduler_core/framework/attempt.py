@@ -105,6 +105,7 @@ class Attempt:
         self.code: NDArray[np.int8] = _NO_CODES
         self.detail: NDArray[np.int64] = _NO_NUMBERS
         self.explicit: dict[int, tuple[str, Code, tuple[str, ...]]] = {}
+        self._tallied: list[tuple[int, int]] | None = None
         self.feasible: Rows = self.rows
         self.guests: dict[int, str] = {}
         self.extenders_took_nodes = False
@@ -247,7 +248,7 @@ class Attempt:
 
     def filter_rows(self, rows: Rows) -> None:
         """Run Filter on some rows directly."""
-        self.rows = rows
+        self.rows, self._tallied = rows, None
         try:
             self.stop, self.code, self.detail = first_rejections(
                 self.framework.filters.active(self.skipped_filters),
@@ -294,6 +295,7 @@ class Attempt:
     def _filter_all(self) -> bool:
         """Run Filter on all rows; True when nodes were tried with the pods nominated to them, too."""
         snapshot, take = self.snapshot, self.snapshot.take
+        self._tallied = None
         try:
             nodes = snapshot.nodes
             spec = self._layer(self.framework.spec_filters, nodes.spec_journal)
@@ -369,6 +371,7 @@ class Attempt:
 
     def own_verdicts(self) -> None:
         """Called before `stop`, `code` or `detail` are written to: they may be shared with other cycles."""
+        self._tallied = None
         if self._joined is not None:
             self._joined = None
             self.stop, self.code, self.detail = self.stop.copy(), self.code.copy(), self.detail.copy()
@@ -470,7 +473,7 @@ class Attempt:
         first = self._standing_first_words().get(row)
         if first is not None:
             return first[1]
-        places = np.flatnonzero((self.rows == row) & (self.stop != NOT_EVALUATED))
+        places = ((self.rows == row) & (self.stop != NOT_EVALUATED)).nonzero()[0]
         return Code(int(self.code[places[0]])) if len(places) else Code.UnschedulableAndUnresolvable
 
     def _plugin_reasons(self, place: int) -> tuple[str, ...]:
@@ -545,15 +548,12 @@ class Attempt:
         """The first place of each verdict of a plugin, and at how many it stands; without nodes that have own words."""
         if self._joined is not None and not self.explicit:
             return self._joined.tally()
-        return tally(
-            (self.stop < len(self.framework.filter)) & ~self._is_explicit(), self.stop, self.code, self.detail
-        )
-
-    def _is_explicit(self) -> NDArray[np.bool_]:
-        """Which of `rows` have reasons of their own."""
-        if not self.explicit:
-            return np.zeros(len(self.rows), np.bool_)
-        return np.isin(self.rows, np.fromiter(self.explicit, np.int64))
+        if self._tallied is None:
+            among = self.stop < len(self.framework.filter)
+            if self.explicit:
+                among &= ~np.isin(self.rows, np.fromiter(self.explicit, np.int64))
+            self._tallied = tally(among, self.stop, self.code, self.detail)
+        return self._tallied
 
     # ---- rows and nodes
 

@@ -60,6 +60,8 @@ def distinct(*columns: NDArray[np.integer]) -> tuple[Int64, Int64]:
     ([2, 0], [1, 1, 0])
     """
     n_places = len(columns[0])
+    if n_places == 1:
+        return np.zeros(1, np.int64), np.zeros(1, np.int64)
     # By far the most frequent case, and a hundred times cheaper than sorting.
     if n_places and all(bool((column == column[0]).all()) for column in columns):
         return np.zeros(1, np.int64), np.zeros(n_places, np.int64)

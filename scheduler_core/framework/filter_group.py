@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from functools import partial
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from scheduler_core.framework.interface import FilterPlugin, Reads
 from scheduler_core.objects.by_spec import BySpec
@@ -22,6 +22,40 @@ def _is_kept(plugin: FilterPlugin[Any]) -> bool:
     return plugin.filter_reads is not Reads.CLUSTER
 
 
+class WorldFilters(NamedTuple):
+    """Filters that are asked about worlds in which pods come and go.
+
+    Attributes
+    ----------
+    filters : sequence of (int, FilterPlugin)
+        All of them.
+    movable : sequence of (int, FilterPlugin)
+        Those whose answer pods can change.
+    moving, forked : sequence of FilterPlugin
+        Those that count for themselves who comes and goes; those that keep a state of their own for it.
+    """
+
+    filters: Filters
+    movable: Filters
+    moving: Sequence[FilterPlugin[Any]]
+    forked: Sequence[FilterPlugin[Any]]
+
+    @classmethod
+    def of(cls, filters: Filters) -> Self:
+        plugins = [plugin for _, plugin in filters]
+        return cls(
+            filters,
+            [item for item in filters if item[1].filter_reads is not Reads.SPEC],
+            [
+                plugin
+                for plugin in plugins
+                if type(plugin).add_pods is not FilterPlugin.add_pods
+                or type(plugin).remove_pods is not FilterPlugin.remove_pods
+            ],
+            [plugin for plugin in plugins if type(plugin).fork is not FilterPlugin.fork],
+        )
+
+
 class FilterGroup:
     """Filter plugins that are asked together; pods they give one number get equal answers from equal clusters.
 
@@ -33,7 +67,7 @@ class FilterGroup:
 
     def __init__(self, filters: Filters) -> None:
         self._filters = filters
-        self._asked: dict[tuple[str, ...], tuple[Filters, BySpec[int]]] = {}
+        self._asked: dict[tuple[str, ...], tuple[WorldFilters, BySpec[int]]] = {}
         self._numbers: dict[Hashable, int] = {}
         self._next = count()
         self._read = [(plugin, kind) for _, plugin in filters for kind in plugin.sign_reads]
@@ -43,14 +77,18 @@ class FilterGroup:
         """`active`, and the pod's number in their eyes."""
         active, numbers = self._asked_without(tuple(skipped))
         # A node is no part of what versions of one spec have in common.
-        number = self._number(active, pod) if pod.node_name else numbers.of(pod)
-        return active, next(self._next) if number == _NONE else number
+        number = self._number(active.filters, pod) if pod.node_name else numbers.of(pod)
+        return active.filters, next(self._next) if number == _NONE else number
 
     def active(self, skipped: Iterable[str]) -> Filters:
         """The filters but those called `skipped`."""
+        return self._asked_without(tuple(skipped))[0].filters
+
+    def in_worlds(self, skipped: Iterable[str]) -> WorldFilters:
+        """The same, sorted by what they have to do with pods that come and go."""
         return self._asked_without(tuple(skipped))[0]
 
-    def _asked_without(self, names: tuple[str, ...]) -> tuple[Filters, BySpec[int]]:
+    def _asked_without(self, names: tuple[str, ...]) -> tuple[WorldFilters, BySpec[int]]:
         if self._read:
             versions = [plugin.handle.listers.version(kind) for plugin, kind in self._read]
             if versions != self._versions:
@@ -58,7 +96,7 @@ class FilterGroup:
         asked = self._asked.get(names)
         if asked is None:
             active = [item for item in self._filters if item[1].name not in names]
-            asked = self._asked[names] = active, BySpec(partial(self._number, active))
+            asked = self._asked[names] = WorldFilters.of(active), BySpec(partial(self._number, active))
         return asked
 
     def _number(self, active: Filters, pod: Pod) -> int:

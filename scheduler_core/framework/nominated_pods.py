@@ -12,6 +12,7 @@ from scheduler_core.objects.pod import Pod
 from scheduler_core.thresholds import thresholds
 
 Int64 = NDArray[np.int64]
+_NO_PODS: Int64 = np.zeros(0, np.int64)
 
 
 class NominatedPods:
@@ -76,20 +77,23 @@ class NominatedPods:
     def counted_on(self, pod: Pod, rows: Rows) -> tuple[Int64, Int64, Int64]:
         """(index into `rows`, pod id, turn) of each of them that counts for `pod` on one of `rows`, no row twice."""
         if len(rows) <= thresholds().nominated_rows:
+            places_on, own = self._places_on, self._place_of.get(pod.uid, -1)
+            priority_of, pod_ids = self._nodes.pods.priority.item, self.pod_ids.item
             found = [
                 (index, place)
                 for index, row in enumerate(rows.tolist())
-                for place in self._places_on.get(row, {}).values()
+                if row in places_on
+                for place in places_on[row].values()
+                if place != own and priority_of(pod_ids(place)) >= pod.priority
             ]
-            indices, places = np.array(found, np.int64).reshape(-1, 2).T
-            counts = self._nodes.pods.priority[self.pod_ids[places]] >= pod.priority
-            counts &= places != self._place_of.get(pod.uid, -1)
-            indices, places = indices[counts], places[counts]
+            if not found:
+                return _NO_PODS, _NO_PODS, _NO_PODS
+            indices, places = np.array(found, np.int64).T
         else:
             # The last place stands for no row at all.
             index_of = np.full(self._nodes.capacity + 1, -1, np.int64)
             index_of[rows] = np.arange(len(rows))
-            places = np.flatnonzero((index_of[self.rows] >= 0) & self.count_for(pod))
+            places = ((index_of[self.rows] >= 0) & self.count_for(pod)).nonzero()[0]
             indices = index_of[self.rows[places]]
         return indices, self.pod_ids[places], self.turns[places]
 

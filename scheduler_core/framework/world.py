@@ -13,7 +13,6 @@ from scheduler_core.framework.answers import PASSES, first_rejections
 from scheduler_core.framework.distinct import distinct
 from scheduler_core.framework.failure import PluginFailure, filter_failure
 from scheduler_core.framework.filtering import Filtering
-from scheduler_core.framework.interface import FilterPlugin, Reads
 from scheduler_core.framework.status import Code, Status
 
 
@@ -30,18 +29,11 @@ class AttemptWorlds:
     def __init__(self, attempt: Filtering, rows: Rows) -> None:
         self.attempt = attempt
         self.nodes = WhatIf(attempt.snapshot.nodes, rows)
-        self._filters = attempt.framework.filters.active(attempt.skipped_filters)
-        self._movable_filters = [item for item in self._filters if item[1].filter_reads is not Reads.SPEC]
-        self._moving = [
-            plugin
-            for _, plugin in self._filters
-            if type(plugin).add_pods is not FilterPlugin.add_pods
-            or type(plugin).remove_pods is not FilterPlugin.remove_pods
-        ]
-        self.states: dict[str, Any] = {
-            plugin.name: plugin.fork(attempt.filter_states.get(plugin.name), self.nodes)
-            for _, plugin in self._filters
-        }
+        active = attempt.framework.filters.in_worlds(attempt.skipped_filters)
+        self._filters, self._movable_filters, self._moving = active.filters, active.movable, active.moving
+        self.states: dict[str, Any] = dict(attempt.filter_states)
+        for plugin in active.forked:
+            self.states[plugin.name] = plugin.fork(self.states.get(plugin.name), self.nodes)
         self._fits_spec = attempt.passes_spec(rows)
         """Rows known to pass the plugins that look at the node object alone: nothing here can change that."""
         self._nominated_rows = self._nominated_ids = self._nominated_turns = rows[:0]
@@ -70,9 +62,9 @@ class AttemptWorlds:
         if not self._moving and not self.nodes.pods.has_ports[pod_ids].any():
             self.nodes.remove_all(starts, pod_ids)
             return
-        counts = np.diff(starts)
+        counts = starts[1:] - starts[:-1]
         for turn in range(int(counts.max())):
-            rows = np.flatnonzero(counts > turn)
+            rows = (counts > turn).nonzero()[0]
             self.remove_pods(rows, pod_ids[starts[:-1][rows] + turn])
 
     def feasible(self, rows: Rows) -> NDArray[np.bool_]:
@@ -80,7 +72,7 @@ class AttemptWorlds:
         stop, _, _ = self.run_filters(rows)
         fits: NDArray[np.bool_] = stop == PASSES
         # A row that does not fit without the nominated pods need not be asked with them.
-        places = np.flatnonzero(fits & self._has_nominated[rows])
+        places = (fits & self._has_nominated[rows]).nonzero()[0]
         if len(places):
             stop, _, _ = self.run_filters_beside_nominated(rows[places])
             fits[places] = stop == PASSES
@@ -97,7 +89,7 @@ class AttemptWorlds:
         stop, code, detail = verdicts
         result = np.full(len(rows), -1, np.int64)
         statuses: list[Status] = []
-        rejected = np.flatnonzero(stop != PASSES)
+        rejected = (stop != PASSES).nonzero()[0]
         if len(rejected):
             first, group = distinct(stop[rejected], code[rejected], detail[rejected])
             result[rejected] = group
@@ -134,7 +126,7 @@ class AttemptWorlds:
     ) -> tuple[NDArray[np.int8], NDArray[np.int8], NDArray[np.int64]]:
         """(stop, code, detail), first with nominated pods of equal or higher priority, then without them."""
         stop, code, detail = self.run_filters(rows)
-        places = np.flatnonzero(self._has_nominated[rows])
+        places = self._has_nominated[rows].nonzero()[0]
         if len(places):
             with_stop, with_code, with_detail = self.run_filters_beside_nominated(rows[places])
             fails = with_stop != PASSES
@@ -147,12 +139,16 @@ class AttemptWorlds:
         self, rows: Rows
     ) -> tuple[NDArray[np.int8], NDArray[np.int8], NDArray[np.int64]]:
         """(stop, code, detail) as if the pods nominated to each of `rows` ran there."""
-        is_asked = np.zeros(len(self.nodes.base_rows), np.bool_)
-        is_asked[rows] = True
-        asked = is_asked[self._nominated_rows]
-        nominated, pod_ids = self._nominated_rows[asked], self._nominated_ids[asked]
-        turns = self._nominated_turns[asked]
-        moves = [(nominated[turns == turn], pod_ids[turns == turn]) for turn in range(int(turns.max()) + 1)]
+        nominated, pod_ids, turns = self._nominated_rows, self._nominated_ids, self._nominated_turns
+        if len(rows) < len(self.nodes.base_rows):
+            is_asked = np.zeros(len(self.nodes.base_rows), np.bool_)
+            is_asked[rows] = True
+            asked = is_asked[nominated]
+            nominated, pod_ids, turns = nominated[asked], pod_ids[asked], turns[asked]
+        n_turns = max(turns.tolist()) + 1
+        moves = [(nominated, pod_ids)]
+        if n_turns > 1:
+            moves = [(nominated[turns == turn], pod_ids[turns == turn]) for turn in range(n_turns)]
         ports = self.nodes.ports_in_use()
         for move in moves:
             self.add_pods(*move)

@@ -41,16 +41,14 @@ class CandidateChoice:
         Index of the criterion that eliminated each candidate, `UNDECIDED` for those that are left.
     n_asked : int
         Criteria that were asked: none any more once one candidate is left.
+    left : ndarray, int64
+        Candidates nothing tells apart, ascending.
     """
 
     values: Int64
     eliminated_at: Int64
     n_asked: int
-
-    @property
-    def left(self) -> Int64:
-        """Candidates nothing tells apart, ascending."""
-        return np.flatnonzero(self.eliminated_at == UNDECIDED)
+    left: Int64
 
 
 def criteria(n_violations: NDArray[np.integer], victims: PodsOfPlaces, pods: PodTable) -> Int64:
@@ -86,7 +84,7 @@ def _criteria(n_violations: NDArray[np.integer], starts: Int64, priorities: Int6
     ['lowestPrioritySum', 'latestEarliestStart', None]
     """
     firsts = starts[:-1]
-    counts = np.diff(starts)
+    counts = starts[1:] - starts[:-1]
     highest = np.maximum.reduceat(priorities, firsts)
     among_highest = priorities == np.repeat(highest, counts)
     return np.stack(
@@ -116,4 +114,4 @@ def choose(values: Int64) -> CandidateChoice:
             continue
         eliminated_at[left[~passes]] = index
         left = left[passes]
-    return CandidateChoice(values, eliminated_at, n_asked)
+    return CandidateChoice(values, eliminated_at, n_asked, left)

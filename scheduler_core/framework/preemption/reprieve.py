@@ -89,7 +89,7 @@ def try_nodes(cycle: FilteredCycle, rows: Rows, budgets: Budgets) -> Tries:
         [NOTHING_TRIED] * n_rows,
     )
     counts = potential.counts
-    occupied = np.flatnonzero(counts)
+    occupied = counts.nonzero()[0]
     if not len(occupied):
         return result
     violations = budgets.violated_by(potential, pods)
@@ -105,7 +105,7 @@ def try_nodes(cycle: FilteredCycle, rows: Rows, budgets: Budgets) -> Tries:
     # Index 0 is taken by nodes without potential victims.
     result.verdict[occupied] = np.where(verdict < 0, CANDIDATE, verdict + 1)
     result.statuses += statuses
-    fitting = np.flatnonzero(verdict < 0)
+    fitting = (verdict < 0).nonzero()[0]
     for turn in range(int(counts[fitting].max()) if len(fitting) else 0):
         places = fitting[counts[fitting] > turn]
         steps = order[begins[places] + turn]
@@ -125,7 +125,7 @@ def _refuse_without_victims(
 ) -> None:
     """A node where everybody can stay is no candidate, but an error: Filter rejected it for nothing."""
     n_victims = np.bincount(potential.places[~kept], minlength=len(rows))
-    for place in np.flatnonzero((result.verdict == CANDIDATE) & (n_victims == 0)).tolist():
+    for place in ((result.verdict == CANDIDATE) & (n_victims == 0)).nonzero()[0].tolist():
         name = nodes.name(int(rows[place]))
         result.verdict[place] = len(result.statuses)
         result.statuses.append(Status(Code.Error, (f'expected at least one victim pod on node "{name}"',)))
@@ -137,7 +137,7 @@ def _tell(
     """Fill `tried`, node by node, and `values`."""
     violates, of_pod = violations.violates, potential.places
     is_candidate = result.verdict == CANDIDATE
-    candidates = np.flatnonzero(is_candidate)
+    candidates = is_candidate.nonzero()[0]
     victims = PodsOfPlaces(np.zeros(len(is_candidate) + 1, np.int64), potential.pod_ids[:0])
     if len(candidates):
         gone = order[(~kept & is_candidate[of_pod])[order]]

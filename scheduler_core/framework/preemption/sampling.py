@@ -69,8 +69,8 @@ def dry_run(kept: KeptTries, rows: Rows, sampling: Sampling, n_nominated: int = 
         n_tried = min(n_tried + max(n_expected, n_tried, 1), len(rows))
         verdict, n_violations = kept.verdicts(rows[:n_tried])
         is_candidate = verdict == CANDIDATE
-        harmless = np.flatnonzero(is_candidate & (n_violations == 0))
-        harmful = np.flatnonzero(is_candidate & (n_violations > 0))
+        harmless = (is_candidate & (n_violations == 0)).nonzero()[0]
+        harmful = (is_candidate & (n_violations > 0)).nonzero()[0]
         last = _enough(harmless, harmful, n_wanted)
         if last is not None:
             # The nodes after that are left out, as if they had not been tried.
