@@ -6,8 +6,7 @@ The engine is read and never changed: every answer comes from a copy of its sche
 import gc
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from playground.engine.drive import Engine
 from playground.engine.entries import Entry, Recorded
@@ -126,27 +125,31 @@ def try_manifest(
 # ---- a past cycle
 
 
-@dataclass(slots=True)
-class Past:
+class PastCycle(NamedTuple):
     """The moment just before a cycle.
 
     Attributes
     ----------
-    answers
-        What extenders answered in that cycle, in order.
+    sandbox
+        Extenders answer in it as they did in that cycle.
+    pod
+        The cycle's own.
     """
 
-    engine: Engine
-    answers: list[dict[str, Any]] = field(default_factory=list)
+    sandbox: Sandbox
+    pod: Pod
 
-    def transport(self, requests: Sequence[ExtenderRequest]) -> Sequence[ExtenderAnswer]:
-        """Give the recorded answers again, by URL and verb."""
+
+def _answering_again(answers: Sequence[dict[str, Any]]) -> Transport:
+    """Gives recorded answers of extenders again, by URL and verb."""
+
+    def transport(requests: Sequence[ExtenderRequest]) -> Sequence[ExtenderAnswer]:
         found = []
         for request in requests:
             payload = next(
                 (
                     item
-                    for item in self.answers
+                    for item in answers
                     if (item["call"]["url"], item["call"]["verb"]) == (request.url, request.verb)
                 ),
                 None,
@@ -156,21 +159,25 @@ class Past:
             found.append(answer_of(payload))
         return found
 
+    return transport
+
 
 def before_cycle(
-    engine: Engine, entries: Iterable[Entry], number: int, *, recorded: Recorded | None = None
-) -> Past:
+    engine: Engine, entries: Iterable[Entry], number: int, uid: str, *, recorded: Recorded | None = None
+) -> PastCycle:
     """Go through a stretch of log as `Engine.replay` does, up to just before a cycle.
 
     Parameters
     ----------
     entries
         Up to the `ran` entry of the cycle's batch, included.
+    uid
+        Of the cycle's pod.
 
     Raises
     ------
     CannotAnswer
-        The stretch does not come to that cycle.
+        The stretch does not come to that cycle, or the pod is not there.
     """
     simulation = _simulation(engine)
     simulation.keep_full_traces(False)
@@ -200,7 +207,11 @@ def before_cycle(
                 if report.stop == "budget":
                     engine._relay.connect(None)
                     simulation.follow(None)
-                    return Past(engine, [item.payload for item in answers if item.cycle == number])
+                    transport = _answering_again([item.payload for item in answers if item.cycle == number])
+                    pod = simulation.scheduler.pods.get(uid)
+                    if pod is None:
+                        raise CannotAnswer(f"The pod of cycle {number} is not there just before it.")
+                    return PastCycle(Sandbox(simulation.scheduler, transport=transport), pod)
             engine._relay.end_replay()
             answers = []
             simulation.drain_cycles()
@@ -208,26 +219,17 @@ def before_cycle(
     raise CannotAnswer(f"Cycle {number} cannot be decided again by this engine.")
 
 
-def _pod_of_cycle(past: Past, trace: CycleTrace) -> Pod:
-    pod = _simulation(past.engine).scheduler.pods.get(trace.uid)
-    if pod is None:
-        raise CannotAnswer(f"{trace.pod} is not there just before cycle {trace.number}.")
-    return pod
-
-
-def why_not_then(past: Past, trace_bytes: bytes, node: str) -> dict[str, Any]:
+def why_not_then(past: PastCycle, node: str) -> dict[str, Any]:
     """Why a recorded cycle did not choose a node.
 
     Raises
     ------
     CannotAnswer
     """
-    trace = CycleTrace.from_bytes(trace_bytes)
-    sandbox = Sandbox(_simulation(past.engine).scheduler, transport=past.transport)
-    return _why_not(sandbox, _pod_of_cycle(past, trace), node)
+    return _why_not(past.sandbox, past.pod, node)
 
 
-def devices_then(past: Past, trace_bytes: bytes, node: str) -> dict[str, Any]:
+def devices_then(past: PastCycle, trace_bytes: bytes, node: str) -> dict[str, Any]:
     """How a recorded cycle looked for its pod's devices; empty `node` = where it went, or the first.
 
     Raises
@@ -235,9 +237,8 @@ def devices_then(past: Past, trace_bytes: bytes, node: str) -> dict[str, Any]:
     CannotAnswer
     """
     trace = CycleTrace.from_bytes(trace_bytes)
-    sandbox = Sandbox(_simulation(past.engine).scheduler, transport=past.transport)
     try:
-        found = devices_of(sandbox, _pod_of_cycle(past, trace), node or trace.node or "")
+        found = devices_of(past.sandbox, past.pod, node or trace.node or "")
     except UnknownNode:
         raise CannotAnswer(f"There is no node {node}.") from None
     if found is None:
@@ -293,7 +294,7 @@ def _settling(found: CycleWeights) -> dict[str, Any] | None:
     return None if best is None else {"plugin": best[1], "weight": best[2], "winner": best[3]}
 
 
-def prove_weights(past: Past, trace_bytes: bytes, *, report: Report) -> dict[str, Any]:
+def prove_weights(past: PastCycle, trace_bytes: bytes, *, report: Report) -> dict[str, Any]:
     """Switch points of a recorded cycle; the whole weights on either side are run again.
 
     Returns
@@ -308,8 +309,7 @@ def prove_weights(past: Past, trace_bytes: bytes, *, report: Report) -> dict[str
         raise CannotAnswer("No scores were compared in this cycle: fewer than two nodes were feasible.")
     found = CycleWeights.of(trace)
     assert found is not None
-    sandbox = Sandbox(_simulation(past.engine).scheduler, transport=past.transport)
-    pod = _pod_of_cycle(past, trace)
+    sandbox, pod = past
     again = sandbox.decide(pod)
     wanted = [
         (plugin, weight)
@@ -333,7 +333,7 @@ def prove_weights(past: Past, trace_bytes: bytes, *, report: Report) -> dict[str
         "proofs": proofs,
         "same": again.node_name == trace.node
         and set(again.ties) == set((trace.body.best if trace.body else None) or ()),
-        "draw": _draw(past, trace, again.ties),
+        "draw": _draw(sandbox.randomness, trace, again.ties),
     }
 
 
@@ -343,12 +343,10 @@ def _whole_weights(plugin: PluginWeights) -> list[int]:
     return sorted({weight for weight in wanted if 1 <= weight <= 100})
 
 
-def _draw(past: Past, trace: CycleTrace, tied: Sequence[str]) -> dict[str, Any] | None:
-    """How the tie was settled, and how other seeds would have settled it from the same state."""
+def _draw(state: Mapping[str, Any], trace: CycleTrace, tied: Sequence[str]) -> dict[str, Any] | None:
+    """How the tie was settled, and how other seeds would have settled it from the same state of all streams."""
     if len(tied) < 2:
         return None
-    simulation = _simulation(past.engine)
-    state = simulation.randomness.state()
     counter = int(state["streams"].get(TIE_STREAM, 0))
 
     def drawn(seed: int) -> str:
@@ -429,7 +427,7 @@ def has_extenders(engine: Engine) -> bool:
 
 __all__ = [
     "CannotAnswer",
-    "Past",
+    "PastCycle",
     "before_cycle",
     "edits_for",
     "has_extenders",

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple
 
+from playground.engine.advise import PastCycle
 from playground.engine.compressed import from_json
 from playground.engine.core_simulator import record_of
 from playground.engine.entries import CycleRecord, Entry
 from playground.engine.texts import is_gone, past_document, pod_then
+from scheduler_core.advice import Sandbox
 from scheduler_core.objects.kinds import KINDS, parse
 from scheduler_core.objects.pod import Pod
 from scheduler_core.sim.past import NotPlain, Past
@@ -183,10 +185,7 @@ class History:
         NotPlain
             It has to be lived through.
         """
-        batch = self._batches.get(cycle.ran_seq)
-        if batch is None or batch.late:
-            raise NotPlain("the log before it tells of more than objects")
-        self._go_to(batch.begins + bisect_left(batch.cycles, cycle.number))
+        self._go_before(cycle)
         trace = self._past.decided(
             (cycle.namespace, cycle.name),
             cycle.number,
@@ -196,6 +195,30 @@ class History:
             n_evaluated=cycle.n_evaluated_before,
         )
         return record_of(trace)
+
+    def before(self, cycle: CycleBefore) -> PastCycle:
+        """A copy of the scheduler just before a cycle.
+
+        Raises
+        ------
+        NotPlain
+            It has to be lived through.
+        """
+        self._go_before(cycle)
+        scheduler, pod = self._past.before(
+            (cycle.namespace, cycle.name),
+            cycle.number,
+            at_ns=cycle.at_ns,
+            n_draws=cycle.n_draws,
+            n_evaluated=cycle.n_evaluated_before,
+        )
+        return PastCycle(Sandbox(scheduler), pod)
+
+    def _go_before(self, cycle: CycleBefore) -> None:
+        batch = self._batches.get(cycle.ran_seq)
+        if batch is None or batch.late:
+            raise NotPlain("the log before it tells of more than objects")
+        self._go_to(batch.begins + bisect_left(batch.cycles, cycle.number))
 
     def close(self) -> None:
         """Give its memory back at once; it is of no use any more."""

@@ -10,6 +10,7 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -76,6 +77,11 @@ class Sandbox:
             self.scheduler.waiting_pods.add(waiting.pod, waiting.node_name, waits_ns, now_ns)
 
     # ---- asking
+
+    @property
+    def randomness(self) -> Mapping[str, Any]:
+        """The state of all streams with which each question begins (`Randomness.state`)."""
+        return self._streams
 
     @property
     def snapshot(self) -> Snapshot:

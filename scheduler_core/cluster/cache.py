@@ -164,9 +164,11 @@ class Cache:
             By uid, all of them among the pods; kept as they are and in this order, which is that of the queue's
             lane and of expiry.
         """
-        names = [
-            pod.node_name if (held := assumed.get(pod.meta.uid)) is None else held.node_name for pod in pods
-        ]
+        names = [pod.node_name for pod in pods]
+        if assumed:
+            places = {pod.meta.uid: place for place, pod in enumerate(pods)}
+            for uid, held in assumed.items():
+                names[places[uid]] = held.node_name
         self.assumed.update(assumed)
         if self.pods.has_free_ids:
             for pod, name in zip(pods, names, strict=True):

@@ -75,7 +75,7 @@ class PodColumns:
         likes_of: list[Pod] = []
         labels: dict[tuple[str, tuple[tuple[str, str], ...]], int] = {}
         seen: dict[tuple[str, int], int] = {}
-        uids, facts = [], []
+        uids, like_places, classes, starts_ns, terminating = [], [], [], [], []
         for pod in pods:
             meta = pod.meta
             uids.append(meta.uid)
@@ -88,17 +88,18 @@ class PodColumns:
             if of_class is None:
                 items = (meta.namespace, tuple(meta.labels.items()))
                 of_class = seen[same] = labels.setdefault(items, len(labels))
-            start_ns = NO_START_NS if pod.start_ns is None else pod.start_ns
-            facts.append((place, of_class, start_ns, meta.deletion_ns is not None))
-        like_places, pod_class, starts_ns, terminating = np.array(facts, np.int64).reshape(-1, 4).T
+            like_places.append(place)
+            classes.append(of_class)
+            starts_ns.append(NO_START_NS if pod.start_ns is None else pod.start_ns)
+            terminating.append(meta.deletion_ns is not None)
         return cls(
             uids=uids,
-            like=like_places,
+            like=np.array(like_places, np.int64),
             likes=likes_of,
-            pod_class=pod_class,
+            pod_class=np.array(classes, np.int64),
             namespaced_labels=list(labels),
-            start_ns=starts_ns,
-            terminating=terminating.astype(np.bool_),
+            start_ns=np.array(starts_ns, np.int64),
+            terminating=np.array(terminating, np.bool_),
             read=pods.__getitem__,
             known=pods,
         )

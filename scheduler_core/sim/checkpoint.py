@@ -244,7 +244,9 @@ def _fill_cache(
     assumed = {uid: AssumedPod(*item) for uid, item in document["assumed"].items()}
     scheduler.cache.fill([held[uid] if uid in assumed else pods[uid] for uid in pod_order(document)], assumed)
     for pod in pods.values():
-        if not pod.is_terminal and (pod.node_name or scheduler.is_responsible(pod)):
+        if not pod.scheduling_group or pod.is_terminal:
+            continue
+        if pod.node_name or scheduler.is_responsible(pod):
             scheduler.pod_groups.set(pod)
     # Older checkpoints say nothing of it.
     for name, *port in document.get("forgottenPorts", ()):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from scheduler_core.objects.pod import Pod
 from scheduler_core.randomness import Randomness
 from scheduler_core.releases import OLDEST, Release
 from scheduler_core.sim.controllers import CONTROLLERS, Controller, ControllerContext
@@ -118,15 +119,19 @@ class ControlPlane:
 
     def restore(self, world: World, state: Mapping[str, Any]) -> None:
         """Learn everything that is there, from a world in which nothing was left to do, and what `state` gave."""
+        pods = self.context.pods
         for stored in world.everything():
-            change = Noticed(str(stored.manifest["kind"]), None, stored)
-            if change.kind != "Pod":
-                self.noticed(change)
+            if stored.manifest["kind"] != "Pod":
+                self.noticed(Noticed(str(stored.manifest["kind"]), None, stored))
                 continue
-            owner = self.context.pods.put(stored.typed)
+            pod: Pod = stored.typed
+            if not pod.meta.owners:
+                pods.put_orphan(pod)
+                continue
+            owner = pods.put(pod)
             if owner is not None:
                 for controller in self._told_of_pods_of.get(owner[0], ()):
-                    self._tell(controller, change)
+                    self._tell(controller, Noticed("Pod", None, stored))
         for controller in self.controllers:
             controller.restored()
             controller.restore_state(state.get(type(controller).__name__, {}))

@@ -145,9 +145,7 @@ class Packer:
 
     def unpack(self, document: Mapping[str, Any]) -> Iterator[tuple[Manifest, Any]]:
         """`unpack`; what was unpacked is not taken apart to be packed again."""
-        if isinstance(document["objects"], list):
-            yield from unpack(document)
-            return
+        document = in_columns(document)
         manifests: list[Manifest] = []
         self._unpacked = document, manifests
         for manifest, typed in unpack(document):
@@ -224,43 +222,39 @@ def unpack(document: Mapping[str, Any]) -> Iterator[tuple[Manifest, Any]]:
 
     Equal specs and statuses are one and the same: objects are never changed in place.
     """
+    document = in_columns(document)
     kinds = [form["kind"] if is_read(form) else None for form in document["forms"]]
-    pods: dict[tuple[str, int, int | None, int | None], Pod] = {}
+    namespaces = [metadata.get("namespace") for metadata in document["metadata"]]
+    pods: dict[tuple[str | None, int, int | None, int | None], Pod] = {}
     metas: dict[int, ObjectMeta] = {}
     for row in _rows(document):
-        form, place, spec, status, node_name, *own = row
         manifest = manifest_of(document, row)
+        form, place, spec, status, node_name, name, uid, created, version = row
         if kinds[form] != "Pod":
             yield manifest, None if kinds[form] is None else parsed(manifest)
             continue
-        key = (manifest["metadata"].get("namespace"), form, spec, status)
-        known = pods.get(key)
-        meta = metas.get(place) if own else None
+        key = (namespaces[place], form, spec, status)
+        known, like = pods.get(key), metas.get(place)
         if known is None:
-            known = pods[key] = parse(manifest).typed
-            typed = known
-        else:
-            meta = object_meta_from(manifest) if meta is None else _meta_like(meta, *own)
-            typed = pod_like(known, manifest, meta, node_name or "")
-        if own:
+            typed = pods[key] = parse(manifest).typed
             metas.setdefault(place, typed.meta)
+        elif like is None:
+            meta = metas[place] = object_meta_from(manifest)
+            typed = pod_like(known, manifest, meta, node_name or "")
+        else:
+            # What is no text is as in the other (`_take_apart`).
+            meta = ObjectMeta(
+                like.name if name is None else name,
+                like.namespace,
+                like.uid if uid is None else uid,
+                like.labels,
+                like.owners,
+                like.creation_ns if created is None else parse_time_ns(created),
+                like.deletion_ns,
+                like.resource_version if version is None else version,
+            )
+            typed = pod_like(known, manifest, meta, node_name or "")
         yield manifest, typed
-
-
-def _meta_like(
-    meta: ObjectMeta, name: str | None, uid: str | None, created: str | None, version: str | None
-) -> ObjectMeta:
-    """The metadata that differs from other in what is its own (`OWN`), where that is told."""
-    return ObjectMeta(
-        meta.name if name is None else name,
-        meta.namespace,
-        meta.uid if uid is None else uid,
-        meta.labels,
-        meta.owners,
-        meta.creation_ns if created is None else parse_time_ns(created),
-        meta.deletion_ns,
-        meta.resource_version if version is None else version,
-    )
 
 
 def parsed(manifest: Manifest) -> Any:
@@ -280,19 +274,25 @@ def _read_before(mark: bytes) -> Any:
 
 def manifests_in(document: Mapping[str, Any]) -> Iterator[Manifest]:
     """The manifests alone of what `pack` wrote."""
+    document = in_columns(document)
     return (manifest_of(document, row) for row in _rows(document))
 
 
 def manifest_of(document: Mapping[str, Any], row: Sequence[Any]) -> dict[str, Any]:
     """The manifest of one object, of which `row` tells what is told of it alone, in the order of `COLUMNS`."""
-    form, meta, spec, status, node_name, *own = row
-    manifest = dict(document["forms"][form])
-    if meta is not None:
-        # An older checkpoint has the whole metadata in the row.
-        manifest["metadata"] = told = dict(document["metadata"][meta]) if own else meta
-        for key, value in zip(OWN, own, strict=False):
-            if value is not None:
-                told[key] = value
+    form, place, spec, status, node_name, name, uid, created, version = row
+    manifest: dict[str, Any] = document["forms"][form].copy()
+    if place is not None:
+        manifest["metadata"] = metadata = document["metadata"][place].copy()
+        # In the order of `OWN`.
+        if name is not None:
+            metadata["name"] = name
+        if uid is not None:
+            metadata["uid"] = uid
+        if created is not None:
+            metadata["creationTimestamp"] = created
+        if version is not None:
+            metadata["resourceVersion"] = version
     if spec is not None:
         shared = document["specs"][spec]
         manifest["spec"] = shared if node_name is None else {**shared, NODE_NAME: node_name}
@@ -309,13 +309,18 @@ def packed_in(world: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def in_columns(document: Mapping[str, Any]) -> Mapping[str, Any]:
     """The same with its objects as columns, if an older version wrote them row by row."""
-    return pack(manifests_in(document)) if isinstance(document["objects"], list) else document
+    objects = document["objects"]
+    if not isinstance(objects, list):
+        return document
+    # Those had the whole metadata in each row.
+    rows = ((form, None, spec, status, node, *_NOTHING_OWN) for _, form, spec, status, node in objects)
+    manifests = (manifest_of(document, row) for row in rows)
+    return pack(
+        manifest if metadata is None else manifest | {"metadata": metadata}
+        for manifest, (metadata, *_) in zip(manifests, objects, strict=True)
+    )
 
 
 def _rows(document: Mapping[str, Any]) -> Iterator[Sequence[Any]]:
     objects = document["objects"]
-    if isinstance(objects, list):
-        return (
-            (form, metadata, spec, status, node_name) for metadata, form, spec, status, node_name in objects
-        )
     return zip(*(objects[column] for column in COLUMNS), strict=True) if objects else iter(())

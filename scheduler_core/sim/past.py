@@ -232,6 +232,29 @@ class Past:
         NotPlain
             More happened in the cycle than that.
         """
+        scheduler, found = self.before(pod, number, at_ns=at_ns, n_draws=n_draws, n_evaluated=n_evaluated)
+        self.spoilt = True
+        scheduler.pods[found.uid] = found
+        scheduler._schedule_pod(QueuedPodInfo(found, found.key, at_ns, attempts=attempt))
+        scheduler.handle(BindAnswered(found.uid, None))
+        del scheduler.pods[found.uid]
+        scheduler.cache.remove_pod(found.uid)
+        traces, scheduler.traces = scheduler.traces, []
+        if len(traces) != 1 or traces[0].outcome != BOUND or scheduler.bindings:
+            raise NotPlain("the pod was not simply bound")
+        self.spoilt = False
+        return traces[0]
+
+    def before(
+        self, pod: Key, number: int, *, at_ns: int, n_draws: int, n_evaluated: int
+    ) -> tuple[Scheduler, Pod]:
+        """The scheduler just before such a cycle (`decided`), to be copied and left as it is; and the cycle's pod.
+
+        Raises
+        ------
+        NotPlain
+            More happened in the cycle than that.
+        """
         scheduler = self._scheduler
         if not self._is_filled:
             self._fill()
@@ -244,7 +267,6 @@ class Past:
         snapshot = scheduler.cache.snapshot()
         if framework is None or not len(snapshot.order) or not framework.needs_no_attempt(found, snapshot):
             raise NotPlain("the pod needs more than a node")
-        self.spoilt = True
         # Not `Clock.move_to`: the next cycle looked at may be an earlier one.
         scheduler.clock.now_ns = at_ns
         streams = dict(self._randomness["streams"])
@@ -252,16 +274,7 @@ class Past:
         scheduler.randomness.restore({**self._randomness, "streams": streams})
         scheduler.algorithm.next_start_node_index = (self._start_index + n_evaluated) % len(snapshot.order)
         scheduler.cycle = number - 1
-        scheduler.pods[found.uid] = found
-        scheduler._schedule_pod(QueuedPodInfo(found, found.key, at_ns, attempts=attempt))
-        scheduler.handle(BindAnswered(found.uid, None))
-        del scheduler.pods[found.uid]
-        scheduler.cache.remove_pod(found.uid)
-        traces, scheduler.traces = scheduler.traces, []
-        if len(traces) != 1 or traces[0].outcome != BOUND or scheduler.bindings:
-            raise NotPlain("the pod was not simply bound")
-        self.spoilt = False
-        return traces[0]
+        return scheduler, found
 
     def close(self) -> None:
         """Give its memory back at once, not when the collector comes to it; it is of no use any more."""

@@ -94,14 +94,25 @@ class PodIndex:
     def put(self, pod: Pod) -> Owner | None:
         """A pod came, or has another version with the same owner and node; returns its owner."""
         owner = owner_of(pod)
-        meta = pod.meta
-        if owner is not None:
-            self._own(owner, meta.name, pod)
-        elif is_active(pod):
-            self.orphans.setdefault(meta.namespace, {})[meta.name] = pod
+        if owner is None:
+            self.put_orphan(pod)
+            return None
+        self._own(owner, pod.meta.name, pod)
         if pod.node_name:
             self._by_node.setdefault(pod.node_name, {})[pod.key] = pod
         return owner
+
+    def put_orphan(self, pod: Pod) -> None:
+        """`put` of a pod without an owner."""
+        meta, node_name = pod.meta, pod.node_name
+        if is_active(pod):
+            if meta.namespace not in self.orphans:
+                self.orphans[meta.namespace] = {}
+            self.orphans[meta.namespace][meta.name] = pod
+        if node_name:
+            if node_name not in self._by_node:
+                self._by_node[node_name] = {}
+            self._by_node[node_name][f"{meta.namespace}/{meta.name}"] = pod
 
     def _own(self, owner: Owner, name: str, pod: Pod) -> None:
         group = self._by_owner.get(owner)

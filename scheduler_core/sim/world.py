@@ -300,9 +300,12 @@ class World:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take over what `state` returned; no events are sent of these objects."""
+        of_kind = self._objects
         for manifest, typed in self._packer.unpack(packed_in(state)):
-            objects = self._objects.setdefault(str(manifest.get("kind", "")), {})
-            objects[_key_of(manifest)] = Stored(manifest, typed)
+            kind = manifest["kind"]
+            if kind not in of_kind:
+                of_kind[kind] = {}
+            of_kind[kind][_key_of(manifest)] = Stored(manifest, typed)
         self._priority_classes = None
         self.limits.changed("LimitRange", None, None)
         self.cycle = state["cycle"]

@@ -9,8 +9,10 @@ from playground.clusters import services
 from playground.clusters.kinds import by_kind
 from playground.clusters.models import Checkpoint, Cluster, Cycle, Pod
 from playground.clusters.services import traces
+from playground.clusters.services.advance import nearest, recorded, stretch
 from playground.clusters.services.histories import HistoryMemory
 from playground.clusters.services.memory import EngineMemory
+from playground.engine import advise
 from playground.engine.simulator import default_simulator
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.clusters.test_real_engine import run
@@ -106,6 +108,37 @@ def both(cluster: Cluster, cycle: Cycle, memory: HistoryMemory) -> bool:
     if found is not None:
         assert found == traces._lived_through(cluster, cycle, default_simulator())
     return found is not None
+
+
+def lived_to(cluster: Cluster, cycle: Cycle) -> advise.PastCycle:
+    """The moment before a cycle, as living through the log comes to it."""
+    engine, engine_seq = nearest(cluster, cycle.ran_seq - 1, default_simulator())
+    entries = stretch(cluster, engine, engine_seq, cycle.ran_seq)
+    return advise.before_cycle(engine, entries, cycle.number, cycle.pod_uid, recorded=recorded(cluster))
+
+
+def answers(past: advise.PastCycle, cycle: Cycle) -> dict[str, Any]:
+    """Everything that can be asked about a cycle of the past."""
+    found: dict[str, Any] = {}
+    for node in [f"n{index}" for index in range(6)]:
+        found[node] = advise.why_not_then(past, node)
+    if cycle.n_viable is not None and cycle.n_viable > 1:
+        found["weights"] = advise.prove_weights(past, bytes(cycle.trace or b""), report=lambda *told: None)
+    return found
+
+
+def test_questions_about_the_past_have_the_answers_they_have_where_it_is_lived_through() -> None:
+    cluster = lived(seed=2)
+    memory = HistoryMemory()
+    cycles = list(Cycle.objects.filter(outcome="bound").order_by("number"))
+    Random(2).shuffle(cycles)
+    asked = 0
+    for cycle in cycles:
+        past = memory.before(cluster, cycle)
+        if past is not None:
+            asked += 1
+            assert answers(past, cycle) == answers(lived_to(cluster, cycle), cycle)
+    assert asked >= len(cycles) // 2
 
 
 def test_cycles_open_in_any_order_as_if_they_were_lived_through(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,15 +1,16 @@
 """Stretches of log this process opened cycles of lately, kept so that the next one is there at once."""
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from threading import Lock
-from typing import Final
+from typing import Final, TypeVar
 
 from django.db.models import BinaryField, Count, ExpressionWrapper, F, Q, QuerySet, Sum
 
 from playground.clusters.models import Checkpoint, Cluster, Cycle, LogEntry
 from playground.clusters.packed import text_of, unpack
 from playground.engine import Entry
+from playground.engine.advise import PastCycle
 from playground.engine.drive import collector_paused
 from playground.engine.entries import CycleRecord
 from playground.engine.past import READ_KINDS, CycleBefore, History, NotPlain, ObjectEntry
@@ -18,6 +19,9 @@ KEPT_BYTES: Final = 4_000_000
 """Of the checkpoints that what is kept was made of: of a cluster of 60,000 pods that is two."""
 
 _Key = tuple[str, int, int]
+T = TypeVar("T")
+_Answer = tuple[CycleRecord, T]
+"""The cycle as it is decided again, and what was asked about it."""
 
 
 class HistoryMemory:
@@ -39,16 +43,32 @@ class HistoryMemory:
 
         Nothing but what the row says of it comes back: should the two differ, it is no answer.
         """
+        found = self._asked(cluster, cycle, _opened)
+        return None if found is None else found[0]
+
+    def before(self, cluster: Cluster, cycle: Cycle) -> PastCycle | None:
+        """The moment just before a cycle; None where it has to be lived through.
+
+        Deciding it there gives what the row says.
+        """
+        found = self._asked(cluster, cycle, _opened_and_before)
+        return None if found is None else found[1]
+
+    def _asked(
+        self, cluster: Cluster, cycle: Cycle, ask: Callable[[History, CycleBefore], _Answer[T]]
+    ) -> _Answer[T] | None:
         # Another thread is at it: what it is asked for here would only wait.
         if not self._lock.acquire(blocking=False):
             return None
         try:
             with collector_paused():
-                return self._opened(cluster, cycle)
+                return self._answer(cluster, cycle, ask)
         finally:
             self._lock.release()
 
-    def _opened(self, cluster: Cluster, cycle: Cycle) -> CycleRecord | None:
+    def _answer(
+        self, cluster: Cluster, cycle: Cycle, ask: Callable[[History, CycleBefore], _Answer[T]]
+    ) -> _Answer[T] | None:
         if cycle.outcome != Cycle.Outcome.BOUND or cycle.n_viable is None:
             return None
         checkpoints = Checkpoint.objects.filter(cluster=cluster, engine_seq__lt=cycle.ran_seq)
@@ -66,15 +86,15 @@ class HistoryMemory:
         try:
             if history.read_to is None or history.read_to < cycle.ran_seq:
                 history.read(_entries(cluster, history, engine_seq, cycle.ran_seq))
-            record = history.opened(_before(cluster, cycle, history.first_cycle))
+            found = ask(history, _before(cluster, cycle, history.first_cycle))
         except NotPlain:
-            record = None
+            found = None
         except Exception:
             self._histories.pop(key, None)
             raise
-        if history.is_spoilt or (record is not None and not _is_told(record, cycle)):
-            self._histories[key] = record = None
-        return record
+        if history.is_spoilt or (found is not None and not _is_told(found[0], cycle)):
+            self._histories[key] = found = None
+        return found
 
     def _history(self, key: _Key, checkpoints: QuerySet[Checkpoint]) -> History | None:
         if key in self._histories:
@@ -98,6 +118,14 @@ class HistoryMemory:
     def clear(self) -> None:
         """Forget all."""
         self._histories.clear()
+
+
+def _opened(history: History, cycle: CycleBefore) -> _Answer[None]:
+    return history.opened(cycle), None
+
+
+def _opened_and_before(history: History, cycle: CycleBefore) -> _Answer[PastCycle]:
+    return history.opened(cycle), history.before(cycle)
 
 
 def _entries(

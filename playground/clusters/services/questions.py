@@ -29,6 +29,7 @@ from playground.clusters.services.advance import (
     stretch,
 )
 from playground.clusters.services.extenders import asking_transport
+from playground.clusters.services.histories import HISTORIES
 from playground.clusters.services.luck import end_states_of, run_again
 from playground.clusters.services.memory import ENGINES, Driven, EngineMemory
 from playground.clusters.services.posted import as_error, read_posted
@@ -291,7 +292,8 @@ def answer(*, question_id: int, memory: EngineMemory | None = None, reads: bool 
         # A copy of a large cluster is millions of objects: looked at by the collector they take twice as long.
         with collector_paused():
             document = _ANSWERS[question.kind](question, cluster, memory)
-        took_ms = round((time.monotonic() - began) * 1000)
+            took_ms = round((time.monotonic() - began) * 1000)
+            return _done(question, document, took_ms)
     except CannotAnswer as error:
         return _failed(question, str(error.args[0]))
     except (MemoryError, DatabaseError):
@@ -299,7 +301,6 @@ def answer(*, question_id: int, memory: EngineMemory | None = None, reads: bool 
     except Exception as error:
         logger.exception("question failed", extra={"question": question.public_id})
         return _failed(question, f"The engine could not answer: {type(error).__name__}: {error}")
-    return _done(question, document, took_ms)
 
 
 def _up_to_date(question: Question, memory: EngineMemory, reads: bool) -> bool:
@@ -396,8 +397,8 @@ def _edits(question: Question, cluster: Cluster, memory: EngineMemory) -> dict[s
 def _why_not(question: Question, cluster: Cluster, memory: EngineMemory) -> dict[str, Any]:
     params = question.params
     if "cycle" in params:
-        past, trace = _past(cluster, params["cycle"])
-        return advise.why_not_then(past, trace, params["node"]) | {"cycle": params["cycle"]}
+        past, _ = _past(cluster, params["cycle"])
+        return advise.why_not_then(past, params["node"]) | {"cycle": params["cycle"]}
     with _Borrowed(cluster, memory) as driven:
         return advise.why_not_node(
             driven.engine,
@@ -428,7 +429,7 @@ def _weights(question: Question, cluster: Cluster, memory: EngineMemory) -> dict
     return advise.prove_weights(past, trace, report=report)
 
 
-def _past(cluster: Cluster, number: int) -> tuple[advise.Past, bytes]:
+def _past(cluster: Cluster, number: int) -> tuple[advise.PastCycle, bytes]:
     """The moment before a cycle, and the cycle's trace, decided again where only its summary is kept."""
     cycle = Cycle.objects.get(cluster=cluster, number=number)
     if cycle.trace is None:
@@ -437,9 +438,12 @@ def _past(cluster: Cluster, number: int) -> tuple[advise.Past, bytes]:
             cycle.refresh_from_db(fields=["trace", "trace_note"])
         if cycle.trace is None:
             raise CannotAnswer(cycle.trace_note or f"cycle {number} cannot be decided again")
+    past = HISTORIES.before(cluster, cycle)
+    if past is not None:
+        return past, bytes(cycle.trace)
     engine, engine_seq = nearest(cluster, cycle.ran_seq - 1, default_simulator())
     entries = stretch(cluster, engine, engine_seq, cycle.ran_seq)
-    past = advise.before_cycle(engine, entries, number, recorded=recorded(cluster))
+    past = advise.before_cycle(engine, entries, number, cycle.pod_uid, recorded=recorded(cluster))
     return past, bytes(cycle.trace)
 
 
