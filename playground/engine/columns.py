@@ -37,6 +37,12 @@ def _rest(amounts: Mapping[str, int]) -> dict[str, int]:
     return {name: min(amount, MOST) for name, amount in amounts.items() if name not in (CPU, MEMORY, PODS)}
 
 
+def amount_columns(amounts: Mapping[str, int]) -> tuple[int, int, dict[str, int]]:
+    """Millicores, bytes and the other amounts that a pod requests."""
+    extended = {name: amount for name, amount in _rest(amounts).items() if amount}
+    return min(amounts.get(CPU, 0), MOST), min(amounts.get(MEMORY, 0), MOST), extended
+
+
 def node_columns(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Allocatable in millicores, bytes and counts; zone, cordon, readiness, taints."""
     spec = manifest.get("spec") or {}
@@ -88,7 +94,7 @@ def pod_columns(
     spec = manifest.get("spec") or {}
     status = manifest.get("status") or {}
     amounts = _requests_of(spec, status) if requests is None else requests
-    extended = {name: amount for name, amount in _rest(amounts).items() if amount}
+    cpu_milli, memory_bytes, extended = amount_columns(amounts)
     owner: Mapping[str, Any] = next(
         (item for item in meta.get("ownerReferences") or () if item.get("controller")), {}
     )
@@ -104,8 +110,8 @@ def pod_columns(
         "priority_class": spec.get("priorityClassName") or "",
         "scheduler_name": spec.get("schedulerName") or DEFAULT_SCHEDULER,
         "terminating": bool(meta.get("deletionTimestamp")),
-        "cpu_milli": min(amounts.get(CPU, 0), MOST),
-        "memory_bytes": min(amounts.get(MEMORY, 0), MOST),
+        "cpu_milli": cpu_milli,
+        "memory_bytes": memory_bytes,
         "extended": extended,
         "has_extended": bool(extended),
         "owner_kind": owner.get("kind") or "",

@@ -14,15 +14,11 @@ from playground.engine.core_simulator import CoreSimulator
 from playground.engine.drive import Engine
 from playground.engine.entries import Entry, Recorded
 from scheduler_core.framework.record import CycleTrace
+from scheduler_core.objects.by_spec import BySpec
 from scheduler_core.objects.pod import Pod
 from scheduler_core.scenario.figures import node_figures
 from scheduler_core.scenario.record import budget_violations
 from scheduler_core.sim.simulation import Simulation
-
-_POD_COLUMNS = (
-    "phase", "node_name", "nominated_node", "priority", "priority_class", "cpu_milli", "memory_bytes",
-    "extended", "terminating", "created_ns", "waits_for",
-)  # fmt: skip
 
 
 class StateReader:
@@ -32,6 +28,9 @@ class StateReader:
         self._simulator = CoreSimulator()
         self._nodes: dict[str, tuple[Any, dict[str, Any]]] = {}
         self._pods: dict[str, tuple[Any, dict[str, Any]]] = {}
+        self._amounts: BySpec[tuple[Mapping[str, int], tuple[int, int, dict[str, int]]]] = BySpec(
+            lambda pod: (pod.requests, columns.amount_columns(pod.requests))
+        )
 
     def read(self, simulation: Simulation, *, with_figures: bool) -> dict[str, Any]:
         """The state now.
@@ -80,11 +79,34 @@ class StateReader:
     def _pod(self, manifest: Mapping[str, Any], typed: Pod, profiles: tuple[str, ...]) -> dict[str, Any]:
         known = self._pods.get(typed.uid)
         if known is None or known[0] is not manifest:
-            read = columns.pod_columns(manifest, profiles, typed.requests)
-            pod = {"namespace": typed.namespace, "name": typed.name, "uid": typed.uid}
-            known = (manifest, pod | {key: read[key] for key in _POD_COLUMNS})
-            self._pods[typed.uid] = known
+            known = self._pods[typed.uid] = (manifest, self._pod_columns(manifest, typed, profiles))
         return known[1]
+
+    def _pod_columns(
+        self, manifest: Mapping[str, Any], typed: Pod, profiles: tuple[str, ...]
+    ) -> dict[str, Any]:
+        """Columns of a pod row (`columns.pod_columns`), of what was read of the pod already: there may be 60,000."""
+        meta, spec = typed.meta, manifest["spec"]
+        requests, amounts = self._amounts.of(typed)
+        cpu_milli, memory_bytes, extended = (
+            amounts if requests is typed.requests else columns.amount_columns(typed.requests)
+        )
+        return {
+            "namespace": meta.namespace,
+            "name": meta.name,
+            "uid": meta.uid,
+            "phase": typed.phase or "Pending",
+            "node_name": typed.node_name,
+            "nominated_node": typed.nominated_node_name,
+            "priority": typed.priority,
+            "priority_class": spec.get("priorityClassName") or "",
+            "cpu_milli": cpu_milli,
+            "memory_bytes": memory_bytes,
+            "extended": extended,
+            "terminating": typed.is_terminating,
+            "created_ns": meta.creation_ns or 0,
+            "waits_for": "" if typed.node_name else columns.why_it_waits(manifest, profiles),
+        }
 
 
 def figures_of(simulation: Simulation) -> dict[str, float]:

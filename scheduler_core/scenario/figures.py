@@ -16,7 +16,7 @@ All numbers are rounded to six digits, so that they are the same on every machin
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +71,15 @@ def node_figures(nodes: NodeTable, pods: Iterable[Pod]) -> dict[str, float]:
 
 def _shapes(pods: Iterable[Pod], names: list[str]) -> list[tuple[Columns, int]]:
     """Distinct requests on the resource axis, with how many pods ask so."""
-    counts = Counter(tuple(sorted(item for item in pod.requests.items() if item[1])) for pod in pods)
+    alike: Counter[int] = Counter()
+    requested: dict[int, Mapping[str, int]] = {}
+    for pod in pods:
+        # Pods of one spec have one and the same.
+        alike[id(pod.requests)] += 1
+        requested[id(pod.requests)] = pod.requests
+    counts: Counter[tuple[tuple[str, int], ...]] = Counter()
+    for key, count in alike.items():
+        counts[tuple(sorted(item for item in requested[key].items() if item[1]))] += count
     result = []
     place_of = {name: place for place, name in enumerate(names)}
     for requests, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MAX_SHAPES]:

@@ -68,7 +68,7 @@ ALIKE = {
     "Django's name for it": "Command",
     "part of the API for plugins; elsewhere a comparison of clusters": "Comparison",
     "Kubernetes' fields in one, those of a document in the other": "Field",
-    "a cluster after a cycle, by the site, by the simulation and in the formal model": "Moment Past",
+    "a cluster after a cycle, by the site and in the formal model": "Moment",
     "a request to the Kubernetes API, and a node in the formal model": "Refusal",
 }
 """Names of several classes, by the reason why."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections.abc import Mapping
 from typing import Any, Final
 
+from playground.engine.compressed import from_json, to_json
 from playground.engine.scenarios import FreshRun
 from playground.scenarios.briefs import MOST_CARDS, brief_of
 from playground.scenarios.models import Moment, RecordedCycle, Scenario
@@ -71,9 +71,9 @@ def moment_row(number: int, state: Mapping[str, Any], **whose: Any) -> Moment:
 
 def packed(data: Any) -> bytes:
     """JSON, compressed in a hurry: of 60,000 pods a page waits for it."""
-    return zlib.compress(json.dumps(data, separators=(",", ":")).encode(), 1)
+    return zlib.compress(to_json(data), 1)
 
 
 def unpacked(data: bytes | memoryview) -> Any:
     """What `packed` was given."""
-    return json.loads(zlib.decompress(bytes(data)))
+    return from_json(zlib.decompress(bytes(data)))
