@@ -43,12 +43,14 @@ def amount_columns(amounts: Mapping[str, int]) -> tuple[int, int, dict[str, int]
     return min(amounts.get(CPU, 0), MOST), min(amounts.get(MEMORY, 0), MOST), extended
 
 
-def node_columns(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Allocatable in millicores, bytes and counts; zone, cordon, readiness, taints."""
+def node_columns(manifest: Mapping[str, Any], allocatable: Mapping[str, int] | None = None) -> dict[str, Any]:
+    """Allocatable (`Node.allocatable`, where known) in millicores, bytes, counts; zone, cordon, readiness, taints."""
     spec = manifest.get("spec") or {}
     status = manifest.get("status") or {}
     labels = labels_of(manifest)
-    amounts = whole_units(resource_list(status, "allocatable", "status"))
+    amounts = allocatable
+    if amounts is None:
+        amounts = whole_units(resource_list(status, "allocatable", "status"))
     conditions = {item.get("type"): item.get("status") for item in status.get("conditions") or ()}
     taints = [
         {

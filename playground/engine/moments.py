@@ -15,6 +15,7 @@ from playground.engine.drive import Engine
 from playground.engine.entries import Entry, Recorded
 from scheduler_core.framework.record import CycleTrace
 from scheduler_core.objects.by_spec import BySpec
+from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
 from scheduler_core.scenario.figures import node_figures
 from scheduler_core.scenario.record import budget_violations
@@ -53,7 +54,7 @@ class StateReader:
         state: dict[str, Any] = {
             "cycle": simulation.scheduler.cycle,
             "clock_ns": simulation.now_ns,
-            "nodes": [self._node(stored.manifest) for stored in world.all("Node")],
+            "nodes": [self._node(stored.manifest, stored.typed) for stored in world.all("Node")],
             "pods": pods,
             "classes": [
                 [
@@ -69,11 +70,12 @@ class StateReader:
             state["figures"] = figures_of(simulation)
         return state
 
-    def _node(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
-        name = manifest["metadata"]["name"]
+    def _node(self, manifest: Mapping[str, Any], typed: Node) -> dict[str, Any]:
+        name = typed.name
         known = self._nodes.get(name)
         if known is None or known[0] is not manifest:
-            known = self._nodes[name] = (manifest, {"name": name, **columns.node_columns(manifest)})
+            read = columns.node_columns(manifest, typed.allocatable)
+            known = self._nodes[name] = (manifest, {"name": name, **read})
         return known[1]
 
     def _pod(self, manifest: Mapping[str, Any], typed: Pod, profiles: tuple[str, ...]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -148,13 +149,12 @@ def pods_to_go(
         if resource != "pods" and (amount := sum(pod.requests.get(resource, 0) for pod in pods))
     ]
     note = f"Frees {', '.join(freed)}" if freed else ""
-    size = len(pods) + sum(pod.requests.get(CPU, 0) for pod in pods) / 1e9
-    size += max((pod.priority for pod in pods), default=0) / 1e12
+    size = size_of_losing(pods)
     names = [pod.key for pod in pods]
     pod = pods[0]
     controller = pod.meta.controller
     if kind == edits.FREE_ROOM:
-        title = f"Delete {len(pods)} pods on {node_name}"
+        title = free_room_title(node_name, pods)
     elif pod.is_terminating:
         title, note = f"Wait until {pod.name} on {node_name} is gone", "It is ending already"
     elif pod.uid in waiting:
@@ -170,6 +170,17 @@ def pods_to_go(
         {"reject" if rejected else "delete": names}, disruption_of(cost),
     )  # fmt: skip
     return PodsToGo(edit, tuple(pods))
+
+
+def free_room_title(node_name: str, pods: Sequence[Pod]) -> str:
+    """What the edit that takes several pods off a node is called."""
+    return f"Delete {len(pods)} pods on {node_name}"
+
+
+def size_of_losing(pods: Sequence[Pod]) -> float:
+    """The size of the edit that takes `pods` off a node."""
+    size = len(pods) + sum(pod.requests.get(CPU, 0) for pod in pods) / 1e9
+    return size + max((pod.priority for pod in pods), default=0) / 1e12
 
 
 @dataclass(slots=True)
@@ -201,10 +212,13 @@ class Departures:
 
     def sets(self) -> Iterator[tuple[int, list[int]]]:
         """(row, pod ids) of each set of at least two."""
-        places = self.potential.places
-        for place in np.unique(places[self.needed]).tolist():
-            found = self.potential.pod_ids[(places == place) & self.needed].tolist()
-            yield int(self.rows[place]), found
+        needed = self.needed.nonzero()[0]
+        places, begins = np.unique(self.potential.places[needed], return_index=True)
+        pod_ids = self.potential.pod_ids[needed].tolist()
+        for place, (begin, end) in zip(
+            places.tolist(), pairwise([*begins.tolist(), len(pod_ids)]), strict=True
+        ):
+            yield int(self.rows[place]), pod_ids[begin:end]
 
 
 def may_go_below(pod: Pod) -> int:
@@ -272,7 +286,14 @@ def matters_elsewhere(attempt: Attempt) -> list[int]:
     pod, snapshot = attempt.pod, attempt.snapshot
     pods, listers = snapshot.pods, snapshot.listers
     found: dict[int, None] = {}
-    for pod_id in np.flatnonzero((pods.row >= 0) & (pods.priority < may_go_below(pod))).tolist():
+    may_go = (pods.row >= 0) & (pods.priority < may_go_below(pod))
+    is_about_others = pod.has_required_anti_affinity or any(
+        item.when_unsatisfiable == "DoNotSchedule" for item in pod.topology_spread
+    )
+    asked = may_go.nonzero()[0].tolist() if is_about_others else snapshot.matching.carriers.pods()
+    for pod_id in asked:
+        if not may_go[pod_id]:
+            continue
         other = pods[pod_id]
         if other.has_required_anti_affinity or _is_meant(pod, other, listers):
             found[pod_id] = None

@@ -14,13 +14,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from heapq import nsmallest
 from typing import Any
 
 import numpy as np
 
 from scheduler_core.advice import cluster_edits, edits, node_edits, pod_edits
 from scheduler_core.advice.advised import Advice, SearchLimits
-from scheduler_core.advice.cluster_edits import PodsToGo, pods_to_go
+from scheduler_core.advice.cluster_edits import PodsToGo, free_room_title, pods_to_go, size_of_losing
 from scheduler_core.advice.displaced import landings, owner_is_there
 from scheduler_core.advice.edits import (
     Edit,
@@ -463,14 +464,16 @@ class _Search:
 
     def _prove_sets(self, sets: list[tuple[int, list[Pod]]]) -> None:
         nodes, limit = self.sandbox.snapshot.nodes, self.limits.per_kind
+        n_sets = len(sets)
+        if limit is not None and n_sets > limit:
+            sets = self._smallest(sets, limit)
         items = [
             pods_to_go(self.sandbox, edits.FREE_ROOM, nodes.name(row), pods, self.pod.requests)
             for row, pods in sets
         ]
         items.sort(key=lambda item: item.edit.rank)
-        if limit is not None and len(items) > limit:
-            self.advice.n_more[edits.FREE_ROOM] = len(items) - limit
-            items = items[:limit]
+        if limit is not None and n_sets > limit:
+            self.advice.n_more[edits.FREE_ROOM] = n_sets - limit
         self.advice.n_tried += len(items)
         for item in items:
             with self.sandbox.without_pods([pod.uid for pod in item.pods]):
@@ -478,6 +481,19 @@ class _Search:
                 helps = self._told(item.edit, decision)
             if helps:
                 self._follow(item, decision)
+
+    def _smallest(self, sets: list[tuple[int, list[Pod]]], limit: int) -> list[tuple[int, list[Pod]]]:
+        """The first `limit` by the rank of their edits, of which thousands need not be made for that."""
+        nodes = self.sandbox.snapshot.nodes
+        waiting = {item.pod.uid: item for item in self.sandbox.scheduler.waiting_pods.all()}
+
+        def rank(item: tuple[int, list[Pod]]) -> tuple[int, int, float, str]:
+            row, pods = item
+            cost, _ = cost_of_losing(pods, waiting, partial(owner_is_there, self.sandbox))
+            title = free_room_title(nodes.name(row), pods)
+            return disruption_of(cost), cost, size_of_losing(pods), title
+
+        return nsmallest(limit, sets, key=rank)
 
     def _follow(self, item: PodsToGo, decision: Decision) -> None:
         """Add to the edit what becomes of its pods."""

@@ -77,8 +77,16 @@ def resource_list(document: Document, key: str, path: str) -> NanoList:
     items = mapping(document, key, path)
     if not items:
         return {}
-    base = child(path, key)
-    return {str(name): quantity_nano(value, child(base, str(name))) for name, value in items.items()}
+    result: NanoList = {}
+    for name, value in items.items():
+        if type(name) is type(value) is str:
+            try:
+                result[name] = _nano(value)
+                continue
+            except QuantityError:
+                pass  # it is told below, with its path
+        result[str(name)] = quantity_nano(value, child(child(path, key), str(name)))
+    return result
 
 
 def is_scalar_resource(name: str) -> bool:

@@ -235,9 +235,9 @@ class _Maker:
 
     def begin_with(self, manifest: Manifest) -> None:
         self.current[object_key(manifest)] = manifest
-        if not self.goes_on:  # it keeps its uid otherwise
+        if not self.goes_on:  # it keeps its uid otherwise, and is there before any step
             self._named_anew(manifest)
-        self._comes_in_turn((manifest,))
+            self._comes_in_turn((manifest,))
         self.objects.append(manifest)
 
     # ---- records
@@ -275,6 +275,8 @@ class _Maker:
 
         Otherwise an API server refused them, and refuses them again.
         """
+        if not self.bare_templates:
+            return False
         template = (manifest.get("spec") or {}).get("template")
         spec = template.get("spec") if isinstance(template, Mapping) else None
         if not isinstance(spec, Mapping):

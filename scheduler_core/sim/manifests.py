@@ -263,13 +263,29 @@ def parsed(manifest: Manifest) -> Any:
         mark = marshal.dumps(dict(manifest), 2)
     except ValueError:
         return parse(manifest).typed
-    return _read_before(mark)
+    return _read_before(_Marked(mark, manifest))
+
+
+class _Marked:
+    """A manifest that equals those of the same mark."""
+
+    __slots__ = ("manifest", "mark")
+
+    def __init__(self, mark: bytes, manifest: Manifest) -> None:
+        self.mark = mark
+        self.manifest = manifest
+
+    def __hash__(self) -> int:
+        return hash(self.mark)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Marked) and self.mark == other.mark
 
 
 @lru_cache(maxsize=20_000)
-def _read_before(mark: bytes) -> Any:
+def _read_before(marked: _Marked) -> Any:
     """An object as the scheduler reads it: nodes hardly change between the checkpoints that are looked at."""
-    return parse(marshal.loads(mark)).typed
+    return parse(marked.manifest).typed
 
 
 def manifests_in(document: Mapping[str, Any]) -> Iterator[Manifest]:
