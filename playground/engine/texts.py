@@ -136,9 +136,9 @@ def past_document(data: bytes) -> tuple[int, dict[str, Any]]:
         raise CheckpointError(f"checkpoint format {document.format!r} is not {CHECKPOINT_FORMAT}")
     simulation = msgspec.structs.asdict(document.simulation)
     packed = document.simulation.world.manifests
-    parts = {part: Texts([bytes(text) for text in getattr(packed, part)]) for part in _PARTS}
+    parts = {part: Texts([bytes(text) for text in getattr(packed, part)], from_json) for part in _PARTS}
     objects = {
-        name: TextColumn(bytes(column)) if isinstance(column, msgspec.Raw) else column
+        name: TextColumn(bytes(column), from_json) if isinstance(column, msgspec.Raw) else column
         for name, column in msgspec.structs.asdict(packed.objects).items()
     }
     simulation["world"] = {"manifests": {**parts, "objects": objects}}

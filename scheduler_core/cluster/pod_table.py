@@ -311,9 +311,9 @@ class PodTable:
         return self.vocabulary.pod_classes.id((pod.namespace, tuple(pod.labels.items())))
 
     def _items_of(self, pod: AsksFor) -> tuple[tuple[int, int], ...]:
-        resources = self.vocabulary.resources
+        id_of = self.vocabulary.resources.id
         return tuple(
-            (resources.id(name), amount) for name, amount in pod.requests.items() if amount and name != "pods"
+            [(id_of(name), amount) for name, amount in pod.requests.items() if amount and name != "pods"]
         )
 
     def _amounts(self, items: Sequence[tuple[tuple[int, int], ...]]) -> NDArray[np.int64]:

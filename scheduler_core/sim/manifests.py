@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import marshal
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, overload
 
@@ -35,10 +35,13 @@ class Texts(Sequence[Any]):
     ----------
     texts : list of bytes
         Without spaces, equal for equal values.
+    loads : callable
+        Reads JSON.
     """
 
-    def __init__(self, texts: list[bytes]) -> None:
+    def __init__(self, texts: list[bytes], loads: Callable[[bytes], Any] = json.loads) -> None:
         self.texts = texts
+        self._loads = loads
         self._read: dict[int, Any] = {}
 
     @classmethod
@@ -61,7 +64,7 @@ class Texts(Sequence[Any]):
         if isinstance(place, slice):
             return [self[each] for each in range(*place.indices(len(self)))]
         if place not in self._read:
-            self._read[place] = json.loads(self.texts[place])
+            self._read[place] = self._loads(self.texts[place])
         return self._read[place]
 
 
@@ -71,14 +74,17 @@ class TextColumn:
     Parameters
     ----------
     text : bytes
+    loads : callable
+        Reads JSON.
     """
 
-    def __init__(self, text: bytes) -> None:
+    def __init__(self, text: bytes, loads: Callable[[bytes], Any] = json.loads) -> None:
         self._text = text
+        self._loads = loads
 
     @cached_property
     def _values(self) -> list[Any]:
-        values: list[Any] = json.loads(self._text)
+        values: list[Any] = self._loads(self._text)
         return values
 
     def __getitem__(self, place: int) -> Any:

@@ -228,10 +228,12 @@ class PackedPods:
         of_namespace = np.array([numbers[name] for name in names], np.int64)[of_meta]
         order = np.argsort(of_namespace, kind="stable")
         ends = np.cumsum(np.bincount(of_namespace, minlength=len(numbers)))
-        for found, places in zip(
+        name_of = self._columns["name"].__getitem__
+        for found, of_one in zip(
             self._place_of.values(), np.split(self.places_of_pods[order], ends), strict=False
         ):
-            found.update(zip(map(self._columns["name"].__getitem__, places), places.tolist(), strict=True))
+            places = of_one.tolist()
+            found.update(zip(map(name_of, places), places, strict=True))
 
     def manifest(self, place: int) -> dict[str, Any]:
         """The manifest of any of the objects."""
@@ -306,8 +308,8 @@ class PackedPods:
 
     def node_names(self, places: NDArray[np.int64]) -> list[str]:
         """Where pods stand; empty for those that stand nowhere."""
-        names = map(self._columns[NODE_NAME].__getitem__, places.tolist())
-        return [name or "" for name in names]
+        names = [*map(self._columns[NODE_NAME].__getitem__, places.tolist())]
+        return [name or "" for name in names] if None in names else names
 
     def unread(self, at: NDArray[np.int64]) -> PodColumns:
         """Pods at places as columns."""
