@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import marshal
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -351,6 +352,8 @@ def _evolved(pod: Pod, manifest: Document, meta: ObjectMeta, status: Document, n
     values["manifest"] = manifest
     values["meta"] = meta
     values["node_name"] = node_name
+    if status is pod.manifest.get("status"):
+        return new
     values["phase"] = string(status, "phase", "status")
     values["start_ns"] = timestamp_ns(status, "startTime", "status")
     values["nominated_node_name"] = string(status, "nominatedNodeName", "status")
@@ -441,13 +444,12 @@ def _host_ports(spec: Document) -> tuple[HostPort, ...]:
 
 
 def _disruption_target_reason(status: Document) -> str | None:
+    reason: str | None = None
     # Next to no pod has the condition: no paths for errors are made before one is met.
-    for item in sequence(status, "conditions", "status"):
-        if type(item) is not dict or item.get("type") == DISRUPTION_TARGET:
-            break
-    else:
-        return None
-    for path, condition in mappings(status, "conditions", "status"):
-        if condition.get("type") == DISRUPTION_TARGET and condition.get("status") == "True":
-            return string(condition, "reason", path)
-    return None
+    for place, condition in enumerate(sequence(status, "conditions", "status")):
+        if type(condition) is not dict and not isinstance(condition, Mapping):
+            raise InvalidObject(f"status.conditions[{place}]", condition, "must be an object")
+        is_one = reason is None and condition.get("type") == DISRUPTION_TARGET
+        if is_one and condition.get("status") == "True":
+            reason = string(condition, "reason", f"status.conditions[{place}]")
+    return reason
