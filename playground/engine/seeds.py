@@ -9,7 +9,7 @@ from scheduler_core.scenario.luck import end_state_digest, lucky_cycles, unexpec
 from scheduler_core.scenario.ran import ScenarioRun
 from scheduler_core.scenario.run import run as run_scenario
 from scheduler_core.scenario.types import Scenario
-from scheduler_core.sim.checkpoint import is_before_chance, manifests_of
+from scheduler_core.sim.checkpoint import is_before_chance, manifests_of, read_once
 
 LAST_SEED: Final = 2**63 - 1
 MOST_MARKS: Final = 500
@@ -109,9 +109,9 @@ def beginning_of(data: bytes) -> Beginning | None:
     CheckpointError
     """
     document = checkpoint_document(data)
-    simulation = document["simulation"]
-    if not is_before_chance(simulation):
+    if not is_before_chance(document["simulation"]):
         return None
+    simulation = read_once(document["simulation"])
     objects = tuple(manifests_of(simulation))
     placement = {
         f"{manifest['metadata']['namespace']}/{manifest['metadata']['name']}": manifest["spec"]["nodeName"]

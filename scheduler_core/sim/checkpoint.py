@@ -20,7 +20,7 @@ from scheduler_core.objects.kinds import KINDS, parse
 from scheduler_core.objects.pod import HostPort, Pod
 from scheduler_core.queue.checkpoint import queue_checkpoint, restore_queue
 from scheduler_core.queue.queued_pod_info import info_document, info_from_document
-from scheduler_core.sim.manifests import manifests_in
+from scheduler_core.sim.manifests import ReadOnce, manifests_in, packed_in
 from scheduler_core.sim.world import Stored
 
 if TYPE_CHECKING:
@@ -49,6 +49,19 @@ def manifests_of(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     check_version(document)
     world = document["world"]
     return manifests_in(world["manifests"]) if "manifests" in world else iter(world["objects"])
+
+
+def read_once(document: Mapping[str, Any]) -> dict[str, Any]:
+    """A checkpoint that is restored again and again in this process: its objects are read once.
+
+    Raises
+    ------
+    ValueError
+        It is of another version.
+    """
+    check_version(document)
+    world = document["world"]
+    return {**document, "world": {**world, "manifests": ReadOnce(packed_in(world))}}
 
 
 def pod_order(document: Mapping[str, Any]) -> list[str]:

@@ -228,6 +228,9 @@ def unpack(document: Mapping[str, Any]) -> Iterator[tuple[Manifest, Any]]:
 
     Equal specs and statuses are one and the same: objects are never changed in place.
     """
+    if isinstance(document, ReadOnce):
+        yield from document.found
+        return
     document = in_columns(document)
     kinds = [form["kind"] if is_read(form) else None for form in document["forms"]]
     namespaces = [metadata.get("namespace") for metadata in document["metadata"]]
@@ -263,6 +266,20 @@ def unpack(document: Mapping[str, Any]) -> Iterator[tuple[Manifest, Any]]:
         yield manifest, typed
 
 
+class ReadOnce(dict[str, Any]):
+    """What `pack` wrote, for many who restore it in this process: its objects are unpacked once.
+
+    Attributes
+    ----------
+    found : list of (mapping, object)
+        What `unpack` gives.
+    """
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        super().__init__(in_columns(document))
+        self.found = list(unpack(dict(self)))
+
+
 def parsed(manifest: Manifest) -> Any:
     """An object as the scheduler reads it; of equal manifests that were read lately one and the same."""
     try:
@@ -296,6 +313,8 @@ def _read_before(marked: _Marked) -> Any:
 
 def manifests_in(document: Mapping[str, Any]) -> Iterator[Manifest]:
     """The manifests alone of what `pack` wrote."""
+    if isinstance(document, ReadOnce):
+        return (manifest for manifest, _ in document.found)
     document = in_columns(document)
     return (manifest_of(document, row) for row in _rows(document))
 
