@@ -83,12 +83,13 @@ class TextColumn:
         self._loads = loads
 
     @cached_property
-    def _values(self) -> list[Any]:
+    def values(self) -> list[Any]:
+        """All of them."""
         values: list[Any] = self._loads(self._text)
         return values
 
     def __getitem__(self, place: int) -> Any:
-        return self._values[place]
+        return self.values[place]
 
 
 class _Taken(NamedTuple):

@@ -20,7 +20,7 @@ from scheduler_core.cluster.pod_table import NO_START_NS, AsksFor, PodColumns
 from scheduler_core.objects.fields import string, string_map, timestamp_ns
 from scheduler_core.objects.kinds import is_read, parse
 from scheduler_core.objects.pod import TERMINAL_PHASES, HostPort, Pod, says_nothing_of_requests
-from scheduler_core.sim.manifests import COLUMNS, NODE_NAME, Texts, manifest_of, parsed
+from scheduler_core.sim.manifests import COLUMNS, NODE_NAME, TextColumn, Texts, manifest_of, parsed
 
 Key = tuple[str, str]
 """A pod's namespace and name."""
@@ -228,12 +228,10 @@ class PackedPods:
         of_namespace = np.array([numbers[name] for name in names], np.int64)[of_meta]
         order = np.argsort(of_namespace, kind="stable")
         ends = np.cumsum(np.bincount(of_namespace, minlength=len(numbers)))
-        name_of = self._columns["name"].__getitem__
         for found, of_one in zip(
             self._place_of.values(), np.split(self.places_of_pods[order], ends), strict=False
         ):
-            places = of_one.tolist()
-            found.update(zip(map(name_of, places), places, strict=True))
+            found.update(zip(self._taken("name", of_one), of_one.tolist(), strict=True))
 
     def manifest(self, place: int) -> dict[str, Any]:
         """The manifest of any of the objects."""
@@ -308,19 +306,18 @@ class PackedPods:
 
     def node_names(self, places: NDArray[np.int64]) -> list[str]:
         """Where pods stand; empty for those that stand nowhere."""
-        names = [*map(self._columns[NODE_NAME].__getitem__, places.tolist())]
+        names = self._taken(NODE_NAME, places)
         return [name or "" for name in names] if None in names else names
 
     def unread(self, at: NDArray[np.int64]) -> PodColumns:
         """Pods at places as columns."""
-        uids = self._columns["uid"]
         metas, of_meta = _distinct(self._meta[at])
         told = [self._metadata[place] for place in metas.tolist()]
         statuses, of_status = _distinct(self._status[at])
         likes, like = self._likes(at, metas, of_meta, statuses, of_status)
         starts = [start_of(self._status_at(place)) for place in statuses.tolist()]
         return PodColumns(
-            uids=[*map(uids.__getitem__, at.tolist())],
+            uids=self._taken("uid", at),
             like=like,
             likes=likes,
             namespaced_labels=[(_namespace_in(meta), labels_of(meta)) for meta in told],
@@ -344,6 +341,14 @@ class PackedPods:
     def _status_at(self, place: int) -> Mapping[str, Any]:
         status: Mapping[str, Any] = {} if place < 0 else self._statuses[place]
         return status
+
+    def _taken(self, column: str, places: NDArray[np.int64]) -> list[Any]:
+        """What a column says at many places."""
+        told = self._columns[column]
+        values = told.values if isinstance(told, TextColumn) else told
+        # By way of an array, which goes to and fro in memory faster than a list.
+        taken: list[Any] = np.array(values, np.object_)[places].tolist()
+        return taken
 
     def _places(self, column: str) -> NDArray[np.int64]:
         places = self._columns[column]

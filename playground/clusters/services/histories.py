@@ -36,6 +36,7 @@ class HistoryMemory:
     def __init__(self, kept_bytes: int = KEPT_BYTES) -> None:
         self._kept_bytes = kept_bytes
         self._histories: OrderedDict[_Key, History | None] = OrderedDict()
+        self._leaving: list[History] = []
         self._lock = Lock()
 
     def opened(self, cluster: Cluster, cycle: Cycle) -> CycleRecord | None:
@@ -105,11 +106,18 @@ class HistoryMemory:
         history = self._histories[key] = History(bytes(data), text_of)
         return history
 
+    def tidy(self) -> None:
+        """Give back the memory of those that left: not before the answer for which they had to is written."""
+        leaving, self._leaving = self._leaving, []
+        for history in leaving:
+            history.close()
+
     def _make_room(self, size: int) -> None:
+        self.tidy()
         while self._histories and size + self._size > self._kept_bytes:
             _, history = self._histories.popitem(last=False)
             if history is not None:
-                history.close()
+                self._leaving.append(history)
 
     @property
     def _size(self) -> int:
@@ -118,6 +126,7 @@ class HistoryMemory:
     def clear(self) -> None:
         """Forget all."""
         self._histories.clear()
+        self._leaving.clear()
 
 
 def _opened(history: History, cycle: CycleBefore) -> _Answer[None]:

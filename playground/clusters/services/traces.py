@@ -61,6 +61,7 @@ def recompute_trace(*, cluster_id: int, number: int, simulator: Simulator | None
                     f" {cycle.engine_version}; what was recorded is shown."
                 )
             Cluster.objects.filter(pk=cluster_id).update(version=F("version") + 1)
+    HISTORIES.tidy()
     return record is not None and record.digest == cycle.digest
 
 
