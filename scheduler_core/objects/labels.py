@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal, get_args
 
 from scheduler_core.errors import FieldError
@@ -123,6 +123,14 @@ class LabelSelector:
 
     requirements: tuple[Requirement, ...] = ()
     is_nothing: bool = False
+    _hash: int = field(init=False, repr=False, compare=False)
+    """Terms with selectors are what much is kept by: each is asked for it many times a cycle."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.requirements, self.is_nothing)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @property
     def is_everything(self) -> bool:

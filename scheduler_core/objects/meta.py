@@ -86,9 +86,11 @@ def _plain_meta(meta: Any) -> ObjectMeta | None:
     if type(meta) is not dict or "deletionTimestamp" in meta or "ownerReferences" in meta:
         return None
     get = meta.get
-    name, uid, created = get("name"), get("uid"), get("creationTimestamp")
+    name, uid, created = get("name"), get("uid", ""), get("creationTimestamp")
     namespace, version, labels = get("namespace", ""), get("resourceVersion", ""), get("labels")
-    if not (type(name) is type(uid) is type(created) is type(namespace) is type(version) is str and name):
+    if not (type(name) is type(uid) is type(namespace) is type(version) is str and name):
+        return None
+    if created is not None and type(created) is not str:
         return None
     try:
         return ObjectMeta(
@@ -97,7 +99,7 @@ def _plain_meta(meta: Any) -> ObjectMeta | None:
             uid,
             {} if labels is None else _labels(tuple(labels.items())),
             (),
-            parse_time_ns(created),
+            None if created is None else parse_time_ns(created),
             None,
             version,
         )

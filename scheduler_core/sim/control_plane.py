@@ -29,6 +29,7 @@ class ControlPlane:
     ) -> None:
         self.world = world
         self.context = ControllerContext(world, timers, randomness, release)
+        self._acts = release.simulation >= ACTS
         self.controllers: list[Controller] = [kind(self.context) for kind in CONTROLLERS if controllers]
         self._told: dict[str, list[Controller]] = {}
         self._told_of_pods_of: dict[str, list[Controller]] = {}
@@ -62,7 +63,7 @@ class ControlPlane:
                 for adopter in self._adopters:
                     adopter.orphan_noticed(change.new.typed)
                     self._to_sync[adopter] = None
-        if self.context.release.simulation >= ACTS:
+        if self._acts:
             self._limits_noticed(change)
         for controller in self._told.get(change.kind, ()):
             if controller.concerns(change):
