@@ -275,9 +275,7 @@ class _Maker:
 
         Otherwise an API server refused them, and refuses them again.
         """
-        if not self.bare_templates:
-            return False
-        template = (manifest.get("spec") or {}).get("template")
+        template = (manifest.get("spec") or {}).get("template") if self.bare_templates else None
         spec = template.get("spec") if isinstance(template, Mapping) else None
         if not isinstance(spec, Mapping):
             return False
