@@ -287,7 +287,7 @@ class Algorithm:
         else:
             attempt.total = np.ones(len(rows), np.int64)
         decision.best_total = int(attempt.total.max())
-        decision.tied_rows = rows[attempt.total == decision.best_total]
+        decision.tied_rows = rows.take((attempt.total == decision.best_total).nonzero()[0])
         decision.node_name = attempt.name_of(self.select_host(decision.tied_rows, attempt))
 
     def select_host(self, tied_rows: Rows, attempt: Attempt) -> int:

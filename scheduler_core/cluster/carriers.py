@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from enum import Enum
 
 import numpy as np
@@ -91,6 +92,7 @@ class Carriers:
         self._topology = topology
         self._all: dict[tuple[Stance, AffinityTerm, int], TermCarriers] = {}
         self._of_pod: dict[int, tuple[TermCarriers, ...]] = {}
+        self._of_terms: dict[Hashable, tuple[TermCarriers, ...]] = {}
         self._by_anchor: dict[Stance, dict[Anchor, dict[TermCarriers, None]]] = {
             stance: {} for stance in Stance
         }
@@ -131,8 +133,7 @@ class Carriers:
 
     def add(self, pod_id: int, pod: Pod, row: int) -> None:
         """A pod with terms came to a row."""
-        carried = tuple(self._carriers(*item) for item in _terms_of(pod))
-        self._of_pod[pod_id] = carried
+        carried = self._of_pod[pod_id] = self._carried(pod)
         if pod.required_anti_affinity:
             if pod_id >= len(self._absence_ids):
                 self._absence_ids = grown(self._absence_ids, 2 * pod_id + 64, -1)  # type: ignore[assignment]
@@ -170,12 +171,26 @@ class Carriers:
         ]
         return tuple(found)
 
+    def _carried(self, pod: Pod) -> tuple[TermCarriers, ...]:
+        """The carriers of each of a pod's terms."""
+        terms = (
+            pod.required_anti_affinity, pod.required_affinity,
+            pod.preferred_affinity, pod.preferred_anti_affinity,
+        )  # fmt: skip
+        found = self._of_terms.get(terms)
+        if found is None:
+            # Before, not between two terms of one pod: the first, on no row yet, would be dropped.
+            if len(self._all) >= self._look_at:
+                self._drop_empty()
+            if len(self._of_terms) >= _MAX_ANSWERS:
+                self._of_terms.clear()
+            found = self._of_terms[terms] = tuple([self._carriers(*item) for item in _terms_of(pod)])
+        return found
+
     def _carriers(self, stance: Stance, term: AffinityTerm, weight: int) -> TermCarriers:
         key = (stance, term, weight)
         found = self._all.get(key)
         if found is None:
-            if len(self._all) >= self._look_at:
-                self._drop_empty()
             found = self._all[key] = TermCarriers(stance, term, weight, self._topology)
             self._answers.clear()
             for index in self._indexes(found):
@@ -191,6 +206,7 @@ class Carriers:
 
     def _drop_empty(self) -> None:
         self._all = {key: carriers for key, carriers in self._all.items() if carriers.rows}
+        self._of_terms.clear()
         self._by_anchor = {stance: {} for stance in Stance}
         self._unanchored = {stance: {} for stance in Stance}
         for carriers in self._all.values():

@@ -170,7 +170,7 @@ def passing(rows: Rows, stop: NDArray[np.int8]) -> Rows:
     """The rows no plugin rejects."""
     passes = stop == PASSES
     # All of them is the usual case, and the same array as in the cycle before.
-    return rows if np.count_nonzero(passes) == len(passes) else rows[passes]
+    return rows if np.count_nonzero(passes) == len(passes) else rows.take(passes.nonzero()[0])
 
 
 def stale_rows(journal: Journal, position: int, snapshot: Snapshot, capacity: int) -> Rows | None:

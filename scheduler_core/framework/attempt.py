@@ -267,7 +267,7 @@ class Attempt:
         """Whether the one node the pod is nominated to passes, with all rules for nominated pods."""
         self.filter_rows(np.array([row], np.int64))
         self._filter_with_nominated_pods()
-        self.feasible = self.rows[self.stop == PASSES]
+        self.feasible = passing(self.rows, self.stop)
         return bool(len(self.feasible))
 
     def look_at_all_nodes(self) -> None:
@@ -628,7 +628,7 @@ class Attempt:
                 total = points if total is None else total + points
         if kept:
             layer = self._score_layer(tuple(key), kept)
-            by_layer = layer.total[snapshot.take if rows is snapshot.rows else rows]
+            by_layer = layer.total[snapshot.take] if rows is snapshot.rows else layer.total.take(rows)
             # A copy: the layer itself goes on changing.
             total = by_layer.copy() if total is None else total + by_layer
             self._kept_scores = (kept, layer, rows)
@@ -660,7 +660,7 @@ class Attempt:
                 # The same rows and the same answers as in the cycle before: the same points.
                 _, self.raw_scores[name], self.scores[name], points = layer.points
                 return points
-            raw = layer.total[rows]
+            raw = layer.total.take(rows)
         scores = raw
         if plugin.normalizes:
             scores = guarded(plugin, "Score", plugin.normalize, state, pod, nodes, rows, raw)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from scheduler_core.errors import InvalidObject
@@ -70,6 +70,15 @@ class AffinityTerm:
     namespaces: tuple[str, ...]
     """Sorted names; the pod's own namespace when the term names neither namespaces nor a selector."""
     namespace_selector: LabelSelector
+    _hash: int = field(init=False, repr=False, compare=False)
+    """Much is kept by terms: each is asked for it several times a cycle."""
+
+    def __post_init__(self) -> None:
+        parts = (self.selector, self.topology_key, self.namespaces, self.namespace_selector)
+        object.__setattr__(self, "_hash", hash(parts))
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 @dataclass(frozen=True, slots=True)

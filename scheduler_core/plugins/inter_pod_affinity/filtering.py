@@ -57,12 +57,12 @@ class KeyCounts:
         """What rows of each domain fail; the last place is for rows without the label."""
         failures = np.full(n_values + 1, PASSES, np.int8)
         if self.existing is not None:
-            failures[:-1][self.existing > 0] = EXISTING_ANTI_AFFINITY
+            np.putmask(failures[:-1], self.existing > 0, EXISTING_ANTI_AFFINITY)
         if self.anti_affinity is not None:
-            failures[:-1][self.anti_affinity > 0] = ANTI_AFFINITY
+            np.putmask(failures[:-1], self.anti_affinity > 0, ANTI_AFFINITY)
         if self.affinity is not None:
             if not first_of_series:
-                failures[:-1][self.affinity <= 0] = AFFINITY
+                np.putmask(failures[:-1], self.affinity <= 0, AFFINITY)
             failures[-1] = AFFINITY
         return failures
 
@@ -136,7 +136,7 @@ class RequiredTerms:
         for key, counts in self.by_key.items():
             column = nodes.label_column(key)
             by_domain = counts.failures(len(nodes.vocabulary.label_values[key]), first_of_series)
-            failures: NDArray[np.int8] = by_domain[column[rows]]
+            failures: NDArray[np.int8] = by_domain.take(column.take(rows))
             result = failures if result is None else np.minimum(result, failures)
         return np.full(len(rows), PASSES, np.int8) if result is None else result
 

@@ -124,7 +124,7 @@ class InterPodAffinity(
 
     def filter(self, state: RequiredState, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
         failures = state.failures(nodes, rows)
-        return Verdicts(_CODES[failures], failures.astype(np.int64))
+        return Verdicts(_CODES.take(failures), failures.astype(np.int64))
 
     def reasons(
         self, state: RequiredState, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int

@@ -64,7 +64,7 @@ class DomainScores:
         """Raw scores: the sum over the domains of each row."""
         total: Scores | None = None
         for key, by_domain in self.by_key.items():
-            scores: Scores = by_domain[nodes.label_column(key)[rows]]
+            scores: Scores = by_domain.take(nodes.label_column(key).take(rows))
             total = scores if total is None else total + scores
         return np.zeros(len(rows), np.int64) if total is None else total
 

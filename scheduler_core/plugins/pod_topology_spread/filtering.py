@@ -89,7 +89,7 @@ class HardConstraint:
         np.multiply(self.counts > self.limit + self.minimum, np.int8(Code.Unschedulable), out=by_domain[:-1])
         # A row without the label has domain -1, the last place.
         by_domain[-1] = Code.UnschedulableAndUnresolvable
-        codes: NDArray[np.int8] = by_domain[nodes.label_column(self.key)[rows]]
+        codes: NDArray[np.int8] = by_domain.take(nodes.label_column(self.key).take(rows))
         return codes
 
     def compare(self, nodes: NodeColumns, rows: Rows) -> Iterator[Comparison]:

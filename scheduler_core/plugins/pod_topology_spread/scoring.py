@@ -47,12 +47,12 @@ class SoftConstraint:
     def points(self, domain: Int32, rows: Rows) -> NDArray[np.float64]:
         """What the constraint gives each row, unrounded."""
         if self.by_domain is not None:
-            points: NDArray[np.float64] = self.by_domain[domain]
+            points: NDArray[np.float64] = self.by_domain.take(domain)
             return points
         if self.selection is None:
             points = np.full(len(rows), self.tolerance)
         else:
-            points = self.selection.column[rows].astype(np.float64) * self.weight + self.tolerance
+            points = self.selection.column.take(rows).astype(np.float64) * self.weight + self.tolerance
         points[domain < 0] = 0.0
         return points
 
@@ -89,7 +89,7 @@ class SoftState:
         """Count for an incoming pod and its candidate rows."""
         nodes = matching.nodes
         keys = tuple([item.topology_key for item in constraints])
-        state = cls([], require_all, rows, [nodes.label_column(key)[rows] for key in keys])
+        state = cls([], require_all, rows, [nodes.label_column(key).take(rows) for key in keys])
         ignored = state.ignored(nodes, rows)
         n_scored = len(rows) if ignored is None else len(rows) - int(np.count_nonzero(ignored))
         for constraint, domain in zip(constraints, state.domains, strict=True):
@@ -131,7 +131,7 @@ class SoftState:
         domains = self._domains_of(nodes, rows)
         if len(self.constraints) == 1 and self.constraints[0].by_domain is not None:
             # Rounding a domain's points once is the same as rounding them at each of its rows.
-            scores: Scores = _rounded(self.constraints[0].by_domain)[domains[0]]
+            scores: Scores = _rounded(self.constraints[0].by_domain).take(domains[0])
             return scores
         total = np.zeros(len(rows))
         for constraint, domain in zip(self.constraints, domains, strict=True):

@@ -181,3 +181,25 @@ def test_terms_no_pod_carries_any_more_are_dropped() -> None:
     carriers = cache.matching.carriers
     assert len(carriers._all) <= 512
     assert sum(map(len, carriers._by_anchor[Stance.REQUIRES_ABSENCE].values())) == len(carriers._all)
+
+
+def test_no_term_of_a_new_pod_is_dropped_while_its_others_are_made() -> None:
+    """Unused terms are dropped at 512: a pod with several must not come between two of its own."""
+    cache = Cache()
+    cache.set_node(node("n1"))
+
+    def keeps_away(*apps: str) -> Pod:
+        terms = [{"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": {"app": app}}} for app in apps]
+        affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+        return web(f"p-{apps[0]}", "n1", affinity=affinity)
+
+    cache.add_pod(keeps_away("first"))
+    for number in range(400):
+        cache.add_pod(keeps_away(f"a{number}", f"b{number}"))
+    carriers = cache.matching.carriers
+    for number in range(400):
+        for app in (f"a{number}", f"b{number}"):
+            pod = pod_from({"kind": "Pod", "metadata": {"name": app, "uid": app, "namespace": "default",
+                                                        "labels": {"app": app}}, "spec": {}})  # fmt: skip
+            (about,) = carriers.about(Stance.REQUIRES_ABSENCE, cache.matching.pods.class_of(pod))
+            assert about.rows == {0: 1}, app
