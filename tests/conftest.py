@@ -66,7 +66,7 @@ def served(**config: Any) -> Iterator[str]:
 
     from playground.asgi import application
 
-    listener = socket.socket()
+    listener = socket.socket(proto=socket.IPPROTO_TCP)  # as in `play`: without it each body comes late
     listener.bind(("127.0.0.1", 0))
     server = uvicorn.Server(
         uvicorn.Config(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -20,6 +21,7 @@ from pathlib import Path
 import pytest
 
 from playground.play.data_lock import lock_data_folder
+from playground.play.management.commands.play import _listen
 from tests.play import kills
 from tests.servers import free_port
 
@@ -260,3 +262,23 @@ def test_embedded_mode_listens_on_loopback_only() -> None:
 
     with pytest.raises(CommandError, match="not loopback"):
         call_command("play", "--host", "0.0.0.0")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_what_is_written_to_a_client_is_sent_at_once(host: str) -> None:
+    """A body that waits until the headers are acknowledged comes 40 ms late to a client that keeps its connection."""
+    with contextlib.closing(_listen(host, 0)) as listener, contextlib.ExitStack() as clients:
+
+        async def accept() -> int:
+            made: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+            def connected(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                client = writer.get_extra_info("socket")
+                made.set_result(client.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+                writer.close()
+
+            async with await asyncio.start_server(connected, sock=listener):
+                clients.enter_context(socket.create_connection(listener.getsockname()[:2]))
+                return await made
+
+        assert asyncio.run(accept()) == 1

@@ -126,7 +126,9 @@ class Command(BaseCommand):
 
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family)
+    # With its protocol named: only then does asyncio set TCP_NODELAY, without which a client that keeps its connection
+    # gets each body 40 ms after the headers.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))

@@ -210,7 +210,7 @@ def served() -> Iterator[str]:
 
     from playground.asgi import application
 
-    listener = socket.socket()
+    listener = socket.socket(proto=socket.IPPROTO_TCP)  # as in `play`: without it each body comes late
     listener.bind(("127.0.0.1", 0))
     config = uvicorn.Config(application, log_level="error", lifespan="off", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
