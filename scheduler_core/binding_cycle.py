@@ -124,9 +124,9 @@ class BindingCycle:
         status, waits_ns = framework.run_permit(pod, node_name)
         state.keep_data()
         waits = status.code is Code.Wait
-        takes_time = waits or (status.is_success and framework.will_pre_bind(pod, node_name))
-        if takes_time and self.loaded.release.gate("NominatedNodeNameForExpectation"):
-            # Others (a cluster autoscaler) are told which node is expected.
+        # Others (a cluster autoscaler) are told which node is expected of a pod that takes time to bind.
+        is_told = self.loaded.release.gate("NominatedNodeNameForExpectation")
+        if is_told and (waits or (status.is_success and framework.will_pre_bind(pod, node_name))):
             self._actions.append(PatchPodStatus(pod, None, node_name))
         if waits:
             self.bindings[pod.uid] = binding

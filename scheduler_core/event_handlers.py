@@ -140,7 +140,7 @@ class EventHandlers:
                 self._queue.move_all(UNSCHEDULED_POD_ADD, None, pod)
 
     def _pod_updated(self, old: Pod, new: Pod) -> None:
-        if new.node_name or self._is_responsible(new):
+        if new.scheduling_group and (new.node_name or self._is_responsible(new)):
             self._pod_groups.set(new)
         if old.node_name:
             self._cache.update_pod(new)

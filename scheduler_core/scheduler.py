@@ -255,12 +255,19 @@ class Scheduler(GroupCycle):
 
     def handle(self, event: Event) -> list[Action]:
         """Take in one event; never raises on an event that came late, twice or for something unknown."""
-        match event:
-            case ObjectChanged(kind, old, new):
-                if kind == "Pod":
-                    self._know_pod(old, new)
-                self.event_handlers.object_changed(kind, old, new)
+        if isinstance(event, ObjectChanged):  # as most are
+            if event.kind == "Pod":
+                self._know_pod(event.old, event.new)
+            self.event_handlers.object_changed(event.kind, event.old, event.new)
+            if self.bindings:
                 self._ask_pre_bind_again()
+        else:
+            self._answered(event)
+        self._settle_waiting_pods()
+        return self._take_actions()
+
+    def _answered(self, event: Event) -> None:
+        match event:
             case PermitDecided(uid, allow, plugin, reason):
                 self._permit_decided(uid, allow, plugin, reason)
             case PreBindAnswered(uid, error):
@@ -273,8 +280,6 @@ class Scheduler(GroupCycle):
                 self._preemption_answered(uid, error)
             case TimeReached():
                 self._time_reached()
-        self._settle_waiting_pods()
-        return self._take_actions()
 
     def can_schedule(self) -> bool:
         """Whether `schedule_one` has a pod to try."""

@@ -518,6 +518,8 @@ class PreBindPlugin(Plugin):
     def will_pre_bind(self, pod: Pod, node_name: str) -> bool:
         """Whether `pre_bind` has anything to do for a pod that holds the node.
 
+        Asked where the gate NominatedNodeNameForExpectation is on, as it is since 1.35.
+
         Source: framework/interface.go PreBindPreFlight, v1.34
         """
         return True

@@ -121,7 +121,10 @@ def _first_untolerated(
     tolerations: tuple[Toleration, ...], taints: tuple[Taint, ...], known: Interner[Taint]
 ) -> int:
     """Id of the first taint that keeps the pod off, -1 without one."""
-    return next((known.id(taint) for taint in taints if _keeps_off(tolerations, taint)), -1)
+    for taint in taints:
+        if _keeps_off(tolerations, taint):
+            return known.id(taint)
+    return -1
 
 
 def _keeps_off(tolerations: tuple[Toleration, ...], taint: Taint) -> bool:

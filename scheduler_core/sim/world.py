@@ -261,7 +261,6 @@ class World:
                 "creationTimestamp": now,
             },
             "involvedObject": _reference(about),
-            **({} if related is None else {"related": _reference(related)}),
             "type": type_,
             "reason": reason,
             "action": action,
@@ -274,7 +273,11 @@ class World:
             "reportingInstance": component,
             "source": {"component": component},
         }
-        self.outcomes.append(EventRecorded(self.clock.now_ns, self.cycle, manifest))
+        if related is not None:
+            fields = list(manifest.items())
+            fields.insert(fields.index(("type", type_)), ("related", _reference(related)))
+            manifest = dict(fields)
+        self.outcomes.append(EventRecorded(now_ns, self.cycle, manifest))
 
     def _note(self, kind: str, old: Stored | None, new: Stored | None) -> None:
         if kind not in WORKLOADS and not (kind in NO_NEWS and self.release.simulation >= ACTS):

@@ -8,7 +8,7 @@ import pytest
 
 from playground.accounts import teams
 from playground.accounts.models import User
-from tests.browser.test_pages import LOOKS, seen_wrong, wear
+from tests.browser.looks import PHONE, seen_wrong, wear
 
 # Operations that are shown by one template: axe looks at two of each group, and for the others at whether they fit.
 TWO_OF_EACH = """() => {
@@ -29,7 +29,7 @@ def ada(settings: Any, transactional_db: None) -> User:
 def problems_of(page: Any, name: str) -> list[str]:
     for details in page.locator("details").all():
         details.evaluate("d => d.open = true")
-    wear(page, *LOOKS[-1])
+    wear(page, *PHONE)
     wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     page.evaluate(TWO_OF_EACH)
     return seen_wrong(page, name) + ([f"{name}: {wide} px too wide"] if wide > 0 else [])

@@ -13,7 +13,7 @@ from playground.clusters import services, wake
 from playground.clusters.models import Cluster, Question
 from playground.clusters.services import questions
 from playground.clusters.services.memory import EngineMemory
-from tests.browser.test_pages import what_is_wrong
+from tests.browser.looks import what_is_wrong
 from tests.browser.waits import wait_until
 from tests.clusters.builders import make_cluster, make_node, make_pod
 

@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 from playground.clusters.models import Pod
 from scheduler_core.objects.writing import dump_yaml
 from tests import servers
-from tests.browser.test_rules import what_is_wrong
+from tests.browser.looks import seen_wrong
 from tests.clusters.builders import make_cluster
 from tests.clusters.devices import claiming, gpu_node, template
 from tests.scenarios.conftest import sent, work
@@ -78,4 +78,4 @@ def test_a_gpu_pool_with_claims_by_browser_and_kubectl(
     work()
     expect(page.locator("#alloc")).to_contain_text("request selector")
     expect(page.locator("#whynot")).to_contain_text(large)
-    assert not what_is_wrong(page, "devices")
+    assert not seen_wrong(page, "devices")

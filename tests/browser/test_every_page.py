@@ -36,10 +36,10 @@ from playground.web.rare_cycles import run_until
 from playground.web.scenarios import urls as scenario_urls
 from playground.web.screenshots import LOOKS
 from tests.browser.boxes import out_of_bounds, sideways
+from tests.browser.looks import seen_wrong
 from tests.browser.test_account_and_api import ada
 from tests.browser.test_accounts_walk import log_in
 from tests.browser.test_letters import unexplained
-from tests.browser.test_pages import seen_wrong
 from tests.browser.test_real_clusters import load
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.clusters.devices import claiming, gpu_node, template

@@ -3,11 +3,11 @@
 import re
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from playground.clusters.models import Node, Pod, Run
 from tests.browser.boxes import out_of_bounds
+from tests.browser.looks import violations
 from tests.browser.test_keyboard import tab_to
 from tests.browser.test_real_clusters import board, real
 from tests.browser.waits import wait_until
@@ -28,8 +28,7 @@ def test_the_palette_finds_nodes_pods_workloads_and_cycles_by_keyboard(
     expect(page.locator("#found")).to_contain_text("Run until idle")  # before a word: what there is to do
     page.keyboard.type(node[:14])
     expect(page.locator("#found").get_by_role("link", name=node)).to_be_visible()
-    violations = Axe().run(page).response["violations"]
-    assert not [(v["id"], [n["target"] for n in v["nodes"]]) for v in violations]
+    assert not violations(page)
     assert not out_of_bounds(page)
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from playground.scenarios.services import request_moment, share
-from tests.browser.test_pages import seen_wrong
+from tests.browser.looks import seen_wrong
 from tests.scenarios.conftest import sent, work
 from tests.scenarios.documents import small_text
 

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from playground.scenarios.models import Scenario
 from playground.scenarios.services import share
-from tests.browser.test_pages import seen_wrong
+from tests.browser.looks import seen_wrong
 from tests.scenarios.conftest import sent, work
 from tests.scenarios.documents import small_text
 

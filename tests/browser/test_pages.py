@@ -3,17 +3,16 @@
 from functools import partial
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.template.loader import render_to_string
 
 from playground.clusters import services
 from playground.clusters.models import Cycle
 from playground.web import rare_cycles
+from tests.browser.looks import seen_wrong, what_is_wrong
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.kube_api.test_both_surfaces import make_class
 from tests.web.test_classes_page import make_budget
 
-LOOKS = [("light", 1440), ("dark", 1440), ("light", 390)]
 PAGES = {
     "home": "/",
     "about": "/about/",
@@ -132,43 +131,6 @@ def test_names_as_long_as_a_cloud_gives_them_are_shown_whole(page, asgi_server, 
 CUT_NAMES = """names => [...document.querySelectorAll('h1, h3, h4, th[scope=row]')]
     .filter(e => names.some(name => e.textContent.includes(name)) && e.scrollWidth > e.clientWidth + 1)
     .map(e => e.textContent.trim())"""
-
-
-def what_is_wrong(page, url, pages):
-    """What axe says of pages with everything opened, and which are wider than the window, in each look."""
-    found = []
-    for name, path in pages.items():
-        wear(page, *LOOKS[0])
-        page.goto(url + path)
-        for details in page.locator("details").all():
-            details.evaluate("d => d.open = true")
-        found += seen_wrong(page, name)
-    return found
-
-
-def wear(page, scheme, width):
-    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-    page.set_viewport_size({"width": width, "height": 844})
-
-
-# What axe is asked: everything, and in the dark, where a page has other colors and nothing else, of those.
-ALL = {"resultTypes": ["violations"]}
-COLORS = ALL | {"runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}}
-
-
-def seen_wrong(page, name, looks=LOOKS):
-    """What is wrong with the page that is open, in each look; the last one, a phone's, stays."""
-    found = []
-    for look in looks:
-        wear(page, *look)
-        where = f"{name}, {look[0]} at {look[1]}"
-        for violation in Axe().run(page, options=COLORS if look[0] == "dark" else ALL).response["violations"]:
-            targets = [" ".join(map(str, node["target"])) for node in violation["nodes"][:3]]
-            found.append(f"{where}: {violation['id']} {targets}")
-        wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        if wide > 0:
-            found.append(f"{where}: {wide} px too wide")
-    return found
 
 
 ERRORS = {

@@ -9,7 +9,7 @@ from playground.clusters import services
 from playground.clusters.models import Cluster, Node, Pod, Run
 from playground.web.rare_cycles import run_until
 from tests.browser.boxes import out_of_bounds
-from tests.browser.test_pages import what_is_wrong
+from tests.browser.looks import what_is_wrong
 from tests.clusters.builders import make_pod
 from tests.real_dump import real_dump
 

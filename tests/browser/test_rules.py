@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+from tests.browser.looks import LOOKS, seen_wrong, wear
 from tests.browser.steps import do_every_step
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.scenarios.conftest import sent, work
@@ -47,7 +46,8 @@ def test_a_rule_is_written_tried_decides_and_travels(
     work()
     expect(page.locator("#tried")).to_contain_text("It holds for 1 of 3 nodes")
     expect(page.get_by_label("Filter")).to_have_value('node.metadata.labels.disk == "ssd"')
-    assert not what_is_wrong(page, "tried")
+    assert not seen_wrong(page, "tried")
+    wear(page, *LOOKS[0])
     page.get_by_role("button", name="Save").click()
     expect(page.locator("#messages")).to_contain_text("The rule fast-disk is saved")
 
@@ -58,7 +58,8 @@ def test_a_rule_is_written_tried_decides_and_travels(
     page.goto(f"{asgi_server}/c/{cluster.public_id}/cycles/1/")
     expect(page.locator("main")).to_contain_text("node(s) had no fast disk")
     expect(page.locator("main")).to_contain_text("Rule/fast-disk")
-    assert not what_is_wrong(page, "cycle")
+    assert not seen_wrong(page, "cycle")
+    wear(page, *LOOKS[0])
 
     page.get_by_role("navigation", name="Cluster", exact=True).get_by_role("link", name="Share").click()
     page.get_by_label("Title").fill("Fast disks")
@@ -73,18 +74,3 @@ def test_a_rule_is_written_tried_decides_and_travels(
     page.get_by_role("navigation", name="Cluster", exact=True).get_by_role("link", name="Config").click()
     page.get_by_role("link", name="Rules").click()
     expect(page.locator("#rules")).to_contain_text("node(s) had no fast disk")
-
-
-def what_is_wrong(page: Any, name: str) -> list[str]:
-    """What is not accessible or does not fit, in light, dark and on a phone."""
-    found = []
-    for scheme, width in (("light", 1440), ("dark", 1440), ("light", 390)):
-        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-        page.set_viewport_size({"width": width, "height": 844})
-        if folder := os.environ.get("RULE_SHOTS"):
-            page.screenshot(path=f"{folder}/{name}-{scheme}-{width}.png", full_page=True)
-        found += [violation["id"] for violation in Axe().run(page).response["violations"]]
-        if page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"):
-            found.append(f"too wide at {width}")
-    page.set_viewport_size({"width": 1440, "height": 844})
-    return found

@@ -1,11 +1,8 @@
 """Scenario pages in a real browser: accessible, fitting, and two people's round trip."""
 
-import os
 import re
-from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from playground.clusters.models import Cluster
@@ -22,8 +19,8 @@ from playground.scenarios.services import (
     share_gallery,
 )
 from playground.scenarios.services.luck import seeds_of
+from tests.browser.looks import seen_wrong
 from tests.browser.steps import do_every_step
-from tests.browser.test_pages import LOOKS
 from tests.scenarios.conftest import sent, work
 from tests.scenarios.documents import PACKING, node, pod, priority_class, small, text_of
 from tests.scenarios.test_clusters import made_by_hand
@@ -32,8 +29,6 @@ from tests.scenarios.test_pages import EDIT
 __all__ = ["sent", "work"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-SHOTS = os.environ.get("PLAYGROUND_SHOTS")
 
 
 def storefront():
@@ -112,12 +107,6 @@ def pages(work, monkeypatch):
     }
 
 
-def shoot(page, name, look):
-    if SHOTS:
-        Path(SHOTS).mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=f"{SHOTS}/{name.replace(' ', '-')}-{look}.png", full_page=True)
-
-
 def test_every_scenario_page_is_accessible_and_fits(page, asgi_server, pages, work, complaints):
     found = []
     for name, path in pages.items():
@@ -125,19 +114,7 @@ def test_every_scenario_page_is_accessible_and_fits(page, asgi_server, pages, wo
         work()
         if page.locator("#deciding").count():
             page.wait_for_selector("#deciding", state="detached", timeout=15_000)
-        for scheme, width in LOOKS:
-            look = "phone" if width == 390 else scheme
-            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-            page.set_viewport_size({"width": width, "height": 900})
-            shoot(page, name, look)
-            for violation in Axe().run(page).response["violations"]:
-                targets = [" ".join(map(str, one["target"])) for one in violation["nodes"][:3]]
-                found.append(f"{name} {look}: {violation['id']} {targets}")
-            wide = page.evaluate(
-                "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-            )
-            if wide > 0:
-                found.append(f"{name} {look}: {wide} px too wide")
+        found += seen_wrong(page, name)
     assert not found, "\n".join(found)
 
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from scheduler_core.scenario import load_scenario
 from scheduler_core.scenario.gallery import gallery_scenario
 from scheduler_core.scenario.standalone import standalone
-from tests.browser.test_pages import seen_wrong
+from tests.browser.looks import seen_wrong
 from tests.scenarios.documents import node, pod, small
 
 pytestmark = pytest.mark.browser

@@ -3,7 +3,6 @@
 import re
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from playground.clusters import services
@@ -11,6 +10,7 @@ from playground.clusters.models import Cluster, Node, Pod
 from playground.scenarios.services import branch
 from playground.web.rare_cycles import run_until
 from tests.browser.boxes import out_of_bounds, sideways
+from tests.browser.looks import violations
 from tests.browser.test_keyboard import tab_to
 from tests.clusters.builders import make_cluster, make_node, make_pod
 
@@ -18,8 +18,7 @@ WIDTHS = (1440, 390)
 
 
 def clean(page):
-    violations = Axe().run(page).response["violations"]
-    assert not [(v["id"], [n["target"] for n in v["nodes"]]) for v in violations]
+    assert not violations(page)
     assert not out_of_bounds(page)
     assert page.viewport_size["width"] > 760 or not sideways(page)
 

@@ -176,7 +176,7 @@ class VolumeBinding(
 
         Source: volumebinding/binder.go AssumePodVolumes, v1.34
         """
-        if not any(claim_name(pod, volume) for volume in pod.volumes):
+        if not pod.volumes or not any(claim_name(pod, volume) for volume in pod.volumes):
             return SUCCESS
         snapshot = self.handle.snapshot
         listers, nodes = snapshot.listers, snapshot.nodes

@@ -1,0 +1,65 @@
+"""What measures all pages finds what it is made to find, and nothing on a page that is right."""
+
+import pytest
+
+from tests.browser.boxes import out_of_bounds, sideways
+from tests.browser.looks import seen_wrong
+
+PAGE = """<!doctype html><html lang="en"><head><title>A page</title>
+<meta name="viewport" content="width=device-width"><style>
+body { margin: 0; background: #fff; color: #111 } main { width: 300px }
+@media (prefers-color-scheme: dark) { body { background: #111; color: #eee } .pale { color: #333 } }
+</style></head><body><main><h1>A page</h1>%s</main></body></html>"""
+RIGHT = '<p>Right <button>Press</button></p><svg width="20" height="20"><text y="10">x</text></svg>'
+WIDE = '<div id="wide" style="width: 340px">too wide</div>'
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (RIGHT, []),
+        (WIDE, ['40 px out of its box: div#wide. "too wide" of main. "A pagetoo wide"']),
+        (
+            f'<div style="overflow: hidden">{WIDE}</div>',
+            ["px of text cut: div.", "px cut: div#wide."],
+        ),
+        (f'<div style="overflow: hidden" title="too wide, in full">{WIDE}</div>', []),
+        (f'<div style="overflow: auto">{WIDE}</div>', []),
+        (f'<div class="vh">{WIDE}</div><div style="width: 1px; overflow: hidden">{WIDE}</div>', []),
+        (
+            '<div style="display: flex; width: 90px"><i style="flex: none; margin-right: -30px">one two</i>'
+            "<i>three</i></div>",
+            ['i. "one two" lies under i. "three"'],
+        ),
+        (
+            '<p style="overflow: hidden; width: 40px; white-space: nowrap">words that are cut</p>',
+            ['px of text cut: p. "words that are cut"'],
+        ),
+    ],
+)
+def test_boxes_out_of_their_place_are_found(page, body, said):
+    page.set_content(PAGE % body)
+    found = out_of_bounds(page)
+    assert len(found) == len(said), found
+    assert all(part in one for part, one in zip(said, found, strict=True)), found
+
+
+def test_what_scrolls_sideways_is_called_by_its_name(page):
+    page.set_content(PAGE % f'<div class="scroll" aria-label="Nodes" style="overflow: auto">{WIDE}</div>')
+    assert sideways(page) == ["Nodes"]
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (RIGHT, []),
+        ("<button></button>", ["light at 1440: button-name ['button']", "light at 390: button-name ['button']"]),
+        ('<p class="pale">pale in the dark</p>', ["dark at 1440: color-contrast ['p']"]),
+        ('<p style="color: #bbb; background: #fff">pale</p>', ["light at 1440: color-contrast ['p']",
+                                                              "dark at 1440: color-contrast ['p']"]),
+        ('<p style="width: 500px">wide</p>', ["light at 390: 110 px too wide"]),
+    ],
+)  # fmt: skip
+def test_each_look_has_its_own_faults(page, body, said):
+    page.set_content(PAGE % body)
+    assert seen_wrong(page, "it") == [f"it, {one}" for one in said]
