@@ -404,8 +404,9 @@ class Scheduler(GroupCycle):
 
     def _trace(self, info: QueuedPodInfo, framework: Framework, decision: Decision) -> CycleTrace:
         self.cycle += 1
-        full = self._is_kept_whole(self.cycle)
-        full = full or (self.options.unplaced_traces and decision.node_name is None)
+        full = self._is_kept_whole(self.cycle) or (
+            decision.node_name is None and self.options.unplaced_traces
+        )
         pod = info.pod
         trace = CycleTrace(
             number=self.cycle,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,33 +13,31 @@ _RECORDS_A_ROW = 16
 
 
 class Journal:
-    """An append-only list of changed rows, addressed by an ever growing position."""
+    """An append-only list of changed rows, addressed by an ever growing position.
 
-    __slots__ = ("_base", "_rows")
+    Attributes
+    ----------
+    position : int
+        Where the next change will stand.
+    """
+
+    __slots__ = ("_rows", "position")
 
     def __init__(self) -> None:
         self._rows: list[int] = []
-        self._base = 0
-
-    @property
-    def position(self) -> int:
-        """Where the next change will stand."""
-        return self._base + len(self._rows)
+        self.position = 0
 
     def record(self, row: int) -> None:
+        self.position += 1
         self._rows.append(row)
         if len(self._rows) > 2 * _KEEP:
-            self._drop()
+            del self._rows[:-_KEEP]
 
-    def record_all(self, rows: Iterable[int]) -> None:
+    def record_all(self, rows: Sequence[int]) -> None:
+        self.position += len(rows)
         self._rows += rows
         if len(self._rows) > 2 * _KEEP:
-            self._drop()
-
-    def _drop(self) -> None:
-        dropped = len(self._rows) - _KEEP
-        del self._rows[:dropped]
-        self._base += dropped
+            del self._rows[:-_KEEP]
 
     def since(self, position: int, limit: int) -> list[int] | None:
         """Rows changed since `position`, each once, ascending.
@@ -47,14 +45,14 @@ class Journal:
         None when that is no longer known, or when more than `limit` rows may have changed: start afresh. A pod that is
         bound is recorded several times on its way, so the rows are counted, not the records, up to a bound.
         """
-        start = position - self._base
-        if start < 0 or len(self._rows) - start > _RECORDS_A_ROW * limit:
+        n_records = self.position - position
+        if n_records > len(self._rows) or n_records > _RECORDS_A_ROW * limit:
             return None
-        if start == len(self._rows):
+        if n_records == 0:
             return []
-        if start + 1 == len(self._rows):
-            return self._rows[start:]
-        rows = sorted(set(self._rows[start:]))
+        if n_records == 1:
+            return self._rows[-1:]
+        rows = sorted(set(self._rows[-n_records:]))
         return rows if len(rows) <= limit else None
 
 

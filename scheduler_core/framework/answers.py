@@ -175,17 +175,16 @@ def passing(rows: Rows, stop: NDArray[np.int8]) -> Rows:
 
 def stale_rows(journal: Journal, position: int, snapshot: Snapshot, capacity: int) -> Rows | None:
     """Rows to ask again: None for none, all when it is not known which."""
-    if position == journal.position and capacity == snapshot.nodes.capacity:
-        return None
-    if position < 0 or capacity != snapshot.nodes.capacity:
+    nodes = snapshot.nodes
+    if position < 0 or capacity != nodes.capacity:
         return snapshot.rows
+    if position == journal.position:
+        return None
     changed = journal.since(position, thresholds().most_changes(len(snapshot.rows)))
     if changed is None:
         return snapshot.rows
     rows = np.array(changed, np.int64)
-    if len(changed) == 1 and snapshot.nodes.alive[changed[0]]:
-        return rows
-    return rows[snapshot.nodes.alive[rows]]
+    return rows if len(changed) == 1 and nodes.alive.item(changed[0]) else rows[nodes.alive[rows]]
 
 
 def first_rejections(

@@ -21,7 +21,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cmp_to_key, lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -294,6 +294,10 @@ class PreFilterResult(Generic[S]):
     node_names: tuple[str, ...] | None = None
 
 
+SKIP_FILTER: Final[PreFilterResult[Any]] = PreFilterResult(SKIP)
+"""What most plugins find out about most pods: one for all of them, not to be written to."""
+
+
 class PreFilterPlugin(Plugin, Generic[S]):
     """Looks at the pod once, before any node."""
 
@@ -358,6 +362,10 @@ class PreScoreResult(Generic[S]):
 
     status: Status = SUCCESS
     state: S | None = None
+
+
+SKIP_SCORE: Final[PreScoreResult[Any]] = PreScoreResult(SKIP)
+"""As `SKIP_FILTER`."""
 
 
 class PreScorePlugin(Plugin, Generic[S]):

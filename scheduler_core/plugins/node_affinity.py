@@ -35,6 +35,8 @@ from scheduler_core.config.wire import (
 from scheduler_core.framework.amounts import Amount, Comparison
 from scheduler_core.framework.cluster_event import ClusterEventWithHint
 from scheduler_core.framework.interface import (
+    SKIP_FILTER,
+    SKIP_SCORE,
     FilterPlugin,
     Handle,
     PreFilterPlugin,
@@ -46,7 +48,7 @@ from scheduler_core.framework.interface import (
     Scores,
     default_normalize,
 )
-from scheduler_core.framework.status import SKIP, Code, Status, Verdicts
+from scheduler_core.framework.status import Code, Status, Verdicts
 from scheduler_core.objects.labels import Requirement
 from scheduler_core.objects.node_selector import (
     NodeSelector,
@@ -217,7 +219,7 @@ class NodeAffinity(
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[None]:
         affinity = pod.required_node_affinity
         if affinity.is_everything and self.enforced is None:
-            return PreFilterResult(SKIP)
+            return SKIP_FILTER
         names = affinity.pre_filter_node_names()
         if names is None:
             return PreFilterResult()
@@ -253,7 +255,7 @@ class NodeAffinity(
 
     def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> PreScoreResult[PreferredTerms]:
         if not pod.prefers_nodes and self._added_preferred.is_empty:
-            return PreScoreResult(SKIP)
+            return SKIP_SCORE
         return PreScoreResult(state=self._preferred(pod))
 
     def _preferred(self, pod: Pod) -> PreferredTerms:

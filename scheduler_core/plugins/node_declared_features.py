@@ -10,8 +10,14 @@ import numpy as np
 from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.framework.cluster_event import ClusterEventWithHint
-from scheduler_core.framework.interface import FilterPlugin, PreFilterPlugin, PreFilterResult, Reads
-from scheduler_core.framework.status import SKIP, Code, Verdicts
+from scheduler_core.framework.interface import (
+    SKIP_FILTER,
+    FilterPlugin,
+    PreFilterPlugin,
+    PreFilterResult,
+    Reads,
+)
+from scheduler_core.framework.status import Code, Verdicts
 from scheduler_core.objects.fields import boolean, mapping, mappings, string
 from scheduler_core.objects.pod import Pod
 from scheduler_core.plugins.hints import node_declared_features as hints
@@ -54,9 +60,9 @@ class NodeDeclaredFeatures(PreFilterPlugin[frozenset[str]], FilterPlugin[frozens
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[frozenset[str]]:
         if not self.handle.release.gate("NodeDeclaredFeatures"):
-            return PreFilterResult(SKIP)
+            return SKIP_FILTER
         needed = features_needed(pod)
-        return PreFilterResult(state=needed) if needed else PreFilterResult(SKIP)
+        return PreFilterResult(state=needed) if needed else SKIP_FILTER
 
     def filter(self, state: frozenset[str] | None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
         assert state is not None

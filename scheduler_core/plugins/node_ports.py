@@ -11,8 +11,14 @@ from scheduler_core.cluster.node_table import ALL_ADDRESSES, NodeColumns, Rows, 
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.framework.amounts import Comparison
 from scheduler_core.framework.cluster_event import ClusterEventWithHint
-from scheduler_core.framework.interface import FilterPlugin, PreFilterPlugin, PreFilterResult, Reads
-from scheduler_core.framework.status import SKIP, Code, Verdicts
+from scheduler_core.framework.interface import (
+    SKIP_FILTER,
+    FilterPlugin,
+    PreFilterPlugin,
+    PreFilterResult,
+    Reads,
+)
+from scheduler_core.framework.status import Code, Verdicts
 from scheduler_core.objects.pod import HostPort, Pod
 from scheduler_core.plugins.hints import node_ports as hints
 
@@ -45,7 +51,7 @@ class NodePorts(PreFilterPlugin[tuple[HostPort, ...]], FilterPlugin[tuple[HostPo
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[tuple[HostPort, ...]]:
         if not pod.host_ports:
-            return PreFilterResult(SKIP)
+            return SKIP_FILTER
         return PreFilterResult(state=tuple(normal_port(port) for port in pod.host_ports))
 
     def filter(self, state: tuple[HostPort, ...], pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:

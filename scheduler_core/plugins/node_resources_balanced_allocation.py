@@ -17,6 +17,7 @@ from scheduler_core.config.wire import ListOf, typed, wire
 from scheduler_core.errors import FieldError
 from scheduler_core.framework.interface import (
     MAX_NODE_SCORE,
+    SKIP_SCORE,
     Handle,
     PreScorePlugin,
     PreScoreResult,
@@ -24,7 +25,6 @@ from scheduler_core.framework.interface import (
     ScorePlugin,
     Scores,
 )
-from scheduler_core.framework.status import SKIP
 from scheduler_core.objects.by_spec import BySpec
 from scheduler_core.objects.pod import Pod
 from scheduler_core.plugins.resource_allocation import (
@@ -97,7 +97,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin[tuple[int, ...]], ScorePlug
 
     def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> PreScoreResult[tuple[int, ...]]:
         amounts = self._scored.of(pod)
-        return PreScoreResult(state=amounts) if any(amounts) else PreScoreResult(SKIP)
+        return PreScoreResult(state=amounts) if any(amounts) else SKIP_SCORE
 
     def score(self, state: tuple[int, ...] | None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
         if state is None:

@@ -16,8 +16,14 @@ from scheduler_core.cluster.volume_usage import VolumeUsage
 from scheduler_core.cluster.what_if import WhatIf
 from scheduler_core.framework.amounts import FREE_OF, SHORT, Amount, Comparison
 from scheduler_core.framework.cluster_event import ClusterEventWithHint
-from scheduler_core.framework.interface import FilterPlugin, Handle, PreFilterPlugin, PreFilterResult
-from scheduler_core.framework.status import SKIP, Code, Verdicts
+from scheduler_core.framework.interface import (
+    SKIP_FILTER,
+    FilterPlugin,
+    Handle,
+    PreFilterPlugin,
+    PreFilterResult,
+)
+from scheduler_core.framework.status import Code, Verdicts
 from scheduler_core.objects.csi_translation import (
     ALWAYS_MIGRATED,
     MIGRATED_BY_NODE,
@@ -104,7 +110,7 @@ class NodeVolumeLimits(PreFilterPlugin[State], FilterPlugin[State]):
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[State]:
         if not pod.volumes or not any(map(_may_count, pod.volumes)):
-            return PreFilterResult(SKIP)
+            return SKIP_FILTER
         attached = self._attached
         attached.refresh(snapshot)
         new: list[Attachable | VolumeError] = []

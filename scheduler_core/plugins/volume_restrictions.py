@@ -14,8 +14,14 @@ from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.cluster.volume_usage import VolumeUsage
 from scheduler_core.cluster.what_if import WhatIf
 from scheduler_core.framework.cluster_event import ClusterEventWithHint
-from scheduler_core.framework.interface import FilterPlugin, Handle, PreFilterPlugin, PreFilterResult
-from scheduler_core.framework.status import SKIP, Code, Status, Verdicts
+from scheduler_core.framework.interface import (
+    SKIP_FILTER,
+    FilterPlugin,
+    Handle,
+    PreFilterPlugin,
+    PreFilterResult,
+)
+from scheduler_core.framework.status import Code, Status, Verdicts
 from scheduler_core.objects.fields import Document, mapping, string, strings
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.storage import READ_WRITE_ONCE_POD, PersistentVolumeClaim
@@ -102,7 +108,7 @@ class VolumeRestrictions(PreFilterPlugin[State], FilterPlugin[State]):
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[State]:
         if not pod.volumes:
-            return PreFilterResult(SKIP)
+            return SKIP_FILTER
         claims = []
         for name in _claim_names(pod):
             claim: PersistentVolumeClaim | None = snapshot.listers.get(
@@ -115,14 +121,14 @@ class VolumeRestrictions(PreFilterPlugin[State], FilterPlugin[State]):
                 claims.append(name)
         disks = tuple(disks_of(pod))
         if not claims and not disks:
-            return PreFilterResult(SKIP)
+            return SKIP_FILTER
         self._mounts.refresh(snapshot.nodes)
         distinct = frozenset(claims)
         references = sum(
             self._mounts.is_used(pod.namespace, name, snapshot.nodes) for name in sorted(distinct)
         )
         if not disks and not references:
-            return PreFilterResult(SKIP)
+            return SKIP_FILTER
         return PreFilterResult(state=State(disks, distinct, references))
 
     def filter(self, state: State, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:

@@ -12,8 +12,8 @@ from scheduler_core.cluster.listers import Listers
 from scheduler_core.cluster.node_table import Bool, Int32, NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.framework.cluster_event import ClusterEventWithHint
-from scheduler_core.framework.interface import FilterPlugin, PreFilterPlugin, PreFilterResult
-from scheduler_core.framework.status import SKIP, Code, Status, Verdicts
+from scheduler_core.framework.interface import SKIP_FILTER, FilterPlugin, PreFilterPlugin, PreFilterResult
+from scheduler_core.framework.status import Code, Status, Verdicts
 from scheduler_core.objects.fields import mapping, string
 from scheduler_core.objects.node import LABEL_REGION, LABEL_REGION_BETA, LABEL_ZONE, LABEL_ZONE_BETA
 from scheduler_core.objects.pod import Pod
@@ -55,7 +55,7 @@ class VolumeZone(PreFilterPlugin[Topologies], FilterPlugin[Topologies]):
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[Topologies]:
         if not pod.volumes:
-            return PreFilterResult(SKIP)
+            return SKIP_FILTER
         topologies: list[VolumeTopology] = []
         for volume in pod.volumes:
             if volume.get("persistentVolumeClaim") is None:
@@ -65,7 +65,7 @@ class VolumeZone(PreFilterPlugin[Topologies], FilterPlugin[Topologies]):
             if isinstance(found, str):
                 return PreFilterResult(Status(Code.UnschedulableAndUnresolvable, (found,)))
             topologies += found
-        return PreFilterResult(state=tuple(topologies)) if topologies else PreFilterResult(SKIP)
+        return PreFilterResult(state=tuple(topologies)) if topologies else SKIP_FILTER
 
     def filter(self, state: Topologies, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
         columns = {key: nodes.label_column(key)[rows] for key in _LABELS}

@@ -24,6 +24,7 @@ from scheduler_core.dynamic_resources.model import MAX_ALTERNATIVES, Claim, clai
 from scheduler_core.dynamic_resources.story import story
 from scheduler_core.framework.cluster_event import ClusterEventWithHint
 from scheduler_core.framework.interface import (
+    SKIP_FILTER,
     FilteredCycle,
     FilterPlugin,
     Handle,
@@ -37,7 +38,7 @@ from scheduler_core.framework.interface import (
     Scores,
     default_normalize,
 )
-from scheduler_core.framework.status import SKIP, SUCCESS, Code, Status, Verdicts
+from scheduler_core.framework.status import SUCCESS, Code, Status, Verdicts
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.node_selector import node_selector_from
 from scheduler_core.objects.pod import Pod
@@ -192,7 +193,7 @@ class DynamicResources(
             if by_resource and any(amount and name in by_resource for name, amount in pod.requests.items()):
                 claims = [*claims, self._extended_claim(pod)]
         if not claims:
-            return PreFilterResult(SKIP)
+            return SKIP_FILTER
         classes = {item.manifest["metadata"]["name"]: item.manifest for item in listers.all("DeviceClass")}
         pending = self.pending_allocations()
         n_to_allocate = 0

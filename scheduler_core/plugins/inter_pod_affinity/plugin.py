@@ -17,6 +17,8 @@ from scheduler_core.config.wire import BOOLEAN, INT32, KEEP, POINTER, wire
 from scheduler_core.framework.amounts import Comparison
 from scheduler_core.framework.cluster_event import ClusterEventWithHint
 from scheduler_core.framework.interface import (
+    SKIP_FILTER,
+    SKIP_SCORE,
     FilterPlugin,
     Handle,
     PreFilterPlugin,
@@ -26,7 +28,7 @@ from scheduler_core.framework.interface import (
     ScorePlugin,
     Scores,
 )
-from scheduler_core.framework.status import SKIP, Code, Verdicts
+from scheduler_core.framework.status import Code, Verdicts
 from scheduler_core.objects.pod import Pod
 from scheduler_core.plugins.hints import inter_pod_affinity as hints
 from scheduler_core.plugins.inter_pod_affinity.filtering import (
@@ -120,7 +122,7 @@ class InterPodAffinity(
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[RequiredState]:
         terms = RequiredTerms.of(pod, snapshot.matching)
-        return PreFilterResult(SKIP) if terms is None else PreFilterResult(state=RequiredState(terms))
+        return SKIP_FILTER if terms is None else PreFilterResult(state=RequiredState(terms))
 
     def filter(self, state: RequiredState, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
         failures = state.failures(nodes, rows)
@@ -157,9 +159,9 @@ class InterPodAffinity(
             and not pod.preferred_affinity
             and not pod.preferred_anti_affinity
         ):
-            return PreScoreResult(SKIP)
+            return SKIP_SCORE
         scores = DomainScores.of(pod, snapshot.matching, self.hard_weight)
-        return PreScoreResult(SKIP) if scores is None else PreScoreResult(state=scores)
+        return SKIP_SCORE if scores is None else PreScoreResult(state=scores)
 
     def score(self, state: DomainScores, pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
         return state.scores(nodes, rows)

@@ -14,6 +14,8 @@ from scheduler_core.cluster.what_if import WhatIf
 from scheduler_core.framework.amounts import Comparison
 from scheduler_core.framework.cluster_event import ClusterEventWithHint
 from scheduler_core.framework.interface import (
+    SKIP_FILTER,
+    SKIP_SCORE,
     FilterPlugin,
     Handle,
     PreFilterPlugin,
@@ -23,7 +25,7 @@ from scheduler_core.framework.interface import (
     ScorePlugin,
     Scores,
 )
-from scheduler_core.framework.status import SKIP, Code, Verdicts
+from scheduler_core.framework.status import Code, Verdicts
 from scheduler_core.objects.pod import Pod
 from scheduler_core.plugins.hints import pod_topology_spread as hints
 from scheduler_core.plugins.pod_topology_spread.args import PodTopologySpreadArgs
@@ -88,7 +90,7 @@ class PodTopologySpread(
         matching = snapshot.matching
         constraints = self.defaults.of(pod, DO_NOT_SCHEDULE, matching)
         if not constraints:
-            return PreFilterResult(SKIP)
+            return SKIP_FILTER
         keys = tuple([item.topology_key for item in constraints])
         return PreFilterResult(
             state=HardState(
@@ -134,7 +136,7 @@ class PodTopologySpread(
         matching = snapshot.matching
         constraints = self.defaults.of(pod, SCHEDULE_ANYWAY, matching)
         if not constraints or not len(snapshot.rows):
-            return PreScoreResult(SKIP)
+            return SKIP_SCORE
         require_all = bool(pod.topology_spread) or not self.defaults.by_system
         return PreScoreResult(state=SoftState.of(constraints, pod, matching, rows, require_all=require_all))
 

@@ -16,6 +16,8 @@ from scheduler_core.config.types import UtilizationShapePoint
 from scheduler_core.config.wire import INT64, POINTER, ListOf, encode, typed, wire
 from scheduler_core.framework.cluster_event import ClusterEventWithHint
 from scheduler_core.framework.interface import (
+    SKIP_FILTER,
+    SKIP_SCORE,
     FilterPlugin,
     Handle,
     PreBindPlugin,
@@ -27,7 +29,7 @@ from scheduler_core.framework.interface import (
     ScorePlugin,
     Scores,
 )
-from scheduler_core.framework.status import SKIP, SUCCESS, Code, Status, Verdicts
+from scheduler_core.framework.status import SUCCESS, Code, Status, Verdicts
 from scheduler_core.objects.fields import Document
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
@@ -131,7 +133,7 @@ class VolumeBinding(
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[State]:
         if not pod.volumes or not any(claim_name(pod, volume) for volume in pod.volumes):
-            return PreFilterResult(SKIP)
+            return SKIP_FILTER
         reason = wrong_claim(pod, snapshot.listers)
         if reason is not None:
             return PreFilterResult(Status(Code.UnschedulableAndUnresolvable, (reason,)))
@@ -164,7 +166,7 @@ class VolumeBinding(
         return tuple(reason for conflict, reason in REASONS.items() if conflict & detail)
 
     def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> PreScoreResult[None]:
-        return PreScoreResult(SKIP)
+        return SKIP_SCORE
 
     def score(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
         return np.zeros(len(rows), np.int64)
