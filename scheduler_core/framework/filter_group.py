@@ -71,7 +71,8 @@ class FilterGroup:
         self._numbers: dict[Hashable, int] = {}
         self._next = count()
         self._read = [(plugin, kind) for _, plugin in filters for kind in plugin.sign_reads]
-        self._versions: list[int] = []
+        self._version = 0
+        """Of all that is read together: versions only grow."""
 
     def number(self, pod: Pod, skipped: Iterable[str]) -> tuple[Filters, int]:
         """`active`, and the pod's number in their eyes."""
@@ -89,10 +90,11 @@ class FilterGroup:
         return self._asked_without(tuple(skipped))[0]
 
     def _asked_without(self, names: tuple[str, ...]) -> tuple[WorldFilters, BySpec[int]]:
-        if self._read:
-            versions = [plugin.handle.listers.version(kind) for plugin, kind in self._read]
-            if versions != self._versions:
-                self._asked, self._versions = {}, versions
+        version = 0
+        for plugin, kind in self._read:
+            version += plugin.handle.listers.version(kind)
+        if version != self._version:
+            self._asked, self._version = {}, version
         asked = self._asked.get(names)
         if asked is None:
             active = [item for item in self._filters if item[1].name not in names]
