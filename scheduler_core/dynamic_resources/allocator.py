@@ -427,39 +427,12 @@ class NodeSearch:
         """Take a device; what gives it back, or None where it cannot be taken."""
         index, request = key[0], row.request
         is_shared = self._consumable and device.is_shared
-        if request.admin_access:
-            if not is_shared and index in self.taking.get(device.id, ()):
-                self._refuse(key, device, IN_USE)
-                return None
-        elif self._in_use(device.id):
-            self._refuse(key, device, IN_USE)
+        refused = self._refusal(index, request, device, pool, is_shared=is_shared)
+        if refused is not None:
+            self._refuse(key, device, *refused)
             return None
-        if device.counters:
-            if not self.release.gate("DRAPartitionableDevices"):
-                self._refuse(key, device, COUNTER, "the release partitions no devices")
-                return None
-            counted = not (is_shared and self._capacity_in_use(device.id))
-            if counted and not self._take_counters(device, pool):
-                self._refuse(key, device, COUNTER, self._missing_counter(device, pool))
-                return None
-        if self.release.gate("DRADeviceTaints") and not is_tolerated(device, request):
-            # The counters stay taken, as upstream's do.
-            self._refuse(key, device, TAINT)
+        if not self._meets_constraints(key, request, device, must=must):
             return None
-        added: list[Constraint] = []
-        for constraint in self.constraints[index]:
-            if not constraint.add(request, device):
-                if must:
-                    driver, pool_name, name = device.id
-                    raise AllocationError(
-                        f"claim {self.claims[index].key}, request {request.name}: cannot add device "
-                        f"{driver}/{pool_name}/{name} because a claim constraint would not be satisfied"
-                    )
-                self._refuse(key, device, CONSTRAINT, constraint.words(device))
-                for one in added:
-                    one.remove(request, device)
-                return None
-            added.append(constraint)
         holders = self.taking.setdefault(device.id, set())
         if not is_shared:
             holders.add(index)
@@ -491,6 +464,46 @@ class NodeSearch:
                 self.observer.put_back(key, device)
 
         return undo
+
+    def _refusal(
+        self, index: int, request: Request, device: Device, pool: DevicePool, *, is_shared: bool
+    ) -> tuple[str, str] | None:
+        """Why a device cannot be had whatever else the claim takes, and more about it; None takes its counters."""
+        if request.admin_access:
+            if not is_shared and index in self.taking.get(device.id, ()):
+                return IN_USE, ""
+        elif self._in_use(device.id):
+            return IN_USE, ""
+        if device.counters:
+            if not self.release.gate("DRAPartitionableDevices"):
+                return COUNTER, "the release partitions no devices"
+            counted = not (is_shared and self._capacity_in_use(device.id))
+            if counted and not self._take_counters(device, pool):
+                return COUNTER, self._missing_counter(device, pool)
+        if self.release.gate("DRADeviceTaints") and not is_tolerated(device, request):
+            # The counters stay taken, as upstream's do.
+            return TAINT, ""
+        return None
+
+    def _meets_constraints(
+        self, key: tuple[int, int, int], request: Request, device: Device, *, must: bool
+    ) -> bool:
+        """Add the device to the constraints of its claim; to none of them where one is not met."""
+        constraints = self.constraints[key[0]]
+        for place, constraint in enumerate(constraints):
+            if constraint.add(request, device):
+                continue
+            if must:
+                driver, pool_name, name = device.id
+                raise AllocationError(
+                    f"claim {self.claims[key[0]].key}, request {request.name}: cannot add device "
+                    f"{driver}/{pool_name}/{name} because a claim constraint would not be satisfied"
+                )
+            self._refuse(key, device, CONSTRAINT, constraint.words(device))
+            for one in constraints[:place]:
+                one.remove(request, device)
+            return False
+        return True
 
     def _capacity_in_use(self, device: DeviceId) -> bool:
         return device in self.shared.allocated.capacity or device in self.taking_capacity

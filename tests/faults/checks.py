@@ -134,14 +134,26 @@ def _told(cluster: Any, name: str) -> str:
 
 def _inputs(cluster: Any, said: Acknowledged, resets: int) -> list[str]:
     """What was acknowledged is there, once; what was asked for together is there together."""
-    from playground.clusters.models import LogEntry, Pod, Question, Run
+    from playground.clusters.models import LogEntry
 
     found = [f"a request was refused: {words}" for words in said.refused]
-    entries = LogEntry.objects.filter(cluster=cluster, object_kind="Pod").order_by("seq")
+    found += _pods(cluster, said, resets)
+    if not resets:
+        answered = LogEntry.objects.filter(cluster=cluster, kind="permit").values_list("seq", flat=True)
+        lost = {int(seq) for seq in said.permits} - set(answered)
+        if lost:
+            found.append(f"answers for Permit were acknowledged as {sorted(lost)}, and are not in the log")
+    return found + _runs(cluster, said, resets) + _questions(cluster, said, resets)
+
+
+def _pods(cluster: Any, said: Acknowledged, resets: int) -> list[str]:
+    from playground.clusters.models import LogEntry, Pod
+
+    found = []
     created: dict[str, list[int]] = {}
     together: dict[str, dict[str, int]] = {}
     removed: set[str] = set()
-    for entry in entries:
+    for entry in LogEntry.objects.filter(cluster=cluster, object_kind="Pod").order_by("seq"):
         if entry.kind == "delete":
             removed.add(entry.object_name)
         elif entry.source == "api" and entry.created:
@@ -170,28 +182,36 @@ def _inputs(cluster: Any, said: Acknowledged, resets: int) -> list[str]:
     for name in sorted(said.deleted):
         if name in pods and not pods[name].manifest["metadata"].get("deletionTimestamp"):
             found.append(f"pod {name} was deleted, and is there")
-    if not resets:
-        answered = LogEntry.objects.filter(cluster=cluster, kind="permit").values_list("seq", flat=True)
-        lost = {int(seq) for seq in said.permits} - set(answered)
-        if lost:
-            found.append(f"answers for Permit were acknowledged as {sorted(lost)}, and are not in the log")
-    runs = {str(row.public_id): row for row in Run.objects.filter(cluster=cluster)}
-    for run in said.runs:
-        if run not in runs and not resets:
-            found.append(f"run {run} is lost")
-        elif (
-            run in runs
-            and runs[run].state not in ("done", "cancelled")
-            and not (runs[run].state == "failed" and "the engine failed" in runs[run].message)
-        ):
-            found.append(f"run {run} is {runs[run].state}: {runs[run].message}")
-    for question in Question.objects.filter(cluster=cluster):
-        if question.state not in ("done", "failed", "cancelled"):
-            found.append(f"question {question.public_id} is {question.state}")
-    asked = set(Question.objects.filter(cluster=cluster).values_list("public_id", flat=True))
-    if not resets:
-        found += [f"question {one} is lost" for one in said.questions if one not in asked]
     return found
+
+
+def _runs(cluster: Any, said: Acknowledged, resets: int) -> list[str]:
+    from playground.clusters.models import Run
+
+    found = []
+    runs = {str(row.public_id): row for row in Run.objects.filter(cluster=cluster)}
+    for name in said.runs:
+        run = runs.get(name)
+        if run is None:
+            found += [] if resets else [f"run {name} is lost"]
+        elif run.state not in ("done", "cancelled") and not (
+            run.state == "failed" and "the engine failed" in run.message
+        ):
+            found.append(f"run {name} is {run.state}: {run.message}")
+    return found
+
+
+def _questions(cluster: Any, said: Acknowledged, resets: int) -> list[str]:
+    from playground.clusters.models import Question
+
+    rows = list(Question.objects.filter(cluster=cluster))
+    found = [
+        f"question {row.public_id} is {row.state}"
+        for row in rows
+        if row.state not in ("done", "failed", "cancelled")
+    ]
+    there = {row.public_id for row in rows}
+    return found + [f"question {one} is lost" for one in said.questions if one not in there and not resets]
 
 
 def unrest(clusters: list[Any]) -> list[str]:
