@@ -173,7 +173,7 @@ _WITH_GENERATION: Final = frozenset({
 })  # fmt: skip
 """Upstream it is each kind's own strategy that counts (``PrepareForCreate`` under pkg/registry): these do."""
 _SERVED_EARLY: Final = ("scheduling.k8s.io/v1alpha2",)
-"""Versions that are not stable and are served all the same: the scheduler reads them."""
+"""Versions that are not stable and are served all the same, with all their kinds."""
 _STABLE: Final = re.compile(r"(.*/)?v[0-9]+")
 
 
