@@ -453,15 +453,11 @@ def _host_ports(spec: Document) -> tuple[HostPort, ...]:
 
 
 def _disruption_target_reason(status: Document) -> str | None:
-    conditions = sequence(status, "conditions", "status")
-    # Next to no pod has the condition, and each version of each pod is asked.
-    for condition in conditions:
-        if type(condition) is not dict or condition.get("type") == DISRUPTION_TARGET:
-            break
-    else:
-        return None
     reason: str | None = None
-    for place, condition in enumerate(conditions):
+    for place, condition in enumerate(sequence(status, "conditions", "status")):
+        # Next to no pod has the condition, and each version of each pod is asked.
+        if type(condition) is dict and condition.get("type") != DISRUPTION_TARGET:
+            continue
         if type(condition) is not dict and not isinstance(condition, Mapping):
             raise InvalidObject(f"status.conditions[{place}]", condition, "must be an object")
         is_one = reason is None and condition.get("type") == DISRUPTION_TARGET
