@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from playground.clusters.kinds import BUILT_IN, Kind, KindTable
+from playground.clusters.kinds import BUILT_IN, Kind, KindTable, version_order
 from playground.clusters.models import Cluster, Manifest
 
 DEFINITION: Final = "CustomResourceDefinition"
 _APPLY_RANK: Final = 6
 _KEPT_TABLES: Final = 64
 _TABLES: Final[OrderedDict[tuple[str, int], KindTable]] = OrderedDict()
-_VERSION: Final = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
 
 
 def table_of(cluster: Cluster) -> KindTable:
@@ -50,7 +48,10 @@ def kinds_of(definition: Mapping[str, Any]) -> list[Kind]:
     """The kind a CustomResourceDefinition makes, in each version it serves, the preferred one first."""
     spec = definition["spec"]
     names = spec["names"]
-    served = sorted((each for each in spec["versions"] if each.get("served")), key=_preference)
+    served = sorted(
+        (each for each in spec["versions"] if each.get("served")),
+        key=lambda each: version_order(each["name"]),
+    )
     if not served:
         return []
     main = next((each for each in served if each.get("storage")), served[0])
@@ -70,18 +71,7 @@ def kinds_of(definition: Mapping[str, Any]) -> list[Kind]:
             list_name=names.get("listKind") or "",
             row_kind=f"{names['kind']}.{spec['group']}",
             custom=version,
+            has_generation=True,
         )
         for version in served
     ]
-
-
-def _preference(version: Mapping[str, Any]) -> tuple[Any, ...]:
-    """v2, v1, v1beta2, v1beta1, v1alpha1, and then names that are no versions, by letters.
-
-    Source: staging/src/k8s.io/apimachinery/pkg/version/helpers.go CompareKubeAwareVersionStrings, v1.34
-    """
-    match = _VERSION.fullmatch(version["name"])
-    if match is None:
-        return (1, 0, 0, 0, version["name"])
-    major, stage, minor = match.groups()
-    return (0, {None: 0, "beta": 1, "alpha": 2}[stage], -int(major), -int(minor or 0), "")

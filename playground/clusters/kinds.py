@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from playground.engine import schema
 
@@ -57,6 +57,8 @@ class Kind:
         (``Service.serving.knative.dev``), as two groups may have kinds of one name.
     custom
         Of a custom resource: the version of the CustomResourceDefinition's spec that says what it is.
+    has_generation
+        Whether ``metadata.generation`` counts the changes of what is wanted of its objects.
     """
 
     api_version: str
@@ -77,6 +79,7 @@ class Kind:
     list_name: str = ""
     row_kind: str = ""
     custom: Mapping[str, Any] | None = field(default=None, compare=False)
+    has_generation: bool = False
 
     def __post_init__(self) -> None:
         if not self.row_kind:
@@ -118,11 +121,6 @@ class Kind:
         return self.role != KEPT
 
     @property
-    def has_generation(self) -> bool:
-        """Whether ``metadata.generation`` counts the changes of what is wanted of its objects."""
-        return self.custom is not None or self.kind in _WITH_GENERATION
-
-    @property
     def is_stored(self) -> bool:
         """Whether there can be objects of it: a review is asked and answered."""
         return bool(self.model)
@@ -133,48 +131,78 @@ class Kind:
         return not self.stored_version
 
 
-@dataclass(frozen=True, slots=True)
-class _Special:
-    """Where a kind differs from others of its role. A kind that shapes placement has its rank in the core's table."""
+class _Special(NamedTuple):
+    """Where a kind differs from others of its role.
+
+    Attributes
+    ----------
+    apply_rank
+        As in `Kind`; a kind that shapes placement has its rank in the core's table.
+    model
+        As in `Kind`.
+    subresources
+        Those that are served, where they are not the schema's.
+    stored_as
+        The apiVersion its rows have, of a kind with versions in several groups; elsewhere it is the group's
+        preferred one of those that are served. `versions.py` converts.
+    has_generation
+        As in `Kind`. Upstream it is each kind's own strategy that counts (``PrepareForCreate`` under pkg/registry).
+    """
 
     apply_rank: int = 5
     model: str = "Manifest"
     subresources: tuple[str, ...] | None = None
+    stored_as: str = ""
+    has_generation: bool = False
 
 
-# Kinds that shape placement stand in the core's order in discovery and exports, then these, then all others.
+_COUNTED: Final = _Special(has_generation=True)
 _SPECIAL: Final[Mapping[str, _Special]] = {
-    "Namespace": _Special(subresources=("status",)),
-    "PriorityClass": _Special(model="PriorityClass"),
-    "Node": _Special(model="Node", subresources=("status",)),
-    "Service": _Special(subresources=("status",)),
-    "PodDisruptionBudget": _Special(model="PodDisruptionBudget"),
-    "Pod": _Special(model="Pod", subresources=("binding", "eviction", "resize", "status")),
-    "ServiceAccount": _Special(3, subresources=()),
-    "ConfigMap": _Special(3),
-    "Secret": _Special(3),
-    "RuntimeClass": _Special(1),
-    "CustomResourceDefinition": _Special(0),
-    "Event": _Special(model="Event"),
     "ClusterRole": _Special(3),
-    "Role": _Special(3),
     "ClusterRoleBinding": _Special(3),
+    "ConfigMap": _Special(3),
+    "CronJob": _COUNTED,
+    "CustomResourceDefinition": _Special(0, has_generation=True),
+    "DaemonSet": _COUNTED,
+    "Deployment": _COUNTED,
+    "DeviceClass": _COUNTED,
+    "EndpointSlice": _COUNTED,
+    "Event": _Special(model="Event", stored_as="v1"),
+    "FlowSchema": _COUNTED,
+    "Ingress": _COUNTED,
+    "IngressClass": _Special(3, has_generation=True),
+    "Job": _COUNTED,
+    "MutatingAdmissionPolicy": _COUNTED,
+    "MutatingAdmissionPolicyBinding": _COUNTED,
+    "MutatingWebhookConfiguration": _COUNTED,
+    "Namespace": _Special(subresources=("status",)),
+    "NetworkPolicy": _COUNTED,
+    "Node": _Special(model="Node", subresources=("status",)),
+    "Pod": _Special(
+        model="Pod", subresources=("binding", "eviction", "resize", "status"), has_generation=True
+    ),
+    "PodDisruptionBudget": _Special(model="PodDisruptionBudget", has_generation=True),
+    "PodTemplate": _COUNTED,
+    "PriorityClass": _Special(model="PriorityClass", has_generation=True),
+    "PriorityLevelConfiguration": _COUNTED,
+    "ReplicaSet": _COUNTED,
+    "ReplicationController": _COUNTED,
+    "ResourceSlice": _COUNTED,
+    "Role": _Special(3),
     "RoleBinding": _Special(3),
-    "IngressClass": _Special(3),
+    "RuntimeClass": _Special(1),
+    "Secret": _Special(3),
+    "Service": _Special(subresources=("status",)),
+    "ServiceAccount": _Special(3, subresources=()),
+    "StatefulSet": _COUNTED,
+    "ValidatingAdmissionPolicy": _COUNTED,
+    "ValidatingAdmissionPolicyBinding": _COUNTED,
+    "ValidatingWebhookConfiguration": _COUNTED,
 }
-_STORED_AS: Final = {"HorizontalPodAutoscaler": "autoscaling/v2", "Event": "v1"}
-"""Of kinds with several versions: the one rows are in."""
-_WITH_GENERATION: Final = frozenset({
-    "CronJob", "CustomResourceDefinition", "DaemonSet", "Deployment", "DeviceClass", "EndpointSlice",
-    "FlowSchema", "Ingress", "IngressClass", "Job", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding",
-    "MutatingWebhookConfiguration", "NetworkPolicy", "Pod", "PodDisruptionBudget", "PodTemplate", "PriorityClass",
-    "PriorityLevelConfiguration", "ReplicaSet", "ReplicationController", "ResourceSlice", "StatefulSet",
-    "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration",
-})  # fmt: skip
-"""Upstream it is each kind's own strategy that counts (``PrepareForCreate`` under pkg/registry): these do."""
 _SERVED_EARLY: Final = ("scheduling.k8s.io/v1alpha2",)
 """Versions that are not stable and are served all the same, with all their kinds."""
 _STABLE: Final = re.compile(r"(.*/)?v[0-9]+")
+_VERSION: Final = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
 
 
 class KindTable:
@@ -228,28 +256,54 @@ class KindTable:
         return (kind for kind in self.served if kind.api_version == api_version)
 
 
-def _built_in() -> tuple[list[Kind], dict[str, tuple[str, ...]]]:
-    served: list[Kind] = []
-    known: dict[str, list[str]] = {}
-    for said in schema.kinds():
-        known.setdefault(said["apiVersion"].rpartition("/")[0], []).append(said["kind"])
-        if _STABLE.fullmatch(said["apiVersion"]) or said["apiVersion"] in _SERVED_EARLY:
-            served.append(_kind(said))
-    order = {name: number for number, name in enumerate(dict.fromkeys((*schema.SHAPING, *_SPECIAL)))}
+def version_order(version: str) -> tuple[Any, ...]:
+    """v2, v1, v1beta2, v1beta1, v1alpha1, and then names that are no versions, by letters.
+
+    Source: staging/src/k8s.io/apimachinery/pkg/version/helpers.go CompareKubeAwareVersionStrings, v1.34
+    """
+    match = _VERSION.fullmatch(version)
+    if match is None:
+        return (1, 0, 0, 0, version)
+    major, stage, minor = match.groups()
+    return (0, {None: 0, "beta": 1, "alpha": 2}[stage], -int(major), -int(minor or 0), "")
+
+
+def built_in(early: Iterable[str] = _SERVED_EARLY) -> KindTable:
+    """Kubernetes' own kinds: all stable versions, and those of `early` (``group/version``).
+
+    Kinds that shape placement stand in the core's order in discovery and exports, then all others in that of an
+    apply.
+    """
+    wanted = [
+        said
+        for said in schema.kinds()
+        if _STABLE.fullmatch(said["apiVersion"]) or said["apiVersion"] in {*early}
+    ]
+    stored: dict[tuple[str, str], str] = {}
+    for said in sorted(wanted, key=lambda said: version_order(said["apiVersion"].rpartition("/")[2])):
+        stored.setdefault((said["apiVersion"].rpartition("/")[0], said["kind"]), said["apiVersion"])
+    served = [_kind(said, stored) for said in wanted]
+    order = {name: number for number, name in enumerate(schema.SHAPING)}
     served.sort(
-        key=lambda kind: (order.get(kind.kind, len(order)), kind.group, kind.plural, not kind.is_main)
+        key=lambda kind: (
+            order.get(kind.kind, len(order)),
+            kind.apply_rank,
+            kind.group,
+            kind.plural,
+            not kind.is_main,
+        )
     )
-    return served, {group: tuple(dict.fromkeys(names)) for group, names in known.items()}
+    return KindTable(served)
 
 
-def _kind(said: Mapping[str, Any]) -> Kind:
-    name = said["kind"]
+def _kind(said: Mapping[str, Any], preferred: Mapping[tuple[str, str], str]) -> Kind:
+    name, api_version = said["kind"], said["apiVersion"]
     shaping = schema.SHAPING.get(name)
     special = _SPECIAL.get(name, _Special())
     parts = special.subresources if special.subresources is not None else tuple(said.get("subresources", ()))
-    stored = _STORED_AS.get(name, said["apiVersion"])
+    stored = special.stored_as or preferred[api_version.rpartition("/")[0], name]
     return Kind(
-        said["apiVersion"],
+        api_version,
         name,
         said["plural"],
         said["namespaced"],
@@ -262,13 +316,21 @@ def _kind(said: Mapping[str, Any]) -> Kind:
         apply_rank=shaping.rank if shaping else special.apply_rank,
         verbs=tuple(said["verbs"]),
         type=said["type"],
-        stored_version="" if stored == said["apiVersion"] else stored,
+        stored_version="" if stored == api_version else stored,
+        has_generation=special.has_generation,
     )
 
 
-_SERVED, UPSTREAM_GROUPS = _built_in()
-"""`UPSTREAM_GROUPS`: group -> every kind Kubernetes has in it, in whatever version."""
-BUILT_IN: Final = KindTable(_SERVED)
+def _upstream_groups() -> dict[str, tuple[str, ...]]:
+    known: dict[str, dict[str, None]] = {}
+    for said in schema.kinds():
+        known.setdefault(said["apiVersion"].rpartition("/")[0], {})[said["kind"]] = None
+    return {group: tuple(names) for group, names in known.items()}
+
+
+UPSTREAM_GROUPS: Final = _upstream_groups()
+"""Group -> every kind Kubernetes has in it, in whatever version."""
+BUILT_IN: Final = built_in()
 KINDS: Final = BUILT_IN.kinds
 
 by_key: Final = BUILT_IN.by_key

@@ -7,7 +7,7 @@ resources changes the apiVersion alone
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from playground.clusters.kinds import Kind
@@ -33,9 +33,7 @@ def as_stored(kind: Kind, manifest: dict[str, Any]) -> dict[str, Any]:
     if not kind.stored_version or manifest.get("apiVersion") == kind.stored_version:
         return manifest
     result = {**manifest, "apiVersion": kind.stored_version}
-    if kind.custom is None:
-        return _renamed(result, _EVENT_NAMES_BACK) if kind.kind == "Event" else _autoscaler_from_v1(result)
-    return result
+    return _CONVERSIONS[kind.type][0](result) if kind.type in _CONVERSIONS else result
 
 
 def as_served(kind: Kind, manifest: dict[str, Any]) -> dict[str, Any]:
@@ -43,9 +41,7 @@ def as_served(kind: Kind, manifest: dict[str, Any]) -> dict[str, Any]:
     if manifest.get("apiVersion") == kind.api_version:
         return manifest
     result = {**manifest, "apiVersion": kind.api_version}
-    if kind.custom is None and kind.stored_version:
-        return _renamed(result, _EVENT_NAMES) if kind.kind == "Event" else _autoscaler_to_v1(result)
-    return result
+    return _CONVERSIONS[kind.type][1](result) if kind.type in _CONVERSIONS else result
 
 
 def _renamed(manifest: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
@@ -140,3 +136,14 @@ def _parsed(text: Any) -> Any:
         return json.loads(text) if isinstance(text, str) else None
     except (ValueError, RecursionError):
         return None
+
+
+_Conversion = Callable[[dict[str, Any]], dict[str, Any]]
+_CONVERSIONS: Final[Mapping[str, tuple[_Conversion, _Conversion]]] = {
+    "autoscaling.v1.HorizontalPodAutoscaler": (_autoscaler_from_v1, _autoscaler_to_v1),
+    "events.v1.Event": (
+        lambda manifest: _renamed(manifest, _EVENT_NAMES_BACK),
+        lambda manifest: _renamed(manifest, _EVENT_NAMES),
+    ),
+}
+"""Type -> into the stored version, and back, with the new apiVersion in place. Of others that is all that changes."""

@@ -28,11 +28,6 @@ def test_discovery_names_every_kind_of_the_table(kube: Kube) -> None:
     assert found == {kind.key for kind in with_metrics(kinds.BUILT_IN).served}
 
 
-def test_what_is_special_is_said_of_kinds_that_are_served() -> None:
-    served = {kind.kind for kind in kinds.BUILT_IN.served}
-    assert not {*kinds._SPECIAL, *kinds._STORED_AS, *kinds._WITH_GENERATION} - served
-
-
 @pytest.mark.parametrize("version", ["v2", "v2beta1"])
 def test_aggregated_discovery_says_the_same_in_one_answer(kube: Kube, version: str) -> None:
     accept = f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList,application/json"

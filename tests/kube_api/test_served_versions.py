@@ -1,0 +1,61 @@
+"""The table of kinds: what is said of them, and that each version Kubernetes has could be served beside the others."""
+
+from __future__ import annotations
+
+import pytest
+
+from playground.clusters import kinds
+from playground.engine import schema
+from playground.kube_api import openapi
+from tests.kube_api.test_openapi import references
+
+UNSERVED = sorted({said["apiVersion"] for said in schema.kinds()} - {*kinds.BUILT_IN.api_versions()})
+SILENT_TYPES = (
+    "apiextensions.v1.ExternalDocumentation",
+    "apiextensions.v1.JSONSchemaProps",
+    "meta.v1.GroupResource",
+)
+SILENT_FIELDS = (
+    ("certificates.v1.CertificateSigningRequest", "metadata"),
+    ("networking.v1.IngressRule", "http"),
+)
+"""What Kubernetes' own schema says nothing of."""
+
+
+@pytest.fixture(params=["as it is", *UNSERVED])
+def table(request: pytest.FixtureRequest) -> kinds.KindTable:
+    more = () if request.param == "as it is" else (request.param,)
+    return kinds.built_in((*kinds._SERVED_EARLY, *more))
+
+
+def test_what_is_special_is_said_of_kinds_that_are_served() -> None:
+    served = {kind.kind for kind in kinds.BUILT_IN.served}
+    assert not {*kinds._SPECIAL} - served
+    stored = {(special.stored_as, name) for name, special in kinds._SPECIAL.items() if special.stored_as}
+    assert stored <= {kind.key for kind in kinds.KINDS}
+
+
+def test_each_kind_has_its_rows_in_one_version_the_most_stable_one(table: kinds.KindTable) -> None:
+    rows = [kind.row_kind for kind in table.kinds]
+    assert len(rows) == len({*rows})
+    for kind in table.served:
+        if kind.is_stored:
+            stored = table.stored(kind)
+            assert stored.is_main and stored.api_version == (kind.stored_version or kind.api_version)
+            if stored.group == kind.group:
+                assert kinds.version_order(stored.version) <= kinds.version_order(kind.version)
+    # A client is told of the preferred version first.
+    for group in table.groups():
+        assert next(kind for kind in table.served if kind.group == group).is_main or group == "events.k8s.io"
+
+
+def test_what_kubernetes_says_of_a_field_is_explained(table: kinds.KindTable) -> None:
+    definitions = openapi.definitions(table.served)
+    silent = {openapi.full_name(name) for name in SILENT_TYPES}
+    silent_fields = {(openapi.full_name(name), field) for name, field in SILENT_FIELDS}
+    for name, found in definitions.items():
+        assert {ref.rpartition("/")[2] for ref in references(found)} <= {*definitions}, name
+        if name.endswith("List") or name in silent:
+            continue
+        for field, inner in found.get("properties", {}).items():
+            assert inner.get("description") or (name, field) in silent_fields, f"{name}.{field}"
