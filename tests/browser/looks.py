@@ -1,6 +1,7 @@
 """What axe says of a page, and whether it fits, as it looks in light, in the dark and on a phone.
 
-With ``PLAYGROUND_SHOTS=DIR`` each page that is looked at is photographed there, to be looked at by people, too.
+With ``PLAYGROUND_SHOTS=DIR`` each page that is looked at is photographed there, to be looked at by people, too. With
+``PLAYGROUND_ONLY=WORDS`` the walks over all pages visit those alone whose address, without its ids, has them in it.
 """
 
 import os
@@ -15,6 +16,11 @@ PHONE = LOOKS[-1]
 # What axe is asked: everything, and in the dark, where a page has other colors and nothing else, of those.
 ALL = {"resultTypes": ["violations"]}
 COLORS = ALL | {"runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}}
+
+
+def is_wanted(address: str) -> bool:
+    """Whether a walk visits a page now."""
+    return os.environ.get("PLAYGROUND_ONLY", "") in address
 
 
 def wear(page: Any, scheme: str, width: int) -> None:
@@ -53,6 +59,8 @@ def what_is_wrong(page: Any, url: str, pages: dict[str, str]) -> list[str]:
     """`seen_wrong` of pages by name and path, with everything opened."""
     found = []
     for name, path in pages.items():
+        if not is_wanted(name):
+            continue
         wear(page, *LOOKS[0])
         page.goto(url + path)
         page.locator("details").evaluate_all("all => all.forEach(d => { d.open = true; })")

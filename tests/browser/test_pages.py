@@ -11,58 +11,14 @@ from playground.web import rare_cycles
 from tests.browser.looks import seen_wrong, what_is_wrong
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.kube_api.test_both_surfaces import make_class
+from tests.web.routes import ADDRESSES
 from tests.web.test_classes_page import make_budget
-
-PAGES = {
-    "home": "/",
-    "about": "/about/",
-    "blank": "/new/",
-    "new pools": "/new/pools/",
-    "new import": "/new/import/",
-    "board": "/c/{id}/?node=node-3",
-    "heat map": "/c/{id}/?view=heat",
-    "table": "/c/{id}/?view=table",
-    "cycles": "/c/{id}/cycles/",
-    "pods": "/c/{id}/pods/",
-    "nodes": "/c/{id}/nodes/",
-    "changes": "/c/{id}/changes/",
-    "pod form": "/c/{id}/pods/new/",
-    "pod story": "/c/{id}/pods/default/train-2/",
-    "node yaml": "/c/{id}/objects/Node/-/node-1/",
-    "import": "/c/{id}/import/",
-    "pools": "/c/{id}/pools/",
-    "config": "/c/{id}/config/",
-    "classes": "/c/{id}/config/classes/",
-    "schedulers": "/c/{id}/schedulers/",
-    "mock extender": "/c/{id}/config/extenders/new/",
-    "settings": "/c/{id}/cluster/?confirm=delete",
-    "scored": "/c/{id}/cycles/1/",
-    "tied": "/c/{id}/cycles/2/",
-    "unschedulable": "/c/{id}/cycles/3/",
-    "preempting": "/c/{id}/cycles/4/",
-    "one node": "/c/{id}/cycles/5/",
-    "prefilter": "/c/{id}/cycles/6/",
-    "narrowed": "/c/{id}/cycles/7/",
-    "error": "/c/{id}/cycles/8/",
-    "preempted": "/c/{id}/cycles/9/",
-    "explain": "/c/{id}/pods/default/train-2/explain/",
-    "why not": "/c/{id}/cycles/3/why-not/",
-    "weights": "/c/{id}/cycles/1/weights/",
-    "luck": "/c/{id}/luck/",
-    "gallery": "/gallery/",
-    "differs": "/differs/",
-    "scenarios": "/s/",
-    "new scenario": "/s/new/",
-    "compare": "/compare/",
-    "replay": "/c/{id}/replay/",
-    "share": "/c/{id}/share/",
-}
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_every_page_is_accessible_and_fits(page, asgi_server, cluster, complaints):
-    pages = {name: path.format(id=cluster.public_id) for name, path in PAGES.items()}
+    pages = {address: address.format(c=cluster.public_id) for _, address in ADDRESSES}
     assert not (found := what_is_wrong(page, asgi_server, pages)), "\n".join(found)
 
 

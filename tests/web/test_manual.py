@@ -8,7 +8,7 @@ import pytest
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from playground.web import manual
-from tests.web.test_pages import PAGES, get
+from tests.web.routes import ADDRESSES
 
 pytestmark = pytest.mark.django_db
 
@@ -28,18 +28,21 @@ def leads(client, target: str) -> None:
     assert not heading or f'id="{heading}"' in response.content.decode(), target
 
 
-@pytest.mark.parametrize(("name", "args"), PAGES)
-def test_help_of_every_page_leads_into_its_chapter(client, cluster, name, args):
-    response = get(client, name, *(cluster.public_id if a == "c" else a for a in args))
+AT_THE_BEGINNING = {"web:home", "web:about", "web:manual"}
+"""Pages whose Help is the manual's list of chapters."""
+
+
+@pytest.mark.parametrize(("route", "address"), ADDRESSES)
+def test_help_of_every_page_leads_into_its_chapter(client, cluster, route, address):
+    response = client.get(address.format(c=cluster.public_id))
     [target] = targets(response.content.decode())
-    assert (target == manual.help_path("web", name) and target != "/manual/") or name in ("home", "about")
+    assert target == manual.help_path(*route.split(":"))
+    assert target != "/manual/" or route in AT_THE_BEGINNING
     leads(client, target)
 
 
-@pytest.mark.parametrize("path", ["/gallery/", "/s/", "/compare/", "/differs/", "/api/v1/docs/"])
-def test_help_of_the_other_areas_leads_there_too(client, db, path):
-    response = client.get(path, follow=True)
-    [target] = targets(response.content.decode())
+def test_help_of_the_api_leads_there_too(client, db):
+    [target] = targets(client.get("/api/v1/docs/", follow=True).content.decode())
     assert target != "/manual/"
     leads(client, target)
 

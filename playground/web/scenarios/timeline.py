@@ -67,7 +67,8 @@ class Timeline:
     @property
     def words(self) -> str:
         """All outcomes in a sentence, for who does not see the ticks."""
-        return f"{self.last} cycles: " + ", ".join(f"{n} {outcome}" for outcome, n in self.counts)
+        cycles = "1 cycle" if self.last == 1 else f"{self.last} cycles"
+        return f"{cycles}: " + ", ".join(f"{n} {outcome}" for outcome, n in self.counts)
 
 
 def view_timeline(ticks: Sequence[Tick], number: int | None, start_ns: int) -> Timeline | None:
