@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import expect
 
+from playground.clusters import services
 from playground.clusters.models import Cluster, Node, Pod, Run
 from tests.web import factories
 
@@ -330,6 +331,24 @@ def test_a_pick_is_answered_although_a_tick_replaces_the_inspector(page, asgi_se
         expect(box.locator("#in-cycle")).to_have_text("Cycle 11")
     expect(box).to_have_attribute("data-selected", "default/train-2")
     expect(page.locator("#pulse-selected")).to_have_value("default/train-2")
+
+
+def test_a_view_is_kept_although_a_tick_replaces_the_nodes_before_its_answer(
+    page, asgi_server, cluster, complaints
+):
+    page.goto(f"{asgi_server}/c/{cluster.public_id}/")
+    with held_back(page, "view=table") as until_asked:
+        page.locator("#view-table").click()
+        until_asked()
+        page.evaluate("document.getElementById('nodes-view').dataset.before = 'the tick'")
+        services.set_cordon(cluster=cluster, node="node-2", unschedulable=True)
+        expect(page.locator("#nodes-view")).not_to_have_attribute("data-before", "the tick")
+    expect(page.locator("#view-table")).to_have_attribute("aria-current", "true")
+    cluster.refresh_from_db()
+    factories.add_cycle(cluster, "scored", pod_name="web-6")
+    expect(page.locator("#feed")).to_contain_text("web-6")
+    expect(page.locator("#view-table")).to_have_attribute("aria-current", "true")
+    expect(page.locator("#pulse-state [name=view]")).to_have_value("table")
 
 
 @pytest.mark.parametrize("first", ["a pick", "a tick"])
