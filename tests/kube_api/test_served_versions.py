@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from playground.clusters import kinds
+from playground.clusters import kinds, versions
 from playground.engine import schema
 from playground.kube_api import openapi
 from tests.kube_api.test_openapi import references
@@ -47,6 +49,25 @@ def test_each_kind_has_its_rows_in_one_version_the_most_stable_one(table: kinds.
     # A client is told of the preferred version first.
     for group in table.groups():
         assert next(kind for kind in table.served if kind.group == group).is_main or group == "events.k8s.io"
+
+
+def shape(name: str, seen: tuple[str, ...] = ()) -> Any:
+    """The fields of a type, theirs in them; a type in itself is its name without its version."""
+    bare = name.removeprefix("[]").removeprefix("{}")
+    if bare not in schema.types():
+        return name
+    if bare in seen:
+        return bare.rpartition(".")[2]
+    return {field: shape(each.type, (*seen, bare)) for field, each in schema.types()[bare].items()}
+
+
+def test_versions_whose_fields_differ_are_converted() -> None:
+    """What is served beside the version its rows are in has its fields, or a conversion."""
+    served = [kind for kind in kinds.BUILT_IN.served if kind.is_stored and not kind.is_main]
+    differ = {kind.type for kind in served if shape(kind.type) != shape(kinds.BUILT_IN.stored(kind).type)}
+    assert differ == {*versions._CONVERSIONS}
+    claims = [f"resource.{version}.ResourceClaim" for version in ("v1", "v1beta2", "v1beta1")]
+    assert shape(claims[0]) == shape(claims[1]) != shape(claims[2]), "it tells fields apart"
 
 
 def test_what_kubernetes_says_of_a_field_is_explained(table: kinds.KindTable) -> None:

@@ -4,11 +4,14 @@ Typed columns beside the manifest are what pages and the API filter and sum by; 
 manifest (clusters/columns.py) in the same write and never changed on their own, except a pod's queue state.
 """
 
+from typing import Self
+
 from django.db import models
 
 from playground.clusters import choices
 from playground.clusters.models.cluster import Cluster
 from playground.clusters.packed import PackedJSONField
+from playground.engine.columns import FINISHED
 
 
 class ObjectRow(models.Model):
@@ -51,6 +54,22 @@ class Node(ObjectRow):
         indexes = [models.Index(fields=["cluster", "zone", "name"], name="node_zone_name")]
 
 
+class PodQuerySet(models.QuerySet["Pod"]):
+    """Pods, and which of them count where pods are counted."""
+
+    def unfinished(self) -> Self:
+        """That have neither succeeded nor failed."""
+        return self.exclude(phase__in=FINISHED)
+
+    def pending(self) -> Self:
+        """On no node, and not finished."""
+        return self.unfinished().filter(node_name="")
+
+    def placed(self) -> Self:
+        """On a node, and not finished: what nodes have in use."""
+        return self.filter(takes_room=True)
+
+
 class Pod(ObjectRow):
     """A Pod. Amounts are what the scheduler counts as its requests: millicores, bytes.
 
@@ -59,6 +78,8 @@ class Pod(ObjectRow):
     """
 
     Lane = choices.Lane
+
+    objects = PodQuerySet.as_manager()
 
     # Every index begins with the cluster; one of it alone would only cost room.
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="pods", db_index=False)

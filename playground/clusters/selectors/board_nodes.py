@@ -154,7 +154,7 @@ def node_uses(cluster: Cluster) -> list[NodeUse]:
 
 
 def _count_uses(cluster: Cluster) -> list[NodeUse]:
-    placed = Pod.objects.filter(cluster=cluster, takes_room=True)
+    placed = Pod.objects.placed().filter(cluster=cluster)
     rows = (
         placed.order_by()
         .values_list("node_name")
@@ -234,7 +234,7 @@ def pods_on(
         ``namespace/name`` of a pod waiting at Permit, or for its Binding -> the node held for it.
     """
     held = reserved or {}
-    placed = Pod.objects.filter(cluster=cluster, takes_room=True)
+    placed = Pod.objects.placed().filter(cluster=cluster)
     coming = Pod.objects.filter(Q(lane__in=_HOLDING) | ~Q(nominated_node=""), cluster=cluster, node_name="")
     if nodes is not None:
         placed = placed.filter(node_name__in=nodes)

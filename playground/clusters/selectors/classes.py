@@ -114,7 +114,7 @@ def class_uses(cluster: Cluster) -> ClassesView:
 
 def pods_below(cluster: Cluster, value: int) -> int:
     """Pods on nodes that stand below a value. One query."""
-    return Pod.objects.filter(cluster=cluster, takes_room=True, priority__lt=value).count()
+    return Pod.objects.placed().filter(cluster=cluster, priority__lt=value).count()
 
 
 def pods_selected(cluster: Cluster, namespace: str, selector: Mapping[str, Any]) -> tuple[int, int]:

@@ -12,7 +12,6 @@ from django.core.cache import cache
 from django.db.models import Count, Q, Sum
 
 from playground.clusters.models import Cluster, Cycle, Node, Pod
-from playground.engine.columns import FINISHED
 
 SPARK_BARS = 44
 KEPT_S = 3600
@@ -54,11 +53,11 @@ def _key(cluster: Cluster) -> str:
 
 
 def _count(ids: list[int]) -> dict[int, ClusterFigures]:
-    waiting = Pod.objects.filter(cluster__in=ids, node_name="").exclude(phase__in=FINISHED)
+    waiting = Pod.objects.pending().filter(cluster__in=ids)
     n_pending = dict(waiting.order_by().values_list("cluster").annotate(n=Count("*")))
     n_placed = Counter[int]()
     used: dict[tuple[int, str], int] = {}
-    placed = Pod.objects.filter(cluster__in=ids, takes_room=True).order_by()
+    placed = Pod.objects.placed().filter(cluster__in=ids).order_by()
     rows = placed.values_list("cluster", "node_name").annotate(cpu=Sum("cpu_milli"), n=Count("*"))
     for pk, node, cpu_milli, n in rows:
         n_placed[pk] += n

@@ -106,7 +106,7 @@ def _summaries(rows: QuerySet[Cluster]) -> list[ClusterSummary]:
         n_nodes=_count(Node.objects.all()),
         n_pods=_count(Pod.objects.all()),
         n_bound=_count(Pod.objects.exclude(node_name="")),
-        n_pending=_count(Pod.objects.filter(node_name="").filter(Q(phase="Pending") | Q(phase="Unknown"))),
+        n_pending=_count(Pod.objects.pending()),
         n_cycles=_count(Cycle.objects.all()),
         n_open=_count(Run.objects.filter(state__in=Run.OPEN)),
     )

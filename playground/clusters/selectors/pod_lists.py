@@ -9,7 +9,6 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Length
 
 from playground.clusters.models import Cluster, Cycle, Pod
-from playground.engine.columns import FINISHED
 
 PAGE_SIZE = 100
 RUNS: Final = "running"
@@ -109,7 +108,7 @@ def assumed_pods(cluster: Cluster, *, limit: int) -> list[str]:
 
 def running_by_node(cluster: Cluster) -> dict[str, list[str]]:
     """``namespace/name`` of the pods on each node that are not finished. One query."""
-    rows = Pod.objects.filter(cluster=cluster).exclude(node_name="").exclude(phase__in=FINISHED)
+    rows = Pod.objects.placed().filter(cluster=cluster)
     by_node: dict[str, list[str]] = {}
     for namespace, name, node in rows.order_by("namespace", "name").values_list(
         "namespace", "name", "node_name"
@@ -133,7 +132,7 @@ def _found(cluster: Cluster, search: PodSearch) -> QuerySet[Pod]:
     exactly = {"namespace": search.namespace, "node_name": search.node, "owner_name": search.owner}
     found = found.filter(**{name: value for name, value in exactly.items() if value})
     if search.lane == PENDING:
-        found = found.filter(node_name="").exclude(phase__in=["Succeeded", "Failed"])
+        found = found.pending()
     elif search.lane == RUNS:
         found = found.filter(~Q(node_name=""), phase="Running")
     elif search.lane in STATES:

@@ -102,8 +102,8 @@ def lanes_of(cluster: Cluster, *, full: bool) -> tuple[dict[str, list[QueueItem]
     # on their way out. They are sorted by an expression: for the column itself SQLite would walk all pods of the
     # cluster in the order of their priority.
     new = list(
-        Pod.objects.filter(cluster=cluster, node_name="", lane="", terminating=False)
-        .exclude(phase__in=["Succeeded", "Failed"])
+        Pod.objects.pending()
+        .filter(cluster=cluster, lane="", terminating=False)
         .order_by((F("priority") + 0).desc(), "resource_version")
         .values("namespace", "name", "uid", "priority", "priority_class", "waits_for")[:1000]
     )

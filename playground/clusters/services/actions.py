@@ -178,8 +178,8 @@ def _change(cluster: Cluster, names: Sequence[str], change: Edit) -> int:
 
 def _evict(cluster: Cluster, names: Sequence[str]) -> tuple[int, tuple[tuple[str, str], ...]]:
     """Evict what budgets let go and no DaemonSet holds, as `kubectl drain --ignore-daemonsets`."""
-    pods = Pod.objects.filter(cluster=cluster, node_name__in=names, terminating=False)
-    leaving = pods.exclude(owner_kind="DaemonSet").exclude(phase__in=["Succeeded", "Failed"])
+    pods = Pod.objects.placed().filter(cluster=cluster, node_name__in=names, terminating=False)
+    leaving = pods.exclude(owner_kind="DaemonSet")
     chosen = list(
         leaving.order_by("namespace", "name").values_list("namespace", "name")[: MOST_EVICTIONS + 1]
     )
