@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import os
-import socket
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import hypothesis
@@ -59,45 +55,11 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
     }
 
 
-@contextmanager
-def served(**config: Any) -> Iterator[str]:
-    """The site by uvicorn in a thread, on the test database (WSGI cannot stream events); its address and port."""
-    import uvicorn
-
-    from playground.asgi import application
-
-    listener = socket.socket(proto=socket.IPPROTO_TCP)  # as in `play`: without it each body comes late
-    listener.bind(("127.0.0.1", 0))
-    server = uvicorn.Server(
-        uvicorn.Config(
-            application, log_level="warning", lifespan="off", timeout_graceful_shutdown=1, **config
-        )
-    )
-    started = threading.Event()
-
-    async def serve() -> None:
-        serving = asyncio.create_task(server.serve(sockets=[listener]))
-        while not server.started and not serving.done():
-            await asyncio.sleep(0.01)
-        started.set()
-        await serving
-        # Who is still connected, because an answer was cut off after a second, is let go of while there is a loop.
-        for connection in server.server_state.connections:
-            connection.transport.abort()
-        await asyncio.sleep(0)
-
-    thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
-    thread.start()
-    assert started.wait(20), "uvicorn did not start"
-    yield f"127.0.0.1:{listener.getsockname()[1]}"
-    server.should_exit = True
-    thread.join(10)
-    listener.close()
-
-
 @pytest.fixture
 def asgi_server(transactional_db: None) -> Iterator[str]:
     """Address of the site, served over HTTP."""
+    from playground.web.in_thread import served
+
     with served() as place:
         yield f"http://{place}"
 

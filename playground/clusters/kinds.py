@@ -137,7 +137,8 @@ class _Special(NamedTuple):
     Attributes
     ----------
     apply_rank
-        As in `Kind`; a kind that shapes placement has its rank in the core's table.
+        As in `Kind`: 0 definitions, 1 what others name by its class, 3 accounts, roles and configuration, 5 all else. A
+        kind that shapes placement has its rank in the core's table.
     model
         As in `Kind`.
     subresources
@@ -274,10 +275,11 @@ def built_in(early: Iterable[str] = _SERVED_EARLY) -> KindTable:
     Kinds that shape placement stand in the core's order in discovery and exports, then all others in that of an
     apply.
     """
+    named = frozenset(early)
     wanted = [
         said
         for said in schema.kinds()
-        if _STABLE.fullmatch(said["apiVersion"]) or said["apiVersion"] in {*early}
+        if _STABLE.fullmatch(said["apiVersion"]) or said["apiVersion"] in named
     ]
     stored: dict[tuple[str, str], str] = {}
     for said in sorted(wanted, key=lambda said: version_order(said["apiVersion"].rpartition("/")[2])):

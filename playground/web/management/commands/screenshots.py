@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import socket
-import threading
 from argparse import ArgumentParser
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +19,7 @@ from playground.clusters.services import questions
 from playground.scenarios.services.gallery import gallery_scenario
 from playground.scenarios.services.moments import compute_moments
 from playground.web import rare_cycles
+from playground.web.in_thread import served
 from playground.web.rare_cycles import RARE_CYCLES, run_until
 from playground.web.screenshots import browser, shoot
 
@@ -69,8 +65,8 @@ class Command(BaseCommand):
         call_command("migrate", verbosity=0)
         made: list[Cluster] = []
         try:
-            with served() as url, browser() as started:
-                settings.PLAYGROUND_OWN_URL = url
+            with served() as place, browser() as started:
+                settings.PLAYGROUND_OWN_URL = url = f"http://{place}"
                 made.append(create_demo())
                 self._run(made[0])
                 pages = page_list(made[0]) + answered(made[0])
@@ -201,26 +197,3 @@ def answer(cluster: Cluster, kind: str, params: dict[str, Any]) -> Question:
     question = questions.ask(cluster=cluster, kind=kind, params=params)
     questions.answer(question_id=question.pk)
     return question
-
-
-@contextmanager
-def served() -> Iterator[str]:
-    """The site on a free port of this machine, in a thread."""
-    import uvicorn
-
-    from playground.asgi import application
-
-    listener = socket.socket(proto=socket.IPPROTO_TCP)  # as in `play`: without it each body comes late
-    listener.bind(("127.0.0.1", 0))
-    config = uvicorn.Config(application, log_level="error", lifespan="off", timeout_graceful_shutdown=1)
-    server = uvicorn.Server(config)
-    thread = threading.Thread(
-        target=lambda: asyncio.run(server.serve(sockets=[listener])), name="screenshots", daemon=True
-    )
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join(10)
-        listener.close()
