@@ -102,7 +102,8 @@ def check(
 def cost(plugin: type[Plugin], *, args: Mapping[str, Any] | None = None, n_nodes: int = 1000) -> list[Cost]:
     """What one call of Filter and Score takes."""
     nodes = [_node(index, Stream(1, "node")) for index in range(n_nodes)]
-    simulation = _cluster(plugin, args, [*nodes, *_classes(), _pod(0, Stream(1, "pod"))], 1)
+    draw = Stream(1, "pod")
+    simulation = _cluster(plugin, args, [*nodes, *_classes(), _pod(0, _pod_spec(draw), draw)], 1)
     framework = next(iter(simulation.scheduler.profiles.values()))
     found = []
     attempt, made = _attempt(framework, simulation), framework.plugins[plugin.name]
@@ -206,7 +207,11 @@ def _random_objects(seed: int) -> Iterator[Manifest]:
     for index in range(N_NODES):
         yield _node(index, draw)
     for index in range(N_PODS):
-        yield _pod(index, draw)
+        # Every third has the spec of the one before it, and metadata of its own: an answer that is kept for a spec may
+        # not depend on that.
+        if index % 3 != 2:
+            spec = _pod_spec(draw)
+        yield _pod(index, spec, draw)
 
 
 def _classes() -> Iterator[Manifest]:
@@ -237,7 +242,7 @@ def _node(index: int, draw: Stream) -> Manifest:
     }
 
 
-def _pod(index: int, draw: Stream) -> Manifest:
+def _pod_spec(draw: Stream) -> Manifest:
     app = "xyz"[draw.below(3)]
     container: dict[str, Any] = {"name": "c", "image": f"image-{app}"}
     container["resources"] = {
@@ -264,7 +269,21 @@ def _pod(index: int, draw: Stream) -> Manifest:
             spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
         case 3:
             spec["tolerations"] = [{"key": "team", "operator": "Exists"}]
-    meta = {"name": f"pod-{index}", "labels": {"app": app}}
+    return spec
+
+
+def _pod(index: int, spec: Manifest, draw: Stream) -> Manifest:
+    owner = "uvw"[draw.below(3)]
+    meta: dict[str, Any] = {
+        "name": f"pod-{index}",
+        "namespace": ("default", "other")[draw.below(2)],
+        "labels": {"app": "xyz"[draw.below(3)]},
+        "annotations": {"team": "ab"[draw.below(2)]},
+    }
+    if draw.below(4):
+        meta["ownerReferences"] = [
+            {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": owner, "uid": owner, "controller": True}
+        ]
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
 
 

@@ -36,15 +36,16 @@ def _ask(
         parts = {key: value for key, value in node.items() if key not in ("labels", "pods")}
         cache.set_node(node_from(prepare({"kind": "Node", "metadata": meta, **parts})))
         for index, spec in enumerate(node.get("pods", ())):
-            manifest = {
-                "kind": "Pod",
-                "metadata": {"name": f"{name}-{index}"},
-                "spec": {**spec, "nodeName": name},
-            }
-            cache.add_pod(pod_from(prepare(manifest)))
+            cache.add_pod(_pod(f"{name}-{index}", {**spec, "nodeName": name}))
     handle = SchedulerHandle(cache, Nominator(), WaitingPods(), Clock(0), release=release)
     plugin = kind(declared(kind, release).default_args() if args is None else args, handle)
-    return plugin, cache, pod_from(prepare({"kind": "Pod", "metadata": {"name": "pod"}, "spec": pod}))
+    return plugin, cache, _pod("pod", pod)
+
+
+def _pod(name: str, said: Manifest) -> Pod:
+    meta = {"name": name, **said.get("metadata", {})}
+    spec = {key: value for key, value in said.items() if key != "metadata"}
+    return pod_from(prepare({"kind": "Pod", "metadata": meta, "spec": spec}))
 
 
 def verdicts(
@@ -62,13 +63,14 @@ def verdicts(
     kind : class
         The plugin.
     pod : mapping
-        `spec` of the pod asked about.
+        `spec` of the pod asked about; its `metadata` stands in it, where the plugin reads that.
     args : object, optional
         An `Args` of the plugin; the default profile's otherwise.
     release : Release
         Whose behaviour is asked for.
     nodes : mapping
-        Node manifests by name: `labels`, `spec`, `status`, and `pods`, the specs of pods that run there.
+        Node manifests by name: `labels`, `spec`, `status`, and `pods`, the pods that run there, each
+        as the one asked about.
     """
     plugin, cache, asked = _ask(kind, pod, nodes, args, release)
     snapshot = cache.snapshot()

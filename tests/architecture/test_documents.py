@@ -63,3 +63,14 @@ def test_both_distributions_have_the_version_that_the_changelog_begins_with() ->
     assert core["tool"]["hatch"]["version"]["path"] == "version.py"  # the core's version is its engine's
     assert newest[1] == site["version"] == ENGINE_VERSION
     assert gone(ROOT / "CHANGELOG.md") == []
+
+
+ROOMS = ("deploy", "docs", "examples", "playground", "scheduler_core", "static", "templates", "tests")
+PLACE = re.compile(rf"`((?:{'|'.join(ROOMS)})/[\w./-]+\.\w+)`")
+
+
+def test_files_that_documents_name_from_the_top_are_there() -> None:
+    documents = [*ROOT.glob("*.md"), *(path for room in ROOMS for path in (ROOT / room).rglob("*.md"))]
+    named = {(path.name, place) for path in documents for place in PLACE.findall(path.read_text())}
+    assert len(named) > 40
+    assert not [(name, place) for name, place in sorted(named) if not (ROOT / place).exists()]

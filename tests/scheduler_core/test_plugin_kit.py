@@ -44,6 +44,22 @@ class Crowded(FilterPlugin[None]):
         return Verdicts.where(nodes.n_pods[rows] > 1, Code.Unschedulable)
 
 
+class Owned(FilterPlugin[None]):
+    """Reads whose pod it is, and says that it reads the spec: answers are kept for another owner's."""
+
+    name: ClassVar[str] = "Owned"
+    filter_reads: ClassVar[Reads] = Reads.SPEC
+
+    def sign(self, pod: Any) -> Any:
+        return ()
+
+    def filter(self, state: None, pod: Any, nodes: Any, rows: Any) -> Verdicts:
+        owner = pod.meta.controller
+        return Verdicts.where(
+            rows % 3 == (0 if owner is None else "uvw".index(owner.name)), Code.Unschedulable
+        )
+
+
 class Forgetful(ScorePlugin[None]):
     """Keeps something and does not say so to the checkpoint."""
 
@@ -79,6 +95,7 @@ class Listed(ScorePlugin[None]):
     [
         (Moody, "the same seed decides otherwise"),
         (Crowded, "kept answers differ from fresh ones"),
+        (Owned, "kept answers differ from fresh ones"),
         (Forgetful, "it goes on otherwise from a checkpoint"),
         (Neighbours, "among all rows"),
         (Listed, "scores as list"),

@@ -33,7 +33,6 @@ def changes(request: HttpRequest, cluster_id: str) -> HttpResponse:
     cluster = get_cluster(request, cluster_id)
     context = {
         "cluster": cluster,
-        "tab": "changes",
         "changes": list(cluster.changes.order_by("-id")[:SHOWN]),
         "next_cycle": cluster.next_cycle,
     }
@@ -62,7 +61,7 @@ def node_list(request: HttpRequest, cluster_id: str) -> HttpResponse:
     words = request.GET.get("q", "").strip()
     context = {
         "cluster": cluster,
-        "tab": "nodes",
+        "tab": "board",
         "q": words,
         "found": node_page(cluster, words, page=positive_int(request.GET.get("page")) or 1),
         "address": Listing({"q": words}),
