@@ -19,7 +19,8 @@ NOUNS = (
     "nodes|pods|cycles|branches|groups|decisions|attempts|seeds|pages|problems|edits|objects|events|times|workloads|"
     "victims|candidates|clusters|steps|scenarios|zones|owners|errors|reasons|plugins|profiles|classes|budgets|kinds"
 )
-ONE_OF_MANY = re.compile(rf"(?<![\d.,/])1 (?:{NOUNS})\b")
+ONE_OF_MANY = re.compile(r"(?<![\d.,/])1 (?!is\b|was\b|has\b)[a-z]+[^\Wsu]s\b")
+"""Any plural after a 1."""
 _SINGULAR = NOUNS.replace("s|", "|").removesuffix("s")
 MANY_OF_ONE = re.compile(rf"(?<![\d.,/])(?:[02-9]|\d[\d,]*\d) (?:{_SINGULAR})\b(?!-|'|\(s\))")
 UNDECIDED = re.compile(r"[a-z]\(s\)")
