@@ -33,6 +33,7 @@ def changes(request: HttpRequest, cluster_id: str) -> HttpResponse:
     cluster = get_cluster(request, cluster_id)
     context = {
         "cluster": cluster,
+        "tab": "changes",
         "changes": list(cluster.changes.order_by("-id")[:SHOWN]),
         "next_cycle": cluster.next_cycle,
     }
