@@ -44,14 +44,10 @@ class Crowded(FilterPlugin[None]):
         return Verdicts.where(nodes.n_pods[rows] > 1, Code.Unschedulable)
 
 
-class Owned(FilterPlugin[None]):
-    """Reads whose pod it is, and says that it reads the spec: answers are kept for another owner's."""
+class Owned(Crowded):
+    """Reads whose pod it is, and does not say so either: answers are kept for another owner's."""
 
     name: ClassVar[str] = "Owned"
-    filter_reads: ClassVar[Reads] = Reads.SPEC
-
-    def sign(self, pod: Any) -> Any:
-        return ()
 
     def filter(self, state: None, pod: Any, nodes: Any, rows: Any) -> Verdicts:
         owner = pod.meta.controller
