@@ -72,6 +72,7 @@ MORE: Final[dict[str, tuple[str, ...]]] = {
     "web:objects-of-kind": (f"{C}objects/Node/",),
     "web:cycle": tuple(f"{C}cycles/{number}/" for number in range(1, 10)),
     "web:cycle-why": (f"{C}cycles/3/why-not/",),
+    "web:cycle-devices": (f"{C}cycles/3/devices/",),
     "web:weights": (f"{C}cycles/1/weights/",),
 }
 """Addresses in `factories.full_cluster` of pages that need more, or of which one says too little."""

@@ -46,6 +46,7 @@ QUERIES = {
     f"{C}?view=heat": 13,
     f"{C}?view=table": 13,
     f"{C}pods/default/train-2/": 10,
+    f"{C}cycles/3/devices/": 11,
     f"{C}pods/": 5,
     f"{C}nodes/": 3,
     f"{C}pods/new/": 3,
