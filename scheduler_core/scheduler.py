@@ -58,7 +58,7 @@ from scheduler_core.framework.runtime import Framework, failed
 from scheduler_core.framework.status import SUCCESS, Code, Status
 from scheduler_core.framework.waiting_pods import WaitingPods
 from scheduler_core.group_cycle import GroupCycle
-from scheduler_core.objects.pod import DISRUPTION_TARGET, PREEMPTED_BY_SCHEDULER, Pod
+from scheduler_core.objects.pod import DISRUPTION_TARGET, PREEMPTED_BY_SCHEDULER, Pod, no_such_profile
 from scheduler_core.objects.pod_group import PodGroup
 from scheduler_core.plugins import REGISTRY
 from scheduler_core.queue import (
@@ -235,8 +235,7 @@ class Scheduler(GroupCycle):
         """
         framework = self.profiles.get(pod.scheduler_name)
         if framework is None:
-            names = ", ".join(self.profiles)
-            return f'schedulerName "{pod.scheduler_name}" is no profile of this scheduler (it has {names})'
+            return no_such_profile(pod.scheduler_name, self.profiles)
         annotations = pod.manifest["metadata"].get("annotations")
         if not pod.labels and not annotations and "workloadRef" not in pod.manifest["spec"]:
             return None

@@ -6,6 +6,8 @@ from functools import lru_cache
 from typing import Any, Final
 
 from playground.engine.times import parse_time_ns
+from scheduler_core.objects.pod import DEFAULT_SCHEDULER_NAME as DEFAULT_SCHEDULER
+from scheduler_core.objects.pod import no_such_profile
 from scheduler_core.objects.resources import (
     CPU,
     MEMORY,
@@ -21,7 +23,6 @@ ZONE_LABELS: Final = ("topology.kubernetes.io/zone", "failure-domain.beta.kubern
 NOT_READY_TAINTS: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 FINISHED: Final = ("Succeeded", "Failed")
 """Phases in which a pod's requests no longer count."""
-DEFAULT_SCHEDULER: Final = "default-scheduler"
 EVENT_TTL_NS: Final = 3600 * 10**9
 """As kube-apiserver's --event-ttl."""
 MOST: Final = 2**47
@@ -160,8 +161,7 @@ def why_it_waits(manifest: Mapping[str, Any], profiles: Collection[str]) -> str:
         return ""
     scheduler = spec.get("schedulerName") or DEFAULT_SCHEDULER
     if scheduler not in profiles:
-        known = ", ".join(sorted(profiles))
-        return f'spec.schedulerName "{scheduler}" is no profile of this cluster\'s scheduler (it has {known})'
+        return no_such_profile(scheduler, profiles)
     if spec.get("workloadRef"):
         return "pod groups by spec.workloadRef (Kubernetes 1.35) are not simulated"
     return ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduler_core.cli.manifests import scenario_of_dump
-from scheduler_core.releases import NEWEST
+from scheduler_core.releases import DEFAULT
 from scheduler_core.scenario.errors import ScenarioError
 from scheduler_core.scenario.load import dump_scenario, load_scenario, scenario_document
 from scheduler_core.scenario.redact import redact
@@ -63,7 +63,7 @@ def dump_of(
     UnreadableDump
         An object cannot be read; with its place.
     """
-    head = {"kubernetesRelease": release or NEWEST.name, **({"title": title} if title else {})}
+    head = {"kubernetesRelease": release or DEFAULT.name, **({"title": title} if title else {})}
     try:
         scenario = load_scenario(scenario_of_dump(manifests, **head))
     except ScenarioError as error:

@@ -11,8 +11,8 @@ from scheduler_core.releases import Release
 
 SIMULATION: Final = releases.SIMULATION
 """How much acts around the scheduler in new clusters."""
-OLDEST: Final = releases.OLDEST.name
-"""What clusters, logs and records from before there was a choice follow."""
+DEFAULT: Final = releases.DEFAULT.name
+"""What a new cluster follows where none is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +61,6 @@ class ReleaseOutline:
 def release_names() -> tuple[str, ...]:
     """Oldest first."""
     return tuple(releases.RELEASES)
-
-
-def newest_proved() -> str:
-    """The newest release whose recorded decisions are agreed with: what new clusters follow."""
-    return [release.name for release in releases.RELEASES.values() if release.n_agreed][-1]
 
 
 def release_outlines() -> list[ReleaseOutline]:

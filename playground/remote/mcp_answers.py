@@ -29,6 +29,7 @@ class RunResult(BaseModel):
     cycles: int
     bound: int = Field(description="Pods that have a node now, of the whole cluster.")
     pending: int
+    pending_pods: list[str] = Field(description="The first 20 of them, as why_pending takes them.")
     stop: str = Field(description="Why it stopped.")
     clock: str = Field(description="The cluster's own time.")
     page: str
@@ -53,6 +54,7 @@ class WhyPending(BaseModel):
     reasons: list[Reason] = Field(description="What rejects it, the commonest first.")
     attempts: int
     cycle: int | None = Field(description="The decision, to be looked at on its page.")
+    also_pending: list[str] = Field(description="Of a workload: its other pending pods, the first 20.")
     page: str
 
 

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal
 
 import anyio
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from pydantic import Field
+from mcp.server.mcpserver.tools import Tool
+from pydantic import ConfigDict, Field
 
+from playground.engine.version import engine_version
 from playground.remote.instance import Instance, Refused, part, pod_path
 from playground.remote.mcp_answers import (
     Applied,
@@ -33,6 +35,7 @@ from playground.remote.reading import reasons_of
 
 SHOWN: Final = 20
 EXAMPLES: Final = 5
+MOST_OF_A_WORKLOAD: Final = 500
 FIRST_LOOK_S: Final = 0.1
 LOOK_EVERY_S: Final = 1.0
 INSTRUCTIONS: Final = (
@@ -41,25 +44,38 @@ INSTRUCTIONS: Final = (
 )
 
 ClusterId = Annotated[str, Field(description="The cluster's id, as create_cluster answers it.")]
-PodName = Annotated[str, Field(description="namespace/name, or a name in namespace default.")]
+PodName = Annotated[
+    str, Field(description="namespace/name of a pod or of its workload, or a name in namespace default.")
+]
 Manifests = Annotated[str, Field(description="YAML or JSON: several documents, or kind: List.")]
 
 
 def server_of(instance: Instance) -> MCPServer:
     """The server with its seven tools."""
-    server: MCPServer = MCPServer("kube-scheduler-playground", instructions=INSTRUCTIONS, log_level="WARNING")
     tools = Tools(instance)
-    for tool in (
-        tools.create_cluster,
-        tools.submit,
-        tools.run,
-        tools.why_pending,
-        tools.what_would_it_take,
-        tools.plan,
-        tools.share,
-    ):
-        server.tool()(tool)
-    return server
+    return MCPServer(
+        "kube-scheduler-playground",
+        instructions=INSTRUCTIONS,
+        log_level="WARNING",
+        version=engine_version(),
+        tools=[
+            strict(tool)
+            for tool in (
+                tools.create_cluster, tools.submit, tools.run, tools.why_pending, tools.what_would_it_take,
+                tools.plan, tools.share,
+            )
+        ],
+    )  # fmt: skip
+
+
+def strict(function: Callable[..., Any]) -> Tool:
+    """A tool that refuses arguments it does not have, which the SDK's own would leave out in silence."""
+    tool = Tool.from_function(function)
+    known = tool.fn_metadata.arg_model
+    model = type(known.__name__, (known,), {"model_config": ConfigDict(extra="forbid")})
+    tool.fn_metadata.arg_model = model
+    tool.parameters = model.model_json_schema(by_alias=True)
+    return tool
 
 
 class Tools:
@@ -133,14 +149,18 @@ class Tools:
             cycles=row["cyclesDone"],
             bound=found["bound"],
             pending=found["pending"],
+            pending_pods=await self._pending(cluster) if found["pending"] else [],
             stop=row["stop"] or "",
             clock=row["clock"] or found["clock"]["now"],
             page=self._instance.page(found["page"]),
         )
 
     async def why_pending(self, cluster: ClusterId, pod: PodName) -> WhyPending:
-        """Why a pod has no node: what rejects it on how many nodes, in Kubernetes' words; or where it is."""
-        story = await self._ask("GET", f"{pod_path(cluster, pod)}/story")
+        """Why a pod has no node: what rejects it on how many nodes, in Kubernetes' words; or where it is.
+
+        Of a workload's name: why its first pending pod has none, and which others are pending.
+        """
+        story, others = await self._found(cluster, pod)
         name = story["pod"]
         query = {"pod": name, "limit": "1"}
         cycles = (await self._ask("GET", f"clusters/{part(cluster)}/cycles/", query=query))["items"]
@@ -171,13 +191,18 @@ class Tools:
             reasons=reasons,
             attempts=(queue or {}).get("attempts") or (last["attempt"] if last else 0),
             cycle=last["cycle"] if last else None,
+            also_pending=others,
             page=self._instance.page(f"/c/{cluster}/cycles/{last['cycle']}/" if last else f"/c/{cluster}/"),
         )
 
     async def what_would_it_take(
         self, cluster: ClusterId, pod: PodName, ctx: Context[Any, Any]
     ) -> WhatItTakes:
-        """Single changes after which a pending pod is placed, the cheapest first, each proven on a copy."""
+        """Single changes after which a pending pod is placed, the cheapest first, each proven on a copy.
+
+        Of a workload's name: of its first pending pod.
+        """
+        pod = (await self._found(cluster, pod))[0]["pod"]
         row = await self._question("POST", f"{pod_path(cluster, pod)}/what-would-it-take", None, ctx)
         answer = row["answer"]
         edits = answer["edits"]
@@ -267,6 +292,40 @@ class Tools:
             notes=[str(note) for note in made.get("notes") or []],
         )
 
+    # ---- pods
+
+    async def _pending(self, cluster: str, namespace: str = "") -> list[str]:
+        """Names of the first pending pods, of all namespaces or of one."""
+        query = {"fieldSelector": "spec.nodeName=,status.phase=Pending", "limit": str(SHOWN)}
+        query |= {"namespace": namespace} if namespace else {}
+        return [
+            _key(item)
+            for item in (await self._ask("GET", f"clusters/{part(cluster)}/pods/", query=query))["items"]
+        ]
+
+    async def _found(self, cluster: str, name: str) -> tuple[Any, list[str]]:
+        """The story of a pod, or of the first pending pod of the workload of that name, and its other pending ones."""
+        try:
+            return await self._ask("GET", f"{pod_path(cluster, name)}/story"), []
+        except ToolError as error:
+            if 'pods "' not in str(error):
+                raise
+            refused = error
+        namespace, _, short = name.rpartition("/")
+        namespace = namespace or "default"
+        # Pods of a workload begin with its name, and `-` comes before all that a name may go on with.
+        query = {"namespace": namespace, "after": f"{namespace}/{short}", "limit": str(MOST_OF_A_WORKLOAD)}
+        listed = (await self._ask("GET", f"clusters/{part(cluster)}/pods/", query=query))["items"]
+        owned = [item for item in listed if _is_of(item, short)]
+        waiting = [_key(item) for item in owned if not item["spec"].get("nodeName")]
+        if owned:
+            first, *others = waiting or [_key(owned[0])]
+            return await self._ask("GET", f"{pod_path(cluster, first)}/story"), others[
+                :SHOWN
+            ] if waiting else []
+        there = await self._pending(cluster)
+        raise ToolError(f"{refused}; pending pods: {', '.join(there) if there else 'none'}")
+
     # ---- requests
 
     async def _ask(
@@ -335,6 +394,16 @@ class Tools:
                 return found
             await anyio.sleep(LOOK_EVERY_S / 2)
         return found
+
+
+def _key(pod: Mapping[str, Any]) -> str:
+    return f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+
+
+def _is_of(pod: Mapping[str, Any], workload: str) -> bool:
+    """Whether a pod is owned by a workload of that name, or by a ReplicaSet or Job that one made."""
+    owners = [str(owner["name"]) for owner in pod["metadata"].get("ownerReferences") or ()]
+    return any(owner == workload or owner.rpartition("-")[0] == workload for owner in owners)
 
 
 def _applied(answer: Mapping[str, Any]) -> Applied:

@@ -25,7 +25,7 @@ from scheduler_core.cli.manifests import (
 )
 from scheduler_core.clock import SECOND_NS, measure_ns
 from scheduler_core.objects.documents import DocumentError, load_documents
-from scheduler_core.releases import NEWEST
+from scheduler_core.releases import DEFAULT
 from scheduler_core.scenario import Problem, Scenario, ScenarioError, ScenarioRun, load_scenario, run_scenario
 from scheduler_core.scenario import landings as ends
 from scheduler_core.scenario.compare import Divergence
@@ -190,7 +190,7 @@ def _scenario(options: argparse.Namespace, name: str, config: str | None, apply:
         file_of = {id(item): files[place] for place, item in enumerate(manifests)}
         if options.anew:
             manifests = [_off_its_node(item) for item in manifests]
-        document = scenario_of_dump(manifests, **{"kubernetesRelease": NEWEST.name, "seed": 0} | more)
+        document = scenario_of_dump(manifests, **{"kubernetesRelease": DEFAULT.name, "seed": 0} | more)
         if applied:
             steps = document.get("steps") or [{"run": "idle"}]
             document["steps"] = [*steps, {"apply": [item for _, item in applied]}, {"run": "idle"}]

@@ -23,6 +23,7 @@ from scheduler_core.plan.answers import answer_question, answer_text
 from scheduler_core.plan.one_pod import NotPending, edits_document, pending_pod
 from scheduler_core.plan.prices import read_prices
 from scheduler_core.plan.question import ANY_DOMAIN, ANY_NODE, BACKLOG, CONSOLIDATE, DRAIN, HEADROOM, LOSE
+from scheduler_core.releases import DEFAULT
 from scheduler_core.scenario import Scenario, ScenarioError, load_scenario, run_scenario
 from scheduler_core.scenario.types import KIND
 from scheduler_core.sim.simulation import Simulation
@@ -39,7 +40,9 @@ class _Unusable(ValueError):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="dump or scenario (YAML or JSON); - for standard input")
     parser.add_argument("--json", action="store_true", help="print the answer as JSON")
-    parser.add_argument("--release", help="the Kubernetes release that decides about a dump (1.34)")
+    parser.add_argument(
+        "--release", help=f"the Kubernetes release that decides about a dump ({DEFAULT.name})"
+    )
     questions = parser.add_subparsers(dest="question", required=True, metavar="QUESTION")
     for name, words in (
         (DRAIN, "cordon these nodes and evict their pods, as the budgets allow"),
@@ -82,12 +85,15 @@ def run(options: argparse.Namespace) -> int:
     try:
         simulation = _cluster(options.file, options.release)
         if options.question == WHAT_WOULD_IT_TAKE:
-            return _what_would_it_take(simulation, options)
+            outcome = _what_would_it_take(simulation, options)
+            _print_release(simulation, options)
+            return outcome
         answer = answer_question(simulation, _question(options))
         if options.json:
             sys.stdout.write(answer_text(answer))
         else:
             _print(answer)
+        _print_release(simulation, options)
         return HARMLESS if answer["tone"] == GOOD else HURT
     except OSError as error:
         said = f"{error.filename}: {error.strerror}"
@@ -115,7 +121,7 @@ def _cluster(name: str, release: str | None) -> Simulation:
         if release is not None:
             raise _Unusable("--release: a scenario says its own (kubernetesRelease)")
         return _ran(load_scenario(documents[0]))
-    body = scenario_of_dump(manifests_of(documents), **({"kubernetesRelease": release} if release else {}))
+    body = scenario_of_dump(manifests_of(documents), kubernetesRelease=release or DEFAULT.name)
     return _ran(load_scenario(body))
 
 
@@ -125,6 +131,11 @@ def _ran(scenario: Scenario) -> Simulation:
     for note in run.notes:
         print(f"note: {note}", file=sys.stderr)
     return run.simulation
+
+
+def _print_release(simulation: Simulation, options: argparse.Namespace) -> None:
+    """Name the release that decided, beside an answer whose bytes are those of the site."""
+    print(f"Decided as {simulation.release.title}.", file=sys.stderr if options.json else sys.stdout)
 
 
 def _question(options: argparse.Namespace) -> dict[str, Any]:

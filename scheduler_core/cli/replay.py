@@ -255,6 +255,8 @@ def _print(
         f"{figures['cycles']:g} cycles: {figures['bound']:g} pods bound, {figures['pending']:g} pending, "
         f"{figures['preemptions']:g} preemptions; decisions {result.digest[:12]}"
     )
+    for line in reports.waiting_lines(result.waiting()):
+        print(line)
     for plugin in result.scenario.plugins:
         print(f"with the plugin {plugin.name} of {plugin.requirement or 'no package'}")
     for note in result.notes:
@@ -311,6 +313,7 @@ def _document(
         },
         "firstFailingCycle": _first_failing_cycle(result.findings, verification),
         "placement": result.placement(),
+        "waiting": result.waiting(),
         "plugins": [encode(plugin) for plugin in result.scenario.plugins],
         "notes": result.notes,
     }

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What no XML document may hold, not even escaped; an extender may say it all the same."""
+_PODS_OF_A_REASON = 5
 MAX_ANNOTATIONS = 10
 """GitHub shows so many of a step."""
 
@@ -25,6 +26,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--annotations", action="store_true", help="print what fails as commands of a GitHub workflow too"
     )
+
+
+def waiting_lines(waiting: Mapping[str, str]) -> list[str]:
+    """Pending pods under what they wait for, the reason of most pods first."""
+    by_reason: dict[str, list[str]] = {}
+    for pod, reason in waiting.items():
+        by_reason.setdefault(reason, []).append(pod)
+    lines = []
+    for reason, pods in sorted(by_reason.items(), key=lambda item: (-len(item[1]), item[0])):
+        more = f" and {len(pods) - _PODS_OF_A_REASON:,} more" if len(pods) > _PODS_OF_A_REASON else ""
+        lines += [f"  {len(pods):,} wait{'s' if len(pods) == 1 else ''}: {reason}"]
+        lines += [f"    {', '.join(pods[:_PODS_OF_A_REASON])}{more}"]
+    return lines
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,15 +13,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from scheduler_core.cli import release_options
+from scheduler_core.cli import release_options, reports
 from scheduler_core.cli.manifests import MAX_BYTES, read_manifests, scenario_of_dump
 from scheduler_core.objects.documents import DocumentError, load_documents
-from scheduler_core.releases import NEWEST
+from scheduler_core.releases import DEFAULT
 from scheduler_core.scenario import ScenarioError, ScenarioRun, load_scenario, run_scenario
 
 ALL_BOUND, SOME_WAIT, UNUSABLE = 0, 1, 2
 _SHOWN = 40
-_PODS_OF_A_REASON = 5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -62,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> ScenarioRun:
     document = scenario_of_dump(
         [item for _, item in read_manifests(options.files)],
-        kubernetesRelease=options.release or NEWEST.name,
+        kubernetesRelease=options.release or DEFAULT.name,
         seed=options.seed,
     )
     if options.config:
@@ -73,19 +72,13 @@ def _run(options: argparse.Namespace) -> ScenarioRun:
 
 
 def _result(found: ScenarioRun) -> dict[str, Any]:
-    waiting = []
-    for stored in found.simulation.world.all("Pod"):
-        pod = stored.typed
-        if not pod.node_name and not pod.is_terminal:
-            last = found.cycles_of(pod.key)
-            waiting.append({"pod": pod.key, "message": last[-1].message if last else "not decided"})
     return {
         "kubernetesRelease": found.release.name,
         "seed": found.scenario.seed,
         "cycles": len(found.cycles),
         "bound": [{"pod": one.pod, "node": one.node} for one in found.placements],
         "evicted": [{"pod": one.pod, "for": one.preemptor} for one in found.evictions],
-        "waiting": waiting,
+        "waiting": [{"pod": pod, "message": reason} for pod, reason in found.waiting().items()],
         "digest": found.digest,
     }
 
@@ -99,11 +92,4 @@ def _text(result: dict[str, Any]) -> str:
     if len(bound) > _SHOWN:
         lines.append(f"  and {len(bound) - _SHOWN:,} more")
     lines += [f"  {one['pod']} evicted for {one['for']}" for one in result["evicted"][:_SHOWN]]
-    by_reason: dict[str, list[str]] = {}
-    for one in waiting:
-        by_reason.setdefault(one["message"] or "", []).append(one["pod"])
-    for reason, pods in sorted(by_reason.items(), key=lambda item: (-len(item[1]), item[0])):
-        more = f" and {len(pods) - _PODS_OF_A_REASON:,} more" if len(pods) > _PODS_OF_A_REASON else ""
-        lines += [f"  {len(pods):,} wait{'s' if len(pods) == 1 else ''}: {reason}"]
-        lines += [f"    {', '.join(pods[:_PODS_OF_A_REASON])}{more}"]
-    return "\n".join(lines)
+    return "\n".join([*lines, *reports.waiting_lines({one["pod"]: one["message"] for one in waiting})])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import marshal
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -36,6 +36,14 @@ PREEMPT_NEVER = "Never"
 DISRUPTION_TARGET = "DisruptionTarget"
 TERMINAL_PHASES = ("Succeeded", "Failed")
 PREEMPTED_BY_SCHEDULER = "PreemptionByScheduler"
+
+
+def no_such_profile(scheduler_name: str, profiles: Iterable[str]) -> str:
+    """Why a pod waits whose `spec.schedulerName` is none of these profiles."""
+    known = ", ".join(sorted(profiles))
+    return (
+        f'spec.schedulerName "{scheduler_name}" is no profile of this cluster\'s scheduler (it has {known})'
+    )
 
 
 class Toleration(NamedTuple):

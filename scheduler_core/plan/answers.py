@@ -238,9 +238,7 @@ def _any_node(simulation: Simulation, sandbox: Sandbox, question: PlanQuestion, 
         return ("good", before, 0) if one.is_harmless else ("held", before, one.count(LOST))
 
     answer.map = node_map(sandbox, state)
-    answer.test = {
-        "survives": {"anyOneNode": True, "maxPending": max((a.count(PENDING) for a in answers), default=0)}
-    }
+    answer.test = {"survives": {"anyOneNode": True}}
     answer.leaves_out = (NO_TIME, *OUTSIDE)
     return answer
 
@@ -282,8 +280,6 @@ def _any_domain(simulation: Simulation, sandbox: Sandbox, question: PlanQuestion
 
     answer.map = node_map(sandbox, state)
     answer.test = {"survives": {"anyZone": True} if label == ZONE else {"anyOf": label}}
-    if worst:
-        answer.test["survives"]["maxPending"] = worst
     answer.leaves_out = (NO_TIME, *OUTSIDE)
     return answer
 
@@ -326,8 +322,8 @@ def _headroom(simulation: Simulation, sandbox: Sandbox, question: PlanQuestion, 
     answer.map = node_map(sandbox, state)
     kind, _, key = question.workload.partition(" ")
     field_of = {"Deployment": "deployment", "StatefulSet": "statefulSet", "Pod": "pod"}
-    if kind in field_of and found.replicas:
-        answer.test = {"fits": {field_of[kind]: key, "atLeast": found.replicas}}
+    if kind in field_of:
+        answer.test = {"fits": {field_of[kind]: key, "atLeast": max(1, found.replicas)}}
     answer.leaves_out = ("Preemption does not make room for copies.", *OUTSIDE)
     shown = found.replicas
     answer.luck = told_luck(

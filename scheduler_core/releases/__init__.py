@@ -34,9 +34,15 @@ RELEASES: Mapping[str, Release] = found_releases()
 """By name (`1.36`), oldest first."""
 
 OLDEST: Release = next(iter(RELEASES.values()))
-"""What everything written before there was a choice of release means."""
+"""What a `Simulation` and its parts follow where no release is passed."""
 
 NEWEST: Release = list(RELEASES.values())[-1]
+
+DEFAULT: Release = [release for release in RELEASES.values() if release.n_agreed][-1]
+"""What decides where none is named, on the site and by every command: the newest that recordings prove.
+
+A scenario says its release; one that leaves it out is of the oldest, so that its digest never changes.
+"""
 
 
 def release_named(name: object, path: str = "kubernetesRelease") -> Release:
@@ -74,6 +80,7 @@ def release_from(document: Mapping[str, object] | None) -> Release:
 __all__ = [
     "ALPHA",
     "BETA",
+    "DEFAULT",
     "GA",
     "NEWEST",
     "OLDEST",

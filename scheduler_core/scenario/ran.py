@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from scheduler_core.advice.judge_log import Judged
 from scheduler_core.framework.record import PREEMPTING, CycleTrace
+from scheduler_core.framework.words import sentence
 from scheduler_core.objects.pod import Pod
 from scheduler_core.releases import OLDEST, Release
 from scheduler_core.scenario.figures import node_figures
@@ -95,6 +96,25 @@ class ScenarioRun:
         """Pod -> node, of pods that are on one, sorted."""
         pods = (stored.typed for stored in self.simulation.world.all("Pod"))
         return dict(sorted((pod.key, pod.node_name) for pod in pods if pod.node_name))
+
+    def waiting(self) -> dict[str, str]:
+        """Pod -> why it has no node, of pods that have not ended, in the order they came.
+
+        What the queue says; of a pod that has left it, what its last cycle says.
+        """
+        told = {
+            entry["pod"]: str(entry["reason"] or "")
+            for entries in self.simulation.queue_view().values()
+            for entry in entries
+        }
+        pods = (stored.typed for stored in self.simulation.world.all("Pod"))
+        found = {}
+        for pod in pods:
+            if not pod.node_name and not pod.is_terminal:
+                last = self._by_pod.get(pod.key)
+                said = (last[-1].message or sentence(last[-1])) if last else "it has not been tried yet"
+                found[pod.key] = told.get(pod.key) or said
+        return found
 
     def pods(self) -> dict[str, PodFacts]:
         """Every pod there is or was, by `namespace/name`."""

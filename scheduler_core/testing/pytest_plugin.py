@@ -189,7 +189,7 @@ class Scheduling:
             Something cannot be read; with its place.
         """
         from scheduler_core.cli.manifests import manifests_of, read_manifests, scenario_of_dump
-        from scheduler_core.releases import NEWEST
+        from scheduler_core.releases import DEFAULT
         from scheduler_core.scenario import load_scenario, run_scenario
 
         manifests: list[Mapping[str, Any]] = []
@@ -198,7 +198,7 @@ class Scheduling:
                 manifests += manifests_of([item])
             else:
                 manifests += [found for _, found in read_manifests([str(self._folder / item)])]
-        name = release or self._release or NEWEST.name
+        name = release or self._release or DEFAULT.name
         document = scenario_of_dump(manifests, kubernetesRelease=name, seed=seed) | more
         return Scheduled(run_scenario(load_scenario(document), full_traces=False))
 

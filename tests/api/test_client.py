@@ -16,7 +16,7 @@ import pytest
 
 from playground.api.views.openapi import document
 from playground.clusters import wake
-from playground.clusters.models import Cycle
+from playground.clusters.models import Cluster, Cycle, Pod
 from playground.scenarios import services
 from tests.api import told
 from tests.api.test_pages_as_operations import PAGES, NoOperation
@@ -358,13 +358,25 @@ def test_every_operation_is_in_the_client(generated: Path) -> None:
             assert place.is_file(), operation["operationId"]
 
 
-def test_the_example_of_the_readme_runs(here: Path, asgi_server: str, sent: list[Any]) -> None:
+def test_the_example_of_the_readme_waits_for_its_run_and_prints_the_true_number(
+    here: Path, asgi_server: str, work: Callable[[], None]
+) -> None:
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
     (example,) = [block for block in blocks if PACKAGE in block]
     program = example.replace("http://127.0.0.1:8000", asgi_server)
     assert program != example
-    ran = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, cwd=here
-    )
-    assert ran.returncode == 0, ran.stderr
-    assert re.fullmatch(r"from Python: \d+ pods, run queued, 0 unschedulable\n", ran.stdout)
+    command = [sys.executable, "-W", "error", "-c", program]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=here
+    ) as ran:
+        while True:
+            try:
+                out, problem = ran.communicate(timeout=0.2)
+                break
+            except subprocess.TimeoutExpired:
+                work()
+    assert ran.returncode == 0, problem
+    made = Cluster.objects.get()
+    waiting = Pod.objects.filter(cluster=made, lane=Pod.Lane.UNSCHEDULABLE).count()
+    found = re.fullmatch(r"from Python: \d+ pods, run done, (\d+) unschedulable\n", out)
+    assert found and int(found[1]) == waiting > 0

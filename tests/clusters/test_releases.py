@@ -10,7 +10,7 @@ import scheduler_core.releases as package
 from playground.clusters import selectors, services
 from playground.clusters.errors import InvalidInput, InvalidManifest
 from playground.clusters.models import Checkpoint, Cluster, Cycle
-from playground.engine.releases import SIMULATION, newest_proved, release_names
+from playground.engine.releases import DEFAULT, SIMULATION, release_names
 from playground.engine.scenarios import opening_of, run_fresh
 from playground.scenarios.services import forking, moments
 from tests.clusters.builders import make_cluster, make_node, make_pod
@@ -39,7 +39,7 @@ def upgraded() -> Cluster:
 
 def test_a_new_cluster_follows_the_newest_release_that_is_proved() -> None:
     cluster = services.create_cluster(name="new")
-    assert cluster.kubernetes_release == newest_proved() == "1.36"
+    assert cluster.kubernetes_release == DEFAULT == "1.36"
     assert Cluster(name="a row from before there was a choice").release == {"name": "1.34", "switched": {}}
 
 
@@ -128,7 +128,7 @@ def test_a_release_of_one_file_is_on_every_surface_and_no_default_before_it_is_p
     made_up: None, client: Any
 ) -> None:
     assert release_names()[-1] == "9.99"
-    assert newest_proved() == "1.36"
+    assert DEFAULT == "1.36"
     assert '<option value="9.99">' in client.get("/new/").content.decode()
     listed = client.get("/api/v1/releases/").json()["items"]
     assert [item["name"] for item in listed][-1] == "9.99"

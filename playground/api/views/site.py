@@ -15,7 +15,7 @@ from playground.api.views.base import PlaygroundView
 from playground.clusters.errors import NotFound
 from playground.engine import engine_version
 from playground.engine.differences import engine_readme, known_differences
-from playground.engine.releases import newest_proved, patch_of, release_names, release_outlines
+from playground.engine.releases import DEFAULT, patch_of, release_names, release_outlines
 
 PATHS = {
     "version": "/api/v1/version",
@@ -58,7 +58,7 @@ class Version(PlaygroundView):
         """The release new clusters follow, all there are, the engine's own, where they are known to differ."""
         return Response(
             {
-                "emulates": patch_of({"name": newest_proved()}),
+                "emulates": patch_of({"name": DEFAULT}),
                 "releases": list(release_names()),
                 "engine": engine_version(),
                 "api": "v1",
@@ -85,7 +85,7 @@ class Releases(PlaygroundView):
     )
     def get(self, request: Request) -> Response:
         """Those a cluster may follow, oldest first, with their feature gates."""
-        default = newest_proved()
+        default = DEFAULT
         return Response(
             {
                 "items": [

@@ -17,7 +17,7 @@ from playground.engine.configuration import (
     check_configuration,
     is_policy,
 )
-from playground.engine.releases import newest_proved, release_document
+from playground.engine.releases import DEFAULT, release_document
 
 SHORTEST_EXPIRY_S: Final = 1
 LONGEST_EXPIRY_S: Final = 366 * 24 * 3600
@@ -78,7 +78,7 @@ def checked_release(name: str | None, gates: Mapping[str, bool] | None) -> dict[
         There is no such release, or a gate cannot be switched so in it.
     """
     try:
-        document = release_document(newest_proved() if name is None else name, gates or {})
+        document = release_document(DEFAULT if name is None else name, gates or {})
     except ConfigurationProblem as problem:
         first = problem.items[0]
         raise InvalidInput(str(problem), field=first.field, value=first.value) from None

@@ -7,7 +7,7 @@ from django import forms
 from django.conf import settings
 
 from playground.bodies import BodyTooLarge, NotUnpacked, megabytes, size_words, unpacked
-from playground.engine.releases import newest_proved, release_outlines
+from playground.engine.releases import DEFAULT, release_outlines
 from playground.web.forms.quantities import AmountsField, NameField, PairsField, QuantityField, TaintsField
 
 MAX_NODES = 5000
@@ -26,7 +26,7 @@ class ReleaseField(forms.ChoiceField):
     def __init__(self) -> None:
         super().__init__(
             choices=_releases,
-            initial=newest_proved,
+            initial=DEFAULT,
             required=False,
             label="Kubernetes release",
             help_text="It can be changed later, under Config.",

@@ -237,7 +237,7 @@ def test_the_plugins_stand_outside_the_default_profile() -> None:
 @pytest.mark.parametrize(
     ("pod", "words"),
     [
-        (make_pod("p", schedulerName="another"), 'schedulerName "another" is no profile'),
+        (make_pod("p", schedulerName="another"), 'spec.schedulerName "another" is no profile'),
         (make_pod("p", labels={"scheduling.x-k8s.io/pod-group": "g"}), "pod groups"),
         (make_pod("p", annotations={"scheduling.k8s.io/group-name": "g"}), "pod groups"),
         (make_pod("p", workloadRef={"name": "w"}), "spec.workloadRef"),
