@@ -40,7 +40,9 @@ class NotCases(ValueError):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="files of cases (.jsonl, .jsonl.gz)")
+    parser.add_argument(
+        "paths", nargs="+", metavar="PATH", help="files of cases (.jsonl, .jsonl.gz), or folders of them"
+    )
     parser.add_argument(
         "--keys", help="compare only these keys of `expect`, comma separated (a.b names a part)"
     )
@@ -60,9 +62,9 @@ def run(options: argparse.Namespace) -> int:
     passed = failed = 0
     started_ns = measure_ns()
     try:
-        for path in options.paths:
+        for path in [file for given in options.paths for file in _files(Path(given))]:
             counts = [0, 0]
-            for case in read_cases(Path(path)):
+            for case in read_cases(path):
                 if case["family"] in excluded or (options.explain and case["name"] != options.explain):
                     continue
                 differences = run_case(case, keys)
@@ -71,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
                     _show(case["name"], differences, every=bool(options.explain))
             passed, failed = passed + counts[0], failed + counts[1]
             if any(counts):
-                print(f"{Path(path).name}: {counts[0]} passed, {counts[1]} failed")
+                print(f"{path.name}: {counts[0]} passed, {counts[1]} failed")
     except OSError as error:
         print(f"conformance: {error.filename}: {error.strerror or error}", file=sys.stderr)
         return 2
@@ -81,6 +83,16 @@ def run(options: argparse.Namespace) -> int:
     print(f"took {(measure_ns() - started_ns) / SECOND_NS:.1f} s", file=sys.stderr)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
+
+
+def _files(path: Path) -> list[Path]:
+    """The file itself, or all files of cases below a folder, by name."""
+    if not path.is_dir():
+        return [path]
+    found = sorted(file for file in path.rglob("*.jsonl*") if file.name.endswith((".jsonl", ".jsonl.gz")))
+    if not found:
+        raise NotCases(f"{path}: there is no file of cases (.jsonl, .jsonl.gz) in this folder")
+    return found
 
 
 def read_cases(path: Path) -> Iterator[dict[str, Any]]:

@@ -286,12 +286,13 @@ class DeviceSequence(Sequence):
         cluster = self.device_cluster
         cluster.extended_status = None
         failed = cluster.reserve_and_pre_bind(pod, node_name)
+        changed = {key: body for key, body in cluster.claims().items() if self._told.get(key) != body}
         if failed:
-            self._more = {**failed, "node": None}
+            # PreBind may have written some claims before it failed.
+            self._more = {**failed, "node": None, **({"claims": changed} if changed else {})}
             self._unschedulable.append(pod)
             return
-        after = cluster.claims()
-        self._more = {"claims": {key: body for key, body in after.items() if self._told.get(key) != body}}
+        self._more = {"claims": changed}
         if cluster.extended_status is not None:
             self._more["extendedResourceClaimStatus"] = cluster.extended_status
         super()._bind(pod, node_name, number)

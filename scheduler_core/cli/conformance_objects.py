@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from scheduler_core.cli.case_release import release_of
 from scheduler_core.cli.difference import Difference
-from scheduler_core.objects.label_syntax import WORDS_1_34, WORDS_1_35
 from scheduler_core.objects.labels import (
     LabelSelector,
     SelectorError,
@@ -81,31 +80,30 @@ def run_selector_case(case: Mapping[str, Any]) -> list[Difference]:
         The kind is not known.
     """
     kind, selector, expect = case["kind"], case["selector"], case["expect"]
-    words = WORDS_1_35 if release_of(case).has("LabelLengthInBytes") else WORDS_1_34
+    says = release_of(case).says
     try:
         if kind == "labelSelector":
-            return _differences(
-                expect, _label_answers(label_selector_from(selector, words), case["labelSets"])
-            )
+            return _differences(expect, _label_answers(label_selector_from(selector), case["labelSets"]))
         if kind == "labelSelectorText":
-            answers = _label_answers(parse_label_selector_text(selector, words), case["labelSets"])
+            answers = _label_answers(parse_label_selector_text(selector), case["labelSets"])
             return _differences(expect, answers)
         nodes = [(node.get("labels") or {}, node["name"]) for node in case.get("nodes", ())]
         if kind == "nodeSelector":
-            parsed = node_selector_from(selector or {}, words=words)
-            answer: dict[str, object] = {"error": parsed.strict_error()}
-            answer["nodes"] = [_node_answer(parsed, labels, name) for labels, name in nodes]
+            parsed = node_selector_from(selector or {})
+            strict = parsed.strict_error()
+            answer: dict[str, object] = {"error": None if strict is None else says(strict)}
+            answer["nodes"] = [_node_answer(parsed, labels, name, says) for labels, name in nodes]
             return _differences(expect, answer)
         if kind == "podNodeAffinity":
-            required = required_node_affinity_from(selector or {}, words)
+            required = required_node_affinity_from(selector or {})
             return _differences(
-                expect, {"nodes": [_node_answer(required, labels, name) for labels, name in nodes]}
+                expect, {"nodes": [_node_answer(required, labels, name, says) for labels, name in nodes]}
             )
         if kind == "preferred":
-            terms = preferred_terms_from(selector, words)
+            terms = preferred_terms_from(selector)
             return _differences(expect, {"scores": [terms.score(labels, name) for labels, name in nodes]})
     except SelectorError as error:
-        return _differences(expect, {"error": str(error)})
+        return _differences(expect, {"error": says(str(error))})
     raise ValueError(f"selector case of unknown kind {kind!r}")
 
 
@@ -118,12 +116,15 @@ def _label_answers(selector: LabelSelector, label_sets: Sequence[Mapping[str, st
 
 
 def _node_answer(
-    selector: NodeSelector | RequiredNodeAffinity, labels: Mapping[str, str], name: str
+    selector: NodeSelector | RequiredNodeAffinity,
+    labels: Mapping[str, str],
+    name: str,
+    says: Callable[[str], str],
 ) -> dict[str, object]:
     try:
         return {"match": selector.match(labels, name)}
     except SelectorError as error:
-        return {"match": False, "error": str(error)}
+        return {"match": False, "error": says(str(error))}
 
 
 def _parsed(text: str | None) -> Quantity | None:

@@ -271,7 +271,7 @@ class _Construction:
             position = [one.name for one in self.profile.plugin_config].index(name)
             path = f"{self.path}.pluginConfig[{position}].args"
             prefix = f'{self.prefix}initializing plugin "{name}": '
-            relative = tuple(args.problems_when_made())
+            relative = tuple(map(self.catalog.release.worded, args.problems_when_made()))
             if relative:
                 errors = tuple(
                     dataclasses.replace(error, field=f"{path}.{error.field}") for error in relative

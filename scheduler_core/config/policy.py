@@ -230,7 +230,7 @@ class _Translation:
             self.errors.append(invalid(path, weight, "not in valid range [0-100]"))
         self.errors += extender_errors(self.policy.extenders)
         if self.errors:
-            errors = tuple(self.errors)
+            errors = tuple(map(self.catalog.release.worded, self.errors))
             raise ConfigurationError(aggregate(errors), errors)
 
         for name in ("SchedulingGates", "DynamicResources", "DefaultPreemption"):

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 
 from scheduler_core.config.args import Errors, PluginArgs, invalid, required
 from scheduler_core.config.catalog import EXTENSION_POINTS
-from scheduler_core.config.qualified_name import qualified_name_problems
 from scheduler_core.config.wire import (
     ANY,
     BOOLEAN,
@@ -35,6 +34,7 @@ from scheduler_core.config.wire import (
     typed,
     wire,
 )
+from scheduler_core.objects.label_syntax import qualified_name_errors
 
 API_VERSION = "kubescheduler.config.k8s.io/v1"
 KIND = "KubeSchedulerConfiguration"
@@ -66,7 +66,7 @@ class UtilizationShapePoint:
 
 def label_name_errors(name: str, path: str) -> Errors:
     """Source: apis/meta/v1/validation ValidateLabelName."""
-    return [invalid(path, name, problem) for problem in qualified_name_problems(name)]
+    return [invalid(path, name, problem) for problem in qualified_name_errors(name)]
 
 
 def shape_errors(shape: tuple[UtilizationShapePoint, ...], path: str) -> Errors:

@@ -13,7 +13,6 @@ from typing import Any
 from scheduler_core.config.args import Errors, PluginArgs, invalid, required
 from scheduler_core.config.catalog import EXTENSION_POINTS, Catalog, args_kind
 from scheduler_core.config.duration import format_duration
-from scheduler_core.config.qualified_name import is_extended_resource_name, qualified_name_problems
 from scheduler_core.config.types import (
     API_VERSION,
     Extender,
@@ -24,6 +23,7 @@ from scheduler_core.config.types import (
 )
 from scheduler_core.config.wire import encode
 from scheduler_core.errors import FieldError
+from scheduler_core.objects.label_syntax import is_extended_resource_name, qualified_name_errors
 
 
 def validation_errors(configuration: KubeSchedulerConfiguration, catalog: Catalog) -> Errors:
@@ -65,7 +65,8 @@ def validation_errors(configuration: KubeSchedulerConfiguration, catalog: Catalo
         errors.append(invalid("podMaxBackoffSeconds", configuration.pod_max_backoff_s, detail))
     errors += extender_errors(configuration.extenders)
     unique = {(error.type, error.field, error.detail): error for error in errors}
-    return sorted(unique.values(), key=lambda error: (error.field, str(error)))
+    worded = map(catalog.release.worded, unique.values())
+    return sorted(worded, key=lambda error: (error.field, str(error)))
 
 
 def _leader_election(election: LeaderElectionConfiguration) -> Errors:
@@ -178,9 +179,9 @@ def extender_errors(extenders: tuple[Extender, ...]) -> Errors:
             errors.append(invalid(f"{path}.weight", extender.weight, detail))
         for position, resource in enumerate(extender.managed_resources):
             here = f"{path}.managedResources[{position}].name"
-            problems = qualified_name_problems(resource.name)
+            problems = qualified_name_errors(resource.name)
             if not problems and not is_extended_resource_name(resource.name):
-                problems = ["is an invalid extended resource name"]
+                problems = ("is an invalid extended resource name",)
             errors += [invalid(here, resource.name, problem) for problem in problems]
             if resource.name in seen:
                 errors.append(invalid(here, resource.name, "duplicate extender managed resource name"))

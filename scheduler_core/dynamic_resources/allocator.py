@@ -38,6 +38,7 @@ from scheduler_core.objects.node import Node
 from scheduler_core.objects.quantity import Quantity
 from scheduler_core.releases import Release
 
+NOTHING = quantity("0")
 IN_USE, SELECTOR, CAPACITY = "in use", "selector", "capacity"
 COUNTER, TAINT, CONSTRAINT = "counter", "taint", "constraint"
 """What can stand against a device, as an `Observer` is told it."""
@@ -186,8 +187,9 @@ class NodeSearch:
         self.chosen_alternative: dict[tuple[int, int], int] = {}
         self.taking: dict[DeviceId, set[int]] = {}
         self.taking_capacity: dict[DeviceId, Amounts] = {}
-        self.counters: dict[tuple[str, str], dict[tuple[str, str], Quantity]] = {}
-        self.available: dict[tuple[str, str], dict[tuple[str, str], Quantity]] = {}
+        # By the name of the pool alone, as upstream: drivers whose pools have one name share the first one's counters.
+        self.counters: dict[str, dict[tuple[str, str], Quantity]] = {}
+        self.available: dict[str, dict[tuple[str, str], Quantity]] = {}
         self.selectable: dict[tuple[DeviceId, tuple[int, int, int]], bool] = {}
         self._bindable = release_has_binding(self.release)
         self._consumable = self.release.gate("DRAConsumableCapacity")
@@ -509,20 +511,21 @@ class NodeSearch:
         return device in self.shared.allocated.capacity or device in self.taking_capacity
 
     def _take_counters(self, device: Device, pool: DevicePool) -> bool:
-        available = self.available.get(pool.key)
+        available = self.available.get(pool.key[1])
         if available is None:
-            available = self.available[pool.key] = self.available_counters(pool)
-        taken = self.counters.setdefault(pool.key, {})
+            available = self.available[pool.key[1]] = self.available_counters(pool)
+        taken = self.counters.setdefault(pool.key[1], {})
         for name, amount in counted(device):
             taken[name] = taken[name].add(amount) if name in taken else amount
-        if all(name not in taken or amount.cmp(taken[name]) >= 0 for name, amount in available.items()):
+        # A counter that allocated devices overdrew blocks the pool, whether this search takes of it or not.
+        if all(amount.cmp(taken.get(name, NOTHING)) >= 0 for name, amount in available.items()):
             return True
         self._give_counters_back(device, pool)
         return False
 
     def _missing_counter(self, device: Device, pool: DevicePool) -> str:
         """The first counter of which less is left than the device takes."""
-        available, taken = self.available[pool.key], self.counters[pool.key]
+        available, taken = self.available[pool.key[1]], self.counters[pool.key[1]]
         for (set_name, name), amount in counted(device):
             left = available.get((set_name, name))
             if left is None:
@@ -531,10 +534,11 @@ class NodeSearch:
                 left = left.sub(taken[set_name, name])
             if left.cmp(amount) < 0:
                 return f"{name} of {set_name}: it takes {amount}, {left} left"
-        return "another device of this pod has taken more than there is"
+        short = {key: amount.sub(taken.get(key, NOTHING)) for key, amount in available.items()}
+        return overdrawn(short)[0]
 
     def _give_counters_back(self, device: Device, pool: DevicePool) -> None:
-        taken = self.counters[pool.key]
+        taken = self.counters[pool.key[1]]
         for name, amount in counted(device):
             taken[name] = taken[name].sub(amount)
 
@@ -558,6 +562,15 @@ def counted(device: Device) -> Iterator[tuple[tuple[str, str], Quantity]]:
     for taken in device.counters:
         for name, counter in (taken.get("counters") or {}).items():
             yield (taken["counterSet"], name), quantity(str(counter["value"]))
+
+
+def overdrawn(left: Mapping[tuple[str, str], Quantity]) -> list[str]:
+    """The counters of which more was taken than there was: nothing that takes of any counter is had from the pool."""
+    return [
+        f"{name} of {set_name}: more of it is taken than there is"
+        for (set_name, name), amount in left.items()
+        if amount.cmp(NOTHING) < 0
+    ]
 
 
 def is_tolerated(device: Device, request: Request) -> bool:

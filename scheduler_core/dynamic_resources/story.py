@@ -24,6 +24,7 @@ from scheduler_core.dynamic_resources.allocator import (
     Observer,
     counted,
     is_tolerated,
+    overdrawn,
 )
 from scheduler_core.dynamic_resources.model import Claim, Device, DeviceId, Manifest, Request
 from scheduler_core.dynamic_resources.pools import DevicePool, node_matches
@@ -267,5 +268,5 @@ def _say_counters(attempt: NodeSearch, device: Device, pool: DevicePool, say: An
         f"{name} of {set_name}: it takes {amount}, {available[set_name, name]} left"
         for (set_name, name), amount in counted(device)
         if (set_name, name) in available and available[set_name, name].cmp(amount) < 0
-    ]
+    ] or overdrawn(available)
     say(COUNTER, not short, "; ".join(short[:4]) or "its share of the counters is free")

@@ -6,7 +6,6 @@ Source: staging/src/k8s.io/apimachinery/pkg/util/validation/validation.go, v1.34
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -23,60 +22,52 @@ _ALPHANUMERIC: Final = (
 )
 MAX_NAME_LENGTH: Final = 63
 MAX_SUBDOMAIN_LENGTH: Final = 253
+_LENGTH: Final = re.compile(r"(must be no more than \d+) characters")
 
 
-@dataclass(frozen=True, slots=True)
-class LabelWords:
-    """How a release tells what is wrong with a label."""
-
-    key: str = "a qualified name"
-    unit: str = "characters"
-
-
-WORDS_1_34 = LabelWords()
-WORDS_1_35 = LabelWords("a valid label key", "bytes")
+_KEY_RULE: Final = f"must consist of {_ALPHANUMERIC}"
 
 
 @lru_cache(maxsize=16384)
-def qualified_name_errors(text: str, words: LabelWords = WORDS_1_34) -> tuple[str, ...]:
+def qualified_name_errors(text: str) -> tuple[str, ...]:
     """Why a text is not a label key (`name` or `prefix/name`); empty when it is one (`IsQualifiedName`)."""
     errors: list[str] = []
     prefix, slash, name = text.rpartition("/")
-    name_rule = _pattern_message(f"must consist of {_ALPHANUMERIC}", _NAME, "MyName", "my.name", "123-abc")
+    name_rule = _pattern_message(_KEY_RULE, _NAME, "MyName", "my.name", "123-abc")
     if slash:
         if "/" in prefix:
             optional = " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
-            return (f"{words.key} {name_rule}{optional}",)
+            return (f"a qualified name {name_rule}{optional}",)
         if not prefix:
             errors.append("prefix part must be non-empty")
         else:
-            errors.extend(f"prefix part {message}" for message in subdomain_errors(prefix, words))
+            errors.extend(f"prefix part {message}" for message in subdomain_errors(prefix))
     if not name:
         errors.append("name part must be non-empty")
     elif _n_bytes(name) > MAX_NAME_LENGTH:
-        errors.append(f"name part {_length_message(MAX_NAME_LENGTH, words)}")
+        errors.append(f"name part {_length_message(MAX_NAME_LENGTH)}")
     if not _NAME_PATTERN.fullmatch(name):
         errors.append(f"name part {name_rule}")
     return tuple(errors)
 
 
 @lru_cache(maxsize=16384)
-def label_value_errors(text: str, words: LabelWords = WORDS_1_34) -> tuple[str, ...]:
+def label_value_errors(text: str) -> tuple[str, ...]:
     """Why a text is not a label value; empty when it is one (`IsValidLabelValue`)."""
     errors = []
     if _n_bytes(text) > MAX_NAME_LENGTH:
-        errors.append(_length_message(MAX_NAME_LENGTH, words))
+        errors.append(_length_message(MAX_NAME_LENGTH))
     if not _VALUE_PATTERN.fullmatch(text):
         rule = f"a valid label must be an empty string or consist of {_ALPHANUMERIC}"
         errors.append(_pattern_message(rule, _VALUE, "MyValue", "my_value", "12345"))
     return tuple(errors)
 
 
-def subdomain_errors(text: str, words: LabelWords = WORDS_1_34) -> tuple[str, ...]:
+def subdomain_errors(text: str) -> tuple[str, ...]:
     """Why a text is not a DNS subdomain; empty when it is one (`IsDNS1123Subdomain`)."""
     errors = []
     if _n_bytes(text) > MAX_SUBDOMAIN_LENGTH:
-        errors.append(_length_message(MAX_SUBDOMAIN_LENGTH, words))
+        errors.append(_length_message(MAX_SUBDOMAIN_LENGTH))
     if not all(_SUBDOMAIN_LABEL.fullmatch(label) for label in text.split(".")):
         rule = (
             "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
@@ -86,11 +77,11 @@ def subdomain_errors(text: str, words: LabelWords = WORDS_1_34) -> tuple[str, ..
     return tuple(errors)
 
 
-def label_errors(text: str, words: LabelWords = WORDS_1_34) -> tuple[str, ...]:
+def label_errors(text: str) -> tuple[str, ...]:
     """Why a text is not a DNS label, as names of namespaces and containers are (`IsDNS1123Label`)."""
     errors = []
     if _n_bytes(text) > MAX_NAME_LENGTH:
-        errors.append(_length_message(MAX_NAME_LENGTH, words))
+        errors.append(_length_message(MAX_NAME_LENGTH))
     if not _SUBDOMAIN_LABEL.fullmatch(text):
         if all(_SUBDOMAIN_LABEL.fullmatch(label) for label in text.split(".")):
             errors.append("must not contain dots")
@@ -103,13 +94,26 @@ def label_errors(text: str, words: LabelWords = WORDS_1_34) -> tuple[str, ...]:
     return tuple(errors)
 
 
+def is_extended_resource_name(name: str) -> bool:
+    """Source: pkg/apis/core/v1/helper/helpers.go IsExtendedResourceName, v1.34."""
+    if "/" not in name or "kubernetes.io/" in name or name.startswith("requests."):
+        return False
+    return not qualified_name_errors(f"requests.{name}")
+
+
 def _pattern_message(words: str, pattern: str, *examples: str) -> str:
     shown = " or ".join(f"'{example}', " for example in examples)
     return f"{words} (e.g. {shown}regex used for validation is '{pattern}')"
 
 
-def _length_message(limit: int, words: LabelWords) -> str:
-    return f"must be no more than {limit} {words.unit}"
+def _length_message(limit: int) -> str:
+    return f"must be no more than {limit} characters"
+
+
+def worded_as_label_key(text: str) -> str:
+    """A sentence about a name as 1.35 writes it: of a label key, its length in bytes (`IsLabelKey`, `MaxLenError`)."""
+    text = text.replace(f"a qualified name {_KEY_RULE}", f"a valid label key {_KEY_RULE}")
+    return _LENGTH.sub(r"\1 bytes", text)
 
 
 def _n_bytes(text: str) -> int:

@@ -22,8 +22,6 @@ from scheduler_core.objects.field_errors import (
 )
 from scheduler_core.objects.field_selector import FieldSelector, parse_field_selector_text
 from scheduler_core.objects.label_syntax import (
-    WORDS_1_34,
-    LabelWords,
     label_value_errors,
     qualified_name_errors,
 )
@@ -164,12 +162,11 @@ def requirement_errors(
     operator: str,
     values: Sequence[str] | None,
     path: str = "",
-    words: LabelWords = WORDS_1_34,
 ) -> list[FieldError]:
     """What is wrong with a requirement, by field below `path`; empty if nothing is (`NewRequirement`)."""
     prefix = f"{path}." if path else ""
     errors: list[FieldError] = []
-    if key_errors := qualified_name_errors(key, words):
+    if key_errors := qualified_name_errors(key):
         errors.append(invalid_value(f"{prefix}key", key, "; ".join(key_errors)))
     field = f"{prefix}values"
     n_values = len(values or ())
@@ -196,7 +193,7 @@ def requirement_errors(
     else:
         errors.append(unsupported_value(f"{prefix}operator", operator, OPERATORS))
     for index, value in enumerate(values or ()):
-        if value_errors := label_value_errors(value, words):
+        if value_errors := label_value_errors(value):
             errors.append(invalid_value(f"{field}[{index}][{key}]", value, "; ".join(value_errors)))
     return errors
 
@@ -211,15 +208,13 @@ def selector_from_labels(labels: Mapping[str, str]) -> LabelSelector:
     return LabelSelector(tuple(Requirement(key, "=", (labels[key],)) for key in sorted(labels)))
 
 
-def label_selector_from(document: Mapping[str, Any] | None, words: LabelWords = WORDS_1_34) -> LabelSelector:
+def label_selector_from(document: Mapping[str, Any] | None) -> LabelSelector:
     """The selector of a manifest (`metav1.LabelSelectorAsSelector`).
 
     Parameters
     ----------
     document : mapping or None
         A metav1 LabelSelector. None selects nothing, an empty one everything.
-    words : LabelWords
-        How errors are told.
 
     Raises
     ------
@@ -234,7 +229,7 @@ def label_selector_from(document: Mapping[str, Any] | None, words: LabelWords = 
     requirements = []
     labels = labels_from(document.get("matchLabels"), "matchLabels")
     for key, value in labels.items():
-        _raise_first(requirement_errors(key, "=", [value], words=words), f"matchLabels[{key}]", is_label=True)
+        _raise_first(requirement_errors(key, "=", [value]), f"matchLabels[{key}]", is_label=True)
         requirements.append(Requirement(key, "=", (value,)))
     for path, expression in expressions_from(document.get("matchExpressions"), "matchExpressions"):
         operator_text = text_from(expression.get("operator"), f"{path}.operator")
@@ -245,7 +240,7 @@ def label_selector_from(document: Mapping[str, Any] | None, words: LabelWords = 
         key = text_from(expression.get("key"), f"{path}.key")
         # Upstream copies the values, and the copy of an empty list is null.
         values = values_from(expression.get("values"), f"{path}.values") or None
-        _raise_first(requirement_errors(key, operator, values, words=words), path)
+        _raise_first(requirement_errors(key, operator, values), path)
         requirements.append(requirement_of(key, operator, values or ()))
     return _selector(requirements) if requirements else EVERYTHING
 
@@ -313,7 +308,7 @@ def _raise_first(errors: list[FieldError], path: str, *, is_label: bool = False)
         raise SelectorError(aggregate(map(message_of, errors)), field)
 
 
-def parse_label_selector_text(text: str, words: LabelWords = WORDS_1_34) -> LabelSelector:
+def parse_label_selector_text(text: str) -> LabelSelector:
     """Parse the text form of a label selector (`labels.Parse`).
 
     Raises
@@ -326,7 +321,7 @@ def parse_label_selector_text(text: str, words: LabelWords = WORDS_1_34) -> Labe
     >>> str(parse_label_selector_text(" tier in (b, a), app != web,!old, num > 3"))
     'app!=web,num>3,!old,tier in (a,b)'
     """
-    return _selector(_TextParser(text, words).requirements())
+    return _selector(_TextParser(text).requirements())
 
 
 _TOKEN: Final = re.compile(r"[ \t\r\n]*(?:(?P<symbols>[=!(),<>]+)|(?P<word>[^=!(),<> \t\r\n\0]+)\0?)?")
@@ -339,8 +334,7 @@ _END: Final = ("end", "")
 class _TextParser:
     """Tokens are (kind, text): kind is `word`, `end`, or the symbol or keyword itself."""
 
-    def __init__(self, text: str, words: LabelWords) -> None:
-        self._words = words
+    def __init__(self, text: str) -> None:
         self._tokens = list(_tokens(text))
         self._position = 0
 
@@ -372,7 +366,7 @@ class _TextParser:
         kind, key = self._take()
         if kind != "word":
             raise SelectorError(f"found '{key}', expected: identifier")
-        if key_errors := qualified_name_errors(key, self._words):
+        if key_errors := qualified_name_errors(key):
             # Upstream prints the path it does not have.
             raise SelectorError(message_of(invalid_value("<nil>", key, "; ".join(key_errors))))
         operator: Operator
@@ -381,7 +375,7 @@ class _TextParser:
         else:
             operator = self._operator()
             values = self._values() if operator in ("in", "notin") else [self._exact_value()]
-        if errors := requirement_errors(key, operator, values, words=self._words):
+        if errors := requirement_errors(key, operator, values):
             raise SelectorError(aggregate(map(message_of, errors)))
         return requirement_of(key, operator, values)
 

@@ -18,7 +18,6 @@ from scheduler_core.objects.field_errors import (
     unsupported_value,
 )
 from scheduler_core.objects.field_selector import FieldRequirement, FieldSelector
-from scheduler_core.objects.label_syntax import WORDS_1_34, LabelWords
 from scheduler_core.objects.labels import (
     LabelSelector,
     Operator,
@@ -173,9 +172,7 @@ class PreferredTerms:
         return sum(weight for weight, term in self.terms if term.matches(labels, name))
 
 
-def node_selector_from(
-    document: Mapping[str, Any], path: str = "", words: LabelWords = WORDS_1_34
-) -> NodeSelector:
+def node_selector_from(document: Mapping[str, Any], path: str = "") -> NodeSelector:
     """A v1 NodeSelector. What is wrong with a term is kept until it matters.
 
     Raises
@@ -189,7 +186,7 @@ def node_selector_from(
     terms = []
     name_sets = []
     for term_path, term in expressions_from(document.get("nodeSelectorTerms"), terms_path):
-        parsed = _term(term, term_path, words)
+        parsed = _term(term, term_path)
         if parsed is not None:
             terms.append(parsed)
         name_sets.append(_name_set(term, term_path))
@@ -201,9 +198,7 @@ def strict_error(document: Mapping[str, Any]) -> str | None:
     return node_selector_from(document).strict_error()
 
 
-def required_node_affinity_from(
-    pod_spec: Mapping[str, Any], words: LabelWords = WORDS_1_34
-) -> RequiredNodeAffinity:
+def required_node_affinity_from(pod_spec: Mapping[str, Any]) -> RequiredNodeAffinity:
     """`GetRequiredNodeAffinity` for a pod's spec.
 
     Raises
@@ -218,13 +213,13 @@ def required_node_affinity_from(
     if document is not None and not isinstance(document, Mapping):
         raise SelectorError(f"{path}: must be an object", path)
     try:
-        selector = None if document is None else node_selector_from(document, words=words)
+        selector = None if document is None else node_selector_from(document)
     except SelectorError as error:
         raise SelectorError(f"{path}.{error}", f"{path}.{error.path}") from None
     return RequiredNodeAffinity(selector_from_labels(labels) if labels else None, selector)
 
 
-def preferred_terms_from(terms: Sequence[Any] | None, words: LabelWords = WORDS_1_34) -> PreferredTerms:
+def preferred_terms_from(terms: Sequence[Any] | None) -> PreferredTerms:
     """A list of v1 PreferredSchedulingTerm.
 
     Raises
@@ -241,7 +236,7 @@ def preferred_terms_from(terms: Sequence[Any] | None, words: LabelWords = WORDS_
             raise SelectorError(f"{path}.weight: must be an integer", f"{path}.weight")
         if weight == 0:
             continue
-        term = _term(preference, path, words)
+        term = _term(preference, path)
         if term is None:
             continue
         if term.errors:
@@ -263,14 +258,14 @@ def _child(document: Mapping[str, Any], key: str, path: str) -> Mapping[str, Any
     return value
 
 
-def _term(document: Mapping[str, Any], path: str, words: LabelWords) -> NodeSelectorTerm | None:
+def _term(document: Mapping[str, Any], path: str) -> NodeSelectorTerm | None:
     """The term, None if it is empty."""
     expressions = expressions_from(document.get("matchExpressions"), f"{path}.matchExpressions")
     fields = expressions_from(document.get("matchFields"), f"{path}.matchFields")
     if not expressions and not fields:
         return None
     errors: list[FieldError] = []
-    requirements = [_label_requirement(item, where, errors, words) for where, item in expressions]
+    requirements = [_label_requirement(item, where, errors) for where, item in expressions]
     field_requirements = [_field_requirement(item, where, errors) for where, item in fields]
     if errors:
         return NodeSelectorTerm(LabelSelector(), FieldSelector(), tuple(map(message_of, errors)))
@@ -285,14 +280,14 @@ def _present(requirements: Iterable[Requirement | None]) -> Iterable[Requirement
 
 
 def _label_requirement(
-    document: Mapping[str, Any], path: str, errors: list[FieldError], words: LabelWords
+    document: Mapping[str, Any], path: str, errors: list[FieldError]
 ) -> Requirement | None:
     key, operator_text, values = _expression(document, path)
     operator = _OPERATORS.get(operator_text)
     if operator is None:
         errors.append(unsupported_value(f"{path}.operator", operator_text, tuple(_OPERATORS)))
         return None
-    found = requirement_errors(key, operator, values, path, words)
+    found = requirement_errors(key, operator, values, path)
     errors.extend(found)
     return None if found else requirement_of(key, operator, values or ())
 

@@ -19,7 +19,6 @@ from scheduler_core.cluster.node_matching import (
 from scheduler_core.cluster.node_table import Bool, NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.config.args import Errors, PluginArgs, invalid, not_supported
-from scheduler_core.config.qualified_name import label_value_problems, qualified_name_problems
 from scheduler_core.config.wire import (
     INT32,
     KEEP,
@@ -49,6 +48,7 @@ from scheduler_core.framework.interface import (
     default_normalize,
 )
 from scheduler_core.framework.status import Code, Status, Verdicts
+from scheduler_core.objects.label_syntax import label_value_errors, qualified_name_errors
 from scheduler_core.objects.labels import Requirement
 from scheduler_core.objects.node_selector import (
     NodeSelector,
@@ -139,7 +139,7 @@ def _label_requirement(requirement: Document, path: str) -> Errors:
     key, operator = requirement["key"], requirement["operator"]
     written = requirement.get("values")
     values = written or []
-    problems = qualified_name_problems(key)
+    problems = qualified_name_errors(key)
     if problems:
         errors.append(invalid(f"{path}.key", key, "; ".join(problems)))
     here = f"{path}.values"
@@ -157,7 +157,7 @@ def _label_requirement(requirement: Document, path: str) -> Errors:
                 detail = "for 'Gt', 'Lt' operators, the value must be an integer"
                 errors.append(invalid(f"{here}[{index}]", value, detail))
     for index, value in enumerate(values):
-        problems = label_value_problems(value)
+        problems = label_value_errors(value)
         if problems:
             errors.append(invalid(f"{here}[{index}][{key}]", value, "; ".join(problems)))
     return errors

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from scheduler_core.errors import ConfigurationError, FieldError
+from scheduler_core.objects.label_syntax import worded_as_label_key
 from scheduler_core.schema.fields_check import nearest_name
 
 SIMULATION = 5
@@ -92,6 +93,14 @@ class Release:
     def has(self, change: str) -> bool:
         """Whether a change that has no gate has come by this release."""
         return change in self.changes and self.switched.get(change, True)
+
+    def worded(self, error: FieldError) -> FieldError:
+        """An error about a name, in the release's words."""
+        return dataclasses.replace(error, detail=self.says(error.detail))
+
+    def says(self, text: str) -> str:
+        """What is wrong with a name, in the release's words."""
+        return worded_as_label_key(text) if self.has("LabelLengthInBytes") else text
 
     def lacks(self, plugin: str) -> tuple[str, ...]:
         """Extension points that a plugin does not have yet."""

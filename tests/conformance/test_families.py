@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from scheduler_core.cli.conformance import read_cases, run_case
+from scheduler_core.cli.conformance_devices import DeviceSequence
 from scheduler_core.cli.main import main
 
 DATA = sorted((Path(__file__).parent / "data").glob("*.jsonl.gz"))
@@ -63,6 +64,21 @@ def test_a_case_that_cannot_be_run_has_failed() -> None:
     assert [difference.key for difference in found] == ["(run)"]
 
 
+def test_a_folder_means_all_files_of_cases_below_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "older").mkdir()
+    (tmp_path / "older" / "quantities.jsonl.gz").write_bytes(
+        next(path for path in DATA if family_of(path) == "quantities").read_bytes()
+    )
+    (tmp_path / "FORMAT.md").write_text("# Not cases\n")
+    assert main(["conformance", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.startswith("quantities.jsonl.gz: ")
+    (tmp_path / "older" / "quantities.jsonl.gz").unlink()
+    assert main(["conformance", str(tmp_path)]) == 2
+    assert "no file of cases" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -80,3 +96,14 @@ def test_a_file_of_something_else_is_named_and_nothing_is_counted(
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err.startswith(f"conformance: {path}: ") and words in said.err
+
+
+@pytest.mark.parametrize("name", ["dra-cycle/bs-11", "dra-cycle/bs-41"])
+def test_a_sequence_lists_what_was_written_before_a_failing_pre_bind(name: str) -> None:
+    [newest] = [path for path in RELEASES if family_of(path) == "v1.36"]
+    [case] = [case for case in read_cases(newest) if case["name"] == name]
+    [node] = case["expect"]["best"]
+    recorded = case["expect"]["onNode"][node]
+    [cycle] = DeviceSequence({**case, "sequence": [case["pod"]]}).bodies()
+    assert cycle["preBind"] == recorded["preBind"]
+    assert cycle["claims"] == recorded["claims"]

@@ -9,6 +9,7 @@ import pytest
 from scheduler_core.config.catalog import PluginSpec
 from scheduler_core.errors import ConfigurationError, ConstructionError, DecodeError, FieldError
 from scheduler_core.plugins import REGISTRY, load_configuration
+from scheduler_core.releases import RELEASES
 
 CATALOG = REGISTRY.catalog
 
@@ -215,3 +216,56 @@ def test_files_of_a_tls_config_are_read_only_by_a_given_reader() -> None:
 )
 def test_field_errors_print_as_kubernetes_prints_them(error: FieldError, text: str) -> None:
     assert str(error) == text
+
+
+@pytest.mark.parametrize(("release", "words"), [("1.34", "a qualified name"), ("1.35", "a valid label key")])
+@pytest.mark.parametrize(
+    "document",
+    [
+        {**HEAD, "extenders": [{"urlPrefix": "http://e", "managedResources": [{"name": "a/b/c"}]}]},
+        profile(
+            pluginConfig=[
+                {
+                    "name": "PodTopologySpread",
+                    "args": {
+                        "defaultingType": "List",
+                        "defaultConstraints": [
+                            {"maxSkew": 1, "topologyKey": "a/b/c", "whenUnsatisfiable": "DoNotSchedule"}
+                        ],
+                    },
+                }
+            ]
+        ),
+        profile(pluginConfig=[{"name": "NodeResourcesFit", "args": {"ignoredResources": ["a/b/c"]}}]),
+        profile(
+            pluginConfig=[
+                {
+                    "name": "NodeAffinity",
+                    "args": {
+                        "addedAffinity": {
+                            "requiredDuringSchedulingIgnoredDuringExecution": {
+                                "nodeSelectorTerms": [
+                                    {"matchExpressions": [{"key": "a/b/c", "operator": "Exists"}]}
+                                ]
+                            }
+                        }
+                    },
+                }
+            ]
+        ),
+    ],
+    ids=["extender", "spread", "fit", "affinity"],
+)
+def test_a_name_of_two_slashes_is_refused_in_the_words_of_the_release(
+    document: dict[str, Any], release: str, words: str
+) -> None:
+    error = refused(document, release=RELEASES[release])
+    assert f"{words} must consist of alphanumeric characters" in str(error)
+    assert error.errors[0].detail.startswith(words)
+
+
+@pytest.mark.parametrize(("release", "unit"), [("1.34", "characters"), ("1.36", "bytes")])
+def test_the_length_of_a_name_is_counted_in_the_words_of_the_release(release: str, unit: str) -> None:
+    name = "a" * 64
+    document = profile(pluginConfig=[{"name": "NodeResourcesFit", "args": {"ignoredResources": [name]}}])
+    assert f"name part must be no more than 63 {unit}" in str(refused(document, release=RELEASES[release]))

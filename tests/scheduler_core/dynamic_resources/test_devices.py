@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from scheduler_core.dynamic_resources.allocator import Allocated, Allocator
 from scheduler_core.dynamic_resources.model import claim_from, slice_from
 from scheduler_core.dynamic_resources.selectors import DeviceSelectorError, compiled
 from scheduler_core.objects.defaults import prepare
+from scheduler_core.objects.node import node_from
 from scheduler_core.releases import RELEASES
 from scheduler_core.sim.changes import WriteObject
 from scheduler_core.sim.simulation import Simulation
@@ -150,3 +152,67 @@ def test_an_expression_that_fails_says_why(expression: str, words: str) -> None:
 
 def test_a_claim_without_a_spec_asks_for_nothing() -> None:
     assert claim_from({"metadata": {"name": "c"}}).requests == ()
+
+
+def counted_slices(driver: str, total: str, **taken: dict[str, str]) -> list[Any]:
+    """A pool `p` of devices that take of the counters `mem` and `cores`: (device=amounts)."""
+
+    def amounts(of: dict[str, str]) -> dict[str, Any]:
+        return {name: {"value": value} for name, value in of.items()}
+
+    pool = {"name": "p", "generation": 1, "resourceSliceCount": 2}
+    counters = [{"name": "cs", "counters": amounts({"mem": total, "cores": "8"})}]
+    devices = [
+        {
+            "name": name,
+            **({"consumesCounters": [{"counterSet": "cs", "counters": amounts(of)}]} if of else {}),
+        }
+        for name, of in taken.items()
+    ]
+    bodies: list[dict[str, Any]] = [{"sharedCounters": counters}, {"devices": devices}]
+    return [
+        slice_from(
+            {
+                "metadata": {"name": f"{driver}-{number}"},
+                "spec": {"driver": driver, "pool": pool, "allNodes": True, **body},
+            }
+        )
+        for number, body in enumerate(bodies)
+    ]
+
+
+def given(slices: list[Any], allocated: set[tuple[str, str, str]], *drivers: str) -> list[str] | None:
+    """The devices that a claim for one device of each driver gets, in 1.36."""
+    classes = {
+        driver: {
+            "metadata": {"name": driver},
+            "spec": {"selectors": [{"cel": {"expression": f'device.driver == "{driver}"'}}]},
+        }
+        for driver in drivers
+    }
+    requests = [
+        {
+            "name": f"r{number}",
+            "exactly": {"deviceClassName": driver, "allocationMode": "ExactCount", "count": 1},
+        }
+        for number, driver in enumerate(drivers)
+    ]
+    metadata = {"name": "c", "namespace": "default", "uid": "c"}
+    wanted = claim_from({"metadata": metadata, "spec": {"devices": {"requests": requests}}})
+    allocator = Allocator(slices, classes, Allocated(allocated), RELEASES["1.36"])
+    found = allocator.allocate(node_from({"metadata": {"name": "n"}}), [wanted])
+    return None if found is None else [item["device"] for item in found[0]["devices"]["results"]]
+
+
+def test_an_overdrawn_counter_blocks_every_device_of_its_pool_that_takes_of_any_counter() -> None:
+    devices = {"big": {"mem": "8"}, "other": {"cores": "1"}, "plain": {}}
+    allocated = {("a.x", "p", "big")}
+    assert given(counted_slices("a.x", "8", **devices), allocated, "a.x") == ["other"]
+    # The pool was given less memory after `big` was allocated.
+    assert given(counted_slices("a.x", "4", **devices), allocated, "a.x") == ["plain"]
+
+
+def test_drivers_whose_pools_have_one_name_share_the_counters_of_the_first() -> None:
+    slices = [*counted_slices("a.x", "16", one={"mem": "1"}), *counted_slices("b.x", "4", large={"mem": "8"})]
+    assert given(slices, set(), "b.x") is None
+    assert given(slices, set(), "a.x", "b.x") == ["one", "large"]
