@@ -48,7 +48,7 @@ if not _is_xdist_worker:
 sys.dont_write_bytecode = False
 
 # Folders whose tests start processes of their own: sites, workers, brokers, commands.
-WITH_PROCESSES = ("broker", "deploy", "docs", "faults", "play", "remote", "upgrade")
+WITH_PROCESSES = ("broker", "deploy", "docs", "faults", "play", "remote")
 
 postgresql = cache(servers.find_postgresql)
 redis = cache(servers.find_redis)

@@ -1,7 +1,6 @@
 """JSON columns that are stored small: a version byte, then Zstandard with a dictionary of what most of them are like.
 
 A log entry repeats a whole manifest; compressed by itself it keeps half of its size, with the dictionary a fifteenth.
-Columns of earlier sites hold versions 1 and 2 (`packed_before`) or plain JSON text; all are read as they are.
 """
 
 import json
@@ -12,10 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 import zstandard
 from django.db import models
 
-from playground.clusters import packed_before
 from playground.engine.compressed import from_json, to_json
 
-VERSION: Final = 3
+VERSION: Final = 1
 LEVEL: Final = 3
 
 # Trained (`zstandard.train_dictionary`) on the log entries and rows of the demo, of made-up dumps as AWS and GKE give
@@ -32,7 +30,6 @@ _PARAMETERS: Final = zstandard.ZstdCompressionParameters.from_level(
 _DICTIONARY.precompute_compress(compression_params=_PARAMETERS)
 
 _MARK: Final = bytes([VERSION])
-_OF_TEXT: Final = (b"{", b"[", b'"', b"n", b"t", b"f")
 
 
 class _Zstandard(threading.local):
@@ -62,32 +59,28 @@ def pack_text(text: bytes) -> Packed:
     return Packed(_MARK + _ZSTANDARD.compress(text))
 
 
-def unpack(data: bytes | str) -> Any:
-    """What `pack` was given, or what an older site wrote as JSON text.
+def unpack(data: bytes) -> Any:
+    """What `pack` was given.
 
     Raises
     ------
     ValueError
         The bytes are of another version.
     """
-    if isinstance(data, str) or data[:1] in _OF_TEXT:
-        return json.loads(data)
     return from_json(text_of(data))
 
 
-def text_of(data: bytes | str) -> bytes:
-    """JSON text of what `pack` was given, which may have escapes where an older site wrote it.
+def text_of(data: bytes) -> bytes:
+    """JSON text of what `pack` was given.
 
     Raises
     ------
     ValueError
         The bytes are of another version.
     """
-    if isinstance(data, str):
-        return data.encode()
-    if data[:1] in _OF_TEXT:
-        return data
-    return _ZSTANDARD.decompress(data[1:]) if data[:1] == _MARK else packed_before.text_of(data)
+    if data[:1] != _MARK:
+        raise ValueError(f"a packed column of version {data[0]} cannot be read")
+    return _ZSTANDARD.decompress(data[1:])
 
 
 if TYPE_CHECKING:
@@ -115,7 +108,7 @@ class PackedJSONField(_BytesOfAny):
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
         if value is None:
             return None
-        return unpack(value if isinstance(value, str) else bytes(value))
+        return unpack(bytes(value))
 
     def value_to_string(self, obj: models.Model) -> str:
         return json.dumps(self.value_from_object(obj))
@@ -125,7 +118,7 @@ class PackedJSONField(_BytesOfAny):
 
 
 class HexField(_BytesOfText):
-    """Hexadecimal digits, stored as the bytes they are; text, which older sites wrote, is read as it is."""
+    """Hexadecimal digits, stored as the bytes they are."""
 
     _pyi_private_get_type: str  # type: ignore[assignment]  # of bytes, which these are not to those who read them
     _pyi_private_set_type: str
@@ -133,7 +126,7 @@ class HexField(_BytesOfText):
     description = "Hexadecimal digits"
 
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> str | None:
-        return value if value is None or isinstance(value, str) else bytes(value).hex()
+        return None if value is None else bytes(value).hex()
 
     def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
         return super().get_db_prep_value(_bytes(value), connection, prepared)

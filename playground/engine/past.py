@@ -71,7 +71,7 @@ class ObjectEntry(NamedTuple):
     at_ns: int
     cycle: int
     object_key: _Object
-    payload: bytes | str
+    payload: bytes
 
 
 @dataclass(slots=True)
@@ -108,7 +108,7 @@ class History:
         What follows the checkpoint has to be lived through.
     """
 
-    def __init__(self, data: bytes, text_of: Callable[[bytes | str], bytes]) -> None:
+    def __init__(self, data: bytes, text_of: Callable[[bytes], bytes]) -> None:
         self.read_seq, simulation = past_document(data)
         self._past = Past(simulation)
         self._text_of = text_of
@@ -118,7 +118,7 @@ class History:
         self._now_ns: int = simulation["nowNs"]
         # What changed, one after another, and the payload that says how; None where an object is gone.
         self._changed: list[_Object] = []
-        self._payloads: list[bytes | str | None] = []
+        self._payloads: list[bytes | None] = []
         self._places: dict[_Object, list[int]] = {}
         self._batches: dict[int, _Batch] = {}
         # Of the batch whose `ran` entry is still to come, and inputs that it did not know.
@@ -169,7 +169,7 @@ class History:
         self._outcomes = []
         self.read_to, self._now_ns = ran.seq, ran.payload["clock_ns"]
 
-    def _add(self, key: _Object, payload: bytes | str | None) -> None:
+    def _add(self, key: _Object, payload: bytes | None) -> None:
         if key[0] == "Node" or (payload is None and key[0] != "Pod" and key[0] in KINDS):
             raise NotPlain(f"a {key[0]} changed")
         if key[0] in KINDS:
@@ -227,7 +227,7 @@ class History:
         self._payloads.clear()
         self._places.clear()
 
-    def _pod_in(self, payload: bytes | str) -> Pod:
+    def _pod_in(self, payload: bytes) -> Pod:
         pod: Pod = parse(from_json(self._text_of(payload))["manifest"]).typed
         return pod
 

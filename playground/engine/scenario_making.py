@@ -10,7 +10,6 @@ from playground.engine.entries import Entry
 from playground.engine.mock_extender import extenders_of
 from playground.engine.releases import release_of
 from playground.engine.scenarios import RUN_TIMEOUT_S, AskProcess, ask_process, problem_of
-from scheduler_core.framework.record import CycleTrace
 from scheduler_core.scenario.errors import ScenarioError
 from scheduler_core.scenario.load import dump_scenario
 from scheduler_core.scenario.make import make_scenario
@@ -35,11 +34,6 @@ class DecidedCycle:
     node: str
     nominated_node: str
     engine: str
-
-
-def nominated_in(trace: bytes) -> str:
-    """The node a recorded cycle made room on; empty for none."""
-    return CycleTrace.from_bytes(trace).nominated_node or ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -354,28 +354,6 @@ def _words(verb: str, argument: Any) -> str:
     return "use another configuration" if verb == "configure" else f"{verb} {argument}"
 
 
-def with_priority_classes(text: str | bytes) -> tuple[bytes, str] | None:
-    """A document of an earlier version with a class for every bare priority, and its digest; None if it has none.
-
-    Nothing is decided otherwise: pods get classes of the values they carried.
-
-    Raises
-    ------
-    ScenarioProblem
-    """
-    from scheduler_core.objects.documents import load_documents
-    from scheduler_core.objects.writing import dump_yaml
-    from scheduler_core.scenario.priorities import with_classes
-
-    load(text)
-    [document] = load_documents(text)
-    changed = with_classes(document.value)
-    if changed is document.value:
-        return None
-    data = dump_yaml([changed]).removeprefix("---\n").encode()
-    return data, scenario_digest(load(data))
-
-
 def with_decisions(text: str | bytes, digest: str, engine: str, lines: tuple[str, ...]) -> str:
     """The document with what was decided written into it."""
     from dataclasses import replace

@@ -129,7 +129,7 @@ def past_document(data: bytes) -> tuple[int, dict[str, Any]]:
     """
     try:
         document = _CHECKPOINT.decode(decompress(data))
-    except (msgspec.DecodeError, UnicodeDecodeError):  # of an older version, or half of a surrogate pair
+    except (msgspec.DecodeError, UnicodeDecodeError):  # half of a surrogate pair
         whole = checkpoint_document(data)
         return whole["readSeq"], whole["simulation"]
     if document.format != CHECKPOINT_FORMAT:
@@ -178,7 +178,7 @@ def pod_then(text: bytes, namespace: str, name: str, read: Callable[[], Pod]) ->
     spec, meta, status = bytes(pod.spec), pod.metadata, pod.status
     before, standing, after = spec.partition(b'"nodeName":"%b"' % node_name.encode())
     # A pod that is being resized has its requests from its status.
-    if not standing or b'"nodeName"' in after or not status.says_nothing_of_requests:
+    if not node_name or not standing or b'"nodeName"' in after or not status.says_nothing_of_requests:
         return None
     return PodThen(
         namespace,

@@ -31,13 +31,13 @@ class EditRow:
 
     @property
     def displaced(self) -> list[dict[str, Any]]:
-        """Pods that have to go, and where they land: the first of them. Older answers do not have it."""
-        shown = self.facts.get("displaced", ())[:DISPLACED_SHOWN]
+        """Pods that have to go, and where they land: the first of them."""
+        shown = self.facts["displaced"][:DISPLACED_SHOWN]
         return [{**one, "name": one["pod"].partition("/")[2]} for one in shown]
 
     @property
     def n_displaced_more(self) -> int:
-        return max(len(self.facts.get("displaced", ())) - DISPLACED_SHOWN, 0)
+        return max(len(self.facts["displaced"]) - DISPLACED_SHOWN, 0)
 
     @property
     def gained(self) -> str:

@@ -2,8 +2,7 @@
 
 A record has a summary, which is always kept, and a body (every verdict, score and candidate), which is kept when it
 is asked for. As bytes it is `zlib(version byte, header length, JSON header, arrays)`: the header holds the declared
-fields under their names, and each array's dtype and shape. `record_v1` reads what was written before fields were
-declared.
+fields under their names, and each array's dtype and shape.
 """
 
 from __future__ import annotations
@@ -279,7 +278,7 @@ class CycleTrace:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> CycleTrace:
-        """Read what `to_bytes` wrote, in this version or the one before.
+        """Read what `to_bytes` wrote.
 
         Raises
         ------
@@ -287,9 +286,9 @@ class CycleTrace:
             When the bytes are of an unknown version.
         """
         plain = zlib.decompress(data)
-        if plain[0] not in (1, FORMAT_VERSION):
+        if plain[0] != FORMAT_VERSION:
             raise ValueError(
-                f"trace format {plain[0]} is not known to this engine (it reads 1 to {FORMAT_VERSION})"
+                f"trace format {plain[0]} is not known to this engine (it reads {FORMAT_VERSION})"
             )
         length = int.from_bytes(plain[1:5], "big")
         header = json.loads(plain[5 : 5 + length])
@@ -299,10 +298,6 @@ class CycleTrace:
             count = int(np.prod(shape, dtype=np.int64))
             arrays[name] = np.frombuffer(plain, dtype=dtype, count=count, offset=offset).reshape(shape)
             offset += count * np.dtype(dtype).itemsize
-        if plain[0] == 1:
-            from scheduler_core.framework import record_v1
-
-            return record_v1.record_of(header, arrays)
         body, tie = header.pop("body", None), header.pop("tie", None)
         return cls(
             **header,

@@ -16,7 +16,6 @@ from typing import Any, Protocol
 
 from scheduler_core.config.types import API_VERSION as CONFIG_API_VERSION
 from scheduler_core.config.types import KIND as CONFIG_KIND
-from scheduler_core.objects.defaults import PREEMPT_LOWER_PRIORITY
 from scheduler_core.objects.fields import parse_time_ns
 from scheduler_core.objects.kinds import KINDS, is_read
 from scheduler_core.objects.owners import owner_uids_of, uid_of
@@ -36,7 +35,6 @@ from scheduler_core.scenario.mock_extender import MockExtender
 from scheduler_core.scenario.priorities import (
     ClassesForBarePriorities,
     names_of_classes,
-    written_in,
 )
 from scheduler_core.scenario.record import Decided, cycle_line, decisions_digest
 from scheduler_core.scenario.types import (
@@ -217,8 +215,6 @@ class _Maker:
     """Whether an extender accepted a pod, so that Bindings are steps as they came, or did not."""
     others: dict[str, None] = field(default_factory=dict)
     """Names by which pods ask for the other schedulers that decided something."""
-    bare_templates: set[tuple[int, str]] = field(default_factory=set)
-    """Priority and policy of pods that controllers made and no class explains, as earlier versions let them."""
     owners_last: bool = False
     """Whether a run takes in owners after what they own."""
     workload_uids: set[str] = field(default_factory=set)
@@ -256,31 +252,9 @@ class _Maker:
     def _outcome(self, kind: str, payload: Mapping[str, Any]) -> None:
         if kind == "write":
             manifest = payload["manifest"]
-            key = object_key(manifest)
-            if key[0] == "Pod" and key not in self.current:
-                self._controller_made(manifest)
-            self.current[key] = manifest
+            self.current[object_key(manifest)] = manifest
         elif kind == "delete":
             self.current.pop((payload["kind"], payload.get("namespace") or "", payload["name"]), None)
-
-    def _controller_made(self, pod: Manifest) -> None:
-        """Earlier versions made pods of templates with a priority of their own: see what this one carries."""
-        spec = pod.get("spec") or {}
-        name, value, policy = written_in(spec)
-        if not name and (value or policy not in ("", PREEMPT_LOWER_PRIORITY)):
-            self.bare_templates.add((value or 0, policy or PREEMPT_LOWER_PRIORITY))
-
-    def _made_bare(self, manifest: Manifest) -> bool:
-        """Whether pods were made of the object's template although no class explains them.
-
-        Otherwise an API server refused them, and refuses them again.
-        """
-        template = (manifest.get("spec") or {}).get("template") if self.bare_templates else None
-        spec = template.get("spec") if isinstance(template, Mapping) else None
-        if not isinstance(spec, Mapping):
-            return False
-        name, value, policy = written_in(spec)
-        return not name and (value or 0, policy or PREEMPT_LOWER_PRIORITY) in self.bare_templates
 
     def _extender(self, payload: Mapping[str, Any]) -> None:
         call, answer = payload["call"], payload["answer"]
@@ -499,20 +473,19 @@ class _Maker:
     def finish(self, scenario: Scenario) -> Scenario:
         written = [*self.objects, *(manifest for step in self.steps for manifest in step.apply or ())]
         owners = owner_uids(written)
-        # Pods stored by an earlier version, whose class is gone or another by now, or that a later default came after.
+        # Pods whose class is gone or another by now, or that a later default came after.
         bare = ClassesForBarePriorities(names_of_classes(written))
 
         def cleaned(manifest: Manifest) -> Manifest:
             bare.now.wrote(manifest)
             own = without_defaults(without_server_fields(manifest, owners), bare.now)
-            has_priority = own["kind"] in ("Pod", "PodGroup")
-            return bare.explained(own) if has_priority or self._made_bare(own) else own
+            return bare.explained(own)
 
         for manifest in self.objects:
             # They are there before the pods, wherever they stand.
             bare.now.wrote(manifest)
         # Where it goes on, all that is asked of them is classes for bare ones.
-        bare_ones = (item for item in self.objects if bare.is_bare(item) or self._made_bare(item))
+        bare_ones = (item for item in self.objects if bare.is_bare(item))
         objects = tuple(map(cleaned, bare_ones if self.goes_on else self.objects))
         done = []
         for step in self.steps:

@@ -1,8 +1,7 @@
-"""PriorityClasses for pods and PodGroups with a bare priority: recordings from before admission asked for a class.
+"""PriorityClasses for pods and PodGroups whose class was deleted or changed after they were made.
 
-A pod's priority comes from its class, and a written one that disagrees is refused. Documents and clusters of earlier
-versions may hold pods with a priority of their own; each gets a class of that value, so that everything is decided
-as it was.
+Admission takes a pod's priority from its class, and refuses a written one that disagrees. So that a recording decides
+alike, such a pod gets a class of the value it has.
 """
 
 from __future__ import annotations
@@ -111,21 +110,12 @@ class ClassesForBarePriorities:
         return is_one and not self.now.agree(spec or {})
 
     def explained(self, manifest: Manifest) -> Manifest:
-        """The object with a class for its pod, group or template; itself where nothing is bare."""
+        """The pod or group with a class; any other object, or one with a class that agrees, is returned unchanged."""
         spec = manifest.get("spec")
-        if not isinstance(spec, Mapping):
+        if not isinstance(spec, Mapping) or manifest.get("kind") not in ("Pod", "PodGroup"):
             return manifest
-        if manifest.get("kind") in ("Pod", "PodGroup"):
-            changed = self._spec(spec)
-            return manifest if changed is spec else {**manifest, "spec": changed}
-        template = spec.get("template")
-        of_pods = template.get("spec") if isinstance(template, Mapping) else None
-        if not isinstance(template, Mapping) or not isinstance(of_pods, Mapping):
-            return manifest
-        changed = self._spec(of_pods)
-        if changed is of_pods:
-            return manifest
-        return {**manifest, "spec": {**spec, "template": {**template, "spec": changed}}}
+        changed = self._spec(spec)
+        return manifest if changed is spec else {**manifest, "spec": changed}
 
     def _spec(self, spec: Mapping[str, Any]) -> Mapping[str, Any]:
         name, written, policy = written_in(spec)
@@ -162,48 +152,6 @@ class ClassesForBarePriorities:
         }
         self.made.append(made if policy == PREEMPT_LOWER_PRIORITY else {**made, "preemptionPolicy": policy})
         return name
-
-
-def with_classes(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A scenario's document in which every pod has its priority from a class; itself where each has already.
-
-    Parameters
-    ----------
-    document : mapping
-        As it was read from the text, in any valid spelling.
-    """
-    objects = document.get("objects") or []
-    steps = document.get("steps") or []
-    applied = [step["apply"] for step in steps if isinstance(step, Mapping) and step.get("apply")]
-    lists = [item if isinstance(item, list) else [item] for item in applied]
-    classes = ClassesForBarePriorities(
-        names_of_classes(item for items in (objects, *lists) for item in items)
-    )
-    for item in objects:
-        # They are there before the pods, wherever they stand.
-        classes.now.wrote(item)
-    new_objects = [classes.explained(item) for item in objects]
-    new_steps = []
-    changed = any(new is not old for new, old in zip(new_objects, objects, strict=True))
-    for step in steps:
-        if isinstance(step, Mapping) and step.get("apply"):
-            items = step["apply"] if isinstance(step["apply"], list) else [step["apply"]]
-            explained = []
-            for item in items:
-                classes.now.wrote(item)
-                explained.append(classes.explained(item))
-            if any(new is not old for new, old in zip(explained, items, strict=True)):
-                step, changed = {**step, "apply": explained}, True
-        elif isinstance(step, Mapping) and (target := step.get("patch") or step.get("delete")):
-            if target.get("kind") == "PriorityClass" and "patch" in step:
-                classes.now.patched(target["name"], target["patch"])
-            elif target.get("kind") == "PriorityClass":
-                classes.now.deleted(target["name"])
-        new_steps.append(step)
-    if not changed:
-        return document
-    result = {**document, "objects": [*classes.made, *new_objects]}
-    return {**result, "steps": new_steps} if steps else result
 
 
 def names_of_classes(manifests: Iterable[Manifest]) -> list[str]:

@@ -20,7 +20,7 @@ from scheduler_core.objects.kinds import KINDS, parse
 from scheduler_core.objects.pod import HostPort, Pod
 from scheduler_core.queue.checkpoint import queue_checkpoint, restore_queue
 from scheduler_core.queue.queued_pod_info import info_document, info_from_document
-from scheduler_core.sim.manifests import ReadOnce, manifests_in, packed_in
+from scheduler_core.sim.manifests import ReadOnce, manifests_in
 from scheduler_core.sim.world import Stored
 
 if TYPE_CHECKING:
@@ -28,13 +28,11 @@ if TYPE_CHECKING:
     from scheduler_core.sim.simulation import Simulation
 
 CHECKPOINT_VERSION = 3
-_READ_VERSIONS = (2, 3)
-"""Version 2 has objects row by row with all of their metadata, and the order of pods as uids."""
 
 
 def check_version(document: Mapping[str, Any]) -> None:
-    """Raise ValueError where a checkpoint is of a version that is not read any more, or not yet."""
-    if document.get("version") not in _READ_VERSIONS:
+    """Raise ValueError where a checkpoint is of another version."""
+    if document.get("version") != CHECKPOINT_VERSION:
         raise ValueError(f"simulation checkpoint of version {document.get('version')!r} cannot be read")
 
 
@@ -47,8 +45,7 @@ def manifests_of(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         It is of another version.
     """
     check_version(document)
-    world = document["world"]
-    return manifests_in(world["manifests"]) if "manifests" in world else iter(world["objects"])
+    return manifests_in(document["world"]["manifests"])
 
 
 def read_once(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -61,7 +58,7 @@ def read_once(document: Mapping[str, Any]) -> dict[str, Any]:
     """
     check_version(document)
     world = document["world"]
-    return {**document, "world": {**world, "manifests": ReadOnce(packed_in(world))}}
+    return {**document, "world": {**world, "manifests": ReadOnce(world["manifests"])}}
 
 
 def pod_order(document: Mapping[str, Any]) -> list[str]:
@@ -74,8 +71,8 @@ def pod_order(document: Mapping[str, Any]) -> list[str]:
 
 
 def _uids(world: Mapping[str, Any]) -> Sequence[Any]:
-    objects = world["manifests"]["objects"] if "manifests" in world else ()
-    return objects.get("uid", ()) if isinstance(objects, dict) else ()
+    uids: Sequence[Any] = world["manifests"]["objects"].get("uid", ())
+    return uids
 
 
 def is_before_chance(document: Mapping[str, Any]) -> bool:
@@ -182,7 +179,7 @@ def take_over(simulation: Simulation, document: Mapping[str, Any]) -> None:
     simulation.randomness.restore(document["randomness"])
     simulation.timers.restore(document["timers"])
     simulation.world.restore(document["world"])
-    simulation.control_plane.restore(simulation.world, document.get("controllers") or {})
+    simulation.control_plane.restore(simulation.world, document.get("controllers", {}))
     scheduler = simulation.scheduler
     scheduler.cycle = document["cycle"]
     scheduler.algorithm.next_start_node_index = document["startIndex"]
@@ -199,11 +196,7 @@ def take_over(simulation: Simulation, document: Mapping[str, Any]) -> None:
         if known is not None:
             pods[known.typed.uid] = known.typed
     scheduler.pods.update(pods)
-    # Older checkpoints told only of deleted pods, in their bindings.
-    held_manifests = document.get("heldPods") or {
-        entry["uid"]: entry["manifest"] for entry in document["bindings"] if entry.get("manifest")
-    }
-    held = {**pods, **{uid: parse(manifest).typed for uid, manifest in held_manifests.items()}}
+    held = {**pods, **{uid: parse(manifest).typed for uid, manifest in document["heldPods"].items()}}
     _fill_cache(simulation, document, pods, held)
     for uid, name in document["nominations"]:
         if uid in pods:
@@ -224,13 +217,11 @@ def take_over(simulation: Simulation, document: Mapping[str, Any]) -> None:
         for name, kept in states.items():
             scheduler.profiles[profile].plugins[name].restore(kept)
     _go_on_binding(simulation, document["bindings"], held)
-    # Older checkpoints say nothing of either.
-    for uid, trace in document.get("awaited", {}).items():
+    for uid, trace in document["awaited"].items():
         scheduler.awaited[uid] = CycleTrace.from_bytes(base64.b64decode(trace))
-    scheduler.expired |= {uid: (node, at_ns) for uid, (node, at_ns) in document.get("expired", {}).items()}
+    scheduler.expired |= {uid: (node, at_ns) for uid, (node, at_ns) in document["expired"].items()}
     scheduler.waiting_pods.restore(document["waiting"], held)
-    # Older checkpoints know of no evictions beside the cycle.
-    for uid, evictions in document.get("preemptions", ()):
+    for uid, evictions in document["preemptions"]:
         scheduler.preemptions.take_over(
             uid,
             [
@@ -261,8 +252,7 @@ def _fill_cache(
             continue
         if pod.node_name or scheduler.is_responsible(pod):
             scheduler.pod_groups.set(pod)
-    # Older checkpoints say nothing of it.
-    for name, *port in document.get("forgottenPorts", ()):
+    for name, *port in document["forgottenPorts"]:
         scheduler.cache.forget_port(name, HostPort(*port))
 
 

@@ -152,7 +152,6 @@ class Packer:
 
     def unpack(self, document: Mapping[str, Any]) -> Iterator[tuple[Manifest, Any]]:
         """`unpack`; what was unpacked is not taken apart to be packed again."""
-        document = in_columns(document)
         manifests: list[Manifest] = []
         self._unpacked = document, manifests
         for manifest, typed in unpack(document):
@@ -232,7 +231,6 @@ def unpack(document: Mapping[str, Any]) -> Iterator[tuple[Manifest, Any]]:
     if isinstance(document, ReadOnce):
         yield from document.found
         return
-    document = in_columns(document)
     kinds = [form["kind"] if is_read(form) else None for form in document["forms"]]
     namespaces = [metadata.get("namespace") for metadata in document["metadata"]]
     pods: dict[tuple[str | None, int, int | None, int | None], Pod] = {}
@@ -277,7 +275,7 @@ class ReadOnce(dict[str, Any]):
     """
 
     def __init__(self, document: Mapping[str, Any]) -> None:
-        super().__init__(in_columns(document))
+        super().__init__(document)
         self.found = list(unpack(dict(self)))
 
 
@@ -316,7 +314,6 @@ def manifests_in(document: Mapping[str, Any]) -> Iterator[Manifest]:
     """The manifests alone of what `pack` wrote."""
     if isinstance(document, ReadOnce):
         return (manifest for manifest, _ in document.found)
-    document = in_columns(document)
     return (manifest_of(document, row) for row in _rows(document))
 
 
@@ -341,26 +338,6 @@ def manifest_of(document: Mapping[str, Any], row: Sequence[Any]) -> dict[str, An
     if status is not None:
         manifest["status"] = document["statuses"][status]
     return manifest
-
-
-def packed_in(world: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What `pack` gave of the objects in a checkpoint's world; the oldest checkpoints have every manifest as it is."""
-    packed: Mapping[str, Any] = world.get("manifests") or pack(world["objects"])
-    return packed
-
-
-def in_columns(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The same with its objects as columns, if an older version wrote them row by row."""
-    objects = document["objects"]
-    if not isinstance(objects, list):
-        return document
-    # Those had the whole metadata in each row.
-    rows = ((form, None, spec, status, node, *_NOTHING_OWN) for _, form, spec, status, node in objects)
-    manifests = (manifest_of(document, row) for row in rows)
-    return pack(
-        manifest if metadata is None else manifest | {"metadata": metadata}
-        for manifest, (metadata, *_) in zip(manifests, objects, strict=True)
-    )
 
 
 def _rows(document: Mapping[str, Any]) -> Iterator[Sequence[Any]]:

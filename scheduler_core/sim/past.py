@@ -27,7 +27,6 @@ from scheduler_core.schedule_one import TIE_STREAM
 from scheduler_core.scheduler import Scheduler, SchedulerOptions
 from scheduler_core.sim.checkpoint import check_version
 from scheduler_core.sim.faults import FaultOptions
-from scheduler_core.sim.manifests import in_columns, packed_in
 from scheduler_core.sim.options import SimulationOptions, load
 from scheduler_core.sim.packed_pods import Key, OtherObjects, PackedPods, PodThen, unread
 
@@ -90,12 +89,12 @@ class Past:
         told = dict(document["options"])
         if FaultOptions(**told.pop("faults")).any:
             raise NotPlain("there are faults")
-        self._pods = PackedPods(in_columns(packed_in(document["world"])))
+        self._pods = PackedPods(document["world"]["manifests"])
         self._order = self._pods.places(document["podOrder"])
         others = self._pods.others()
         options, registry = SimulationOptions(**told), known()
         self._scheduler = scheduler = Scheduler(
-            load(document["config"], registry, release_from(document.get("release"))),
+            load(document["config"], registry, release_from(document["release"])),
             Clock(document["nowNs"]),
             Randomness(0),
             registry=registry,

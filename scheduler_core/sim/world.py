@@ -15,7 +15,7 @@ from scheduler_core.objects.pod import Pod, with_node, with_status
 from scheduler_core.releases import OLDEST, Release
 from scheduler_core.sim.admission import with_default_tolerations, with_gated_condition
 from scheduler_core.sim.changes import EventRecorded, Manifest, ObjectDeleted, ObjectWritten, Outcome
-from scheduler_core.sim.manifests import Packer, packed_in
+from scheduler_core.sim.manifests import Packer
 from scheduler_core.sim.namespace_limits import NamespaceLimits
 
 Key = tuple[str, str, str]
@@ -304,7 +304,7 @@ class World:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take over what `state` returned; no events are sent of these objects."""
         of_kind = self._objects
-        for manifest, typed in self._packer.unpack(packed_in(state)):
+        for manifest, typed in self._packer.unpack(state["manifests"]):
             kind = manifest["kind"]
             if kind not in of_kind:
                 of_kind[kind] = {}

@@ -21,15 +21,8 @@ IDIOM = re.compile(
 EXCEPT = {
     # A user of Unix is called so.
     ("tests/servers.py", "nobody"),
-    # A field of REST that clients may still read.
+    # Names of what went.
     ("CHANGELOG.md", "deed"),
-    ("playground/api/serializers/drafts.py", "deed"),
-    ("playground/api/views/drafts.py", "deed"),
-    # What a migration made before it was renamed by one.
-    ("playground/clusters/migrations/0039_deeds.py", "deed"),
-    ("playground/clusters/migrations/0039_deeds.py", "deeds"),
-    ("playground/clusters/migrations/0040_drafts.py", "deed"),
-    ("playground/clusters/migrations/0042_changes.py", "deed"),
 }
 
 

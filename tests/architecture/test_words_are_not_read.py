@@ -14,7 +14,7 @@ from scheduler_core.framework.record import Body, CycleTrace
 from scheduler_core.framework.words import CycleFacts
 
 ROOT = Path(__file__).resolve().parents[2]
-WORDS = frozenset({"sentence", "sentence_then", "headline", "message", "error", "fit_error"})
+WORDS = frozenset({"sentence", "headline", "message", "error", "fit_error"})
 READING = frozenset(
     {"split", "rsplit", "partition", "rpartition", "removeprefix", "removesuffix", "replace", "startswith",
      "endswith", "find", "index"}
@@ -25,14 +25,11 @@ RECORDS = frozenset(
     {"cycle", "trace", "record", "row", "told", "tick", "report", "result", "run", "decision"}
 )
 """Names under which code has a cycle, its record or a run's report."""
-READERS_OF_OLD_RECORDS = ("scheduler_core/framework/record_v1.py", "/migrations/")
 
 
 def sources() -> Iterator[Path]:
     for package in ("playground", "scheduler_core"):
-        for path in sorted((ROOT / package).rglob("*.py")):
-            if not any(part in path.as_posix() for part in READERS_OF_OLD_RECORDS):
-                yield path
+        yield from sorted((ROOT / package).rglob("*.py"))
 
 
 def is_words(node: ast.AST) -> bool:

@@ -1,19 +1,14 @@
-"""A budget's fields are typed columns: derived in the same write, and filled for rows stored before there were any."""
+"""A budget's fields are typed columns: derived in the same write."""
 
 from typing import Any
 
 import pytest
-from django.db import connection
 
 from playground.clusters import services
 from playground.clusters.errors import InvalidManifest
 from playground.clusters.models import PodDisruptionBudget
 from playground.clusters.services.objects import create_object, replace_object
 from tests.clusters.builders import make_cluster
-from tests.upgrade.by_steps import by_old_steps
-
-BEFORE = ("clusters", "0013_pod_takes_room")
-AFTER = ("clusters", "0014_budget_columns")
 
 AT = "2026-01-01T00:00:00Z"
 
@@ -103,47 +98,3 @@ def test_what_an_api_server_refuses_is_refused_in_its_words(
         services.apply_documents(cluster=cluster, objects=[make_budget(**spec)])
     assert refused.value.path == place
     assert not PodDisruptionBudget.objects.filter(cluster=cluster).exists()
-
-
-@pytest.mark.django_db(transaction=True)
-def test_budgets_stored_before_the_columns_are_read_into_them() -> None:
-    try:
-        old = by_old_steps(connection)
-        old.migrate([BEFORE])
-        apps = old.loader.project_state([BEFORE]).apps
-        cluster = apps.get_model("clusters", "Cluster").objects.create(
-            public_id="old", name="old", seed=1, start_ns=0, now_ns=0
-        )
-        computed = {
-            "type": "DisruptionAllowed",
-            "reason": "SyncFailed",
-            "message": "computed from the cluster's pods: found no controller",
-        }
-        manifests = {
-            "given": make_budget({"disruptionsAllowed": 2, "expectedPods": 2**40}, minAvailable=1),
-            "own": make_budget({"disruptionsAllowed": 0, "conditions": [computed]}, maxUnavailable="30%"),
-            "bare": {"metadata": {"name": "bare"}},
-        }
-        for name, manifest in manifests.items():
-            apps.get_model("clusters", "PodDisruptionBudget").objects.create(
-                cluster=cluster,
-                name=name,
-                uid=name,
-                namespace="default",
-                resource_version=1,
-                manifest=manifest,
-            )
-        new = by_old_steps(connection)
-        new.migrate([AFTER])
-        model = new.loader.project_state([AFTER]).apps.get_model("clusters", "PodDisruptionBudget")
-        rows = {row.name: row for row in model.objects.all()}
-        assert {name: row.manifest for name, row in rows.items()} == manifests
-        given, own, bare = rows["given"], rows["own"], rows["bare"]
-        assert (given.min_available, given.disruptions_allowed, given.given) == ("1", 2, True)
-        assert given.expected_pods == 2**31 - 1
-        assert (own.max_unavailable, own.counted, own.given) == ("30%", True, False)
-        assert own.failure == "found no controller"
-        assert (bare.selector, bare.counted, bare.given, bare.failure) == (None, False, False, "")
-    finally:
-        last = by_old_steps(connection)
-        last.migrate(last.loader.graph.leaf_nodes())

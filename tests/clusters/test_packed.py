@@ -1,4 +1,4 @@
-"""JSON as it is stored: small, and what earlier versions wrote is read."""
+"""JSON as it is stored: small, and read only in its version."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from playground.clusters import packed
-from playground.clusters.packed import VERSION, pack, text_of, unpack
+from playground.clusters.packed import VERSION, pack, unpack
 
 UID = "70745334-27c2-5081-a035-e93a4935e322"
 BOUND = {
@@ -26,14 +26,7 @@ BOUND = {
     "reason": "bound",
 }
 OF_VERSION_1 = bytes.fromhex(
-    "0123bb6684d581e64ab8ea404895626e606e626a6c6ca26b649e6ca46b6a6061a89b68606caa9b6a699c6862696c9a6a"
-    "6c046a3ae3ac3c30923f2c4b62cb2f00"
-)
-OF_VERSION_2 = bytes.fromhex(
-    "0223bb6684d581e638eb407095f2bfa024d844fd5040e302d397569ea68fb137314df1e73e6c590300"
-)
-OF_VERSION_3 = bytes.fromhex(
-    "0320ce950100638205a9baae37b1dae4b0f728cc3f8dca9022ef36a383480207fc8b1c1adcb92f648d85acaf5b8ed651"
+    "0120ce950100638205a9baae37b1dae4b0f728cc3f8dca9022ef36a383480207fc8b1c1adcb92f648d85acaf5b8ed651"
     "ac55cd5ec3f51e04"
 )
 
@@ -60,21 +53,9 @@ def test_what_is_packed_comes_back(value: Any) -> None:
 
 
 def test_what_a_log_says_of_a_pod_takes_little_room() -> None:
-    assert pack(BOUND)[0] == VERSION == 3
+    assert pack(BOUND)[0] == VERSION == 1
     # Its uid is most of it: 36 digits, of which each is worth half a byte.
     assert len(pack(BOUND)) < len(json.dumps(BOUND)) / 3
-
-
-@pytest.mark.parametrize("before", [OF_VERSION_1, OF_VERSION_2])
-def test_what_earlier_versions_wrote_is_read(before: bytes) -> None:
-    assert before[0] in (1, 2)
-    assert unpack(before) == BOUND
-    assert json.loads(text_of(before)) == BOUND
-
-
-def test_what_was_written_as_text_is_read() -> None:
-    assert unpack(json.dumps(BOUND)) == BOUND
-    assert unpack(json.dumps(BOUND).encode()) == BOUND
 
 
 def test_a_later_version_is_named() -> None:
@@ -88,7 +69,7 @@ def test_the_dictionary_is_the_one_that_was_written_with() -> None:
     assert hashlib.sha256(dictionary).hexdigest() == (
         "079122c9e346caf1b25bf2b5c3a8157e105896df530d971450c47a901988e7b2"
     )
-    assert unpack(OF_VERSION_3) == BOUND
+    assert unpack(OF_VERSION_1) == BOUND
 
 
 def test_threads_pack_and_read_at_once() -> None:

@@ -115,7 +115,6 @@ def add_cycle(
         outcome=document["outcome"],
         node=document["node"] or "",
         message=document["message"] or "",
-        sentence_then=document["sentence"],
         n_nodes=len(document["nodes"]),
         n_feasible=document["nFeasible"],
         n_viable=document.get("nViable"),

@@ -111,7 +111,6 @@ class Draft(Answer):
     url = text()
     page = text("Address of the page.")
     action = word("preview", "import", words="`import` after a commit, and of a large body that is applied.")
-    deed = word("preview", "import", words="The same as `action`; its name before, which goes with 2.0.")
     state = word("queued", "done", "failed", "cancelled")
     kubernetesRelease = text("The release that decides.")
     createdAt = moment()
@@ -134,7 +133,6 @@ EXAMPLE: dict[str, Any] = {
     "url": "/api/v1/drafts/d4w8kq2zsm/",
     "page": "https://playground.example/new/import/d4w8kq2zsm/",
     "action": "preview",
-    "deed": "preview",
     "state": "done",
     "kubernetesRelease": "1.36",
     "createdAt": "2026-01-02T00:00:00Z",

@@ -98,7 +98,7 @@ class CommitDraft(PlaygroundView):
         answers_={202: answers.Draft},
         errors=(400, 404, 409, 413, 415),
         example={"name": "production"},
-        answer_example=_QUEUED | {"action": "import", "deed": "import"},
+        answer_example=_QUEUED | {"action": "import"},
     )
     def post(self, request: Request, draft_id: str) -> Response:
         """All of what was previewed or nothing, by a worker; read the draft for its `cluster`. Once."""
@@ -120,7 +120,6 @@ def draft_document(request: Request, draft: Draft) -> dict[str, Any]:
         "url": f"/api/v1/drafts/{draft.public_id}/",
         "page": request.build_absolute_uri(reverse("web:draft", args=[draft.public_id])),
         "action": draft.action,
-        "deed": draft.action,
         "state": draft.state,
         "kubernetesRelease": draft.wanted["release"],
         "createdAt": draft.created,

@@ -15,8 +15,6 @@ class Cycle(models.Model):
     ----------
     failed_point, failed_plugin
         The extension point that ended it, and the plugin where it was one; empty where the pod got a node.
-    sentence_then
-        Of cycles recorded before the columns said it all; empty for all others.
     """
 
     Outcome = choices.CycleOutcome
@@ -27,7 +25,6 @@ class Cycle(models.Model):
         "outcome",
         "node",
         "message",
-        "sentence_then",
         "n_nodes",
         "n_feasible",
         "n_viable",
@@ -49,11 +46,10 @@ class Cycle(models.Model):
     outcome = models.CharField(max_length=16, choices=Outcome.choices)
     node = models.CharField(max_length=253, blank=True, default="")
     message = models.TextField(blank=True, default="")
-    sentence_then = models.TextField(blank=True, default="")
     n_nodes = models.IntegerField(default=0)
     n_evaluated = models.IntegerField(default=0)
     n_feasible = models.IntegerField(default=0)
-    n_viable = models.IntegerField(null=True, blank=True)  # null: recorded before it was counted
+    n_viable = models.IntegerField(null=True, blank=True)
     best_total = models.BigIntegerField(null=True, blank=True)
     failed_point = models.CharField(max_length=20, blank=True, default="")
     failed_plugin = models.CharField(max_length=253, blank=True, default="")
@@ -115,12 +111,12 @@ class Cycle(models.Model):
     @property
     def sentence(self) -> str:
         """How it ended, in one sentence."""
-        return self.sentence_then or sentence(self)
+        return sentence(self)
 
     @property
     def headline(self) -> str:
         """The sentence without the scheduler's message."""
-        return self.sentence_then or headline(self)
+        return headline(self)
 
     @property
     def pod(self) -> str:

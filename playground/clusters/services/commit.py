@@ -74,7 +74,6 @@ CYCLE_COLUMNS: Final = [
     *CYCLE_NEWS,
     "repeats",
     "trace_note",
-    "sentence_then",
 ]
 NO_LANE: Final = ("", "")
 
@@ -362,7 +361,6 @@ def _cycle(cluster_id: int, record: CycleRecord, engine_seq: int, version: str) 
         engine_seq,
         record.trace,
         0,
-        "",
         "",
     )
 

@@ -156,7 +156,7 @@ def _entries(
     )
     write, delete, engine = LogEntry.Kind.WRITE, LogEntry.Kind.DELETE, LogEntry.Source.ENGINE
     for seq, source, kind, at_ns, number, object_kind, namespace, name, data in columns.iterator(2000):
-        payload = data if isinstance(data, str) else bytes(data)
+        payload = bytes(data)
         if kind in (write, delete):
             key = (object_kind, namespace, name)
             yield ObjectEntry(seq, source == engine, kind == write, at_ns, number or 0, key, payload)

@@ -148,7 +148,7 @@ def _never_moved(ends: Sequence[End], moved: Mapping[str, str]) -> int:
 
 
 def _left(end: End) -> Mapping[str, str]:
-    left: Mapping[str, str] = end.end.get("left", {})  # older ends name every pod
+    left: Mapping[str, str] = end.end["left"]
     return left
 
 

@@ -306,12 +306,14 @@ def _kept_objects(cluster: Cluster) -> Iterator[dict[str, Any]]:
 
 
 def _decided(cycle: Cycle) -> scenario_making.DecidedCycle:
-    room = cycle.nominated_node
-    if cycle.outcome == Cycle.Outcome.PREEMPTING and not room and cycle.trace is not None:
-        # Recorded before it was a column.
-        room = scenario_making.nominated_in(bytes(cycle.trace))
     return scenario_making.DecidedCycle(
-        cycle.number, cycle.digest, cycle.pod, cycle.outcome, cycle.node, room, cycle.engine_version
+        cycle.number,
+        cycle.digest,
+        cycle.pod,
+        cycle.outcome,
+        cycle.node,
+        cycle.nominated_node,
+        cycle.engine_version,
     )
 
 

@@ -204,7 +204,7 @@ def _told(sentence: str, digest: str, outcome: str, node: str, trace: bytes | No
 
 
 def readable(trace: bytes | None) -> Mapping[str, Any] | None:
-    """The explanation of a stored trace; None if an older engine wrote what this one cannot read."""
+    """The explanation of a stored trace; None if another engine wrote what this one cannot read."""
     if trace is None:
         return None
     try:

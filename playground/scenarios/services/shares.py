@@ -303,10 +303,14 @@ def _again(known: Scenario, data: bytes, expires: datetime | None, field_notes: 
 def _share_key(
     owner: Any, digest: str, visibility: str, team: Team | None, note: str, opens_at: int | None
 ) -> str:
-    parts = [getattr(owner, "pk", None) or "", digest, visibility, team.pk if team else ""]
-    if note or opens_at is not None:
-        # Without them the key is what it was before there were any: old shares are still found.
-        parts += [opens_at or "", _digest(note)]
+    parts = [
+        getattr(owner, "pk", None) or "",
+        digest,
+        visibility,
+        team.pk if team else "",
+        opens_at or "",
+        _digest(note),
+    ]
     return _digest("/".join(str(part) for part in parts))
 
 

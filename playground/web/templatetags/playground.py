@@ -169,8 +169,6 @@ def news(cycle: Any) -> str:
     """A cycle's sentence without the pod's name, which the feed has said already."""
     if cycle.message and cycle.outcome != "preempting":
         return brief(cycle.message)
-    if cycle.sentence_then:
-        return str(cycle.sentence_then)
     return f"{placed(cycle) if cycle.node else headline(cycle)}."
 
 

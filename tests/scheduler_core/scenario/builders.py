@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from scheduler_core.scenario import Scenario, load_scenario
-from scheduler_core.scenario.priorities import with_classes
 
 
 def make_node(name: str, cpu: str = "4", **labels: str) -> dict[str, Any]:
@@ -57,8 +57,31 @@ def make_class(name: str, value: int, **fields: Any) -> dict[str, Any]:
 
 
 def make_scenario(*objects: dict[str, Any], **fields: Any) -> Scenario:
-    """The scenario; pods with a bare priority are given a class of that value."""
+    """The scenario; a pod with a bare priority is given a class of that value."""
     return load_scenario(with_classes(document(*objects, **fields)))
+
+
+def with_classes(found: dict[str, Any]) -> dict[str, Any]:
+    """The document with a PriorityClass for each priority that pods name without one."""
+    found = copy.deepcopy(found)
+    applied = [
+        step["apply"] for step in found.get("steps") or () if isinstance(step, dict) and step.get("apply")
+    ]
+    given = [
+        *found["objects"],
+        *(item for one in applied for item in (one if isinstance(one, list) else [one])),
+    ]
+    classes: dict[str, dict[str, Any]] = {}
+    for item in given:
+        spec = item.get("spec")
+        if item.get("kind") != "Pod" or "priority" not in spec or spec.get("priorityClassName"):
+            continue
+        value = spec.pop("priority")
+        policy = spec.pop("preemptionPolicy", None)
+        name = f"priority-{'minus-' * (value < 0)}{abs(value)}{'-never' * (policy is not None)}"
+        spec["priorityClassName"] = name
+        classes[name] = make_class(name, value, **({"preemptionPolicy": policy} if policy else {}))
+    return {**found, "objects": [*classes.values(), *found["objects"]]}
 
 
 def document(*objects: dict[str, Any], **fields: Any) -> dict[str, Any]:

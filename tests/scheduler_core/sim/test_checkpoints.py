@@ -19,7 +19,6 @@ from tests.scheduler_core.sim.builders import (
     make_pod,
     pod_named,
     reborn,
-    row_by_row,
     state,
     write,
 )
@@ -59,16 +58,6 @@ def test_a_port_in_use_stays_in_use_after_a_checkpoint() -> None:
     again.run_until_idle()
     b = pod_named(again, "b")
     assert b is not None and not b.node_name
-
-
-def test_a_checkpoint_of_before_ports_were_told_is_read() -> None:
-    document = cluster_that_forgot_a_port().checkpoint()
-    del document["forgottenPorts"]
-    again = Simulation.restore(document)
-    write(again, port_pod("c"))
-    again.run_until_idle()
-    c = pod_named(again, "c")
-    assert c is not None and not c.node_name
 
 
 def test_in_which_row_a_node_lies_shows_nowhere() -> None:
@@ -125,19 +114,6 @@ def test_a_pod_changed_on_its_way_to_a_node_goes_on_as_it_was(step: str) -> None
         ]  # type: ignore[union-attr]
         it.submit(DeleteObject("Pod", "default", "a"))
     assert state(again) == state(simulation)
-
-
-def test_a_checkpoint_of_before_is_read() -> None:
-    simulation = make_cluster(2, make_pod("a"), make_pod("b", cpu="64"))
-    simulation.run_until_idle(until_ns=START_NS)
-    document = simulation.checkpoint()
-    document = {**document, "version": 2, "podOrder": simulation.scheduler.cache.pod_order()}
-    world = document["world"]
-    manifests = [dict(stored.manifest) for stored in simulation.world.everything()]
-    by_row = row_by_row(world.pop("manifests"), manifests)
-    for objects in ({"objects": manifests}, {"manifests": by_row}):
-        older = {**document, "world": {**world, **objects}}
-        assert state(Simulation.restore(older)) == state(simulation)
 
 
 def test_a_pod_whose_news_were_lost_is_held_as_the_scheduler_knows_it() -> None:

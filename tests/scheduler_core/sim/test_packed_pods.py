@@ -14,9 +14,9 @@ from scheduler_core.cluster.matching import Matching
 from scheduler_core.cluster.selection import PodSelector
 from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.labels import selector_from_labels
-from scheduler_core.sim.manifests import in_columns, pack
+from scheduler_core.sim.manifests import pack
 from scheduler_core.sim.packed_pods import PackedPods, PodThen
-from tests.scheduler_core.sim.builders import make_node, row_by_row
+from tests.scheduler_core.sim.builders import make_node
 from tests.scheduler_core.sim.test_manifests import pods
 
 NODES = [make_node(name, cpu="64") for name in ("n1", "n2")]
@@ -85,13 +85,9 @@ def selected(matching: Matching, live_only: bool) -> Any:
     return matching.selection((part,), live_only=live_only).column[: matching.nodes.n_rows]
 
 
-@given(bound_pods(), st.booleans(), st.data())
-def test_they_count_as_if_each_had_been_read(
-    manifests: list[dict[str, Any]], is_old: bool, data: st.DataObject
-) -> None:
+@given(bound_pods(), st.data())
+def test_they_count_as_if_each_had_been_read(manifests: list[dict[str, Any]], data: st.DataObject) -> None:
     document = json.loads(json.dumps(pack([*NODES, *manifests])))
-    if is_old:
-        document = in_columns(row_by_row(document, [*NODES, *manifests]))
     packed = PackedPods(document)
     order = data.draw(st.permutations(packed.places_of_pods.tolist()))
     read, unread = of_nodes(), of_nodes()
