@@ -14,18 +14,17 @@ from rest_framework.throttling import BaseThrottle
 from playground.accounts.choices import TokenScope
 from playground.accounts.limits import allowance
 from playground.accounts.models import AccessToken
-from playground.accounts.tokens import token_of
+from playground.accounts.tokens import beyond, token_of
 
 
 class BearerToken(BaseAuthentication):
     """`Authorization: Bearer <token>`, as kubectl and most tools send it. Embedded mode has no tokens.
 
-    What a token may not do is refused here, before any view sees who asks, so a new view cannot forget it. A view
-    says what differs from its methods:
+    What a token may not do by its method and path is refused here, before any view sees who asks, so a new view
+    cannot forget it; what a view then reaches from there, its selectors hand out within the token
+    (`accounts.tokens.only_cluster`). A view says what differs from its methods:
 
     - `only_reads(request)`: whether a POST only asks, so that a token to read may send it;
-    - `makes_elsewhere`: methods that make something outside of the cluster in the path, which a token of one
-      cluster may not;
     - `one_cluster_reads`: whether a token of one cluster may read it although no cluster is in the path.
     """
 
@@ -62,19 +61,8 @@ def _check_scope(token: AccessToken, request: Request) -> None:
     match = request._request.resolver_match
     named = match.kwargs.get("cluster_id") if match else None
     of_the_site = named is None and reads and getattr(view, "one_cluster_reads", False)
-    elsewhere = request.method in getattr(view, "makes_elsewhere", ())
-    if not of_the_site and (named != token.cluster or elsewhere):
-        raise PermissionDenied(f'This token is for cluster "{token.cluster}" and nothing else.')
-
-
-def limited_to(request: Request) -> str:
-    """Public id of the only cluster a request may see; empty for all."""
-    return request.auth.cluster if isinstance(request.auth, AccessToken) else ""
-
-
-def may_write(request: Request) -> bool:
-    """Whether the token asked with, if one was, may change anything."""
-    return not isinstance(request.auth, AccessToken) or request.auth.scope == TokenScope.WRITE
+    if not of_the_site and named != token.cluster:
+        raise PermissionDenied(beyond(token.cluster))
 
 
 class SessionLogin(SessionAuthentication):

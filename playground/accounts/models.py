@@ -15,8 +15,10 @@ class User(AbstractUser):
     """A person of a team. Embedded mode has none: the person at the machine owns it.
 
     `shared_bytes` is what their shares and comparisons take (`scenarios.services.storage`), for quotas.
+    `token` is what a request was made with (None: a login); it narrows what selectors hand out (`accounts.tokens`).
     """
 
+    token: "AccessToken | None" = None
     shared_bytes = models.BigIntegerField(default=0)
 
 

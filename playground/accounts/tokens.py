@@ -5,10 +5,10 @@ from __future__ import annotations
 import datetime
 import hashlib
 import secrets
-from typing import Final
+from typing import Any, Final
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from playground.accounts import audit
@@ -116,15 +116,46 @@ def digest_of(text: str) -> str:
 def token_of(text: str, *, now: datetime.datetime | None = None) -> AccessToken | None:
     """The token of a text, with its owner; None if there is none, it has expired, or its owner may not log in.
 
+    The owner's `token` is it, so what is found for them is what it reaches.
     `last_used` is written at most once a minute: reading must not make every request a write.
     """
     wall = now or timezone.now()
     token = AccessToken.objects.select_related("user").filter(digest=digest_of(text)).first()
     if token is None or not token.user.is_active or (token.expires is not None and token.expires <= wall):
         return None
+    token.user.token = token
     if token.last_used is None or wall - token.last_used >= USED_STEP:
         AccessToken.objects.filter(pk=token.pk).update(last_used=wall)
     return token
+
+
+def only_cluster(user: Any) -> str:
+    """Public id of the only cluster that a person's request may see or change; empty: no token limits it so."""
+    token = getattr(user, "token", None)
+    return token.cluster if token is not None else ""
+
+
+def only_reads(user: Any) -> bool:
+    """Whether a person's request may change nothing."""
+    token = getattr(user, "token", None)
+    return token is not None and token.scope == TokenScope.READ
+
+
+def beyond(token_cluster: str) -> str:
+    """What is said where a token of one cluster asks for anything else."""
+    return f'This token is for cluster "{token_cluster}" and nothing else.'
+
+
+def may_go_on(user: Any) -> bool:
+    """Whether a request that is still being answered, as a watch is, may be: neither account nor token has ended.
+
+    One query.
+    """
+    token = getattr(user, "token", None)
+    if token is None:
+        return User.objects.filter(pk=user.pk, is_active=True).exists()
+    live = Q(expires=None) | Q(expires__gt=timezone.now())
+    return AccessToken.objects.filter(live, pk=token.pk, user__is_active=True).exists()
 
 
 def forget_expired(*, now: datetime.datetime | None = None) -> int:

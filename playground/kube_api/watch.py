@@ -19,11 +19,12 @@ from django.db import connections
 from django.http import HttpRequest
 
 from playground.clusters import kinds, pulse, selectors
+from playground.clusters.access import cluster_now
 from playground.clusters.choices import EntryKind
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.kinds import Kind
 from playground.clusters.selection import ObjectSelection
-from playground.clusters.selectors.objects import cluster_now, entry_before, first_seq, last_entry
+from playground.clusters.selectors.objects import entry_before, first_seq, last_entry
 from playground.clusters.versions import as_served
 from playground.kube_api.paths import Target
 from playground.kube_api.reading import Form, form_of, selection_for, switched, whole
@@ -53,6 +54,8 @@ class Watch:
         The present objects are still to be sent.
     sent
         Of objects sent as initial ones: their resourceVersion, so that the log does not repeat them.
+    user
+        Who asked: nothing more is sent once they may not read the cluster any more.
     over
         Nothing more will come.
     """
@@ -67,6 +70,7 @@ class Watch:
     bookmarks: bool
     mark_initial_end: bool
     timeout_s: float
+    user: Any = None
     sent: dict[tuple[str, str], int] = field(default_factory=dict)
     columns_sent: bool = False
     over: bool = False
@@ -80,7 +84,7 @@ class Watch:
             Sequence number to read up to; None = whatever there is. Streams that read up to the same one tell of a
             commit together.
         """
-        cluster = cluster_now(self.cluster_id)
+        cluster = cluster_now(self.cluster_id, self.user)
         if cluster is None:
             self.over = True
             return []
@@ -103,7 +107,7 @@ class Watch:
 
     def bookmark(self) -> list[bytes]:
         """Up to where this watch has seen everything."""
-        cluster = cluster_now(self.cluster_id)
+        cluster = cluster_now(self.cluster_id, self.user)
         return [] if cluster is None else [self._bookmark(cluster)]
 
     def _present(self, cluster: Cluster) -> list[dict[str, Any]]:
@@ -262,6 +266,7 @@ def watch_of(request: HttpRequest, cluster: Cluster, target: Target) -> Watch:
         bookmarks=bookmarks,
         mark_initial_end=bool(wants_initial) and initial and bookmarks,
         timeout_s=min(float(timeout_s), 24 * 3600.0),
+        user=getattr(request, "user", None),
     )
 
 

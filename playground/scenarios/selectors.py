@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict
 
 from django.conf import settings
-from django.db.models import Case, Count, Model, OuterRef, Q, QuerySet, Subquery, When
-from django.utils import timezone
+from django.db.models import Case, Count, Model, OuterRef, QuerySet, Subquery, When
 
+from playground.clusters.access import clusters_of
 from playground.clusters.errors import NotFound
 from playground.clusters.models import Cluster, Cycle
-from playground.clusters.selectors.overview import clusters_of
 from playground.scenarios.choices import Visibility
 from playground.scenarios.models import (
     Comparison,
@@ -27,6 +26,7 @@ from playground.scenarios.models import (
     Verdict,
     Verification,
 )
+from playground.scenarios.services.audience import visible
 from playground.scenarios.services.four_ways import FOUR_WAYS
 from playground.scenarios.services.proof import readable
 from playground.scenarios.services.recording import unpacked
@@ -67,23 +67,13 @@ class ScenarioPage:
 
 
 def visible_scenarios(user: Any = None) -> QuerySet[Scenario]:
-    """Shares who has their link may read: public, unlisted, one's own, one's teams'. Expired ones are gone."""
-    return _visible(Scenario.objects.all(), user)
+    """The shares a user may read (`services.audience.visible`)."""
+    return visible(Scenario.objects.all(), user)
 
 
 def visible_comparisons(user: Any = None) -> QuerySet[Comparison]:
     """As `visible_scenarios`, by what each comparison says of itself; `get_comparison` looks at its sides, too."""
-    return _visible(Comparison.objects.all(), user)
-
-
-def _visible(rows: QuerySet[Any], user: Any) -> QuerySet[Any]:
-    live = rows.filter(Q(expires__isnull=True) | Q(expires__gt=timezone.now()))
-    if settings.EMBEDDED:
-        return live
-    may = Q(visibility__in=[Visibility.PUBLIC, Visibility.UNLISTED])
-    if user is not None and user.is_authenticated:
-        may |= Q(owner=user) | Q(team__memberships__user=user)
-    return live.filter(may).distinct()
+    return visible(Comparison.objects.all(), user)
 
 
 def get_scenario(public_id: str, user: Any = None) -> Scenario:
@@ -108,7 +98,7 @@ def get_verdict(public_id: str, user: Any = None) -> Verdict:
     NotFound
         There is none, it has ended or expired, or it is another's: all look the same.
     """
-    found = _visible(Verdict.objects.all(), user).filter(public_id=public_id).first()
+    found = visible(Verdict.objects.all(), user).filter(public_id=public_id).first()
     if found is None:
         raise NotFound(f'there is no verdict "{public_id}"', kind="Verdict", name=public_id)
     verdict: Verdict = found
@@ -122,6 +112,16 @@ def visible_parent(scenario: Scenario, user: Any = None) -> Scenario | None:
     return visible_scenarios(user).filter(pk=scenario.parent_id).defer("document").first()
 
 
+def forked_from(rows: Sequence[Scenario], user: Any = None) -> dict[int, str]:
+    """Public id of the share each was forked from, by key, as far as the user may read that or it was deleted.
+
+    One query, none for originals.
+    """
+    parents = {row.parent_id for row in rows if row.parent_id is not None}
+    seen = set(visible_scenarios(user).filter(pk__in=parents).values_list("pk", flat=True)) if parents else ()
+    return {row.pk: row.forked_from for row in rows if row.parent_id is None or row.parent_id in seen}
+
+
 def get_comparison(public_id: str, user: Any = None) -> Comparison:
     """One comparison, as far as it is there for who asks. Two to four queries.
 
@@ -131,24 +131,31 @@ def get_comparison(public_id: str, user: Any = None) -> Comparison:
         There is none, it has expired, it is another's, a share it compares was deleted, has expired or is
         another's, or its maker may not see a cluster any more that only he was shown: all look the same.
     """
-    comparison = visible_comparisons(user).filter(public_id=public_id).first()
-    if comparison is None or not _sides_are_open(comparison, user):
+    found = _with_open_sides(list(visible_comparisons(user).filter(public_id=public_id)), user)
+    if not found:
         raise NotFound(f'there is no comparison "{public_id}"', kind="Comparison", name=public_id)
-    return comparison
+    return found[0]
 
 
-def _sides_are_open(comparison: Comparison, user: Any) -> bool:
-    sides = comparison.sides
-    wanted = {side["id"] for side in sides if side["kind"] == "scenario"}
-    seen = set(visible_scenarios(user).filter(public_id__in=wanted).values_list("public_id", flat=True))
-    if seen != wanted:
-        return False
-    clusters = {side["id"] for side in sides if side["kind"] == "cluster"}
-    if settings.EMBEDDED or not clusters or not _is_seen_by_maker_alone(comparison, user):
-        return True
+def _with_open_sides(comparisons: list[Comparison], user: Any) -> list[Comparison]:
+    """Those of which the user may see every side."""
+    sides = [side for comparison in comparisons for side in comparison.sides]
+    shares, clusters = (
+        {side["id"] for side in sides if side["kind"] == kind} for kind in ("scenario", "cluster")
+    )
+    seen = visible_scenarios(user).filter(public_id__in=shares).values_list("public_id", flat=True)
+    hidden = shares.difference(seen) if shares else set()
+    found = [one for one in comparisons if not any(side["id"] in hidden for side in one.sides)]
+    if settings.EMBEDDED or not clusters:
+        return found
     # A cluster that is gone is no secret of those who have it.
-    there = Cluster.objects.filter(public_id__in=clusters)
-    return there.count() == clusters_of(user).filter(public_id__in=clusters).distinct().count()
+    there = Cluster.objects.filter(public_id__in=clusters).exclude(pk__in=clusters_of(user).values("pk"))
+    others = set(there.values_list("public_id", flat=True))
+    return [
+        one
+        for one in found
+        if not (any(side["id"] in others for side in one.sides) and _is_seen_by_maker_alone(one, user))
+    ]
 
 
 def _is_seen_by_maker_alone(comparison: Comparison, user: Any) -> bool:
@@ -159,10 +166,10 @@ def _is_seen_by_maker_alone(comparison: Comparison, user: Any) -> bool:
 
 
 def my_comparisons(user: Any = None, *, limit: int = 20) -> list[Comparison]:
-    """The comparisons a person asked for, newest first, without what was found. One query."""
+    """The comparisons a person asked for, newest first, without what was found. Three queries."""
     owner = user if user is not None and getattr(user, "is_authenticated", False) else None
     rows = visible_comparisons(user).filter(owner=owner).select_related("team").defer("result")
-    return list(rows.order_by("-created")[:limit])
+    return _with_open_sides(list(rows.order_by("-created")[:limit]), user)
 
 
 def my_scenarios(user: Any = None, *, limit: int = 60) -> list[Scenario]:
@@ -265,13 +272,22 @@ class OriginState:
 
     Attributes
     ----------
+    scenario
+        The share, if it is there and the user may read it.
     changed
         People have written to it since it was shared or forked.
     """
 
     origin: Origin
+    scenario: Scenario | None
     changed: bool
     steps: Sequence[Mapping[str, Any]]
+
+    @property
+    def scenario_id(self) -> str:
+        """Public id of the share, also of one that was deleted; empty: the user may not read it."""
+        hidden = self.scenario is None and self.origin.scenario_id is not None
+        return "" if hidden else self.origin.scenario_id_kept
 
     @property
     def next_words(self) -> str:
@@ -280,15 +296,16 @@ class OriginState:
         return str(left[0]["words"]) if left else ""
 
 
-def origin_state(cluster: Cluster) -> OriginState | None:
-    """The share a cluster came from or was shared as. One query."""
-    origin = (
-        Origin.objects.filter(cluster=cluster).select_related("scenario").defer("scenario__document").first()
-    )
+def origin_state(cluster: Cluster, user: Any = None) -> OriginState | None:
+    """The share a cluster came from or was shared as, as far as the user may read that. Two queries."""
+    origin = Origin.objects.filter(cluster=cluster).first()
     if origin is None:
         return None
+    scenario = None
+    if origin.scenario_id is not None:
+        scenario = visible_scenarios(user).filter(pk=origin.scenario_id).defer("document").first()
     changed = origin.generation != cluster.generation or origin.input_seq != cluster.last_input_seq
-    return OriginState(origin, changed, origin.steps)
+    return OriginState(origin, scenario, changed, origin.steps)
 
 
 class Proof(TypedDict):

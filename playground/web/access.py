@@ -9,9 +9,8 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest
 
 from playground.accounts.choices import Role
+from playground.clusters.access import check_role, clusters_of
 from playground.clusters.errors import Forbidden
-from playground.clusters.selectors.objects import check_role
-from playground.clusters.selectors.overview import clusters_of
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster

@@ -1,4 +1,4 @@
-"""What a token may do: read, or write, everywhere or in one cluster, and until when."""
+"""What a token may do, where and until when; over all operations: `test_token_walk`."""
 
 from __future__ import annotations
 
@@ -12,15 +12,11 @@ from playground.accounts import tokens
 from playground.accounts.models import AccessToken, User
 from playground.clusters import services
 from playground.clusters.models import Cluster, Pod
-from tests.accounts.test_every_url import path_of
-from tests.accounts.test_team_walk import ROUTES
-from tests.accounts.world import METHODS, NAMES, asked
+from tests.accounts.world import asked
 from tests.api.conftest import wakes
 from tests.clusters.builders import make_node, make_pod
 
 __all__ = ["wakes"]
-
-READING_POSTS = ("selfsubject",)
 
 
 @pytest.fixture
@@ -41,21 +37,10 @@ def bearer(user: User, **how: Any) -> Client:
     return Client(headers={"Authorization": f"Bearer {text}"})
 
 
-def surfaces() -> list[str]:
-    ids = dict.fromkeys(("question_id", "run_id", "extender_id"), "nothing")
-    paths = [path_of(route, NAMES | ids | {"cluster_id": "CLUSTER"}) for route in ROUTES]
-    return [path for path in paths if path.startswith(("/api/", "/k8s/"))]
-
-
-def test_a_token_to_read_changes_nothing_on_any_surface(ada: User) -> None:
+def test_a_token_to_read_is_refused_with_the_reason(ada: User) -> None:
     cluster = cluster_of(ada)
     before = Cluster.objects.get(pk=cluster.pk).next_seq
     client = bearer(ada, scope="read")
-    for path in surfaces():
-        here = path.replace("CLUSTER", cluster.public_id)
-        assert asked(client, "GET", here).status_code not in (401, 403), here
-        for method in METHODS[1:]:
-            assert asked(client, method, here).status_code in (403, 404, 405), (method, here)
     for path in ("clusters/", "tokens/", "teams/", "comparisons/", "scenarios/"):
         refused = asked(client, "POST", f"/api/v1/{path}")
         assert (refused.status_code, refused.json()["reason"]) == (403, "Forbidden")
@@ -78,14 +63,9 @@ def test_kubectl_is_told_that_a_token_to_read_may_not_create(ada: User) -> None:
         assert (answer.status_code, answer.json()["status"]["allowed"]) == (201, wanted)
 
 
-def test_a_token_of_one_cluster_reaches_nothing_else(ada: User) -> None:
-    mine, other = cluster_of(ada, "mine"), cluster_of(ada, "other")
+def test_a_token_of_one_cluster_works_in_it_and_lists_it_alone(ada: User) -> None:
+    mine, _ = cluster_of(ada, "mine"), cluster_of(ada, "other")
     client = bearer(ada, scope="write", cluster=mine.public_id)
-    for path in surfaces():
-        for method in METHODS:
-            answer = asked(client, method, path.replace("CLUSTER", other.public_id))
-            assert answer.status_code in (403, 405), (method, path, answer.status_code)
-            assert b"other" not in answer.content.replace(b"nothing else", b"")
     listed = client.get("/api/v1/clusters/").json()["items"]
     assert [item["name"] for item in listed] == ["mine"]
     assert client.get("/api/v1/clusters").status_code == 200

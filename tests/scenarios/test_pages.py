@@ -393,7 +393,7 @@ def test_every_page_has_a_fixed_number_of_queries(client, scenario, work, django
         (f"/s/{scenario.public_id}/luck/", 2),
         ("/s/", 1),
         ("/gallery/", 1),
-        ("/compare/", 4),
+        ("/compare/", 5),
         (f"/compare/{comparison.public_id}/", 2),
         (f"/c/{cluster.public_id}/replay/?cycle=4", 3),
         (f"/c/{cluster.public_id}/share/", 3),

@@ -8,7 +8,6 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from playground.accounts.authentication import limited_to
 from playground.accounts.choices import Role
 from playground.api import examples, representations
 from playground.api.documentation import number, operation, query
@@ -79,9 +78,7 @@ class Clusters(PlaygroundView):
         limit = whole_number(request, "limit", default=50, least=1, most=100) or 50
         before = request.GET.get("before")
         last = self.cluster(before) if before else None
-        found = selectors.clusters_overview(
-            self.person, limit=limit + 1, before=last, only=limited_to(request)
-        )
+        found = selectors.clusters_overview(self.person, limit=limit + 1, before=last)
         items = [representations.cluster(summary) for summary in found[:limit]]
         more = items[-1]["id"] if len(found) > limit else None
         return Response({"items": items, "next": next_page(request, before=more)})
@@ -157,8 +154,6 @@ class OneCluster(PlaygroundView):
 
 
 class Clone(PlaygroundView):
-    makes_elsewhere = ("POST",)
-
     @operation(
         "Clone a cluster",
         id="clusters_clone",

@@ -69,6 +69,8 @@ class Drafts(PlaygroundView):
 
 
 class OneDraft(PlaygroundView):
+    one_cluster_reads = True
+
     @operation(
         "Read the preview of an import",
         id="drafts_read",

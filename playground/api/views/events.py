@@ -23,6 +23,7 @@ from playground.api import representations
 from playground.api.documentation import operation
 from playground.api.views.base import PlaygroundView, django_request
 from playground.clusters import pulse, selectors
+from playground.clusters.access import cluster_now
 from playground.clusters.errors import NotFound
 from playground.clusters.live import HERE, RETRY, changes
 
@@ -112,8 +113,12 @@ class _Events(PlaygroundView):
         if _open[whose] >= most or _open.total() >= MOST_STREAMS:
             raise Throttled(wait=5, detail="too many event streams are open")
         inner = django_request(request)
+
+        def look_again() -> Told:
+            return look() if cluster_now(cluster.pk, self.person) is not None else (END, {})
+
         is_async = isinstance(inner, ASGIRequest)
-        body = _stream(cluster.pk, look, last, whose) if is_async else _once(look, last)
+        body = _stream(cluster.pk, look_again, last, whose) if is_async else _once(look, last)
         response = StreamingHttpResponse(body, content_type="text/event-stream")
         response["Cache-Control"] = "no-cache"
         response["X-Accel-Buffering"] = "no"

@@ -79,8 +79,6 @@ class BranchOfScenario(Reads):
 
 
 class BranchOfCluster(PlaygroundView):
-    makes_elsewhere = ("POST",)
-
     @operation(
         "List a cluster's branches",
         id="clusters_branches",
@@ -123,8 +121,6 @@ class BranchOfCluster(PlaygroundView):
 
 
 class BranchOfQuestion(PlaygroundView):
-    makes_elsewhere = ("POST",)
-
     @operation(
         "Make a branch in which an answer is done",
         id="questions_branch",
@@ -178,7 +174,7 @@ class DraftSteps(PlaygroundView):
     )
     def get(self, request: Request, cluster_id: str) -> Response:
         """The steps of the scenario the cluster was forked from, and which comes next; none of another cluster."""
-        return Response(self._steps(self.cluster(cluster_id)))
+        return Response(self._steps(self.cluster(cluster_id), self.person))
 
     @operation(
         "Do the next step of a fork",
@@ -192,15 +188,15 @@ class DraftSteps(PlaygroundView):
         """One that runs the scheduler starts a run; the next step comes after it (409 until then)."""
         cluster = self.cluster(cluster_id)
         services.do_next_step(cluster=cluster)
-        return Response(self._steps(cluster))
+        return Response(self._steps(cluster, self.person))
 
     @staticmethod
-    def _steps(cluster: Any) -> dict[str, Any]:
-        state = selectors.origin_state(cluster)
+    def _steps(cluster: Any, person: Any) -> dict[str, Any]:
+        state = selectors.origin_state(cluster, person)
         if state is None:
             return {"scenario": None, "nextStep": 0, "next": None, "steps": []}
         return {
-            "scenario": state.origin.scenario_id_kept or None,
+            "scenario": state.scenario_id or None,
             "nextStep": state.origin.next_step,
             "next": state.next_words or None,
             "steps": [str(step["words"]) for step in state.steps],
@@ -244,7 +240,7 @@ def upgrade_views(of: str) -> tuple[type[PlaygroundView], type[PlaygroundView]]:
         tag=tag,
     )(branch)
     name = of.capitalize()
-    also = {"makes_elsewhere": ("POST",), "told_once": True, "__module__": __name__}
+    also = {"told_once": True, "__module__": __name__}
     return (
         type(f"{name}UpgradeShare", (base,), {"post": shared, **also}),
         type(f"{name}UpgradeBranch", (base,), {"post": branched, **also}),

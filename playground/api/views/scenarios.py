@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,6 @@ from playground.api.serializers import scenarios as answers
 from playground.api.serializers.answers import MANIFEST
 from playground.api.views.base import PlaygroundView, accepted, django_request
 from playground.bodies import BodyTooLarge, read_body
-from playground.clusters import selectors as cluster_selectors
 from playground.clusters.errors import TooLarge
 from playground.clusters.services.fields import MODES
 from playground.engine.plugins import lacking
@@ -115,7 +115,15 @@ MADE = [
 ]
 
 
-def scenario_document(request: Request, scenario: Scenario, proof: Verification | None) -> dict[str, Any]:
+def scenario_document(
+    request: Request,
+    scenario: Scenario,
+    proof: Verification | None,
+    forked_from: Mapping[int, str] | None = None,
+) -> dict[str, Any]:
+    """A share as this API writes it; what it was forked from is looked up if it is not given."""
+    if forked_from is None:
+        forked_from = selectors.forked_from([scenario], request.user)
     page = request.build_absolute_uri(f"/s/{scenario.public_id}/")
     return {
         "id": scenario.public_id,
@@ -139,7 +147,7 @@ def scenario_document(request: Request, scenario: Scenario, proof: Verification 
         "engine": scenario.engine_version,
         "createdAt": scenario.created,
         "expiresAt": scenario.expires,
-        "forkedFrom": scenario.forked_from or None,
+        "forkedFrom": forked_from.get(scenario.pk) or None,
         "proof": None if proof is None else _proof(proof),
     }
 
@@ -189,7 +197,8 @@ class Scenarios(PlaygroundView):
         """What you shared, newest first; `proof` is told by each alone."""
         limit = whole_number(request, "limit", default=100, least=1, most=500) or 100
         rows = selectors.my_scenarios(self.person, limit=limit)
-        return Response({"items": [scenario_document(request, row, None) for row in rows]})
+        lineage = selectors.forked_from(rows, request.user)
+        return Response({"items": [scenario_document(request, row, None, lineage) for row in rows]})
 
     @operation(
         "Share a scenario",
@@ -229,7 +238,6 @@ class Scenarios(PlaygroundView):
 
 class ClusterScenario(PlaygroundView):
     told_once = True
-    makes_elsewhere = ("POST",)
 
     @operation(
         "Read a cluster as a scenario",
@@ -393,11 +401,6 @@ class Comparisons(PlaygroundView):
         asked = answers.ComparisonRequest(data=request.data)
         asked.is_valid(raise_exception=True)
         more = asked.validated_data.get("more") or []
-        for side in (asked.validated_data["a"], asked.validated_data["b"], *more):
-            if side["kind"] == "cluster":
-                cluster_selectors.get_cluster(side["id"], self.person)
-            else:
-                selectors.get_scenario(side["id"], request.user)
         days = asked.validated_data.get("expiresInDays")
         comparison = services.request_comparison(
             a=asked.validated_data["a"],

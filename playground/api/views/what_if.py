@@ -13,7 +13,6 @@ from playground.api.queries import whole_number
 from playground.api.serializers import answers, requests
 from playground.api.views.base import PlaygroundView
 from playground.clusters import selectors, services
-from playground.clusters.errors import Conflict
 from playground.clusters.services.changes import KEPT
 from playground.scenarios.branch_difference import difference
 from playground.scenarios.services import undo
@@ -130,9 +129,7 @@ class Difference(PlaygroundView):
         """
         branch = self.cluster(cluster_id)
         limit = whole_number(request, "limit", default=1000, least=1, most=5000) or 1000
-        if branch.parent is None:
-            raise Conflict(f'"{branch.name}" is no branch of another cluster', kind="Cluster")
-        parent = selectors.get_cluster(branch.parent.public_id, self.person)
+        parent = selectors.get_parent(branch, self.person)
         found = difference(branch=branch, parent=parent)
         first = found.parting
         return Response(
@@ -182,8 +179,6 @@ class ApplyToParent(PlaygroundView):
         The parent's scheduler decides anew. 409 names what the parent has changed in the meantime.
         """
         branch = self.cluster(cluster_id, at_least=Role.VIEWER)
-        if branch.parent is None:
-            raise Conflict(f'"{branch.name}" is no branch of another cluster', kind="Cluster")
-        parent = selectors.get_cluster(branch.parent.public_id, self.person, at_least=Role.EDITOR)
+        parent = selectors.get_parent(branch, self.person, at_least=Role.EDITOR)
         applied = services.apply_branch(branch=branch, parent=parent)
         return Response({"parent": parent.public_id, "done": applied.words, "edits": applied.n_edits})

@@ -1,5 +1,6 @@
 """Everything that reads. Each function returns ready data in a fixed number of SQL queries."""
 
+from playground.clusters.access import check_role, get_cluster, get_parent, role_in
 from playground.clusters.selectors.cycles import (
     CyclePage,
     Explanation,
@@ -8,10 +9,8 @@ from playground.clusters.selectors.cycles import (
     neighbours,
 )
 from playground.clusters.selectors.objects import (
-    check_role,
     counted,
     current_run,
-    get_cluster,
     get_mock_extender,
     get_object,
     get_run,
@@ -28,7 +27,6 @@ from playground.clusters.selectors.overview import (
     branches_overview,
     cluster_summary,
     clusters_overview,
-    role_in,
     version_token,
 )
 from playground.clusters.selectors.pods import PodStory, StoryItem, pod_story
@@ -52,6 +50,7 @@ __all__ = [
     "get_cluster",
     "get_mock_extender",
     "get_object",
+    "get_parent",
     "get_run",
     "is_expired",
     "list_mock_extenders",

@@ -6,56 +6,17 @@ from typing import Any, Final
 
 from django.db.models import QuerySet
 
-from playground.accounts.choices import Role
 from playground.clusters.clock import virtual_now_ns
-from playground.clusters.errors import Forbidden, NotFound
+from playground.clusters.errors import NotFound
 from playground.clusters.kinds import Kind
 from playground.clusters.models import Cluster, Event, LogEntry, MockExtender, Node, Run
 from playground.clusters.namespace_objects import with_usage
 from playground.clusters.rows import row_of, rows_after, rows_of
 from playground.clusters.selection import ObjectSelection
-from playground.clusters.selectors.overview import clusters_of, role_in
 from playground.clusters.versions import as_served
 from playground.engine.columns import is_forgotten
 
-_RANK: Final = {Role.VIEWER: 1, Role.EDITOR: 2, Role.OWNER: 3}
-
 _MANY_NAMES: Final = 500
-
-
-def get_cluster(public_id: str, user: Any = None, *, at_least: Role = Role.VIEWER) -> Cluster:
-    """The cluster, if a user may do with it what the role may.
-
-    Raises
-    ------
-    NotFound
-        It does not exist, or it is another user's: the two look the same.
-    Forbidden
-        The user may see it and no more.
-    """
-    cluster = clusters_of(user).filter(public_id=public_id).first()
-    if cluster is None:
-        raise NotFound(f'cluster "{public_id}" not found', kind="Cluster", name=public_id)
-    check_role(cluster, user, at_least)
-    return cluster
-
-
-def check_role(cluster: Cluster, user: Any, at_least: Role) -> None:
-    """Refuse what takes a higher role than the user has.
-
-    Raises
-    ------
-    Forbidden
-    """
-    if at_least == Role.VIEWER:
-        return
-    role = role_in(cluster, user)
-    if role is None or _RANK[role] < _RANK[at_least]:
-        raise Forbidden(
-            f'that takes the role "{at_least}" in cluster "{cluster.public_id}", yours is "{role}"',
-            kind="Cluster",
-            name=cluster.public_id,
-        )
 
 
 def get_run(cluster: Cluster, public_id: str) -> Run:
@@ -242,11 +203,6 @@ def current_run(cluster: Cluster) -> Run | None:
     newest = list_runs(cluster, limit=25)
     still_open = [run for run in newest if run.is_open]
     return still_open[-1] if still_open else (newest[0] if newest else None)
-
-
-def cluster_now(pk: int) -> Cluster | None:
-    """The row as it is now, None when the cluster was deleted. One query."""
-    return Cluster.objects.filter(pk=pk).first()
 
 
 def first_seq(cluster: Cluster) -> int | None:

@@ -3,12 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from django.conf import settings
 from django.db.models import Count, IntegerField, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
-from playground.accounts.choices import Role
-from playground.accounts.models import Membership
+from playground.clusters.access import clusters_of
 from playground.clusters.errors import NotFound
 from playground.clusters.models import Cluster, Cycle, Node, Pod, Run
 
@@ -36,34 +34,8 @@ class ClusterSummary:
     running: bool
 
 
-def clusters_of(user: Any) -> QuerySet[Cluster]:
-    """The clusters a user may see: theirs and their teams'; for the local user of embedded mode those without owner."""
-    if user is None or not getattr(user, "is_authenticated", False):
-        if not settings.EMBEDDED:
-            return Cluster.objects.none()
-        return Cluster.objects.filter(owner__isnull=True, team__isnull=True)
-    mine = Membership.objects.filter(user=user).values("team")
-    return Cluster.objects.filter(Q(owner=user) | Q(team__in=mine))
-
-
-def role_in(cluster: Cluster, user: Any) -> Role | None:
-    """What a user may do with a cluster; None for a stranger. The local user owns what has no owner.
-
-    At most one query.
-    """
-    if user is None or not getattr(user, "is_authenticated", False):
-        local = settings.EMBEDDED and cluster.owner_id is None and cluster.team_id is None
-        return Role.OWNER if local else None
-    if cluster.owner_id == user.pk:
-        return Role.OWNER
-    if cluster.team_id is None:
-        return None
-    role = Membership.objects.filter(team=cluster.team_id, user=user).values_list("role", flat=True).first()
-    return None if role is None else Role(role)
-
-
 def clusters_overview(
-    user: Any = None, *, limit: int = 100, before: Cluster | None = None, only: str = ""
+    user: Any = None, *, limit: int = 100, before: Cluster | None = None
 ) -> list[ClusterSummary]:
     """The user's clusters, newest first. One query.
 
@@ -71,12 +43,8 @@ def clusters_overview(
     ----------
     before
         Only clusters older than this one: the next page.
-    only
-        Public id of the only cluster that is asked for; empty: all.
     """
     rows = clusters_of(user)
-    if only:
-        rows = rows.filter(public_id=only)
     if before is not None:
         rows = rows.filter(Q(created__lt=before.created) | Q(created=before.created, pk__lt=before.pk))
     return _summaries(rows.order_by("-created", "-pk")[:limit])

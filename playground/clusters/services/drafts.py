@@ -16,7 +16,10 @@ from typing import Any, Final
 from django.db import transaction
 from django.utils import timezone
 
+from playground.accounts.choices import Role
+from playground.accounts.tokens import only_cluster
 from playground.clusters import jobs, lanes, wake
+from playground.clusters.access import check_role, clusters_of
 from playground.clusters.author import author, written_by
 from playground.clusters.errors import ClusterError, Conflict, InvalidManifest, NotFound
 from playground.clusters.models import Cluster, Draft
@@ -194,14 +197,19 @@ def _check_room(draft: Draft) -> None:
 
 
 def get_draft(public_id: str, owner: Any) -> Draft:
-    """A person's own draft.
+    """A person's own draft, if they see the cluster it goes into where that is there already.
 
     Raises
     ------
     NotFound
     """
     found = Draft.objects.filter(public_id=public_id, owner=owner).first()
-    if found is None:
+    into = found.wanted.get("into", "") if found is not None else ""
+    hidden = only_cluster(owner) not in ("", into)
+    if into and not hidden:
+        there = Cluster.objects.filter(public_id=into)
+        hidden = there.exclude(pk__in=clusters_of(owner).values("pk")).exists()
+    if found is None or hidden:
         raise NotFound(f'preview "{public_id}" not found', kind="Draft", name=public_id)
     return found
 
@@ -341,12 +349,15 @@ def _cluster_of(draft: Draft) -> Cluster:
     Raises
     ------
     NotFound
-        It was deleted meanwhile.
+        It was deleted meanwhile, or is not its owner's to see any more.
+    Forbidden
+        Its owner may not change it any more.
     """
     name = draft.wanted["into"]
-    found = Cluster.objects.filter(public_id=name).first()
+    found = clusters_of(draft.owner).filter(public_id=name).first()
     if found is None:
         raise NotFound("the cluster was deleted meanwhile", kind="Cluster", name=name)
+    check_role(found, draft.owner, Role.EDITOR)
     return found
 
 

@@ -1,4 +1,6 @@
-"""What one person may have: so many clusters, shares and stored bytes. Embedded mode has one person and no quotas.
+"""What one person may make: so many clusters, shares and stored bytes. Embedded mode has one person and no quotas.
+
+A token of one cluster makes none of these: they would lie outside of that cluster.
 
 Whose a cluster is to count: its creator's, also if a team has it, so that teams are no way around it.
 
@@ -19,7 +21,8 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from playground.accounts.models import User
-from playground.clusters.errors import QuotaExceeded
+from playground.accounts.tokens import beyond, only_cluster
+from playground.clusters.errors import Forbidden, QuotaExceeded
 from playground.clusters.models import Cluster, LogEntry
 
 ROW_BYTES: Final = 150
@@ -45,13 +48,25 @@ def lock_person(person: Any) -> None:
         User.objects.select_for_update().filter(pk=person.pk).first()
 
 
+def check_token(person: Any) -> None:
+    """Refuse to make a cluster, a share or a comparison with a token of one cluster.
+
+    Raises
+    ------
+    Forbidden
+    """
+    if only := only_cluster(person):
+        raise Forbidden(beyond(only), kind="Cluster", name=only)
+
+
 def check_clusters(person: Any) -> None:
     """Refuse one cluster more than a person may have. In a transaction that `lock_person` began.
 
     Raises
     ------
-    QuotaExceeded
+    QuotaExceeded, Forbidden
     """
+    check_token(person)
     if person is None or settings.EMBEDDED:
         return
     limit = settings.PLAYGROUND_MAX_CLUSTERS
@@ -68,8 +83,9 @@ def check_bytes(person: Any, more: int = 0) -> None:
 
     Raises
     ------
-    QuotaExceeded
+    QuotaExceeded, Forbidden
     """
+    check_token(person)
     if person is None or settings.EMBEDDED:
         return
     limit = settings.PLAYGROUND_MAX_STORED_BYTES

@@ -1,15 +1,34 @@
-"""Who may read a share or a comparison: what a person asks for, checked."""
+"""Who may read a share or a comparison."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from playground.accounts.models import Team
+from playground.accounts.tokens import only_cluster
 from playground.clusters.errors import InvalidInput, NotFound
+from playground.clusters.services.quotas import check_token
 from playground.scenarios.choices import Visibility
+
+
+def visible(rows: QuerySet[Any], user: Any) -> QuerySet[Any]:
+    """Of shares, comparisons or verdicts those that are there for a user: public ones, unlisted ones (who has the link
+    may read them), one's own and one's teams'. Expired ones are gone; a token of one cluster sees none.
+    """
+    live = rows.filter(Q(expires__isnull=True) | Q(expires__gt=timezone.now()))
+    if settings.EMBEDDED:
+        return live
+    if only_cluster(user):
+        return live.none()
+    may = Q(visibility__in=[Visibility.PUBLIC, Visibility.UNLISTED])
+    if user is not None and user.is_authenticated:
+        may |= Q(owner=user) | Q(team__memberships__user=user)
+    return live.filter(may).distinct()
 
 
 def checked_audience(
@@ -20,7 +39,10 @@ def checked_audience(
     Raises
     ------
     InvalidInput, NotFound
+    Forbidden
+        The owner asks with a token of one cluster, which shares nothing.
     """
+    check_token(owner)
     if visibility not in Visibility.values:
         raise InvalidInput(
             f"the visibility is one of {', '.join(Visibility.values)}", field="visibility", value=visibility

@@ -14,9 +14,9 @@ from django.db import transaction
 from playground.accounts import audit
 from playground.accounts.choices import Role
 from playground.accounts.models import Team
+from playground.clusters.access import check_role, get_cluster
 from playground.clusters.errors import ClusterError, Forbidden, InvalidInput, NotFound
 from playground.clusters.models import Cluster, Cycle
-from playground.clusters.selectors.objects import check_role
 from playground.clusters.services import quotas
 from playground.engine.moments import violations_of
 from playground.engine.scenarios import RunStopped, ScenarioProblem, states_of
@@ -24,7 +24,7 @@ from playground.scenarios import wake
 from playground.scenarios.choices import Visibility
 from playground.scenarios.comparing import LETTERS, CycleDecision, Side, compare_sides, with_lists_of_sides
 from playground.scenarios.models import Comparison, Moment, RecordedCycle, Scenario
-from playground.scenarios.services.audience import checked_audience
+from playground.scenarios.services.audience import checked_audience, visible
 from playground.scenarios.services.moments import cluster_moments, cluster_now, scenario_moments
 from playground.scenarios.services.proof import readable
 from playground.scenarios.services.recording import packed, unpacked
@@ -63,7 +63,7 @@ def request_comparison(
     asked = (a, b, *more)
     if len(asked) > len(LETTERS):
         raise InvalidInput(f"at most {len(LETTERS)} runs are compared", field="more", value=len(asked))
-    sides = [_checked(side, letter) for side, letter in zip(asked, LETTERS, strict=False)]
+    sides = [_checked(side, letter, owner) for side, letter in zip(asked, LETTERS, strict=False)]
     least, its_team = _least_visible(sides)
     if visibility:
         its_team = checked_audience(visibility, team or its_team, owner, expires)
@@ -163,18 +163,17 @@ def _check_may_show(
                 check_role(cluster, owner, Role.EDITOR)
 
 
-def _checked(side: Mapping[str, Any], field: str) -> dict[str, Any]:
-    """The side with its end pinned: a comparison shows the same for ever."""
+def _checked(side: Mapping[str, Any], field: str, person: Any) -> dict[str, Any]:
+    """The side, which the person may see, with its end pinned: a comparison shows the same for ever."""
     cycle = side.get("cycle")
     if side.get("kind") == "scenario":
-        scenario = Scenario.objects.filter(public_id=side.get("id")).first()
+        rows = visible(Scenario.objects.defer("document"), person)
+        scenario = rows.filter(public_id=side.get("id")).first()
         if scenario is None:
             raise NotFound(f'there is no scenario "{side.get("id")}"', kind="Scenario")
         last = scenario.n_cycles if scenario.state == Scenario.State.RECORDED else None
     elif side.get("kind") == "cluster":
-        cluster = Cluster.objects.filter(public_id=side.get("id")).first()
-        if cluster is None:
-            raise NotFound(f'there is no cluster "{side.get("id")}"', kind="Cluster")
+        cluster = get_cluster(str(side.get("id")), person)
         last = cluster.next_cycle - 1
     else:
         raise InvalidInput(

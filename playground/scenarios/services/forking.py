@@ -20,6 +20,7 @@ from playground.clusters.selectors.objects import get_object
 from playground.clusters.services.advance import entries_of, initial_config, initial_release
 from playground.clusters.services.changes import opening as begins
 from playground.clusters.services.lifecycle import note_opening
+from playground.clusters.services.quotas import check_token
 from playground.clusters.services.runs import parse_duration_ns
 from playground.engine import scenario_making
 from playground.engine.scenario_making import Cut, MadeText
@@ -346,6 +347,7 @@ def make_from_cluster(
     ------
     InvalidManifest, InvalidInput, TooLarge
     """
+    check_token(owner)
     made = make_text(cluster=cluster, cycle=cycle, redact=redact, title=title, ours_decide=ours_decide)
     origin = Origin.objects.filter(cluster=cluster).select_related("scenario").first()
     shared = share(

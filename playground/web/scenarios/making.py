@@ -60,7 +60,7 @@ def share(request: HttpRequest, cluster_id: str) -> HttpResponse:
     context = {
         "cluster": cluster,
         "tab": "share",
-        "state": selectors.origin_state(cluster),
+        "state": selectors.origin_state(cluster, request.user),
         "problems": problems,
         "visibilities": visibilities_for(request),
         "is_local": settings.EMBEDDED,
