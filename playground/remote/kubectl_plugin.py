@@ -142,7 +142,7 @@ def _plan(options: argparse.Namespace) -> int:
     for line in answer["lines"][:_SHOWN]:
         print(dump.with_names(f"  {line['node'] + ': ' if line.get('node') else ''}{line['text']}"))
     for move in answer["moves"][:_SHOWN]:
-        print(dump.with_names(f"  {move['pod']}: {move['from']} -> {move['node'] or move['outcome']}"))
+        print(dump.with_names(f"  {move['pod']}: {move['from']} -> {move['to']}"))
     more = max(0, answer["nLines"] - _SHOWN) + max(0, answer["nMoves"] - _SHOWN)
     print(f"  {f'and {more:,} more at ' if more else ''}{instance.page(f'/c/{cluster}/plan/')}")
     return ANSWERED if answer["tone"] == "good" else SAYS_NO

@@ -262,10 +262,7 @@ class Tools:
                 for line in answer["lines"][:SHOWN]
             ],
             lines_in_all=answer["nLines"],
-            moves=[
-                f"{move['pod']}: {move['from']} -> {move['node'] or move['outcome']}"
-                for move in answer["moves"][:SHOWN]
-            ],
+            moves=[f"{move['pod']}: {move['from']} -> {move['to']}" for move in answer["moves"][:SHOWN]],
             moves_in_all=answer["nMoves"],
             page=self._instance.page(f"/c/{cluster}/plan/"),
         )

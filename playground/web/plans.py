@@ -43,6 +43,7 @@ _OUTCOMES: Final = {
     "ending": ("was ending", "", "dash"),
     "lands": ("", "ok", "arrow"),
 }
+_LATER: Final = ("", "warn", "wait")
 _RANK: Final = {"lands": 1, "with-node": 2, "ending": 2}
 """Outcome -> place in the table: those that are hurt come first."""
 LOOKS: Final = {
@@ -159,7 +160,10 @@ def view_plan(answer: Mapping[str, Any]) -> PlanView:
     legend = tuple((_STATES[key][0], _STATES[key][1], _STATES[key][2]) for key in _STATES if key in there)
     lines = tuple(Line(item, *LOOKS[item["tone"]][1:]) for item in answer["lines"][:LINES_SHOWN])
     shown = sorted(answer["moves"], key=lambda move: _RANK.get(move["outcome"], 0))
-    moves = tuple(Move(item, *_OUTCOMES[item["outcome"]]) for item in shown[:MOVES_SHOWN])
+    moves = tuple(
+        Move(item, *(_LATER if item["onceDeleted"] else _OUTCOMES[item["outcome"]]))
+        for item in shown[:MOVES_SHOWN]
+    )
     return PlanView(answer, title_of(answer["question"]), css, icon_css, icon, groups, legend, lines, moves)
 
 

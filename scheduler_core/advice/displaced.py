@@ -70,7 +70,7 @@ def landings(sandbox: Sandbox, pending: Pod, node_name: str, going: Sequence[Pod
             owner = pod.meta.controller
             waits = sandbox.scheduler.waiting_pods.get(pod.uid) is not None
             if owner is None and not waits:
-                found.append(Displaced(pod.key, "", None, None, "it has no owner that makes it again"))
+                found.append(Displaced(pod.key, "", None, None, "it has no owner that recreates it"))
                 continue
             words = "" if owner is None else f"{owner.kind} {owner.name}"
             is_there = owner_is_there(sandbox, pod)

@@ -177,7 +177,7 @@ def _print(answer: Mapping[str, Any]) -> None:
     _and_more(answer["nLines"], "lines")
     for move in answer["moves"][:_SHOWN]:
         preempted = f", preempted by {move['because']}" if move["because"] else ""
-        print(f"  {move['pod']}: {move['from']} -> {move['node'] or move['outcome']}{preempted}")
+        print(f"  {move['pod']}: {move['from']} -> {move['to']}{preempted}")
     _and_more(answer["nMoves"], "pods")
     luck = answer["luck"]
     if luck is not None and luck["holds"] < luck["seeds"]:

@@ -15,6 +15,7 @@ from typing import Any, Final
 from scheduler_core.advice.sandbox import Sandbox
 from scheduler_core.errors import InvalidObject
 from scheduler_core.extender.transport import Transport, no_transport
+from scheduler_core.plan import take_away
 from scheduler_core.plan.answer import BAD, GOOD, NO_TIME, OUTSIDE, WARNING, Answer, node_map, told_luck
 from scheduler_core.plan.copies import copy_of_cluster
 from scheduler_core.plan.headroom import Headroom, Report, headroom, silent
@@ -33,27 +34,32 @@ from scheduler_core.plan.question import (
 )
 from scheduler_core.plan.take_away import (
     BLOCKED,
+    ENDING,
     LANDS,
     LOST,
     PENDING,
+    WITH_NODE,
     TakenAway,
     UnknownNodes,
-    drain,
     held_up,
-    lose,
     lose_any,
     lose_each,
     nodes_with,
     nodes_without,
+    taken_away,
 )
 from scheduler_core.plan.words import (
     any_domain_verdict,
     any_node_verdict,
     causes,
+    first_of,
     headroom_verdict,
+    held_words,
+    lost_words,
     names_of,
     room_verdict,
     taken_away_verdict,
+    until_deleted,
     without_label,
 )
 from scheduler_core.plan.workloads import template_from, template_of, workloads
@@ -116,10 +122,10 @@ def _named(sandbox: Sandbox, question: PlanQuestion) -> list[str]:
 
 def _take_away(simulation: Simulation, sandbox: Sandbox, question: PlanQuestion, report: Report) -> Answer:
     nodes = _named(sandbox, question)
-    run = drain if question.ask == DRAIN else lose
+    how = take_away.DRAIN if question.ask == DRAIN else take_away.LOSS
     report(0, 1, f"without {nodes[0]}" if len(nodes) == 1 else f"without {len(nodes):,} nodes")
     try:
-        found = run(sandbox, nodes)
+        found = taken_away(sandbox, how, nodes)
     except UnknownNodes as error:
         raise InvalidObject("nodes", None, str(error)) from None
     answer = Answer(taken_away_verdict(found), tone_of(found), _figures(found))
@@ -152,7 +158,10 @@ def _take_away(simulation: Simulation, sandbox: Sandbox, question: PlanQuestion,
     answer.leaves_out = (NO_TIME, *OUTSIDE)
     shown = _signature(found)
     answer.luck = told_luck(
-        sandbox, found.n_decisions, lambda: _signature(run(sandbox, nodes)) == shown, report
+        sandbox,
+        found.n_decisions,
+        lambda: _signature(taken_away(sandbox, how, nodes)) == shown,
+        report,
     )
     return answer
 
@@ -160,23 +169,35 @@ def _take_away(simulation: Simulation, sandbox: Sandbox, question: PlanQuestion,
 def _signature(found: TakenAway) -> tuple[int, ...]:
     """What the verdict counts; which pod of several alike is concerned may differ."""
     counts = (found.count(outcome) for outcome in (LANDS, PENDING, BLOCKED, LOST))
-    return (*counts, len(found.preempted))
+    n_later = sum(bool(item.once_deleted) for item in found.pods)
+    return (*counts, n_later, len(found.preempted))
 
 
 def tone_of(found: TakenAway) -> str:
-    """Good when nothing is hurt, bad when a pod has no node."""
+    """Good when nothing is hurt, bad when a pod has no node, even once drained ones are deleted."""
     if found.is_harmless:
         return GOOD
-    return BAD if found.count(PENDING) else WARNING
+    return BAD if any(not item.once_deleted for item in found.of(PENDING)) else WARNING
 
 
 def _figures(found: TakenAway) -> list[tuple[str, Any]]:
-    figures: list[tuple[str, Any]] = [("pods leave", len(found.pods)), ("land elsewhere", found.count(LANDS))]
+    """The pods of the nodes, in numbers that add up, and apart from them those that are evicted elsewhere."""
+    outcomes = Counter(item.outcome for item in found.own)
+    later = sum(bool(item.once_deleted) for item in found.own if item.outcome == PENDING)
+    elsewhere = found.elsewhere
+    figures: list[tuple[str, Any]] = [
+        ("pods on them" if len(found.nodes) > 1 else "pods on it", len(found.own)),
+        ("land elsewhere", outcomes[LANDS]),
+    ]
     for words, number in (
-        ("find no node", found.count(PENDING)),
-        ("held up by a budget", found.count(BLOCKED)),
-        ("without an owner", found.count(LOST)),
-        ("preempted", len(found.preempted)),
+        (f"find no node {until_deleted(len(found.nodes))}", later),
+        ("find no node", outcomes[PENDING] - later),
+        ("held up by a budget", outcomes[BLOCKED]),
+        ("without an owner", outcomes[LOST]),
+        ("go with their node", outcomes[WITH_NODE]),
+        ("were ending", outcomes[ENDING]),
+        ("evicted elsewhere", len(elsewhere)),
+        ("evicted elsewhere, without a node", sum(item.outcome == PENDING for item in elsewhere)),
     ):
         if number:
             figures.append((words, number))
@@ -185,16 +206,24 @@ def _figures(found: TakenAway) -> list[tuple[str, Any]]:
 
 def _lines_of(answer: Answer, found: TakenAway) -> None:
     """A sentence for each cause of harm."""
-    for outcome, tone, one, many in (
-        (PENDING, BAD, "finds no node", "find no node"),
-        (BLOCKED, WARNING, "is held up by a budget", "are held up by a budget"),
-    ):
-        for reason, pods in causes(found.of(outcome)):
-            answer.line(tone, f"{names_of(pods)} {one if len(pods) == 1 else many}.", reason, count=len(pods))
+    later, never = (
+        [item for item in found.of(PENDING) if bool(item.once_deleted) is waits] for waits in (True, False)
+    )
+    for reason, pods in causes(later):
+        names, until = names_of(pods), until_deleted(len(found.nodes))
+        finds, lands = ("finds", "it lands") if len(pods) == 1 else ("find", "they land")
+        where = first_of(sorted({item.once_deleted for item in pods}))
+        text = f"{names} {finds} no node {until}; then {lands} on {where}."
+        answer.line(WARNING, text, reason, count=len(pods))
+    for reason, pods in causes(never):
+        answer.line(
+            BAD, f"{names_of(pods)} {'finds' if len(pods) == 1 else 'find'} no node.", reason, count=len(pods)
+        )
+    for reason, pods in causes(found.of(BLOCKED)):
+        answer.line(WARNING, f"{names_of(pods)} {held_words(len(pods))}.", reason, count=len(pods))
     lost = found.of(LOST)
     if lost:
-        verb = "has no owner that makes it again" if len(lost) == 1 else "have no owner that makes them again"
-        answer.line(WARNING, f"{names_of(lost)} {verb}.", count=len(lost))
+        answer.line(WARNING, f"{names_of(lost)} {lost_words(len(lost))}.", count=len(lost))
     for preemptor in dict.fromkeys(item.because for item in found.preempted):
         pods = [item for item in found.preempted if item.because == preemptor]
         answer.line(WARNING, f"{preemptor} preempts {names_of(pods)}.", count=len(pods))

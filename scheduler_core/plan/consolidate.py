@@ -1,7 +1,8 @@
 """Doing with fewer nodes: which can go, one after the other, where their pods land, and what keeps the rest.
 
-A node goes when it can be drained with every pod finding another node, no budget in the way, nothing preempted and
-nothing lost. Each step is run on the copy with the steps before it done, so the order is part of the answer.
+A node goes when it can be drained and deleted with every pod finding another node, no budget in the way, nothing
+preempted and nothing lost. Each step is run on the copy with the steps before it done, so the order is part of the
+answer.
 """
 
 from __future__ import annotations
@@ -22,13 +23,18 @@ from scheduler_core.plan.node_groups import cpu_share, nodes_of
 from scheduler_core.plan.pending import classes_of, without_rules
 from scheduler_core.plan.prices import PriceList
 from scheduler_core.plan.take_away import (
+    BLOCKED,
+    LOST,
     OF_THE_NODE,
+    PENDING,
+    REMOVAL,
     EvictionBudgets,
     TakenAway,
-    follow_drain,
     owner_kind,
+    take_away,
 )
 from scheduler_core.plan.trial import Trial, homeless
+from scheduler_core.plan.words import lost_words
 
 MOST_DECISIONS = 40_000
 """Decisions that all orders together may cost: a count, so that the answer is the same everywhere. The search ends in
@@ -141,10 +147,9 @@ def _go_through(
                 found.kept[name] = "It is of the control plane."
                 continue
             mark = trial.mark()
-            step = follow_drain(trial, (name,), until_harm=True)
+            step = take_away(trial, REMOVAL, (name,), until_harm=True)
             found.n_decisions += step.n_decisions
             if step.is_harmless:
-                trial.remove_nodes((name,))
                 found.steps.append(step)
                 continue
             trial.back_to(mark)
@@ -159,12 +164,12 @@ def is_control_plane(node: Node) -> bool:
 
 def blocker(step: TakenAway) -> str:
     """Why a node stays, in one sentence: the first pod that hinders, and what hinders it."""
-    for outcome in ("blocked", "lost", "pending"):
-        first = next((item for item in step.of(outcome) if not item.because), None)
-        if first is not None and outcome == "lost":
-            return f"{first.pod} has no owner that makes it again."
+    for outcome in (BLOCKED, LOST, PENDING):
+        first = next((item for item in step.of(outcome) if not item.because and not item.once_deleted), None)
+        if first is not None and outcome == LOST:
+            return f"{first.pod} {lost_words(1)}."
         if first is not None:
-            verb = "cannot be evicted" if outcome == "blocked" else "finds no other node"
+            verb = "cannot be evicted" if outcome == BLOCKED else "finds no other node"
             return f"{first.pod} {verb}: {first.reason}"
     first = step.preempted[0]
     return f"{first.because} would preempt {first.pod}."
@@ -258,7 +263,6 @@ def replay_steps(sandbox: Sandbox, found: Fewer, report: Report = silent) -> boo
     with Trial(sandbox) as trial:
         for done, step in enumerate(found.steps):
             report(done, len(found.steps), "the same drains with another seed")
-            if not follow_drain(trial, step.nodes, until_harm=True).is_harmless:
+            if not take_away(trial, REMOVAL, step.nodes, until_harm=True).is_harmless:
                 return False
-            trial.remove_nodes(step.nodes)
     return True

@@ -28,8 +28,9 @@ from scheduler_core.plan.headroom import Report
 from scheduler_core.plan.node_groups import cpu_share
 from scheduler_core.plan.pending import pending_pods
 from scheduler_core.plan.question import PlanQuestion
-from scheduler_core.plan.take_away import LANDS, PENDING
+from scheduler_core.plan.take_away import BLOCKED, LANDS, PENDING, Followed, TakenAway, owner_words
 from scheduler_core.plan.trial import Trial
+from scheduler_core.plan.words import names_of, until_deleted
 from scheduler_core.plan.workloads import owner_of
 from scheduler_core.sim.simulation import Simulation
 
@@ -79,10 +80,15 @@ def answer_backlog(
         answer.line(BAD, f"{', '.join(keys[:3])}{more} {verb} no node of the list.", message, count=len(keys))
     edits = _tell_edits(answer, plan, simulation, sandbox, pods, question, report)
     answer.moves = [
-        {"pod": pod.key, "owner": _owner(pod), "from": "", "outcome": LANDS if pod.key in plan.placed else PENDING,
-         "node": plan.placed.get(pod.key), "reason": "", "because": ""}
+        Followed(
+            pod.key,
+            owner_words(pod),
+            "",
+            LANDS if pod.key in plan.placed else PENDING,
+            plan.placed.get(pod.key),
+        ).document()
         for pod in pods
-    ]  # fmt: skip
+    ]
     new = {name_of_node(place): choice for place, choice in enumerate(plan.nodes)}
     takes = Counter(plan.placed.values())
     answer.map = node_map(
@@ -295,11 +301,6 @@ def _workload_words(simulation: Simulation, pods: Sequence[Pod]) -> str:
     return f"{kind} {pods[0].namespace}/{name}{many}"
 
 
-def _owner(pod: Any) -> str:
-    controller = pod.meta.controller
-    return "" if controller is None else f"{controller.kind} {controller.name}"
-
-
 def _backlog_tone(plan: NodePlan) -> str:
     if plan.waiting:
         return BAD if len(plan.placed) == plan.fit_now else WARNING
@@ -350,7 +351,7 @@ def answer_fewer(simulation: Simulation, sandbox: Sandbox, question: PlanQuestio
     answer.figures = [
         ("nodes", found.nodes),
         ("can go", len(found.steps)),
-        ("pods move", sum(step.count(LANDS) for step in found.steps)),
+        ("pods move", sum(item.goes_to is not None for step in found.steps for item in step.pods)),
         ("saved an hour" if found.has_prices else "nodes saved", _worth(found, found.saved)),
         ("bound", _worth(found, found.bound)),
     ]
@@ -358,12 +359,12 @@ def answer_fewer(simulation: Simulation, sandbox: Sandbox, question: PlanQuestio
     for number, step in enumerate(found.steps, start=1):
         name = step.nodes[0]
         saved += found.cost_of[name]
-        n_moves = step.count(LANDS)
+        n_moves = sum(item.goes_to is not None for item in step.pods)
         text = (
             f"step {number}: {n_moves:,} pod{'' if n_moves == 1 else 's'} move{'s' if n_moves == 1 else ''}"
         )
         worth = f"{_worth(found, saved)} so far" if found.has_prices else f"{number} so far"
-        answer.line(GOOD, text, "", node=name, price=worth, count=n_moves)
+        answer.line(*_step_words(text, step), node=name, price=worth, count=n_moves)
     by_cause: dict[str, list[str]] = {}
     for name, why in found.kept.items():
         by_cause.setdefault(why, []).append(name)
@@ -375,9 +376,7 @@ def answer_fewer(simulation: Simulation, sandbox: Sandbox, question: PlanQuestio
     for number, step in enumerate(found.steps, start=1):
         answer.moves += [item.document() | {"step": number} for item in step.pods]
     gone = {step.nodes[0] for step in found.steps}
-    takes = Counter(
-        item.node for step in found.steps for item in step.pods if item.outcome == LANDS and item.node
-    )
+    takes = Counter(item.goes_to for step in found.steps for item in step.pods if item.goes_to)
 
     def state(name: str) -> tuple[str, int, int]:
         share = cpu_share(sandbox, name)
@@ -386,7 +385,11 @@ def answer_fewer(simulation: Simulation, sandbox: Sandbox, question: PlanQuestio
         )
 
     answer.map = node_map(sandbox, state)
-    answer.steps = [{"drain": step.nodes[0]} for step in found.steps]
+    answer.steps = [
+        done
+        for name in (step.nodes[0] for step in found.steps)
+        for done in ({"drain": name}, {"delete": {"kind": "Node", "name": name}})
+    ]
     gap = found.bound - found.saved
     answer.more = {"saved": round(found.saved, 6), "bound": round(found.bound, 6), "gap": round(gap, 6)}
     if found.limit is not None:
@@ -404,6 +407,18 @@ def answer_fewer(simulation: Simulation, sandbox: Sandbox, question: PlanQuestio
     n_decisions = sum(step.n_decisions for step in found.steps)
     answer.luck = told_luck(sandbox, n_decisions, lambda: replay_steps(sandbox, found, report), report)
     return answer
+
+
+def _step_words(text: str, step: TakenAway) -> tuple[str, str, str]:
+    """Tone, sentence and note of one node that goes."""
+    held = step.of(BLOCKED)
+    if held:
+        note = (
+            f"{held[0].reason} It is taken by {names_of(step.of(PENDING))}, {until_deleted(1)}: that evicts"
+        )
+        return WARNING, f"{text}, {len(held):,} of them when the node is deleted", f"{note} {names_of(held)}."
+    later = len(step.of(PENDING))
+    return GOOD, f"{text}{f', {later:,} of them once the node is deleted' if later else ''}", ""
 
 
 def _worth(found: Fewer, amount: float) -> Any:
@@ -426,7 +441,11 @@ def fewer_verdict(found: Fewer) -> str:
         return f"No node of {found.nodes:,} can go without harm."
     saved = f"{money(found.saved)} less an hour" if found.has_prices else f"{len(found.steps):,} fewer"
     enough = f"{left:,} of {found.nodes:,} nodes {'is' if left == 1 else 'are'} enough: {saved}"
+    n_held = sum(bool(step.of(BLOCKED)) for step in found.steps)
+    budgets = "no budget broken"
+    if n_held:
+        budgets = f"{n_held:,} of them {'has' if n_held == 1 else 'have'} pods that only the deletion evicts"
     if gap < 0.005:
-        return f"{enough}, and no budget broken; no plan saves more."
+        return f"{enough}, and {budgets}; no plan saves more."
     most = money(found.bound) if found.has_prices else f"{round(found.bound + 1e-9, 2):g} nodes"
-    return f"{enough}, and no budget broken; no plan saves more than {most}."
+    return f"{enough}, and {budgets}; no plan saves more than {most}."

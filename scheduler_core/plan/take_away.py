@@ -1,8 +1,11 @@
-"""What becomes of the pods when nodes go: a drain, the loss of nodes, and the loss of any one node.
+"""What becomes of the pods when nodes go: a drain, a removal, a loss, and the loss of any one node.
 
 Pods are followed through their owners: a controller makes a pod anew, and the scheduler finds it a node or says why
 not, by preemption too, whose victims are followed in turn. A drain cordons first and evicts what the budgets allow; a
 pod that found its new node gives its budget back. A loss asks no budget.
+
+A drained node is still a domain of spread and anti-affinity, until it is deleted: pods that only this keeps off are
+decided once more without it. A removal is a drain with that deletion done.
 
 What is left out: time (grace periods, how long a pod takes to be ready), Permit and PreBind, cluster autoscalers, and
 pods that were pending before, which may take the room first.
@@ -11,7 +14,7 @@ pods that were pending before, which may take the room first.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,7 +24,7 @@ from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.policy import PodDisruptionBudget
 from scheduler_core.plan.headroom import Report, silent
 from scheduler_core.plan.node_groups import cpu_share, nodes_of
-from scheduler_core.plan.trial import Trial, homeless
+from scheduler_core.plan.trial import Trial, TrialOutcome, homeless
 
 LANDS, PENDING, BLOCKED, LOST, WITH_NODE, ENDING = (
     "lands",
@@ -32,8 +35,10 @@ LANDS, PENDING, BLOCKED, LOST, WITH_NODE, ENDING = (
     "ending",
 )
 OUTCOMES = (LANDS, PENDING, BLOCKED, LOST, WITH_NODE, ENDING)
-"""It finds another node; it finds none; a budget holds it back; it has no owner that would make it again; it belongs
+"""It finds another node; it finds none; a budget holds it back; it has no owner that would recreate it; it belongs
 to its node (DaemonSet, static pod); it was being deleted before."""
+
+DRAIN, REMOVAL, LOSS = "drain", "removal", "loss"
 
 OF_THE_NODE = ("DaemonSet", "Node")
 """Owners whose pods go with their node."""
@@ -63,6 +68,8 @@ class Followed:
         The scheduler's message for `pending`, the budget for `blocked`.
     because : str
         The pod that preempted it; empty when its node went.
+    once_deleted : str
+        Where it lands once the drained nodes are deleted, of a pod that is `pending` or `blocked` until then.
     """
 
     pod: str
@@ -72,6 +79,12 @@ class Followed:
     node: str | None = None
     reason: str = ""
     because: str = ""
+    once_deleted: str = ""
+
+    @property
+    def goes_to(self) -> str | None:
+        """Where it lands in the end."""
+        return self.node or self.once_deleted or None
 
     def document(self) -> dict[str, Any]:
         """JSON-able."""
@@ -83,6 +96,8 @@ class Followed:
             "node": self.node,
             "reason": self.reason,
             "because": self.because,
+            "onceDeleted": self.once_deleted or None,
+            "to": f"{self.once_deleted} once deleted" if self.once_deleted else self.node or self.outcome,
         }
 
 
@@ -93,7 +108,7 @@ class TakenAway:
     Attributes
     ----------
     how : str
-        `drain` or `loss`.
+        `DRAIN`, `REMOVAL` or `LOSS`.
     nodes : tuple of str
     pods : list of Followed
         In the order in which they left.
@@ -117,13 +132,38 @@ class TakenAway:
 
     @property
     def preempted(self) -> list[Followed]:
-        """Pods of other nodes that had to make room."""
+        """Pods that had to make room."""
         return [item for item in self.pods if item.because]
 
     @property
+    def own(self) -> list[Followed]:
+        """The pods of the nodes, each once, with what became of it last."""
+        return self._fates()[0]
+
+    @property
+    def elsewhere(self) -> list[Followed]:
+        """Pods of other nodes that were evicted for them, each once, with what became of it last."""
+        return self._fates()[1]
+
+    def _fates(self) -> tuple[list[Followed], list[Followed]]:
+        gone = set(self.nodes)
+        own: dict[str, Followed] = {}
+        elsewhere: dict[str, Followed] = {}
+        for item in self.pods:
+            is_own = not item.because or item.origin in gone or item.pod in own
+            (own if is_own else elsewhere)[item.pod] = item
+        return list(own.values()), list(elsewhere.values())
+
+    @property
     def is_harmless(self) -> bool:
-        """Whether every pod that is made again finds a node, nothing is held back, lost or preempted."""
-        return not self.preempted and all(item.outcome in (LANDS, WITH_NODE, ENDING) for item in self.pods)
+        """Whether every pod that is made again finds a node, nothing is held back, lost or preempted.
+
+        Of a removal a pod may wait for its node until the drained ones are deleted.
+        """
+        waits = self.how == REMOVAL
+        return not self.preempted and all(
+            item.outcome in (LANDS, WITH_NODE, ENDING) or (waits and item.once_deleted) for item in self.pods
+        )
 
     def document(self) -> dict[str, Any]:
         """JSON-able."""
@@ -145,7 +185,7 @@ def lose(sandbox: Sandbox, nodes: Sequence[str]) -> TakenAway:
     ------
     UnknownNodes
     """
-    return _followed(sandbox, TakenAway("loss", tuple(dict.fromkeys(nodes))), _Following.lose)
+    return taken_away(sandbox, LOSS, nodes)
 
 
 def lose_any(sandbox: Sandbox, *, report: Report = silent) -> Iterator[TakenAway]:
@@ -171,17 +211,39 @@ def drain(sandbox: Sandbox, nodes: Sequence[str]) -> TakenAway:
     ------
     UnknownNodes
     """
-    return _followed(sandbox, TakenAway("drain", tuple(dict.fromkeys(nodes))), _Following.drain)
+    return taken_away(sandbox, DRAIN, nodes)
 
 
-def follow_drain(trial: Trial, nodes: Sequence[str], *, until_harm: bool = False) -> TakenAway:
-    """A drain that stays done in `trial`, until that takes it back.
+def taken_away(sandbox: Sandbox, how: str, nodes: Sequence[str]) -> TakenAway:
+    """Have the nodes' pods leave and follow them, on a copy that is the same afterwards.
 
-    With `until_harm` it ends at the first pod that is blocked, lost, left without a node, or preempts: what is told is
-    then that pod, and not all of the drain.
+    Raises
+    ------
+    UnknownNodes
     """
-    result = TakenAway("drain", tuple(nodes))
-    _Following(trial, result, until_harm=until_harm).drain(nodes)
+    unknown = [name for name in dict.fromkeys(nodes) if sandbox.scheduler.cache.node(name) is None]
+    if unknown:
+        raise UnknownNodes(f"there is no node {', '.join(unknown)}")
+    with Trial(sandbox) as trial:
+        result = take_away(trial, how, nodes)
+        takers = dict.fromkeys(item.node for item in result.pods if item.node is not None)
+        rows = sandbox.scheduler.cache.nodes.row_of
+        result.cpu_after = {name: cpu_share(sandbox, name) for name in takers if name in rows}
+    return result
+
+
+def take_away(trial: Trial, how: str, nodes: Sequence[str], *, until_harm: bool = False) -> TakenAway:
+    """The same in `trial`, where it is done until that takes it back.
+
+    With `until_harm` it ends at the first pod that is blocked, lost, left without a node, or preempts: the answer is
+    then that pod, and not all of them.
+    """
+    result = TakenAway(how, tuple(dict.fromkeys(nodes)))
+    following = _Following(trial, result, until_harm=until_harm)
+    if how == LOSS:
+        following.lose(result.nodes)
+    else:
+        following.drain(result.nodes)
     return result
 
 
@@ -209,21 +271,6 @@ def in_listed_order(pods: Iterable[Pod]) -> list[Pod]:
     return sorted(pods, key=lambda pod: (pod.namespace, pod.name))
 
 
-def _followed(
-    sandbox: Sandbox, result: TakenAway, leave: Callable[[_Following, Sequence[str]], None]
-) -> TakenAway:
-    """Have the nodes' pods leave and follow them, on a copy that is as it was afterwards."""
-    unknown = [name for name in result.nodes if sandbox.scheduler.cache.node(name) is None]
-    if unknown:
-        raise UnknownNodes(f"there is no node {', '.join(unknown)}")
-    with Trial(sandbox) as trial:
-        leave(_Following(trial, result), result.nodes)
-        takers = dict.fromkeys(item.node for item in result.pods if item.node is not None)
-        rows = sandbox.scheduler.cache.nodes.row_of
-        result.cpu_after = {name: cpu_share(sandbox, name) for name in takers if name in rows}
-    return result
-
-
 class _Following:
     """Follows the pods of one question."""
 
@@ -233,6 +280,9 @@ class _Following:
         self.until_harm = until_harm
         self._to_place: list[tuple[int, int, Pod]] = []
         """(minus priority, place in `result.pods`, pod)"""
+        self._pending: dict[int, Pod] = {}
+        """By place in `result.pods` those that found no node, or whose budget is held by such a pod."""
+        self.is_harmed = False
 
     # ---- leaving
 
@@ -271,7 +321,7 @@ class _Following:
                 trial.remove_pod(pod)
                 self._left(pod, name)
             landed = self._place_all()
-            if self.until_harm and not self.result.is_harmless:
+            if self.is_harmed:
                 return
             for pod in landed:
                 budgets.give_back(pod)
@@ -280,7 +330,30 @@ class _Following:
             waiting = held
         for pod, name in waiting:
             if trial.sandbox.scheduler.cache.pod(pod.uid) is not None:
+                if budgets.allowed_first(pod):
+                    self._pending[len(self.result.pods)] = homeless(pod)
                 self._tell(pod, name, BLOCKED, reason=budgets.refusal(pod))
+        self._delete(nodes)
+
+    def _delete(self, nodes: Sequence[str]) -> None:
+        """Decide once more, with the nodes deleted, about the pods that wait; only a removal leaves it so.
+
+        A pod that its budget holds is decided too where the budget allowed it before others that wait took it.
+        """
+        trial, mark = self.trial, self.trial.mark()
+        is_removal = self.result.how == REMOVAL
+        if not self._pending and not is_removal:
+            return
+        trial.remove_nodes(nodes)
+        for place, pod in sorted(self._pending.items(), key=lambda item: (-item[1].priority, item[0])):
+            self.result.n_decisions += 1
+            node = trial.place(pod, preempt=False).node
+            if node is not None:
+                self.result.pods[place] = replace(self.result.pods[place], once_deleted=node)
+            elif self.until_harm:
+                break
+        if not is_removal:
+            trial.back_to(mark)
 
     def _is_refused(self, pods: Sequence[tuple[Pod, str]], budgets: EvictionBudgets) -> bool:
         """Tell the first pod that no landing of others could help: a budget gets back no more than it gave."""
@@ -292,6 +365,17 @@ class _Following:
                 self._tell(pod, name, LOST)
                 return True
         return False
+
+    def _lands_without(self, pod: Pod, placed: TrialOutcome) -> bool:
+        """Whether a pod that found no node would find one if the drained nodes were deleted."""
+        if not placed.by_others:
+            return False
+        mark = self.trial.mark()
+        self.trial.remove_nodes(self.result.nodes)
+        self.result.n_decisions += 1
+        found = self.trial.place(pod, preempt=False).node
+        self.trial.back_to(mark)
+        return found is not None
 
     def _forget_undecided(self) -> None:
         """Nothing is told of pods that were on their way; victims stay, for their preemption is the harm."""
@@ -315,9 +399,7 @@ class _Following:
             heapq.heappush(self._to_place, (-pod.priority, len(self.result.pods) - 1, homeless(pod)))
 
     def _tell(self, pod: Pod, origin: str, outcome: str, *, reason: str = "", because: str = "") -> None:
-        owner = pod.meta.controller
-        words = "" if owner is None else f"{owner.kind} {owner.name}"
-        self.result.pods.append(Followed(pod.key, words, origin, outcome, None, reason, because))
+        self.result.pods.append(Followed(pod.key, owner_words(pod), origin, outcome, None, reason, because))
 
     # ---- landing
 
@@ -338,9 +420,12 @@ class _Following:
             self.result.pods[place] = replace(told, outcome=outcome, node=placed.node, reason=placed.message)
             if placed.node is not None:
                 landed.append(pod)
+            elif placed.by_others:
+                self._pending[place] = pod
             for victim, origin in placed.victims:
                 self._left(victim, origin, because=pod.key)
-            if self.until_harm and (placed.node is None or placed.victims):
+            if self.until_harm and (placed.victims or not (placed.node or self._lands_without(pod, placed))):
+                self.is_harmed = True
                 self._forget_undecided()
         return landed
 
@@ -350,7 +435,8 @@ class EvictionBudgets:
 
     def __init__(self, budgets: Iterable[PodDisruptionBudget]) -> None:
         self._budgets = list(budgets)
-        self._allowed = [budget.disruptions_allowed for budget in self._budgets]
+        self._first = [budget.disruptions_allowed for budget in self._budgets]
+        self._allowed = list(self._first)
 
     def _of(self, pod: Pod) -> list[int]:
         return [
@@ -376,6 +462,11 @@ class EvictionBudgets:
                     f" The disruption budget {name} allows no disruption now."
                 )
         return ""
+
+    def allowed_first(self, pod: Pod) -> bool:
+        """Whether it might have been evicted before any other was."""
+        found = self._of(pod)
+        return len(found) < 2 and all(self._first[index] > 0 for index in found)
 
     def holding(self, pod: Pod) -> tuple[str, ...]:
         """Budgets by which the pod may not be evicted now, `namespace/name`."""
@@ -413,6 +504,12 @@ def cordoned(node: Node) -> Node:
     """The node as `kubectl cordon` leaves it."""
     spec: Mapping[str, Any] = {**(node.manifest.get("spec") or {}), "unschedulable": True}
     return node_from({**node.manifest, "spec": spec})
+
+
+def owner_words(pod: Pod) -> str:
+    """`Kind name` of its controller, empty without one."""
+    controller = pod.meta.controller
+    return "" if controller is None else f"{controller.kind} {controller.name}"
 
 
 def owner_kind(pod: Pod) -> str:

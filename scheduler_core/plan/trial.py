@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from scheduler_core.advice.sandbox import Sandbox
 from scheduler_core.cluster.node_table import Rows
+from scheduler_core.framework.attempt import Attempt
+from scheduler_core.framework.interface import Reads
 from scheduler_core.framework.runtime import Framework
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod, pod_from
@@ -38,12 +40,15 @@ class TrialOutcome:
         Why it found no node, as its FailedScheduling event says; empty with one.
     victims : tuple of (Pod, str)
         Pods that had to go for it and the nodes they were on, in the order of their eviction.
+    by_others : bool
+        Without a node: some node was refused for more than itself and its pods, as by a spread over all of them.
     """
 
     pod: Pod
     node: str | None
     message: str = ""
     victims: tuple[tuple[Pod, str], ...] = ()
+    by_others: bool = True
 
 
 @dataclass(slots=True)
@@ -173,7 +178,7 @@ class Trial:
         """
         victims: list[tuple[Pod, str]] = []
         candidate = pod
-        message = ""
+        message, by_others = "", True
         for _ in range(MAX_TRIES):
             decision = self.decide(candidate, preempt=preempt)
             if decision.node_name is not None and decision.error is None:
@@ -181,7 +186,7 @@ class Trial:
                 if not message:
                     return TrialOutcome(pod, decision.node_name, victims=tuple(victims))
                 break
-            message = decision.message or ""
+            message, by_others = decision.message or "", _is_by_others(decision.attempt)
             found = decision.post_filter
             if found is None or not found.status.is_success or not found.nominated_node_name:
                 break
@@ -189,7 +194,7 @@ class Trial:
                 self.remove_pod(victim)
                 victims.append((victim, found.nominated_node_name))
             candidate = nominated(pod, found.nominated_node_name)
-        return TrialOutcome(pod, None, message, tuple(victims))
+        return TrialOutcome(pod, None, message, tuple(victims), by_others)
 
     def decide(self, pod: Pod, *, preempt: bool) -> Decision:
         """One scheduling cycle; nothing is taken."""
@@ -212,6 +217,14 @@ class Trial:
             return status.message
         self._undo.append(lambda: framework.run_unreserve(pod, node_name))
         return ""
+
+
+def _is_by_others(attempt: Attempt) -> bool:
+    if not attempt.pre_filter_status.is_success or attempt.extenders_took_nodes:
+        return True
+    filters = attempt.framework.filter
+    stops = np.unique(attempt.stop[attempt.stop < len(filters)]).tolist()
+    return any(stop < 0 or filters[stop].filter_reads is Reads.CLUSTER for stop in stops)
 
 
 def homeless(pod: Pod) -> Pod:

@@ -13,32 +13,71 @@ NOUNS = {"topology.kubernetes.io/zone": "zone", "topology.kubernetes.io/region":
 
 
 def taken_away_verdict(answer: TakenAway) -> str:
-    """One sentence: how many of the pods find another node, and who does not."""
-    lands, pending = answer.count(LANDS), answer.of(PENDING)
-    blocked, lost = answer.of(BLOCKED), answer.of(LOST)
-    moving = lands + len(pending)
+    """One sentence: how many of the nodes' pods find another node, and what that costs pods of other nodes."""
+    own, elsewhere = answer.own, answer.elsewhere
+    lands, pending, blocked, lost = (
+        [item for item in own if item.outcome == outcome] for outcome in (LANDS, PENDING, BLOCKED, LOST)
+    )
     parts = []
-    if moving and not pending:
-        parts.append(
-            "The one pod finds another node" if moving == 1 else f"All {moving:,} pods find another node"
-        )
-    elif pending:
-        finds = "find" if len(pending) > 1 else "finds"
-        parts.append(f"{lands:,} of {moving:,} pods find another node; {names_of(pending)} {finds} none")
+    if lands or pending:
+        n_leave = sum(map(len, (lands, pending, blocked, lost)))
+        parts.append(_found_words(n_leave, len(lands), pending, len(answer.nodes)))
     if blocked:
-        is_held = "are held up by a budget" if len(blocked) > 1 else "is held up by a budget"
-        parts.append(f"{names_of(blocked)} {is_held}")
+        parts.append(f"{names_of(blocked)} {held_words(len(blocked))}")
     if lost:
-        parts.append(
-            f"{names_of(lost)} {'have no owner that makes them' if len(lost) > 1 else 'has no owner that makes it'}"
-            " again"
-        )
-    if answer.preempted:
-        n_preempted = len(answer.preempted)
-        parts.append(f"{n_preempted:,} {'pods are' if n_preempted > 1 else 'pod is'} preempted for them")
+        parts.append(f"{names_of(lost)} {lost_words(len(lost))}")
+    if elsewhere:
+        parts.append(f"{_count(len(elsewhere), 'pod')} elsewhere {_are(len(elsewhere))} evicted for them")
+        without = [item for item in elsewhere if item.outcome == PENDING]
+        gone = [item for item in elsewhere if item.outcome == LOST]
+        if without:
+            parts[-1] += f", {len(without):,} of which {_finds(len(without))} no other node"
+        if gone:
+            parts[-1] += f", {len(gone):,} of which {lost_words(len(gone))}"
     if not parts:
         parts.append("No pod has to move")
     return f"{'; '.join(parts)}."
+
+
+def _found_words(n_leave: int, n_lands: int, pending: Sequence[Followed], n_nodes: int) -> str:
+    whose = "its" if n_nodes == 1 else "their"
+    later = sum(bool(item.once_deleted) for item in pending)
+    until = f" {until_deleted(n_nodes)}" if later and later == len(pending) else ""
+    if n_leave == 1:
+        one = f"{whose.title()} one pod"
+        return (
+            f"{one}, {pending[0].pod}, finds no other node{until}" if pending else f"{one} finds another node"
+        )
+    if n_lands == n_leave:
+        return f"All {n_leave:,} of {whose} pods find another node"
+    found = f"{n_lands:,} of {whose} {n_leave:,} pods {_finds(n_lands)} another node"
+    some = f" ({later:,} only {until_deleted(n_nodes)})" if later and not until else ""
+    return f"{found}, {len(pending):,} {_finds(len(pending))} none{until}{some}" if pending else found
+
+
+def until_deleted(n_nodes: int) -> str:
+    """How long a pod waits that the drained nodes keep off, for being domains still."""
+    return "until the node is deleted" if n_nodes == 1 else "until the nodes are deleted"
+
+
+def held_words(number: int) -> str:
+    return "is held up by a budget" if number == 1 else "are held up by a budget"
+
+
+def lost_words(number: int) -> str:
+    return "has no owner that recreates it" if number == 1 else "have no owner that recreates them"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def _finds(number: int) -> str:
+    return "finds" if number == 1 else "find"
 
 
 def any_node_verdict(answers: Sequence[TakenAway]) -> str:

@@ -142,7 +142,7 @@ def test_pods_that_would_have_to_go_are_followed_and_a_label_is_a_branch(
     answer = Question.objects.latest("pk").answer
     disruptions = [item["disruption"] for item in answer["edits"]]
     assert disruptions == sorted(disruptions) and disruptions[0] == 0 and disruptions[-1] > 0
-    assert "gone for good: it has no owner that makes it again" in html
+    assert "gone for good: it has no owner that recreates it" in html
 
 
 def test_why_not_a_node_stands_beside_the_edits(client: Client, cluster: Cluster) -> None:

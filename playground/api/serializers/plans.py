@@ -87,6 +87,10 @@ class PlanMove(Answer):
     node = text(allow_null=True)
     reason = text()
     because = text("The pod that preempts it.")
+    onceDeleted = text(
+        "Where it lands once the drained nodes are deleted; it waits until then.", allow_null=True
+    )
+    to = text("Where it lands, or what comes of it, in words.")
     step = whole("Of consolidate: with which node it moves.", required=False)
 
 

@@ -86,7 +86,7 @@ class ShareVerdict(PlaygroundView):
         answer_example={
             "id": "k3m8w2p9x4ab",
             "page": "https://playground.example/v/k3m8w2p9x4ab/",
-            "sentence": "All 3 pods find another node.",
+            "sentence": "All 3 of its pods find another node.",
             "digest": "9f" * 32,
             "createdAt": "2026-01-02T00:00:00Z",
         },

@@ -61,7 +61,11 @@ def _carry_out(cluster: Cluster, answer: Mapping[str, Any]) -> None:
     gone = [
         step["delete"]["name"] for step in answer["steps"] if step.get("delete", {}).get("kind") == "Node"
     ]
-    leaving = [move["pod"] for move in answer["moves"] if move["outcome"] not in STAY]
+    leaving = [
+        move["pod"]
+        for move in answer["moves"]
+        if move["outcome"] not in STAY or (gone and move["onceDeleted"])
+    ]
     pods, nodes = by_kind("Pod"), by_kind("Node")
     assert pods is not None and nodes is not None
     again: list[dict[str, Any]] = []

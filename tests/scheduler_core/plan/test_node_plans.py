@@ -175,11 +175,11 @@ def test_a_search_that_ends_at_its_limit_tells_what_it_found_and_which_limit_it_
     objects = [node(f"n{index}", cpu="4000m") for index in range(12)]
     objects += [pod(f"p{index}", on=f"n{index}", owner="ReplicaSet/web") for index in range(12)]
     whole = answer_question(cluster_of(objects), {"ask": "consolidate"})
-    assert len(whole["steps"]) == 9 and "limit" not in whole
+    assert len(whole["steps"]) == 2 * 9 and "limit" not in whole
     monkeypatch.setattr(consolidate, "MOST_DECISIONS", 4)
     answer = answer_question(cluster_of(objects), {"ask": "consolidate"})
     # The third node has a pod of the first one by then.
-    assert answer["steps"] == whole["steps"][:3] and answer["bound"] == whole["bound"]
+    assert answer["steps"] == whole["steps"][: 2 * 3] and answer["bound"] == whole["bound"]
     assert answer["limit"] == {"decisions": 4, "untried": 9}
     assert answer["lines"][-1]["text"] == (
         "The search ended at its limit of 4 decisions: 9 of 12 nodes were not tried."
@@ -223,18 +223,19 @@ def _every_step_is_possible(objects: list[Manifest], answer: dict[str, Any]) -> 
     nodes = {item["metadata"]["name"]: item for item in objects if item["kind"] == "Node"}
     where = {item["metadata"]["name"]: item["spec"]["nodeName"] for item in objects if item["kind"] == "Pod"}
     pods = {item["metadata"]["name"]: pod_from(item) for item in objects if item["kind"] == "Pod"}
-    drained = [step["drain"] for step in answer["steps"]]
+    drained = [step["drain"] for step in answer["steps"] if "drain" in step]
     for number, name in enumerate(drained, start=1):
         for move in answer["moves"]:
             if move["step"] == number:
                 own = move["pod"].partition("/")[2]
-                assert where[own] == name == move["from"] and move["node"] not in drained[:number]
-                where[own] = move["node"]
-                beside = [pods[other] for other, at in where.items() if at == move["node"]]
-                have = int(nodes[move["node"]]["status"]["allocatable"]["cpu"].removesuffix("m"))
+                to = move["node"] or move["onceDeleted"]
+                assert where[own] == name == move["from"] and to not in drained[:number]
+                where[own] = to
+                beside = [pods[other] for other, at in where.items() if at == to]
+                have = int(nodes[to]["status"]["allocatable"]["cpu"].removesuffix("m"))
                 assert 500 <= sum(one.requests["cpu"] for one in beside) <= have, "in thousandths of a cpu"
                 wanted = pods[own].manifest["spec"].get("nodeSelector", {})
-                assert wanted.items() <= nodes[move["node"]]["metadata"]["labels"].items()
+                assert wanted.items() <= nodes[to]["metadata"]["labels"].items()
                 if "affinity" in pods[own].manifest["spec"]:
                     assert sum(one.labels == pods[own].labels for one in beside) == 1
         assert name not in where.values()
@@ -247,14 +248,14 @@ def test_no_budget_is_broken_and_what_blocks_a_node_is_one_sentence() -> None:
         pod("web-1", on="a", owner="ReplicaSet/web", labels=web), pod("bare", on="b"), budget("web", 0, app="web"),
     ]  # fmt: skip
     answer = answer_question(cluster_of(objects), {"ask": "consolidate"})
-    assert answer["steps"] == [{"drain": "d"}]
+    assert answer["steps"] == [{"drain": "d"}, {"delete": {"kind": "Node", "name": "d"}}]
     why = {
         line["text"].removesuffix(" stays."): line["note"]
         for line in answer["lines"]
         if line["tone"] == "warning"
     }
     assert "would violate the pod's disruption budget" in why["a"] and "budget web" in why["a"]
-    assert why["b"] == "default/bare has no owner that makes it again."
+    assert why["b"] == "default/bare has no owner that recreates it."
     assert why["c"] == "It is of the control plane."
 
 

@@ -28,10 +28,10 @@ def test_a_harmless_drain_ends_with_0_and_a_loss_that_hurts_with_1(
 ) -> None:
     assert main(["plan", dump, "drain", "a"]) == 0
     said = capsys.readouterr().out
-    assert said.startswith("The one pod finds another node.\n")
+    assert said.startswith("Its one pod finds another node.\n")
     assert "default/web-1: a -> b" in said
     assert main(["plan", dump, "lose", "-l", "topology.kubernetes.io/zone=y"]) == 1
-    assert capsys.readouterr().out.startswith("default/bare has no owner that makes it again.\n")
+    assert capsys.readouterr().out.startswith("default/bare has no owner that recreates it.\n")
 
 
 def test_answers_as_json_are_the_same_bytes_twice(dump: str, capsys: pytest.CaptureFixture[str]) -> None:

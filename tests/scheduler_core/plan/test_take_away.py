@@ -58,7 +58,7 @@ def test_pods_of_a_lost_node_are_followed_through_their_owners() -> None:
     reason = next(item.reason for item in answer.pods if item.pod == "default/web-2")
     assert reason.startswith("0/1 nodes are available: 1 Insufficient cpu.")
     assert taken_away_verdict(answer) == (
-        "1 of 2 pods find another node; default/web-2 finds none; default/bare has no owner that makes it again."
+        "1 of its 3 pods finds another node, 1 finds none; default/bare has no owner that recreates it."
     )
 
 

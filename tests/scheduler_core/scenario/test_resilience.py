@@ -110,7 +110,7 @@ def test_what_the_cluster_bears_holds(expectation: dict[str, Any]) -> None:
             CLUSTER,
             "a, b cannot be drained within 29s: after that time .* stays there. It is ending.",
         ),
-        ({"drain": {"nodes": ["a"]}}, (*NODES, make_pod("bare", node="a")), "bare has no owner that makes it again"),
+        ({"drain": {"nodes": ["a"]}}, (*NODES, make_pod("bare", node="a")), "bare has no owner that recreates it"),
     ],
 )  # fmt: skip
 def test_what_it_does_not_bear_is_told_with_the_pod_and_the_reason(

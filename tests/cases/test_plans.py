@@ -1,0 +1,109 @@
+"""Inputs of public reports whose plan was wrong or weak; each test is named by its input."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scheduler_core.cli.manifests import manifests_of, scenario_of_dump
+from scheduler_core.objects.documents import load_documents
+from scheduler_core.plan.answers import answer_question
+from scheduler_core.scenario import load_scenario, run_scenario
+from scheduler_core.sim.simulation import Simulation
+from tests.scheduler_core.plan.clusters import cluster_of, node, pod
+
+DATA = Path(__file__).parent / "data"
+
+
+def _documents(name: str) -> list[dict[str, Any]]:
+    return [loaded.value for loaded in load_documents((DATA / name).read_bytes())]
+
+
+def _cluster(name: str) -> Simulation:
+    """The cluster of a dump, run to idle."""
+    body = scenario_of_dump(manifests_of(_documents(name)))
+    return run_scenario(load_scenario(body), full_traces=False).simulation
+
+
+# ---- budget-spread-drain: a removed node is no domain of a spread any more (kubernetes/autoscaler 9111)
+
+
+def test_budget_spread_drain() -> None:
+    simulation = _cluster("budget-spread-drain.yaml")
+    answer = answer_question(simulation, {"ask": "consolidate"})
+    gone = [step["drain"] for step in answer["steps"] if "drain" in step]
+    assert len(gone) == answer["saved"] == 5 and answer["gap"] < 0.001
+    assert answer["verdict"].startswith("1 of 6 nodes is enough: 5 fewer")
+    # Each is deleted before the next is drained.
+    deleted = [step["delete"]["name"] for step in answer["steps"][1::2]]
+    assert deleted == gone
+    any_node = answer_question(simulation, {"ask": "any-node"})
+    assert any_node["verdict"].startswith("Any one of the 6 nodes can be lost")
+
+
+def test_budget_spread_drain_says_until_when_the_pod_waits() -> None:
+    simulation = _cluster("budget-spread-drain.yaml")
+    answer = answer_question(simulation, {"ask": "drain", "nodes": ["s0"]})
+    assert answer["verdict"] == "Its one pod, default/w-0, finds no other node until the node is deleted."
+    [move] = answer["moves"]
+    assert (move["outcome"], move["node"]) == ("pending", None)
+    assert move["onceDeleted"] in {f"s{number}" for number in range(1, 6)}
+    assert move["to"] == f"{move['onceDeleted']} once deleted"
+    assert answer["tone"] == "warning"
+    assert answer_question(simulation, {"ask": "lose", "nodes": ["s0"]})["tone"] == "good"
+
+
+def test_budget_spread_drain_a_budget_that_only_the_deletion_ends_is_said() -> None:
+    """With two pods on each of three nodes the first eviction waits for the node's end, and holds the budget."""
+    answer = answer_question(_cluster("budget-spread-drain.yaml"), {"ask": "consolidate"})
+    held = [line for line in answer["lines"] if "when the node is deleted" in line["text"]]
+    assert [line["node"] for line in held] == ["s3", "s4"]
+    assert {line["tone"] for line in held} == {"warning"}
+    assert "allows no disruption now" in held[0]["note"]
+    assert "no budget broken" not in answer["verdict"]
+
+
+def test_budget_spread_drain_scenario() -> None:
+    run = run_scenario(load_scenario(_documents("budget-spread-drain.scenario.yaml")[0]))
+    assert [finding.holds for finding in run.findings] == [True, True]
+
+
+@pytest.mark.parametrize("ask", ["drain", "lose"])
+def test_pods_of_the_node_and_pods_evicted_elsewhere_are_counted_apart(ask: str) -> None:
+    objects = [
+        node("a", cpu="8"), node("b", cpu="4"),
+        *(pod(f"low-{index}", on="b", owner="ReplicaSet/low") for index in range(4)),
+        *(pod(f"web-{index}", on="a", owner="ReplicaSet/web", priority=10) for index in range(5)),
+        pod("agent", on="a", owner="DaemonSet/agent", cpu="100m"),
+    ]  # fmt: skip
+    answer = answer_question(cluster_of(objects), {"ask": ask, "nodes": ["a"]})
+    assert answer["verdict"] == (
+        "4 of its 5 pods find another node, 1 finds none;"
+        " 4 pods elsewhere are evicted for them, 4 of which find no other node."
+    )
+    figures = {figure["words"]: figure["value"] for figure in answer["figures"]}
+    own = ("land elsewhere", "find no node", "go with their node")
+    assert figures["pods on it"] == 6 == sum(figures[words] for words in own)
+    assert figures["evicted elsewhere"] == figures["evicted elsewhere, without a node"] == 4
+
+
+@pytest.mark.parametrize("key", ["kubernetes.io/hostname", "rack"])
+@pytest.mark.parametrize("rule", ["spread", "minimum"])
+def test_a_removed_node_is_no_domain_of_its_kind(key: str, rule: str) -> None:
+    """Others of the kind: another topology key, and a pod that only fewer domains would place."""
+    documents = _documents("budget-spread-drain.yaml")
+    for item in documents:
+        if item["kind"] == "Node":
+            item["metadata"]["labels"]["rack"] = item["metadata"]["name"]
+        specs = [item["spec"], item["spec"].get("template", {}).get("spec", {})] if "spec" in item else []
+        for spec in specs:
+            for constraint in spec.get("topologySpreadConstraints", ()):
+                constraint["topologyKey"] = key
+                if rule == "minimum":
+                    constraint["minDomains"] = 6
+    run = run_scenario(load_scenario(scenario_of_dump(manifests_of(documents))), full_traces=False)
+    answer = answer_question(run.simulation, {"ask": "consolidate"})
+    # With fewer domains than minDomains the minimum is 0: a second pod of one domain would be one too many.
+    assert len(answer["steps"]) // 2 == (5 if rule == "spread" else 0)
