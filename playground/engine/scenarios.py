@@ -23,6 +23,7 @@ from playground.engine.scenario_submission import submission_problems
 from playground.engine.seeds import SeedEnding
 from scheduler_core.scenario.bounds import RunBounds
 from scheduler_core.scenario.canonical import effective_steps, scenario_digest
+from scheduler_core.scenario.difference import Beside, beside, n_same, no_decision, partings, points_of, why
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.gallery import ORDER, gallery_text
 from scheduler_core.scenario.gallery.four_ways import four_ways
@@ -508,6 +509,7 @@ def _record(item: dict[str, Any]) -> CycleRecord:
 
 __all__ = [
     "AskProcess",
+    "Beside",
     "FreshRun",
     "Opening",
     "RunStopped",
@@ -518,9 +520,14 @@ __all__ = [
     "Stop",
     "Way",
     "ask_process",
+    "beside",
     "gallery_documents",
     "lookalike_document",
+    "n_same",
+    "no_decision",
     "opening_of",
+    "partings",
+    "points_of",
     "problem_from",
     "read_scenario",
     "read_submitted",
@@ -529,6 +536,7 @@ __all__ = [
     "states_of",
     "trace_of",
     "way_documents",
+    "why",
     "with_decisions",
 ]
 

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from django.db.models import Q
+
 from playground.clusters.models import Cluster, Cycle, Node, Pod
-from playground.scenarios.differing import Beside, beside, why
+from playground.engine.scenarios import Beside, beside, no_decision, partings, why
 from playground.scenarios.services.proof import readable
 
 MOST_DECISIONS: Final = 20_000
@@ -25,6 +27,7 @@ class ComparedCycle:
     pod: str
     outcome: str
     node: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,10 @@ class Parting:
         Which of how many, from 1.
     cycles
         The parent's and the branch's; None where one made no such decision.
+    clusters
+        Whose these cycles are: one from before the branch is the parent's.
+    notes
+        What became of the pod where there is no decision.
     nodes
         Candidates with their points and what rejects them, a side: those that either side chose first.
     """
@@ -68,6 +75,8 @@ class Parting:
     n_places: int
     why: str
     cycles: tuple[Cycle | None, Cycle | None]
+    clusters: tuple[Cluster, Cluster]
+    notes: tuple[str, str]
     nodes: tuple[list[dict[str, Any]], list[dict[str, Any]]]
 
 
@@ -102,7 +111,9 @@ def difference(*, branch: Cluster, parent: Cluster, place: int = 1) -> BranchDif
         Which of the decisions that differ is told in full.
     """
     before, after = _places(parent), _places(branch)
-    sides = (_decisions(parent, branch.parent_cycle or 0), _decisions(branch, 0))
+    since = Q(number__gt=branch.parent_cycle or 0)
+    sides = (_decisions(parent, since), _decisions(branch, Q()))
+    shared = _decisions(parent, ~since)
     last = {one.pod: one.number for one in sides[1]}
     changes = []
     for pod in sorted({*before, *after}):
@@ -115,20 +126,20 @@ def difference(*, branch: Cluster, parent: Cluster, place: int = 1) -> BranchDif
                 )
             )
     changes.sort(key=lambda change: KINDS.index(change.kind))
-    pairs = beside(sides)
-    parted = [pair for pair in pairs if not pair.is_same]
+    pairs = beside(sides, (before, after), shared)
+    parted = partings(pairs, (before, after))
     untried = Pod.objects.filter(cluster=parent, lane=Pod.Lane.ACTIVE).count()
     parting = None
     if parted:
         place = min(max(1, place), len(parted))
         pair = parted[place - 1]
-        parting = _parting(
-            pair, place, len(parted), (parent, branch), (before.get(pair.pod), after.get(pair.pod))
-        )
+        clusters = (parent, parent if pair.decisions[1] in shared else branch)
+        ends = (before.get(pair.pod), after.get(pair.pod))
+        parting = _parting(pair, place, len(parted), clusters, ends)
     return BranchDifference(
         changes,
         Counter(change.kind for change in changes),
-        len(pairs) - len(parted),
+        sum(pair.is_same for pair in pairs),
         len(pairs),
         untried,
         parting,
@@ -154,13 +165,13 @@ def _places(cluster: Cluster) -> dict[str, str]:
     return {f"{namespace}/{name}": node for namespace, name, node in found.iterator(chunk_size=5000)}
 
 
-def _decisions(cluster: Cluster, after: int) -> list[ComparedCycle]:
-    rows = Cycle.objects.filter(cluster=cluster, number__gt=after).order_by("number")
-    found = rows.values_list("number", "pod_namespace", "pod_name", "outcome", "node")[:MOST_DECISIONS]
-    return [
-        ComparedCycle(number, f"{space}/{name}", outcome, node)
-        for number, space, name, outcome, node in found
+def _decisions(cluster: Cluster, which: Q) -> list[ComparedCycle]:
+    """The last `MOST_DECISIONS` of them, in order."""
+    rows = Cycle.objects.filter(which, cluster=cluster).order_by("-number")
+    found = rows.values_list("number", "pod_namespace", "pod_name", "outcome", "node", "message")[
+        :MOST_DECISIONS
     ]
+    return [ComparedCycle(number, f"{space}/{name}", *rest) for number, space, name, *rest in reversed(found)]
 
 
 def _parting(
@@ -168,7 +179,7 @@ def _parting(
     place: int,
     n_places: int,
     clusters: tuple[Cluster, Cluster],
-    was: tuple[str | None, str | None],
+    ends: tuple[str | None, str | None],
 ) -> Parting:
     cycles: list[Cycle | None] = []
     for cluster, one in zip(clusters, pair.decisions, strict=True):
@@ -178,9 +189,9 @@ def _parting(
         readable(bytes(row.trace)) if row is not None and row.trace is not None else None for row in cycles
     ]
     names = ("the parent", "the branch")
-    words = why(pair, (told[0], told[1]), names, (was[0] or "", was[1] or ""))
+    words = why(pair, (told[0], told[1]), names, ends)
     chosen = [one.node for one in pair.decisions if one is not None and one.node]
-    chosen += [node for node in was if node]
+    chosen += [node for node in ends if node]
     there = [
         set(Node.objects.filter(cluster=cluster, name__in=chosen).values_list("name", flat=True))
         for cluster in clusters
@@ -189,7 +200,10 @@ def _parting(
         _candidates(document, row, list(dict.fromkeys(chosen)), known)
         for document, row, known in zip(told, cycles, there, strict=True)
     ]
-    return Parting(pair, place, n_places, words, (cycles[0], cycles[1]), (nodes[0], nodes[1]))
+    notes = (no_decision(ends[0]), no_decision(ends[1]))
+    return Parting(
+        pair, place, n_places, words, (cycles[0], cycles[1]), clusters, notes, (nodes[0], nodes[1])
+    )
 
 
 def _candidates(

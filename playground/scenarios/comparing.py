@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from playground.scenarios.differing import Beside, beside, why
+from playground.engine.scenarios import Beside, beside, n_same, no_decision, partings, points_of, why
 
 MOVED_LIMIT: Final = 2000
 PACKING_LIMIT: Final = 400
@@ -66,55 +66,29 @@ def compare_sides(sides: Sequence[Side]) -> dict[str, Any]:
     -------
     dict
         ``sides``, ``figures`` (name -> a number a side), ``nSame`` (decisions that are the same on all sides before
-        the first that is not, aligned by `differing.beside`), ``divergence`` (None if all are), ``moved``,
+        the first that is not), ``divergence`` (the first of `difference.partings`, or None), ``moved``,
         ``nMoved``, ``packing`` (nodes in order, each with its pods on every side), ``nNodes``. What one side did
         stands at its place in a list; in lists called ``sides`` with its name.
     """
-    pairs = beside([[one for one in side.decisions if one.number > side.since] for side in sides])
-    n_same = next((place for place, pair in enumerate(pairs) if not pair.is_same), len(pairs))
-    parted = _divergence(sides, pairs[n_same]) if n_same < len(pairs) else None
-    moved = _moved(sides)
+    places = [_places(side) for side in sides]
+    ends = [{pod: place["node"] for pod, place in found.items()} for found in places]
+    shared = [one for side in sides for one in side.decisions if one.number <= side.since]
+    pairs = beside(
+        [[one for one in side.decisions if one.number > side.since] for side in sides], ends, shared
+    )
+    parted = next(iter(partings(pairs, ends)), None)
+    moved = _moved(sides, places)
     packing = _packing([side.state for side in sides])
     return {
         "sides": [{"name": name, **_about(side)} for name, side in zip(LETTERS, sides, strict=False)],
         "figures": _figures(sides),
-        "nSame": n_same,
-        "divergence": parted,
+        "nSame": n_same(pairs),
+        "divergence": None if parted is None else _divergence(sides, parted, ends),
         "moved": moved[:MOVED_LIMIT],
         "nMoved": len(moved),
         "packing": packing[:PACKING_LIMIT],
         "nNodes": len(packing),
         "classes": max((side.state["classes"] for side in sides), key=len),
-    }
-
-
-def with_lists_of_sides(found: dict[str, Any]) -> dict[str, Any]:
-    """What was found, as `compare_sides` tells it: once, what a side did stood under its letter.
-
-    Examples
-    --------
-    >>> old = {"sides": [{"words": "x"}], "divergence": {"a": None}, "moved": [{"a": {"node": "n", "state": ""}}]}
-    >>> new = with_lists_of_sides(old)
-    >>> new["sides"], new["divergence"], new["moved"]
-    ([{'name': 'a', 'words': 'x'}], {'sides': [{'name': 'a', 'decision': None}]}, \
-[{'sides': [{'name': 'a', 'node': 'n', 'state': ''}]}])
-    """
-    names = LETTERS[: len(found["sides"])]
-    if all("name" in side for side in found["sides"]):
-        return found
-    parted = found["divergence"]
-    if parted is not None:
-        parted = {key: value for key, value in parted.items() if key not in names} | {
-            "sides": [{"name": name, "decision": parted[name]} for name in names]
-        }
-    return found | {
-        "sides": [{"name": name, **side} for name, side in zip(names, found["sides"], strict=True)],
-        "divergence": parted,
-        "moved": [
-            {key: value for key, value in item.items() if key not in names}
-            | {"sides": [{"name": name, **item[name]} for name in names]}
-            for item in found["moved"]
-        ],
     }
 
 
@@ -145,8 +119,11 @@ def _numbers(side: Side) -> dict[str, float]:
     }
 
 
-def _divergence(sides: Sequence[Side], pair: Beside[CycleDecision]) -> dict[str, Any]:
+def _divergence(
+    sides: Sequence[Side], pair: Beside[CycleDecision], ends: Sequence[Mapping[str, str]]
+) -> dict[str, Any]:
     cycles = pair.decisions
+    at = [end.get(pair.pod) for end in ends]
     told = [side.explain(cycle.number) if cycle else None for side, cycle in zip(sides, cycles, strict=True)]
     present = next(cycle for cycle in cycles if cycle is not None)
     return {
@@ -154,22 +131,16 @@ def _divergence(sides: Sequence[Side], pair: Beside[CycleDecision]) -> dict[str,
         "pod": present.pod,
         "samePod": all(cycle is not None for cycle in cycles),
         "attempt": pair.nth,
-        "why": _why(sides, pair, told),
+        "why": why(pair, (told[0], told[1]), ("A", "B"), (at[0], at[1])) if len(sides) == 2 else "",
         "sides": [
             {"name": name, "decision": _said(cycle)} for name, cycle in zip(LETTERS, cycles, strict=False)
         ],
+        "notes": ["" if cycle else no_decision(end) for cycle, end in zip(cycles, at, strict=True)],
         "plugins": _plugins(told),
         "rows": _score_rows(told, cycles),
         "reasons": _reasons(told),
         "ties": [len(((document or {}).get("tie") or {}).get("nodes") or ()) for document in told],
     }
-
-
-def _why(sides: Sequence[Side], pair: Beside[CycleDecision], told: Sequence[Mapping[str, Any] | None]) -> str:
-    if len(sides) != 2:
-        return ""
-    was = [_places(side).get(pair.pod, {}).get("node", "") for side in sides]
-    return why(pair, (told[0], told[1]), ("A", "B"), (was[0], was[1]))
 
 
 def _said(cycle: CycleDecision | None) -> dict[str, Any] | None:
@@ -198,17 +169,6 @@ def _plugins(told: Sequence[Mapping[str, Any] | None]) -> list[list[dict[str, An
     ]
 
 
-def _points(document: Mapping[str, Any], node: str) -> dict[str, int] | None:
-    if node not in (document.get("total") or {}):
-        return None
-    weights = document.get("weights") or {}
-    return {
-        plugin: by_node[node] * weights.get(plugin, 1)
-        for plugin, by_node in (document.get("scores") or {}).items()
-        if node in by_node
-    }
-
-
 def _score_rows(
     told: Sequence[Mapping[str, Any] | None], cycles: Sequence[CycleDecision | None]
 ) -> list[dict[str, Any]]:
@@ -224,8 +184,14 @@ def _score_rows(
         {node for total in totals for node in total} - set(winners), key=lambda node: (-spread(node), node)
     )
     rows = []
+    by_plugin = [points_of(document or {}) for document in told]
     for node in list(dict.fromkeys((*winners, *others)))[:SCORE_ROWS]:
-        points = [None if document is None else _points(document, node) for document in told]
+        points = [
+            {plugin: given[node] for plugin, given in found.items() if node in given}
+            if node in total
+            else None
+            for found, total in zip(by_plugin, totals, strict=True)
+        ]
         rows.append(
             {
                 "node": node,
@@ -256,9 +222,8 @@ def _reason(verdict: Mapping[str, Any] | None) -> str:
     return f"{verdict.get('plugin')}: {'; '.join(verdict.get('reasons') or ())}"
 
 
-def _moved(sides: Sequence[Side]) -> list[dict[str, Any]]:
+def _moved(sides: Sequence[Side], places: Sequence[Mapping[str, dict[str, str]]]) -> list[dict[str, Any]]:
     """Pods that are not in the same place on all sides; those that have a node on some sides only come first."""
-    places = [_places(side) for side in sides]
     pods = {
         f"{pod['namespace']}/{pod['name']}": pod for side in reversed(sides) for pod in side.state["pods"]
     }

@@ -71,9 +71,12 @@ def document(names: Sequence[str], runs: Sequence[ScenarioRun]) -> dict[str, Any
     places = [result.placement() for result in runs]
     pods = sorted({pod for place in places for pod in place})
     moved = [(pod, [place.get(pod) for place in places]) for pod in pods]
+    digests = [result.digest for result in runs]
     return {
-        "same": len({result.digest for result in runs}) == 1,
+        "same": len(set(digests)) == 1,
         "scenarios": list(names),
+        "releases": [result.release.name for result in runs],
+        "digests": digests,
         "figures": {name: [found[name] for found in metrics] for name in metrics[0]},
         "divergences": [
             None
@@ -99,16 +102,17 @@ def _unusable(options: argparse.Namespace, said: str) -> int:
 
 def _print(found: dict[str, Any]) -> None:
     names = found["scenarios"]
-    for letter, name in zip(LETTERS, names, strict=False):
-        print(f"{letter}: {name}")
+    for letter, name, release in zip(LETTERS, names, found["releases"], strict=False):
+        print(f"{letter}: {name} (Kubernetes {release})")
     width = max(len(name) for name in found["figures"])
     print(f"{'':{width}}  " + "  ".join(f"{letter:>10}" for letter in LETTERS[: len(names)]))
     for name, values in found["figures"].items():
         if any(values):
             print(f"{name:{width}}  " + "  ".join(f"{round(value, 3):>10g}" for value in values))
-    for letter, parted in zip(LETTERS[1:], found["divergences"], strict=False):
+    for letter, parted, digest in zip(LETTERS[1:], found["divergences"], found["digests"][1:], strict=False):
         if parted is None:
-            print(f"{letter} decides as A does")
+            other = "" if digest == found["digests"][0] else ", on other points"
+            print(f"{letter} decides as A does{other}")
         else:
             print(f"{letter} parts from A at cycle {parted['cycle']}, {parted['pod']}")
             print(f"  A: {parted['first']}")

@@ -28,7 +28,7 @@ from scheduler_core.objects.documents import DocumentError, load_documents
 from scheduler_core.releases import DEFAULT
 from scheduler_core.scenario import Problem, Scenario, ScenarioError, ScenarioRun, load_scenario, run_scenario
 from scheduler_core.scenario import landings as ends
-from scheduler_core.scenario.compare import Divergence
+from scheduler_core.scenario.difference import Divergence
 from scheduler_core.scenario.landings import Landing, Why
 from scheduler_core.scenario.types import KIND
 from scheduler_core.version import ENGINE_VERSION

@@ -110,6 +110,20 @@ def _unplaced(told: CycleFacts) -> str:
     )
 
 
+def of_one(reason: str) -> str:
+    """A filter's reason beside the one node it is about: the scheduler words it for a number of nodes.
+
+    >>> of_one("node(s) were unschedulable"), of_one("node(s) had untolerated taint {gpu: true}")
+    ('was unschedulable', 'had untolerated taint {gpu: true}')
+    >>> of_one("node(s) didn't match Pod's node affinity/selector"), of_one("Insufficient cpu")
+    ("didn't match Pod's node affinity/selector", 'Insufficient cpu')
+    """
+    words = reason.removeprefix("node(s) ")
+    if words == reason:
+        return reason
+    return f"was {words.removeprefix('were ')}" if words.startswith("were ") else words
+
+
 def explain(record: CycleTrace) -> dict[str, Any]:
     """Everything of a record, JSON-able: the same words and shape for the API, the pages and conformance."""
     tie, body = record.tie, record.body

@@ -5,7 +5,7 @@ it carries, `compare` puts two runs beside each other. `README.md` tells the for
 """
 
 from scheduler_core.scenario.canonical import canonical_document, scenario_digest
-from scheduler_core.scenario.compare import ComparedRuns, Divergence, Moved, compare
+from scheduler_core.scenario.difference import ComparedRuns, Divergence, Moved, compare
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.expectations import first_failing
 from scheduler_core.scenario.load import dump_scenario, load_scenario, scenario_document

@@ -10,14 +10,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from scheduler_core.plan.workloads import owner_of
-from scheduler_core.scenario import upgrade
-from scheduler_core.scenario.compare import Divergence, beside, full_cycle
+from scheduler_core.scenario.difference import (
+    MOVED,
+    NEWLY_EVICTED,
+    NEWLY_PENDING,
+    NEWLY_PLACED,
+    Divergence,
+    full_cycle,
+    two_decisions,
+)
 from scheduler_core.scenario.ran import ScenarioRun
 
-MOVED: Final = upgrade.MOVED
-NEWLY_PENDING: Final = upgrade.NEWLY_PENDING
-NEWLY_PLACED: Final = upgrade.NEWLY_PLACED
-NEWLY_EVICTED: Final = upgrade.NEWLY_EVICTED
 NEW, NEW_PENDING, GONE = "new", "newPending", "gone"
 KINDS: Final = (MOVED, NEWLY_PENDING, NEWLY_PLACED, NEWLY_EVICTED, NEW_PENDING, NEW, GONE)
 
@@ -190,11 +193,12 @@ def decisions_of_landing(a: ScenarioRun, b: ScenarioRun, landing: Landing) -> Di
     """The last decision about the pod in either run, side by side; None where neither run decided about it."""
     traces = []
     for run, number in ((a, landing.cycles[0]), (b, landing.cycles[1])):
-        places = [place for place, trace in enumerate(run.cycles) if trace.number == number]
-        traces.append(full_cycle(run, places[0]) if places else None)
+        trace = None if number is None else run.cycle(number)
+        traces.append(trace and full_cycle(run, trace))
     if traces[0] is None and traces[1] is None:
         return None
-    return beside(*traces)
+    ends = (landing.before if landing.was else None, landing.after if landing.pod else None)
+    return two_decisions(traces[0], traces[1], ends)
 
 
 def why(a: ScenarioRun, b: ScenarioRun, landing: Landing, beside: Divergence | None) -> Why:

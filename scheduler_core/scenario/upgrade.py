@@ -16,15 +16,23 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from scheduler_core.releases import Release
-from scheduler_core.scenario.compare import ComparedRuns, compare
+from scheduler_core.scenario.difference import (
+    MOVED,
+    NEWLY_EVICTED,
+    NEWLY_PENDING,
+    NEWLY_PLACED,
+    ComparedRuns,
+    Divergence,
+    compare,
+    full_cycle,
+    two_decisions,
+)
 from scheduler_core.scenario.errors import ScenarioError
 from scheduler_core.scenario.ran import ScenarioRun
 from scheduler_core.scenario.run import run, run_prefix
 from scheduler_core.scenario.types import Scenario
 
-MOVED, NEWLY_PENDING, NEWLY_PLACED, NEWLY_EVICTED, OTHER_WORDS, OTHER_COURSE = (
-    "moved", "newlyPending", "newlyPlaced", "newlyEvicted", "otherWords", "otherCourse",
-)  # fmt: skip
+OTHER_WORDS, OTHER_COURSE = "otherWords", "otherCourse"
 KINDS: Final = (MOVED, NEWLY_PENDING, NEWLY_PLACED, NEWLY_EVICTED, OTHER_WORDS, OTHER_COURSE)
 
 Progress = Callable[[str, float], None]
@@ -89,7 +97,7 @@ class Cause:
         `alone`: shown by a run with this alone put back; `together`: by one with all of these put back, and not by
         the runs with fewer.
     differences : tuple of UpgradeDifference
-        In the order of the run.
+        What moves first; in the order of the run.
     """
 
     toggles: tuple[Toggle, ...]
@@ -295,9 +303,9 @@ class _Search:
         second = self._run(self.after, f"{self.after.name}")
         comparison = compare(first, second)
         ends = _ends(first), _ends(second)
-        differences = _differences(first, second, *ends)
+        differences = _differences(first, second, *ends, comparison.divergence)
         pair = (first, second) if self.newer is self.after else (second, first)
-        chain = self._chain(*pair, comparison)
+        chain = self._chain(*pair)
         older_ends = ends[0] if self.older is self.before else ends[1]
         causes, rest = self._attributed(chain, differences, older_ends)
         return UpgradePreview(
@@ -321,20 +329,21 @@ class _Search:
         self.share += (1 - self.share) * 0.3
         return found
 
-    def _chain(
-        self, older: ScenarioRun, newer: ScenarioRun, comparison: ComparedRuns
-    ) -> list[tuple[tuple[Toggle, ...], Ends]]:
+    def _chain(self, older: ScenarioRun, newer: ScenarioRun) -> list[tuple[tuple[Toggle, ...], Ends]]:
         """Toggles in the order they are found, each with how pods end once they and those before are put back."""
         found: list[tuple[tuple[Toggle, ...], Ends]] = []
         back: list[Toggle] = []
         current = newer
         while True:
-            parted = _first_difference(older, current)
+            parted = _first_other_digest(older, current)
             left = [one for one in self.toggles if one not in back]
             if parted is None or not left:
                 return found
-            likely = _likely_first(left, comparison if current is newer else compare(older, current))
-            wanted = self._needed(parted, back, likely)
+            traces = [
+                full_cycle(run, run.cycles[parted - 1]) if parted <= len(run.cycles) else None
+                for run in (older, current)
+            ]
+            wanted = self._needed(parted, back, _likely_first(left, two_decisions(traces[0], traces[1])))
             if not wanted:
                 return found
             back += wanted
@@ -431,11 +440,8 @@ def _taken_away(
 _WORD = re.compile(r"[A-Z]?[a-z]+")
 
 
-def _likely_first(toggles: Sequence[Toggle], comparison: ComparedRuns) -> list[Toggle]:
+def _likely_first(toggles: Sequence[Toggle], parted: Divergence) -> list[Toggle]:
     """The toggles, those whose names have most words in common with what differs first: only the order of a search."""
-    parted = comparison.divergence
-    if parted is None:
-        return list(toggles)
     plugins = {score.plugin for score in parted.scores if (score.a or 0) != (score.b or 0)}
     told = " ".join(
         (*plugins, parted.a, parted.b, *(text for pair in parted.reasons.values() for text in pair))
@@ -454,8 +460,8 @@ def _stems(text: str) -> set[str]:
     return {word[:6].lower() for word in _WORD.findall(text)}
 
 
-def _first_difference(a: ScenarioRun, b: ScenarioRun) -> int | None:
-    """Number of the first cycle that is decided otherwise."""
+def _first_other_digest(a: ScenarioRun, b: ScenarioRun) -> int | None:
+    """Number of the first cycle whose record differs, be it by points alone: what has to be put back for a proof."""
     for number, (one, other) in enumerate(zip(a.cycles, b.cycles, strict=False), 1):
         if one.digest != other.digest:
             return number
@@ -479,10 +485,13 @@ def _unbound(ends: Ends) -> int:
     return sum(not node for node, _, _ in ends.values())
 
 
-def _differences(a: ScenarioRun, b: ScenarioRun, before: Ends, after: Ends) -> list[UpgradeDifference]:
+def _differences(
+    a: ScenarioRun, b: ScenarioRun, before: Ends, after: Ends, parted: Divergence | None
+) -> list[UpgradeDifference]:
+    """What moves first, then what only says something else; each in the order of the second run."""
     evicted = {one.pod for one in b.evictions} - {one.pod for one in a.evictions}
     cycles = {trace.pod: trace.number for trace in b.cycles}
-    first = _first_difference(a, b)
+    first = None if parted is None else parted.cycles[1] or parted.number
     found = []
     for pod in {**after, **before}:
         old, new = before.get(pod, ("", "", "")), after.get(pod, ("", "", ""))
@@ -502,7 +511,7 @@ def _differences(a: ScenarioRun, b: ScenarioRun, before: Ends, after: Ends) -> l
                 pod, kind, old[0] or old[1], new[0] or new[1], cycle, first is not None and cycle > first
             )
         )
-    return sorted(found, key=lambda one: (one.cycle or 2**63, one.pod))
+    return sorted(found, key=lambda one: (not one.ends_elsewhere, one.cycle or 2**63, one.pod))
 
 
 __all__ = [

@@ -14,7 +14,6 @@ from playground.scenarios.services import (
     share,
 )
 from playground.scenarios.services.comparing import result_of
-from playground.scenarios.services.recording import packed
 from tests.scenarios.documents import PACKING, node, pod, priority_class, small, small_text, text_of
 from tests.scenarios.test_clusters import made_by_hand
 
@@ -216,26 +215,3 @@ def test_it_is_said_which_plugin_made_the_difference(work):
     packing = share(document=small_text(scheduler=PACKING)).scenario
     why = compared(work, ref(spreading), ref(packing))["divergence"]["why"]
     assert why.startswith("The points of NodeResourcesFit make the difference: in ")
-
-
-def test_what_was_stored_with_sides_under_letters_is_read(work, client):
-    spreading = share(document=small_text()).scenario
-    packing = share(document=small_text(scheduler=PACKING)).scenario
-    found = compared(work, ref(spreading), ref(packing))
-    comparison = Comparison.objects.get()
-    old = found | {
-        "sides": [{key: value for key, value in side.items() if key != "name"} for side in found["sides"]],
-        "divergence": found["divergence"]
-        | {side["name"]: side["decision"] for side in found["divergence"]["sides"]},
-        "moved": [
-            item
-            | {place["name"]: {"node": place["node"], "state": place["state"]} for place in item["sides"]}
-            for item in found["moved"]
-        ],
-    }
-    for told in (old["divergence"], *old["moved"]):
-        del told["sides"]
-    Comparison.objects.update(result=packed(old))
-    comparison.refresh_from_db()
-    assert result_of(comparison) == found
-    assert client.get(f"/compare/{comparison.public_id}/").status_code == 200

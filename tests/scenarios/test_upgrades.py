@@ -1,6 +1,7 @@
 """What an upgrade would change, asked of a cluster: a job of its own that changes nothing and can be cancelled."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -140,3 +141,19 @@ def test_what_cannot_be_previewed_is_refused() -> None:
     with pytest.raises(InvalidInput, match="is no release that is known here"):
         services.request_upgrade(cluster=cluster, name="1.99")
     assert not Upgrade.objects.exists()
+
+
+@pytest.mark.parametrize("followed", ["1.34", "1.35", "1.36"])
+def test_the_release_chosen_first_is_another_than_the_one_that_is_followed(
+    client: Client, followed: str
+) -> None:
+    cluster = tainted()
+    page = f"/c/{cluster.public_id}/upgrade/"
+    chosen = re.compile(r'<option value="([^"]+)" selected>')
+    client.post(page, {"release": "1.36"})
+    services.preview_upgrade_now(upgrade_id=Upgrade.objects.get().pk)
+    assert chosen.findall(client.get(page).content.decode()) == ["1.36"]
+    Cluster.objects.filter(pk=cluster.pk).update(kubernetes_release=followed)
+    assert chosen.findall(client.get(page).content.decode()) == ["1.35" if followed == "1.36" else "1.36"]
+    Upgrade.objects.all().delete()
+    assert chosen.findall(client.get(page).content.decode()) == ["1.35" if followed == "1.36" else "1.36"]

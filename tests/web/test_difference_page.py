@@ -85,6 +85,35 @@ def test_a_branch_without_a_difference_says_so(parent, client):
     assert "Every pod is in the same place" in page or "Both decide alike" in page
 
 
+def test_a_pod_that_waited_when_the_branch_was_made_is_not_called_untried(parent, client):
+    made = edited(parent)
+    services.apply_documents(cluster=made, objects=[make_node("large", "128")])
+    for cluster in (made, parent):
+        run(cluster)
+    found = difference(branch=made, parent=parent)
+    assert found.parting is not None and found.parting.pair.pod == "default/big"
+    before, after = found.parting.cycles
+    assert before is not None and before.outcome == "unschedulable" and before.number <= made.parent_cycle
+    assert after is not None and after.node == "large"
+    assert found.parting.why == "large is no candidate in the parent."
+    page = client.get(reverse("web:difference", args=[made.public_id])).content.decode()
+    assert reverse("web:cycle", args=[parent.public_id, before.number]) in page
+    assert "not tried" not in page and "no such decision" not in page
+
+
+def test_a_pod_that_fails_alike_on_both_sides_is_no_difference(parent, client):
+    made = edited(parent)
+    for pod in (
+        "other",
+        "another",
+    ):  # an event: the pod that fits nowhere is tried once more in the branch alone
+        services.create_object(cluster=made, manifest=make_pod(pod, "64"))
+    services.act_on_pods(cluster=made, action="delete", pods=["default/another"])
+    run(made)
+    found = difference(branch=made, parent=parent)
+    assert found.parting is None or found.parting.pair.pod != "default/big"
+
+
 def test_edits_are_applied_to_the_parent_or_refused_with_the_reason(parent, client):
     made = edited(parent)
     services.act_on_nodes(cluster=made, action="label", nodes=["n1"], value="disk=ssd")

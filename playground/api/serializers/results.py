@@ -322,7 +322,7 @@ class ReasonRow(Answer):
 
 
 class Divergence(Answer):
-    """The first decision that is not the same on all sides; `sides` has what each did, in order.
+    """The first decision about the first pod whose outcome differs; `sides` has what each did, in order.
 
     Decisions stand beside each other if they are about the same attempt of the same pod, whatever their cycles are.
     """
@@ -335,6 +335,7 @@ class Divergence(Answer):
         "Of two sides: which plugin, score or filter made the difference; empty where it is not known."
     )
     sides = DecisionOfSide(many=True)
+    notes = texts("Of every side: what became of the pod where there is no decision, else empty.")
     plugins = many(ScoringPlugin(many=True))
     rows = ScoreRow(many=True)
     reasons = ReasonRow(many=True)

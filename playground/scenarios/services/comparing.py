@@ -22,7 +22,7 @@ from playground.engine.moments import violations_of
 from playground.engine.scenarios import RunStopped, ScenarioProblem, states_of
 from playground.scenarios import wake
 from playground.scenarios.choices import Visibility
-from playground.scenarios.comparing import LETTERS, CycleDecision, Side, compare_sides, with_lists_of_sides
+from playground.scenarios.comparing import LETTERS, CycleDecision, Side, compare_sides
 from playground.scenarios.models import Comparison, Moment, RecordedCycle, Scenario
 from playground.scenarios.services.audience import checked_audience, visible
 from playground.scenarios.services.moments import cluster_moments, cluster_now, scenario_moments
@@ -210,7 +210,7 @@ def compare_now(*, comparison_id: int) -> None:
 
 def result_of(comparison: Comparison) -> dict[str, Any] | None:
     """What was found; None while it is being compared."""
-    return with_lists_of_sides(unpacked(comparison.result)) if comparison.result else None
+    return unpacked(comparison.result) if comparison.result else None
 
 
 def _parted(sides: Sequence[Side], asked: Sequence[Mapping[str, Any]]) -> list[Side]:

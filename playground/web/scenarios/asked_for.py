@@ -58,7 +58,7 @@ class Work:
     refused: str
     place: Mapping[str, str]
     ask: Callable[..., Any]
-    shown: Callable[[HttpRequest, Any], dict[str, Any]]
+    shown: Callable[[HttpRequest, Any, Mapping[str, Any]], dict[str, Any]]
     acts: Mapping[str, Callable[[HttpRequest, Any], str]] = field(default_factory=dict)
 
     def of_cluster(self) -> View:
@@ -106,7 +106,7 @@ class Work:
             response = HttpResponse(status=STOP_POLLING)
             response["HX-Refresh"] = "true"
             return response
-        context |= {self.row: newest, "here": here, "is_open": is_open, **self.shown(request, newest)}
+        context |= {self.row: newest, "here": here, "is_open": is_open, **self.shown(request, newest, of)}
         template = f"scenarios/{self.name}{'_wait' if request.htmx else ''}.html"
         return render(request, template, context)
 

@@ -220,7 +220,10 @@ def _divergence(divergence: dict[str, Any], sides: list[SideView]) -> dict[str, 
     """Where the sides part, with a list entry a side."""
     ties = divergence["ties"]
     return divergence | {
-        "said": [(side, did["decision"]) for side, did in zip(sides, divergence["sides"], strict=True)],
+        "said": [
+            (side, did["decision"], note)
+            for side, did, note in zip(sides, divergence["sides"], divergence["notes"], strict=True)
+        ],
         "columns": list(zip(sides, divergence["plugins"], strict=True)),
         "table": _score_table(divergence),
         "ties_told": [(side, n_tied or 1) for side, n_tied in zip(sides, ties, strict=True)]

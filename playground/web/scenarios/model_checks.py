@@ -41,7 +41,7 @@ STATUSES: Final = (
 """Status, words, how it is coloured and drawn; the most telling first."""
 
 
-def _of_newest(request: HttpRequest, check: ModelCheck | None) -> dict[str, Any]:
+def _of_newest(request: HttpRequest, check: ModelCheck | None, of: Mapping[str, Any]) -> dict[str, Any]:
     context: dict[str, Any] = {"properties": PROPERTIES, "departures": MODEL_DEPARTURES.items()}
     found = None if check is None else model_result(check)
     return context if found is None else context | _shown(request, found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from django.http import HttpRequest
@@ -26,7 +27,7 @@ def _ask(request: HttpRequest, **of: Any) -> Optimum:
     )
 
 
-def _shown(request: HttpRequest, optimum: Optimum | None) -> dict[str, Any]:
+def _shown(request: HttpRequest, optimum: Optimum | None, of: Mapping[str, Any]) -> dict[str, Any]:
     if optimum is None or optimum.state != WorkState.DONE:
         return {}
     moved = [item for item in optimum.result["pods"] if item["now"] != item["best"]]

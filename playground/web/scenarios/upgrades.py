@@ -14,6 +14,7 @@ from playground.engine.releases import release_names, title_of
 from playground.scenarios import services
 from playground.scenarios.services.upgrades import upgrade_result
 from playground.web.scenarios.asked_for import Work
+from playground.web.scenarios.badge import release_of
 from playground.web.scenarios.sharing import site_user
 
 if TYPE_CHECKING:
@@ -44,8 +45,14 @@ def _gates(request: HttpRequest) -> dict[str, bool]:
     }
 
 
-def _shown(request: HttpRequest, upgrade: Upgrade | None) -> dict[str, Any]:
-    context: dict[str, Any] = {"releases": release_names()}
+def _shown(request: HttpRequest, upgrade: Upgrade | None, of: Mapping[str, Any]) -> dict[str, Any]:
+    now = of["cluster"].kubernetes_release if "cluster" in of else release_of(of["scenario"])
+    others = [name for name in reversed(release_names()) if name != now]
+    chosen = upgrade.after["name"] if upgrade is not None else ""
+    context: dict[str, Any] = {
+        "releases": release_names(),
+        "chosen": chosen if chosen in others else others[0],
+    }
     if upgrade is None:
         return context
     context |= {"before": title_of(upgrade.before), "after": title_of(upgrade.after)}

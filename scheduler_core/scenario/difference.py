@@ -1,0 +1,467 @@
+"""The difference of runs: decisions side by side, the first pod whose outcome differs and why, who moved, the figures.
+
+The one home of these rules, for branches, comparisons, upgrades and `diff`. Decisions are paired by pod and attempt,
+never by the number of a cycle, which an edit moves for all pods after it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
+
+from scheduler_core.framework.record import ERROR, CycleTrace
+from scheduler_core.framework.words import of_one, sentence
+from scheduler_core.scenario.ran import ScenarioRun
+from scheduler_core.scenario.run import run_to_cycle
+
+MOVED, NEWLY_PENDING, NEWLY_PLACED, NEWLY_EVICTED = "moved", "newlyPending", "newlyPlaced", "newlyEvicted"
+
+# ---- decisions side by side
+
+
+class Decided(Protocol):
+    """What is asked of a decision; a `CycleTrace` has it."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def pod(self) -> str: ...
+    @property
+    def outcome(self) -> str: ...
+    @property
+    def node(self) -> str | None: ...
+    @property
+    def message(self) -> str | None: ...
+
+
+D = TypeVar("D", bound=Decided)
+Ends = Mapping[str, str]
+"""Pod -> its node at the end, empty while it waits; a pod that is not there is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beside(Generic[D]):
+    """The decisions about a pod's nth attempt, one a side.
+
+    Attributes
+    ----------
+    decisions
+        The last one of a side that made no nth attempt and on which the pod waits; None where it stays on its node, was
+        not tried or is not there.
+    is_same
+        All sides decided alike: the same outcome on the same node. What they say may differ.
+    """
+
+    pod: str
+    nth: int
+    decisions: tuple[D | None, ...]
+    is_same: bool
+
+    @property
+    def says_same(self) -> bool:
+        """Whether the sides that found no node give the same reason."""
+        return len({one.message or "" for one in self.decisions if one is not None and not one.node}) < 2
+
+
+def beside(sides: Sequence[Sequence[D]], ends: Sequence[Ends], before: Iterable[D] = ()) -> list[Beside[D]]:
+    """Pair the decisions of all sides by pod and attempt, in the order in which any of them made them first.
+
+    Parameters
+    ----------
+    sides
+        The decisions of each, in order, from where the runs have parted.
+    ends
+        Where the pods of each side ended.
+    before
+        Decisions that all sides share.
+    """
+    shared = {one.pod: one for one in before}
+    made: list[dict[str, list[D]]] = [{} for _ in sides]
+    order: dict[tuple[str, int], tuple[int, int]] = {}
+    for side, decisions in enumerate(sides):
+        attempts: Counter[str] = Counter()
+        for place, one in enumerate(decisions):
+            attempts[one.pod] += 1
+            made[side].setdefault(one.pod, []).append(one)
+            key = (one.pod, attempts[one.pod])
+            order[key] = min((place, side), order.get(key, (place, side)))
+    pairs = []
+    for (pod, nth), _ in sorted(order.items(), key=lambda item: (item[1], item[0])):
+        row = tuple(
+            _nth(found.get(pod, ()), nth, end.get(pod), shared.get(pod))
+            for found, end in zip(made, ends, strict=True)
+        )
+        outcomes = {_outcome(one, end.get(pod)) for one, end in zip(row, ends, strict=True)}
+        pairs.append(Beside(pod, nth, row, len(outcomes) == 1))
+    return pairs
+
+
+def _nth(made: Sequence[D], nth: int, end: str | None, shared: D | None) -> D | None:
+    if nth <= len(made):
+        return made[nth - 1]
+    if end:
+        return None  # it stays where it is
+    if made:
+        return made[-1]
+    return shared if end == "" else None
+
+
+def _outcome(one: Decided | None, end: str | None) -> tuple[str, str] | None:
+    if one is None:
+        return ("bound", end) if end else None
+    return one.outcome, one.node or ""
+
+
+def partings(pairs: Sequence[Beside[D]], ends: Sequence[Ends]) -> list[Beside[D]]:
+    """The first pair of each pod in which the sides part: pods that end elsewhere first, then those that took another
+    course to the same end, then those that wait on all sides with different messages; each in the order of the pairs.
+    """
+    found: dict[str, tuple[int, int]] = {}
+    for place, pair in enumerate(pairs):
+        if pair.is_same and pair.says_same:
+            continue
+        ended = len({end.get(pair.pod) for end in ends}) > 1
+        rank = 2 if pair.is_same else 0 if ended else 1
+        found[pair.pod] = min((rank, place), found.get(pair.pod, (rank, place)))
+    return [pairs[place] for _, place in sorted(found.values())]
+
+
+def n_same(pairs: Sequence[Beside[D]]) -> int:
+    """Decisions that are the same on all sides before the first that is not."""
+    return next((place for place, pair in enumerate(pairs) if not pair.is_same), len(pairs))
+
+
+# ---- why they part
+
+Told = Mapping[str, Any] | None
+"""The explanation of a cycle (`filter`, `scores`, `weights`, `total`, `tie`); None where none is kept."""
+
+
+def why(
+    pair: Beside[Any],
+    told: tuple[Told, Told],
+    names: tuple[str, str],
+    ends: tuple[str | None, str | None] = ("", ""),
+) -> str:
+    """One sentence: which plugin, score or filter made the difference between two sides; empty where it is not known.
+
+    Parameters
+    ----------
+    names
+        What the sides are called within a sentence.
+    ends
+        The node the pod is on, a side: empty while it waits, None where it is not there.
+    """
+    a, b = pair.decisions
+    if a is None or b is None:
+        return _why_alone(pair, told, names, ends)
+    for here, other, name, others in ((0, 1, names[1], names[0]), (1, 0, names[0], names[1])):
+        node = (a, b)[here].node
+        rejected = _rejected(told[other], node)
+        if node and rejected:
+            return f"{rejected[0]} rejects {node} in {name} ({rejected[1]}), but not in {others}."
+    if not a.node and not b.node and a.outcome == b.outcome:
+        return "It waits on both sides, with different messages."
+    if not a.node and not b.node:
+        return f"No node fits on either side; {names[0]} ends with {a.outcome}, {names[1]} with {b.outcome}."
+    if not a.node or not b.node:
+        side, node = (1, b.node) if b.node else (0, a.node)
+        if told[1 - side] is not None:
+            return f"{node} is no candidate in {names[1 - side]}."
+        return ""
+    if told[0] is None or told[1] is None or a.node == b.node:
+        return ""
+    return _why_points(a.node, b.node, told[0], told[1], names)
+
+
+def _why_alone(
+    pair: Beside[Any], told: tuple[Told, Told], names: tuple[str, str], ends: tuple[str | None, str | None]
+) -> str:
+    side = 0 if pair.decisions[0] is not None else 1
+    name, other, stays = names[side], names[1 - side], ends[1 - side]
+    if stays is None:
+        return f"Only {name} decided this pod; in {other} it does not exist."
+    if not stays:
+        return f"Only {name} decided this pod; in {other} it was not tried."
+    rejected = _rejected(told[side], stays)
+    if rejected:
+        return f"In {other} it stays on {stays}. In {name} {rejected[0]} rejects that node ({rejected[1]})."
+    document = told[side]
+    if document is not None and stays not in (document.get("total") or {}):
+        return f"In {other} it stays on {stays}, which is no candidate in {name}."
+    return f"In {other} it stays on {stays}; in {name} it is placed anew."
+
+
+def _rejected(told: Told, node: str) -> tuple[str, str] | None:
+    """The plugin that rejects a node, and its reasons."""
+    verdict = ((told or {}).get("filter") or {}).get(node)
+    if verdict is None:
+        return None
+    return str(verdict.get("plugin")), "; ".join(map(of_one, verdict.get("reasons") or ()))
+
+
+def _why_points(
+    x: str, y: str, in_a: Mapping[str, Any], in_b: Mapping[str, Any], names: tuple[str, str]
+) -> str:
+    """Why x has the most points on one side and y on the other: the plugin whose points moved most."""
+    points = [points_of(document) for document in (in_a, in_b)]
+    lead = [
+        {plugin: by_node.get(x, 0) - by_node.get(y, 0) for plugin, by_node in side.items()} for side in points
+    ]
+    moved = {
+        plugin: lead[0].get(plugin, 0) - lead[1].get(plugin, 0)
+        for plugin in dict.fromkeys([*lead[0], *lead[1]])
+    }
+    totals = [document.get("total") or {} for document in (in_a, in_b)]
+    most = max(sorted(moved), key=lambda plugin: moved[plugin], default="")
+    if not most or moved[most] <= 0:
+        if all(total.get(x) == total.get(y) for total in totals):
+            return f"{x} and {y} have the same points on both sides: a tie, which a random draw settles."
+        return f"{x} has the most points in {names[0]}, {y} in {names[1]}."
+    told = "; ".join(
+        f"in {name} {side.get(most, {}).get(x, 0)} to {x} and {side.get(most, {}).get(y, 0)} to {y}"
+        for side, name in zip(points, names, strict=True)
+    )
+    return f"The points of {most} make the difference: {told}."
+
+
+def points_of(document: Mapping[str, Any]) -> dict[str, dict[str, int]]:
+    """Plugin -> node -> weighted points."""
+    weights = document.get("weights") or {}
+    return {
+        plugin: {node: score * weights.get(plugin, 1) for node, score in by_node.items()}
+        for plugin, by_node in (document.get("scores") or {}).items()
+    }
+
+
+# ---- two runs
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreDifference:
+    """What one plugin gave one node in either run, weighted; None where it was not scored."""
+
+    node: str
+    plugin: str
+    a: int | None
+    b: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """The first decision about the first pod whose outcome differs between two runs (`partings`).
+
+    Attributes
+    ----------
+    number : int
+        Its number in the first run, or in the second where the first made none.
+    a, b : str
+        What happened in either, in a sentence; never the same twice.
+    cycles : tuple of (int or None)
+        Its number in either run.
+    totals : dict of str to (int or None, int or None)
+        Node -> total score in either run, best of run a first; empty without full traces.
+    scores : tuple of ScoreDifference
+        Weighted scores that differ, largest difference first.
+    reasons : dict of str to (str, str)
+        Nodes feasible in one run only: the reason in either, empty where the node is feasible.
+    """
+
+    number: int
+    pod: str
+    a: str
+    b: str
+    cycles: tuple[int | None, int | None]
+    totals: dict[str, tuple[int | None, int | None]] = field(default_factory=dict)
+    scores: tuple[ScoreDifference, ...] = ()
+    reasons: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A pod that ended elsewhere; None: on no node, or not there."""
+
+    pod: str
+    a: str | None
+    b: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRuns:
+    """Two runs beside each other.
+
+    Attributes
+    ----------
+    n_same : int
+        Decisions that are the same in both, before the first that is not.
+    figures : dict of str to (float, float)
+        Each of `ScenarioRun.metrics` in either run.
+    packing : dict of str to (tuple of str, tuple of str)
+        Node -> its pods in either run, for nodes whose pods differ.
+    """
+
+    n_same: int
+    divergence: Divergence | None
+    moved: tuple[Moved, ...]
+    figures: dict[str, tuple[float, float]]
+    packing: dict[str, tuple[tuple[str, ...], tuple[str, ...]]]
+
+    @property
+    def is_same(self) -> bool:
+        return self.divergence is None
+
+    def explain(self) -> dict[str, Any]:
+        """JSON-able."""
+        parted = self.divergence
+        return {
+            "same": self.is_same,
+            "nSame": self.n_same,
+            "divergence": None
+            if parted is None
+            else {
+                "cycle": parted.number,
+                "pod": parted.pod,
+                "a": parted.a,
+                "b": parted.b,
+                "totals": {node: list(pair) for node, pair in parted.totals.items()},
+                "scores": [
+                    {"node": item.node, "plugin": item.plugin, "a": item.a, "b": item.b}
+                    for item in parted.scores
+                ],
+                "reasons": {node: list(pair) for node, pair in parted.reasons.items()},
+            },
+            "moved": [{"pod": item.pod, "a": item.a, "b": item.b} for item in self.moved],
+            "figures": {name: list(pair) for name, pair in self.figures.items()},
+            "packing": {node: [list(pods) for pods in pair] for node, pair in self.packing.items()},
+        }
+
+
+def compare(a: ScenarioRun, b: ScenarioRun) -> ComparedRuns:
+    """Compare two runs: of two configurations, two scenarios, or two seeds.
+
+    Where the runs kept summaries only, both are run again up to the cycle in which they part, for its scores.
+    """
+    ends = _ends(a), _ends(b)
+    pairs = beside((a.cycles, b.cycles), ends)
+    parted = next(iter(partings(pairs, ends)), None)
+    divergence = None if parted is None else _divergence(a, b, parted, ends)
+    in_a, in_b = a.placement(), b.placement()
+    moved = tuple(
+        Moved(pod, in_a.get(pod), in_b.get(pod))
+        for pod in sorted(in_a.keys() | in_b.keys())
+        if in_a.get(pod) != in_b.get(pod)
+    )
+    figures_a, figures_b = a.metrics(), b.metrics()
+    on_a, on_b = _by_node(in_a), _by_node(in_b)
+    return ComparedRuns(
+        n_same(pairs),
+        divergence,
+        moved,
+        {name: (figures_a[name], figures_b[name]) for name in figures_a},
+        {
+            node: (on_a.get(node, ()), on_b.get(node, ()))
+            for node in sorted(on_a.keys() | on_b.keys())
+            if on_a.get(node) != on_b.get(node)
+        },
+    )
+
+
+def _ends(run: ScenarioRun) -> dict[str, str]:
+    return {stored.typed.key: stored.typed.node_name for stored in run.simulation.world.all("Pod")}
+
+
+def _divergence(
+    a: ScenarioRun, b: ScenarioRun, pair: Beside[CycleTrace], ends: tuple[Ends, Ends]
+) -> Divergence:
+    traces = [one and full_cycle(run, one) for run, one in zip((a, b), pair.decisions, strict=True)]
+    return two_decisions(traces[0], traces[1], (ends[0].get(pair.pod), ends[1].get(pair.pod)))
+
+
+def full_cycle(run: ScenarioRun, trace: CycleTrace) -> CycleTrace:
+    """A cycle of the run, decided again where only its summary was kept."""
+    if trace.is_full or trace.outcome == ERROR:
+        return trace
+    again, _ = run_to_cycle(
+        run.scenario,
+        trace.number,
+        seed=run.simulation.randomness.seed,
+        release=run.release,
+        first_of_ties=run.first_of_ties,
+    )
+    return again.cycle(trace.number) or trace
+
+
+def no_decision(end: str | None) -> str:
+    """What became of a pod that a side did not decide, by its node there: empty while it waits, None without one."""
+    if end is None:
+        return "There is no such pod."
+    return f"It stays on {end}." if end else "It was not tried."
+
+
+def _by_node(placement: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    nodes: dict[str, list[str]] = {}
+    for pod, node in placement.items():
+        nodes.setdefault(node, []).append(pod)
+    return {node: tuple(pods) for node, pods in nodes.items()}
+
+
+def two_decisions(
+    a: CycleTrace | None, b: CycleTrace | None, ends: tuple[str | None, str | None] = (None, None)
+) -> Divergence:
+    """Two decisions side by side, one of which may be missing; with scores and reasons where both are full.
+
+    Parameters
+    ----------
+    ends
+        Where the pod ended in either run, for the one without a decision.
+    """
+    present = a or b
+    assert present is not None
+    cycles = a and a.number, b and b.number
+    said_a = no_decision(ends[0]) if a is None else sentence(a)
+    said_b = no_decision(ends[1]) if b is None else sentence(b)
+    if a is None or b is None or not (a.is_full and b.is_full):
+        return Divergence(present.number, present.pod, said_a, said_b, cycles)
+    one, other = a.explain(), b.explain()
+    totals_a, totals_b = one["total"] or {}, other["total"] or {}
+    nodes = sorted(totals_a.keys() | totals_b.keys(), key=lambda node: (-(totals_a.get(node) or 0), node))
+    scores = []
+    for plugin in dict.fromkeys((*(one["scores"] or {}), *(other["scores"] or {}))):
+        for node in nodes:
+            in_a, in_b = _weighted(one, plugin, node), _weighted(other, plugin, node)
+            if in_a != in_b:
+                scores.append(ScoreDifference(node, plugin, in_a, in_b))
+    scores.sort(key=lambda item: -abs((item.a or 0) - (item.b or 0)))
+    return Divergence(
+        present.number,
+        present.pod,
+        said_a,
+        said_b,
+        cycles,
+        {node: (totals_a.get(node), totals_b.get(node)) for node in nodes},
+        tuple(scores),
+        _reasons(one, other),
+    )
+
+
+def _weighted(explained: Mapping[str, Any], plugin: str, node: str) -> int | None:
+    score = ((explained["scores"] or {}).get(plugin) or {}).get(node)
+    return None if score is None else score * explained["weights"].get(plugin, 1)
+
+
+def _reasons(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    result = {}
+    rejected_a, rejected_b = a["filter"] or {}, b["filter"] or {}
+    for node in sorted(rejected_a.keys() | rejected_b.keys()):
+        pair = (_reason(rejected_a.get(node)), _reason(rejected_b.get(node)))
+        if bool(pair[0]) != bool(pair[1]):
+            result[node] = pair
+    return result
+
+
+def _reason(verdict: Mapping[str, Any] | None) -> str:
+    if verdict is None:
+        return ""
+    return f"{verdict['plugin']}: {'; '.join(verdict['reasons'])}"

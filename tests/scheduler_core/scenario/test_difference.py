@@ -1,0 +1,149 @@
+"""Decisions side by side, the first pod whose outcome differs, and the sentence that says why."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from scheduler_core.scenario.difference import Beside, beside, compare, n_same, partings, why
+from scheduler_core.scenario.run import run as run_scenario
+from tests.scheduler_core.scenario.builders import make_node, make_pod, make_scenario
+
+
+@dataclass(frozen=True)
+class One:
+    number: int
+    pod: str
+    node: str | None = ""
+    outcome: str = "bound"
+    message: str | None = ""
+
+
+def failed(number: int, pod: str, message: str = "0/3 nodes are available") -> One:
+    return One(number, pod, "", "unschedulable", message)
+
+
+def told(pairs: Sequence[Beside[One]]) -> list[tuple[object, ...]]:
+    return [(p.pod, p.nth, *(d and d.number for d in p.decisions), p.is_same) for p in pairs]
+
+
+def test_decisions_stand_beside_the_same_attempt_of_the_same_pod_whatever_their_numbers() -> None:
+    a = [One(11, "x", "n1"), failed(12, "y"), One(13, "y", "n2"), One(14, "z", "n1")]
+    b = [failed(1, "y"), One(2, "x", "n1"), One(3, "new", "n1"), One(4, "y", "n3")]
+    ends = ({"x": "n1", "y": "n2", "z": "n1"}, {"x": "n1", "y": "n3", "new": "n1"})
+    pairs = beside([a, b], ends)
+    assert told(pairs) == [
+        ("x", 1, 11, 2, True),
+        ("y", 1, 12, 1, True),
+        ("y", 2, 13, 4, False),
+        ("new", 1, None, 3, False),
+        ("z", 1, 14, None, False),
+    ]
+    assert n_same(pairs) == 2
+    assert [pair.pod for pair in partings(pairs, ends)] == ["y", "new", "z"]
+
+
+def test_a_pod_that_failed_alike_on_both_sides_is_no_difference_however_often_it_was_tried() -> None:
+    a, b = [failed(1, "p")], [failed(1, "p"), failed(2, "p"), failed(3, "p")]
+    ends = ({"p": ""}, {"p": ""})
+    pairs = beside([a, b], ends)
+    assert all(pair.is_same for pair in pairs) and n_same(pairs) == 3
+    assert partings(pairs, ends) == []
+
+
+def test_a_pod_that_was_tried_before_the_sides_parted_was_tried() -> None:
+    """It still waits on one side, where its last try is what stands beside the other's."""
+    ends = ({"p": ""}, {"p": "n1"})
+    [pair] = partings(beside([[], [One(1, "p", "n1")]], ends, [failed(7, "p")]), ends)
+    assert told([pair]) == [("p", 1, 7, 1, False)]
+    [pair] = partings(beside([[], [One(1, "p", "n1")]], ends), ends)
+    assert told([pair]) == [("p", 1, None, 1, False)]
+    # Tried once more, it waits as before: nothing differs.
+    ends = ({"p": ""}, {"p": ""})
+    assert partings(beside([[], [failed(1, "p")]], ends, [failed(7, "p")]), ends) == []
+
+
+def test_what_moves_comes_before_another_course_and_that_before_another_message() -> None:
+    a = [failed(1, "words", "0/3 nodes"), One(2, "course", "n1"), One(3, "moves", "n1")]
+    b = [failed(1, "words", "0/4 nodes"), failed(2, "course"), One(3, "moves", "n2"), One(4, "course", "n1")]
+    ends = (
+        {"words": "", "course": "n1", "moves": "n1"},
+        {"words": "", "course": "n1", "moves": "n2"},
+    )
+    assert [pair.pod for pair in partings(beside([a, b], ends), ends)] == ["moves", "course", "words"]
+
+
+def test_a_pod_that_stays_where_it_is_decided_anew_is_no_difference() -> None:
+    ends = ({"p": "n1"}, {"p": "n1"})
+    assert partings(beside([[], [One(1, "p", "n1")]], ends, [One(9, "p", "n1")]), ends) == []
+
+
+def test_runs_part_at_the_pod_that_lands_elsewhere_and_not_at_the_one_that_fails_with_other_words() -> None:
+    """The first pod fits nowhere in either run; a further node changes its message, and the second pod's place."""
+    pods = (make_pod("huge", "64", priority=9), make_pod("small", "3"))
+    a = run_scenario(make_scenario(make_node("x", "2"), make_node("y", "3"), *pods))
+    b = run_scenario(make_scenario(make_node("x", "2"), make_node("z", "3"), make_node("w", "1"), *pods))
+    parted = compare(a, b).divergence
+    assert parted is not None and parted.pod == "default/small" and parted.a != parted.b
+    alone = compare(
+        *(
+            run_scenario(make_scenario(*(make_node(name, "2") for name in names), pods[0]))
+            for names in ("x", "xy")
+        )
+    )
+    assert alone.divergence is not None and alone.divergence.pod == "default/huge"
+    assert alone.divergence.a != alone.divergence.b and not alone.moved
+
+
+def test_a_pod_that_is_in_one_run_only_is_not_called_untried() -> None:
+    a, b = (run_scenario(make_scenario(make_node("x"), *pods)) for pods in ((), (make_pod("p"),)))
+    parted = compare(a, b).divergence
+    assert parted is not None and parted.a == "There is no such pod."
+    assert (parted.number, parted.cycles) == (1, (None, 1))
+
+
+FILTERED = {"filter": {"n1": {"plugin": "NodeUnschedulable", "reasons": ["node(s) were unschedulable"]}}}
+SCORED_A = {
+    "scores": {"Fit": {"n1": 60, "n2": 40}, "Spread": {"n1": 5, "n2": 10}},
+    "weights": {"Fit": 1, "Spread": 2},
+    "total": {"n1": 70, "n2": 60},
+}
+SCORED_B = {
+    **SCORED_A,
+    "scores": {**SCORED_A["scores"], "Fit": {"n1": 30, "n2": 40}},
+    "total": {"n1": 40, "n2": 60},
+}
+TIED = {**SCORED_A, "total": {"n1": 60, "n2": 60}}
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "told", "was", "words"),
+    [
+        (One(1, "p", "n1"), One(1, "p", "n2"), ({}, FILTERED), ("", ""),
+         "NodeUnschedulable rejects n1 in B (was unschedulable), but not in A."),
+        (One(1, "p", "n2"), One(1, "p", "n1"), (FILTERED, {}), ("", ""),
+         "NodeUnschedulable rejects n1 in A (was unschedulable), but not in B."),
+        (One(1, "p", "n1"), One(1, "p", "n2"), (SCORED_A, SCORED_B), ("", ""),
+         "The points of Fit make the difference: in A 60 to n1 and 40 to n2; in B 30 to n1 and 40 to n2."),
+        (One(1, "p", "n1"), One(1, "p", "n2"), (TIED, TIED), ("", ""),
+         "n1 and n2 have the same points on both sides: a tie, which a random draw settles."),
+        (None, One(1, "p", "n2"), (None, FILTERED), ("n1", "n2"),
+         "In A it stays on n1. In B NodeUnschedulable rejects that node (was unschedulable)."),
+        (None, One(1, "p", "n2"), (None, {"total": {"n2": 1}}), ("n3", "n2"),
+         "In A it stays on n3, which is no candidate in B."),
+        (One(1, "p", "n1"), None, (SCORED_A, None), ("n1", ""),
+         "Only A decided this pod; in B it was not tried."),
+        (One(1, "p", "n1"), None, (SCORED_A, None), ("n1", None),
+         "Only A decided this pod; in B it does not exist."),
+        (One(1, "p", "", "unschedulable"), One(1, "p", "", "unschedulable"), ({}, {}), ("", ""),
+         "It waits on both sides, with different messages."),
+        (One(1, "p", "n1"), One(1, "p", "", "unschedulable"), (SCORED_A, {"filter": {}}), ("", ""),
+         "n1 is no candidate in B."),
+        (One(1, "p", "n1"), One(1, "p", "n2"), (None, None), ("", ""), ""),
+    ],
+)  # fmt: skip
+def test_the_plugin_score_or_filter_that_made_the_difference_is_named(
+    a: One | None, b: One | None, told: Any, was: Any, words: str
+) -> None:
+    assert why(Beside("p", 1, (a, b), False), told, ("A", "B"), was) == words
