@@ -72,9 +72,12 @@ def strict(function: Callable[..., Any]) -> Tool:
     """A tool that refuses arguments it does not have, which the SDK's own would leave out in silence."""
     tool = Tool.from_function(function)
     known = tool.fn_metadata.arg_model
-    model = type(known.__name__, (known,), {"model_config": ConfigDict(extra="forbid")})
-    tool.fn_metadata.arg_model = model
-    tool.parameters = model.model_json_schema(by_alias=True)
+
+    class Strict(known):  # type: ignore[valid-type, misc]
+        model_config = ConfigDict(extra="forbid", title=known.__name__)
+
+    tool.fn_metadata.arg_model = Strict
+    tool.parameters = Strict.model_json_schema(by_alias=True)
     return tool
 
 

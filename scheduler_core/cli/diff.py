@@ -28,7 +28,13 @@ from scheduler_core.objects.documents import DocumentError, load_documents
 from scheduler_core.releases import DEFAULT
 from scheduler_core.scenario import Problem, Scenario, ScenarioError, ScenarioRun, load_scenario, run_scenario
 from scheduler_core.scenario import landings as ends
-from scheduler_core.scenario.difference import Divergence
+from scheduler_core.scenario.difference import (
+    MOVED,
+    NEWLY_EVICTED,
+    NEWLY_PENDING,
+    NEWLY_PLACED,
+    Divergence,
+)
 from scheduler_core.scenario.landings import Landing, Why
 from scheduler_core.scenario.types import KIND
 from scheduler_core.version import ENGINE_VERSION
@@ -38,15 +44,15 @@ _SHOWN = 40
 _POINTS = 5
 
 _COUNTED = (
-    (ends.NEWLY_PENDING, "newly waits", "newly wait"),
+    (NEWLY_PENDING, "newly waits", "newly wait"),
     (ends.NEW_PENDING, "is new and waits", "are new and wait"),
-    (ends.NEWLY_EVICTED, "is newly evicted", "are newly evicted"),
-    (ends.NEWLY_PLACED, "waits no longer", "wait no longer"),
+    (NEWLY_EVICTED, "is newly evicted", "are newly evicted"),
+    (NEWLY_PLACED, "waits no longer", "wait no longer"),
     (ends.NEW, "is new and lands", "are new and land"),
     (ends.GONE, "is not there any more", "are not there any more"),
 )
 _MIRROR = "kubernetes.io/config.mirror"
-_WAITING = (ends.NEWLY_PENDING, ends.NEW_PENDING, ends.NEWLY_EVICTED)
+_WAITING = (NEWLY_PENDING, ends.NEW_PENDING, NEWLY_EVICTED)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -242,7 +248,7 @@ def _off_its_node(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _sentence(found: _Found) -> str:
     """The verdict, without its period."""
-    n_moved, first = found.count(ends.MOVED), found.first
+    n_moved, first = found.count(MOVED), found.first
     told = []
     if n_moved:
         told.append(f"{_pods(n_moved)} would land elsewhere")
@@ -297,7 +303,7 @@ def _where(node: str) -> str:
 
 
 def _report(options: argparse.Namespace, found: _Found, took_s: float) -> reports.Report:
-    n_moved = found.count(ends.MOVED)
+    n_moved = found.count(MOVED)
     waiting = [one for one in found.moved if one.kind in _WAITING]
     named = ", ".join(one.name for one in waiting[:3]) + (
         f" and {len(waiting) - 3:,} more" if len(waiting) > 3 else ""

@@ -419,7 +419,7 @@ def two_decisions(
     """
     present = a or b
     assert present is not None
-    cycles = a and a.number, b and b.number
+    cycles = None if a is None else a.number, None if b is None else b.number
     said_a = no_decision(ends[0]) if a is None else sentence(a)
     said_b = no_decision(ends[1]) if b is None else sentence(b)
     if a is None or b is None or not (a.is_full and b.is_full):

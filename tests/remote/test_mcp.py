@@ -16,6 +16,7 @@ from mcp import Client, StdioServerParameters, stdio_client
 
 from playground.clusters.services.drafts import READ_AT_ONCE_BYTES
 from playground.remote.instance import Instance, part
+from scheduler_core import ENGINE_VERSION
 from tests.remote.cases import CASES, EDITS, POD, Case, node, pod
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -218,3 +219,47 @@ def test_what_a_worker_applies_is_told_when_it_is_done(call: Call) -> None:
     wrong = call("submit", cluster=made["cluster"], yaml=padding + pod("three", requests='cpu: "much"'))
     assert "nothing was applied" in wrong["refused"] and "requests.cpu" in wrong["refused"]
     assert call("submit", cluster=made["cluster"], yaml=node("d"))["created"] == 1
+
+
+def test_an_argument_that_a_tool_does_not_have_is_refused_and_changes_nothing(
+    portal: BlockingPortal, client: Client, call: Call, instance: Instance
+) -> None:
+    cluster = call("create_cluster", yaml=node("a"), name="strict")["cluster"]
+    before = _counts(instance, cluster)
+    for tool, arguments in (
+        ("create_cluster", {"yaml": node("a"), "release": "1.35"}),
+        ("submit", {"cluster": cluster, "yaml": pod("p"), "dry_run": True}),
+        ("run", {"cluster": cluster, "until": "idle", "cycles": 1}),
+        ("why_pending", {"cluster": cluster, "pod": "shop/p", "namespace": "shop"}),
+        ("plan", {"cluster": cluster, "ask": "lose", "node": ["a"]}),
+    ):
+        unknown = list(arguments)[-1]
+        assert unknown in call(tool, **arguments)["refused"]
+    assert _counts(instance, cluster) == before
+    for tool in portal.call(client.list_tools).tools:
+        assert tool.input_schema["additionalProperties"] is False
+
+
+def test_the_server_says_its_version(client: Client) -> None:
+    assert client.server_info is not None and client.server_info.version == ENGINE_VERSION
+
+
+def test_pods_are_found_after_a_run_and_by_the_name_of_their_workload(call: Call) -> None:
+    deployment = (
+        "---\n{apiVersion: apps/v1, kind: Deployment, metadata: {name: api, namespace: shop}, spec: {replicas: 3, "
+        "selector: {matchLabels: {app: api}}, template: {metadata: {labels: {app: api}}, spec: {containers: "
+        "[{name: c, image: x, resources: {requests: {cpu: '3'}}}]}}}}\n"
+    )
+    stranger = pod("api-gateway", requests='cpu: "9"')
+    cluster = call("create_cluster", yaml=node("a") + deployment + stranger, name="workload")["cluster"]
+    ran = call("run", cluster=cluster)
+    assert ran["pending"] == len(ran["pending_pods"]) == 3 and "shop/api-gateway" in ran["pending_pods"]
+    why = call("why_pending", cluster=cluster, pod="shop/api")
+    assert why["state"] == "unschedulable" and why["pod"] in ran["pending_pods"]
+    assert {why["pod"], *why["also_pending"]} == set(ran["pending_pods"]) - {"shop/api-gateway"}
+    takes = call("what_would_it_take", cluster=cluster, pod="shop/api")
+    assert takes["pod"] == why["pod"] and takes["edits"]
+    for named in ran["pending_pods"]:
+        assert call("why_pending", cluster=cluster, pod=named)["pod"] == named
+    refused = call("why_pending", cluster=cluster, pod="shop/ap")["refused"]
+    assert 'pods "ap" not found' in refused and "shop/api-gateway" in refused
