@@ -36,7 +36,7 @@ from scheduler_core.objects.node import Node, node_from
 from scheduler_core.objects.pod import DEFAULT_SCHEDULER_NAME, Pod, pod_from
 from scheduler_core.objects.policy import selecting_object_from
 from scheduler_core.plugins import REGISTRY
-from scheduler_core.plugins.hints import scheduling_gates
+from scheduler_core.plugins.scheduling_gates import closed_gates
 from scheduler_core.queue import HintMap, QueuedPodInfo, Rejection, SchedulingQueue, build_hint_map
 from scheduler_core.queue.backoff_queue import SECOND_NS
 from scheduler_core.releases import OLDEST, Release
@@ -315,7 +315,7 @@ def _waiting(info: QueuedPodInfo) -> dict[str, Any]:
 
 
 def _gates(pod: Pod) -> Rejection | None:
-    reason = scheduling_gates.closed_gates(pod)
+    reason = closed_gates(pod)
     return None if reason is None else Rejection(reason)
 
 

@@ -7,7 +7,14 @@ from typing import Any, ClassVar
 
 from scheduler_core.config.args import Errors, PluginArgs, invalid
 from scheduler_core.config.wire import INT32, POINTER, wire
-from scheduler_core.framework.cluster_event import ClusterEventWithHint
+from scheduler_core.framework.cluster_event import (
+    POD,
+    SKIP,
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    QueueingHint,
+)
 from scheduler_core.framework.interface import (
     FilteredCycle,
     Handle,
@@ -19,7 +26,6 @@ from scheduler_core.framework.preemption import KeptTries, PreemptionTrace, pree
 from scheduler_core.framework.status import SUCCESS, Code, Status
 from scheduler_core.objects.pod import PREEMPTED_BY_SCHEDULER, Pod
 from scheduler_core.objects.pod_group import KIND, PodGroup
-from scheduler_core.plugins.hints import default_preemption as hints
 
 NEVER = "not eligible due to preemptionPolicy=Never."
 LEFT_TO_THE_GROUP = "not eligible due to workload aware preemption enabled"
@@ -72,7 +78,7 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
     def events(self) -> list[ClusterEventWithHint]:
         if not self.handle.release.gate("SchedulerAsyncPreemption"):
             return []
-        return hints.events_to_register()
+        return [ClusterEventWithHint(ClusterEvent(POD, ActionType.DELETE), after_pod_deleted)]
 
     def pre_enqueue(self, pod: Pod) -> Status:
         preemptions, release = self.handle.preemptions, self.handle.release
@@ -131,3 +137,12 @@ def ineligible_reason(cycle: FilteredCycle) -> str:
 
 def _is_being_preempted(pod: Pod) -> bool:
     return pod.is_terminating and pod.disruption_target_reason == PREEMPTED_BY_SCHEDULER
+
+
+# ---- hints: when a pod that the plugin rejected is worth another try
+
+_WAITS = SKIP.because("the plugins that rejected the pod decide whether a deletion helps")
+
+
+def after_pod_deleted(pod: Pod, old: Pod, new: None) -> QueueingHint:
+    return _WAITS

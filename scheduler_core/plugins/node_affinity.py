@@ -32,7 +32,16 @@ from scheduler_core.config.wire import (
     wire,
 )
 from scheduler_core.framework.amounts import Amount, Comparison
-from scheduler_core.framework.cluster_event import ClusterEventWithHint
+from scheduler_core.framework.cluster_event import (
+    NODE,
+    QUEUE,
+    SKIP,
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    HintFunction,
+    QueueingHint,
+)
 from scheduler_core.framework.interface import (
     SKIP_FILTER,
     SKIP_SCORE,
@@ -50,6 +59,7 @@ from scheduler_core.framework.interface import (
 from scheduler_core.framework.status import Code, Status, Verdicts
 from scheduler_core.objects.label_syntax import label_value_errors, qualified_name_errors
 from scheduler_core.objects.labels import Requirement
+from scheduler_core.objects.node import Node
 from scheduler_core.objects.node_selector import (
     NodeSelector,
     PreferredTerms,
@@ -57,7 +67,6 @@ from scheduler_core.objects.node_selector import (
     preferred_terms_from,
 )
 from scheduler_core.objects.pod import Pod
-from scheduler_core.plugins.hints import node_affinity as hints
 
 REASON_POD = "node(s) didn't match Pod's node affinity/selector"
 REASON_ENFORCED = "node(s) didn't match scheduler-enforced node affinity"
@@ -211,7 +220,12 @@ class NodeAffinity(
         self._added_preferred: PreferredTerms = preferred_terms_from(preferred)
 
     def events(self) -> list[ClusterEventWithHint]:
-        return hints.events_to_register(self.enforced)
+        return [
+            ClusterEventWithHint(
+                ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL),
+                after_node_change(self.enforced),
+            )
+        ]
 
     def sign(self, pod: Pod) -> Hashable:
         return pod.required_node_affinity, pod.preferred_node_affinity, pod.prefers_nodes
@@ -285,3 +299,25 @@ def _compared(
         values = nodes.vocabulary.label_values[requirement.key].values
         has = Amount(nodes.label_column(requirement.key)[rows], values, "not there")
         yield Comparison(fails, (f"{whose}wants {requirement}, the label is ", has))
+
+
+# ---- hints: when a pod that the plugin rejected is worth another try
+
+_NEW = QUEUE.because("the new node matches the pod's node affinity")
+_MATCHES_NOW = QUEUE.because("the node matches the pod's node affinity now")
+_MATCHED_BEFORE = SKIP.because("the node matched the pod's node affinity before, too")
+_NO_MATCH = SKIP.because("the node does not match the pod's node affinity")
+_NOT_ADDED = SKIP.because("the node does not match the affinity the scheduler adds")
+
+
+def after_node_change(added_selector: NodeSelector | None) -> HintFunction:
+    def hint(pod: Pod, old: Node | None, new: Node) -> QueueingHint:
+        if added_selector is not None and not added_selector.match(new.labels, new.name):
+            return _NOT_ADDED
+        if not pod.required_node_affinity.match(new.labels, new.name):
+            return _NO_MATCH
+        if old is None:
+            return _NEW
+        return _MATCHED_BEFORE if pod.required_node_affinity.match(old.labels, old.name) else _MATCHES_NOW
+
+    return hint

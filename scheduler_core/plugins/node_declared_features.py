@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any, ClassVar
 
 import numpy as np
 
 from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
-from scheduler_core.framework.cluster_event import ClusterEventWithHint
+from scheduler_core.framework.cluster_event import (
+    NODE,
+    POD,
+    QUEUE,
+    SKIP,
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    QueueingHint,
+)
 from scheduler_core.framework.interface import (
     SKIP_FILTER,
     FilterPlugin,
@@ -19,8 +28,8 @@ from scheduler_core.framework.interface import (
 )
 from scheduler_core.framework.status import Code, Verdicts
 from scheduler_core.objects.fields import boolean, mapping, mappings, string
+from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
-from scheduler_core.plugins.hints import node_declared_features as hints
 
 REASON = "node(s) didn't match Pod's required features"
 
@@ -53,7 +62,7 @@ class NodeDeclaredFeatures(PreFilterPlugin[frozenset[str]], FilterPlugin[frozens
     filter_without_state: ClassVar[bool] = False
 
     def events(self) -> list[ClusterEventWithHint]:
-        return hints.events_to_register(features_needed)
+        return events_to_register(features_needed)
 
     def sign(self, pod: Pod) -> Hashable:
         return features_needed(pod)
@@ -93,3 +102,34 @@ def features_needed(pod: Pod) -> frozenset[str]:
     if boolean(spec, "hostNetwork", "spec") and not boolean(spec, "hostUsers", "spec", default=True):
         needed.add(USER_NAMESPACES_HOST_NETWORK)
     return frozenset(needed)
+
+
+# ---- hints: when a pod that the plugin rejected is worth another try
+
+_NEW_FEATURES = QUEUE.because("the node declares other features")
+_SAME_FEATURES = SKIP.because("the node declares the same features as before")
+_OTHER_POD = SKIP.because("another pod changed")
+_NEEDS_OTHERS = QUEUE.because("the pod needs other features now")
+_SAME_NEEDS = SKIP.because("the pod needs the same features as before")
+
+
+def events_to_register(features_needed: Callable[[Pod], frozenset[str]]) -> list[ClusterEventWithHint]:
+    """`features_needed` infers names of features from a pod's spec."""
+
+    def after_pod_update(pod: Pod, old: Pod, new: Pod) -> QueueingHint:
+        if pod.uid != new.uid:
+            return _OTHER_POD
+        return _SAME_NEEDS if features_needed(old) == features_needed(new) else _NEEDS_OTHERS
+
+    return [
+        ClusterEventWithHint(
+            ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_DECLARED_FEATURE), after_node_change
+        ),
+        ClusterEventWithHint(ClusterEvent(POD, ActionType.UPDATE), after_pod_update),
+    ]
+
+
+def after_node_change(pod: Pod, old: Node | None, new: Node) -> QueueingHint:
+    if old is not None and old.declared_features == new.declared_features:
+        return _SAME_FEATURES
+    return _NEW_FEATURES

@@ -8,11 +8,10 @@ from typing import ClassVar
 import numpy as np
 
 from scheduler_core.cluster.node_table import NodeColumns, Rows
-from scheduler_core.framework.cluster_event import ClusterEventWithHint
+from scheduler_core.framework.cluster_event import NODE, ActionType, ClusterEvent, ClusterEventWithHint
 from scheduler_core.framework.interface import FilterPlugin, Reads
 from scheduler_core.framework.status import Code, Verdicts
 from scheduler_core.objects.pod import Pod
-from scheduler_core.plugins.hints import node_name as hints
 
 REASON = "node(s) didn't match the requested node name"
 
@@ -35,7 +34,7 @@ class NodeName(FilterPlugin[None]):
     filter_reads: ClassVar[Reads] = Reads.SPEC
 
     def events(self) -> list[ClusterEventWithHint]:
-        return hints.events_to_register()
+        return [ClusterEventWithHint(ClusterEvent(NODE, ActionType.ADD))]
 
     def sign(self, pod: Pod) -> Hashable:
         return pod.node_name
@@ -49,3 +48,6 @@ class NodeName(FilterPlugin[None]):
         self, state: None, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int
     ) -> tuple[str, ...]:
         return (REASON,)
+
+
+# ---- hints: when a pod that the plugin rejected is worth another try

@@ -10,7 +10,16 @@ import numpy as np
 from scheduler_core.cluster.node_table import ALL_ADDRESSES, NodeColumns, Rows, normal_port
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.framework.amounts import Comparison
-from scheduler_core.framework.cluster_event import ClusterEventWithHint
+from scheduler_core.framework.cluster_event import (
+    NODE,
+    POD,
+    QUEUE,
+    SKIP,
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    QueueingHint,
+)
 from scheduler_core.framework.interface import (
     SKIP_FILTER,
     FilterPlugin,
@@ -20,7 +29,6 @@ from scheduler_core.framework.interface import (
 )
 from scheduler_core.framework.status import Code, Verdicts
 from scheduler_core.objects.pod import HostPort, Pod
-from scheduler_core.plugins.hints import node_ports as hints
 
 REASON = "node(s) didn't have free ports for the requested pod ports"
 
@@ -44,7 +52,10 @@ class NodePorts(PreFilterPlugin[tuple[HostPort, ...]], FilterPlugin[tuple[HostPo
     filter_reads: ClassVar[Reads] = Reads.USAGE
 
     def events(self) -> list[ClusterEventWithHint]:
-        return hints.events_to_register()
+        return [
+            ClusterEventWithHint(ClusterEvent(POD, ActionType.DELETE), after_pod_deleted),
+            ClusterEventWithHint(ClusterEvent(NODE, ActionType.ADD)),
+        ]
 
     def sign(self, pod: Pod) -> Hashable:
         return pod.host_ports
@@ -88,3 +99,21 @@ def _conflict(used: HostPort, wanted: HostPort) -> bool:
     if used.port != wanted.port or used.protocol != wanted.protocol:
         return False
     return used.ip == wanted.ip or ALL_ADDRESSES in (used.ip, wanted.ip)
+
+
+# ---- hints: when a pod that the plugin rejected is worth another try
+
+_FREED = QUEUE.because("the deleted pod used a port the pod wants")
+_UNASSIGNED = SKIP.because("the deleted pod was on no node")
+_NO_PORTS = SKIP.because("the deleted pod used no host port")
+_OTHER_PORTS = SKIP.because("the deleted pod used other ports")
+
+
+def after_pod_deleted(pod: Pod, old: Pod, new: None) -> QueueingHint:
+    if not old.node_name and not old.nominated_node_name:
+        return _UNASSIGNED
+    if not old.host_ports:
+        return _NO_PORTS
+    freed = [normal_port(port) for port in old.host_ports]
+    conflict = any(_conflict(used, normal_port(wanted)) for wanted in pod.host_ports for used in freed)
+    return _FREED if conflict else _OTHER_PORTS

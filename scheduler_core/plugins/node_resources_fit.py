@@ -28,7 +28,17 @@ from scheduler_core.config.wire import POINTER, STRING, ListOf, typed, wire
 from scheduler_core.dynamic_resources.extended import ClassesByResource, is_possible
 from scheduler_core.errors import FieldError
 from scheduler_core.framework.amounts import FREE_OF, SHORT, Amount, Comparison
-from scheduler_core.framework.cluster_event import ClusterEventWithHint
+from scheduler_core.framework.cluster_event import (
+    DEVICE_CLASS,
+    NODE,
+    POD,
+    QUEUE,
+    SKIP,
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    QueueingHint,
+)
 from scheduler_core.framework.interface import (
     FilterPlugin,
     Handle,
@@ -42,9 +52,18 @@ from scheduler_core.framework.interface import (
 )
 from scheduler_core.framework.status import Code, Verdicts
 from scheduler_core.objects.by_spec import BySpec
+from scheduler_core.objects.fields import mapping, optional_string
+from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
-from scheduler_core.objects.resources import amount_text, is_extended_resource
-from scheduler_core.plugins.hints import node_resources_fit as hints
+from scheduler_core.objects.resources import (
+    CPU,
+    EPHEMERAL_STORAGE,
+    MEMORY,
+    PODS,
+    amount_text,
+    is_extended_resource,
+    is_scalar_resource,
+)
 from scheduler_core.plugins.resource_allocation import (
     WeightedResource,
     allocations,
@@ -57,6 +76,7 @@ from scheduler_core.plugins.resource_allocation import (
     requested_to_capacity_ratio,
     weighted_mean,
 )
+from scheduler_core.plugins.stored_objects import HasManifest, name_of
 from scheduler_core.releases import Release
 from scheduler_core.thresholds import thresholds
 
@@ -261,7 +281,18 @@ class NodeResourcesFit(
             )
 
     def events(self) -> list[ClusterEventWithHint]:
-        return hints.events_to_register(self.handle.release)
+        registered = [
+            ClusterEventWithHint(
+                ClusterEvent(POD, ActionType.DELETE | ActionType.UPDATE_POD_SCALE_DOWN), after_pod_event
+            ),
+            ClusterEventWithHint(
+                ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE), after_node_change
+            ),
+        ]
+        if self.handle.release.gate("DRAExtendedResource"):
+            changed = ClusterEvent(DEVICE_CLASS, ActionType.ADD | ActionType.UPDATE)
+            registered.append(ClusterEventWithHint(changed, after_device_class_change))
+        return registered
 
     def sign(self, pod: Pod) -> Hashable | None:
         return tuple(pod.requests.items()), pod.scoring, *self._delegated(pod)
@@ -388,3 +419,79 @@ def _verdict_of_row(state: FitRequest, nodes: NodeColumns, row: int) -> tuple[Co
         elif code is Code.Success:
             code = Code.Unschedulable
     return code, detail
+
+
+# ---- hints: when a pod that the plugin rejected is worth another try
+
+_FREED = QUEUE.because("a pod left its node and freed what it held")
+_UNASSIGNED = SKIP.because("the deleted pod was on no node")
+_SCALED_DOWN = QUEUE.because("a pod on a node gave back something the pod requests")
+_OWN_REQUESTS = QUEUE.because("the pod requests less")
+_PENDING_POD = SKIP.because("the pod that requests less is on no node")
+_OTHER_RESOURCES = SKIP.because("what was given back is nothing the pod requests")
+_NEW_FITS = QUEUE.because("the new node is large enough for the pod")
+_GREW = QUEUE.because("the node has more of what the pod requests, and enough")
+_TOO_SMALL = SKIP.because("even empty the node is too small for the pod")
+_OFFERED = QUEUE.because("a device class offers a resource that the pod requests")
+_NOT_OFFERED = SKIP.because("the device class offers nothing new that the pod requests")
+_NOT_GROWN = SKIP.because("the node has no more of what the pod requests")
+
+
+def after_device_class_change(pod: Pod, old: HasManifest | None, new: HasManifest) -> QueueingHint:
+    name = _extended_resource(new)
+    if old is None and f"deviceclass.resource.kubernetes.io/{name_of(new)}" in pod.requests:
+        return _OFFERED
+    if name is None or (old is not None and _extended_resource(old) == name):
+        return _NOT_OFFERED
+    return _OFFERED if name in pod.requests else _NOT_OFFERED
+
+
+def _extended_resource(device_class: HasManifest) -> str | None:
+    spec = mapping(device_class.manifest, "spec", "")
+    return optional_string(spec, "extendedResourceName", "spec")
+
+
+def after_pod_event(pod: Pod, old: Pod, new: Pod | None) -> QueueingHint:
+    if new is None:
+        return _FREED if old.node_name or old.nominated_node_name else _UNASSIGNED
+    if new.uid == pod.uid:
+        return _OWN_REQUESTS
+    if not new.node_name:
+        return _PENDING_POD
+    for name, amount in pod.requests.items():
+        if amount and _is_counted(name) and old.requests.get(name, 0) > new.requests.get(name, 0):
+            return _SCALED_DOWN
+    return _OTHER_RESOURCES
+
+
+def after_node_change(pod: Pod, old: Node | None, new: Node) -> QueueingHint:
+    if not _fits_empty(pod, new):
+        return _TOO_SMALL
+    if old is None:
+        return _NEW_FITS
+    return _GREW if _has_grown(pod, old, new) else _NOT_GROWN
+
+
+def _fits_empty(pod: Pod, node: Node) -> bool:
+    allocatable = node.allocatable
+    if allocatable.get(PODS, 0) < 1:
+        return False
+    return all(
+        amount <= allocatable.get(name, 0)
+        for name, amount in pod.requests.items()
+        if amount and _is_counted(name)
+    )
+
+
+def _has_grown(pod: Pod, old: Node, new: Node) -> bool:
+    if new.allocatable.get(PODS, 0) > old.allocatable.get(PODS, 0):
+        return True
+    return any(
+        new.allocatable.get(name, 0) > old.allocatable.get(name, 0)
+        for name, amount in pod.requests.items()
+        if amount and _is_counted(name)
+    )
+
+
+def _is_counted(name: str) -> bool:
+    return name in (CPU, MEMORY, EPHEMERAL_STORAGE) or is_scalar_resource(name)

@@ -8,12 +8,20 @@ from typing import ClassVar
 import numpy as np
 
 from scheduler_core.cluster.node_table import NodeColumns, Rows
-from scheduler_core.framework.cluster_event import ClusterEventWithHint
+from scheduler_core.framework.cluster_event import (
+    NODE,
+    POD,
+    QUEUE,
+    SKIP,
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    QueueingHint,
+)
 from scheduler_core.framework.interface import FilterPlugin, Reads
 from scheduler_core.framework.status import Code, Verdicts
-from scheduler_core.objects.node import TAINT_UNSCHEDULABLE, Taint
+from scheduler_core.objects.node import TAINT_UNSCHEDULABLE, Node, Taint
 from scheduler_core.objects.pod import Pod
-from scheduler_core.plugins.hints import node_unschedulable as hints
 
 REASON = "node(s) were unschedulable"
 _CORDON = Taint(TAINT_UNSCHEDULABLE, "", "NoSchedule")
@@ -38,7 +46,14 @@ class NodeUnschedulable(FilterPlugin[None]):
     filter_reads: ClassVar[Reads] = Reads.SPEC
 
     def events(self) -> list[ClusterEventWithHint]:
-        return hints.events_to_register()
+        return [
+            ClusterEventWithHint(
+                ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT), after_node_change
+            ),
+            ClusterEventWithHint(
+                ClusterEvent(POD, ActionType.UPDATE_POD_TOLERATION), after_toleration_change
+            ),
+        ]
 
     def sign(self, pod: Pod) -> Hashable:
         return pod.tolerates(_CORDON)
@@ -53,3 +68,28 @@ class NodeUnschedulable(FilterPlugin[None]):
         self, state: None, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int
     ) -> tuple[str, ...]:
         return (REASON,)
+
+
+# ---- hints: when a pod that the plugin rejected is worth another try
+
+_OPENED = QUEUE.because("the node accepts pods now")
+_NEW = QUEUE.because("the new node accepts pods")
+_CLOSED = SKIP.because("the node did not become schedulable by this")
+_TOLERATES = QUEUE.because("the pod now tolerates unschedulable nodes")
+_UNRELATED = SKIP.because("the new toleration is about something else")
+_OTHER_POD = SKIP.because("another pod's tolerations changed")
+_TAINT = Taint(TAINT_UNSCHEDULABLE, "", "NoSchedule")
+
+
+def after_node_change(pod: Pod, old: Node | None, new: Node) -> QueueingHint:
+    if new.unschedulable:
+        return _CLOSED
+    if old is None:
+        return _NEW
+    return _OPENED if old.unschedulable else _CLOSED
+
+
+def after_toleration_change(pod: Pod, old: Pod, new: Pod) -> QueueingHint:
+    if pod.uid != new.uid:
+        return _OTHER_POD
+    return _TOLERATES if new.tolerates(_TAINT) else _UNRELATED

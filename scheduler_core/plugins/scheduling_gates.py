@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from scheduler_core.framework.cluster_event import ClusterEventWithHint
+from scheduler_core.framework.cluster_event import (
+    POD,
+    QUEUE,
+    SKIP,
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    QueueingHint,
+)
 from scheduler_core.framework.interface import PreEnqueuePlugin
 from scheduler_core.framework.status import SUCCESS, Code, Status
 from scheduler_core.objects.pod import Pod
-from scheduler_core.plugins.hints import scheduling_gates as hints
 
 
 class SchedulingGates(PreEnqueuePlugin):
@@ -29,8 +36,26 @@ class SchedulingGates(PreEnqueuePlugin):
     default_weight: ClassVar[int | None] = 0
 
     def events(self) -> list[ClusterEventWithHint]:
-        return hints.events_to_register()
+        event = ClusterEvent(POD, ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
+        return [ClusterEventWithHint(event, after_gates_eliminated)]
 
     def pre_enqueue(self, pod: Pod) -> Status:
-        reason = hints.closed_gates(pod)
+        reason = closed_gates(pod)
         return SUCCESS if reason is None else Status(Code.UnschedulableAndUnresolvable, (reason,))
+
+
+# ---- hints: when a pod that the plugin rejected is worth another try
+
+_OPEN = QUEUE.because("the pod's last scheduling gate is gone")
+_OTHER_POD = SKIP.because("another pod's gates are gone")
+
+
+def after_gates_eliminated(pod: Pod, old: Pod, new: Pod) -> QueueingHint:
+    return _OPEN if new.uid == pod.uid else _OTHER_POD
+
+
+def closed_gates(pod: Pod) -> str | None:
+    """Why the pod may not enter the queue; None when it may."""
+    if not pod.scheduling_gates:
+        return None
+    return f"waiting for scheduling gates: [{' '.join(pod.scheduling_gates)}]"

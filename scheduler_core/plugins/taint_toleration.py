@@ -12,7 +12,16 @@ from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.cluster.vocabulary import Interner
 from scheduler_core.framework.amounts import Amount, Comparison
-from scheduler_core.framework.cluster_event import ClusterEventWithHint
+from scheduler_core.framework.cluster_event import (
+    NODE,
+    POD,
+    QUEUE,
+    SKIP,
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    QueueingHint,
+)
 from scheduler_core.framework.interface import (
     FilterPlugin,
     PreScorePlugin,
@@ -23,9 +32,8 @@ from scheduler_core.framework.interface import (
     default_normalize,
 )
 from scheduler_core.framework.status import Code, Verdicts
-from scheduler_core.objects.node import Taint
+from scheduler_core.objects.node import Node, Taint
 from scheduler_core.objects.pod import Pod, Toleration
-from scheduler_core.plugins.hints import taint_toleration as hints
 
 
 class TaintToleration(
@@ -57,7 +65,14 @@ class TaintToleration(
     normalizes: ClassVar[bool] = True
 
     def events(self) -> list[ClusterEventWithHint]:
-        return hints.events_to_register()
+        return [
+            ClusterEventWithHint(
+                ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT), after_node_change
+            ),
+            ClusterEventWithHint(
+                ClusterEvent(POD, ActionType.UPDATE_POD_TOLERATION), after_toleration_change
+            ),
+        ]
 
     def sign(self, pod: Pod) -> Hashable:
         return pod.tolerations
@@ -146,3 +161,25 @@ def _count_intolerable(tolerations: tuple[Toleration, ...], taints: tuple[Taint,
         taint.effect == "PreferNoSchedule" and not any(item.tolerates(taint) for item in tolerations)
         for taint in taints
     )
+
+
+# ---- hints: when a pod that the plugin rejected is worth another try
+
+_TOLERATED = QUEUE.because("the pod tolerates the node's taints now")
+_NOT_TOLERATED = SKIP.because("this does not change whether the pod tolerates the node's taints")
+_TOLERATION = QUEUE.because("the pod got a new toleration")
+_OTHER_POD = SKIP.because("another pod's tolerations changed")
+_DO_NOT_SCHEDULE = ("NoSchedule", "NoExecute")
+
+
+def after_node_change(pod: Pod, old: Node | None, new: Node) -> QueueingHint:
+    was_untolerated = old is None or _has_untolerated(pod, old)
+    return _TOLERATED if was_untolerated and not _has_untolerated(pod, new) else _NOT_TOLERATED
+
+
+def after_toleration_change(pod: Pod, old: Pod, new: Pod) -> QueueingHint:
+    return _TOLERATION if pod.uid == new.uid else _OTHER_POD
+
+
+def _has_untolerated(pod: Pod, node: Node) -> bool:
+    return any(taint.effect in _DO_NOT_SCHEDULE and not pod.tolerates(taint) for taint in node.taints)

@@ -13,7 +13,17 @@ from scheduler_core.cluster.node_table import NodeColumns, NodeTable, Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.cluster.volume_usage import VolumeUsage
 from scheduler_core.cluster.what_if import WhatIf
-from scheduler_core.framework.cluster_event import ClusterEventWithHint
+from scheduler_core.framework.cluster_event import (
+    NODE,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    QUEUE,
+    SKIP,
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    QueueingHint,
+)
 from scheduler_core.framework.interface import (
     SKIP_FILTER,
     FilterPlugin,
@@ -22,10 +32,10 @@ from scheduler_core.framework.interface import (
     PreFilterResult,
 )
 from scheduler_core.framework.status import Code, Status, Verdicts
-from scheduler_core.objects.fields import Document, mapping, string, strings
+from scheduler_core.objects.fields import Document, string, strings
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.storage import READ_WRITE_ONCE_POD, PersistentVolumeClaim
-from scheduler_core.plugins.hints import volume_restrictions as hints
+from scheduler_core.plugins.stored_objects import HasManifest, claim_names, name_of, namespace_of
 
 REASON_DISK = "node(s) had no available disk"
 REASON_READ_WRITE_ONCE_POD = (
@@ -104,13 +114,17 @@ class VolumeRestrictions(PreFilterPlugin[State], FilterPlugin[State]):
         self._mounts = _Mounts()
 
     def events(self) -> list[ClusterEventWithHint]:
-        return hints.events_to_register()
+        return [
+            ClusterEventWithHint(ClusterEvent(POD, ActionType.DELETE), after_pod_deleted),
+            ClusterEventWithHint(ClusterEvent(NODE, ActionType.ADD)),
+            ClusterEventWithHint(ClusterEvent(PERSISTENT_VOLUME_CLAIM, ActionType.ADD), after_claim_added),
+        ]
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[State]:
         if not pod.volumes:
             return SKIP_FILTER
         claims = []
-        for name in _claim_names(pod):
+        for name in claim_names(pod):
             claim: PersistentVolumeClaim | None = snapshot.listers.get(
                 "PersistentVolumeClaim", pod.namespace, name
             )
@@ -180,7 +194,7 @@ def _count(state: State, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.int64], 
             continue
         state.changed_rows[row] = None
         # As upstream, claims of the same name in other namespaces count here.
-        changes[row] += sign * sum(name in state.claims for name in _claim_names(other))
+        changes[row] += sign * sum(name in state.claims for name in claim_names(other))
 
 
 def _conflicts_on(disks: tuple[Disk, ...], nodes: WhatIf, row: int) -> bool:
@@ -226,7 +240,7 @@ class _Mounts:
         ]
 
     def _learn(self, row: int, pod: Pod) -> None:
-        for name in _claim_names(pod):
+        for name in claim_names(pod):
             key = (pod.namespace, name)
             self._claims_on.setdefault(row, []).append(key)
             self._claim_rows.setdefault(key, {})[row] = None
@@ -243,15 +257,6 @@ class _Mounts:
             self._disk_rows.get(disk.identity, {}).pop(row, None)
             if not self._disk_rows.get(disk.identity, True):
                 del self._disk_rows[disk.identity]
-
-
-def _claim_names(pod: Pod) -> list[str]:
-    """Claims a pod names itself; those of ephemeral volumes are not looked at."""
-    return [
-        string(mapping(volume, "persistentVolumeClaim", ""), "claimName", "")
-        for volume in pod.volumes
-        if volume.get("persistentVolumeClaim") is not None
-    ]
 
 
 def disks_of(pod: Pod) -> Iterable[Disk]:
@@ -283,3 +288,66 @@ def _rbd(document: Document) -> Disk:
 
 
 _DISKS = {"gcePersistentDisk": _gce, "awsElasticBlockStore": _aws, "iscsi": _iscsi, "rbd": _rbd}
+
+
+# ---- hints: when a pod that the plugin rejected is worth another try
+
+_CONFLICT = QUEUE.because("the deleted pod used a disk the pod wants")
+_SAME_CLAIM = QUEUE.because("the deleted pod used a claim of the pod")
+_OTHER_VOLUMES = SKIP.because("the deleted pod shares no volume with the pod")
+_OTHER_NAMESPACE = SKIP.because("it is in another namespace")
+_CLAIM = QUEUE.because("a claim the pod uses was created")
+_OTHER_CLAIM = SKIP.because("the pod does not use this claim")
+
+
+def after_claim_added(pod: Pod, old: None, new: HasManifest) -> QueueingHint:
+    if namespace_of(new) != pod.namespace:
+        return _OTHER_NAMESPACE
+    return _CLAIM if name_of(new) in claim_names(pod) else _OTHER_CLAIM
+
+
+def after_pod_deleted(pod: Pod, old: Pod, new: None) -> QueueingHint:
+    if old.namespace != pod.namespace:
+        return _OTHER_NAMESPACE
+    if any(_disks_conflict(wanted, used) for wanted in pod.volumes for used in old.volumes):
+        return _CONFLICT
+    claims = claim_names(pod)
+    return _SAME_CLAIM if any(name in claims for name in claim_names(old)) else _OTHER_VOLUMES
+
+
+def _disks_conflict(wanted: Document, used: Document) -> bool:
+    """Source: volume_restrictions.go isVolumeConflict, v1.34."""
+    disk, other = wanted.get("gcePersistentDisk"), used.get("gcePersistentDisk")
+    if _is_shared(disk, other, "pdName"):
+        return True
+    disk, other = wanted.get("awsElasticBlockStore"), used.get("awsElasticBlockStore")
+    if disk is not None and other is not None and disk.get("volumeID", "") == other.get("volumeID", ""):
+        return True
+    disk, other = wanted.get("iscsi"), used.get("iscsi")
+    if _is_shared(disk, other, "iqn"):
+        return True
+    disk, other = wanted.get("rbd"), used.get("rbd")
+    if disk is not None and other is not None:
+        monitors = other.get("monitors") or ()
+        return (
+            any(monitor in monitors for monitor in disk.get("monitors") or ())
+            and _pool(disk) == _pool(other)
+            and disk.get("image", "") == other.get("image", "")
+            and not _both_read_only(disk, other)
+        )
+    return False
+
+
+def _is_shared(disk: Document | None, other: Document | None, identity: str) -> bool:
+    """The same disk, mounted for writing by one of the two."""
+    if disk is None or other is None:
+        return False
+    return disk.get(identity, "") == other.get(identity, "") and not _both_read_only(disk, other)
+
+
+def _pool(disk: Document) -> str:
+    return disk.get("pool") or "rbd"
+
+
+def _both_read_only(disk: Document, other: Document) -> bool:
+    return bool(disk.get("readOnly")) and bool(other.get("readOnly"))

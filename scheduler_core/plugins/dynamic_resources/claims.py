@@ -10,7 +10,7 @@ from scheduler_core.dynamic_resources.allocation import release_has_binding
 from scheduler_core.dynamic_resources.model import Claim, claim_from
 from scheduler_core.objects.fields import mappings, optional_string, parse_time_ns, string
 from scheduler_core.objects.pod import Pod
-from scheduler_core.plugins.hints.dynamic_resources import ClaimProblem
+from scheduler_core.plugins.dynamic_resources.hints import ClaimProblem
 from scheduler_core.releases import Release
 
 CLAIM = "ResourceClaim"

@@ -42,6 +42,7 @@ from scheduler_core.framework.status import SUCCESS, Code, Status, Verdicts
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.node_selector import node_selector_from
 from scheduler_core.objects.pod import Pod
+from scheduler_core.plugins.dynamic_resources import hints
 from scheduler_core.plugins.dynamic_resources.args import (
     DynamicResourcesArgs,
     DynamicResourcesArgsWithBinding,
@@ -55,9 +56,8 @@ from scheduler_core.plugins.dynamic_resources.claims import (
     is_out_of_time,
     is_ready,
 )
+from scheduler_core.plugins.dynamic_resources.hints import ClaimProblem
 from scheduler_core.plugins.dynamic_resources.reservations import IN_MEMORY, BindsClaims, Reservation
-from scheduler_core.plugins.hints import dynamic_resources as hints
-from scheduler_core.plugins.hints.dynamic_resources import ClaimProblem
 from scheduler_core.releases import Release
 
 _STATE = "DynamicResources"

@@ -19,7 +19,7 @@ from scheduler_core.plugins.dynamic_resources.claims import (
     is_out_of_time,
     is_ready,
 )
-from scheduler_core.plugins.hints.dynamic_resources import ClaimProblem
+from scheduler_core.plugins.dynamic_resources.hints import ClaimProblem
 
 FINALIZER = "resource.kubernetes.io/delete-protection"
 IN_MEMORY = "<extended-resources>"

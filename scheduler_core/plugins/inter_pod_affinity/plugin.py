@@ -30,7 +30,7 @@ from scheduler_core.framework.interface import (
 )
 from scheduler_core.framework.status import Code, Verdicts
 from scheduler_core.objects.pod import Pod
-from scheduler_core.plugins.hints import inter_pod_affinity as hints
+from scheduler_core.plugins.inter_pod_affinity import hints
 from scheduler_core.plugins.inter_pod_affinity.filtering import (
     AFFINITY,
     ANTI_AFFINITY,

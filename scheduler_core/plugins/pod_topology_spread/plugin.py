@@ -27,7 +27,7 @@ from scheduler_core.framework.interface import (
 )
 from scheduler_core.framework.status import Code, Verdicts
 from scheduler_core.objects.pod import Pod
-from scheduler_core.plugins.hints import pod_topology_spread as hints
+from scheduler_core.plugins.pod_topology_spread import hints
 from scheduler_core.plugins.pod_topology_spread.args import PodTopologySpreadArgs
 from scheduler_core.plugins.pod_topology_spread.constraints import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY, Defaults
 from scheduler_core.plugins.pod_topology_spread.filtering import ConstraintWorlds, HardConstraint, HardState

@@ -34,7 +34,7 @@ from scheduler_core.objects.fields import Document
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.storage import PersistentVolume, PersistentVolumeClaim
-from scheduler_core.plugins.hints import volume_binding as hints
+from scheduler_core.plugins.volume_binding import hints
 from scheduler_core.plugins.volume_binding.assume_cache import CLAIM, VOLUME, AssumeCache
 from scheduler_core.plugins.volume_binding.claims import (
     ClaimError,

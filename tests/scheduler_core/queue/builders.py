@@ -10,7 +10,7 @@ from scheduler_core.clock import Clock
 from scheduler_core.framework.cluster_event import ClusterEventWithHint
 from scheduler_core.objects.node import Node, node_from
 from scheduler_core.objects.pod import DEFAULT_SCHEDULER_NAME, Pod, pod_from
-from scheduler_core.plugins.hints import scheduling_gates
+from scheduler_core.plugins.scheduling_gates import closed_gates
 from scheduler_core.queue import Rejection, SchedulingQueue, build_hint_map
 from tests.scheduler_core.stored import prepare
 
@@ -64,7 +64,7 @@ def make_node(name: str = "n1", *, allocatable: Mapping[str, str] | None = None,
 
 
 def gates_check(pod: Pod) -> Rejection | None:
-    reason = scheduling_gates.closed_gates(pod)
+    reason = closed_gates(pod)
     return None if reason is None else Rejection(reason)
 
 

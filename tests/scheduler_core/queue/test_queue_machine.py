@@ -24,7 +24,7 @@ from scheduler_core.framework.cluster_event import (
     QueueingHint,
 )
 from scheduler_core.objects.pod import DEFAULT_SCHEDULER_NAME, Pod, pod_from
-from scheduler_core.plugins.hints import scheduling_gates
+from scheduler_core.plugins.scheduling_gates import SchedulingGates
 from scheduler_core.queue import HintMap, Lane, QueuedPodInfo, SchedulingQueue
 from scheduler_core.queue.checkpoint import queue_checkpoint, restore_queue
 from scheduler_core.queue.hints import HintEntry, always_queue
@@ -56,7 +56,7 @@ TABLE = {
         ClusterEventWithHint(ClusterEvent(NODE, ActionType.ADD)),
         ClusterEventWithHint(UPDATES),
     ],
-    "SchedulingGates": scheduling_gates.events_to_register(),
+    "SchedulingGates": SchedulingGates(None, None).events(),
 }
 PLUGINS = st.sets(st.sampled_from(["Moody", "Stubborn", "Eager"]), max_size=2)
 NAMES = st.sampled_from("abcdef")

@@ -25,7 +25,7 @@ from scheduler_core.framework.cluster_event import (
 from scheduler_core.objects.fields import boolean, mapping, sequence, string
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.resources import quantity_nano
-from scheduler_core.plugins.hints.volumes import HasManifest, name_of, namespace_of, used_claim_names
+from scheduler_core.plugins.stored_objects import HasManifest, name_of, namespace_of, used_claim_names
 
 MIGRATED_PLUGINS_ANNOTATION = "storage.alpha.kubernetes.io/migrated-plugins"
 _CHANGED = ActionType.ADD | ActionType.UPDATE

@@ -25,7 +25,7 @@ from scheduler_core.objects.labels import LabelSelector, selector_from_labels
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod, TopologySpreadConstraint
 from scheduler_core.objects.policy import SelectingObject
-from scheduler_core.plugins.hints.volumes import Lookup
+from scheduler_core.plugins.stored_objects import Lookup
 from scheduler_core.releases import OLDEST, Release
 
 ConstraintsOf = Callable[[Pod], Sequence[TopologySpreadConstraint]]

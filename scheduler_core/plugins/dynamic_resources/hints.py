@@ -23,7 +23,7 @@ from scheduler_core.framework.cluster_event import (
 )
 from scheduler_core.objects.fields import Document, mapping, mappings, optional_string, string
 from scheduler_core.objects.pod import Pod
-from scheduler_core.plugins.hints.volumes import HasManifest, Lookup, name_of, namespace_of
+from scheduler_core.plugins.stored_objects import HasManifest, Lookup, name_of, namespace_of
 
 _CHANGED = ActionType.ADD | ActionType.UPDATE
 
