@@ -200,9 +200,6 @@ _SPECIAL: Final[Mapping[str, _Special]] = {
     "ValidatingAdmissionPolicyBinding": _COUNTED,
     "ValidatingWebhookConfiguration": _COUNTED,
 }
-_SERVED_EARLY: Final = ("scheduling.k8s.io/v1alpha2",)
-"""Versions that are not stable and are served all the same, with all their kinds."""
-_STABLE: Final = re.compile(r"(.*/)?v[0-9]+")
 _VERSION: Final = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
 
 
@@ -269,18 +266,13 @@ def version_order(version: str) -> tuple[Any, ...]:
     return (0, {None: 0, "beta": 1, "alpha": 2}[stage], -int(major), -int(minor or 0), "")
 
 
-def built_in(early: Iterable[str] = _SERVED_EARLY) -> KindTable:
+def built_in(early: Iterable[str] = schema.SERVED_EARLY) -> KindTable:
     """Kubernetes' own kinds: all stable versions, and those of `early` (``group/version``).
 
     Kinds that shape placement stand in the core's order in discovery and exports, then all others in that of an
     apply.
     """
-    named = frozenset(early)
-    wanted = [
-        said
-        for said in schema.kinds()
-        if _STABLE.fullmatch(said["apiVersion"]) or said["apiVersion"] in named
-    ]
+    wanted = schema.served_kinds(early)
     stored: dict[tuple[str, str], str] = {}
     for said in sorted(wanted, key=lambda said: version_order(said["apiVersion"].rpartition("/")[2])):
         stored.setdefault((said["apiVersion"].rpartition("/")[0], said["kind"]), said["apiVersion"])
@@ -323,15 +315,6 @@ def _kind(said: Mapping[str, Any], preferred: Mapping[tuple[str, str], str]) -> 
     )
 
 
-def _upstream_groups() -> dict[str, tuple[str, ...]]:
-    known: dict[str, dict[str, None]] = {}
-    for said in schema.kinds():
-        known.setdefault(said["apiVersion"].rpartition("/")[0], {})[said["kind"]] = None
-    return {group: tuple(names) for group, names in known.items()}
-
-
-UPSTREAM_GROUPS: Final = _upstream_groups()
-"""Group -> every kind Kubernetes has in it, in whatever version."""
 BUILT_IN: Final = built_in()
 KINDS: Final = BUILT_IN.kinds
 

@@ -3,7 +3,9 @@
 from typing import Any
 
 from playground.engine.admission import ManifestProblem
-from scheduler_core.objects.documents import MAX_BYTES, DocumentError, load_documents
+from scheduler_core.objects.documents import MAX_BYTES, DocumentError, decoded, load_documents
+
+__all__ = ["decoded", "load_one"]
 
 
 def load_one(text: bytes, *, json_only: bool = False, max_bytes: int = MAX_BYTES) -> Any:

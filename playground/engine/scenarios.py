@@ -110,7 +110,7 @@ class ScenarioFacts:
     recorded_digest, recorded_lines
         What the document itself claims was decided; empty if it claims nothing.
     field_notes
-        Misspelt fields and kinds of its objects.
+        Misspelt fields of its objects, and objects that are left out by their type.
     """
 
     name: str

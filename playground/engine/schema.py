@@ -1,6 +1,7 @@
 """The kinds and fields of the Kubernetes API, for the surfaces."""
 
 from scheduler_core.objects.kinds import MAKES, READ, SHAPING
+from scheduler_core.objects.reading import SERVED_EARLY, served_kinds
 from scheduler_core.schema.fields_check import FieldProblem, check_fields, nearest_name, unknown_field
 from scheduler_core.schema.tables import SCALARS, Field, Type, atomic_types, kinds, prose, types
 
@@ -8,6 +9,7 @@ __all__ = [
     "MAKES",
     "READ",
     "SCALARS",
+    "SERVED_EARLY",
     "SHAPING",
     "Field",
     "FieldProblem",
@@ -17,6 +19,7 @@ __all__ = [
     "kinds",
     "nearest_name",
     "prose",
+    "served_kinds",
     "types",
     "unknown_field",
 ]

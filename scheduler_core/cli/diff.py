@@ -12,19 +12,18 @@ import dataclasses
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from scheduler_core.cli import release_options, reports
 from scheduler_core.cli.manifests import (
-    MAX_BYTES,
     named_by_file,
+    read_configuration,
     read_manifests,
     scenario_of_dump,
     with_manifests,
 )
 from scheduler_core.clock import SECOND_NS, measure_ns
-from scheduler_core.objects.documents import DocumentError, load_documents
+from scheduler_core.objects.reading import Posted
 from scheduler_core.releases import DEFAULT
 from scheduler_core.scenario import Problem, Scenario, ScenarioError, ScenarioRun, load_scenario, run_scenario
 from scheduler_core.scenario import landings as ends
@@ -119,8 +118,6 @@ def run(options: argparse.Namespace) -> int:
         reports.write(options, report)
     except OSError as error:
         said = f"{error.filename}: {error.strerror}"
-    except DocumentError as error:
-        said = str(error)
     except ScenarioError as error:
         said = "\n".join(str(problem) for problem in error.problems[:20])
     else:
@@ -172,61 +169,40 @@ def _scenario(options: argparse.Namespace, name: str, config: str | None, apply:
     """
     more: dict[str, Any] = {} if options.seed is None else {"seed": options.seed}
     if config:
-        more["scheduler"] = _configuration(config)
-    shared, own, applied = read_manifests(options.cluster), read_manifests([name]), read_manifests(apply)
-    [first] = own[:1] or [("", {})]
-    if first[1].get("kind") == KIND:
+        more["scheduler"] = read_configuration(config)
+    (shared, notes), (own, own_notes), (applied, more_notes) = (
+        read_manifests(paths) for paths in (options.cluster, [name], apply)
+    )
+    for note in dict.fromkeys((*notes, *own_notes, *more_notes)):
+        print(f"note: {note}", file=sys.stderr)
+    came_from: dict[int, Posted] = {}
+    if own and own[0].kind == KIND:
         if options.anew:
             raise ScenarioError(
                 [Problem("--anew", "is for dumps; a scenario says what is on its nodes", name)]
             )
         if len(own) > 1:
             raise ScenarioError([Problem(name, "a scenario is one document; --apply adds manifests to it")])
-        document: dict[str, Any] = {**first[1], **more}
-        came_from: dict[int, str] = {}
+        document: dict[str, Any] = {**own[0].manifest, **more}
         objects = document.get("objects") or []
         # One that is misshapen is left to the reader of scenarios, who says what is wrong with it.
         if isinstance(objects, list) and all(isinstance(item, Mapping) for item in objects):
-            kept = {**document, "objects": [item for _, item in shared]}
-            document, _ = with_manifests(kept, [(name, item) for item in objects])
+            kept = {**document, "objects": [item.manifest for item in shared]}
+            document, _ = with_manifests(kept, [Posted(dict(item)) for item in objects])
             document, came_from = with_manifests(document, applied)
     else:
-        whole, files = with_manifests({"objects": []}, [*shared, *own])
+        whole, came_from = with_manifests({"objects": []}, [*shared, *own])
         manifests = list(whole["objects"])
-        file_of = {id(item): files[place] for place, item in enumerate(manifests)}
         if options.anew:
             manifests = [_off_its_node(item) for item in manifests]
         document = scenario_of_dump(manifests, **{"kubernetesRelease": DEFAULT.name, "seed": 0} | more)
         if applied:
             steps = document.get("steps") or [{"run": "idle"}]
-            document["steps"] = [*steps, {"apply": [item for _, item in applied]}, {"run": "idle"}]
-        places = enumerate(document["objects"])
-        came_from = {place: file_of[id(item)] for place, item in places if id(item) in file_of}
+            document["steps"] = [*steps, {"apply": [item.manifest for item in applied]}, {"run": "idle"}]
     try:
         return release_options.with_release(load_scenario(document), options)
     except ScenarioError as error:
-        raise _with_name(named_by_file(error, came_from), name, came_from) from None
-
-
-def _with_name(error: ScenarioError, name: str, came_from: Mapping[int, str]) -> ScenarioError:
-    """The same problems, each with a file in front of its place."""
-    told = ("--", *came_from.values())
-    return ScenarioError(
-        one if one.path.startswith(told) else dataclasses.replace(one, path=f"{name}: {one.path}")
-        for one in error.problems
-    )
-
-
-def _configuration(name: str) -> Any:
-    try:
-        documents = load_documents(Path(name).read_bytes(), max_bytes=MAX_BYTES)
-    except DocumentError as error:
-        raise ScenarioError(
-            [Problem(f"{name}: {error.path}", error.reason, error.value, error.line)]
-        ) from None
-    if len(documents) != 1:
-        raise ScenarioError([Problem("--config", f"must hold one document, not {len(documents)}", name)])
-    return documents[0].value
+        raise named_by_file(error, came_from, name) from None
 
 
 def _off_its_node(manifest: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import gc
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from scheduler_core.cli import (
@@ -58,11 +59,39 @@ def main(arguments: Sequence[str]) -> int:
         )
         module.add_arguments(command)
         command.set_defaults(run=module.run)
+    _check_options(commands.choices, arguments)
     options = parser.parse_args(arguments)
     # Millions of small objects and next to no cycles: looking for garbage as often as Python does costs a twentieth.
     gc.set_threshold(50_000, 20, 50)
     status: int = options.run(options)
     return status
+
+
+def _check_options(commands: Mapping[str, argparse.ArgumentParser], arguments: Sequence[str]) -> None:
+    """End with what was probably meant where a command has no such option."""
+    command = commands.get(arguments[0]) if arguments else None
+    if command is None:
+        return
+    known = _options_of(command)
+    for argument in arguments[1:]:
+        name = argument.partition("=")[0]
+        if argument == "--":
+            return
+        if argument.startswith("--") and not any(option.startswith(name) for option in known):
+            near = difflib.get_close_matches(name, known, n=1)
+            command.error(
+                f"unrecognized arguments: {argument}" + (f" (did you mean {near[0]}?)" if near else "")
+            )
+
+
+def _options_of(command: argparse.ArgumentParser) -> list[str]:
+    """The options of a command and of the commands below it."""
+    found = list(command._option_string_actions)
+    for action in command._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for below in action.choices.values():
+                found += _options_of(below)
+    return found
 
 
 def _program() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,6 +11,16 @@ from typing import Any
 
 from scheduler_core.objects.defaults import NAMESPACED_KINDS
 from scheduler_core.objects.documents import DocumentError, load_documents
+from scheduler_core.objects.reading import (
+    FOREIGN,
+    WRONG,
+    ManifestProblem,
+    Posted,
+    from_objects,
+    notes_of,
+    read_posted,
+    type_of,
+)
 from scheduler_core.releases import SIMULATION
 from scheduler_core.scenario import ScenarioError
 from scheduler_core.scenario.errors import Problem
@@ -22,81 +33,125 @@ SUFFIXES = (".yaml", ".yml", ".json")
 Manifest = Mapping[str, Any]
 
 
-def manifests_of(documents: Iterable[Manifest]) -> list[Manifest]:
-    """Documents, with every `kind: List` opened."""
-    return [
-        item
-        for document in documents
-        for item in (
-            document.get("items") or [] if str(document.get("kind")).endswith("List") else [document]
-        )
-    ]
+def read_manifests(what: Iterable[str | Manifest]) -> tuple[list[Posted], list[str]]:
+    """The objects of each file, and of all YAML and JSON files of each folder in order of their names.
 
+    Parameters
+    ----------
+    what
+        Paths, `-` for standard input, or objects as data. A scenario is one of the objects.
 
-def read_manifests(paths: Iterable[str]) -> list[tuple[str, Manifest]]:
-    """(file, manifest) of each file, and of all YAML and JSON files of each folder in order of their names.
-
-    `-` is standard input.
+    Returns
+    -------
+    tuple
+        The objects, and what is said of those that were converted or are left out.
 
     Raises
     ------
     OSError
-    DocumentError
-        With the file's name in front of its path.
+    ScenarioError
+        A text cannot be read, or an object is of no type that is served; with its place.
     """
-    found: list[tuple[str, Manifest]] = []
-    for name in paths:
-        folder = Path(name)
-        files = [folder]
-        if folder.is_dir():
-            files = sorted(path for path in folder.rglob("*") if path.suffix in SUFFIXES and path.is_file())
-        for path in files:
-            try:
-                text = sys.stdin.buffer.read() if name == "-" else path.read_bytes()
-                loaded = load_documents(text, max_bytes=MAX_BYTES)
-            except DocumentError as error:
-                raise ScenarioError(
-                    [Problem(f"{path}: {error.path}".rstrip(": "), error.reason, error.value, error.line)]
-                ) from None
-            found += [(str(path), item) for item in manifests_of(document.value for document in loaded)]
-    return found
+    found: list[Posted] = []
+    for item in what:
+        file = ""
+        try:
+            if isinstance(item, Mapping):
+                found += from_objects([item])
+                continue
+            for path in _files(item):
+                file = str(path)
+                text = sys.stdin.buffer.read() if item == "-" else path.read_bytes()
+                found += read_posted(text, max_bytes=MAX_BYTES, file=file)
+        except ManifestProblem as error:
+            subject = f"{error.kind} {error.name}".strip()
+            problem = Problem(error.path, error.reason, None, error.line, error.column, file, subject)
+            raise ScenarioError([problem]) from None
+    taken, problems = [], []
+    for posted in found:
+        type_ = type_of(posted.api_version, posted.kind)
+        if type_.role == WRONG:
+            problems.append(_placed(posted, Problem(type_.path, type_.words)))
+        elif type_.role != FOREIGN or _is_scenario(posted.manifest):
+            taken.append(posted)
+    if problems:
+        raise ScenarioError(problems)
+    return taken, notes_of(posted for posted in found if not _is_scenario(posted.manifest))
 
 
-def with_manifests(
-    document: Manifest, files: Sequence[tuple[str, Manifest]]
-) -> tuple[dict[str, Any], dict[int, str]]:
+def _files(name: str) -> list[Path]:
+    folder = Path(name)
+    if not folder.is_dir():
+        return [folder]
+    return sorted(path for path in folder.rglob("*") if path.suffix in SUFFIXES and path.is_file())
+
+
+def _is_scenario(manifest: Manifest) -> bool:
+    return (manifest.get("apiVersion"), manifest.get("kind")) == (API_VERSION, KIND)
+
+
+def with_manifests(document: Manifest, posted: Sequence[Posted]) -> tuple[dict[str, Any], dict[int, Posted]]:
     """A scenario's document with these objects in place of those of the same kind and name, or beside them.
 
     Returns
     -------
     tuple
-        The document, and place in its `objects` -> the file it is from.
+        The document, and place in its `objects` -> what came there from a file.
     """
     objects = list(document.get("objects") or ())
     places = {_key(item): place for place, item in enumerate(objects) if isinstance(item, Mapping)}
-    came_from: dict[int, str] = {}
-    for name, item in files:
-        key = _key(item)
+    came_from: dict[int, Posted] = {}
+    for item in posted:
+        key = _key(item.manifest)
         place = places.setdefault(key, len(objects))
         if place == len(objects):
-            objects.append(item)
+            objects.append(item.manifest)
         else:
-            objects[place] = item
-        came_from[place] = name
+            objects[place] = item.manifest
+        came_from[place] = item
     return {**document, "objects": objects}, came_from
 
 
-def named_by_file(error: ScenarioError, came_from: Mapping[int, str]) -> ScenarioError:
-    """The same problems, with the file in place of `objects[12]` for what came from one."""
+def named_by_file(error: ScenarioError, came_from: Mapping[int, Posted], file: str = "") -> ScenarioError:
+    """The same problems, with file, line, kind and name in place of `objects[12]` for what came from a file.
 
-    def told(problem: Problem) -> Problem:
+    Parameters
+    ----------
+    file
+        Where all else is from.
+    """
+
+    def placed(problem: Problem) -> Problem:
         found = re.match(r"objects\[(\d+)\]\.?(.*)", problem.path)
-        name = came_from.get(int(found[1])) if found else None
-        if found is None or name is None:
-            return problem
-        return Problem(f"{name}: {found[2]}", problem.reason, problem.value)
+        item = came_from.get(int(found[1])) if found else None
+        if found is None or item is None:
+            return problem if problem.file else dataclasses.replace(problem, file=file)
+        return _placed(item, dataclasses.replace(problem, path=found[2]))
 
-    return ScenarioError([told(problem) for problem in error.problems])
+    return ScenarioError([placed(problem) for problem in error.problems])
+
+
+def _placed(item: Posted, problem: Problem) -> Problem:
+    line = item.line(problem.path)
+    return dataclasses.replace(problem, file=item.file, line=line, column=None, subject=item.subject)
+
+
+def read_configuration(name: str) -> Any:
+    """The one document of a file.
+
+    Raises
+    ------
+    OSError
+    ScenarioError
+    """
+    try:
+        documents = load_documents(Path(name).read_bytes(), max_bytes=MAX_BYTES)
+    except DocumentError as error:
+        problem = Problem(error.path, error.reason, error.value, error.line, error.column, name)
+        raise ScenarioError([problem]) from None
+    if len(documents) != 1:
+        raise ScenarioError([Problem("--config", f"must hold one document, not {len(documents)}", name)])
+    return documents[0].value
 
 
 def _key(manifest: Manifest) -> tuple[str, str, str]:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from scheduler_core.cli.manifests import MAX_BYTES, manifests_of, scenario_of_dump
+from scheduler_core.cli.manifests import named_by_file, read_manifests, scenario_of_dump
 from scheduler_core.errors import InvalidObject
 from scheduler_core.framework.record import BOUND
 from scheduler_core.objects.documents import DocumentError, load_documents
@@ -98,11 +98,11 @@ def run(options: argparse.Namespace) -> int:
     except OSError as error:
         said = f"{error.filename}: {error.strerror}"
     except DocumentError as error:
-        said = f"{options.file}: {error}"
+        said = f"{options.pod}: {error}"
     except InvalidObject as error:
         said = str(error)
     except ScenarioError as error:
-        said = "\n".join(f"{options.file}: {problem}" for problem in error.problems[:20])
+        said = "\n".join(str(problem) for problem in named_by_file(error, {}, options.file).problems[:20])
     except (_Unusable, NotPending) as error:
         said = str(error)
     if options.json:
@@ -113,16 +113,21 @@ def run(options: argparse.Namespace) -> int:
 
 def _cluster(name: str, release: str | None) -> Simulation:
     """The cluster of a dump as it stands, or that of a scenario at its end."""
-    text = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-    documents = [loaded.value for loaded in load_documents(text, max_bytes=MAX_BYTES)]
-    if not documents:
-        raise _Unusable(f"{name}: there is no document")
-    if documents[0].get("kind") == KIND:
+    posted, notes = read_manifests([name])
+    for note in notes:
+        print(f"note: {note}", file=sys.stderr)
+    if not posted:
+        raise _Unusable(f"{name}: there is no object")
+    if posted[0].kind == KIND:
         if release is not None:
             raise _Unusable("--release: a scenario says its own (kubernetesRelease)")
-        return _ran(load_scenario(documents[0]))
-    body = scenario_of_dump(manifests_of(documents), kubernetesRelease=release or DEFAULT.name)
-    return _ran(load_scenario(body))
+        return _ran(load_scenario(posted[0].manifest))
+    manifests = [item.manifest for item in posted]
+    body = scenario_of_dump(manifests, kubernetesRelease=release or DEFAULT.name)
+    try:
+        return _ran(load_scenario(body))
+    except ScenarioError as error:
+        raise named_by_file(error, dict(enumerate(posted))) from None
 
 
 def _ran(scenario: Scenario) -> Simulation:

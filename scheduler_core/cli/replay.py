@@ -7,6 +7,7 @@ failing cycle is explained), 2 when the file cannot be used.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import gc
 import json
 import sys
@@ -144,7 +145,10 @@ def _load(text: bytes, apply: list[str], bounds: RunBounds) -> Scenario:
         document = load_documents(text)[0].value
     except (DocumentError, IndexError):
         return load_scenario(text, bounds=bounds)  # which says what is wrong with it
-    whole, came_from = with_manifests(document, read_manifests(apply))
+    posted, notes = read_manifests(apply)
+    for note in notes:
+        print(f"note: {note}", file=sys.stderr)
+    whole, came_from = with_manifests(document, posted)
     try:
         return load_scenario(whole, bounds=bounds)
     except ScenarioError as error:
@@ -185,7 +189,11 @@ def run(options: argparse.Namespace) -> int:
         return _unusable(options, f"--plugin {error}")
     except ScenarioError as error:
         return _unusable(
-            options, "\n".join(f"{options.scenario}: {problem}" for problem in error.problems[:20])
+            options,
+            "\n".join(
+                str(problem if problem.file else dataclasses.replace(problem, file=options.scenario))
+                for problem in error.problems[:20]
+            ),
         )
     finally:
         # Nor is what came of it: the first look would be as long as a tenth of the run.

@@ -10,12 +10,10 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from pathlib import Path
 from typing import Any
 
 from scheduler_core.cli import release_options, reports
-from scheduler_core.cli.manifests import MAX_BYTES, read_manifests, scenario_of_dump
-from scheduler_core.objects.documents import DocumentError, load_documents
+from scheduler_core.cli.manifests import named_by_file, read_configuration, read_manifests, scenario_of_dump
 from scheduler_core.releases import DEFAULT
 from scheduler_core.scenario import ScenarioError, ScenarioRun, load_scenario, run_scenario
 
@@ -42,8 +40,6 @@ def run(options: argparse.Namespace) -> int:
         found = _run(options)
     except OSError as error:
         said = [f"{error.filename}: {error.strerror}"]
-    except DocumentError as error:
-        said = [str(error)]
     except ScenarioError as error:
         said = [str(problem) for problem in error.problems[:20]]
     else:
@@ -59,16 +55,21 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> ScenarioRun:
+    posted, notes = read_manifests(options.files)
     document = scenario_of_dump(
-        [item for _, item in read_manifests(options.files)],
+        [item.manifest for item in posted],
         kubernetesRelease=options.release or DEFAULT.name,
         seed=options.seed,
     )
     if options.config:
-        [config] = load_documents(Path(options.config).read_bytes(), max_bytes=MAX_BYTES)
-        document["scheduler"] = config.value
-    scenario = release_options.with_release(load_scenario(document), options)
-    return run_scenario(scenario, full_traces=False)
+        document["scheduler"] = read_configuration(options.config)
+    try:
+        scenario = release_options.with_release(load_scenario(document), options)
+        found = run_scenario(scenario, full_traces=False)
+    except ScenarioError as error:
+        raise named_by_file(error, dict(enumerate(posted))) from None
+    found.notes[:0] = notes
+    return found
 
 
 def _result(found: ScenarioRun) -> dict[str, Any]:

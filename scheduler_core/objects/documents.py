@@ -9,6 +9,7 @@ Documents are built from parser events: composing a text in the C parser recurse
 
 from __future__ import annotations
 
+import codecs
 import json
 import math
 import re
@@ -132,7 +133,7 @@ def load_documents(
     Parameters
     ----------
     text
-        What was posted; bytes are UTF-8.
+        What was posted; bytes are UTF-8, or what their byte order mark says.
     json_only
         Refuse what is not JSON.
     max_bytes, max_depth
@@ -153,26 +154,48 @@ def load_documents(
     )
     if size > max_bytes:
         raise DocumentError(f"the text has {size:,} bytes, the limit is {max_bytes:,}", too_large=True)
-    decoded = _decoded(text)
-    if json_only or decoded.lstrip()[:1] == "{":
+    written = decoded(text)
+    if json_only or written.lstrip()[:1] == "{":
         try:
-            return _load_json(decoded, max_depth)
+            return _load_json(written, max_depth)
         except json.JSONDecodeError as error:
             if json_only:
                 raise DocumentError(
                     f"not valid JSON: {error.msg}", document=0, line=error.lineno, column=error.colno
                 ) from None
-    return _load_yaml(decoded, max_depth)
+    return _load_yaml(written, max_depth)
 
 
-def _decoded(text: str | bytes) -> str:
+_BY_MARK = (
+    (codecs.BOM_UTF32_LE, "UTF-32"),
+    (codecs.BOM_UTF32_BE, "UTF-32"),
+    (codecs.BOM_UTF16_LE, "UTF-16"),
+    (codecs.BOM_UTF16_BE, "UTF-16"),
+)
+"""Byte order marks; that of little-endian UTF-32 begins with that of UTF-16."""
+
+
+def decoded(text: str | bytes, errors: str = "strict") -> str:
+    """A text without its byte order mark, which says its encoding; without one it is UTF-8.
+
+    Parameters
+    ----------
+    errors
+        What to do with bytes that are none of that encoding, as `bytes.decode` takes it.
+
+    Raises
+    ------
+    DocumentError
+        The bytes are none of that encoding.
+    """
     if isinstance(text, str):
         return text.removeprefix("\ufeff")
+    encoding = next((name for mark, name in _BY_MARK if text.startswith(mark)), "UTF-8")
     try:
-        return text.decode("utf-8-sig")
+        return text.decode(encoding, errors).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
-        line = text.count(b"\n", 0, error.start) + 1
-        raise DocumentError("the text is not UTF-8", line=line) from None
+        line = text[: error.start].decode(encoding, "replace").count("\n") + 1
+        raise DocumentError(f"the text is not {encoding}", line=line) from None
 
 
 # --- JSON ---------------------------------------------------------------------------------------------------

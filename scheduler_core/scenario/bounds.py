@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scheduler_core.objects.defaults import NAMESPACED_KINDS
+from scheduler_core.objects.reading import is_foreign
 from scheduler_core.scenario.errors import Problem
 from scheduler_core.scenario.merge import merged
 from scheduler_core.scenario.types import MAX_OBJECTS, Manifest, Scenario
@@ -184,13 +185,15 @@ def _size_problem(scenario: Scenario, bounds: RunBounds) -> Iterator[Problem]:
 def _happenings(scenario: Scenario, tally: _Tally) -> Iterable[str]:
     """Build up the tally, stopping after each step (and after the objects at the start)."""
     for index, manifest in enumerate(scenario.objects):
-        tally.put(manifest, f"objects[{index}]")
+        if not is_foreign(manifest):
+            tally.put(manifest, f"objects[{index}]")
     yield "objects"
     for index, step in enumerate(scenario.steps):
         here = f"steps[{index}]"
         if step.apply is not None:
             for place, manifest in enumerate(step.apply):
-                tally.put(manifest, f"{here}.apply[{place}]")
+                if not is_foreign(manifest):
+                    tally.put(manifest, f"{here}.apply[{place}]")
         elif step.patch is not None:
             namespace = step.patch.namespace
             if not namespace and step.patch.kind in NAMESPACED_KINDS:

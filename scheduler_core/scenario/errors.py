@@ -21,6 +21,8 @@ class Problem:
         The value at fault where it is a short one, else None.
     line, column : int or None
         In the text, from 1.
+    file, subject : str
+        The file and the object (kind and name) it is in, where that is known.
     """
 
     path: str
@@ -28,9 +30,12 @@ class Problem:
     value: Any = None
     line: int | None = None
     column: int | None = None
+    file: str = ""
+    subject: str = ""
 
     def __str__(self) -> str:
-        where = f"line {self.line}: " if self.line is not None else ""
+        line = f"line {self.line}" if self.line is not None else ""
+        where = "".join(f"{part}: " for part in (self.file, line, self.subject) if part)
         shown = ""
         if isinstance(self.value, str | int | float):
             text = f'"{self.value}"' if isinstance(self.value, str) else f"{self.value}"

@@ -16,8 +16,8 @@ from scheduler_core.config import wire
 from scheduler_core.config.wire import OMIT_EMPTY, POINTER, UNSET, Field, FieldKind, Problems
 from scheduler_core.errors import FieldError, InvalidObject
 from scheduler_core.objects.fields import format_time_ns, parse_time_ns
+from scheduler_core.objects.reading import ManifestProblem, opened
 from scheduler_core.releases import release_named
-from scheduler_core.sim.admission import to_current_version
 
 
 def part(
@@ -272,8 +272,6 @@ class _Manifest(_Document):
                 return problems.wrong_type(
                     f"{path}.{key}", checked.get(key), "is required and must be a string"
                 )
-        if checked["kind"].endswith("List") and isinstance(checked.get("items"), list):
-            return checked
         meta = checked.get("metadata")
         if not isinstance(meta, Mapping) or not isinstance(meta.get("name"), str) or not meta["name"]:
             return problems.wrong_type(f"{path}.metadata.name", None, "is required and must be a string")
@@ -291,33 +289,22 @@ class ManifestList(ListOf):
     def check(self, value: Any, path: str, problems: Problems) -> Any:
         if isinstance(value, Mapping):
             value = [value]
-        checked = super().check(value, path, problems)
-        if checked is UNSET:
-            return checked
-        opened: list[Any] = []
-        for index, manifest in enumerate(checked):
+        if not isinstance(value, list | tuple):
+            return super().check(value, path, problems)
+        found: list[Any] = []
+        for index, manifest in enumerate(value):
+            here = f"{path}[{index}]"
+            try:
+                read = opened(manifest, here) if isinstance(manifest, Mapping) else ()
+            except ManifestProblem as problem:
+                problems.wrong_type(problem.path, problem.value, problem.reason)
+                continue
+            members = [(one.manifest, one.prefix) for one in read]
             if not isinstance(manifest, Mapping):
-                opened.append(manifest)
-            elif manifest["kind"].endswith("List") and "items" in manifest:
-                kind = manifest["kind"].removesuffix("List")
-                implied = {"apiVersion": manifest["apiVersion"], "kind": kind} if kind else {}
-                items = [implied | item if isinstance(item, dict) else item for item in manifest["items"]]
-                inner = super().check(items, f"{path}[{index}].items", problems)
-                opened.extend(
-                    self._current(item, f"{path}[{index}].items[{place}]", problems)
-                    for place, item in enumerate(() if inner is UNSET else inner)
-                    if isinstance(item, Mapping)
-                )
-            else:
-                opened.append(self._current(manifest, f"{path}[{index}]", problems))
-        return opened
-
-    def _current(self, manifest: Mapping[str, Any], path: str, problems: Problems) -> Any:
-        """In the API version that is served now."""
-        try:
-            return to_current_version(manifest)
-        except InvalidObject as error:
-            return problems.wrong_type(f"{path}.{error.path}", error.value, error.reason)
+                members = [(manifest, here)]
+            checked = [self.item.check(member, place, problems) for member, place in members]
+            found += [member for member in checked if member is not UNSET]
+        return found
 
 
 DURATION = _Duration()

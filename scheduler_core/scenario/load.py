@@ -12,9 +12,10 @@ from scheduler_core.config.wire import Problems, encode
 from scheduler_core.errors import ConfigurationError, InvalidObject
 from scheduler_core.installed_plugins import outside
 from scheduler_core.objects.defaults import NAMESPACED_KINDS
-from scheduler_core.objects.documents import DocumentError, LineMap, load_documents
+from scheduler_core.objects.documents import DocumentError, LineMap, decoded, load_documents
 from scheduler_core.objects.fields import mapping, mappings, string
-from scheduler_core.objects.kinds import KINDS, is_read, parse
+from scheduler_core.objects.kinds import is_read, parse
+from scheduler_core.objects.reading import FOREIGN, WRONG, Posted, is_foreign, notes_of, type_of
 from scheduler_core.objects.writing import dump_yaml
 from scheduler_core.plugins import REGISTRY
 from scheduler_core.releases import Release, release_named
@@ -36,7 +37,6 @@ from scheduler_core.scenario.types import (
 )
 from scheduler_core.schema.fields_check import (
     FieldProblem,
-    misspelt_kind,
     unknown_fields,
     unknown_fields_of_patch,
 )
@@ -76,8 +76,7 @@ def load_scenario(
     try:
         return _from_document(document, bounds or RunBounds())
     except ScenarioError as error:
-        text = source if isinstance(source, str) else source.decode("utf-8-sig")
-        raise ScenarioError(with_lines(error.problems, text)) from None
+        raise ScenarioError(with_lines(error.problems, decoded(source))) from None
 
 
 def _document(text: str | bytes, max_bytes: int) -> Mapping[str, Any]:
@@ -97,7 +96,7 @@ def _document(text: str | bytes, max_bytes: int) -> Mapping[str, Any]:
 
 def with_lines(problems: Iterable[Problem], text: str) -> Iterator[Problem]:
     """The problems, the first of them with line and column in the text of the document."""
-    lines = LineMap(text.removeprefix("\ufeff"))
+    lines = LineMap(decoded(text))
     for index, problem in enumerate(problems):
         place = None
         if index < _WITH_LINES and len(text) <= _LINES_UP_TO_BYTES:
@@ -169,14 +168,14 @@ def plugin_notes(scenario: Scenario) -> list[str]:
 
 
 class FieldNote(NamedTuple):
-    """Something misspelt.
+    """Something without effect.
 
     Attributes
     ----------
     path
         Where: `objects[3].spec.nodeSelectr`.
     fault
-        What, with its place and what is near; all that is said where it is refused.
+        What is misspelt, with its place and what is near; all that is said where it is refused. Empty = nothing is.
     effect
         What comes of it where it is not.
     """
@@ -188,11 +187,11 @@ class FieldNote(NamedTuple):
     @property
     def words(self) -> str:
         """Fault and effect as one sentence."""
-        return f"{self.fault}, {self.effect}"
+        return f"{self.fault}, {self.effect}" if self.fault else self.effect
 
 
 def field_notes(scenario: Scenario) -> list[FieldNote]:
-    """Fields that the kinds of a scenario's objects and patches do not have, and kinds that are most likely misspelt.
+    """Objects that are left out by their type, and fields that the kinds of objects and patches do not have.
 
     They change nothing. The first 20.
     """
@@ -202,30 +201,25 @@ def field_notes(scenario: Scenario) -> list[FieldNote]:
         for problem in problems
         for at in [f"{path}.{problem.path}"]
     )
-    return list(islice(chain(_unknown_kinds(scenario), found), _MOST_NOTES))
+    left_out = notes_of(Posted(dict(manifest), prefix=path) for path, manifest in _placed(scenario))
+    return list(islice(chain((FieldNote("", "", words) for words in left_out), found), _MOST_NOTES))
 
 
-def _unknown_kinds(scenario: Scenario) -> Iterator[FieldNote]:
-    placed = [(f"objects[{index}]", manifest) for index, manifest in enumerate(scenario.objects)]
-    placed += [(f"kept[{index}]", manifest) for index, manifest in enumerate(scenario.kept)]
+def _placed(scenario: Scenario) -> Iterator[tuple[str, Manifest]]:
+    """The objects of a scenario that a run takes in, each with its place."""
+    for index, manifest in enumerate(scenario.objects):
+        yield f"objects[{index}]", manifest
     for number, step in enumerate(scenario.steps):
-        placed += [(f"steps[{number}].apply[{index}]", item) for index, item in enumerate(step.apply or ())]
-    for path, manifest in placed:
-        version, kind = manifest["apiVersion"], manifest["kind"]
-        near = misspelt_kind(version, kind)
-        if near:
-            fault = f"{path}.kind: {version} has no kind {kind} (did you mean {near}?)"
-            yield FieldNote(f"{path}.kind", fault, "so the object has no effect")
+        for index, manifest in enumerate(step.apply or ()):
+            yield f"steps[{number}].apply[{index}]", manifest
 
 
 def _unknown_fields(scenario: Scenario) -> Iterator[tuple[str, list[FieldProblem]]]:
-    for index, manifest in enumerate(scenario.objects):
-        yield f"objects[{index}]", unknown_fields(manifest)
+    for path, manifest in _placed(scenario):
+        yield path, unknown_fields(manifest)
     for index, manifest in enumerate(scenario.kept):
         yield f"kept[{index}]", unknown_fields(manifest)
     for number, step in enumerate(scenario.steps):
-        for index, manifest in enumerate(step.apply or ()):
-            yield f"steps[{number}].apply[{index}]", unknown_fields(manifest)
         if step.patch is not None:
             yield f"steps[{number}].patch.patch", unknown_fields_of_patch(step.patch.kind, step.patch.patch)
 
@@ -315,16 +309,18 @@ def _problems(scenario: Scenario) -> Iterator[Problem]:
     for document, path, release in _configurations(scenario):
         if document is not None:
             yield from configuration_problems(document, path, release)
-    yield from _manifest_problems(scenario.objects, "objects")
+    for path, manifest in _placed(scenario):
+        yield from _manifest_problems(manifest, path)
+    for index, manifest in enumerate(scenario.kept):
+        found_type = type_of(manifest["apiVersion"], manifest["kind"])
+        if found_type.role == WRONG:
+            yield Problem(f"kept[{index}].{found_type.path}", found_type.words)
     seen: set[tuple[str, str, str]] = set()
     for index, manifest in enumerate(scenario.objects):
         key = object_key(manifest)
-        if key in seen:
+        if key in seen and not is_foreign(manifest):
             yield Problem(f"objects[{index}]", f"{key[0]} {'/'.join(key[1:]).strip('/')} is there twice")
         seen.add(key)
-    for index, step in enumerate(scenario.steps):
-        if step.apply is not None:
-            yield from _manifest_problems(step.apply, f"steps[{index}].apply")
 
 
 def configuration_problems(
@@ -340,17 +336,17 @@ def configuration_problems(
             yield Problem(path, str(error))
 
 
-def _manifest_problems(manifests: tuple[Manifest, ...], path: str) -> Iterator[Problem]:
-    for index, manifest in enumerate(manifests):
+def _manifest_problems(manifest: Manifest, path: str) -> Iterator[Problem]:
+    found = type_of(manifest["apiVersion"], manifest["kind"])
+    if found.role == WRONG:
+        yield Problem(f"{path}.{found.path}", found.words)
+    elif found.role != FOREIGN:
         try:
             check_shape(manifest)
             if is_read(manifest):
                 parse(manifest)
-            elif manifest["kind"] in KINDS:
-                reason = f"is no API version of a {manifest['kind']} that is simulated; leave the object out"
-                yield Problem(f"{path}[{index}].apiVersion", reason, manifest["apiVersion"])
         except InvalidObject as error:
-            yield Problem(f"{path}[{index}].{error.path}", error.reason, error.value)
+            yield Problem(f"{path}.{error.path}", error.reason, error.value)
 
 
 def check_shape(manifest: Manifest) -> None:

@@ -12,6 +12,7 @@ from scheduler_core.errors import ForbiddenObject, InvalidObject
 from scheduler_core.objects.defaults import NAMESPACED_KINDS, KeptPriority, prepare
 from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.pod import Pod
+from scheduler_core.objects.reading import is_foreign
 from scheduler_core.releases import Release
 from scheduler_core.scenario.bounds import RunBounds, time_problem
 from scheduler_core.scenario.canonical import effective_steps, in_run_order
@@ -152,7 +153,9 @@ class _Runner:
     # ---- objects
 
     def apply(self, manifest: Manifest, path: str) -> None:
-        """Create or replace an object as an API server admits it."""
+        """Create or replace an object as an API server admits it; one that is left out by its type is passed over."""
+        if is_foreign(manifest):
+            return
         world = self.simulation.world
         kind, namespace, name = key = object_key(manifest)
         before = world.get(kind, namespace, name)

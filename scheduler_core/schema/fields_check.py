@@ -119,18 +119,6 @@ def unknown_field(path: str, value: Any, names: Iterable[str]) -> FieldProblem:
     return FieldProblem(path, words, True, nearest, value)
 
 
-def misspelt_kind(api_version: str, kind: str) -> str:
-    """The kind of Kubernetes' own that was probably meant; empty if the kind is there, is another's, or none is near.
-
-    Examples
-    --------
-    >>> misspelt_kind("v1", "Nod"), misspelt_kind("v1", "Node"), misspelt_kind("x.example/v1", "Nod")
-    ('Node', '', '')
-    """
-    names = [name for version, name in types_by_kind() if version == api_version]
-    return "" if kind in names else nearest_name(kind, names)
-
-
 def nearest_name(name: str, names: Iterable[str]) -> str:
     """The name most like another; empty if none is much like it."""
     by_lower = {each.lower(): each for each in names}

@@ -1,6 +1,6 @@
 """What an API server does to a written object beside defaulting (`objects.defaults.prepare`) and validation.
 
-Older API versions are read as the present one, PriorityClasses keep their rules, pods get the default tolerations.
+PriorityClasses keep their rules, pods get the default tolerations.
 What plays the API server (the scenario loader, an HTTP surface) calls these before a write reaches the simulation.
 
 Source: plugin/pkg/admission/priority/admission.go, plugin/pkg/admission/defaulttolerationseconds/admission.go,
@@ -14,7 +14,6 @@ from typing import Any
 
 from scheduler_core.errors import ForbiddenObject, InvalidObject
 from scheduler_core.objects.defaults import PREEMPT_LOWER_PRIORITY, SYSTEM_PRIORITY_CLASSES
-from scheduler_core.objects.device_defaults import from_first_beta
 from scheduler_core.objects.fields import (
     Document,
     boolean,
@@ -41,66 +40,6 @@ POD_UPDATES = (
     " delete the pod and create it again"
 )
 TOLERATED_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-
-CURRENT_VERSIONS: dict[tuple[str, str], str] = {
-    ("scheduling.k8s.io/v1beta1", "PriorityClass"): "scheduling.k8s.io/v1",
-    ("scheduling.k8s.io/v1alpha1", "PriorityClass"): "scheduling.k8s.io/v1",
-    ("policy/v1beta1", "PodDisruptionBudget"): "policy/v1",
-    ("extensions/v1beta1", "Deployment"): "apps/v1",
-    ("extensions/v1beta1", "DaemonSet"): "apps/v1",
-    ("extensions/v1beta1", "ReplicaSet"): "apps/v1",
-    ("apps/v1beta1", "Deployment"): "apps/v1",
-    ("apps/v1beta1", "StatefulSet"): "apps/v1",
-    ("apps/v1beta2", "Deployment"): "apps/v1",
-    ("apps/v1beta2", "StatefulSet"): "apps/v1",
-    ("apps/v1beta2", "DaemonSet"): "apps/v1",
-    ("apps/v1beta2", "ReplicaSet"): "apps/v1",
-    ("batch/v1beta1", "CronJob"): "batch/v1",
-    ("storage.k8s.io/v1beta1", "StorageClass"): "storage.k8s.io/v1",
-    ("storage.k8s.io/v1beta1", "CSINode"): "storage.k8s.io/v1",
-    ("storage.k8s.io/v1beta1", "CSIDriver"): "storage.k8s.io/v1",
-    ("storage.k8s.io/v1beta1", "CSIStorageCapacity"): "storage.k8s.io/v1",
-    ("storage.k8s.io/v1beta1", "VolumeAttachment"): "storage.k8s.io/v1",
-    **{
-        (f"resource.k8s.io/{version}", kind): "resource.k8s.io/v1"
-        for version in ("v1beta1", "v1beta2")
-        for kind in ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
-    },
-}
-"""Versions that are no longer served, and what they became."""
-
-_SELECTING = ("Deployment", "DaemonSet", "ReplicaSet", "StatefulSet")
-
-
-def to_current_version(manifest: Document) -> Document:
-    """The object in the version that is served now; one of a present or unknown version stays as it is.
-
-    Before apps/v1 a workload without a selector had its template's labels for one; extensions/v1beta1 Deployments
-    rolled with maxSurge and maxUnavailable 1.
-    """
-    old = str(manifest.get("apiVersion", ""))
-    kind = str(manifest.get("kind", ""))
-    version = CURRENT_VERSIONS.get((old, kind))
-    if version is None:
-        return manifest
-    result = {**manifest, "apiVersion": version}
-    if old == "resource.k8s.io/v1beta1":
-        return from_first_beta(result)
-    if kind not in _SELECTING:
-        return result
-    spec = dict(mapping(manifest, "spec", ""))
-    if not spec.get("selector"):
-        template = mapping(mapping(spec, "template", "spec"), "metadata", "spec.template")
-        labels = mapping(template, "labels", "spec.template.metadata")
-        if labels:
-            spec["selector"] = {"matchLabels": dict(labels)}
-    if kind == "Deployment" and old == "extensions/v1beta1":
-        strategy = dict(mapping(spec, "strategy", "spec"))
-        if string(strategy, "type", "spec.strategy") in ("", "RollingUpdate"):
-            rolling = mapping(strategy, "rollingUpdate", "spec.strategy")
-            strategy["rollingUpdate"] = {"maxSurge": 1, "maxUnavailable": 1, **rolling}
-            spec["strategy"] = strategy
-    return {**result, "spec": spec}
 
 
 def check_priority_class(manifest: Document, others: Iterable[Document], old: Document | None = None) -> None:

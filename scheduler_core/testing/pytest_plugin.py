@@ -188,19 +188,22 @@ class Scheduling:
         ScenarioError
             Something cannot be read; with its place.
         """
-        from scheduler_core.cli.manifests import manifests_of, read_manifests, scenario_of_dump
+        from scheduler_core.cli.manifests import named_by_file, read_manifests, scenario_of_dump
         from scheduler_core.releases import DEFAULT
-        from scheduler_core.scenario import load_scenario, run_scenario
+        from scheduler_core.scenario import ScenarioError, load_scenario, run_scenario
 
-        manifests: list[Mapping[str, Any]] = []
-        for item in what:
-            if isinstance(item, Mapping):
-                manifests += manifests_of([item])
-            else:
-                manifests += [found for _, found in read_manifests([str(self._folder / item)])]
+        posted, notes = read_manifests(
+            item if isinstance(item, Mapping) else str(self._folder / item) for item in what
+        )
         name = release or self._release or DEFAULT.name
+        manifests = [item.manifest for item in posted]
         document = scenario_of_dump(manifests, kubernetesRelease=name, seed=seed) | more
-        return Scheduled(run_scenario(load_scenario(document), full_traces=False))
+        try:
+            run = run_scenario(load_scenario(document), full_traces=False)
+        except ScenarioError as error:
+            raise named_by_file(error, dict(enumerate(posted))) from None
+        run.notes[:0] = notes
+        return Scheduled(run)
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ SILENT_FIELDS = (
 @pytest.fixture(params=["as it is", *UNSERVED])
 def table(request: pytest.FixtureRequest) -> kinds.KindTable:
     more = () if request.param == "as it is" else (request.param,)
-    return kinds.built_in((*kinds._SERVED_EARLY, *more))
+    return kinds.built_in((*schema.SERVED_EARLY, *more))
 
 
 def test_what_is_special_is_said_of_kinds_that_are_served() -> None:

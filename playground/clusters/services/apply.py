@@ -1,7 +1,7 @@
 """Apply: posted manifests become the cluster's objects, all of them or none."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from playground.clusters import kinds, wake
@@ -22,7 +22,6 @@ from playground.clusters.services.namespace_limits import with_namespace_limits
 from playground.clusters.services.posted import as_error, read_posted
 from playground.clusters.services.updates import same, updated, without_server_fields
 from playground.clusters.services.writer import LogWriter, ObjectKey, key_of, writing
-from playground.clusters.upstream_kinds import why_unknown
 from playground.engine import admission
 from playground.engine.admission import ManifestProblem, Posted
 from playground.engine.columns import why_it_waits
@@ -218,21 +217,17 @@ def _known(table: KindTable, posted: Sequence[Posted], result: ApplyResult) -> l
     table = with_definitions(table, [made for item in definitions if (made := _definition(item)) is not None])
     for item in posted:
         kind = table.by_key(item.api_version, item.kind)
-        if kind is not None and kind.row_kind not in _NOT_APPLIED and kind.is_stored:
+        if kind is not None and kind.row_kind != "Event" and kind.is_stored:
             known.append((kind, item))
             continue
-        wrong = None if kind else why_unknown(item.api_version, item.kind)
-        if wrong is not None:
-            path, reason = wrong
-            problems.append(item.value_problem(path, reason))
-            continue
-        result.ignored.append(IgnoredObject(item.api_version, item.kind, item.name, _why_ignored(item)))
+        found = admission.type_of(item.api_version, item.kind)
+        if found.role == admission.WRONG:
+            problems.append(admission.problem_of_type(item, found))
+        else:
+            result.ignored.append(IgnoredObject(item.api_version, item.kind, item.name, found.words))
     if problems:
         raise as_error(problems[0], problems[1:20])
     return in_order(known)
-
-
-_NOT_APPLIED = ("Event",)
 
 
 def _definition(item: Posted) -> dict[str, Any] | None:
@@ -241,16 +236,6 @@ def _definition(item: Posted) -> dict[str, Any] | None:
         return admit_definition(item, stamp="")
     except ManifestProblem:
         return None
-
-
-def _why_ignored(item: Posted) -> str:
-    if item.kind == "Event":
-        return "Events are written by the scheduler"
-    if item.kind == "KubeSchedulerConfiguration":
-        return "a scheduler configuration is not an object: it has a page, and a path of the API, of its own"
-    if "." in item.api_version.rpartition("/")[0]:
-        return "no CustomResourceDefinition of the cluster, or of the same text, makes this kind"
-    return "there are no objects of this kind, or not in this version"
 
 
 def _with_owners(
@@ -374,7 +359,7 @@ def clean_posted(kind: Kind, item: Posted, *, planned_for: Cluster) -> Posted:
         )
     if not kind.namespaced:
         cleaned.pop("namespace", None)
-    return Posted(manifest, item.document, item.prefix, item.lines)
+    return replace(item, manifest=manifest)
 
 
 def _place_number(item: Posted) -> int:
@@ -463,7 +448,7 @@ def _applied(item: _Planned, manifest: Mapping[str, Any], writer: LogWriter) -> 
     note = "" if item.kind.interpreted else "kept, plays no part in scheduling"
     if item.kind.row_kind == "Pod":
         note = why_it_waits(manifest, writer.profiles)
-    note = "; ".join([*filter(None, [note]), *taken_only_here(manifest)])
+    note = "; ".join([*filter(None, [item.posted.note, note]), *taken_only_here(manifest)])
     _, namespace, name = key_of(item.kind, manifest)
     return AppliedObject(item.kind.api_version, item.kind.kind, namespace, name, note)
 

@@ -27,6 +27,7 @@ from playground.clusters.services.apply import ApplyResult, apply_documents
 from playground.clusters.services.config import checked_release
 from playground.clusters.services.lifecycle import create_cluster
 from playground.clusters.services.posted import checked_media_type, read_posted
+from playground.engine.documents import decoded
 from playground.engine.dumps import decide_pending, facts_of_dump
 
 READ_AT_ONCE_BYTES: Final = 2 * 2**20
@@ -232,7 +233,7 @@ def discard_draft(*, public_id: str, owner: Any) -> None:
 
 def text_of(draft: Draft) -> str:
     """What was posted."""
-    return zlib.decompress(bytes(draft.text)).decode("utf-8", errors="replace")
+    return decoded(zlib.decompress(bytes(draft.text)), "replace")
 
 
 def drop_old(*, now: Any = None) -> int:

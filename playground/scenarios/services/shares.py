@@ -280,8 +280,9 @@ def _told(facts: ScenarioFacts, field_validation: str) -> tuple[str, ...]:
     UnknownFields
         Where that is wanted: each with its place.
     """
-    if field_validation == "Strict" and facts.field_notes:
-        errors = [UnknownFields(note.fault, path=note.path, kind="Scenario") for note in facts.field_notes]
+    faults = [note for note in facts.field_notes if note.fault]
+    if field_validation == "Strict" and faults:
+        errors = [UnknownFields(note.fault, path=note.path, kind="Scenario") for note in faults]
         errors[0].causes = tuple(errors[1:])
         raise errors[0]
     return tuple(note.words for note in facts.field_notes) if field_validation == "Warn" else ()

@@ -218,4 +218,6 @@ def test_the_job_of_the_readme_passes_on_good_manifests_and_fails_on_those_that_
     assert run(deployment("web", 5)) == 1
     assert run(deployment("web", 3, cpu="lots")) == 2
     said = ElementTree.parse("result.xml").getroot()[0].find("error")
-    assert said is not None and "manifests/web.yaml: spec.template" in str(said.get("message"))
+    assert said is not None and "manifests/web.yaml: line 1: Deployment web: spec.template" in str(
+        said.get("message")
+    )

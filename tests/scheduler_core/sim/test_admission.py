@@ -8,10 +8,10 @@ import pytest
 
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.defaults import PriorityClasses, prepare
+from scheduler_core.objects.reading import to_current_version
 from scheduler_core.sim.admission import (
     check_priority_class,
     system_priority_classes,
-    to_current_version,
     with_default_tolerations,
 )
 from tests.scheduler_core.sim.builders import make_cluster, make_priority_class, make_workload, pods_of
@@ -78,7 +78,7 @@ def test_the_two_built_in_classes_are_objects_that_pass_their_own_rules() -> Non
     ],
 )
 def test_older_versions_are_read_as_the_present_one(version: str, kind: str, current: str) -> None:
-    assert to_current_version({"apiVersion": version, "kind": kind})["apiVersion"] == current
+    assert to_current_version({"apiVersion": version, "kind": kind})[0]["apiVersion"] == current
 
 
 def test_an_old_workload_without_a_selector_selects_its_template() -> None:
@@ -89,7 +89,7 @@ def test_an_old_workload_without_a_selector_selects_its_template() -> None:
         "metadata": {"name": "web"},
         "spec": {"template": {"metadata": {"labels": labels}}},
     }
-    spec = to_current_version(old)["spec"]
+    spec = to_current_version(old)[0]["spec"]
     assert spec["selector"] == {"matchLabels": labels}
     assert spec["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 1}
     assert "selector" not in old["spec"]  # type: ignore[operator]

@@ -1,0 +1,625 @@
+"""The one reader: from a text of any shape to objects, each with its place, and what becomes of each by its type.
+
+The site, the Kubernetes API, the command line, scenarios and the library read through here, so that one text has one
+answer at every door. Group, version and kind decide, never the kind alone: `batch.volcano.sh/v1alpha1 Job` is no Job.
+
+Lists are opened, also those of an API server whose items say no kind, and exports of kube-scheduler-simulator.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final, NamedTuple, Self
+
+from scheduler_core.errors import ForbiddenObject, InvalidObject
+from scheduler_core.objects.device_defaults import from_first_beta
+from scheduler_core.objects.documents import MAX_BYTES, DocumentError, LineMap, decoded, load_documents
+from scheduler_core.objects.fields import Document, mapping, mappings, string
+from scheduler_core.objects.kinds import SHAPING
+from scheduler_core.schema.tables import kinds as upstream_kinds
+
+# ---- problems, objects
+
+
+class ManifestProblem(ValueError):
+    """One thing wrong with written manifests, with every place that is known.
+
+    Attributes
+    ----------
+    reason : str
+        In words, without the place.
+    document, line, column : int or None
+        Document from 0; line and column in the whole text, from 1.
+    path : str
+        Field path, from the root of the object (of its list, if it came in one).
+    value : object
+        The value at fault.
+    kind, name : str
+        The object at fault.
+    too_large : bool
+        Over the size limit.
+    forbidden : bool
+        Admission refuses it as it stands, in a sentence of its own.
+    type : str
+        As `InvalidObject.type`.
+    """
+
+    type = ""
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        document: int | None = None,
+        line: int | None = None,
+        column: int | None = None,
+        path: str = "",
+        value: object = None,
+        kind: str = "",
+        name: str = "",
+        too_large: bool = False,
+        forbidden: bool = False,
+    ) -> None:
+        super().__init__(f"{path}: {reason}" if path else reason)
+        self.reason = reason
+        self.document = document
+        self.line = line
+        self.column = column
+        self.path = path
+        self.value = value
+        self.kind = kind
+        self.name = name
+        self.too_large = too_large
+        self.forbidden = forbidden
+
+    @classmethod
+    def of(cls, error: DocumentError) -> Self:
+        """A text that could not be read, as a problem of what was posted."""
+        return cls(
+            error.reason,
+            document=error.document,
+            line=error.line,
+            column=error.column,
+            path=error.path,
+            value=error.value,
+            too_large=error.too_large,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """One object of a text.
+
+    Attributes
+    ----------
+    manifest
+        As it was written, in the API version that is served now.
+    document
+        Its document in the text, from 0.
+    prefix
+        ``items[3]`` for a member of a list, else empty.
+    lines
+        Finds lines in the text; None for objects that did not come as text.
+    note
+        What was converted in it, in words; else empty.
+    file
+        The file of the text; empty where it came another way.
+    """
+
+    manifest: dict[str, Any]
+    document: int = 0
+    prefix: str = ""
+    lines: LineMap | None = None
+    note: str = ""
+    file: str = ""
+
+    @property
+    def api_version(self) -> str:
+        value = self.manifest.get("apiVersion")
+        return value if isinstance(value, str) else ""
+
+    @property
+    def kind(self) -> str:
+        value = self.manifest.get("kind")
+        return value if isinstance(value, str) else ""
+
+    @property
+    def name(self) -> str:
+        meta = self.manifest.get("metadata")
+        value = meta.get("name") if isinstance(meta, dict) else None
+        return value if isinstance(value, str) else ""
+
+    @property
+    def subject(self) -> str:
+        """Kind and name, as far as it has them."""
+        return f"{self.kind} {self.name}".strip()
+
+    def line(self, path: str = "") -> int | None:
+        """Where a field path of its own is in the text, from 1."""
+        whole = ".".join(part for part in (self.prefix, path) if part)
+        place = self.lines.place(self.document, whole) if self.lines else None
+        return place[0] if place else None
+
+    def problem(self, reason: str, *, path: str = "", value: object = None) -> ManifestProblem:
+        """A problem of this object at a field path of its own."""
+        whole = ".".join(part for part in (self.prefix, path) if part)
+        place = self.lines.place(self.document, whole) if self.lines else None
+        return ManifestProblem(
+            reason,
+            document=self.document,
+            line=place[0] if place else None,
+            column=place[1] if place else None,
+            path=whole,
+            value=value,
+            kind=self.kind,
+            name=self.name,
+        )
+
+    def invalid(self, error: InvalidObject) -> ManifestProblem:
+        """The same problem, placed in the text."""
+        forbidden = isinstance(error, ForbiddenObject)
+        problem = self.problem(
+            error.reason if forbidden else _words(error), path=error.path, value=error.value
+        )
+        problem.forbidden = forbidden
+        problem.type = error.type
+        return problem
+
+
+def _words(error: InvalidObject) -> str:
+    if error.value is None or isinstance(error.value, dict | list):
+        return error.reason
+    shown = f'"{error.value}"' if isinstance(error.value, str) else repr(error.value)
+    return f"{shown[:80]} {error.reason}"
+
+
+# ---- texts
+
+
+def read_posted(
+    text: str | bytes, *, json_only: bool = False, max_bytes: int = MAX_BYTES, file: str = ""
+) -> list[Posted]:
+    """Every object of a text: YAML or JSON, any number of documents, lists opened.
+
+    Parameters
+    ----------
+    text
+        Bytes are UTF-8, or what their byte order mark says.
+    file
+        Its name, for errors.
+
+    Raises
+    ------
+    ManifestProblem
+        For the first thing that cannot be read.
+    """
+    try:
+        documents = load_documents(text, json_only=json_only, max_bytes=max_bytes)
+        lines = LineMap(decoded(text))
+    except DocumentError as error:
+        raise ManifestProblem.of(error) from None
+    result: list[Posted] = []
+    for document in documents:
+        _open(Posted(document.value, document.index, "", lines, file=file), result)
+    return result
+
+
+def from_objects(manifests: Iterable[Mapping[str, Any]]) -> list[Posted]:
+    """Objects that come as data rather than text; lists are opened too."""
+    result: list[Posted] = []
+    for index, manifest in enumerate(manifests):
+        _open(Posted(dict(manifest), index), result)
+    return result
+
+
+def opened(manifest: Mapping[str, Any], prefix: str = "") -> list[Posted]:
+    """An object, or the members of a list, each in the version that is served now.
+
+    Parameters
+    ----------
+    prefix
+        Where it is.
+
+    Raises
+    ------
+    ManifestProblem
+    """
+    result: list[Posted] = []
+    _open(Posted(dict(manifest), prefix=prefix), result)
+    return result
+
+
+_EXPORTED: Final = {
+    "pods": ("v1", "Pod"),
+    "nodes": ("v1", "Node"),
+    "pvs": ("v1", "PersistentVolume"),
+    "pvcs": ("v1", "PersistentVolumeClaim"),
+    "storageClasses": ("storage.k8s.io/v1", "StorageClass"),
+    "priorityClasses": ("scheduling.k8s.io/v1", "PriorityClass"),
+    "namespaces": ("v1", "Namespace"),
+    "schedulerConfig": ("kubescheduler.config.k8s.io/v1", "KubeSchedulerConfiguration"),
+}
+"""Keys of kube-scheduler-simulator's exports (simulator/snapshot ResourcesForSnap) and what they hold."""
+
+
+def _open(posted: Posted, result: list[Posted]) -> None:
+    manifest = posted.manifest
+    if manifest and manifest.keys() <= _EXPORTED.keys():
+        for key, found in manifest.items():
+            for path, item in [(key, found)] if isinstance(found, dict) else _members(posted, key):
+                _open(_member(posted, path, item, *_EXPORTED[key]), result)
+        return
+    if not manifest.keys() & {"kind", "metadata"} and not posted.prefix:
+        result.append(posted)
+        return
+    for key in ("apiVersion", "kind"):
+        if not isinstance(manifest.get(key), str) or not manifest[key]:
+            value = manifest.get(key)
+            raise posted.problem("is required and must be a string", path=key, value=value)
+    if not (posted.kind.endswith("List") and "items" in manifest):
+        try:
+            current, note = to_current_version(manifest)
+        except InvalidObject as error:
+            raise posted.invalid(error) from None
+        result.append(dataclasses.replace(posted, manifest=dict(current), note=note))
+        return
+    kind = posted.kind.removesuffix("List")
+    for path, item in _members(posted, "items"):
+        # Members of a PodList need not say what they are.
+        _open(_member(posted, path, item, posted.api_version if kind else "", kind), result)
+
+
+def _members(posted: Posted, key: str) -> Iterable[tuple[str, Mapping[str, Any]]]:
+    items = posted.manifest[key]
+    if items is None:
+        return
+    if not isinstance(items, list):
+        raise posted.problem("must be a list", path=key, value=items)
+    for index, item in enumerate(items):
+        path = f"{key}[{index}]"
+        if not isinstance(item, dict):
+            raise posted.problem("must be an object", path=path)
+        yield path, item
+
+
+def _member(posted: Posted, path: str, item: Mapping[str, Any], api_version: str, kind: str) -> Posted:
+    implied = {"apiVersion": api_version, "kind": kind} if kind else {}
+    said = {key: value for key, value in item.items() if key not in implied or value}
+    prefix = f"{posted.prefix}.{path}" if posted.prefix else path
+    return dataclasses.replace(posted, manifest=implied | said, prefix=prefix)
+
+
+# ---- versions that are no longer served
+
+
+class Removed(NamedTuple):
+    """A version of a kind that is no longer served.
+
+    Attributes
+    ----------
+    since
+        The first release without it; empty where it is a beta that some clusters still serve.
+    now
+        What it is today; empty = nothing.
+    is_read
+        Whether its objects are converted.
+    """
+
+    since: str
+    now: str
+    is_read: bool = True
+
+
+def _removed(
+    since: str, now: str, versions: str, kinds: str, is_read: bool = True
+) -> dict[tuple[str, str], Removed]:
+    said = Removed(since, now, is_read)
+    return {(version, kind): said for version in versions.split() for kind in kinds.split()}
+
+
+REMOVED: Final[Mapping[tuple[str, str], Removed]] = {
+    **_removed("1.16", "apps/v1", "extensions/v1beta1 apps/v1beta2", "Deployment DaemonSet ReplicaSet"),
+    **_removed("1.16", "apps/v1", "apps/v1beta1 apps/v1beta2", "StatefulSet"),
+    **_removed("1.16", "apps/v1", "apps/v1beta1", "Deployment"),
+    **_removed("1.16", "networking.k8s.io/v1", "extensions/v1beta1", "NetworkPolicy"),
+    **_removed("1.22", "scheduling.k8s.io/v1", "scheduling.k8s.io/v1beta1", "PriorityClass"),
+    **_removed("1.23", "scheduling.k8s.io/v1", "scheduling.k8s.io/v1alpha1", "PriorityClass"),
+    **_removed("1.22", "rbac.authorization.k8s.io/v1", "rbac.authorization.k8s.io/v1beta1",
+        "ClusterRole ClusterRoleBinding Role RoleBinding"),
+    **_removed("1.22", "coordination.k8s.io/v1", "coordination.k8s.io/v1beta1", "Lease"),
+    **_removed("1.22", "storage.k8s.io/v1", "storage.k8s.io/v1beta1",
+        "StorageClass CSINode CSIDriver VolumeAttachment"),
+    **_removed("1.27", "storage.k8s.io/v1", "storage.k8s.io/v1beta1", "CSIStorageCapacity"),
+    **_removed("1.25", "node.k8s.io/v1", "node.k8s.io/v1beta1", "RuntimeClass"),
+    **_removed("1.25", "policy/v1", "policy/v1beta1", "PodDisruptionBudget"),
+    **_removed("1.25", "batch/v1", "batch/v1beta1", "CronJob"),
+    **_removed("1.21", "batch/v1", "batch/v2alpha1", "CronJob"),
+    **_removed("1.25", "autoscaling/v2", "autoscaling/v2beta1", "HorizontalPodAutoscaler"),
+    **_removed("1.26", "autoscaling/v2", "autoscaling/v2beta2", "HorizontalPodAutoscaler"),
+    **_removed("", "resource.k8s.io/v1", "resource.k8s.io/v1beta1 resource.k8s.io/v1beta2",
+        "DeviceClass ResourceClaim ResourceClaimTemplate ResourceSlice"),
+    # Of another shape today, and without a part in scheduling.
+    **_removed("1.16", "", "extensions/v1beta1", "PodSecurityPolicy", is_read=False),
+    **_removed("1.25", "", "policy/v1beta1", "PodSecurityPolicy", is_read=False),
+    **_removed("1.22", "networking.k8s.io/v1", "extensions/v1beta1 networking.k8s.io/v1beta1",
+        "Ingress IngressClass", is_read=False),
+    **_removed("1.22", "apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1",
+        "CustomResourceDefinition", is_read=False),
+    **_removed("1.22", "apiregistration.k8s.io/v1", "apiregistration.k8s.io/v1beta1", "APIService", is_read=False),
+    **_removed("1.22", "admissionregistration.k8s.io/v1", "admissionregistration.k8s.io/v1beta1",
+        "MutatingWebhookConfiguration ValidatingWebhookConfiguration", is_read=False),
+    **_removed("1.22", "certificates.k8s.io/v1", "certificates.k8s.io/v1beta1",
+        "CertificateSigningRequest", is_read=False),
+    **_removed("1.25", "discovery.k8s.io/v1", "discovery.k8s.io/v1beta1", "EndpointSlice", is_read=False),
+    **_removed("1.26", "flowcontrol.apiserver.k8s.io/v1", "flowcontrol.apiserver.k8s.io/v1beta1",
+        "FlowSchema PriorityLevelConfiguration", is_read=False),
+    **_removed("1.29", "flowcontrol.apiserver.k8s.io/v1", "flowcontrol.apiserver.k8s.io/v1beta2",
+        "FlowSchema PriorityLevelConfiguration", is_read=False),
+    **_removed("1.32", "flowcontrol.apiserver.k8s.io/v1", "flowcontrol.apiserver.k8s.io/v1beta3",
+        "FlowSchema PriorityLevelConfiguration", is_read=False),
+}  # fmt: skip
+"""(apiVersion, kind) -> what became of it.
+
+Source: kubernetes.io/docs/reference/using-api/deprecation-guide"""
+
+_SELECTING: Final = ("Deployment", "DaemonSet", "ReplicaSet", "StatefulSet")
+
+
+def to_current_version(manifest: Document) -> tuple[Document, str]:
+    """The object in the version that is served now, and what to say of it; others stay as they are, without a word.
+
+    Before apps/v1 a workload without a selector had its template's labels for one; extensions/v1beta1 Deployments
+    rolled with maxSurge and maxUnavailable 1. Source: pkg/apis/*/v1beta1/{defaults,conversion}.go, v1.15 and v1.24
+    """
+    old, kind = str(manifest.get("apiVersion", "")), str(manifest.get("kind", ""))
+    removed = REMOVED.get((old, kind))
+    if removed is None or not removed.is_read:
+        return manifest, ""
+    note = f"{old} is not served since {removed.since}: read as {removed.now}" if removed.since else ""
+    result = {**manifest, "apiVersion": removed.now}
+    if old == "resource.k8s.io/v1beta1":
+        return from_first_beta(result), note
+    if old == "autoscaling/v2beta1":
+        return _autoscaler_from_first_beta(result), note
+    if kind not in _SELECTING:
+        return result, note
+    spec = dict(mapping(manifest, "spec", ""))
+    if not spec.get("selector"):
+        template = mapping(mapping(spec, "template", "spec"), "metadata", "spec.template")
+        labels = mapping(template, "labels", "spec.template.metadata")
+        if labels:
+            spec["selector"] = {"matchLabels": dict(labels)}
+    if kind == "Deployment" and old == "extensions/v1beta1":
+        strategy = dict(mapping(spec, "strategy", "spec"))
+        if string(strategy, "type", "spec.strategy") in ("", "RollingUpdate"):
+            rolling = mapping(strategy, "rollingUpdate", "spec.strategy")
+            strategy["rollingUpdate"] = {"maxSurge": 1, "maxUnavailable": 1, **rolling}
+            spec["strategy"] = strategy
+    return {**result, "spec": spec}, note
+
+
+_OLD_TARGETS: Final = {
+    "targetAverageUtilization": ("Utilization", "averageUtilization"),
+    "targetAverageValue": ("AverageValue", "averageValue"),
+    "targetValue": ("Value", "value"),
+}
+
+
+def _autoscaler_from_first_beta(manifest: Document) -> Document:
+    """autoscaling/v2beta1 names each target beside its source. Source: pkg/apis/autoscaling/v2beta1/conversion.go."""
+    spec = dict(mapping(manifest, "spec", ""))
+    metrics = []
+    for path, metric in mappings(spec, "metrics", "spec"):
+        made = dict(metric)
+        for source in ("resource", "pods", "object", "external", "containerResource"):
+            old = mapping(metric, source, path)
+            if not old:
+                continue
+            new = {key: old[key] for key in ("name", "container") if key in old}
+            name = {"name": old.get("metricName", "")}
+            if selector := old.get("metricSelector", old.get("selector")):
+                name["selector"] = selector
+            if source in ("pods", "object", "external"):
+                new["metric"] = name
+            if source == "object":
+                new["describedObject"] = old.get("target")
+            for key, (type_, value) in _OLD_TARGETS.items():
+                if key in old:
+                    new["target"] = {"type": type_, value: old[key]}
+            made[source] = new
+        metrics.append(made)
+    return {**manifest, "spec": {**spec, "metrics": metrics} if metrics else spec}
+
+
+# ---- types
+
+KEPT: Final = "kept"
+FOREIGN: Final = "foreign"
+WRONG: Final = "wrong"
+"""What becomes of an object beside `READ` and `MAKES` (`kinds.SHAPING`): kept without a part in scheduling, left out
+with a note, refused."""
+
+SERVED_EARLY: Final = ("scheduling.k8s.io/v1alpha2",)
+"""Versions that are not stable and are served all the same, with all their kinds."""
+_STABLE: Final = re.compile(r"(.*/)?v[0-9]+")
+_VERSION: Final = re.compile(r"v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?")
+_CLOSE: Final = 0.75
+_IN_REQUESTS: Final = {
+    "authentication.k8s.io": ("TokenRequest",),
+    "autoscaling": ("Scale",),
+    "policy": ("Eviction",),
+}
+"""Kinds that are only a part of requests."""
+_CONFIGURATIONS: Final = (
+    ("", "Policy"),
+    ("componentconfig", "KubeSchedulerConfiguration"),
+    ("kubescheduler.config.k8s.io", "KubeSchedulerConfiguration"),
+)
+
+
+class TypeOf(NamedTuple):
+    """What an object's type makes of it.
+
+    Attributes
+    ----------
+    role
+        `READ`, `MAKES`, `KEPT`, `FOREIGN` or `WRONG`.
+    path
+        Of a wrong one: the field, ``apiVersion``, ``kind`` or ``items``.
+    words
+        Of a foreign or wrong one: why, as a whole sentence.
+    """
+
+    role: str
+    path: str = ""
+    words: str = ""
+
+
+def served_kinds(early: Iterable[str] = SERVED_EARLY) -> list[dict[str, Any]]:
+    """Kubernetes' own kinds (`schema.tables.kinds`): all stable versions, and those of `early` (``group/version``)."""
+    named = frozenset(early)
+    return [
+        said
+        for said in upstream_kinds()
+        if _STABLE.fullmatch(said["apiVersion"]) or said["apiVersion"] in named
+    ]
+
+
+def group_of(api_version: str) -> str:
+    """The API group; empty for the core one."""
+    return api_version.rpartition("/")[0]
+
+
+@cache
+def type_of(api_version: str, kind: str) -> TypeOf:
+    """What becomes of an object of this type, apart from what CustomResourceDefinitions make.
+
+    A name that is merely like one of Kubernetes' refuses nothing: its object is left out, with a note.
+
+    Examples
+    --------
+    >>> type_of("batch/v1", "Job").role, type_of("batch.volcano.sh/v1alpha1", "Job").role
+    ('makes', 'foreign')
+    >>> type_of("apps/v3", "Deployment").words
+    'apps/v3 is not served here: Deployment is apps/v1'
+    """
+    group, _, version = api_version.rpartition("/")
+    if not kind:
+        return TypeOf(FOREIGN, "", "a document without kind and metadata is no object")
+    if (group, kind) in _CONFIGURATIONS:
+        words = "the configuration of a scheduler is no object of a cluster: give it as the configuration"
+        return TypeOf(FOREIGN, "", words)
+    removed = REMOVED.get((api_version, kind))
+    if removed is not None:
+        if removed.is_read and removed.now:
+            return type_of(removed.now, kind)
+        became = f": {kind} is {removed.now}" if removed.now else ""
+        return TypeOf(FOREIGN, "", f"{api_version} is not served since {removed.since}{became}")
+    if group not in _groups():
+        # The groups of SIGs are like Kubernetes' own, and are meant.
+        close = "" if group.endswith(".x-k8s.io") else _closest(group, [name for name in _groups() if name])
+        near = f"; did you mean {close}?" if close else ""
+        words = (
+            f"Kubernetes has no API group {group}, and no CustomResourceDefinition here makes this kind{near}"
+        )
+        return TypeOf(FOREIGN, "", words)
+    if (api_version, kind) in _served():
+        return _served()[api_version, kind]
+    here = _groups()[group]
+    if kind in here:
+        served = [other for other, name in _served() if (group_of(other), name) == (group, kind)]
+        if served:
+            words = f"{api_version} is not served here: {kind} is {' or '.join(served)}"
+            return TypeOf(WRONG, "apiVersion", words)
+        if _VERSION.fullmatch(version):
+            return TypeOf(FOREIGN, "", f"{api_version} {kind} is not served here")
+        words = f'"{api_version}" has no version of Kubernetes\' form, like v1 or v1beta1'
+        return TypeOf(WRONG, "apiVersion", words)
+    if kind.endswith("List") and kind.removesuffix("List") in ("", *here):
+        return TypeOf(WRONG, "items", "is required and must be a list")
+    return TypeOf(WRONG, "kind", f'"{kind}" is no kind of {api_version}{_instead(group, kind)}')
+
+
+def _instead(group: str, kind: str) -> str:
+    """Where a kind is, or which one was meant."""
+    held = [version for version, name in _served() if name == kind]
+    if held:
+        return f": {kind} is served as {held[0]}"
+    elsewhere = [name for name, here in _groups().items() if kind in here]
+    if elsewhere:
+        return f", but of the group {elsewhere[0] or 'v1'}"
+    every = [name for each in (group, *_groups()) for name in _groups()[each]]
+    close = _closest(kind, _groups()[group]) or _closest(kind, every)
+    return f"; did you mean {close}?" if close else ""
+
+
+@cache
+def _groups() -> Mapping[str, tuple[str, ...]]:
+    """Group -> every kind Kubernetes has or had in it, in whatever version."""
+    found: dict[str, dict[str, None]] = {"": {}}
+    for said in upstream_kinds():
+        found.setdefault(group_of(said["apiVersion"]), {})[said["kind"]] = None
+    for group, names in _IN_REQUESTS.items():
+        found.setdefault(group, {}).update(dict.fromkeys(names))
+    for version, kind in REMOVED:
+        found.setdefault(group_of(version), {})[kind] = None
+    return {group: tuple(names) for group, names in found.items()}
+
+
+@cache
+def _served() -> Mapping[tuple[str, str], TypeOf]:
+    found = {}
+    for said in served_kinds():
+        api_version, kind = said["apiVersion"], said["kind"]
+        shaping = SHAPING.get(kind)
+        if shaping is not None and shaping.group == group_of(api_version):
+            found[api_version, kind] = TypeOf(shaping.role)
+        elif kind == "Event":
+            found[api_version, kind] = TypeOf(FOREIGN, "", "Events are written by the scheduler")
+        elif "update" in said["verbs"]:
+            found[api_version, kind] = TypeOf(KEPT)
+        else:
+            found[api_version, kind] = TypeOf(FOREIGN, "", f"there are no objects of {kind}")
+    return found
+
+
+def _closest(name: str, among: Iterable[str]) -> str:
+    by_lower = {each.lower(): each for each in among}
+    lower = name.lower()
+    if lower.removesuffix("s") in by_lower:
+        return by_lower[lower.removesuffix("s")]
+    found = difflib.get_close_matches(lower, by_lower, n=1, cutoff=0.9 if "." in lower else _CLOSE)
+    return by_lower[found[0]] if found else ""
+
+
+def is_foreign(manifest: Document) -> bool:
+    """Whether an object is left out, by its type."""
+    return type_of(str(manifest.get("apiVersion", "")), str(manifest.get("kind", ""))).role == FOREIGN
+
+
+def problem_of_type(item: Posted, found: TypeOf) -> ManifestProblem:
+    """The problem of an object whose type is wrong."""
+    return item.problem(found.words, path=found.path, value=item.manifest.get(found.path))
+
+
+def notes_of(posted: Iterable[Posted]) -> list[str]:
+    """What is said of objects that are left out or were converted: one note a type, with the place of its first."""
+    found: dict[tuple[str, str, str], list[Posted]] = {}
+    for item in posted:
+        what = type_of(item.api_version, item.kind)
+        words = f"left out: {what.words}" if what.role == FOREIGN else item.note
+        if words:
+            found.setdefault((item.api_version, item.kind, words), []).append(item)
+    notes = []
+    for (_, _, words), items in found.items():
+        first = items[0]
+        line = first.line()
+        where = [first.file, f"line {line}" if line else first.prefix, first.subject]
+        more = f" (and {len(items) - 1:,} more of the kind)" if len(items) > 1 else ""
+        notes.append(": ".join([*filter(None, where), words + more]))
+    return notes

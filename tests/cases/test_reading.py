@@ -1,0 +1,380 @@
+"""What is read from a text, at each door: the command line, REST and a scenario give one answer in the same words."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from playground.clusters import services
+from playground.clusters.errors import InvalidManifest
+from scheduler_core.cli.main import main
+from scheduler_core.objects.documents import load_documents
+from scheduler_core.objects.reading import (
+    FOREIGN,
+    REMOVED,
+    WRONG,
+    from_objects,
+    notes_of,
+    read_posted,
+    to_current_version,
+    type_of,
+)
+from scheduler_core.scenario import ScenarioError, load_scenario, run_scenario
+
+DATA = Path(__file__).parent / "data"
+BASE = str(DATA / "base.yaml")
+
+
+def simulate(capsys: pytest.CaptureFixture[str], *names: str) -> tuple[int, dict[str, Any], str]:
+    """Exit status, result and what was said beside it."""
+    status = main(["simulate", "--json", *names])
+    written = capsys.readouterr()
+    return status, json.loads(written.out), written.err
+
+
+def applied(text: bytes, client: Client) -> tuple[int, dict[str, Any]]:
+    """Status and answer of a REST apply to an empty cluster."""
+    cluster = services.create_cluster(name="test", seed=7)
+    answer = client.post(f"/api/v1/clusters/{cluster.public_id}/apply", text, content_type="application/yaml")
+    return answer.status_code, answer.json()
+
+
+NO_GROUP = "Kubernetes has no API group {group}, and no CustomResourceDefinition here makes this kind"
+FOREIGN_TYPES = [
+    ("batch.volcano.sh/v1alpha1", "Job"),
+    ("scheduling.volcano.sh/v1beta1", "PodGroup"),
+    ("apps.kruise.io/v1alpha1", "DaemonSet"),
+    ("apps.kruise.io/v1beta1", "StatefulSet"),
+    ("serving.knative.dev/v1", "Service"),
+    ("kueue.x-k8s.io/v1beta1", "Workload"),
+    ("kueue.x-k8s.io/v1beta1", "ClusterQueue"),
+    ("management.cattle.io/v3", "Node"),
+    ("cluster.x-k8s.io/v1beta1", "Cluster"),
+    ("kustomize.config.k8s.io/v1beta1", "Kustomization"),
+    ("descheduler/v1alpha2", "DeschedulerPolicy"),
+    ("scheduling.x-k8s.io/v1alpha1", "PodGroup"),
+    ("argoproj.io/v1alpha1", "Rollout"),
+]
+
+
+@pytest.mark.parametrize(("api_version", "kind"), FOREIGN_TYPES)
+@pytest.mark.django_db
+def test_what_is_foreign_is_left_out_with_one_note_at_every_door(
+    api_version: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], client: Client
+) -> None:
+    template = {"spec": {"containers": [{"name": "c", "image": "x"}]}}
+    spec = {
+        "replicas": 2,
+        "template": template,
+        "minMember": 3,
+        "tasks": [{"replicas": 2, "template": template}],
+    }
+    foreign = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "it"}, "spec": spec}
+    words = NO_GROUP.format(group=api_version.partition("/")[0])
+    path = tmp_path / "it.json"
+    path.write_text(json.dumps(foreign))
+    status, told, said = simulate(capsys, BASE, str(path))
+    assert (status, [one["pod"] for one in told["bound"]]) == (0, ["default/p"])
+    assert said == f"note: {path}: line 1: {kind} it: left out: {words}\n"
+    pod = b"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: x}]}\n---\n"
+    code, answer = applied(pod + json.dumps(foreign).encode(), client)
+    assert (code, [one["kind"] for one in answer["created"]]) == (200, ["Pod"])
+    assert [(one["kind"], one["name"], one["reason"]) for one in answer["ignored"]] == [(kind, "it", words)]
+    objects = [found.value for found in load_documents(Path(BASE).read_bytes())]
+    head = {"apiVersion": "scheduling.playground/v1", "kind": "Scenario"}
+    run = run_scenario(load_scenario({**head, "objects": [*objects, foreign]}))
+    assert [one.pod for one in run.placements] == ["default/p"]
+    assert run.notes == [f"objects[3]: {kind} it: left out: {words}"]
+    later = run_scenario(
+        load_scenario({**head, "objects": objects, "steps": [{"apply": foreign}, {"run": "idle"}]})
+    )
+    assert run.digest == later.digest and len(later.placements) == 1
+
+
+def test_volcano_job(capsys: pytest.CaptureFixture[str]) -> None:
+    status, told, said = simulate(capsys, BASE, str(DATA / "volcano-job.yaml"))
+    assert (status, [one["pod"] for one in told["bound"]]) == (0, ["default/p"])
+    assert "volcano-job.yaml: line 1: Job train: left out: " in said
+
+
+@pytest.mark.django_db
+def test_no_such_version(capsys: pytest.CaptureFixture[str], client: Client) -> None:
+    path = DATA / "no-such-version.yaml"
+    deployment = "apps/v3 is not served here: Deployment is apps/v1"
+    pod = "v2 is not served here: Pod is v1"
+    assert simulate(capsys, BASE, str(path)) == (
+        2,
+        {
+            "status": "unusable",
+            "error": f"{path}: line 1: Deployment x: apiVersion: {deployment}\n"
+            f"{path}: line 6: Pod y: apiVersion: {pod}",
+        },
+        f"{path}: line 1: Deployment x: apiVersion: {deployment}\n{path}: line 6: Pod y: apiVersion: {pod}\n",
+    )
+    code, answer = applied(path.read_bytes(), client)
+    assert (code, answer["detail"], answer["line"]) == (400, f"apiVersion: {deployment}", 1)
+    assert [one["detail"] for one in answer["causes"]][-1] == f"apiVersion: {pod}"
+    objects = [found.value for found in load_documents(path.read_bytes())]
+    with pytest.raises(ScenarioError) as refused:
+        load_scenario({"apiVersion": "scheduling.playground/v1", "kind": "Scenario", "objects": objects})
+    assert str(refused.value).split("\n")[0] == f"objects[0].apiVersion: {deployment}"
+
+
+VALUES = "image: {repository: nginx, tag: '1'}\nnodeSelector: {}\nreplicas: 2\n"
+CHART = "apiVersion: v2\nname: chart\nversion: 0.1.0\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("values.yaml", VALUES), ("Chart.yaml", CHART), ("kustomization.yaml", "resources: [a.yaml]\n")],
+)
+@pytest.mark.django_db
+def test_a_document_that_is_no_object_is_left_out(
+    name: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], client: Client
+) -> None:
+    (tmp_path / name).write_text(text)
+    words = "a document without kind and metadata is no object"
+    status, told, said = simulate(capsys, BASE, str(tmp_path))
+    assert (status, len(told["bound"]), said) == (
+        0,
+        1,
+        f"note: {tmp_path / name}: line 1: left out: {words}\n",
+    )
+    code, answer = applied(Path(BASE).read_bytes() + b"\n---\n" + text.encode(), client)
+    assert (code, [one["reason"] for one in answer["ignored"]]) == (200, [words])
+
+
+def test_kustomization(capsys: pytest.CaptureFixture[str]) -> None:
+    status, told, said = simulate(capsys, BASE, str(DATA / "kustomization.yaml"))
+    assert (status, len(told["bound"])) == (0, 1)
+    assert "kustomization.yaml: line 1: Kustomization: left out: " in said
+
+
+@pytest.mark.django_db
+def test_bad_quantity(tmp_path: Path, capsys: pytest.CaptureFixture[str], client: Client) -> None:
+    text = (DATA / "bad-quantity.yaml").read_bytes()
+    (tmp_path / "a.yaml").write_bytes(Path(BASE).read_bytes())
+    (tmp_path / "b.yaml").write_bytes(text)
+    status, _, said = simulate(capsys, str(tmp_path))
+    place = 'spec.containers[0].resources.requests.cpu: "500mi" is not a quantity'
+    assert (status, said) == (2, f"{tmp_path / 'b.yaml'}: line 4: Pod q: {place}\n")
+    code, answer = applied(text, client)
+    assert (code, answer["line"], answer["kind"], answer["name"]) == (400, 4, "Pod", "q")
+    assert answer["detail"] == place
+
+
+def encoded() -> list[bytes]:
+    text = Path(BASE).read_text()
+    return [
+        ("\ufeff" + text).encode(name)
+        for name in ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be", "utf-8")
+    ]
+
+
+@pytest.mark.parametrize("data", [(DATA / "utf16-powershell.yaml").read_bytes(), *encoded()])
+@pytest.mark.django_db
+def test_utf16_powershell(
+    data: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str], client: Client
+) -> None:
+    path = tmp_path / "objects.yaml"
+    path.write_bytes(data)
+    status, told, said = simulate(capsys, str(path))
+    assert (status, [one["pod"] for one in told["bound"]], said) == (0, ["default/p"], "")
+    assert [found.value for found in load_documents(data)] == [
+        found.value for found in load_documents(Path(BASE).read_bytes())
+    ]
+    code, answer = applied(data, client)
+    assert (code, [one["kind"] for one in answer["created"]]) == (200, ["Node", "Node", "Pod"])
+    path.write_bytes(data.replace("image: x".encode("utf-16-le"), "imag: [x".encode("utf-16-le")))
+    if path.read_bytes() != data:  # the place is that in the text
+        assert main(["simulate", str(path)]) == 2
+        assert f"{path}: line " in capsys.readouterr().err
+
+
+def test_a_mark_that_is_not_kept_is_said_with_its_line() -> None:
+    with pytest.raises(ValueError, match="line 2: the text is not UTF-16"):
+        load_documents(b"\xff\xfea\x00:\x00\n\x00x")
+
+
+@pytest.mark.django_db
+def test_nodelist_from_the_api(tmp_path: Path, capsys: pytest.CaptureFixture[str], client: Client) -> None:
+    path = DATA / "nodelist-from-the-api.json"
+    pod = {
+        "metadata": {"name": "web", "namespace": "shop"},
+        "spec": {"containers": [{"name": "c", "image": "x"}]},
+    }
+    pods = tmp_path / "pods.json"
+    pods.write_text(json.dumps({"apiVersion": "v1", "kind": "PodList", "items": [pod]}))
+    status, told, said = simulate(capsys, str(path), str(pods))
+    assert (status, [one["pod"] for one in told["bound"]], said) == (0, ["shop/web"], "")
+    assert main(["plan", str(path), "any-node"]) == 0
+    code, answer = applied(path.read_bytes(), client)
+    assert (code, [one["name"] for one in answer["created"]]) == (200, ["n1", "n2"])
+
+
+@pytest.mark.django_db
+def test_an_export_of_kube_scheduler_simulator(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], client: Client
+) -> None:
+    node = {"metadata": {"name": "n1"}, "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "9"}}}
+    pod = {"metadata": {"name": "web", "namespace": "default"},
+           "spec": {"priorityClassName": "gold", "containers": [{"name": "c", "image": "x"}]}}  # fmt: skip
+    export = {
+        "pods": [pod],
+        "nodes": [node],
+        "pvs": [],
+        "pvcs": None,
+        "storageClasses": [{"metadata": {"name": "standard"}, "provisioner": "x.example/y"}],
+        "priorityClasses": [{"metadata": {"name": "gold"}, "value": 10}],
+        "schedulerConfig": {
+            "kind": "KubeSchedulerConfiguration",
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+        },
+        "namespaces": [{"metadata": {"name": "default"}}],
+    }
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps(export))
+    status, told, said = simulate(capsys, str(path))
+    assert (status, [one["pod"] for one in told["bound"]]) == (0, ["default/web"])
+    assert "KubeSchedulerConfiguration: left out: the configuration of a scheduler is no object" in said
+    code, answer = applied(path.read_bytes(), client)
+    kinds = [one["kind"] for one in answer["created"]]
+    assert (code, sorted(kinds)) == (200, ["Node", "Pod", "PriorityClass", "StorageClass"])
+    node["status"]["allocatable"]["cpu"] = "x"  # type: ignore[index]
+    path.write_text(json.dumps(export, indent=1))
+    status, _, said = simulate(capsys, str(path))
+    line = path.read_text().split("\n").index('     "cpu": "x",') + 1
+    assert (status, said) == (
+        2,
+        f'{path}: line {line}: Node n1: status.allocatable.cpu: "x" is not a quantity\n',
+    )
+
+
+@pytest.mark.django_db
+def test_old_versions(capsys: pytest.CaptureFixture[str], client: Client) -> None:
+    path = DATA / "old-versions.yaml"
+    status, told, said = simulate(capsys, BASE, str(path))
+    assert (status, len(told["bound"])) == (0, 5)
+    wanted = [
+        ("Deployment", "legacy", "extensions/v1beta1 is not served since 1.16: read as apps/v1"),
+        ("PodDisruptionBudget", "b", "policy/v1beta1 is not served since 1.25: read as policy/v1"),
+        ("CronJob", "cj", "batch/v1beta1 is not served since 1.25: read as batch/v1"),
+        (
+            "PriorityClass",
+            "pc",
+            "scheduling.k8s.io/v1beta1 is not served since 1.22: read as scheduling.k8s.io/v1",
+        ),
+        ("DaemonSet", "ds", "extensions/v1beta1 is not served since 1.16: read as apps/v1"),
+    ]
+    lines = [line.split(": ", 3)[3] for line in said.splitlines()]
+    assert lines == [f"{kind} {name}: {words}" for kind, name, words in wanted]
+    code, answer = applied(path.read_bytes(), client)
+    notes = {one["kind"]: one.get("note", "") for one in answer["created"]}
+    assert code == 200 and all(words in notes[kind] for kind, _, words in wanted)
+
+
+@pytest.mark.parametrize(("api_version", "kind"), list(REMOVED))
+def test_each_removed_version_is_read_or_left_out_and_says_since_when(api_version: str, kind: str) -> None:
+    manifest = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "it"}}
+    removed, found = REMOVED[api_version, kind], type_of(api_version, kind)
+    current, note = to_current_version(manifest)
+    if removed.is_read:
+        assert current["apiVersion"] == removed.now and found.role not in (FOREIGN, WRONG)
+        assert type_of(removed.now, kind) == found
+        assert (f"not served since {removed.since}" in note) is bool(removed.since)
+    else:
+        assert found.role == FOREIGN and f"is not served since {removed.since}" in found.words
+
+
+def test_an_autoscaler_of_the_first_beta_keeps_its_targets() -> None:
+    metrics = [
+        {"type": "Resource", "resource": {"name": "cpu", "targetAverageUtilization": 60}},
+        {"type": "Pods", "pods": {"metricName": "rate", "targetAverageValue": "10"}},
+        {"type": "External", "external": {"metricName": "queue", "targetValue": "3"}},
+    ]
+    spec = {"maxReplicas": 3, "scaleTargetRef": {"kind": "Deployment", "name": "web"}, "metrics": metrics}
+    old = {"apiVersion": "autoscaling/v2beta1", "kind": "HorizontalPodAutoscaler", "spec": spec}
+    assert to_current_version(old)[0]["spec"]["metrics"] == [
+        {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 60}}},
+        {"type": "Pods",
+         "pods": {"metric": {"name": "rate"}, "target": {"type": "AverageValue", "averageValue": "10"}}},
+        {"type": "External", "external": {"metric": {"name": "queue"}, "target": {"type": "Value", "value": "3"}}},
+    ]  # fmt: skip
+
+
+@pytest.mark.django_db
+def test_podgroup_of_scheduler_plugins(capsys: pytest.CaptureFixture[str], client: Client) -> None:
+    text = (DATA / "podgroup-of-scheduler-plugins.yaml").read_bytes()
+    code, answer = applied(text, client)
+    words = NO_GROUP.format(group="scheduling.x-k8s.io")
+    assert (code, [one["reason"] for one in answer["ignored"]]) == (200, [words])
+    assert "ReplicaSet" in [one["kind"] for one in answer["created"]]
+    assert type_of("rbac.authorisation.k8s.io/v1", "Role").words.endswith(
+        "did you mean rbac.authorization.k8s.io?"
+    )
+
+
+@pytest.mark.parametrize(
+    "command", ["simulate", "replay", "plan", "diff", "compare", "conformance", "bench", "model"]
+)
+@pytest.mark.parametrize(
+    ("wrong", "right"), [("--jsn", "--json"), ("--relase", "--release"), ("--sed=3", "--seed")]
+)
+def test_an_option_that_is_misspelt_is_answered_with_the_nearest(
+    command: str, wrong: str, right: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([command, "--help"])
+    has_it = right in capsys.readouterr().out
+    with pytest.raises(SystemExit) as ended:
+        main([command, BASE, wrong])
+    said = capsys.readouterr().err
+    assert ended.value.code == 2 and f"unrecognized arguments: {wrong}" in said
+    assert f"(did you mean {right}?)" in said or not has_it
+
+
+TYPES = st.sampled_from(
+    [*FOREIGN_TYPES, *list(REMOVED)[:12], ("v1", "ConfigMap"), ("apps/v1", "Deploymnet"), ("apps/v3", "Deployment"),
+     ("v1", "Pods"), ("v2", "Pod"), ("aps/v1", "Deployment"), ("v1", "Event"), ("policy/v9", "PodDisruptionBudget")]
+)  # fmt: skip
+
+
+@pytest.mark.django_db
+@settings(max_examples=25, deadline=None)
+@given(types=st.lists(TYPES, min_size=1, max_size=4), shape=st.sampled_from(["documents", "list"]))
+def test_any_types_have_one_verdict_in_the_same_words_at_every_door(
+    types: list[tuple[str, str]], shape: str
+) -> None:
+    objects: list[dict[str, Any]] = [
+        {"apiVersion": version, "kind": kind, "metadata": {"name": f"n{place}"}}
+        for place, (version, kind) in enumerate(types)
+    ]
+    text = "\n---\n".join(json.dumps(item) for item in objects)
+    if shape == "list":
+        text = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
+    posted = read_posted(text)
+    assert [item.manifest for item in posted] == [item.manifest for item in from_objects(objects)]
+    wrong = [found.words for item in posted if (found := type_of(item.api_version, item.kind)).role == WRONG]
+    left_out = [
+        found.words for item in posted if (found := type_of(item.api_version, item.kind)).role == FOREIGN
+    ]
+    try:
+        result = services.apply_documents(cluster=None, text=text, dry_run=True)
+        assert not wrong and [item.reason for item in result.ignored] == left_out
+    except InvalidManifest as error:
+        said = [str(error), *(str(cause) for cause in error.causes)]
+        assert not wrong or all(any(words in one for one in said) for words in wrong)
+    head = {"apiVersion": "scheduling.playground/v1", "kind": "Scenario"}
+    try:
+        load_scenario({**head, "objects": objects})
+    except ScenarioError as error:
+        assert not wrong or all(words in str(error) for words in wrong)
+    else:
+        assert not wrong
+    assert len(notes_of(posted)) <= len(posted)
