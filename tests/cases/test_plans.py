@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_core.cli.manifests import manifests_of, scenario_of_dump
+from scheduler_core.cli.manifests import scenario_of_dump
 from scheduler_core.objects.documents import load_documents
 from scheduler_core.plan.answers import answer_question
 from scheduler_core.scenario import load_scenario, run_scenario
@@ -23,7 +23,7 @@ def _documents(name: str) -> list[dict[str, Any]]:
 
 def _cluster(name: str) -> Simulation:
     """The cluster of a dump, run to idle."""
-    body = scenario_of_dump(manifests_of(_documents(name)))
+    body = scenario_of_dump(_documents(name))
     return run_scenario(load_scenario(body), full_traces=False).simulation
 
 
@@ -103,7 +103,7 @@ def test_a_removed_node_is_no_domain_of_its_kind(key: str, rule: str) -> None:
                 constraint["topologyKey"] = key
                 if rule == "minimum":
                     constraint["minDomains"] = 6
-    run = run_scenario(load_scenario(scenario_of_dump(manifests_of(documents))), full_traces=False)
+    run = run_scenario(load_scenario(scenario_of_dump(documents)), full_traces=False)
     answer = answer_question(run.simulation, {"ask": "consolidate"})
     # With fewer domains than minDomains the minimum is 0: a second pod of one domain would be one too many.
     assert len(answer["steps"]) // 2 == (5 if rule == "spread" else 0)
