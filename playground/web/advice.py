@@ -46,7 +46,9 @@ class EditRow:
         if self.facts["outcome"] == "preempting":
             n_victims = len(self.facts["victims"])
             return f"nominated there, {n_victims} pod{'s' if n_victims != 1 else ''} preempted"
-        return "1 node feasible, bound there" if number == 1 else f"{number:,} nodes feasible, bound there"
+        words = "1 node feasible, bound there" if number == 1 else f"{number:,} nodes feasible, bound there"
+        placed, of = self.facts["placed"], self.facts["of"]
+        return f"{words}; made of all, {placed:,} of {of:,} pods placed" if placed and of > 1 else words
 
 
 @dataclass(frozen=True)

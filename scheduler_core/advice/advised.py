@@ -24,12 +24,18 @@ class SearchLimits:
         How many of the latter.
     failed_per_kind : int
         How many edits of a kind that do not help are told.
+    others : bool
+        Whether pods that run are asked to go; without, what is left are edits of the pod and of nodes.
+    alike : int
+        Decisions that proving the edits for all pods of the workload may cost.
     """
 
     per_kind: int | None = 6
     exhaustive_pods: int = 150
     elsewhere: int = 60
     failed_per_kind: int = 3
+    others: bool = True
+    alike: int = 400
 
 
 @dataclass(slots=True)
@@ -53,6 +59,11 @@ class Advice:
         Some that do not help.
     n_tried : int
         Edits judged in all.
+    n_decisions : int
+        Cycles that were run for it.
+    n_unlooked : int
+        Edits that place the pod and were not tried for the others of its workload: `SearchLimits.alike` decisions
+        had been run.
     n_more : dict of str to int
         Kind -> how many further edits of that kind are known to help, not proven for being more of the same.
     """
@@ -65,6 +76,8 @@ class Advice:
     edits: list[ProvenEdit] = field(default_factory=list)
     failed: list[FailedEdit] = field(default_factory=list)
     n_tried: int = 0
+    n_decisions: int = 0
+    n_unlooked: int = 0
     n_more: dict[str, int] = field(default_factory=dict)
 
     def document(self) -> dict[str, Any]:
@@ -78,5 +91,7 @@ class Advice:
             "edits": [item.document() for item in self.edits],
             "failed": [item.document() for item in self.failed],
             "nTried": self.n_tried,
+            "nDecisions": self.n_decisions,
+            "nUnlooked": self.n_unlooked,
             "nMore": dict(self.n_more),
         }

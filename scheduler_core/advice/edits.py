@@ -126,6 +126,9 @@ class ProvenEdit:
         `namespace/name`, when preempting.
     displaced : tuple of Displaced
         What becomes of the pods that have to go.
+    placed, of : int
+        Of the pending pods of its workload, how many find a node once the edit is made of all; 0 where that was not
+        tried, and how many there are.
     """
 
     edit: Edit
@@ -135,6 +138,19 @@ class ProvenEdit:
     feasible: tuple[str, ...]
     victims: tuple[str, ...] = ()
     displaced: tuple[Displaced, ...] = ()
+    placed: int = 0
+    of: int = 1
+
+    @property
+    def rank(self) -> tuple[Any, ...]:
+        """Sorts what was found: the edit's own rank, but of those that harm none the ones that place most first."""
+        edit = self.edit
+        return edit.disruption, edit.cost >= COST_NODE, -self.placed, *edit.rank
+
+    @property
+    def is_harmless(self) -> bool:
+        """Whether it leaves the pods that run in peace and buys nothing."""
+        return not self.edit.disruption and self.edit.cost < COST_NODE and self.edit.about in (POD, NODES)
 
     def document(self) -> dict[str, Any]:
         """JSON-able."""
@@ -157,6 +173,8 @@ class ProvenEdit:
             "victims": list(self.victims),
             "disruption": edit.disruption,
             "displaced": [one.document() for one in self.displaced],
+            "placed": self.placed,
+            "of": self.of,
         }
 
 

@@ -42,9 +42,12 @@ class Sandbox:
     ----------
     scheduler : Scheduler
         The copy.
+    n_decisions : int
+        Cycles that were run on it, those of PreFilter and Filter alone among them.
     """
 
     def __init__(self, original: Scheduler, *, transport: Transport = no_transport) -> None:
+        self.n_decisions = 0
         randomness = Randomness(0)
         randomness.restore(original.randomness.state())
         self.scheduler = Scheduler(
@@ -109,6 +112,7 @@ class Sandbox:
         weights : mapping of str to int, optional
             Other weights for some score plugins.
         """
+        self.n_decisions += 1
         framework = self.framework(pod) if preempt else self.without_post_filter(pod)
         if weights is not None:
             framework = copy.copy(framework)
@@ -131,6 +135,7 @@ class Sandbox:
         ------
         PluginFailure
         """
+        self.n_decisions += 1
         attempt = Attempt(self.framework(pod), pod, self.snapshot)
         if attempt.run_pre_filter().is_success:
             attempt.run_filter()

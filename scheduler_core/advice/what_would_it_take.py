@@ -85,6 +85,10 @@ def _silent(done: int, total: int, what: str) -> None:
     """Progress is not shown."""
 
 
+def _nothing() -> None:
+    """A step that is left out."""
+
+
 class _Search:
     """One question on its way."""
 
@@ -103,6 +107,7 @@ class _Search:
         self.report = report
         self.failed: list[FailedEdit] = []
         self.not_alone: list[Variant] = []
+        self._began = sandbox.n_decisions
         now = sandbox.decide(pod, preempt=True)
         self.advice = Advice(pod.key, len(sandbox.snapshot.order), _outcome(now), _node(now), now.message)
 
@@ -114,10 +119,10 @@ class _Search:
             ("selectors, affinity, tolerations and ports", self._pod_variants),
             ("smaller requests", self._lower_requests),
             ("wider spread", self._relax_spread),
-            ("higher priorities", self._raise_priority),
+            ("higher priorities", self._raise_priority if self.limits.others else _nothing),
             ("cordoned nodes", self._uncordon),
             ("labels of nodes", self._label_nodes),
-            ("other pods leaving", self._departures),
+            ("other pods leaving", self._departures if self.limits.others else _nothing),
             ("new nodes", self._add_nodes),
             ("pairs of edits", self._pairs),
         )
@@ -125,8 +130,9 @@ class _Search:
             self.report(done, N_STEPS, what)
             step()
         self.report(N_STEPS - 1, N_STEPS, "ranking")
-        advice.edits.sort(key=lambda item: item.edit.rank)
+        advice.edits.sort(key=lambda item: item.rank)
         advice.failed = self.failed
+        advice.n_decisions = self.sandbox.n_decisions - self._began
         return advice
 
     # ---- the pod

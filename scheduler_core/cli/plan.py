@@ -200,10 +200,19 @@ def _what_would_it_take(simulation: Simulation, options: argparse.Namespace) -> 
     else:
         print(f"{found['pod']} waits: {found['message']}")
     for edit in found["edits"][:_SHOWN]:
-        print(f"  {edit['title']}, then it goes to {edit['node']}")
+        all_of_it = (
+            f"; made of all, it places {edit['placed']} of {edit['of']}"
+            if edit["of"] > 1 and edit["placed"]
+            else ""
+        )
+        print(f"  {edit['title']}, then it goes to {edit['node']}{all_of_it}")
         if edit["note"]:
             print(f"    {edit['note']}")
     _and_more(len(found["edits"]), "edits")
+    if found["nUnlooked"]:
+        print(
+            f"  {found['nUnlooked']} of them were not tried for all {found['nAlike']} pods: the limit was reached"
+        )
     if not found["edits"] and not found["node"]:
         print(f"  none of the {found['nTried']:,} edits that were tried helps")
     return HARMLESS if found["outcome"] == BOUND else HURT

@@ -1,56 +1,50 @@
-"""What places pending pods without a new node: edits of each workload, proved on all its pods at once.
+"""What places pending pods: edits of each workload, proved on all its pods at once.
 
-One pod's edits come from `advice.what_would_it_take`; only those that leave the pods of others where they are count.
-Here an edit is made of every pod of the workload that waits, and all of them are decided.
+`advise` is the one way to ask: the page of a pod shows all that it finds, the plan of a backlog those that leave other
+pods in peace and buy nothing. An edit is made of every pod of the workload that waits, as their owner makes all alike,
+and all of them are placed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from scheduler_core.advice import pod_edits
-from scheduler_core.advice.advised import SearchLimits
-from scheduler_core.advice.edits import COST_NODE, LOWER_REQUEST, NODES, POD, Edit
+from scheduler_core.advice.advised import Advice, SearchLimits
+from scheduler_core.advice.edits import LOWER_REQUEST, NODES, POD, Edit, ProvenEdit
 from scheduler_core.advice.sandbox import Sandbox
 from scheduler_core.advice.what_would_it_take import what_would_it_take
+from scheduler_core.objects.defaults import PriorityClass
 from scheduler_core.objects.node import node_from
 from scheduler_core.objects.pod import Pod, pod_from
-from scheduler_core.plan.headroom import Report
+from scheduler_core.plan.headroom import Report, place_copies, silent
 from scheduler_core.plan.pending import Alike, classes_of
 from scheduler_core.plan.trial import Trial
+from scheduler_core.scheduler import Scheduler
 
 MOST_WORKLOADS: Final = 12
 """Workloads whose edits are looked for, those with the most waiting pods first."""
-TOLD_PER_WORKLOAD: Final = 3
+SHOWN_PER_WORKLOAD: Final = 3
 MOST_DECISIONS: Final = 12_000
-"""Decisions that proving edits may cost, shared by the workloads: a count, so that each machine answers the same."""
-_SEARCH: Final = SearchLimits(per_kind=3, exhaustive_pods=0, elsewhere=0, failed_per_kind=0)
+"""Decisions that looking for edits may cost: a count, so that each machine answers the same."""
 
 
 @dataclass(frozen=True, slots=True)
-class WorkloadEdit:
-    """One edit of a workload.
+class EditedWorkload:
+    """Edits of one workload.
 
     Attributes
     ----------
     pods : tuple of Pod
-        Alike and pending, in scheduling order; the edit is made of all, as their owner makes all alike.
-    edit : Edit
-        As it is made of the first that finds no node as things are.
-    n_placed : int
-        Of the pods, find a node once it is made of all.
+        Alike and pending, in scheduling order; the edit is made of all.
+    edits : tuple of ProvenEdit
+        Those of `advise` that leave other pods in peace and buy nothing, in its order; one at least.
     """
 
     pods: tuple[Pod, ...]
-    edit: Edit
-    n_placed: int
-
-    @property
-    def rank(self) -> tuple[Any, ...]:
-        """Sorts a workload's edits: those that place most first, then the smallest."""
-        return -self.n_placed, *self.edit.rank
+    edits: tuple[ProvenEdit, ...]
 
 
 @dataclass(slots=True)
@@ -59,12 +53,12 @@ class EditPlan:
 
     Attributes
     ----------
-    edits : list of list of WorkloadEdit
-        Of each workload that has any, the best first; workloads with most waiting pods first.
+    edits : list of EditedWorkload
+        Workloads with most waiting pods first.
     without : list of Alike
         Workloads that no such edit helps.
-    unasked : int
-        Workloads that were not looked at, for being beyond `MOST_WORKLOADS`.
+    unlooked : list of Alike
+        Workloads that were not looked at: they are beyond `MOST_WORKLOADS`, or `MOST_DECISIONS` had been run.
     placed : list of (Pod, str)
         Of all pending pods those that find a node once the first edit of each workload is made, as they are then,
         and where each lands.
@@ -72,9 +66,9 @@ class EditPlan:
         As they are after these edits, and still find none.
     """
 
-    edits: list[list[WorkloadEdit]] = field(default_factory=list)
+    edits: list[EditedWorkload] = field(default_factory=list)
     without: list[Alike] = field(default_factory=list)
-    unasked: int = 0
+    unlooked: list[Alike] = field(default_factory=list)
     placed: list[tuple[Pod, str]] = field(default_factory=list)
     left: list[Pod] = field(default_factory=list)
     n_decisions: int = 0
@@ -85,13 +79,100 @@ class EditPlan:
         return len(self.placed)
 
 
+# ---- one workload
+
+
+def limits_of(scheduler: Scheduler) -> SearchLimits:
+    """How far to look: less far where every try is a call to an extender."""
+    if scheduler.extenders:
+        return SearchLimits(per_kind=3, exhaustive_pods=20, elsewhere=5, alike=40)
+    return SearchLimits()
+
+
+def advise(
+    sandbox: Sandbox,
+    pod: Pod,
+    alike: Alike,
+    *,
+    fit_now: Mapping[str, str] = {},
+    priority_classes: Sequence[PriorityClass] = (),
+    limits: SearchLimits,
+    report: Report = silent,
+) -> Advice:
+    """What would place a pod, each edit proved on all pending pods of its workload.
+
+    Parameters
+    ----------
+    alike : Alike
+        The pending pods that ask for the same, `pod` among them.
+    fit_now : mapping of str to str
+        Pod -> node, of those of `alike` that find one as things are: the search begins with them in their places.
+    """
+    with Trial(sandbox) as trial:
+        for one in alike.pods:
+            if one.key in fit_now:
+                trial.put_pod(one, fit_now[one.key])
+        advice = what_would_it_take(
+            sandbox, pod, priority_classes=priority_classes, limits=limits, report=report
+        )
+    began, n_pods = sandbox.n_decisions, len(alike.pods)
+    until = began + limits.alike
+    found: list[ProvenEdit] = []
+    for item in advice.edits:
+        if not item.is_harmless:
+            found.append(replace(item, of=n_pods))
+        elif n_pods == 1:
+            found.append(replace(item, placed=1))
+        elif sandbox.n_decisions >= until:
+            advice.n_unlooked += 1
+            found.append(replace(item, of=n_pods))
+        else:
+            edit = item.edit
+            placed = _n_placed(sandbox, alike, edit, until)
+            if edit.kind == LOWER_REQUEST and placed < n_pods:
+                edit, placed = _smaller_for_all(sandbox, alike, edit, placed, until)
+            found.append(replace(item, edit=edit, placed=placed, of=n_pods))
+    advice.edits = sorted(found, key=lambda item: item.rank)
+    advice.n_decisions += sandbox.n_decisions - began
+    return advice
+
+
+def _n_placed(sandbox: Sandbox, alike: Alike, edit: Edit, until: int) -> int:
+    """Of pods that are alike, how many find a node one after the other once the edit is made of all."""
+    with Trial(sandbox) as trial:
+        _edit_nodes(trial, edit)
+        most = max(until - sandbox.n_decisions, 1)
+        counts, _ = place_copies(trial, edited(alike.one, edit), len(alike.pods), most_decisions=most)
+    return counts.total()
+
+
+def _smaller_for_all(sandbox: Sandbox, alike: Alike, edit: Edit, placed: int, until: int) -> tuple[Edit, int]:
+    """The request lowered so far that all pods of the workload fit, where that is possible; else the same edit."""
+    lowered = pod_from(edit.change["write"]).requests
+    resource = next(name for name, amount in alike.one.requests.items() if lowered.get(name, 0) != amount)
+    best, fitting, failing = edit, 0, lowered.get(resource, 0)
+    while failing - fitting > max(1, failing // 50) and sandbox.n_decisions < until:
+        amount = pod_edits.round_amount(resource, (fitting + failing) // 2)
+        variant = pod_edits.with_request(alike.one, resource, amount)
+        if not fitting < amount < failing or variant is None:
+            break
+        if _n_placed(sandbox, alike, variant.edit, until) == len(alike.pods):
+            best, fitting, placed = variant.edit, amount, len(alike.pods)
+        else:
+            failing = amount
+    return best, placed
+
+
+# ---- all that is pending
+
+
 def edits_for(
     sandbox: Sandbox,
     pods: Sequence[Pod],
     placed: Mapping[str, str],
     report: Report,
 ) -> EditPlan:
-    """Find edits for the pods that find no node; a higher priority is none, as it takes the place of others.
+    """Find edits for the pods that find no node.
 
     Parameters
     ----------
@@ -101,102 +182,38 @@ def edits_for(
         Pod -> node, of those that find one as things are.
     """
     plan = EditPlan()
+    began = sandbox.n_decisions
     waiting = [alike for alike in classes_of(pods) if any(pod.key not in placed for pod in alike.pods)]
     waiting.sort(key=lambda alike: -len(alike.pods))
-    asked = waiting[:MOST_WORKLOADS]
-    plan.unasked = len(waiting) - len(asked)
-    for number, alike in enumerate(asked):
-        report(number, len(asked), f"edits for {alike.one.key}")
-        # What one workload leaves over is the next one's.
-        until = MOST_DECISIONS * (number + 1) // len(asked)
-        found = _edits_of(sandbox, alike, pods, placed, plan, until)
+    limits = replace(limits_of(sandbox.scheduler), others=False)
+    for number, alike in enumerate(waiting):
+        if number == MOST_WORKLOADS or sandbox.n_decisions - began >= MOST_DECISIONS:
+            plan.unlooked = waiting[number:]
+            break
+        report(number, min(len(waiting), MOST_WORKLOADS), f"edits for {alike.one.key}")
+        own = {pod.uid for pod in alike.pods}
+        with Trial(sandbox) as trial:
+            for pod in pods:
+                if pod.key in placed and pod.uid not in own:
+                    trial.put_pod(pod, placed[pod.key])
+            first = next(pod for pod in alike.pods if pod.key not in placed)
+            advice = advise(sandbox, first, alike, fit_now=placed, limits=limits)
+        found = [item for item in advice.edits if item.is_harmless and not _asks_none(first, item.edit)]
         if found:
-            plan.edits.append(found)
+            plan.edits.append(EditedWorkload(alike.pods, tuple(found[:SHOWN_PER_WORKLOAD])))
         else:
             plan.without.append(alike)
     _run_together(sandbox, pods, plan)
+    plan.n_decisions = sandbox.n_decisions - began
     return plan
-
-
-def _edits_of(
-    sandbox: Sandbox,
-    alike: Alike,
-    pods: Sequence[Pod],
-    placed: Mapping[str, str],
-    plan: EditPlan,
-    until: int,
-) -> list[WorkloadEdit]:
-    found = []
-    own = {pod.uid for pod in alike.pods}
-    first = next(pod for pod in alike.pods if pod.key not in placed)
-    with Trial(sandbox) as trial:
-        for pod in pods:
-            if pod.key in placed and pod.uid not in own:
-                trial.put_pod(pod, placed[pod.key])
-        mark = trial.mark()
-        for pod in alike.pods:
-            if pod.key in placed:
-                trial.put_pod(pod, placed[pod.key])
-        advice = what_would_it_take(sandbox, first, limits=_SEARCH)
-        trial.back_to(mark)
-        plan.n_decisions += advice.n_tried
-        edits = [
-            item.edit for item in advice.edits if _is_harmless(item.edit) and not _asks_none(first, item.edit)
-        ]
-        for edit in edits:
-            if plan.n_decisions >= until:
-                break
-            made = _smaller_for_all(trial, alike, edit, plan, until) if edit.kind == LOWER_REQUEST else edit
-            n_placed = _n_placed(trial, alike, made, plan)
-            if n_placed:
-                found.append(WorkloadEdit(alike.pods, made, n_placed))
-    return sorted(found, key=lambda item: item.rank)[:TOLD_PER_WORKLOAD]
-
-
-def _is_harmless(edit: Edit) -> bool:
-    """Whether it leaves the pods that run in peace and buys nothing."""
-    return not edit.disruption and edit.cost < COST_NODE and edit.about in (POD, NODES)
 
 
 def _asks_none(pod: Pod, edit: Edit) -> bool:
     """Whether the pod would ask for none of what it wants most: it would fit, and not work."""
-    if edit.kind != LOWER_REQUEST:
+    if edit.about != POD:
         return False
     lowered = pod_from(edit.change["write"]).requests
     return any(amount and not lowered.get(name, 0) for name, amount in pod.requests.items())
-
-
-def _n_placed(trial: Trial, alike: Alike, edit: Edit, plan: EditPlan) -> int:
-    mark = trial.mark()
-    _edit_nodes(trial, edit)
-    n_placed = 0
-    for pod in alike.pods:
-        plan.n_decisions += 1
-        if trial.place(edited(pod, edit), preempt=False).node is None:
-            # The next one is alike, and finds less room.
-            break
-        n_placed += 1
-    trial.back_to(mark)
-    return n_placed
-
-
-def _smaller_for_all(trial: Trial, alike: Alike, edit: Edit, plan: EditPlan, until: int) -> Edit:
-    """The request lowered so far that all pods of the workload fit, where that is possible; else as it was."""
-    if len(alike.pods) == 1 or _n_placed(trial, alike, edit, plan) == len(alike.pods):
-        return edit
-    lowered = pod_from(edit.change["write"]).requests
-    resource = next(name for name, amount in alike.one.requests.items() if lowered.get(name, 0) != amount)
-    best, fitting, failing = edit, 0, lowered.get(resource, 0)
-    while failing - fitting > max(1, failing // 50) and plan.n_decisions < until:
-        amount = pod_edits.round_amount(resource, (fitting + failing) // 2)
-        variant = pod_edits.with_request(alike.one, resource, amount)
-        if not fitting < amount < failing or variant is None:
-            break
-        if _n_placed(trial, alike, variant.edit, plan) == len(alike.pods):
-            best, fitting = variant.edit, amount
-        else:
-            failing = amount
-    return best
 
 
 def edited(pod: Pod, edit: Edit) -> Pod:
@@ -214,8 +231,8 @@ def _edit_nodes(trial: Trial, edit: Edit) -> None:
 def make(trial: Trial, plan: EditPlan) -> dict[str, Edit]:
     """Make the first edit of each workload on the nodes; by uid the edits that pods are to get."""
     for found in plan.edits:
-        _edit_nodes(trial, found[0].edit)
-    return {pod.uid: found[0].edit for found in plan.edits for pod in found[0].pods}
+        _edit_nodes(trial, found.edits[0].edit)
+    return {pod.uid: found.edits[0].edit for found in plan.edits for pod in found.pods}
 
 
 def _run_together(sandbox: Sandbox, pods: Sequence[Pod], plan: EditPlan) -> None:
@@ -224,7 +241,6 @@ def _run_together(sandbox: Sandbox, pods: Sequence[Pod], plan: EditPlan) -> None
         edit_of = make(trial, plan)
         for pod in pods:
             changed = edited(pod, edit_of[pod.uid]) if pod.uid in edit_of else pod
-            plan.n_decisions += 1
             node = trial.place(changed, preempt=False).node
             if node is None:
                 plan.left.append(changed)

@@ -20,7 +20,7 @@ from scheduler_core.advice.sandbox import Sandbox
 from scheduler_core.framework.attempt import Attempt
 from scheduler_core.framework.interface import Reads
 from scheduler_core.objects.pod import Pod, pod_from
-from scheduler_core.plan.trial import Trial
+from scheduler_core.plan.trial import Trial, TrialOutcome
 
 MAX_COPIES = 250_000
 """More than this are not placed: "at least so many" is said instead."""
@@ -91,28 +91,41 @@ def headroom(
         No profile has the pod's schedulerName.
     """
     result = Headroom(pod.key, len(sandbox.snapshot.order))
-    counts: Counter[str] = Counter()
+    began = sandbox.n_decisions
     with Trial(sandbox) as trial:
-        if not _fill(trial, pod, counts, max_copies):
-            result.limit = result.replicas = max_copies
-            return result
-        while True:
-            done = counts.total()
-            if done >= max_copies:
-                result.limit = max_copies
-                break
-            copy = copy_of(pod, done)
-            if done % 100 == 0:
-                report(done, 0, f"{done} copies placed")
-            placed = trial.place(copy, preempt=False)
-            result.n_decisions += 1
-            if placed.node is None:
-                result.stop = trial.decide(copy, preempt=True).message or placed.message
-                break
-            counts[placed.node] += 1
-    result.replicas = counts.total()
+        counts, stopped = place_copies(trial, pod, max_copies, report=report)
+        result.replicas = counts.total()
+        if stopped is None:
+            result.limit = max_copies
+        else:
+            result.stop = trial.decide(stopped.pod, preempt=True).message or stopped.message
+    result.n_decisions = sandbox.n_decisions - began
     result.by_node = {name: counts[name] for name in sandbox.nodes_in_order() if counts[name]}
     return result
+
+
+def place_copies(
+    trial: Trial, pod: Pod, max_copies: int, *, most_decisions: int | None = None, report: Report = silent
+) -> tuple[Counter[str], TrialOutcome | None]:
+    """Place copies of a pod until one finds no node, so many have one, or so many decisions were run.
+
+    Returns
+    -------
+    (Counter, TrialOutcome or None)
+        Node name -> copies there; and the copy that found none.
+    """
+    counts: Counter[str] = Counter()
+    if not _fill(trial, pod, counts, max_copies):
+        return Counter({"": max_copies}), None
+    most = trial.sandbox.n_decisions + (MAX_COPIES if most_decisions is None else most_decisions)
+    while (done := counts.total()) < max_copies and trial.sandbox.n_decisions < most:
+        if done % 100 == 0:
+            report(done, 0, f"{done} copies placed")
+        placed = trial.place(copy_of(pod, done), preempt=False)
+        if placed.node is None:
+            return counts, placed
+        counts[placed.node] += 1
+    return counts, None
 
 
 def copy_of(pod: Pod, number: int) -> Pod:

@@ -23,7 +23,7 @@ from scheduler_core.plan.answer import (
 )
 from scheduler_core.plan.backlog import NodePlan, cheapest_nodes, fewest_nodes, name_of_node, run_plan
 from scheduler_core.plan.consolidate import Fewer, fewer_nodes, replay_steps
-from scheduler_core.plan.edits import EditPlan, edits_for, make
+from scheduler_core.plan.edits import MOST_DECISIONS, MOST_WORKLOADS, EditPlan, edits_for, make
 from scheduler_core.plan.headroom import Report
 from scheduler_core.plan.node_groups import cpu_share
 from scheduler_core.plan.pending import pending_pods
@@ -79,6 +79,10 @@ def answer_backlog(
         verb = "finds" if len(keys) == 1 else "find"
         answer.line(BAD, f"{', '.join(keys[:3])}{more} {verb} no node of the list.", message, count=len(keys))
     edits = _tell_edits(answer, plan, simulation, sandbox, pods, question, report)
+    if edits is not None and edits["together"] > plan.fit_now:
+        answer.verdict = f"{_edits_words(edits, plan)}; {_lower_first(answer.verdict)}"
+        if edits["together"] == plan.pods:
+            answer.tone = GOOD
     answer.moves = [
         Followed(
             pod.key,
@@ -196,19 +200,21 @@ def _tell_edits(
         return None
     found = edits_for(sandbox, pods, run_plan(sandbox, pods, ()), report)
     answer.decisions += found.n_decisions
-    for told in found.edits:
-        best = told[0]
-        whom = _workload_words(simulation, best.pods)
+    for workload in found.edits:
+        best = workload.edits[0]
+        whom = _workload_words(simulation, workload.pods)
         answer.line(
-            GOOD if best.n_placed == len(best.pods) else WARNING,
-            f"Without a new node: {_lower_first(best.edit.title)}, and {_find(best.n_placed, len(best.pods))}.",
+            GOOD if best.placed == best.of else WARNING,
+            f"Without a new node: {_lower_first(best.edit.title)}, and {_find(best.placed, best.of)}.",
             f"{whom}. {best.edit.note}" if best.edit.note else f"{whom}.",
             price=best.edit.price,
-            count=len(best.pods),
+            count=best.of,
         )
     for alike in found.without:
         whom = _workload_words(simulation, alike.pods)
         answer.line(WARNING, f"No edit places {whom} without harm to other pods.", count=len(alike.pods))
+    if found.unlooked:
+        answer.line(WARNING, _unlooked_words(found), count=sum(len(alike.pods) for alike in found.unlooked))
     rest = None
     if found.edits:
         one = len(found.edits) == 1
@@ -221,9 +227,9 @@ def _tell_edits(
     return {
         "workloads": [
             {
-                "workload": _workload_words(simulation, told[0].pods),
-                "pods": [pod.key for pod in told[0].pods[:MOST_MOVES]],
-                "nPods": len(told[0].pods),
+                "workload": _workload_words(simulation, workload.pods),
+                "pods": [pod.key for pod in workload.pods[:MOST_MOVES]],
+                "nPods": len(workload.pods),
                 "edits": [
                     {
                         "kind": item.edit.kind,
@@ -234,18 +240,39 @@ def _tell_edits(
                         "cost": item.edit.cost,
                         "price": item.edit.price,
                         "change": _to_write(item.edit),
-                        "placed": item.n_placed,
+                        "placed": item.placed,
                     }
-                    for item in told
+                    for item in workload.edits
                 ],
             }
-            for told in found.edits
+            for workload in found.edits
         ],
         "without": [_workload_words(simulation, alike.pods) for alike in found.without],
-        "unasked": found.unasked,
+        "unasked": len(found.unlooked),
         "together": found.n_together,
         "rest": rest,
     }
+
+
+def _edits_words(edits: dict[str, Any], plan: NodePlan) -> str:
+    """`5 edits and no new node place 22 of 25 pending pods`."""
+    number, placed = len(edits["workloads"]), edits["together"]
+    whom = f"all {plan.pods:,}" if placed == plan.pods else f"{placed:,} of {plan.pods:,}"
+    whom = "the one pending pod" if plan.pods == 1 else f"{whom} pending pods"
+    return f"{number} edit{'' if number == 1 else 's'} and no new node place {whom}"
+
+
+def _unlooked_words(found: EditPlan) -> str:
+    """What the search for edits did not come to, and the limit that ended it."""
+    n_looked, n_pods = len(found.edits) + len(found.without), sum(len(alike.pods) for alike in found.unlooked)
+    limit = (
+        f"{MOST_WORKLOADS} workloads, those with the most pending pods,"
+        if n_looked == MOST_WORKLOADS
+        else f"{MOST_DECISIONS:,} decisions"
+    )
+    pods = f"{n_pods:,} pod{'' if n_pods == 1 else 's'}"
+    workloads = f"{len(found.unlooked):,} more workload{'' if len(found.unlooked) == 1 else 's'}"
+    return f"Edits for {workloads} ({pods}) were not looked for: the limit of {limit} was reached."
 
 
 def _tell_rest(

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler_core.advice.advised import SearchLimits
 from scheduler_core.advice.sandbox import Sandbox
-from scheduler_core.advice.what_would_it_take import Report, what_would_it_take
 from scheduler_core.advice.why_not import distances
 from scheduler_core.extender.transport import Transport, no_transport
 from scheduler_core.objects.defaults import priority_class_from
 from scheduler_core.objects.pod import Pod
-from scheduler_core.plan.headroom import silent
+from scheduler_core.plan.edits import advise, limits_of
+from scheduler_core.plan.headroom import Report, silent
+from scheduler_core.plan.pending import alike_pending
 from scheduler_core.sim.simulation import Simulation
-
-WITH_EXTENDERS = SearchLimits(per_kind=3, exhaustive_pods=20, elsewhere=5)
-"""Every try is a call over the network then."""
 
 
 class NotPending(LookupError):
@@ -51,15 +48,18 @@ def edits_document(
     report(0, 9, "copying the cluster")
     sandbox = Sandbox(simulation.scheduler, transport=transport)
     classes = [priority_class_from(stored.manifest) for stored in simulation.world.all("PriorityClass")]
-    advice = what_would_it_take(
+    alike = alike_pending(simulation, pod)
+    advice = advise(
         sandbox,
         pod,
+        alike,
         priority_classes=classes,
-        limits=WITH_EXTENDERS if simulation.scheduler.extenders else SearchLimits(),
+        limits=limits_of(simulation.scheduler),
         report=lambda done, total, what: report(done + 1, total + 1, what),
     )
     near, n_nodes = distances(sandbox, pod)
     return advice.document() | {
+        "nAlike": len(alike.pods),
         "distances": [item.document() for item in near],
         "nNodes": n_nodes,
         "requests": dict(pod.requests),

@@ -69,6 +69,18 @@ def classes_of(pods: Sequence[Pod]) -> list[Alike]:
     return [Alike(tuple(alike)) for alike in groups.values()]
 
 
+def alike_pending(simulation: Simulation, pod: Pod) -> Alike:
+    """The pending pods that ask for the same as this one."""
+    near = [
+        other
+        for other in pending_pods(simulation)[0]
+        if other.namespace == pod.namespace and other.labels == pod.labels
+    ]
+    return next(
+        (alike for alike in classes_of(near) if pod.uid in {one.uid for one in alike.pods}), Alike((pod,))
+    )
+
+
 def daemon_pods(sandbox: Sandbox) -> list[Pod]:
     """One pod of each DaemonSet that is seen on a node: a new node gets one too, if it may run there."""
     found: dict[tuple[str, str], Pod] = {}

@@ -199,6 +199,7 @@ class Trial:
     def decide(self, pod: Pod, *, preempt: bool) -> Decision:
         """One scheduling cycle; nothing is taken."""
         scheduler = self.sandbox.scheduler
+        self.sandbox.n_decisions += 1
         framework = self.sandbox.framework(pod)
         if not preempt:
             framework = self._lenient.setdefault(pod.scheduler_name, self.sandbox.without_post_filter(pod))

@@ -9,9 +9,15 @@ import pytest
 
 from scheduler_core.cli.manifests import scenario_of_dump
 from scheduler_core.objects.documents import load_documents
+from scheduler_core.plan import edits as plan_edits
 from scheduler_core.plan.answers import answer_question
+from scheduler_core.plan.copies import copy_of_cluster
+from scheduler_core.plan.headroom import silent
+from scheduler_core.plan.one_pod import edits_document
+from scheduler_core.plan.pending import pending_pods
 from scheduler_core.scenario import load_scenario, run_scenario
 from scheduler_core.sim.simulation import Simulation
+from tests.real_dump import real_dump
 from tests.scheduler_core.plan.clusters import cluster_of, node, pod
 
 DATA = Path(__file__).parent / "data"
@@ -107,3 +113,45 @@ def test_a_removed_node_is_no_domain_of_its_kind(key: str, rule: str) -> None:
     answer = answer_question(run.simulation, {"ask": "consolidate"})
     # With fewer domains than minDomains the minimum is 0: a second pod of one domain would be one too many.
     assert len(answer["steps"]) // 2 == (5 if rule == "spread" else 0)
+
+
+# ---- a backlog: what the plan says of a workload is what the page of its pod says
+
+
+@pytest.fixture(scope="module")
+def large() -> Simulation:
+    """More pods than a budget of decisions once took for decisions."""
+    body = scenario_of_dump(manifests_of(real_dump(200, 2_400)))
+    return run_scenario(load_scenario(body), full_traces=False).simulation
+
+
+def test_edits_of_a_large_cluster_are_looked_for_and_are_those_of_the_pages(large: Simulation) -> None:
+    pods, _ = pending_pods(large)
+    found = plan_edits.edits_for(copy_of_cluster(large), pods, {}, silent)
+    assert not found.unlooked and found.n_decisions < plan_edits.MOST_DECISIONS
+    assert len(found.edits) >= 4 and found.n_together > 20
+    for workload in found.edits:
+        page = edits_document(large, workload.pods[-1])
+        assert page["nAlike"] == len(workload.pods)
+        harmless = [edit for edit in page["edits"] if not edit["disruption"] and edit["cost"] < 5]
+        shown = [(item.edit.title, item.placed, item.of) for item in workload.edits]
+        told = [(edit["title"], edit["placed"], edit["of"]) for edit in harmless]
+        assert shown == [item for item in told if " to 0" not in item[0]][: len(shown)]
+
+
+def test_what_was_not_looked_for_is_said_with_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    objects = [node("a", cpu="4")]
+    for app in range(4):
+        objects += [
+            pod(f"w{app}-{n}", cpu="5", owner=f"ReplicaSet/w{app}", labels={"app": str(app)}) for n in "ab"
+        ]
+    monkeypatch.setattr(plan_edits, "MOST_DECISIONS", 1)
+    monkeypatch.setattr("scheduler_core.plan.node_answers.MOST_DECISIONS", 1)
+    answer = answer_question(cluster_of(objects), {"ask": "backlog"})
+    texts = [line["text"] for line in answer["lines"]]
+    assert (
+        "Edits for 3 more workloads (6 pods) were not looked for: the limit of 1 decisions was reached."
+        in texts
+    )
+    assert not [text for text in texts if text.startswith("No edit places")]
+    assert answer["edits"]["unasked"] == 3

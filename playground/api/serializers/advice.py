@@ -56,6 +56,8 @@ class ProvenEdit(Answer):
     victims = texts()
     disruption = whole()
     displaced = Displaced(many=True)
+    placed = whole("Of the pending pods of its workload, find a node once it is made of all; 0: not tried.")
+    of = whole("Pending pods of its workload.")
 
 
 class FailedEdit(Answer):
@@ -85,6 +87,9 @@ class Edits(Answer):
     failed = FailedEdit(many=True)
     nTried = whole()
     nMore = by_name(whole(), "Edits left out, by kind.")
+    nDecisions = whole("Cycles that were run for it.")
+    nUnlooked = whole("Edits that were not tried for the other pods of the workload: a limit was reached.")
+    nAlike = whole("Pending pods that ask for the same, this one among them.")
     distances = Distance(many=True)
     requests = by_name(whole(), "In whole units: millicores, bytes.")
     priority = whole()

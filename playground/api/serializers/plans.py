@@ -210,7 +210,7 @@ class RestOfPlan(Answer):
 class PlanEdits(Answer):
     workloads = EditedWorkload(many=True)
     without = texts("Workloads that no edit places.")
-    unasked = whole()
+    unasked = whole("Workloads whose edits were not looked for: a limit was reached.")
     together = whole()
     rest = RestOfPlan(allow_null=True)
 
