@@ -121,7 +121,7 @@ def test_a_removed_node_is_no_domain_of_its_kind(key: str, rule: str) -> None:
 @pytest.fixture(scope="module")
 def large() -> Simulation:
     """More pods than a budget of decisions once took for decisions."""
-    body = scenario_of_dump(manifests_of(real_dump(200, 2_400)))
+    body = scenario_of_dump(real_dump(200, 2_400))
     return run_scenario(load_scenario(body), full_traces=False).simulation
 
 
