@@ -115,7 +115,7 @@ def restore_queue(
             if lane is Lane.ACTIVE:
                 queue._active.add(info)
             elif lane is Lane.UNSCHEDULABLE:
-                queue._unschedulable.add(info)
+                queue._unschedulable.restore(info)
             else:
                 queue._backoff.add(info)
     queue._active.restore_in_flight(

@@ -56,8 +56,8 @@ class QueuedPodInfo:
     entered_by: str = ""
     entered_reason: str = ""
     lane: Lane = Lane.NEW
-    arrival: int = 0
-    """Order of arrival among the unschedulable pods; only the queue sets it."""
+    place: int = 0
+    """Among the unschedulable pods; only the queue sets it."""
 
     @property
     def gated(self) -> bool:
@@ -89,6 +89,7 @@ _PLAIN = (
     "backoff_expiration_ns",
     "entered_by",
     "entered_reason",
+    "place",
 )
 
 

@@ -461,7 +461,7 @@ class SchedulingQueue:
         return list(self._backoff.error_backoff_in_order())
 
     def unschedulable_pods(self) -> list[QueuedPodInfo]:
-        """Unschedulable pods, gated ones included, in order of arrival."""
+        """Unschedulable pods, gated ones included, in the order of their places."""
         return list(self._unschedulable)
 
     def in_flight_pods(self) -> list[Pod]:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Sequence
+from itertools import count
 
 from scheduler_core.queue.moves import Lane
 from scheduler_core.queue.queued_pod_info import QueuedPodInfo
 
 
 class UnschedulablePods:
-    """Pods by key in order of arrival, with an index by rejecting plugin.
+    """Pods by key in the order of their places, with an index by rejecting plugin.
 
+    A new pod takes the lowest free place, as in a Go map of up to 8 entries: upstream moves pods in that order. (It
+    begins anywhere among the places, and larger maps have no order; here it begins at the first.)
     A gated pod is listed under its gating plugin only: no other plugin's event can free it.
 
     Source: pkg/scheduler/backend/queue/unschedulable_pods.go, v1.34
@@ -23,7 +26,10 @@ class UnschedulablePods:
         self._by_gate: dict[str, dict[str, QueuedPodInfo]] = {}
         self._listed: dict[str, tuple[bool, list[str]]] = {}
         self._by_time: dict[bool, list[tuple[int, int, QueuedPodInfo]]] = {False: [], True: []}
-        self._arrivals = 0
+        self._free: list[int] = []
+        """Places below the highest one taken so far that are free, as a heap."""
+        self._n_places = 0
+        self._noted = count()
         self.n_gated = 0
 
     def __len__(self) -> int:
@@ -33,19 +39,30 @@ class UnschedulablePods:
         return key in self._pods
 
     def __iter__(self) -> Iterator[QueuedPodInfo]:
-        return iter(list(self._pods.values()))
+        return iter(sorted(self._pods.values(), key=_place))
 
     def get(self, key: str) -> QueuedPodInfo | None:
         return self._pods.get(key)
 
+    def restore(self, info: QueuedPodInfo) -> None:
+        """Have a pod of a checkpoint in its place; the first places come first."""
+        self._free.extend(range(self._n_places, info.place))
+        self._n_places = info.place + 1
+        self._list(info)
+
     def add(self, info: QueuedPodInfo) -> None:
         """Add a pod, or bring the index up to date with its plugins."""
-        key = info.key
-        if key in self._pods:
-            self._unlist(key)
+        if info.key in self._pods:
+            self._unlist(info.key)
+        elif self._free:
+            info.place = heapq.heappop(self._free)
         else:
-            self._arrivals += 1
-            info.arrival = self._arrivals
+            info.place = self._n_places
+            self._n_places += 1
+        self._list(info)
+
+    def _list(self, info: QueuedPodInfo) -> None:
+        key = info.key
         self._pods[key] = info
         gated = info.gated
         if gated:
@@ -63,6 +80,8 @@ class UnschedulablePods:
         info = self._pods.pop(key, None)
         if info is not None:
             self._unlist(key)
+            heapq.heappush(self._free, info.place)
+            info.place = 0
         return info
 
     def _unlist(self, key: str) -> None:
@@ -77,7 +96,7 @@ class UnschedulablePods:
                 del index[plugin]
 
     def rejected_by(self, plugins: Sequence[str]) -> list[QueuedPodInfo]:
-        """Pods rejected (or, if gated, gated) by any of `plugins`, in order of arrival."""
+        """Pods rejected (or, if gated, gated) by any of `plugins`, in the order of their places."""
         groups = [
             group
             for index in (self._by_rejector, self._by_gate)
@@ -92,18 +111,18 @@ class UnschedulablePods:
             found = {}
             for group in groups:
                 found.update(group)
-        return sorted(found.values(), key=_arrival)
+        return sorted(found.values(), key=_place)
 
     def all_but_gated_by_others(self, plugins: Sequence[str]) -> list[QueuedPodInfo]:
-        """Every pod in order of arrival, without those a plugin not among `plugins` gates."""
-        return [info for info in self._pods.values() if not info.gated or info.gating_plugin in plugins]
+        """Every pod in the order of their places, without those a plugin not among `plugins` gates."""
+        return [info for info in self if not info.gated or info.gating_plugin in plugins]
 
     def waiting_since(self, before_ns: int) -> list[QueuedPodInfo]:
-        """Pods that are not gated and came back before `before_ns`, in order of arrival."""
+        """Pods that are not gated and came back before `before_ns`, in the order of their places."""
         oldest_ns = self.oldest_ns(gated=False)
         if oldest_ns is None or oldest_ns >= before_ns:
             return []
-        return [info for info in self._pods.values() if info.timestamp_ns < before_ns and not info.gated]
+        return [info for info in self if info.timestamp_ns < before_ns and not info.gated]
 
     def oldest_ns(self, *, gated: bool) -> int | None:
         """The earliest timestamp among the pods that are (not) gated."""
@@ -116,7 +135,7 @@ class UnschedulablePods:
 
     def _note_time(self, info: QueuedPodInfo, gated: bool) -> None:
         heap = self._by_time[gated]
-        heapq.heappush(heap, (info.timestamp_ns, info.arrival, info))
+        heapq.heappush(heap, (info.timestamp_ns, next(self._noted), info))
         if len(heap) > 2 * len(self._pods) + 64:
             self._by_time[gated] = [entry for entry in heap if _is_current(entry, gated)]
             heapq.heapify(self._by_time[gated])
@@ -124,14 +143,9 @@ class UnschedulablePods:
 
 def _is_current(entry: tuple[int, int, QueuedPodInfo], gated: bool) -> bool:
     """Does the pod still wait as it did when the entry was made?"""
-    timestamp_ns, arrival, info = entry
-    return (
-        info.lane is Lane.UNSCHEDULABLE
-        and info.arrival == arrival
-        and info.timestamp_ns == timestamp_ns
-        and info.gated == gated
-    )
+    timestamp_ns, _, info = entry
+    return info.lane is Lane.UNSCHEDULABLE and info.timestamp_ns == timestamp_ns and info.gated == gated
 
 
-def _arrival(info: QueuedPodInfo) -> int:
-    return info.arrival
+def _place(info: QueuedPodInfo) -> int:
+    return info.place

@@ -449,3 +449,28 @@ def test_a_checkpoint_of_another_version_or_into_a_used_queue_is_refused(
     queue.add(make_pod("p"))
     with pytest.raises(ValueError, match="new queue"):
         restore_queue(queue, document, parse=pod_from)
+
+
+def test_a_new_unschedulable_pod_takes_the_lowest_free_place_and_pods_move_in_the_order_of_places(
+    clock: Clock,
+) -> None:
+    moved: list[str] = []
+    queue = make_queue(clock, observer=lambda move: moved.append(move.pod))
+    for name in ("a", "b", "c"):
+        queue.add(make_pod(name))
+        try_once(queue, "Moody")
+        advance(clock, 11)
+    queue.delete(make_pod("b"))
+    queue.add(make_pod("d"))
+    try_once(queue, "Moody")
+    assert [info.pod.name for info in queue.unschedulable_pods()] == ["a", "d", "c"]
+    restored = make_queue(clock)
+    restore_queue(restored, json.loads(json.dumps(queue_checkpoint(queue))), parse=pod_from)
+    assert [info.pod.name for info in restored.unschedulable_pods()] == ["a", "d", "c"]
+    restored.delete(make_pod("a"))
+    restored.add(make_pod("e"))
+    try_once(restored, "Moody")
+    assert [info.pod.name for info in restored.unschedulable_pods()] == ["e", "d", "c"]
+    moved.clear()
+    queue.move_all(WILDCARD_EVENT, None, None)
+    assert moved == ["default/a", "default/d", "default/c"]
