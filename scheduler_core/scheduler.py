@@ -472,12 +472,15 @@ class Scheduler(GroupCycle):
             self._actions.append(WriteBeforeBind(pod, "", result.writes))
         if result.status.is_success:
             self._preempt(pod, result.nominated_node_name or "", result.victims, pod.scheduler_name)
+            for other in result.cleared:
+                self.nominator.remove(other.uid)
+                self._actions.append(PatchPodStatus(other, None, ""))
         return result.nominated_node_name
 
     def _preempt(
         self, preemptor: Pod | PodGroup, node_name: str, victims: tuple[Pod, ...], scheduler_name: str
     ) -> None:
-        """Ask for the victims' eviction and take back nominations of lesser pods to the node.
+        """Ask for the eviction of those victims that are not leaving already.
 
         Source: framework/preemption/preemption.go prepareCandidate, v1.34; executor.go, v1.36
         """
@@ -505,13 +508,6 @@ class Scheduler(GroupCycle):
             self._actions.extend(evictions)
         elif evictions:
             self._beside.append(self.preemptions.begin(preemptor.uid, evictions))
-        if self.preemptions.is_asynchronous and victims and not evictions:
-            # Nothing is left to be done beside the cycle, so the nominations of others stand, as upstream.
-            return
-        for pod in self.nominator.pods_for(node_name):
-            if pod.priority < preemptor.priority:
-                self.nominator.remove(pod.uid)
-                self._actions.append(PatchPodStatus(pod, None, ""))
 
     def _preempt_in_memory(self, victim: Pod) -> bool:
         """Give back a victim that is not bound yet; False where it has to be deleted.

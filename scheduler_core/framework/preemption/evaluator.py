@@ -85,13 +85,14 @@ def _chosen(
             chosen = left[handle.randomness.stream(TIE_STREAM).below(len(left))]
     trace.chosen = chosen
     name = candidates.name_of(chosen)
-    # A pod nominated to the node may not fit beside a more important pod any more.
-    trace.cleared = tuple(
-        [pod for pod in handle.nominator.pods_for(name) if pod.priority < trace.pod.priority]
-    )
-    return PostFilterResult(
-        Status(), name, candidates.victims_of(chosen), trace.cleared, trace, extender_calls=calls
-    )
+    victims = candidates.victims_of(chosen)
+    # A pod nominated to the node may not fit beside a more important pod any more. Where all victims are leaving
+    # already, nothing is left to be done beside the cycle: prepareCandidateAsync returns before it clears.
+    if not handle.preemptions.is_asynchronous or any(not victim.is_terminating for victim in victims):
+        trace.cleared = tuple(
+            [pod for pod in handle.nominator.pods_for(name) if pod.priority < trace.pod.priority]
+        )
+    return PostFilterResult(Status(), name, victims, trace.cleared, trace, extender_calls=calls)
 
 
 def _without_candidates(trace: PreemptionTrace) -> PostFilterResult:

@@ -102,3 +102,27 @@ def test_a_preemptor_whose_evictions_are_refused_is_tried_again_at_once() -> Non
     assert report.cycles == 1
     assert pod_named(cluster, "low-0") is not None
     assert [trace.pod for trace in cluster.drain_cycles()][-1] == "default/high"
+
+
+@ALL
+@pytest.mark.parametrize("beside", [True, False])
+def test_a_cycle_takes_nominations_back_as_its_record_says(release: Release, beside: bool) -> None:
+    """With every victim leaving already nothing is done beside the cycle, so others keep their nomination."""
+    release = release.with_gates({"SchedulerAsyncPreemption": beside})
+    low = make_pod("low", cpu="4", terminationGracePeriodSeconds=60)
+    cluster = make_cluster(1, low, release=release)
+    cluster.run_until_idle()
+    write(cluster, make_pod("middle", cpu="4", priority=100))
+    cluster.step()
+    middle = pod_named(cluster, "middle")
+    assert middle is not None and middle.nominated_node_name == "node-0"
+    cluster.drain_cycles()
+    write(cluster, make_pod("high", cpu="4", priority=1000))
+    cluster.step()
+    [trace] = [trace for trace in cluster.drain_cycles() if trace.pod == "default/high"]
+    told = trace.explain()["preemption"]
+    assert told["victims"] == ["default/low"]
+    middle = pod_named(cluster, "middle")
+    assert middle is not None
+    assert told["clearedNominations"] == ([] if beside else ["default/middle"])
+    assert middle.nominated_node_name == ("node-0" if beside else "")
