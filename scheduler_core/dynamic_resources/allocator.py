@@ -193,6 +193,7 @@ class NodeSearch:
         self.selectable: dict[tuple[DeviceId, tuple[int, int, int]], bool] = {}
         self._bindable = release_has_binding(self.release)
         self._consumable = self.release.gate("DRAConsumableCapacity")
+        self._gives_back = self.release.has("RefusedDevicesGiveBack")
 
     def run(self) -> list[dict[str, Any]] | None:
         for index, claim in enumerate(self.claims):
@@ -429,46 +430,68 @@ class NodeSearch:
         """Take a device; what gives it back, or None where it cannot be taken."""
         index, request = key[0], row.request
         is_shared = self._consumable and device.is_shared
-        refused = self._refusal(index, request, device, pool, is_shared=is_shared)
+        taken: list[Callable[[], object]] = []
+        """What takes each step back that was done for it."""
+
+        def give_back() -> None:
+            for step in reversed(taken):
+                step()
+
+        refused = self._refusal(index, request, device, pool, taken, is_shared=is_shared)
+        if refused is None:
+            refused = self._constraint_not_met(key, request, device, taken, must=must)
+        if refused is None:
+            if not is_shared:
+                holders = self.taking.setdefault(device.id, set())
+                holders.add(index)
+                taken.append(lambda: holders.discard(index))
+            if self._consumable and not self._has_capacity(request, device):
+                refused = CAPACITY, ""
         if refused is not None:
             self._refuse(key, device, *refused)
-            return None
-        if not self._meets_constraints(key, request, device, must=must):
-            return None
-        holders = self.taking.setdefault(device.id, set())
-        if not is_shared:
-            holders.add(index)
-        if self._consumable and not self._has_capacity(request, device):
-            self._refuse(key, device, CAPACITY)
+            # Until 1.36.3 what was taken before a later check failed stays taken.
+            if self._gives_back:
+                give_back()
             return None
         amounts: Amounts | None = None
         if is_shared:
             amounts = capacity.consumed(request, device)
-            capacity.add(self.taking_capacity.setdefault(device.id, {}), amounts)
+            self._take_capacity(device, amounts, taken)
         self.results[index].append(Chosen(request, device, amounts))
+        taken.append(self.results[index].pop)
         if self.observer is not None:
             self.observer.took(key, device)
 
         def undo() -> None:
-            for constraint in self.constraints[index]:
-                constraint.remove(request, device)
-            holders.discard(index)
-            if amounts is not None:
-                held = self.taking_capacity[device.id]
-                for name, amount in amounts.items():
-                    held[name] = held[name].sub(amount)
-                if all(amount.is_zero() for amount in held.values()):
-                    del self.taking_capacity[device.id]
-            elif device.counters and self.release.gate("DRAPartitionableDevices"):
-                self._give_counters_back(device, pool)
-            self.results[index].pop()
+            give_back()
             if self.observer is not None:
                 self.observer.put_back(key, device)
 
         return undo
 
+    def _take_capacity(self, device: Device, amounts: Amounts, taken: list[Callable[[], object]]) -> None:
+        was_shared = device.id in self.taking_capacity
+        held = self.taking_capacity.setdefault(device.id, {})
+        capacity.add(held, amounts)
+
+        def give_back() -> None:
+            for name, amount in amounts.items():
+                held[name] = held[name].sub(amount)
+            if all(amount.is_zero() for amount in held.values()) and not (was_shared and self._gives_back):
+                del self.taking_capacity[device.id]
+
+        if amounts or self._gives_back:
+            taken.append(give_back)
+
     def _refusal(
-        self, index: int, request: Request, device: Device, pool: DevicePool, *, is_shared: bool
+        self,
+        index: int,
+        request: Request,
+        device: Device,
+        pool: DevicePool,
+        taken: list[Callable[[], object]],
+        *,
+        is_shared: bool,
     ) -> tuple[str, str] | None:
         """Why a device cannot be had whatever else the claim takes, and more about it; None takes its counters."""
         if request.admin_access:
@@ -479,17 +502,24 @@ class NodeSearch:
         if device.counters:
             if not self.release.gate("DRAPartitionableDevices"):
                 return COUNTER, "the release partitions no devices"
-            counted = not (is_shared and self._capacity_in_use(device.id))
-            if counted and not self._take_counters(device, pool):
-                return COUNTER, self._missing_counter(device, pool)
+            if not (is_shared and self._capacity_in_use(device.id)):
+                if not self._take_counters(device, pool):
+                    return COUNTER, self._missing_counter(device, pool)
+                if self._gives_back or not is_shared:
+                    taken.append(lambda: self._give_counters_back(device, pool))
         if self.release.gate("DRADeviceTaints") and not is_tolerated(device, request):
-            # The counters stay taken, as upstream's do.
             return TAINT, ""
         return None
 
-    def _meets_constraints(
-        self, key: tuple[int, int, int], request: Request, device: Device, *, must: bool
-    ) -> bool:
+    def _constraint_not_met(
+        self,
+        key: tuple[int, int, int],
+        request: Request,
+        device: Device,
+        taken: list[Callable[[], object]],
+        *,
+        must: bool,
+    ) -> tuple[str, str] | None:
         """Add the device to the constraints of its claim; to none of them where one is not met."""
         constraints = self.constraints[key[0]]
         for place, constraint in enumerate(constraints):
@@ -501,11 +531,17 @@ class NodeSearch:
                     f"claim {self.claims[key[0]].key}, request {request.name}: cannot add device "
                     f"{driver}/{pool_name}/{name} because a claim constraint would not be satisfied"
                 )
-            self._refuse(key, device, CONSTRAINT, constraint.words(device))
+            refused = CONSTRAINT, constraint.words(device)
             for one in constraints[:place]:
                 one.remove(request, device)
-            return False
-        return True
+            return refused
+
+        def give_back() -> None:
+            for constraint in constraints:
+                constraint.remove(request, device)
+
+        taken.append(give_back)
+        return None
 
     def _capacity_in_use(self, device: DeviceId) -> bool:
         return device in self.shared.allocated.capacity or device in self.taking_capacity

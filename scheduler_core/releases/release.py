@@ -44,9 +44,9 @@ class Release:
     Attributes
     ----------
     name : str
-        `1.36`.
+        `1.36`; of a later patch level `1.36.3`.
     patch : str
-        The version that was recorded, `v1.36.2`.
+        The version it stands for, `v1.36.2`.
     gates : mapping of str to Gate
         The feature gates that the scheduler reads, by name.
     changes : mapping of str to str

@@ -8,6 +8,11 @@ from __future__ import annotations
 from scheduler_core.releases.release import ALPHA, BETA, GA, Gate
 from scheduler_core.releases.v1_34 import RELEASE as V1_34
 
+ALLOCATED_CLAIMS_SCORED = {
+    "AllocatedClaimsScored": "A pod with a claim that is allocated and one that is not yet no longer fails in Score."
+}
+"""Mended in v1.35.6 and v1.36.2 (kubernetes 139016)."""
+
 RELEASE = V1_34.followed_by(
     "1.35",
     "v1.35.4",

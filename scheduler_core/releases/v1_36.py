@@ -6,6 +6,7 @@ Source: pkg/features/kube_features.go, pkg/scheduler, v1.36.2
 from __future__ import annotations
 
 from scheduler_core.releases.release import ALPHA, BETA, GA, Gate
+from scheduler_core.releases.v1_35 import ALLOCATED_CLAIMS_SCORED
 from scheduler_core.releases.v1_35 import RELEASE as V1_35
 
 RELEASE = V1_35.followed_by(
@@ -34,6 +35,7 @@ RELEASE = V1_35.followed_by(
         "WorkloadAwarePreemption": Gate(ALPHA, False),
     },
     changes={
+        **ALLOCATED_CLAIMS_SCORED,
         "PodsNameTheirGroup": "A pod names its PodGroup (spec.schedulingGroup); a Workload is a template of groups.",
         "PodWrittenLarge": "A claim that belongs to another pod is told with a capital P.",
         "BalancedAllocationByChange": "The balanced score tells how much a pod changes a node's balance.",

@@ -23,6 +23,7 @@ from scheduler_core.dynamic_resources.extended import (
 from scheduler_core.dynamic_resources.model import MAX_ALTERNATIVES, Claim, claim_from
 from scheduler_core.dynamic_resources.story import story
 from scheduler_core.framework.cluster_event import ClusterEventWithHint
+from scheduler_core.framework.failure import PluginFailure
 from scheduler_core.framework.interface import (
     SKIP_FILTER,
     FilteredCycle,
@@ -442,11 +443,16 @@ class DynamicResources(
         """Prefers nodes that offer an earlier alternative of a request."""
         scores = np.zeros(len(rows), np.int64)
         found: State | None = self.handle.cycle_state.get(_STATE)
-        if found is None or not self.release.gate("DRAPrioritizedList"):
+        sees_allocated = self.release.has("AllocatedClaimsScored")
+        if found is None or (sees_allocated and not self.release.gate("DRAPrioritizedList")):
             return scores
         for place, row in enumerate(rows.tolist()):
             tried = found.tried(nodes.name(row))
             if tried is not None and found.allocator is not None:
+                if not sees_allocated and len(tried.allocations) < len(found.claims):
+                    said = f"number of allocations {len(tried.allocations)} is smaller than number of claims"
+                    words = f'running Score plugins: plugin "{self.name}" failed with: {said}'
+                    raise PluginFailure(self.name, "Score", words, said)
                 scores[place] = _alternatives_score(found.claims, tried.allocations)
         return scores
 
@@ -489,7 +495,7 @@ def _refused(reason: str) -> PreFilterResult[State]:
 
 
 def _alternatives_score(claims: list[Claim], allocations: list[dict[str, Any]]) -> int:
-    """Source: dynamicresources.go computeScore, v1.35"""
+    """Source: dynamicresources.go computeScore, v1.36"""
     score, left = 0, iter(allocations)
     for claim in claims:
         allocation = claim.allocation or next(left, None) or {}

@@ -181,8 +181,10 @@ def counted_slices(driver: str, total: str, **taken: dict[str, str]) -> list[Any
     ]
 
 
-def given(slices: list[Any], allocated: set[tuple[str, str, str]], *drivers: str) -> list[str] | None:
-    """The devices that a claim for one device of each driver gets, in 1.36."""
+def given(
+    slices: list[Any], allocated: set[tuple[str, str, str]], *drivers: str, release: str = "1.36"
+) -> list[str] | None:
+    """The devices that a claim for one device of each driver gets."""
     classes = {
         driver: {
             "metadata": {"name": driver},
@@ -199,7 +201,7 @@ def given(slices: list[Any], allocated: set[tuple[str, str, str]], *drivers: str
     ]
     metadata = {"name": "c", "namespace": "default", "uid": "c"}
     wanted = claim_from({"metadata": metadata, "spec": {"devices": {"requests": requests}}})
-    allocator = Allocator(slices, classes, Allocated(allocated), RELEASES["1.36"])
+    allocator = Allocator(slices, classes, Allocated(allocated), RELEASES[release])
     found = allocator.allocate(node_from({"metadata": {"name": "n"}}), [wanted])
     return None if found is None else [item["device"] for item in found[0]["devices"]["results"]]
 
@@ -216,3 +218,10 @@ def test_drivers_whose_pools_have_one_name_share_the_counters_of_the_first() -> 
     slices = [*counted_slices("a.x", "16", one={"mem": "1"}), *counted_slices("b.x", "4", large={"mem": "8"})]
     assert given(slices, set(), "b.x") is None
     assert given(slices, set(), "a.x", "b.x") == ["one", "large"]
+
+
+def test_from_1_36_3_a_refused_device_gives_back_the_counters_it_had_taken() -> None:
+    slices = counted_slices("a.x", "8", tainted={"mem": "8"}, free={"mem": "8"})
+    slices[1].document["devices"][0]["taints"] = [{"key": "broken", "effect": "NoSchedule"}]
+    assert given(slices, set(), "a.x", release="1.36") is None
+    assert given(slices, set(), "a.x", release="1.36.3") == ["free"]

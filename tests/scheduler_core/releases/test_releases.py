@@ -31,9 +31,34 @@ def test_a_release_is_named_with_or_without_its_patch(written: str) -> None:
     assert release_named(written) is RELEASES["1.36"]
 
 
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("1.35.4", "1.35"),
+        ("v1.35.5", "1.35"),
+        ("1.35.6", "1.35.6"),
+        ("1.35.7", "1.35.6"),
+        ("1.36.2", "1.36"),
+        ("v1.36.3", "1.36.3"),
+        ("1.34.9", "1.34"),
+    ],
+)
+def test_a_patch_is_the_last_known_level_up_to_it(written: str, name: str) -> None:
+    assert release_named(written) is RELEASES[name]
+
+
+def test_a_patch_level_is_what_it_changes_of_the_recorded_one() -> None:
+    assert NEWEST.name == "1.36" and NEWEST.patch == "v1.36.2"
+    assert RELEASES["1.35.6"].gates == RELEASES["1.35"].gates
+    assert set(RELEASES["1.35.6"].changes) - set(RELEASES["1.35"].changes) == {"AllocatedClaimsScored"}
+    assert set(RELEASES["1.36.3"].changes) - set(NEWEST.changes) == {"RefusedDevicesGiveBack"}
+
+
 @pytest.mark.parametrize("written", ["1.33", "1", "", "1.36.x", "latest", None, 1.36])
 def test_an_unknown_release_is_refused_by_name_with_those_that_are_known(written: object) -> None:
-    with pytest.raises(InvalidObject, match=r"kubernetesRelease.*known here: 1\.34, 1\.35, 1\.36"):
+    with pytest.raises(
+        InvalidObject, match=r"kubernetesRelease.*known here: 1\.34, 1\.35, 1\.35\.6, 1\.36, 1\.36\.3"
+    ):
         release_named(written)
 
 
