@@ -45,8 +45,8 @@ class LoadedConfiguration:
         Entries of a Policy that have no counterpart; empty for a v1 configuration.
     run_all_filters : bool
         A Policy's alwaysCheckAllPredicates.
-    legacy_extender_wire : bool
-        Extenders are spoken to in the form of the Policy era.
+    lower_case_wire : bool
+        Extenders are sent `pod` and `nodes`, as before 1.6 (a Policy's `kubernetesVersion`).
     release : Release
         The release it was read for, with its feature gates.
     """
@@ -57,7 +57,7 @@ class LoadedConfiguration:
     source_kind: str = KIND
     untranslated: tuple[Untranslated, ...] = ()
     run_all_filters: bool = False
-    legacy_extender_wire: bool = False
+    lower_case_wire: bool = False
     release: Release = OLDEST
 
     def plan_for(self, scheduler_name: str) -> ProfilePlan | None:
@@ -106,7 +106,7 @@ def load_configuration(
             source_kind=POLICY_KIND,
             untranslated=policy.untranslated,
             run_all_filters=policy.run_all_filters,
-            legacy_extender_wire=True,
+            lower_case_wire=policy.lower_case_wire,
         )
     return _load(document, catalog, read_file)
 

@@ -13,6 +13,7 @@ SchedulingGates and dynamic resources, which are younger than Policy files, stay
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -37,6 +38,7 @@ from scheduler_core.config.policy_document import (
     PolicyPredicate,
     PolicyPriority,
     decode_policy,
+    in_todays_case,
 )
 from scheduler_core.config.types import (
     API_VERSION,
@@ -159,6 +161,8 @@ FORGOTTEN_PRIORITIES: dict[str, str] = {
 """Priorities of old releases with no plugin of their own, and why."""
 
 _MAX_WEIGHT = 2**31 - 1
+_FIRST_WITH_EXTENDERS, _FIRST_WITHOUT_TAGS, _LAST_WITH_POLICY = 2, 6, 22
+"""Minor releases of Kubernetes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,11 +192,14 @@ class TranslatedPolicy:
     ----------
     document : mapping
         A KubeSchedulerConfiguration; it may name retired plugins.
+    lower_case_wire : bool
+        Extenders are sent `pod` and `nodes`, as before 1.6, not `Pod` and `Nodes`.
     """
 
     document: Document
     untranslated: tuple[Untranslated, ...]
     run_all_filters: bool
+    lower_case_wire: bool
 
 
 def translate_policy(document: Document, catalog: Catalog) -> TranslatedPolicy:
@@ -205,8 +212,14 @@ def translate_policy(document: Document, catalog: Catalog) -> TranslatedPolicy:
     ConfigurationError
         Nonsense in it; every error names its field.
     """
-    policy = decode_policy(document)
-    return _Translation(policy, catalog).result()
+    translation = _Translation(decode_policy(document), catalog)
+    for index, extender in enumerate(in_todays_case(document).get("extenders") or ()):
+        if "apiVersion" in extender:
+            reason = "no kube-scheduler read it; kubernetesVersion of the Policy says what extenders are sent"
+            translation.untranslated.append(
+                Untranslated(f"extenders[{index}].apiVersion", "apiVersion", reason)
+            )
+    return translation.result()
 
 
 class _Translation:
@@ -229,6 +242,7 @@ class _Translation:
             path = "hardPodAffinitySymmetricWeight"
             self.errors.append(invalid(path, weight, "not in valid range [0-100]"))
         self.errors += extender_errors(self.policy.extenders)
+        lower_case_wire = self._lower_case_wire()
         if self.errors:
             errors = tuple(map(self.catalog.release.worded, self.errors))
             raise ConfigurationError(aggregate(errors), errors)
@@ -250,7 +264,24 @@ class _Translation:
             self._document(),
             tuple(self.untranslated),
             self.policy.always_check_all_predicates,
+            lower_case_wire,
         )
+
+    def _lower_case_wire(self) -> bool:
+        """Whether the release the Policy names is one whose ExtenderArgs had JSON tags.
+
+        Source: plugin/pkg/scheduler/api/types.go, which lost its tags in 1.6 while api/v1/types.go kept them;
+        extender.go always sent the former.
+        """
+        written = self.policy.kubernetes_version
+        if not written:
+            return False
+        match = re.fullmatch(r"v?1\.(\d{1,2})(\.\d{1,3})?", written)
+        if match is None or not _FIRST_WITH_EXTENDERS <= int(match[1]) <= _LAST_WITH_POLICY:
+            detail = "must be a release that read Policy files and called extenders: 1.2 to 1.22"
+            self.errors.append(invalid("kubernetesVersion", written, detail))
+            return False
+        return int(match[1]) < _FIRST_WITHOUT_TAGS
 
     # --- what is asked for ---
 

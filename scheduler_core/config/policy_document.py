@@ -124,7 +124,10 @@ class PolicyPriority:
 
 @dataclass(frozen=True, slots=True)
 class LegacyPolicy:
-    """A Policy; None for predicates or priorities means the defaults of its time, () means none."""
+    """A Policy; None for predicates or priorities means the defaults of its time, () means none.
+
+    `kubernetesVersion` is this package's: the release whose kube-scheduler speaks to the extenders, e.g. `1.5`.
+    """
 
     predicates: tuple[PolicyPredicate, ...] | None = wire(
         "predicates", ListOf(typed(PolicyPredicate)), POINTER, None
@@ -135,6 +138,7 @@ class LegacyPolicy:
     extenders: tuple[Extender, ...] = wire("extenders", ListOf(typed(Extender)))
     hard_pod_affinity_symmetric_weight: int = wire("hardPodAffinitySymmetricWeight", INT32)
     always_check_all_predicates: bool = wire("alwaysCheckAllPredicates", BOOLEAN)
+    kubernetes_version: str = wire("kubernetesVersion", STRING)
 
 
 def decode_policy(document: Document) -> LegacyPolicy:
@@ -186,10 +190,10 @@ def _spelled(value: Any, kind: FieldKind) -> Any:
 
 
 def _modern_extender(extender: Any) -> Any:
-    """An extender whose timeout is plain nanoseconds, as it was written then, with one of today's form."""
+    """An extender in today's form: its timeout was plain nanoseconds, and early examples gave it an `apiVersion`."""
     if not isinstance(extender, Mapping):
         return extender
-    modern = dict(extender)
+    modern = {key: value for key, value in extender.items() if key != "apiVersion"}
     timeout = modern.get("httpTimeout", 0)
     if timeout is None:
         del modern["httpTimeout"]

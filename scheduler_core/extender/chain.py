@@ -228,7 +228,7 @@ class ExtenderChain:
                 wire.pod_document(pod),
                 result.candidates,
                 by_uid=extender.node_cache_capable,
-                legacy=extender.legacy_wire,
+                lower_case=extender.lower_case_wire,
             )
             request = extender.request(PREEMPT, body)
             reply, error = self._ask(extender, PREEMPT, request)
@@ -275,7 +275,7 @@ class ExtenderChain:
                 # Most of them are of nodes that are gone, or not asked about any more.
                 self._printed.clear()
             nodes = [self._printed_node(candidate) for candidate in candidates]
-        return wire.candidates_body(wire.pod_document(pod), names, nodes, legacy=extender.legacy_wire)
+        return wire.candidates_body(wire.pod_document(pod), names, nodes, lower_case=extender.lower_case_wire)
 
     def _printed_node(self, candidate: FeasibleNode) -> Document:
         """Printed forms are kept: a node changes far less often than it is asked about."""
@@ -302,7 +302,7 @@ class ExtenderChain:
 
 def extender_chain(loaded: LoadedConfiguration, transport: Transport) -> ExtenderChain:
     """The extenders of a configuration, or of a Policy, over a transport."""
-    extenders = build_extenders(loaded.configuration.extenders, legacy_wire=loaded.legacy_extender_wire)
+    extenders = build_extenders(loaded.configuration.extenders, lower_case_wire=loaded.lower_case_wire)
     return ExtenderChain(extenders, transport)
 
 

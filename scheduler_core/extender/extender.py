@@ -38,8 +38,8 @@ class Extender:
         It cares for pods that name one of these; for all pods when empty.
     ignorable : bool
         Its failures do not fail the cycle.
-    legacy_wire : bool
-        It is spoken to in the form of the Policy era.
+    lower_case_wire : bool
+        It is sent `pod` and `nodes`, not `Pod` and `Nodes`.
     """
 
     index: int
@@ -51,10 +51,12 @@ class Extender:
     node_cache_capable: bool
     managed_resources: frozenset[str]
     ignorable: bool
-    legacy_wire: bool = False
+    lower_case_wire: bool = False
 
     @classmethod
-    def from_config(cls, extender: config.Extender, *, index: int = 0, legacy_wire: bool = False) -> Extender:
+    def from_config(
+        cls, extender: config.Extender, *, index: int = 0, lower_case_wire: bool = False
+    ) -> Extender:
         """An extender of a loaded configuration."""
         verbs = {
             FILTER: extender.filter_verb,
@@ -72,7 +74,7 @@ class Extender:
             node_cache_capable=extender.node_cache_capable,
             managed_resources=frozenset(resource.name for resource in extender.managed_resources),
             ignorable=extender.ignorable,
-            legacy_wire=legacy_wire,
+            lower_case_wire=lower_case_wire,
         )
 
     @property
@@ -123,13 +125,13 @@ def _resource_names(container: Document, path: str) -> list[str]:
     return [name for key in ("requests", "limits") for name in mapping(resources, key, f"{path}.resources")]
 
 
-def build_extenders(extenders: Sequence[config.Extender], *, legacy_wire: bool = False) -> list[Extender]:
+def build_extenders(extenders: Sequence[config.Extender], *, lower_case_wire: bool = False) -> list[Extender]:
     """The extenders of a configuration in the order they are asked: ignorable ones after all others.
 
     Source: pkg/scheduler/scheduler.go buildExtenders, v1.34
     """
     built = [
-        Extender.from_config(extender, index=index, legacy_wire=legacy_wire)
+        Extender.from_config(extender, index=index, lower_case_wire=lower_case_wire)
         for index, extender in enumerate(extenders)
     ]
     return sorted(built, key=lambda extender: extender.ignorable)

@@ -1,9 +1,11 @@
-"""Bodies of extender requests and what their answers say, in today's form and in the Policy era's.
+"""Bodies of extender requests and what their answers say.
 
-Today's keys are Go's own names (`Pod`, `NodeNames`), nulls are sent. Policy files were written for extenders
-that read `pod`, `nodes`, `nodenames`. Answers need no such distinction: their keys match in any case.
+kube-scheduler has sent Go's names (`Pod`, `Nodes`, `NodeNames`, nulls included) since 1.6; before, its types had JSON
+tags (`pod`, `nodes`). The documented types kept theirs until 1.17, with `nodenames`, though nothing sent them. Answers
+need no such distinction: their keys match in any case.
 
-Source: staging/src/k8s.io/kube-scheduler/extender/v1/types.go, v1.34; pkg/scheduler/api/v1/types.go, v1.16
+Source: staging/src/k8s.io/kube-scheduler/extender/v1/types.go, v1.34; plugin/pkg/scheduler/api/types.go, v1.5 and
+v1.6; pkg/scheduler/api/v1/types.go, v1.16
 """
 
 from __future__ import annotations
@@ -57,12 +59,12 @@ def _own_document(struct: str, manifest: Document) -> dict[str, Any]:
 
 
 def candidates_body(
-    pod: Document, names: Sequence[str] | None, nodes: Sequence[Document] | None, *, legacy: bool
+    pod: Document, names: Sequence[str] | None, nodes: Sequence[Document] | None, *, lower_case: bool
 ) -> dict[str, Any]:
     """ExtenderArgs: of filter and prioritize. Either names or nodes, both in evaluation order."""
     node_list = None if nodes is None else {"metadata": {}, "items": list(nodes)}
     node_names = None if names is None else list(names)
-    if not legacy:
+    if not lower_case:
         return {"Pod": pod, "Nodes": node_list, "NodeNames": node_names}
     body: dict[str, Any] = {"pod": pod}
     if node_list is not None:
@@ -73,11 +75,11 @@ def candidates_body(
 
 
 def preemption_body(
-    pod: Document, victims: Mapping[str, Victims], *, by_uid: bool, legacy: bool
+    pod: Document, victims: Mapping[str, Victims], *, by_uid: bool, lower_case: bool
 ) -> dict[str, Any]:
     """ExtenderPreemptionArgs; `by_uid` for extenders that know pods and nodes themselves."""
     pods_key, violations_key, uid_key = (
-        ("pods", "numPDBViolations", "uid") if legacy else ("Pods", "NumPDBViolations", "UID")
+        ("pods", "numPDBViolations", "uid") if lower_case else ("Pods", "NumPDBViolations", "UID")
     )
     printed = {
         name: {
@@ -86,7 +88,7 @@ def preemption_body(
         }
         for name, (pods, n_violations) in victims.items()
     }
-    if legacy:
+    if lower_case:
         return {"pod": pod, "nodeNameToMetaVictims" if by_uid else "nodeToVictims": printed}
     return {
         "Pod": pod,
@@ -96,7 +98,7 @@ def preemption_body(
 
 
 def binding_body(pod: Pod, node_name: str) -> dict[str, Any]:
-    """ExtenderBindingArgs: the one type that never had keys of its own, in the Policy era either."""
+    """ExtenderBindingArgs: the one type that never had JSON tags."""
     return {
         "PodName": pod.meta.name,
         "PodNamespace": pod.meta.namespace,

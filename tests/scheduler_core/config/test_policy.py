@@ -67,7 +67,7 @@ alwaysCheckAllPredicates: true
     ]
     assert dict(loaded.plans[0].weights) == {"NodeResourcesFit": 1, "SelectorSpread": 2}
     assert loaded.run_all_filters
-    assert loaded.legacy_extender_wire
+    assert not loaded.lower_case_wire
     assert loaded.untranslated == ()
     assert loaded.source_kind == "Policy"
 

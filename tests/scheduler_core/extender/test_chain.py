@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+from scheduler_core.errors import ConfigurationError
 from scheduler_core.extender import (
     ExtenderAnswer,
     ExtenderFilterResult,
@@ -383,15 +385,24 @@ def test_a_binding_can_be_asked_now_and_answered_later() -> None:
     assert parse_bind_answer(binder, ExtenderAnswer(200, "")) is not None
 
 
-# ---- the older wire form
+# ---- the two wire forms
 
 
-def test_extenders_of_a_policy_file_are_spoken_to_in_the_form_of_their_time() -> None:
-    loaded = load_configuration(
-        policy(
-            extender("http://x", filterVerb="f", prioritizeVerb="p", bindVerb="b", preemptVerb="pre"),
-        )
-    )
+@pytest.mark.parametrize(
+    ("written", "filter_keys", "preempt_keys", "victims"),
+    [
+        (None, {"Pod", "Nodes", "NodeNames"}, {"Pod", "NodeNameToVictims", "NodeNameToMetaVictims"}, "UID"),
+        ("1.6", {"Pod", "Nodes", "NodeNames"}, {"Pod", "NodeNameToVictims", "NodeNameToMetaVictims"}, "UID"),
+        ("v1.5.7", {"pod", "nodenames"}, {"pod", "nodeNameToMetaVictims"}, "uid"),
+    ],
+)
+def test_extenders_of_a_policy_are_sent_what_the_scheduler_of_its_release_sent(
+    written: str | None, filter_keys: set[str], preempt_keys: set[str], victims: str
+) -> None:
+    verbs = {"filterVerb": "f", "prioritizeVerb": "p", "bindVerb": "b", "preemptVerb": "pre"}
+    document = policy(extender("http://x", **verbs))
+    if written is not None:
+        document["kubernetesVersion"] = written
     answers = Answers(
         {
             "http://x/f": {"nodenames": ["n1", "n2"], "failedNodes": {"n3": "busy"}},
@@ -400,7 +411,7 @@ def test_extenders_of_a_policy_file_are_spoken_to_in_the_form_of_their_time() ->
             "http://x/pre": {"nodeNameToMetaVictims": {}},
         }
     )
-    chain = extender_chain(loaded, answers)
+    chain = extender_chain(load_configuration(document), answers)
     pod = make_pod()
     result = chain.filter_nodes(pod, NODES)
     assert names(result) == ["n1", "n2"]
@@ -409,17 +420,27 @@ def test_extenders_of_a_policy_file_are_spoken_to_in_the_form_of_their_time() ->
     cluster = make_cluster(Answers({}), VICTIMS_OBJECTS)
     chain.preempt(pod, {"n2": ((make_pod("d"),), 1)}, cluster.cache.snapshot())
     bodies = {request.verb: request.body for request in answers.requests}
-    assert bodies["filter"].keys() == {"pod", "nodenames"}
+    assert bodies["filter"].keys() == bodies["prioritize"].keys() == filter_keys
     assert bodies["bind"] == {
         "PodName": "p",
         "PodNamespace": "default",
         "PodUID": "default/p",
         "Node": "n1",
     }
-    assert bodies["preempt"].keys() == {"pod", "nodeNameToMetaVictims"}
-    assert bodies["preempt"]["nodeNameToMetaVictims"] == {
-        "n2": {"pods": [{"uid": "default/d"}], "numPDBViolations": 1}
-    }
+    assert bodies["preempt"].keys() == preempt_keys
+    assert f'"{victims}": "default/d"' in json.dumps(bodies["preempt"])
+
+
+@pytest.mark.parametrize("written", ["1.23", "1.1", "2.0", "1.5-alpha", "newest"])
+def test_a_policy_is_of_a_release_that_read_it_and_called_extenders(written: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"kubernetesVersion.*1\.2 to 1\.22"):
+        load_configuration(policy(extender("http://x", filterVerb="f")) | {"kubernetesVersion": written})
+
+
+def test_the_version_early_examples_gave_an_extender_has_no_effect_and_is_named() -> None:
+    document = policy(extender("http://x", filterVerb="f", apiVersion="v1beta1"))
+    (dropped,) = load_configuration(document).untranslated
+    assert (dropped.field, dropped.name) == ("extenders[0].apiVersion", "apiVersion")
 
 
 def test_without_a_way_out_every_call_fails_with_words() -> None:
