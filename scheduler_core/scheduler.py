@@ -25,7 +25,7 @@ from scheduler_core.clock import SECOND_NS, Clock
 from scheduler_core.cluster.cache import Cache
 from scheduler_core.cluster.nominator import Nominator
 from scheduler_core.config.load import LoadedConfiguration
-from scheduler_core.config.policy import POLICY_KIND
+from scheduler_core.config.types import POLICY_KIND
 from scheduler_core.event_handlers import EventHandlers
 from scheduler_core.events import (
     BindAnswered,

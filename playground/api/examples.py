@@ -183,6 +183,29 @@ CONFIG: Final = {
     "kind": "KubeSchedulerConfiguration",
     "profiles": [{"schedulerName": "default-scheduler", "percentageOfNodesToScore": 50}],
 }
+OLD_CONFIG: Final = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1beta3",
+    "kind": "KubeSchedulerConfiguration",
+    "metricsBindAddress": "10.0.0.1:10251",
+}
+CONVERTED_CONFIG: Final = {
+    "config": {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"},
+    "changes": [
+        {
+            "field": "apiVersion",
+            "value": "kubescheduler.config.k8s.io/v1beta3",
+            "detail": "was removed in Kubernetes 1.29: it is kubescheduler.config.k8s.io/v1 now",
+            "kept": True,
+        },
+        {
+            "field": "metricsBindAddress",
+            "value": "10.0.0.1:10251",
+            "detail": "was removed in v1beta3: the flags --bind-address and --secure-port say it",
+            "kept": False,
+        },
+    ],
+    "problem": None,
+}
 MOCK_RULES: Final = {
     "name": "licences",
     "rules": [

@@ -8,9 +8,10 @@ from rest_framework.parsers import BaseParser
 
 from playground.bodies import BodyTooLarge, decoded
 from playground.clusters.errors import InvalidInput
+from playground.clusters.services.config import read_config
 from playground.clusters.services.posted import as_error
 from playground.engine.admission import ManifestProblem
-from playground.engine.documents import load_one
+from playground.engine.documents import load_all, load_one
 
 MAX_BYTES: Final = 1024 * 1024
 
@@ -30,12 +31,17 @@ class StrictJSONParser(BaseParser):
         encoding = parser_context["request"].headers.get("Content-Encoding", "") if parser_context else ""
         body = decoded(body, encoding, limit_bytes=MAX_BYTES)
         try:
-            document: dict[str, Any] | None = load_one(body, json_only=self.json_only, max_bytes=MAX_BYTES)
+            document = self.read(body)
         except ManifestProblem as problem:
             raise as_error(problem) from None
         if document is None and body.strip():
             raise InvalidInput("the body holds nothing; an object is wanted")
         return document or {}
+
+    def read(self, body: bytes) -> dict[str, Any] | None:
+        """The document of a body; None for an empty one."""
+        document: dict[str, Any] | None = load_one(body, json_only=self.json_only, max_bytes=MAX_BYTES)
+        return document
 
 
 class YAMLParser(StrictJSONParser):
@@ -43,6 +49,14 @@ class YAMLParser(StrictJSONParser):
 
     media_type = "application/yaml"
     json_only = False
+
+
+class ConfigurationParser(YAMLParser):
+    """A scheduler configuration, also out of a ConfigMap among other manifests."""
+
+    def read(self, body: bytes) -> dict[str, Any] | None:
+        documents = load_all(body, max_bytes=MAX_BYTES)
+        return read_config(documents) if documents else None
 
 
 class MergePatchParser(StrictJSONParser):

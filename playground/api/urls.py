@@ -132,6 +132,7 @@ urlpatterns: list[URLPattern] = [
     ),
     *both(f"{_CLUSTER}permits/<str:namespace>/<str:pod>/", scheduling.Permits.as_view(), "permit"),
     *both(f"{_CLUSTER}config/", settings.Config.as_view(), "config"),
+    *both(f"{_CLUSTER}config/convert/", settings.ConvertedConfig.as_view(), "config-convert"),
     *both(f"{_CLUSTER}release/", settings.Release.as_view(), "release"),
     *both(f"{_CLUSTER}clock/", settings.Clock.as_view(), "clock"),
     *both(f"{_CLUSTER}assumed-pods/", settings.AssumedPods.as_view(), "assumed-pods"),

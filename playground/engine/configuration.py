@@ -1,15 +1,17 @@
 """KubeSchedulerConfiguration documents and Policy files: is this one usable?"""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from scheduler_core.config.construction import files_unread
-from scheduler_core.config.policy import POLICY_KIND
+from scheduler_core.config.conversion import convert
+from scheduler_core.config.decode import configuration_among as _among
 from scheduler_core.config.policy_document import in_todays_case
-from scheduler_core.config.types import API_VERSION, KIND
+from scheduler_core.config.types import POLICY_KIND
 from scheduler_core.errors import ConfigurationError
+from scheduler_core.installed_plugins import known
 from scheduler_core.releases import release_from
 from scheduler_core.sim.options import load
 
@@ -36,9 +38,40 @@ def is_policy(document: Mapping[str, Any] | None) -> bool:
     return document is not None and document.get("kind") == POLICY_KIND
 
 
-def as_spelled_today(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The document; a Policy with its keys in today's case, which is how the rest of the site reads it."""
+def configuration_among(documents: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The configuration among documents, out of the ConfigMaps and Lists that hold it.
+
+    A Policy has its keys in today's case, which is how the rest of the site reads it.
+
+    Raises
+    ------
+    ConfigurationProblem
+        ConfigMaps hold several, or none.
+    """
+    try:
+        document = _among(documents)
+    except ConfigurationError as error:
+        raise _problem(error) from None
     return in_todays_case(document) if is_policy(document) else dict(document)
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationChange:
+    """One thing a conversion did; `kept` where v1 says the same."""
+
+    field: str
+    value: object
+    detail: str
+    kept: bool
+
+
+def converted(
+    document: Mapping[str, Any], release: Mapping[str, Any] | None = None
+) -> tuple[dict[str, Any], tuple[ConfigurationChange, ...]]:
+    """A configuration as v1, and how it differs; no changes where there is nothing to convert."""
+    found = convert(document, known().in_release(release_from(release)).catalog)
+    changes = (ConfigurationChange(one.field, one.value, one.detail, one.is_kept) for one in found.changes)
+    return found.document, tuple(changes)
 
 
 def without_effect(
@@ -57,9 +90,13 @@ def without_effect(
 
 
 FILES_REFUSED: Final = (
-    "files of this server are not read: it is not the machine of the configuration's author; "
-    "give caData, certData and keyData (base64) instead"
+    "files of this server are not read: give the file's content in caData, certData or keyData "
+    "(base64 -w0 FILE), or run the playground on the machine that has the file"
 )
+_FILE_MISSING: Final = (
+    "; put the file on this machine, or give its content in caData, certData or keyData (base64 -w0 FILE)"
+)
+_FILE_FIELDS: Final = ("caFile", "certFile", "keyFile")
 _MAX_FILE_BYTES: Final = 1024 * 1024
 
 
@@ -83,18 +120,12 @@ def check_configuration(
     ConfigurationProblem
         With every field at fault.
     """
-    if not is_policy(document) and document.get("kind"):
-        for key, wanted in (("apiVersion", API_VERSION), ("kind", KIND)):
-            if document.get(key) not in (wanted, None):
-                item = ConfigurationItem(key, document.get(key), f"must be {wanted}")
-                raise ConfigurationProblem(f"{key}: {item.message}", (item,))
     try:
         loaded = load(
             document, release=release_from(release), read_file=_read_file if may_read_files else files_unread
         )
     except ConfigurationError as error:
-        items = tuple(ConfigurationItem(item.field, item.value, item.detail) for item in error.errors)
-        raise ConfigurationProblem(str(error), items) from None
+        raise _problem(error) from None
     if may_read_files:
         return
     items = tuple(
@@ -106,6 +137,16 @@ def check_configuration(
     )
     if items:
         raise ConfigurationProblem(f"{items[0].field}: {FILES_REFUSED}", items)
+
+
+def _problem(error: ConfigurationError) -> ConfigurationProblem:
+    items = tuple(
+        ConfigurationItem(
+            item.field, item.value, item.detail + (_FILE_MISSING if item.field.endswith(_FILE_FIELDS) else "")
+        )
+        for item in error.errors
+    )
+    return ConfigurationProblem(str(error), items)
 
 
 def _read_file(path: str) -> bytes:

@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 from playground.clusters.errors import InvalidManifest
+from playground.clusters.services.config import read_config
 from playground.clusters.services.posted import read_posted
 from playground.engine.admission import dump_yaml
 
@@ -25,6 +26,20 @@ def read_mapping(text: str) -> dict[str, Any]:
     if len(posted) != 1:
         raise InvalidManifest(f"expected one document, found {len(posted)}")
     return dict(posted[0].manifest)
+
+
+def read_configuration(text: str) -> dict[str, Any]:
+    """Return the scheduler configuration of a text, also out of a ConfigMap among other manifests.
+
+    Raises
+    ------
+    InvalidManifest
+        Bad YAML, with its line; nothing; or several configurations.
+    """
+    posted = read_posted(text)
+    if not posted:
+        raise InvalidManifest("expected a configuration, found nothing")
+    return read_config([one.manifest for one in posted])
 
 
 def yaml_of(documents: Iterable[Mapping[str, Any]]) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 
 from scheduler_core.cli import release_options, reports
 from scheduler_core.cli.manifests import (
+    add_config_conversion,
     named_by_file,
     read_configuration,
     read_manifests,
@@ -77,6 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="KubeSchedulerConfiguration or legacy Policy; given twice, A's and B's; given once with one file, B's",
     )
+    add_config_conversion(parser)
     parser.add_argument(
         "--anew",
         action="store_true",
@@ -168,15 +170,18 @@ def _scenario(options: argparse.Namespace, name: str, config: str | None, apply:
     `replay --apply` does.
     """
     more: dict[str, Any] = {} if options.seed is None else {"seed": options.seed}
-    if config:
-        more["scheduler"] = read_configuration(config)
     (shared, notes), (own, own_notes), (applied, more_notes) = (
         read_manifests(paths) for paths in (options.cluster, [name], apply)
     )
     for note in dict.fromkeys((*notes, *own_notes, *more_notes)):
         print(f"note: {note}", file=sys.stderr)
     came_from: dict[int, Posted] = {}
-    if own and own[0].kind == KIND:
+    is_scenario = bool(own) and own[0].kind == KIND
+    if config:
+        written = own[0].manifest.get("kubernetesRelease") if is_scenario else None
+        release = release_options.named(options.release or written, options.feature_gates, DEFAULT)
+        more["scheduler"] = read_configuration(config, release, convert=options.convert_config)
+    if is_scenario:
         if options.anew:
             raise ScenarioError(
                 [Problem("--anew", "is for dumps; a scenario says what is on its nodes", name)]

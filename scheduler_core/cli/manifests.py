@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import re
 import sys
@@ -9,8 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from scheduler_core.config import conversion
+from scheduler_core.config.construction import files_unread
+from scheduler_core.config.decode import configuration_among, documents_of_text
+from scheduler_core.config.load import load_configuration
+from scheduler_core.errors import ConfigurationError, FieldError
+from scheduler_core.installed_plugins import known
 from scheduler_core.objects.defaults import NAMESPACED_KINDS
-from scheduler_core.objects.documents import DocumentError, load_documents
+from scheduler_core.objects.documents import LineMap, decoded
 from scheduler_core.objects.reading import (
     FOREIGN,
     WRONG,
@@ -21,7 +28,7 @@ from scheduler_core.objects.reading import (
     read_posted,
     type_of,
 )
-from scheduler_core.releases import SIMULATION
+from scheduler_core.releases import SIMULATION, Release
 from scheduler_core.scenario import ScenarioError
 from scheduler_core.scenario.errors import Problem
 from scheduler_core.scenario.types import API_VERSION, KIND
@@ -136,24 +143,6 @@ def _placed(item: Posted, problem: Problem) -> Problem:
     return dataclasses.replace(problem, file=item.file, line=line, column=None, subject=item.subject)
 
 
-def read_configuration(name: str) -> Any:
-    """The one document of a file.
-
-    Raises
-    ------
-    OSError
-    ScenarioError
-    """
-    try:
-        documents = load_documents(Path(name).read_bytes(), max_bytes=MAX_BYTES)
-    except DocumentError as error:
-        problem = Problem(error.path, error.reason, error.value, error.line, error.column, name)
-        raise ScenarioError([problem]) from None
-    if len(documents) != 1:
-        raise ScenarioError([Problem("--config", f"must hold one document, not {len(documents)}", name)])
-    return documents[0].value
-
-
 def _key(manifest: Manifest) -> tuple[str, str, str]:
     meta = manifest.get("metadata")
     meta = meta if isinstance(meta, Mapping) else {}
@@ -177,3 +166,60 @@ def scenario_of_dump(manifests: Sequence[Manifest], **more: Any) -> dict[str, An
         "objects": list(manifests),
         **more,
     }
+
+
+# ---- configurations
+
+
+def add_config_conversion(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--convert-config",
+        action="store_true",
+        help="convert a --config of an old version to v1, and print what changed",
+    )
+
+
+def read_configuration(name: str, release: Release, *, convert: bool) -> dict[str, Any]:
+    """The scheduler configuration of a file, out of a ConfigMap or a List, too.
+
+    Parameters
+    ----------
+    release : Release
+        The release it is for.
+    convert : bool
+        Convert an old version to v1; what changed is printed on standard error.
+
+    Raises
+    ------
+    OSError
+    ScenarioError
+        It cannot be read or used; every problem names the file, and the line where it is known.
+    """
+    text = Path(name).read_bytes()
+    catalog = known().in_release(release).catalog
+    changes: tuple[conversion.Change, ...] = ()
+    try:
+        document = configuration_among(documents_of_text(text))
+        converted = conversion.convert(document, catalog)
+        changes = converted.changes
+        if convert:
+            for change in changes:
+                kept = "" if change.is_kept else "not kept: "
+                print(f"note: {name}: {kept}{change.field} {change.detail}", file=sys.stderr)
+            document = converted.document
+        load_configuration(document, catalog, read_file=files_unread)
+    except ConfigurationError as error:
+        lines = LineMap("" if convert else decoded(text, "replace"))
+        is_convertible = bool(changes) and not convert
+        raise ScenarioError(_in_file(error, name, lines, is_convertible=is_convertible)) from None
+    return dict(document)
+
+
+def _in_file(error: ConfigurationError, name: str, lines: LineMap, *, is_convertible: bool) -> list[Problem]:
+    problems = []
+    for one in error.errors or (FieldError("", "", None, str(error)),):
+        line, column = lines.place(0, one.field) or (None, None)
+        problems.append(Problem(one.field, one.detail or str(one), one.value, line, column, name))
+    if is_convertible:
+        problems.append(Problem("", "--convert-config converts it to v1", file=name))
+    return problems

@@ -13,7 +13,13 @@ import sys
 from typing import Any
 
 from scheduler_core.cli import release_options, reports
-from scheduler_core.cli.manifests import named_by_file, read_configuration, read_manifests, scenario_of_dump
+from scheduler_core.cli.manifests import (
+    add_config_conversion,
+    named_by_file,
+    read_configuration,
+    read_manifests,
+    scenario_of_dump,
+)
 from scheduler_core.releases import DEFAULT
 from scheduler_core.scenario import ScenarioError, ScenarioRun, load_scenario, run_scenario
 
@@ -29,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="dump, manifests (YAML or JSON) or a folder; - for standard input",
     )
     parser.add_argument("--config", metavar="FILE", help="KubeSchedulerConfiguration, or a legacy Policy")
+    add_config_conversion(parser)
     parser.add_argument("--seed", type=int, default=0, help="decides between equals (0)")
     release_options.add_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
@@ -62,7 +69,8 @@ def _run(options: argparse.Namespace) -> ScenarioRun:
         seed=options.seed,
     )
     if options.config:
-        document["scheduler"] = read_configuration(options.config)
+        release = release_options.release_of(options, DEFAULT)
+        document["scheduler"] = read_configuration(options.config, release, convert=options.convert_config)
     try:
         scenario = release_options.with_release(load_scenario(document), options)
         found = run_scenario(scenario, full_traces=False)

@@ -9,36 +9,110 @@ Differs: YAML aliases and tags are refused, as everywhere in this package.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from scheduler_core.config.catalog import Catalog, args_kind
-from scheduler_core.config.types import API_VERSION, KIND, KubeSchedulerConfiguration
+from scheduler_core.config.types import API_VERSION, KIND, POLICY_KIND, KubeSchedulerConfiguration
 from scheduler_core.config.wire import UNSET, Document, Problems, typed
 from scheduler_core.errors import DecodeError, FieldError
 from scheduler_core.objects.documents import DocumentError, load_documents
 
 _TYPE_META = ("apiVersion", "kind")
+_CONFIG_MAP = "ConfigMap"
+_DEEPEST = 4
+"""Lists in lists, and ConfigMaps in ConfigMaps."""
 
 
 def read_document(source: object) -> Document:
-    """A text or a document as a document.
+    """A text or a document as a document; a ConfigMap, a List or a dump gives the configuration it holds.
 
     Raises
     ------
     DecodeError
-        The text cannot be read, or it holds no object.
+        The text cannot be read, it holds no object, or a ConfigMap not exactly one configuration.
     """
     if isinstance(source, str | bytes):
-        return document_from_text(source)
+        return configuration_among(documents_of_text(source))
     if not isinstance(source, Mapping):
         problem = FieldError("FieldValueTypeInvalid", "document", source, "must be an object")
         raise DecodeError("other", str(problem), (problem,))
-    return source
+    return configuration_among([source])
 
 
-def document_from_text(text: str | bytes) -> Document:
-    """The first document of a YAML or JSON text; an empty text is an empty document.
+def configuration_among(documents: Sequence[Document]) -> Document:
+    """The configuration among documents, out of the ConfigMaps and Lists that hold it.
+
+    kube-scheduler reads the first document of its file, so that one counts where it is a configuration. Where no
+    document is or holds one, the first is what is given, to be refused by its kind; no document is an empty one.
+
+    Raises
+    ------
+    DecodeError
+        ConfigMaps hold several, or none, or one that cannot be read.
+    """
+    if not documents:
+        return {}
+    first = documents[0]
+    if _is_configuration(first):
+        return first
+    found = [one for document in documents for one in _held(document, "", 0)]
+    if len(found) == 1:
+        return found[0][1]
+    if found:
+        places = ", ".join(place or "a document" for place, _ in found)
+        problem = FieldError(
+            "FieldValueInvalid", "document", None, f"holds {len(found)} configurations: {places}"
+        )
+        raise DecodeError("other", str(problem), (problem,))
+    if first.get("kind") == _CONFIG_MAP:
+        keys = ", ".join(str(key) for key in first.get("data") or ()) or "none"
+        detail = f"no {KIND} and no Policy is under its keys ({keys})"
+        problem = FieldError("FieldValueNotSupported", "kind", _CONFIG_MAP, detail)
+        raise DecodeError(
+            "notRegistered", f'no kind "{_CONFIG_MAP}" is registered for version "v1"', (problem,)
+        )
+    return first
+
+
+def _is_configuration(document: Document) -> bool:
+    kind, api_version = document.get("kind"), document.get("apiVersion")
+    return kind == KIND or (kind == POLICY_KIND and api_version in (None, "", "v1"))
+
+
+def _held(document: Any, place: str, depth: int) -> Iterator[tuple[str, Document]]:
+    """Configurations in a document, with their places. Items of a list from an API server carry no kind."""
+    if not isinstance(document, Mapping) or depth > _DEEPEST:
+        return
+    kind, items, data = (document.get(key) for key in ("kind", "items", "data"))
+    if _is_configuration(document):
+        yield place, document
+    elif isinstance(items, list | tuple) and str(kind).endswith("List"):
+        for index, item in enumerate(items):
+            yield from _held(item, f"{place}items[{index}].", depth + 1)
+    elif kind in (_CONFIG_MAP, None) and isinstance(data, Mapping):
+        for key, value in data.items():
+            where = f"{place}data[{key}]"
+            for one in _documents_under(value, where):
+                yield from _held(one, where, depth + 1)
+
+
+def _documents_under(value: Any, where: str) -> Sequence[Any]:
+    """What the value of a ConfigMap's key holds; text of other programs holds nothing."""
+    if not isinstance(value, str):
+        return (value,)
+    try:
+        return documents_of_text(value)
+    except DecodeError as error:
+        if KIND not in value:
+            return ()
+        errors = tuple(dataclasses.replace(one, field=f"{where}: {one.field}") for one in error.errors)
+        raise DecodeError(error.kind, f"{where}: {error}", errors) from None
+
+
+def documents_of_text(text: str | bytes) -> list[Document]:
+    """The documents of a YAML or JSON text, from the first on; none where the text begins with an empty one.
 
     Raises
     ------
@@ -58,9 +132,8 @@ def document_from_text(text: str | bytes) -> Document:
         second = FieldError("FieldValueTypeInvalid", "document", None, "there is more than one document")
         raise DecodeError("other", second.detail, (second,))
     if not documents or documents[0].index != 0:
-        return {}
-    value = documents[0].value
-    return value if is_json else _whole_floats(value)
+        return []
+    return [document.value if is_json else _whole_floats(document.value) for document in documents]
 
 
 def _whole_floats(value: Any) -> Any:
@@ -178,7 +251,10 @@ def _without_type(document: Document) -> Document:
 
 def _not_registered(api_version: str, kind: str, prefix: str, error_kind: str) -> DecodeError:
     message = f'no kind "{kind}" is registered for version "{api_version}"'
-    if api_version != API_VERSION:
+    if not prefix and kind != KIND:
+        detail = f'a scheduler configuration is of kind "{KIND}", or a "{POLICY_KIND}" of v1'
+        problem = FieldError("FieldValueNotSupported", "kind", kind, detail)
+    elif api_version != API_VERSION:
         problem = FieldError(
             "FieldValueNotSupported", f"{prefix}apiVersion", api_version, f'supported values: "{API_VERSION}"'
         )

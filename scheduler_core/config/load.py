@@ -11,11 +11,13 @@ from typing import Any
 from scheduler_core.config.args import aggregate
 from scheduler_core.config.catalog import Catalog
 from scheduler_core.config.construction import ProfilePlan, ReadFile, construct, no_files
+from scheduler_core.config.conversion import with_the_way
 from scheduler_core.config.decode import decode_configuration, read_document, type_of
 from scheduler_core.config.defaults import with_defaults
-from scheduler_core.config.policy import POLICY_KIND, Untranslated, translate_policy
+from scheduler_core.config.policy import Untranslated, translate_policy
 from scheduler_core.config.types import (
     KIND,
+    POLICY_KIND,
     KubeSchedulerConfiguration,
     KubeSchedulerProfile,
     PluginConfig,
@@ -93,6 +95,13 @@ def load_configuration(
         It is not valid. Every error names its field; nothing has been run.
     """
     document = read_document(source)
+    try:
+        return _load_any(document, catalog, read_file)
+    except ConfigurationError as error:
+        raise with_the_way(error, document, catalog) from None
+
+
+def _load_any(document: Document, catalog: Catalog, read_file: ReadFile) -> LoadedConfiguration:
     api_version, kind = type_of(document)
     if kind == POLICY_KIND and api_version in ("", "v1"):
         with_retired = catalog.with_retired()

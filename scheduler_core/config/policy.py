@@ -53,8 +53,6 @@ from scheduler_core.config.validation import extender_errors
 from scheduler_core.config.wire import Document, encode
 from scheduler_core.errors import ConfigurationError, FieldError
 
-POLICY_KIND = "Policy"
-
 _FILTER_POINTS = (PRE_FILTER, FILTER, RESERVE, PRE_BIND)
 _SCORE_POINTS = (PRE_SCORE, SCORE)
 
@@ -214,7 +212,7 @@ def translate_policy(document: Document, catalog: Catalog) -> TranslatedPolicy:
     """
     translation = _Translation(decode_policy(document), catalog)
     for index, extender in enumerate(in_todays_case(document).get("extenders") or ()):
-        if "apiVersion" in extender:
+        if isinstance(extender, Mapping) and "apiVersion" in extender:
             reason = "no kube-scheduler read it; kubernetesVersion of the Policy says what extenders are sent"
             translation.untranslated.append(
                 Untranslated(f"extenders[{index}].apiVersion", "apiVersion", reason)

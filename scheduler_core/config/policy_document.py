@@ -154,7 +154,7 @@ def decode_policy(document: Document) -> LegacyPolicy:
     }
     extenders = fields.get("extenders")
     if isinstance(extenders, list | tuple):
-        fields["extenders"] = [_modern_extender(extender) for extender in extenders]
+        fields["extenders"] = [modern_extender(extender) for extender in extenders]
     problems = Problems()
     checked: Any = typed(LegacyPolicy).check(fields, "", problems)
     errors = (*problems.types, *problems.unknown)
@@ -169,13 +169,14 @@ def in_todays_case(document: Document) -> dict[str, Any]:
 
     Unknown keys and second spellings of one key stay as they are, to be named.
     """
-    spelled: dict[str, Any] = _spelled(document, typed(LegacyPolicy))
+    spelled: dict[str, Any] = spelled_today(document, typed(LegacyPolicy))
     return spelled
 
 
-def _spelled(value: Any, kind: FieldKind) -> Any:
+def spelled_today(value: Any, kind: FieldKind) -> Any:
+    """A value with its keys in the case of its kind: what was read in any case, as it is spelled today."""
     if isinstance(kind, ListOf) and isinstance(value, list | tuple):
-        return [_spelled(item, kind.item) for item in value]
+        return [spelled_today(item, kind.item) for item in value]
     if not isinstance(kind, Fields) or not isinstance(value, Mapping):
         return value
     names = {name.lower(): name for name in kind.fields}
@@ -185,11 +186,11 @@ def _spelled(value: Any, kind: FieldKind) -> Any:
         if name != key and (name in value or name in result):
             name = str(key)
         known = kind.fields.get(name)
-        result[name] = item if known is None else _spelled(item, known.kind)
+        result[name] = item if known is None else spelled_today(item, known.kind)
     return result
 
 
-def _modern_extender(extender: Any) -> Any:
+def modern_extender(extender: Any) -> Any:
     """An extender in today's form: its timeout was plain nanoseconds, and early examples gave it an `apiVersion`."""
     if not isinstance(extender, Mapping):
         return extender

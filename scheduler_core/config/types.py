@@ -38,6 +38,7 @@ from scheduler_core.objects.label_syntax import qualified_name_errors
 
 API_VERSION = "kubescheduler.config.k8s.io/v1"
 KIND = "KubeSchedulerConfiguration"
+POLICY_KIND = "Policy"
 
 LEAST_ALLOCATED = "LeastAllocated"
 MOST_ALLOCATED = "MostAllocated"

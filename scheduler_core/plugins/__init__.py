@@ -17,10 +17,10 @@ from scheduler_core.config.load import load_configuration as load_with
 from scheduler_core.config.types import API_VERSION, KIND
 from scheduler_core.framework.interface import Plugin
 from scheduler_core.framework.registry import Registry
-from scheduler_core.plugins.coscheduling import Coscheduling
 from scheduler_core.plugins.default_binder import DefaultBinder
 from scheduler_core.plugins.default_preemption import DefaultPreemption
 from scheduler_core.plugins.dynamic_resources import DynamicResources
+from scheduler_core.plugins.gang_permit import GangPermit
 from scheduler_core.plugins.gang_scheduling import GangScheduling
 from scheduler_core.plugins.image_locality import ImageLocality
 from scheduler_core.plugins.inter_pod_affinity import InterPodAffinity
@@ -68,7 +68,7 @@ IN_TREE: tuple[type[Plugin], ...] = (
     GangScheduling,
     # The playground's own, on by default nowhere.
     ManualApproval,
-    Coscheduling,
+    GangPermit,
     Rule,
 )
 """Every plugin a configuration may name, those of the default set in its order."""

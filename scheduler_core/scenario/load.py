@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
+from scheduler_core.config.decode import configuration_among
 from scheduler_core.config.wire import Problems, encode
 from scheduler_core.errors import ConfigurationError, InvalidObject
 from scheduler_core.installed_plugins import outside
@@ -116,6 +117,7 @@ def _from_document(document: Mapping[str, Any], bounds: RunBounds) -> Scenario:
         raise ScenarioError(
             Problem(error.field, error.detail, error.value) for error in (*problems.types, *problems.unknown)
         )
+    _open_configurations(checked)
     scenario: Scenario = part_of(Scenario).build(checked)
     missing = list(_missing_plugins(scenario))
     if missing:
@@ -124,6 +126,21 @@ def _from_document(document: Mapping[str, Any], bounds: RunBounds) -> Scenario:
     if found:
         raise ScenarioError(found)
     return with_plugins(scenario)
+
+
+def _open_configurations(checked: dict[str, Any]) -> None:
+    """Take configurations out of the ConfigMaps and Lists that hold them."""
+    parts = [(checked, "scheduler", "scheduler")]
+    parts += [
+        (step, "configure", f"steps[{index}].configure")
+        for index, step in enumerate(checked.get("steps", ()))
+    ]
+    for part, key, path in parts:
+        if part.get(key) is not None:
+            try:
+                part[key] = configuration_among([part[key]])
+            except ConfigurationError as error:
+                raise ScenarioError(_configuration_errors(error, path)) from None
 
 
 def _missing_plugins(scenario: Scenario) -> Iterator[Problem]:
@@ -330,10 +347,14 @@ def configuration_problems(
     try:
         load_as_simulated(document, release=release)
     except ConfigurationError as error:
-        for field in error.errors:
-            yield Problem(f"{path}.{field.field}", field.detail or str(field), field.value)
-        if not error.errors:
-            yield Problem(path, str(error))
+        yield from _configuration_errors(error, path)
+
+
+def _configuration_errors(error: ConfigurationError, path: str) -> Iterator[Problem]:
+    for field in error.errors:
+        yield Problem(f"{path}.{field.field}", field.detail or str(field), field.value)
+    if not error.errors:
+        yield Problem(path, str(error))
 
 
 def _manifest_problems(manifest: Manifest, path: str) -> Iterator[Problem]:

@@ -200,8 +200,8 @@ def test_a_gang_waits_until_enough_of_it_fits(memory: EngineMemory) -> None:
         "profiles": [
             {
                 "plugins": {
-                    "permit": {"enabled": [{"name": "Coscheduling"}]},
-                    "reserve": {"enabled": [{"name": "Coscheduling"}]},
+                    "permit": {"enabled": [{"name": "GangPermit"}]},
+                    "reserve": {"enabled": [{"name": "GangPermit"}]},
                 }
             }
         ],

@@ -336,6 +336,19 @@ class Config(Answer):
     problem = _text("Why it cannot be used any more, such as a plugin that is gone.", allow_null=True)
 
 
+class ConfigChange(Answer):
+    field = _text("Its place in the given configuration.")
+    value = serializers.JSONField(help_text="What was written there.", allow_null=True)
+    detail = _text("What became of it.")
+    kept = serializers.BooleanField(help_text="v1 says the same; false where it has no effect any more.")
+
+
+class ConvertedConfig(Answer):
+    config = Manifest(help_text="As v1.")
+    changes = ConfigChange(many=True)
+    problem = _text("The first thing that is wrong with the result.", allow_null=True)
+
+
 class ExtenderHosts(Answer):
     allowed = serializers.ListField(child=serializers.CharField(), help_text="By its person, `host:port`.")
     refused = serializers.ListField(

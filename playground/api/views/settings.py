@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
+from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from playground.api import examples, representations
 from playground.api.documentation import operation, query
-from playground.api.parsers import StrictJSONParser, YAMLParser
+from playground.api.parsers import ConfigurationParser, StrictJSONParser
 from playground.api.serializers import answers, requests
 from playground.api.views.base import PlaygroundView
 from playground.clusters import services
 from playground.clusters.choices import ClockMode
-from playground.clusters.errors import InvalidInput
+from playground.clusters.errors import InvalidInput, InvalidManifest
 from playground.clusters.selectors.pod_lists import assumed_pods
-from playground.clusters.services.config import delete_rule, write_rule
+from playground.clusters.services.config import checked_config, convert_config, delete_rule, write_rule
 from playground.clusters.services.durations import job_duration, set_job_duration
 from playground.clusters.services.extenders import allow_extender_host, allowed_by_person, refused_hosts
 from playground.engine.configuration import without_effect
@@ -32,7 +34,7 @@ PROFILE = query("profile", "The profile's schedulerName; absent = default-schedu
 
 
 class Config(PlaygroundView):
-    parser_classes = [StrictJSONParser, YAMLParser]
+    parser_classes = [StrictJSONParser, ConfigurationParser]
 
     @staticmethod
     def _answer(cluster: Cluster) -> Response:
@@ -73,13 +75,21 @@ class Config(PlaygroundView):
         tag="settings",
     )
     def put(self, request: Request, cluster_id: str) -> Response:
-        """A KubeSchedulerConfiguration or legacy Policy (JSON or YAML), used from now on.
+        """A KubeSchedulerConfiguration v1 or legacy Policy (JSON or YAML), used from now on; a ConfigMap or List that
+        holds one is opened.
 
-        One that cannot be used changes nothing. `withoutEffect` names what a Policy asks for that has no
-        counterpart today.
+        One that cannot be used changes nothing; an old version says what became of each field, and `config/convert`
+        converts it. `withoutEffect` names what a Policy asks for that has no counterpart today.
         """
         cluster = self.cluster(cluster_id)
-        return self._answer(services.set_config(cluster=cluster, config=dict(request.data)))
+        config = dict(request.data)
+        try:
+            return self._answer(services.set_config(cluster=cluster, config=config))
+        except InvalidManifest as error:
+            if convert_config(cluster=cluster, config=config)[1]:
+                way = reverse("api:config-convert", args=[cluster.public_id])
+                error.message += f". POST {way} converts it to v1"
+            raise
 
     @operation(
         "Use the default scheduler configuration",
@@ -92,6 +102,40 @@ class Config(PlaygroundView):
     def delete(self, request: Request, cluster_id: str) -> Response:
         """From now on."""
         return self._answer(services.set_config(cluster=self.cluster(cluster_id), config=None))
+
+
+class ConvertedConfig(PlaygroundView):
+    parser_classes = [StrictJSONParser, ConfigurationParser]
+
+    @operation(
+        "Convert a scheduler configuration of an old version",
+        id="config_convert",
+        request={
+            "application/json": answers.MANIFEST,
+            "application/yaml": OpenApiTypes.STR,
+        },
+        answers_={200: answers.ConvertedConfig},
+        errors=(400, 404, 413, 415),
+        example=examples.OLD_CONFIG,
+        answer_example=examples.CONVERTED_CONFIG,
+        tag="settings",
+        reads=True,
+    )
+    def post(self, request: Request, cluster_id: str) -> Response:
+        """As v1, with what changed; the cluster keeps the one it has.
+
+        From v1beta3 only the version line changes. `kept` is false for what v1 cannot say; `problem` is the first thing
+        that is wrong with the result.
+        """
+        cluster = self.cluster(cluster_id)
+        document, changes = convert_config(cluster=cluster, config=dict(request.data))
+        problem = None
+        try:
+            checked_config(document, cluster.release)
+        except InvalidManifest as error:
+            problem = f"{error.path}: {error.message}"
+        changed = [dataclasses.asdict(change) for change in changes]
+        return Response({"config": document, "changes": changed, "problem": problem})
 
 
 class Release(PlaygroundView):

@@ -1,6 +1,6 @@
 """The scheduler configuration and the clock of a cluster."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from django.conf import settings
@@ -12,15 +12,31 @@ from playground.clusters.services.quotas import check_bytes
 from playground.clusters.services.writer import writing
 from playground.engine import columns, rules
 from playground.engine.configuration import (
+    ConfigurationChange,
     ConfigurationProblem,
-    as_spelled_today,
     check_configuration,
+    configuration_among,
+    converted,
     is_policy,
 )
 from playground.engine.releases import DEFAULT, release_document
 
 SHORTEST_EXPIRY_S: Final = 1
 LONGEST_EXPIRY_S: Final = 366 * 24 * 3600
+
+
+def read_config(documents: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The configuration among posted documents: itself, or what a ConfigMap or a List holds.
+
+    Raises
+    ------
+    InvalidManifest
+        They hold several; or a ConfigMap holds none.
+    """
+    try:
+        return configuration_among(documents)
+    except ConfigurationProblem as problem:
+        raise _invalid(problem, documents[0]) from None
 
 
 def checked_config(
@@ -35,19 +51,36 @@ def checked_config(
     """
     if config is None:
         return None
+    config = read_config([config])
     try:
         check_configuration(config, release, may_read_files=settings.EMBEDDED)
     except ConfigurationProblem as problem:
-        kind = "Policy" if is_policy(config) else "KubeSchedulerConfiguration"
-        errors = [
-            InvalidManifest(item.message, path=item.field, value=item.value, kind=kind)
-            for item in problem.items
-        ]
-        if not errors:
-            raise InvalidManifest(str(problem), kind=kind) from None
-        errors[0].causes = tuple(errors[1:])
-        raise errors[0] from None
-    return as_spelled_today(config)
+        raise _invalid(problem, config) from None
+    return config
+
+
+def _invalid(problem: ConfigurationProblem, config: Mapping[str, Any]) -> InvalidManifest:
+    kind = str(config.get("kind") or "KubeSchedulerConfiguration")
+    errors = [
+        InvalidManifest(item.message, path=item.field, value=item.value, kind=kind) for item in problem.items
+    ]
+    if not errors:
+        return InvalidManifest(str(problem), kind=kind)
+    errors[0].causes = tuple(errors[1:])
+    return errors[0]
+
+
+def convert_config(
+    *, cluster: Cluster, config: Mapping[str, Any]
+) -> tuple[dict[str, Any], tuple[ConfigurationChange, ...]]:
+    """A configuration of an old version as v1, and what changed; the cluster keeps the one it has.
+
+    Raises
+    ------
+    InvalidManifest
+        A ConfigMap does not hold exactly one.
+    """
+    return converted(read_config([config]), cluster.release)
 
 
 def set_config(*, cluster: Cluster, config: Mapping[str, Any] | None) -> Cluster:

@@ -15,14 +15,19 @@ from django.views.decorators.http import require_http_methods
 
 from playground.clusters.errors import ClusterError, InvalidInput, InvalidManifest
 from playground.clusters.selectors import list_mock_extenders
-from playground.clusters.services.config import set_assumed_expiry, set_config
+from playground.clusters.services.config import (
+    checked_config,
+    convert_config,
+    set_assumed_expiry,
+    set_config,
+)
 from playground.clusters.services.extenders import allow_extender_host, allowed_by_person, refused_hosts
 from playground.engine.configuration import is_policy, without_effect
 from playground.engine.plugins import problems as plugin_problems
 from playground.engine.profiles import outline_and_problem
 from playground.web.access import get_cluster
 from playground.web.extension_points import edited, installed_plugins, view_profile
-from playground.web.posted_yaml import line_of, read_mapping, yaml_of
+from playground.web.posted_yaml import line_of, read_configuration, yaml_of
 from playground.web.problems import problems_of
 
 if TYPE_CHECKING:
@@ -43,23 +48,31 @@ def config(request: HttpRequest, cluster_id: str) -> HttpResponse:
     cluster = get_cluster(request, cluster_id)
     text = yaml_of([cluster.config]) if cluster.config else EMPTY
     problems: list[Any] = []
+    document: dict[str, Any] | None = None
+    changes: tuple[Any, ...] = ()
     status = 200
     if request.method == "POST" and "host" in request.POST:
         return _allow_host(request, cluster)
     if request.method == "POST" and request.POST.get("action") == "expiry":
         return _set_expiry(request, cluster)
+    is_conversion = request.POST.get("action") == "convert"
     if request.method == "POST":
         text = request.POST.get("text", "")
         try:
             document = _asked_for(request, cluster)
+            if is_conversion and document:
+                document, changes = convert_config(cluster=cluster, config=document)
             text = yaml_of([document]) if document else EMPTY
-            set_config(cluster=cluster, config=document)
+            if is_conversion:
+                checked_config(document, cluster.release)
+            else:
+                set_config(cluster=cluster, config=document)
         except ClusterError as error:
             if isinstance(error, InvalidManifest):
                 for one in (error, *error.causes):
                     one.line = one.line or line_of(text, one.path)
             problems, status = problems_of(error, text), error.status
-        else:
+        if not problems and not is_conversion:
             words = "The default configuration is used" if document is None else "The configuration is saved"
             messages.success(request, f"{words} from the next cycle on.")
             back = reverse("web:config", args=[cluster.public_id])
@@ -80,6 +93,8 @@ def config(request: HttpRequest, cluster_id: str) -> HttpResponse:
         "text": text,
         "problems": problems,
         "is_default": cluster.config is None,
+        "changes": changes,
+        "is_convertible": bool(problems and document and convert_config(cluster=cluster, config=document)[1]),
         "unusable": unusable,
         "without_effect": without_effect(cluster.config, cluster.release),
         "refused_hosts": refused_hosts(cluster),
@@ -132,7 +147,7 @@ def _asked_for(request: HttpRequest, cluster: Cluster) -> dict[str, Any] | None:
     if action == "default":
         return None
     if action != "points":
-        return read_mapping(request.POST.get("text", ""))
+        return read_configuration(request.POST.get("text", ""))
     if is_policy(cluster.config):
         raise InvalidInput("a Policy has no profiles to switch: change its text, or write a configuration")
     running, unusable = outline_and_problem(cluster.config, cluster.release)

@@ -9,8 +9,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scheduler_core.config.conversion import REMOVED_IN, convert
+from scheduler_core.config.types import API_VERSION
 from scheduler_core.errors import ConfigurationError
-from scheduler_core.plugins import load_configuration
+from scheduler_core.plugins import REGISTRY, load_configuration
 
 CONFIGURATION: dict[str, Any] = {
     "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -119,6 +121,33 @@ POLICY: dict[str, Any] = {
     "hardPodAffinitySymmetricWeight": 3,
 }
 
+OLD: dict[str, Any] = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1alpha1",
+    "kind": "KubeSchedulerConfiguration",
+    "schedulerName": "a",
+    "algorithmSource": {"provider": "ClusterAutoscalerProvider"},
+    "hardPodAffinitySymmetricWeight": 3,
+    "leaderElection": {"lockObjectName": "x", "resourceLock": "endpoints"},
+    "disablePreemption": True,
+    "bindTimeoutSeconds": 3,
+    "failureDomains": "zone",
+    "plugins": {
+        "postFilter": {"enabled": [{"name": "SelectorSpread"}]},
+        "unreserve": {"disabled": [{"name": "VolumeBinding"}]},
+        "filter": {"disabled": [{"name": "VolumeZone"}, {"name": "EBSLimits"}]},
+        "score": {
+            "enabled": [{"name": "NodeResourcesMostAllocated", "weight": 2}, {"name": "NodeLabel"}],
+            "disabled": [{"name": "NodeResourcesLeastAllocated"}],
+        },
+    },
+    "pluginConfig": [
+        {"name": "NodeLabel", "args": {"presentLabels": ["a"]}},
+        {"name": "NodeResourcesMostAllocated", "args": {"resources": [{"Name": "cpu", "Weight": 3}]}},
+        {"name": "PodTopologySpread", "args": {"defaultConstraints": [{"maxSkew": 1}]}},
+    ],
+    "extenders": [{"urlPrefix": "http://e.test", "enableHttps": True, "httpTimeout": 5}],
+}
+
 anything = st.recursive(
     st.none()
     | st.booleans()
@@ -144,8 +173,8 @@ def places(value: Any) -> list[tuple[Any, Any]]:
 
 
 @st.composite
-def mutants(draw: st.DrawFn) -> dict[str, Any]:
-    document = copy.deepcopy(draw(st.sampled_from([CONFIGURATION, POLICY])))
+def mutants(draw: st.DrawFn, *originals: dict[str, Any]) -> dict[str, Any]:
+    document = copy.deepcopy(draw(st.sampled_from(originals)))
     for _ in range(draw(st.integers(1, 3))):
         container, key = draw(st.sampled_from(places(document)))
         kind = draw(st.sampled_from(["replace", "remove", "add"]))
@@ -162,8 +191,20 @@ def mutants(draw: st.DrawFn) -> dict[str, Any]:
     return document
 
 
+@settings(max_examples=300, deadline=None)
+@given(mutants(CONFIGURATION, OLD), st.sampled_from([*REMOVED_IN, API_VERSION]))
+def test_a_mutated_document_of_any_version_is_converted_once(document: dict[str, Any], version: str) -> None:
+    catalog = REGISTRY.catalog
+    written = copy.deepcopy(document) | {"apiVersion": version}
+    converted = convert(written, catalog)
+    assert written == copy.deepcopy(document) | {"apiVersion": version}
+    again = convert(converted.document, catalog)
+    assert again.document == converted.document
+    assert again.changes == ()
+
+
 @settings(max_examples=400, deadline=None)
-@given(mutants())
+@given(mutants(CONFIGURATION, POLICY, OLD))
 def test_a_mutated_document_loads_or_names_its_fields(document: dict[str, Any]) -> None:
     outcomes = []
     for source in (document, json.dumps(document)):

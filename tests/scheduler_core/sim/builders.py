@@ -153,7 +153,7 @@ PERMIT_CONFIG = {
     "profiles": [
         {
             "schedulerName": "default-scheduler",
-            "plugins": {"multiPoint": {"enabled": [{"name": "ManualApproval"}, {"name": "Coscheduling"}]}},
+            "plugins": {"multiPoint": {"enabled": [{"name": "ManualApproval"}, {"name": "GangPermit"}]}},
         }
     ],
 }

@@ -70,7 +70,7 @@ CHANGES = st.builds(
 UIDS = st.sampled_from(["a1", "a2", "b1", "absent"])
 EVENTS: st.SearchStrategy[Event] = st.one_of(
     CHANGES,
-    st.builds(PermitDecided, UIDS, st.booleans(), st.sampled_from([None, "Coscheduling", "Absent"])),
+    st.builds(PermitDecided, UIDS, st.booleans(), st.sampled_from([None, "GangPermit", "Absent"])),
     st.builds(PreBindAnswered, UIDS, st.sampled_from([None, "no"])),
     st.builds(BindAnswered, UIDS, st.sampled_from([None, "no"])),
     st.builds(ExtenderBindAnswered, UIDS, st.just(ExtenderAnswer(status=200, text="{}"))),
@@ -134,7 +134,7 @@ def test_an_answer_in_the_name_of_a_plugin_that_was_not_asked_changes_nothing() 
     simulation.run_until_idle()
     before = state(simulation)
     for allow in (True, False):
-        simulation.submit(PermitDecision("default", "a", allow, "Coscheduling"))
+        simulation.submit(PermitDecision("default", "a", allow, "GangPermit"))
     assert state(simulation) == before
 
 

@@ -120,12 +120,12 @@ def test_allowing_needs_every_plugin_and_each_keeps_its_own_time() -> None:
     (entry,) = simulation.queue_view()["permit"]
     assert {name: (at - START_NS) // SECOND_NS for name, at in entry["deadlinesNs"].items()} == {
         "ManualApproval": 600,
-        "Coscheduling": 60,
+        "GangPermit": 60,
     }
     decide(simulation, "both", True, "ManualApproval")
     assert waiting(simulation) == ["both"]
     assert simulation.queue_view()["permit"][0]["allowed"] == ["ManualApproval"]
-    decide(simulation, "both", True, "Coscheduling")
+    decide(simulation, "both", True, "GangPermit")
     both = pod_named(simulation, "both")
     assert both is not None and both.node_name
 
@@ -133,7 +133,7 @@ def test_allowing_needs_every_plugin_and_each_keeps_its_own_time() -> None:
 def test_any_rejection_decides() -> None:
     simulation = make_cluster(1, gang("both", 2, **APPROVAL), config=PERMIT_CONFIG)
     simulation.run_until_idle()
-    decide(simulation, "both", False, "Coscheduling")
+    decide(simulation, "both", False, "GangPermit")
     decide(simulation, "both", True)
     assert not waiting(simulation) and not pods_of(simulation)[0].node_name
 
@@ -158,7 +158,7 @@ def test_a_timeout_rejects_the_whole_gang() -> None:
     simulation.advance(31 * SECOND_NS)
     assert not waiting(simulation)
     said = {entry["pod"]: entry["reason"] for entry in simulation.queue_view()["unschedulable"]}
-    assert "rejected due to timeout after waiting 1m0s at plugin Coscheduling" in said["default/a"]
+    assert "rejected due to timeout after waiting 1m0s at plugin GangPermit" in said["default/a"]
     assert "pod a of pod group gang did not get through" in said["default/b"]
     used = simulation.scheduler.cache.nodes.n_pods
     assert int(used.sum()) == 0
@@ -231,7 +231,7 @@ def test_the_plugins_stand_outside_the_default_profile() -> None:
     simulation.run_until_idle()
     careful = pod_named(simulation, "careful")
     assert careful is not None and careful.node_name
-    assert not {"ManualApproval", "Coscheduling"} & set(default_configuration().plans[0].plugin_names)
+    assert not {"ManualApproval", "GangPermit"} & set(default_configuration().plans[0].plugin_names)
 
 
 @pytest.mark.parametrize(

@@ -325,7 +325,7 @@ class SimulationMachine(RuleBasedStateMachine):
     @rule(
         name=PODS,
         allow=st.booleans(),
-        plugin=st.sampled_from([None, "ManualApproval", "Coscheduling", "Absent"]),
+        plugin=st.sampled_from([None, "ManualApproval", "GangPermit", "Absent"]),
     )
     def decide(self, name: str, allow: bool, plugin: str | None) -> None:
         self.do(lambda it: it.submit(PermitDecision("default", name, allow, plugin, "because")))

@@ -1,4 +1,4 @@
-"""Coscheduling: a group of pods is bound together, once enough of them hold a node. Not in any default profile.
+"""GangPermit: a group of pods is bound together, once enough of them hold a node. Not in any default profile.
 
 Source: the Permit part of sigs.k8s.io/scheduler-plugins pkg/coscheduling, v0.31
 Differs: the group is described on its pods (no PodGroup objects); no PreFilter, PostFilter or queue order of its own.
@@ -40,7 +40,7 @@ _STRANGER = SKIP.because("the pod is of another group")
 
 
 @dataclass(frozen=True, slots=True)
-class CoschedulingArgs(PluginArgs):
+class GangPermitArgs(PluginArgs):
     """How long members wait for each other that do not say so themselves."""
 
     permit_waiting_time_seconds: float = DEFAULT_TIMEOUT_S
@@ -52,11 +52,11 @@ class CoschedulingArgs(PluginArgs):
         return []
 
 
-class Coscheduling(PermitPlugin, ReservePlugin):
+class GangPermit(PermitPlugin, ReservePlugin):
     """Members wait for each other; when one has waited too long, all of them give their nodes back."""
 
-    name: ClassVar[str] = "Coscheduling"
-    Args = CoschedulingArgs
+    name: ClassVar[str] = "GangPermit"
+    Args = GangPermitArgs
     group_labels: ClassVar[tuple[str, ...]] = (GROUP,)
 
     def __init__(self, args: Any, handle: Handle) -> None:
