@@ -17,6 +17,7 @@ from scheduler_core.objects.resources import (
     whole_units,
 )
 from scheduler_core.sim.controllers.disruption_budget import COMPUTED, DISRUPTION_ALLOWED, is_computed
+from scheduler_core.sim.kubelet import waits_on_its_node
 from scheduler_core.sim.pod_index import condition_of
 
 ZONE_LABELS: Final = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
@@ -152,13 +153,13 @@ def _requests_read_before(mark: bytes) -> Mapping[str, int]:
 
 
 def why_it_waits(manifest: Mapping[str, Any], profiles: Collection[str]) -> str:
-    """Why an unbound pod is never tried here, in words; empty for every other pod.
+    """Why an unbound pod is never tried here, or a bound one does not start, in words; empty for every other pod.
 
     What is not simulated never schedules silently.
     """
     spec = manifest.get("spec") or {}
     if spec.get("nodeName"):
-        return ""
+        return waits_on_its_node(manifest)
     scheduler = spec.get("schedulerName") or DEFAULT_SCHEDULER
     if scheduler not in profiles:
         return no_such_profile(scheduler, profiles)

@@ -228,6 +228,9 @@ class Engine:
         if n_bodies is not None:
             first = self.simulator.cycle(self.simulation)
             self.simulator.keep_full_traces(self.simulation, range(first, first + n_bodies), unplaced=True)
+        if observe is not None:
+            # PreEnqueue runs as pods are read.
+            self.simulator.watch(self.simulation, self._times)
         n_read = self._read(entries)
         calls: list[Call] = []
         n_cycles = 0

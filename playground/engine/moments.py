@@ -107,7 +107,7 @@ class StateReader:
             "extended": extended,
             "terminating": typed.is_terminating,
             "created_ns": meta.creation_ns or 0,
-            "waits_for": "" if typed.node_name else columns.why_it_waits(manifest, profiles),
+            "waits_for": columns.why_it_waits(manifest, profiles),
         }
 
 

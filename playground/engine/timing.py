@@ -66,8 +66,9 @@ class ExtensionPointTimes:
                 )
             for plugin in framework.plugins.values():
                 self._watch_plugin(plugin)
-        queue, gates = scheduler.queue, scheduler.queue.run_pre_enqueue
-        queue.run_pre_enqueue = self._timed(lambda info: info.pod.scheduler_name, "PreEnqueue", gates)
+        queue = scheduler.queue
+        gates = self._timed(lambda info: info.pod.scheduler_name, "PreEnqueue", queue.run_pre_enqueue)
+        queue.run_pre_enqueue = self._sampling(gates)
         scheduler.algorithm.make_attempt = self._watching(scheduler.algorithm.make_attempt)
 
     def _watching(self, attempt: type[Any]) -> type[Any]:
@@ -94,6 +95,22 @@ class ExtensionPointTimes:
 
         methods = {name: timed(point, getattr(attempt, name)) for name, point in _OF_ATTEMPT.items()}
         return type(attempt.__name__, (attempt,), {"__init__": begin, **methods})
+
+    def _sampling(self, gates: Callable[..., Any]) -> Callable[..., Any]:
+        """PreEnqueue, which runs outside of attempts, with its plugins timed in the first of so many runs."""
+        n_runs = 0
+
+        def run(info: Any) -> Any:
+            nonlocal n_runs
+            samples = self._samples
+            self._sample(samples or (self.observe is not None and n_runs % SAMPLE_EVERY == 0))
+            n_runs += 1
+            try:
+                return gates(info)
+            finally:
+                self._sample(samples)
+
+        return run
 
     def _sample(self, on: bool) -> None:
         """Time plugins one by one, or leave them alone: a call that only looks whether to time costs too."""

@@ -105,6 +105,8 @@ def story_sentence(story: PodTraces, *, is_foreign: bool = False) -> tuple[Outco
     theirs = story.decisions[-1] if story.decisions else None
     if pod.node_name and not n and theirs is not None:
         return outcome_of("bound"), f"is on {pod.node_name}, where {theirs.program} bound it."
+    if pod.node_name and pod.waits_for:
+        return outcome_of("waiting"), f"is on {pod.node_name}, where its kubelet does not start it."
     if pod.node_name:
         word = "ran" if pod.phase in ("Succeeded", "Failed") else "is"
         return outcome_of("bound"), f"{word} on {pod.node_name} {tries}."

@@ -23,6 +23,7 @@ from scheduler_core.scenario.record import (
 )
 from scheduler_core.scenario.types import Manifest, Scenario
 from scheduler_core.sim.changes import ObjectDeleted, ObjectWritten
+from scheduler_core.sim.kubelet import waits_on_its_node
 from scheduler_core.sim.simulation import Simulation
 
 
@@ -98,9 +99,9 @@ class ScenarioRun:
         return dict(sorted((pod.key, pod.node_name) for pod in pods if pod.node_name))
 
     def waiting(self) -> dict[str, str]:
-        """Pod -> why it has no node, of pods that have not ended, in the order they came.
+        """Pod -> why it has no node, or does not start there, of pods that have not ended, in the order they came.
 
-        What the queue says; of a pod that has left it, what its last cycle says.
+        What the queue says; of a pod that has left it, what its last cycle says; on a node what its kubelet says.
         """
         told = {
             entry["pod"]: str(entry["reason"] or "")
@@ -114,6 +115,8 @@ class ScenarioRun:
                 last = self._by_pod.get(pod.key)
                 said = (last[-1].message or sentence(last[-1])) if last else "it has not been tried yet"
                 found[pod.key] = told.get(pod.key) or said
+            elif pod.node_name and (unready := waits_on_its_node(pod.manifest)):
+                found[pod.key] = unready
         return found
 
     def pods(self) -> dict[str, PodFacts]:

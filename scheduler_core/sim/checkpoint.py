@@ -180,6 +180,7 @@ def take_over(simulation: Simulation, document: Mapping[str, Any]) -> None:
     simulation.timers.restore(document["timers"])
     simulation.world.restore(document["world"])
     simulation.control_plane.restore(simulation.world, document.get("controllers", {}))
+    simulation.kubelet.restored()
     scheduler = simulation.scheduler
     scheduler.cycle = document["cycle"]
     scheduler.algorithm.next_start_node_index = document["startIndex"]

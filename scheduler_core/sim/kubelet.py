@@ -21,7 +21,14 @@ from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
 from scheduler_core.sim import resizing
 from scheduler_core.sim.durations import duration_ns
-from scheduler_core.sim.kubelet_admission import KubeletRejection, NodeUse, rejection
+from scheduler_core.sim.kubelet_admission import (
+    KubeletRejection,
+    KubeletWait,
+    NodeUse,
+    claims_of,
+    rejection,
+    unready_claims,
+)
 from scheduler_core.sim.pod_index import PodIndex
 from scheduler_core.sim.timers import Timers
 from scheduler_core.sim.world import ACTS, HOLDS_PODS, World, with_conditions
@@ -54,6 +61,21 @@ class Kubelet:
         self._timers = timers
         self._pods = pods
         self._use = NodeUse(pods)
+        self._unready: dict[tuple[str, str], Pod] = {}
+        """Pods that wait on their nodes for claims."""
+
+    def restored(self) -> None:
+        """Know again which pods wait, from a world as a checkpoint had it."""
+        for stored in self._world.all("Pod"):
+            if waits_on_its_node(stored.manifest):
+                pod: Pod = stored.typed
+                self._unready[pod.namespace, pod.name] = pod
+
+    def claim_changed(self, kind: str, meta: Mapping[str, Any]) -> None:
+        """A PersistentVolumeClaim or ResourceClaim came, changed or went: pods that wait for it are looked at again."""
+        for pod in self._unready.values():
+            if pod.namespace == meta.get("namespace") and (kind, meta["name"]) in claims_of(pod):
+                self._add(pod, self._world.clock.now_ns, STARTS)
 
     def _add(self, pod: Pod, at_ns: int, what: str) -> None:
         # What a CronJob began is not waited for: there is always more of it.
@@ -106,6 +128,8 @@ class Kubelet:
         self._use.changed(old, new)
         if self._world.release.simulation >= ACTS:
             self._resize(old, new)
+        if old is not None and (old.namespace, old.name) in self._unready:
+            self._unready_changed(old, new)
         if old is not None and (new is None or new.uid != old.uid):
             if old.node_name:
                 self._cancel(old)
@@ -119,6 +143,16 @@ class Kubelet:
             or old.meta.deletion_ns != new.meta.deletion_ns
         ):
             self._look_at(new)
+
+    def _unready_changed(self, old: Pod, new: Pod | None) -> None:
+        """A pod that waits for claims changed: its claims may be made by now."""
+        key = (old.namespace, old.name)
+        if new is None or new.uid != old.uid or new.phase != "Pending" or new.is_terminating:
+            del self._unready[key]
+            return
+        self._unready[key] = new
+        if claims_of(new) != claims_of(old):
+            self._add(new, self._world.clock.now_ns, STARTS)
 
     def _look_at(self, pod: Pod) -> None:
         """Set the timer for what happens next to a pod on a node."""
@@ -174,6 +208,10 @@ class Kubelet:
         if rejected is not None:
             self._reject(pod, rejected)
             return
+        unready = unready_claims(pod, self._world) if self._admits else None
+        if unready is not None:
+            self._wait(pod, unready)
+            return
         now = format_seconds(self._world.clock.now_ns)
         status: dict[str, Any] = dict(pod.manifest.get("status") or {})
         status["phase"] = "Running"
@@ -200,6 +238,32 @@ class Kubelet:
             for container in pod.manifest["spec"].get("containers") or []
         ]
         self._world.patch_status(pod, status, "started")
+
+    def _wait(self, pod: Pod, why: KubeletWait) -> None:
+        """Leave a pod Pending, and say why once for each cause (a kubelet repeats its Event)."""
+        self._unready[pod.namespace, pod.name] = pod
+        if waits_on_its_node(pod.manifest) == why.message:
+            return
+        self._world.record_event(pod.manifest, "Warning", why.reason, "", why.message, "kubelet")
+        status: dict[str, Any] = dict(pod.manifest.get("status") or {})
+        status["phase"] = "Pending"
+        now = format_seconds(self._world.clock.now_ns)
+        names = [str(item.get("name", "")) for item in pod.manifest["spec"].get("containers") or []]
+        unready = {
+            "status": "False",
+            "reason": "ContainersNotReady",
+            "message": f"containers with unready status: [{' '.join(names)}]",
+            "lastTransitionTime": now,
+        }
+        status["conditions"] = with_conditions(
+            status, [{"type": type_, **unready} for type_ in ("ContainersReady", "Ready")]
+        )
+        waiting = {"reason": "ContainerCreating", "message": why.message}
+        status["containerStatuses"] = [
+            {"name": name, "ready": False, "started": False, "restartCount": 0, "state": {"waiting": waiting}}
+            for name in names
+        ]
+        self._world.patch_status(pod, status, "waits on its node")
 
     def _reject(self, pod: Pod, why: KubeletRejection) -> None:
         """Source: pkg/kubelet/kubelet.go rejectPod, v1.34."""
@@ -231,6 +295,19 @@ class Kubelet:
             status |= {"reason": "DeadlineExceeded", "message": said}
         failed = too_long or annotations.get(ENDS_AS) == "Failed"
         self._world.patch_status(pod, _ended(status, failed, now), "finished")
+
+
+def waits_on_its_node(manifest: Mapping[str, Any]) -> str:
+    """What a pod's kubelet waits for before it starts the pod; empty where it does not.
+
+    A real kubelet says it in Events alone; ours writes it into the waiting containers' statuses, too.
+    """
+    status = manifest.get("status") or {}
+    for item in status.get("containerStatuses") or ():
+        waiting = (item.get("state") or {}).get("waiting") or {}
+        if waiting.get("reason") == "ContainerCreating" and status.get("phase") == "Pending":
+            return str(waiting.get("message") or "")
+    return ""
 
 
 def is_of_cron_job(world: World, pod: Pod) -> bool:

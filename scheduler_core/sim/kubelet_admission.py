@@ -1,17 +1,21 @@
 """What a kubelet looks at before it starts a pod that was put on its node by whomever.
 
-Source: pkg/kubelet/lifecycle/predicate.go, pkg/scheduler/framework (AdmissionCheck), v1.34
-Differs: no attempt to make room for critical pods.
+Source: pkg/kubelet/lifecycle/predicate.go, pkg/scheduler/framework (AdmissionCheck),
+pkg/kubelet/volumemanager/populator, pkg/kubelet/cm/dra/manager.go, v1.34
+Differs: no attempt to make room for critical pods; claims count where no container mounts their volume, too.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from scheduler_core.cluster.node_table import normal_port
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import HostPort, Pod
+from scheduler_core.objects.storage import PersistentVolumeClaim
 from scheduler_core.sim.pod_index import PodIndex
+from scheduler_core.sim.world import World
 
 ALL_ADDRESSES = "0.0.0.0"
 NATIVE = ("cpu", "memory", "ephemeral-storage")
@@ -94,6 +98,86 @@ def rejection(pod: Pod, node: Node, use: NodeUse) -> KubeletRejection | None:
     return (
         None if failed is None else KubeletRejection(failed[0], f"Predicate {failed[0]} failed: {failed[1]}")
     )
+
+
+class KubeletWait(NamedTuple):
+    """Why a kubelet does not start a pod yet: the Event that says it."""
+
+    reason: str
+    message: str
+
+
+def claims_of(pod: Pod) -> set[tuple[str, str]]:
+    """(kind, name) of the claims the pod waits for on its node, those of templates as far as they are made."""
+    names = {("PersistentVolumeClaim", claim) for _, claim in _volume_claims(pod)}
+    return names | {("ResourceClaim", name) for _, name in _device_claims(pod) if name}
+
+
+def unready_claims(pod: Pod, world: World) -> KubeletWait | None:
+    """What the pod's volumes or devices lack; `spec.nodeName` passes by the scheduler, which would have seen to it."""
+    problems = [
+        (volume, f"error processing PVC {pod.namespace}/{claim}: {problem}")
+        for volume, claim in _volume_claims(pod)
+        if (problem := _volume_problem(world, pod.namespace, claim))
+    ]
+    if problems:
+        names = " ".join(sorted(volume for volume, _ in problems))
+        said = "; ".join(problem for _, problem in problems)
+        return KubeletWait(
+            "FailedMount",
+            f"Unable to attach or mount volumes: unmounted volumes=[{names}], unattached volumes=[], "
+            f"failed to process volumes=[{names}]: {said}",
+        )
+    if world.release.gate("DynamicResourceAllocation"):
+        for _, name in _device_claims(pod):
+            problem = _device_problem(world, pod, name)
+            if problem:
+                said = f"Failed to prepare dynamic resources: prepare dynamic resources: {problem}"
+                return KubeletWait("FailedPrepareDynamicResources", said)
+    return None
+
+
+def _volume_claims(pod: Pod) -> Iterator[tuple[str, str]]:
+    for volume in pod.volumes:
+        name = str(volume.get("name", ""))
+        if volume.get("persistentVolumeClaim") is not None:
+            yield name, str(volume["persistentVolumeClaim"].get("claimName", ""))
+        elif volume.get("ephemeral") is not None:
+            yield name, f"{pod.name}-{name}"
+
+
+def _device_claims(pod: Pod) -> Iterator[tuple[str, str | None]]:
+    """Reference and claim; "" where it is not made yet, None where none is needed."""
+    made: dict[Any, str | None] = {}
+    if pod.resource_claims:
+        statuses = (pod.manifest.get("status") or {}).get("resourceClaimStatuses") or ()
+        made = {status.get("name"): status.get("resourceClaimName") for status in statuses}
+    for reference in pod.resource_claims:
+        name = reference.get("resourceClaimName")
+        yield str(reference.get("name")), name if name else made.get(reference.get("name"), "")
+
+
+def _volume_problem(world: World, namespace: str, name: str) -> str:
+    stored = world.get("PersistentVolumeClaim", namespace, name)
+    if stored is None:
+        return f'failed to fetch PVC from API server: persistentvolumeclaims "{name}" not found'
+    claim: PersistentVolumeClaim = stored.typed
+    return "" if claim.phase == "Bound" and claim.volume_name else "PVC is not bound"
+
+
+def _device_problem(world: World, pod: Pod, name: str | None) -> str:
+    if name is None:
+        return ""
+    if not name:
+        return f'pod "{pod.namespace}/{pod.name}": ResourceClaim not created yet'
+    stored = world.get("ResourceClaim", pod.namespace, name)
+    if stored is None:
+        return f'fetch ResourceClaim {name}: resourceclaims.resource.k8s.io "{name}" not found'
+    status = stored.manifest.get("status") or {}
+    if any(user.get("uid") == pod.uid for user in status.get("reservedFor") or ()):
+        return ""
+    uid = stored.manifest["metadata"].get("uid", "")
+    return f"pod {pod.name} ({pod.uid}) is not allowed to use ResourceClaim {name} ({uid})"
 
 
 def _failed_predicate(pod: Pod, node: Node, use: NodeUse) -> tuple[str, str] | None:

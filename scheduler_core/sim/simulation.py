@@ -225,12 +225,16 @@ class Simulation:
         self.release = self.world.release = self.control_plane.context.release = release
         self._set_up(document)
         self.scheduler.cycle = cycle
+        queue = self.scheduler.queue
+        # What the new scheduler lists first was in the old one's queue: no pod comes into a queue by it.
+        observer, queue.observer = queue.observer, None
         for stored in self.world.everything():
             if stored.typed is not None:
                 kind = str(stored.manifest["kind"])
                 if kind == "Pod":
                     self._know_stranger(None, stored.typed)
                 self._perform(self.scheduler.handle(ObjectChanged(kind, None, stored.typed)))
+        queue.observer = observer
 
     # ---- running
 
@@ -442,6 +446,10 @@ class Simulation:
                 return
         elif kind == "Node":
             self.kubelet.node_changed(old, new)
+        elif kind in ("PersistentVolumeClaim", "ResourceClaim"):
+            stored = change.new or change.old
+            if stored is not None:
+                self.kubelet.claim_changed(kind, stored.manifest["metadata"])
         if old is not None or new is not None:
             self._perform(self.scheduler.handle(ObjectChanged(kind, old, new)))
 

@@ -206,3 +206,23 @@ def test_buckets_that_held_all_smaller_ones_are_counted_once_by_the_migration() 
         f'{name}_count{{a="x,y",z="1"}} 6',
         f'{name}_sum{{a="x,y",z="1"}} 31',
     ]
+
+
+def _figures(client: Any) -> dict[str, str]:
+    lines = client.get("/metrics").content.decode().splitlines()
+    return dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+
+
+def test_a_new_configuration_counts_no_pod_again_and_pre_enqueue_is_timed(client: Any) -> None:
+    cluster = make_cluster(make_node("n1", "2"), make_pod("a", "1"), make_pod("big", "9"))
+    document = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    services.set_config(cluster=cluster, config={**document, "podMaxBackoffSeconds": 20})
+    services.request_run(cluster=cluster)
+    services.advance(cluster_id=cluster.pk, memory=EngineMemory())
+    found = _figures(client)
+    incoming = 'scheduler_queue_incoming_pods_total{event="UnschedulablePodAdd",queue="active"}'
+    assert found[incoming] == "2"
+    point = 'extension_point="PreEnqueue",profile="default-scheduler",status="Success"'
+    assert int(found[f"scheduler_framework_extension_point_duration_seconds_count{{{point}}}"]) >= 2
+    plugin = 'extension_point="PreEnqueue",plugin="SchedulingGates",status="Success"'
+    assert int(found[f"scheduler_plugin_execution_duration_seconds_count{{{plugin}}}"]) >= 1

@@ -1,4 +1,4 @@
-"""ResourceClaims of pods: made from templates, and given back when the pods that use them are done.
+"""ResourceClaims of pods: made from templates, reserved for pods that came with their node, given back at their end.
 
 Source: pkg/controller/resourceclaim/controller.go, v1.34
 Differs: a claim that waits for its template is made as soon as the template is there, not at the next retry.
@@ -12,10 +12,13 @@ from scheduler_core.objects.pod import Pod
 from scheduler_core.sim.changes import Manifest
 from scheduler_core.sim.controllers.base import Controller, ControllerContext, Key
 from scheduler_core.sim.identities import name_suffix, object_uid
+from scheduler_core.sim.kubelet_admission import claims_of
 from scheduler_core.sim.world import Noticed, Stored
 
 CLAIM, TEMPLATE = "ResourceClaim", "ResourceClaimTemplate"
 POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
+MOST_USERS = 256
+"""A claim can be reserved for so many pods."""
 FINALIZER = "resource.kubernetes.io/delete-protection"
 
 
@@ -29,6 +32,8 @@ class ResourceClaimController(Controller):
         self._pods: dict[Key, None] = {}
         self._claims: dict[Key, None] = {}
         self._without_template: dict[Key, None] = {}
+        self._unreserved: dict[Key, None] = {}
+        """Pods on a node for which a claim is not reserved: the scheduler never saw them."""
         self._used_by: dict[str, dict[Key, None]] = {}
         """Claims by the uid of a pod that they are reserved for or that owns them."""
 
@@ -49,14 +54,19 @@ class ResourceClaimController(Controller):
             if change.new is not None:
                 self._index(change.new, present=True)
                 self._claims[_key_of(change.new.manifest)] = None
+                self._pods.update(self._unreserved)
 
     def restored(self) -> None:
         self._pods.clear()
         self._claims.clear()
         for stored in self.world.all("Pod"):
             pod: Pod = stored.typed
-            if pod.resource_claims and not pod.is_terminal and self._missing(pod):
+            if not pod.resource_claims or pod.is_terminal:
+                continue
+            if self._missing(pod):
                 self._without_template[pod.namespace, pod.name] = None
+            if pod.node_name and self._unreserved_claims(pod):
+                self._unreserved[pod.namespace, pod.name] = None
 
     def sync(self) -> bool:
         if not self._pods and not self._claims:
@@ -64,6 +74,7 @@ class ResourceClaimController(Controller):
         pods, self._pods = list(self._pods), {}
         for key in pods:
             self._make_claims(key)
+            self._reserve(key)
         claims, self._claims = list(self._claims), {}
         for key in claims:
             self._clean(key)
@@ -170,6 +181,39 @@ class ResourceClaimController(Controller):
         self.world.create(claim, "made from its template")
         return full
 
+    # ---- pods that came with their node
+
+    def _unreserved_claims(self, pod: Pod) -> list[Stored]:
+        """The pod's claims, as far as they are there, that are not reserved for it."""
+        claims = (
+            self.world.get(kind, pod.namespace, name)
+            for kind, name in sorted(claims_of(pod))
+            if kind == CLAIM
+        )
+        return [
+            stored
+            for stored in claims
+            if stored is not None and pod.uid not in [user.get("uid") for user in _reserved_for(stored)]
+        ]
+
+    def _reserve(self, key: Key) -> None:
+        """Reserve what is allocated for a pod on a node.
+
+        Source: controller.go syncPod, v1.34
+        """
+        self._unreserved.pop(key, None)
+        pod = self.world.pod(*key)
+        if pod is None or not pod.node_name or pod.is_terminal or pod.is_terminating:
+            return
+        for stored in self._unreserved_claims(pod):
+            status = stored.manifest.get("status") or {}
+            if status.get("allocation") is None or len(_reserved_for(stored)) >= MOST_USERS:
+                self._unreserved[key] = None
+                continue
+            user = {"resource": "pods", "name": pod.name, "uid": pod.uid}
+            status = {**status, "reservedFor": [*_reserved_for(stored), user]}
+            self.world.put({**stored.manifest, "status": status}, "reserved for a pod on its node")
+
     # ---- what is given back
 
     def _clean(self, key: Key) -> None:
@@ -212,6 +256,10 @@ class ResourceClaimController(Controller):
 def _key_of(manifest: Manifest) -> Key:
     meta = manifest["metadata"]
     return str(meta.get("namespace") or ""), str(meta["name"])
+
+
+def _reserved_for(stored: Stored) -> list[Manifest]:
+    return list((stored.manifest.get("status") or {}).get("reservedFor") or ())
 
 
 def _owning_pods(manifest: Manifest) -> list[Manifest]:
