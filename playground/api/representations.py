@@ -152,23 +152,38 @@ def queue_item(item: QueueItem) -> dict[str, Any]:
 
 
 def story(found: PodStory) -> dict[str, Any]:
+    traces = found.traces
+    pod = traces.pod
     return {
-        "pod": f"{found.namespace}/{found.name}",
-        "exists": found.pod is not None,
-        "phase": found.pod.phase if found.pod else None,
-        "node": (found.pod.node_name or None) if found.pod else None,
-        "waitsFor": (found.pod.waits_for or None) if found.pod else None,
+        "pod": f"{traces.namespace}/{traces.name}",
+        "exists": pod is not None,
+        "phase": pod.phase if pod else None,
+        "node": (pod.node_name or None) if pod else None,
+        "waitsFor": (pod.waits_for or None) if pod else None,
         "queue": {"lane": found.queue.lane, **queue_item(found.queue)} if found.queue else None,
         "story": [
             {
-                "at": format_time_ns(item.at_ns),
-                "what": item.what,
-                "title": item.title,
-                "detail": item.detail or None,
-                "cycle": item.cycle,
-                "outcome": item.outcome or None,
+                "at": format_time_ns(step.at_ns),
+                "what": step.what,
+                "title": step.title,
+                "detail": step.detail or None,
+                "cycle": step.cycle,
+                "outcome": step.outcome or None,
+                "plugin": step.asked or None,
+                "hint": step.hint or None,
+                "reason": step.why or None,
+                "withoutEffect": [
+                    {
+                        "at": format_time_ns(move.at_ns),
+                        "event": move.event,
+                        "plugin": move.plugin or None,
+                        "hint": move.hint or None,
+                        "reason": move.reason or None,
+                    }
+                    for move in step.quiet
+                ],
             }
-            for item in found.items
+            for step in found.steps
         ],
     }
 

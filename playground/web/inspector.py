@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from playground.clusters.selectors.board_nodes import NodeUse, PodUse, node_uses, pods_on
 from playground.clusters.selectors.cycle_pages import last_cycle_of, placed_by
-from playground.clusters.selectors.pods import find_pod
+from playground.clusters.selectors.pod_traces import find_pod
 from playground.clusters.selectors.queue import LANE_TITLES, QueueItem
 from playground.web.amounts import requested
 from playground.web.priorities import PriorityMark, PriorityScale

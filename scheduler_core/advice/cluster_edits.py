@@ -1,4 +1,4 @@
-"""Edits of the cluster: nodes put back to use or added, and pods that go.
+"""Edits of the cluster: nodes put back to use or added, claims created, and pods that go.
 
 Which pods may go is asked of all nodes in lock-step, each in a world of its own (`framework.runtime.World`): the
 k-th pod of every node leaves in one step.
@@ -19,6 +19,7 @@ from scheduler_core.advice import edits
 from scheduler_core.advice.displaced import owner_is_there
 from scheduler_core.advice.edits import (
     COST_NODE,
+    COST_POD,
     COST_QUEUE,
     Edit,
     amount_words,
@@ -26,15 +27,26 @@ from scheduler_core.advice.edits import (
     disruption_of,
 )
 from scheduler_core.advice.sandbox import Sandbox
+from scheduler_core.cluster.listers import Listers
 from scheduler_core.framework.attempt import Attempt
 from scheduler_core.framework.preemption.potential import PodsOfPlaces, potential_victims
 from scheduler_core.objects.defaults import SYSTEM_CRITICAL_PRIORITY
+from scheduler_core.objects.meta import Named
 from scheduler_core.objects.node import LABEL_HOSTNAME, LABEL_ZONE, TAINT_UNSCHEDULABLE, Node, node_from
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.resources import CPU, MEMORY
+from scheduler_core.objects.storage import (
+    BIND_COMPLETED_ANNOTATION,
+    NO_PROVISIONER,
+    StorageClass,
+    persistent_volume_claim_from,
+    persistent_volume_from,
+)
+from scheduler_core.sim.controllers.volume_binder import DEFAULT_CLASS
 
 _LIFECYCLE = "node.kubernetes.io/"
 _ABOVE_ALL = 2**62
+CLAIM_SIZE = "1Gi"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +82,97 @@ def uncordoned(node: Node) -> tuple[Edit, Node]:
         {"write": manifest},
     )
     return edit, node_from(manifest)
+
+
+# ---- claims
+
+
+def missing_claims(pod: Pod, listers: Listers) -> list[str]:
+    """Names of the claims the pod's volumes name and that are not there."""
+    named = [(volume.get("persistentVolumeClaim") or {}).get("claimName") for volume in pod.volumes]
+    claims = dict.fromkeys(str(name) for name in named if name)
+    return [name for name in claims if listers.get("PersistentVolumeClaim", pod.namespace, name) is None]
+
+
+def claims_created(pod: Pod, names: Sequence[str], listers: Listers) -> Iterator[tuple[Edit, list[Named]]]:
+    """The claims, of each class of storage that makes volumes, the default one first; else of a volume created too.
+
+    With each edit the objects as they are once volumes are bound. A class that waits for a consumer is left to bind.
+    """
+    classes: list[StorageClass] = sorted(
+        (one for one in listers.all("StorageClass") if one.provisioner not in ("", NO_PROVISIONER)),
+        key=lambda one: (
+            (one.manifest["metadata"].get("annotations") or {}).get(DEFAULT_CLASS) != "true",
+            one.name,
+        ),
+    )
+    for storage_class in [*classes, None]:
+        made: list[Mapping[str, Any]] = []
+        bound: list[Named] = []
+        for name in names:
+            claim = _claim(pod.namespace, name, storage_class.name if storage_class else "")
+            volume = _volume(pod.namespace, name, claim["spec"]["storageClassName"])
+            made += [claim] if storage_class else [volume, claim]
+            if storage_class and storage_class.waits_for_first_consumer:
+                bound.append(persistent_volume_claim_from(claim))
+                continue
+            spec = {**claim["spec"], "volumeName": volume["metadata"]["name"]}
+            meta = {**claim["metadata"], "annotations": {BIND_COMPLETED_ANNOTATION: "yes"}}
+            status = {"phase": "Bound"}
+            bound.append(persistent_volume_from(volume))
+            bound.append(
+                persistent_volume_claim_from({**claim, "metadata": meta, "spec": spec, "status": status})
+            )
+        kind = "PersistentVolumeClaim" if len(names) == 1 else "PersistentVolumeClaims"
+        keys = " and ".join(f"{pod.namespace}/{name}" for name in names)
+        beside = f"of class {storage_class.name}" if storage_class else "and a volume for each"
+        yield (
+            Edit(
+                edits.CREATE_CLAIM,
+                edits.OTHERS,
+                f"Create {kind} {keys}" + ("" if storage_class else ", with a volume"),
+                f"The pod names what is not there; {CLAIM_SIZE} {beside}: choose size and class as the pod needs them",
+                (),
+                tuple(f"kind: {item['kind']}, name: {item['metadata']['name']}" for item in made),
+                COST_POD,
+                f"{CLAIM_SIZE} of storage",
+                float(len(made)),
+                {"write": made},
+            ),
+            bound,
+        )
+
+
+def _claim(namespace: str, name: str, storage_class: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": CLAIM_SIZE}},
+            "storageClassName": storage_class,
+        },
+    }
+
+
+def _volume(namespace: str, claim: str, storage_class: str) -> dict[str, Any]:
+    name = f"{namespace}-{claim}"
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "capacity": {"storage": CLAIM_SIZE},
+            "claimRef": {"namespace": namespace, "name": claim},
+            "hostPath": {"path": f"/data/{name}"},
+            "storageClassName": storage_class,
+        },
+    }
+
+
+# ---- new nodes
 
 
 def shape_of(node: Node) -> tuple[Any, ...]:

@@ -30,9 +30,11 @@ LABEL_NODE = "label-node"
 ADD_LARGER_NODE = "add-larger-node"
 ADD_ZONE = "add-zone"
 ADD_LABELLED_NODE = "add-labelled-node"
+CREATE_CLAIM = "create-claim"
 PAIR = "pair"
 
 KINDS = (
+    CREATE_CLAIM,
     LOWER_REQUEST,
     TOLERATE,
     RELAX_SPREAD,
@@ -58,7 +60,7 @@ KINDS = (
 """In the order in which edits of equal cost and size are told."""
 
 POD, NODES, OTHERS = "pod", "nodes", "others"
-"""Whom an edit is about: the pod itself, nodes, or other pods."""
+"""Whom an edit is about: the pod itself, nodes, or other pods and objects."""
 
 COST_POD, COST_QUEUE, COST_RESTART, COST_LOSS, COST_NODE = 1, 2, 3, 4, 5
 """Less of the pod itself; a pod back to the queue, or a node back in use; a restart; a pod lost; a new node."""
@@ -85,8 +87,8 @@ class Edit:
     size : float
         Of two edits of equal cost the smaller one is told first.
     change : mapping
-        What to do, JSON-able: `{"write": manifest}`, `{"delete": ["ns/name", ...]}`, `{"reject": [...]}` (at
-        Permit), or `{"move": ["ns/name", node]}`.
+        What to do, JSON-able: `{"write": manifest}` or a list of them, `{"delete": ["ns/name", ...]}`,
+        `{"reject": [...]}` (at Permit), or `{"move": ["ns/name", node]}`.
     """
 
     kind: str

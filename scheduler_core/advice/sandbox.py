@@ -21,6 +21,7 @@ from scheduler_core.framework.answers import Answers
 from scheduler_core.framework.attempt import Attempt
 from scheduler_core.framework.failure import PluginFailure
 from scheduler_core.framework.runtime import Framework
+from scheduler_core.objects.meta import Named
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
 from scheduler_core.randomness import Randomness
@@ -197,6 +198,18 @@ class Sandbox:
                 cache.remove_node(node.name)
             else:
                 cache.set_node(before)
+
+    @contextmanager
+    def with_objects(self, objects: Sequence[Named]) -> Iterator[None]:
+        """These objects are there, which are no nodes and no pods."""
+        changed = self.scheduler.event_handlers.object_changed
+        for item in objects:
+            changed(item.manifest["kind"], None, item)
+        try:
+            yield
+        finally:
+            for item in objects:
+                changed(item.manifest["kind"], item, None)
 
     @contextmanager
     def with_pod_on(self, pod: Pod, node_name: str) -> Iterator[None]:

@@ -44,7 +44,7 @@ from scheduler_core.schedule_one import Decision
 Report = Callable[[int, int, str], None]
 """(steps done, steps in all, what is tried now)."""
 
-N_STEPS = 10
+N_STEPS = 11
 MAX_PAIRS = 200
 """Second edits that are tried beside a first one that does not help alone."""
 MAX_SHAPES = 20
@@ -116,6 +116,7 @@ class _Search:
         if advice.outcome == BOUND:
             return advice
         steps: tuple[tuple[str, Callable[[], None]], ...] = (
+            ("claims that are missing", self._create_claims),
             ("selectors, affinity, tolerations and ports", self._pod_variants),
             ("smaller requests", self._lower_requests),
             ("wider spread", self._relax_spread),
@@ -281,6 +282,19 @@ class _Search:
             size=float(len(result.victims)),
             note=f"Preempts {names}{more}",
         )
+
+    # ---- what the pod names
+
+    def _create_claims(self) -> None:
+        """Create what the pod's volumes name, in the first way that places it."""
+        listers = self.sandbox.scheduler.cache.listers
+        names = cluster_edits.missing_claims(self.pod, listers)
+        for edit, objects in cluster_edits.claims_created(self.pod, names, listers) if names else ():
+            self.advice.n_tried += 1
+            with self.sandbox.with_objects(objects):
+                decision = self.sandbox.decide(self.pod)
+            if self._told(edit, decision):
+                return
 
     # ---- nodes
 

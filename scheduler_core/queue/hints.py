@@ -46,17 +46,21 @@ class HintEntry(NamedTuple):
     hint: HintFunction
 
 
+Asked = tuple[str, HintFunction]
+"""A plugin that is asked about an event, and its hint; one object for each event."""
+
+
 class HintMap:
     """The hint table of one profile: who is asked what when an event happens."""
 
     def __init__(self, entries: Iterable[HintEntry]) -> None:
         self.entries = tuple(entries)
-        self._interested: dict[tuple[str, int], tuple[tuple[str, HintFunction], ...]] = {}
+        self._interested: dict[tuple[str, int], tuple[Asked, ...]] = {}
         self._events: dict[str, list[ClusterEvent]] = {}
         for entry in self.entries:
             self._events.setdefault(entry.plugin, []).append(entry.event)
 
-    def interested(self, event: ClusterEvent) -> tuple[tuple[str, HintFunction], ...]:
+    def interested(self, event: ClusterEvent) -> tuple[Asked, ...]:
         """Plugins whose registrations cover the event, with their hints, in the table's order."""
         known = self._interested.get((event.resource, int(event.action)))
         if known is None:

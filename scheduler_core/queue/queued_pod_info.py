@@ -56,6 +56,8 @@ class QueuedPodInfo:
     entered_by: str = ""
     entered_reason: str = ""
     lane: Lane = Lane.NEW
+    skips: tuple[int, ...] = ()
+    """Identities of the lines of the hint table whose refusals the observer was told of; only the queue sets it."""
     place: int = 0
     """Among the unschedulable pods; only the queue sets it."""
 

@@ -21,7 +21,7 @@ from scheduler_core.framework.status import Code
 from scheduler_core.objects.pod import Pod
 from scheduler_core.queue.active_queue import ActiveQueue
 from scheduler_core.queue.backoff_queue import SECOND_NS, BackoffQueue, SortKey
-from scheduler_core.queue.hints import HintMap
+from scheduler_core.queue.hints import Asked, HintMap
 from scheduler_core.queue.moves import Lane, QueueMove
 from scheduler_core.queue.queued_pod_info import (
     NO_PLUGINS,
@@ -32,6 +32,10 @@ from scheduler_core.queue.unschedulable_pods import UnschedulablePods
 
 FLUSH_INTERVAL_NS = 30 * SECOND_NS
 """How often pods that waited too long among the unschedulable ones are looked for."""
+
+
+MOST_SKIPS = 8
+"""Kinds of refused events that the observer is told of, a pod and stay."""
 
 
 class HasNow(Protocol):
@@ -97,7 +101,8 @@ class SchedulingQueue:
     is_group_member : callable
         Whether a pod is scheduled with its group: it comes back by backoff alone, whatever happened meanwhile.
     observer : callable, optional
-        Is told every move. With `observe_skips` also every event that a hint refused.
+        Is told every move. With `observe_skips` also the first `MOST_SKIPS` kinds of events that hints refused, of each
+        stay among the unschedulable pods.
 
     Source: pkg/scheduler/backend/queue/scheduling_queue.go, v1.34
     Differs: nominations live in the nominator; metrics are the observer's business; `pop` never blocks.
@@ -116,7 +121,7 @@ class SchedulingQueue:
         pop_from_backoff: bool = True,
         is_group_member: Callable[[Pod], bool] = lambda pod: False,
         observer: Observer | None = None,
-        observe_skips: bool = False,
+        observe_skips: bool = True,
     ) -> None:
         self._clock = clock
         self._hints = dict(hints)
@@ -543,7 +548,8 @@ class SchedulingQueue:
         if hint_map is None:
             return _WORTH_A_TRY
         best = _SKIPPED
-        for plugin, hint_function in hint_map.interested(event):
+        for asked in hint_map.interested(event):
+            plugin, hint_function = asked
             is_pending = plugin in info.pending_plugins
             if not is_pending and plugin not in info.unschedulable_plugins:
                 continue
@@ -553,9 +559,8 @@ class SchedulingQueue:
             except Exception as error:  # a broken hint must not strand the pod
                 queues, answer, reason = True, "error", str(error)
             if not queues:
-                if self.observe_skips and self.observer is not None:
-                    refusal = _Verdict(_SKIP, event.label, plugin, answer, reason)
-                    self._tell(info, info.lane, event.label, refusal)
+                if self.observe_skips and id(asked) not in info.skips:
+                    self._tell_skip(info, event.label, asked, reason)
                 continue
             strategy = _IMMEDIATELY if is_pending else _AFTER_BACKOFF
             verdict = _Verdict(strategy, event.label, plugin, answer, reason)
@@ -634,6 +639,7 @@ class SchedulingQueue:
 
     def _to_unschedulable(self, info: QueuedPodInfo, label: str, verdict: _Verdict, source: Lane) -> None:
         info.lane = Lane.UNSCHEDULABLE
+        info.skips = ()
         self._infos[info.key] = info
         self._unschedulable.add(info)
         if info.gating_plugin:
@@ -674,6 +680,13 @@ class SchedulingQueue:
         info.entered_reason = verdict.reason
         if self.observer is not None:
             self._tell(info, source, label, verdict)
+
+    def _tell_skip(self, info: QueuedPodInfo, label: str, asked: Asked, reason: str) -> None:
+        """Tell a refusal once for its event and plugin: a cluster has far more of them than anybody reads."""
+        if self.observer is None or info.lane is not Lane.UNSCHEDULABLE or len(info.skips) >= MOST_SKIPS:
+            return
+        info.skips = (*info.skips, id(asked))
+        self._tell(info, info.lane, label, _Verdict(_SKIP, label, asked[0], "Skip", reason))
 
     def _tell(self, info: QueuedPodInfo, source: Lane, label: str, verdict: _Verdict) -> None:
         assert self.observer is not None

@@ -26,7 +26,7 @@ QUERIES = {
     "cycles": 1,
     "cycle": 1,
     "neighbours": 2,
-    "pod story": 6,
+    "pod story": 8,
     "queue": 2,
     "version": 1,
 }
@@ -98,13 +98,13 @@ def test_cycles_are_paged_and_filtered() -> None:
 def test_a_pods_story_is_told_in_order_even_when_it_is_gone() -> None:
     cluster = grown(2)
     story = selectors.pod_story(cluster, "default", "p000")
-    assert [item.what for item in story.items] == ["cycle", "written", "written", "event"]
+    assert [step.title for step in story.steps] == ["Created", "Attempt 1, cycle 1", "Bound", "Running"]
     kind = by_kind("Pod")
     assert kind is not None
     services.delete_object(cluster=cluster, kind=kind, namespace="default", name="p000", grace_s=0)
     gone = selectors.pod_story(cluster, "default", "p000")
-    assert gone.pod is None
-    assert gone.items[-1].title == "Deleted"
+    assert gone.traces.pod is None
+    assert gone.steps[-1].title == "Deleted"
     waiting = selectors.pod_story(cluster, "default", "p006").queue
     assert waiting is not None
     assert (waiting.lane, waiting.reason) == ("unschedulable", "no fit")

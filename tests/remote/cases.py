@@ -110,6 +110,7 @@ EDITS = {
     "anti-affinity": "drop-anti-affinity-term",
     "topology spread": "relax-spread",
     "host port": "drop-host-port",
+    "claim that is not there": "create-claim",
     "cordoned node": "uncordon",
     "priority without preemption": "raise-priority",
     "more important pods under a budget": "delete-pod",

@@ -282,13 +282,27 @@ class QueuePlace(QueueItem):
     lane = text()
 
 
+class EventWithoutEffect(Answer):
+    at = moment("Virtual time.")
+    event = text()
+    plugin = text(allow_null=True)
+    hint = text("What the plugin answered: Skip.", allow_null=True)
+    reason = text(allow_null=True)
+
+
 class StoryItem(Answer):
     at = moment("Virtual time.")
-    what = word("written", "deleted", "cycle", "event")
+    what = word("written", "deleted", "move", "cycle", "event", "decision")
     title = text()
     detail = text(allow_null=True)
     cycle = whole(allow_null=True)
     outcome = text(allow_null=True)
+    plugin = text("Of a queue move: the plugin that was asked about the event.", allow_null=True)
+    hint = text("What it answered: Queue, Skip or error.", allow_null=True)
+    reason = text(allow_null=True)
+    withoutEffect = EventWithoutEffect(
+        many=True, help_text="Events that left the pod where this move had put it."
+    )
 
 
 class Story(Answer):

@@ -154,6 +154,10 @@ class PodStory(PlaygroundView):
                     "detail": None,
                     "cycle": 1,
                     "outcome": "bound",
+                    "plugin": None,
+                    "hint": None,
+                    "reason": None,
+                    "withoutEffect": [],
                 }
             ],
         },

@@ -530,6 +530,7 @@ class Migration(migrations.Migration):
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                     ('at_ns', models.BigIntegerField()),
+                    ('ran_seq', models.BigIntegerField(default=0)),
                     ('pod_namespace', models.CharField(max_length=253)),
                     ('pod_name', models.CharField(max_length=253)),
                     ('pod_uid', models.CharField(max_length=64)),

@@ -14,6 +14,7 @@ class QueueMove(models.Model):
     # Every index begins with the cluster; one of it alone would only cost room.
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="moves", db_index=False)
     at_ns = models.BigIntegerField()
+    ran_seq = models.BigIntegerField(default=0)  # the `ran` entry of its batch: its place in the log
     pod_namespace = models.CharField(max_length=253)
     pod_name = models.CharField(max_length=253)
     pod_uid = models.CharField(max_length=64)

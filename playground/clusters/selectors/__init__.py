@@ -29,8 +29,8 @@ from playground.clusters.selectors.overview import (
     clusters_overview,
     version_token,
 )
-from playground.clusters.selectors.pods import PodStory, StoryItem, pod_story
 from playground.clusters.selectors.queue import QueueItem, queue_view
+from playground.clusters.selectors.story import PodStory, StoryStep, pod_story, story_steps
 
 __all__ = [
     "ClusterSummary",
@@ -38,7 +38,7 @@ __all__ = [
     "Explanation",
     "PodStory",
     "QueueItem",
-    "StoryItem",
+    "StoryStep",
     "branches_overview",
     "check_role",
     "cluster_summary",
@@ -63,5 +63,6 @@ __all__ = [
     "queue_view",
     "role_in",
     "selected_objects",
+    "story_steps",
     "version_token",
 ]

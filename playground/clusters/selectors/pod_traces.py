@@ -13,6 +13,8 @@ STORY_LIMIT = 200
 class PodTraces:
     """What is known; `pod` is None when the pod is gone and only its traces are left."""
 
+    namespace: str
+    name: str
     pod: Pod | None
     manifest: dict[str, Any] | None
     cycles: list[Cycle]
@@ -22,9 +24,14 @@ class PodTraces:
     decisions: list[ForeignDecision] = field(default_factory=list)
 
 
+def find_pod(cluster: Cluster, namespace: str, name: str) -> Pod | None:
+    """A pod as it is now, None if there is none. One query."""
+    return Pod.objects.filter(cluster=cluster, namespace=namespace, name=name).first()
+
+
 def pod_traces(cluster: Cluster, namespace: str, name: str) -> PodTraces:
     """Return the newest `STORY_LIMIT` of each kind of trace, oldest first: six queries."""
-    pod = Pod.objects.filter(cluster=cluster, namespace=namespace, name=name).first()
+    pod = find_pod(cluster, namespace, name)
     cycles = Cycle.objects.filter(cluster=cluster, pod_namespace=namespace, pod_name=name).defer("trace")
     events = Event.objects.filter(cluster=cluster, involved_namespace=namespace, involved_name=name)
     entries = LogEntry.objects.filter(
@@ -34,6 +41,8 @@ def pod_traces(cluster: Cluster, namespace: str, name: str) -> PodTraces:
     found = [*entries.order_by("-seq")[:STORY_LIMIT]][::-1]
     manifest = pod.manifest if pod else _last_manifest(found)
     return PodTraces(
+        namespace=namespace,
+        name=name,
         pod=pod,
         manifest=manifest,
         cycles=[*cycles.order_by("-number")[:STORY_LIMIT]][::-1],

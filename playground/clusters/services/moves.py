@@ -13,6 +13,7 @@ TRIM_EVERY: Final = 500
 _COLUMNS: Final = (
     "cluster",
     "at_ns",
+    "ran_seq",
     "pod_namespace",
     "pod_name",
     "pod_uid",
@@ -44,6 +45,7 @@ def keep_moves(cluster: Cluster, moves: Sequence[MoveRecord]) -> None:
             (
                 cluster.pk,
                 move.at_ns,
+                cluster.engine_seq,
                 move.pod_namespace,
                 move.pod_name,
                 move.pod_uid,

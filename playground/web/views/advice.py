@@ -19,7 +19,7 @@ from playground.clusters import lanes
 from playground.clusters.choices import QuestionKind, WorkState
 from playground.clusters.errors import ClusterError, NotFound
 from playground.clusters.selectors.cycles import count_ties, cycle_explanation, get_cycle, last_cycle_named
-from playground.clusters.selectors.pods import find_pod
+from playground.clusters.selectors.pod_traces import find_pod
 from playground.clusters.selectors.questions import get_question, is_stale, latest_question, newest_question
 from playground.clusters.services import edit_branches, questions
 from playground.clusters.services.readiness import expect_questions
