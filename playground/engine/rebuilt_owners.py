@@ -1,10 +1,23 @@
-"""Owners a dump does not have, made again from the pods that name them."""
+"""Owners a dump does not have, rebuilt from the pods that name them.
+
+What is rebuilt is a guess, and the dump refutes it: an owner whose controller would adopt, make or end any pod at once
+was another one in the cluster that the dump is of. Such an owner stays missing.
+"""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
+
+from playground.engine.columns import FINISHED
+from scheduler_core.objects.defaults import prepare
+from scheduler_core.objects.kinds import parse
+from scheduler_core.objects.node import Node
+from scheduler_core.sim.controllers.daemon_set import NAME_FIELD, PlacementRule, pinned_node
+from scheduler_core.sim.controllers.deployment import HASH_LABEL
+from scheduler_core.sim.controllers.job import DEFAULT_BACKOFF_LIMIT
+from scheduler_core.sim.controllers.workload import workload_from
 
 Manifest = dict[str, Any]
 
@@ -25,17 +38,30 @@ _OF_ONE_POD: Final = frozenset(
     }
 )
 """Labels that controllers give to pods, and no template has."""
+_ADDED: Final = _OF_ONE_POD | {
+    "batch.kubernetes.io/controller-uid",
+    "batch.kubernetes.io/job-name",
+    "controller-uid",
+    "job-name",
+}
+"""Labels that controllers give to the pods they make."""
 _RESOLVED: Final = frozenset({"nodeName", "priority", "preemptionPolicy", "hostname", "ephemeralContainers"})
 """What a pod's spec has once it is there."""
 
 
 def rebuilt_owners(
-    pods: Iterable[Mapping[str, Any]], missing: frozenset[str], claims: Iterable[Mapping[str, Any]] = ()
+    pods: Iterable[Mapping[str, Any]],
+    missing: frozenset[str],
+    claims: Iterable[Mapping[str, Any]] = (),
+    *,
+    nodes: Iterable[Mapping[str, Any]] = (),
+    deployments: Iterable[Mapping[str, Any]] = (),
+    strangers: Iterable[Mapping[str, Any]] = (),
 ) -> list[Manifest]:
     """The controlling owners of these pods that are missing, as far as their pods say what they are.
 
-    As many replicas as there are pods, and the first pod's spec as the template. They roll nothing out by themselves:
-    what is there stays as it is, and a pod that is deleted or evicted is made again.
+    As many replicas as there are pods that have not finished, and the first pod's spec as the template. They change
+    nothing by themselves: what is there stays, and a pod that is deleted or evicted is made anew.
 
     Parameters
     ----------
@@ -45,13 +71,20 @@ def rebuilt_owners(
         Uids of owners that are not there.
     claims
         PersistentVolumeClaims, for what StatefulSets claim.
+    nodes
+        All nodes there will be, for where DaemonSets run.
+    deployments
+        Those without a ReplicaSet: one that is rebuilt becomes theirs.
+    strangers
+        Pods that are beside these.
 
     Returns
     -------
     list of dict
         ReplicaSets, StatefulSets, DaemonSets and Jobs with the uids their pods name, in the order of their first pods.
-        An owner of another kind, or of pods that have no label in common, is not among them.
+        An owner of another kind, or one that the pods refute, is not among them.
     """
+    pods = list(pods)
     of: dict[tuple[str, str, str, str], list[Mapping[str, Any]]] = {}
     for pod in pods:
         meta = pod["metadata"]
@@ -59,56 +92,191 @@ def rebuilt_owners(
             kind, uid = str(reference.get("kind")), str(reference.get("uid"))
             known = API_VERSIONS.get(kind) == reference.get("apiVersion")
             if reference.get("controller") and uid in missing and known:
-                place = (kind, str(meta.get("namespace") or "default"), str(reference.get("name")), uid)
+                place = (kind, _namespace(pod), str(reference.get("name")), uid)
                 of.setdefault(place, []).append(pod)
-    stored = {(c["metadata"].get("namespace") or "default", c["metadata"]["name"]): c for c in claims}
-    made = [_owner(*place, members, stored) for place, members in of.items()]
-    return [owner for owner in made if owner is not None]
-
-
-def _owner(
-    kind: str,
-    namespace: str,
-    name: str,
-    uid: str,
-    pods: Sequence[Mapping[str, Any]],
-    claims: Mapping[tuple[str, str], Mapping[str, Any]],
-) -> Manifest | None:
-    labels = _common_labels(pods)
-    if not labels:
-        return None
-    first = pods[0]
-    spec = _template_spec(first["spec"])
-    body: Manifest = {"template": {"metadata": {"labels": labels}, "spec": spec}}
-    if kind == "Job":
-        # A Job is given its selector; its pods carry the labels it is made of.
-        body |= {"parallelism": len(pods), "completions": len(pods), "manualSelector": True}
-    if kind in ("ReplicaSet", "StatefulSet"):
-        body["replicas"] = len(pods)
-    body["selector"] = {"matchLabels": labels}
-    if kind == "StatefulSet":
-        numbers = [int(n) for pod in pods if (n := pod["metadata"]["name"].rpartition("-")[2]).isdecimal()]
-        start = min(numbers, default=0)
-        body |= {
-            "serviceName": name,
-            "podManagementPolicy": "Parallel",
-            "replicas": max(numbers, default=len(pods) - 1) - start + 1,
+    beside = _Beside([*pods, *strangers])
+    stored = {(_namespace(c), c["metadata"]["name"]): c for c in claims}
+    typed = (
+        [parse(prepare(node)).typed for node in nodes] if any(kind == "DaemonSet" for kind, *_ in of) else []
+    )
+    made: list[Manifest] = []
+    for (kind, namespace, name, uid), members in of.items():
+        selector = beside.selector_of(members, namespace, uid)
+        if selector is None:
+            continue
+        meta = {"name": name, "namespace": namespace, "uid": uid, "labels": selector["matchLabels"]}
+        template = {
+            "metadata": {"labels": selector["matchLabels"]},
+            "spec": _template_spec(members[0]["spec"]),
         }
-        if start:
-            body["ordinals"] = {"start": start}
-        templates = _claim_templates(spec, first["metadata"]["name"], namespace, claims)
-        if templates:
-            body["volumeClaimTemplates"] = templates
-    if kind in ("StatefulSet", "DaemonSet"):
-        body["updateStrategy"] = {"type": "OnDelete"}
-    if kind == "DaemonSet":
-        _forget_the_node(spec)
+        owner: Manifest = {"apiVersion": API_VERSIONS[kind], "kind": kind, "metadata": meta}
+        spec: Manifest = {"selector": selector, "template": template}
+        owner["spec"] = spec
+        if kind == "ReplicaSet":
+            spec["replicas"] = len(_active(members))
+        elif kind == "Job":
+            spec |= _of_job(members)
+        elif (
+            not _fill_stateful_set(owner, members, stored)
+            if kind == "StatefulSet"
+            else not _fill_daemon_set(owner, members, typed)
+        ):
+            continue
+        made.append(owner)
+    for deployment in deployments:
+        _hand_over(deployment, made)
+    return made
+
+
+def _namespace(manifest: Mapping[str, Any]) -> str:
+    return str(manifest["metadata"].get("namespace") or "default")
+
+
+def _active(pods: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [pod for pod in pods if (pod.get("status") or {}).get("phase") not in FINISHED]
+
+
+class _Beside:
+    """All pods by their labels, to find those that a selector takes too many."""
+
+    def __init__(self, pods: Iterable[Mapping[str, Any]]) -> None:
+        self._by_label: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+        for pod in pods:
+            for key, value in (pod["metadata"].get("labels") or {}).items():
+                self._by_label.setdefault((_namespace(pod), key, value), []).append(pod)
+
+    def selector_of(self, members: Sequence[Mapping[str, Any]], namespace: str, uid: str) -> Manifest | None:
+        """What all members have in common and no other pod has; None if there is no such thing.
+
+        The owner would have adopted a pod that its selector takes: what takes more than its pods was not its selector.
+        """
+        labels = _common_labels(members)
+        if not labels:
+            return None
+        near = min((self._by_label[namespace, key, value] for key, value in labels.items()), key=len)
+        theirs = {key for pod in members for key in pod["metadata"].get("labels") or ()}
+        absent: dict[str, None] = {}
+        for pod in near:
+            others = pod["metadata"].get("labels") or {}
+            if _is_controlled_by(pod, uid) or any(others.get(key) != value for key, value in labels.items()):
+                continue
+            if absent.keys() & others.keys():
+                continue
+            found = sorted(others.keys() - theirs - _ADDED)
+            if not found:
+                return None
+            absent[found[0]] = None
+        selector: Manifest = {"matchLabels": labels}
+        if absent:
+            selector["matchExpressions"] = [{"key": key, "operator": "DoesNotExist"} for key in absent]
+        return selector
+
+
+def _is_controlled_by(pod: Mapping[str, Any], uid: str) -> bool:
+    references = pod["metadata"].get("ownerReferences") or ()
+    return any(one.get("controller") and one.get("uid") == uid for one in references)
+
+
+def _of_job(members: Sequence[Mapping[str, Any]]) -> Manifest:
+    """It wants the pods that run or have succeeded, and has failed no more often than it may."""
+    phases = [(pod.get("status") or {}).get("phase") for pod in members]
+    active, failed = len(_active(members)), phases.count("Failed")
     return {
-        "apiVersion": API_VERSIONS[kind],
-        "kind": kind,
-        "metadata": {"name": name, "namespace": namespace, "uid": uid, "labels": labels},
-        "spec": body,
+        "parallelism": active,
+        "completions": active + phases.count("Succeeded"),
+        "backoffLimit": max(failed, DEFAULT_BACKOFF_LIMIT),
+        # A Job is given its selector; its pods carry the labels it is made of.
+        "manualSelector": True,
     }
+
+
+def _fill_stateful_set(
+    owner: Manifest,
+    members: Sequence[Mapping[str, Any]],
+    claims: Mapping[tuple[str, str], Mapping[str, Any]],
+) -> bool:
+    """Refuted by a pod of another name, a number that is missing, and one that has finished: it would replace it."""
+    name, spec = owner["metadata"]["name"], owner["spec"]
+    names = [pod["metadata"]["name"].rpartition("-") for pod in members]
+    numbers = sorted(int(number) for prefix, _, number in names if prefix == name and number.isdecimal())
+    start = numbers[0] if numbers else 0
+    named = [f"{name}-{number}" for number in range(start, start + len(members))]
+    if sorted(named) != sorted(pod["metadata"]["name"] for pod in members) or len(_active(members)) < len(
+        members
+    ):
+        return False
+    spec |= {
+        "replicas": len(members),
+        "serviceName": name,
+        "podManagementPolicy": "Parallel",
+        "updateStrategy": {"type": "OnDelete"},
+    }
+    if start:
+        spec["ordinals"] = {"start": start}
+    templates = _claim_templates(
+        spec["template"]["spec"], members[0]["metadata"]["name"], _namespace(owner), claims
+    )
+    if templates:
+        spec["volumeClaimTemplates"] = templates
+    return True
+
+
+def _fill_daemon_set(owner: Manifest, members: Sequence[Mapping[str, Any]], nodes: Sequence[Node]) -> bool:
+    """Refuted by two pods of one node, one that has finished, and one where none may be.
+
+    Where it could run and does not, its template said more than its pods do: it is kept to the nodes it is on.
+    """
+    spec: Manifest = owner["spec"]
+    spec["updateStrategy"] = {"type": "OnDelete"}
+    _forget_the_node(spec["template"]["spec"])
+    places = [pod["spec"].get("nodeName") or pinned_node(pod["spec"]) for pod in members]
+    here = {node.name for node in nodes}
+    if len(set(places)) < len(places) or len(_active(members)) < len(members):
+        return False
+    if any(
+        not pod["spec"].get("nodeName") and place not in here
+        for pod, place in zip(members, places, strict=True)
+    ):
+        return False
+    rule = PlacementRule(workload_from(owner))
+    allowed = {node.name: rule.should_run(node) for node in nodes}
+    if any(place in here and not allowed[place][1] for place in places):
+        return False
+    if any(should_run and name not in places for name, (should_run, _) in allowed.items()):
+        affinity = spec["template"]["spec"].setdefault("affinity", {}).setdefault("nodeAffinity", {})
+        fields = [{"key": NAME_FIELD, "operator": "In", "values": [place]} for place in places]
+        terms = [{"matchFields": [field]} for field in fields]
+        affinity["requiredDuringSchedulingIgnoredDuringExecution"] = {"nodeSelectorTerms": terms}
+    return True
+
+
+def _hand_over(deployment: Mapping[str, Any], made: Sequence[Manifest]) -> None:
+    """Make the largest rebuilt ReplicaSet of a Deployment the present one of it, unless that ended pods."""
+    meta, spec = deployment["metadata"], deployment["spec"]
+    template = copy.deepcopy(spec["template"])
+    labels = (template.get("metadata") or {}).get("labels") or {}
+    found = []
+    for owner in made:
+        wanted, named = owner["spec"]["selector"]["matchLabels"], owner["metadata"]
+        hashed = {HASH_LABEL: wanted[HASH_LABEL]} if HASH_LABEL in wanted else {}
+        of_it = (_namespace(owner), named["name"].rpartition("-")[0]) == (
+            _namespace(deployment),
+            meta["name"],
+        )
+        if owner["kind"] == "ReplicaSet" and of_it and wanted == labels | hashed:
+            found.append(owner)
+    largest = max(found, key=lambda owner: owner["spec"]["replicas"], default=None)
+    replicas = spec.get("replicas")
+    if (
+        largest is None
+        or not meta.get("uid")
+        or largest["spec"]["replicas"] > (1 if replicas is None else replicas)
+    ):
+        return
+    template["metadata"] = {**(template.get("metadata") or {}), "labels": largest["metadata"]["labels"]}
+    largest["spec"]["template"] = template
+    reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": meta["name"], "uid": meta["uid"]}
+    largest["metadata"]["ownerReferences"] = [{**reference, "controller": True, "blockOwnerDeletion": True}]
 
 
 def _common_labels(pods: Sequence[Mapping[str, Any]]) -> dict[str, str]:

@@ -245,12 +245,26 @@ def _with_owners(
     missing = frozenset(uid for _, uid in owners_not_here(known, cluster))
     if not missing:
         return known
-    of_kind: dict[str, list[dict[str, Any]]] = {"Pod": [], "PersistentVolumeClaim": []}
+    of_kind: dict[str, list[Mapping[str, Any]]] = {}
     for kind, item in known:
-        if kind.row_kind in of_kind:
-            of_kind[kind.row_kind].append(item.manifest)
+        of_kind.setdefault(kind.row_kind, []).append(item.manifest)
+    pods = of_kind.get("Pod", [])
+    nodes, strangers = of_kind.get("Node", []), _stored_beside(cluster, "Pod", pods)
     try:
-        made = rebuilt_owners(of_kind["Pod"], missing, of_kind["PersistentVolumeClaim"])
+        rolled_out = {
+            reference.get("uid")
+            for one in of_kind.get("ReplicaSet", ())
+            for reference in one["metadata"].get("ownerReferences") or ()
+        }
+        deployments = of_kind.get("Deployment", ())
+        made = rebuilt_owners(
+            pods,
+            missing,
+            of_kind.get("PersistentVolumeClaim", ()),
+            nodes=[*nodes, *_stored_beside(cluster, "Node", nodes)],
+            deployments=[one for one in deployments if one["metadata"].get("uid") not in rolled_out],
+            strangers=strangers,
+        )
     except (AttributeError, KeyError, TypeError, ValueError):
         return known  # a pod that has not the form of one: admission says where
     for item in admission.from_objects(made):
@@ -259,6 +273,24 @@ def _with_owners(
         known.append((made_kind, item))
         result.rebuilt[made_kind.kind] = result.rebuilt.get(made_kind.kind, 0) + 1
     return in_order(known)
+
+
+def _stored_beside(
+    cluster: Cluster | None, name: str, posted: Sequence[Mapping[str, Any]]
+) -> list[Mapping[str, Any]]:
+    """Objects of a kind that a cluster has and a request does not name."""
+    if cluster is None:
+        return []
+    of_kind = kinds.by_kind(name)
+    assert of_kind is not None
+    metas = [meta for one in posted if isinstance(meta := one.get("metadata"), Mapping)]
+    named = {(str(meta.get("namespace") or "default"), meta.get("name")) for meta in metas}
+    rows = rows_of(cluster, of_kind).values_list("manifest", flat=True)
+    return [
+        one
+        for one in rows
+        if (str(one["metadata"].get("namespace") or "default"), one["metadata"]["name"]) not in named
+    ]
 
 
 def _class_names(cluster: Cluster) -> list[tuple[str, int]]:

@@ -9,7 +9,15 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from scheduler_core.errors import InvalidObject
-from scheduler_core.objects.fields import boolean, mapping, mappings, optional_integer, sequence, string
+from scheduler_core.objects.fields import (
+    Document,
+    boolean,
+    mapping,
+    mappings,
+    optional_integer,
+    sequence,
+    string,
+)
 from scheduler_core.objects.labels import SelectorError
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.node_selector import RequiredNodeAffinity, required_node_affinity_from
@@ -117,7 +125,7 @@ class DaemonSetController(WorkloadController):
         self._everywhere.clear()
         for key, workload in self.workloads.items():
             try:
-                rule = _Rule(workload)
+                rule = PlacementRule(workload)
             except InvalidObject:
                 continue
             nodes = [stored.typed for stored in self.world.all("Node")]
@@ -127,7 +135,7 @@ class DaemonSetController(WorkloadController):
 
     def sync_one(self, workload: Workload) -> None:
         key = (workload.namespace, workload.name)
-        rule = _Rule(workload)
+        rule = PlacementRule(workload)
         self.record_template(workload, rule.revision)
         names = self._nodes.pop(key, {})
         if key in self._everywhere:
@@ -140,7 +148,7 @@ class DaemonSetController(WorkloadController):
             self._sync_node(workload, key, rule, name)
         self._update(workload, key, rule)
 
-    def _sync_node(self, workload: Workload, key: Key, rule: _Rule, node_name: str) -> None:
+    def _sync_node(self, workload: Workload, key: Key, rule: PlacementRule, node_name: str) -> None:
         stored = self.world.get("Node", "", node_name)
         eligible = self._eligible.setdefault(key, {})
         pods = self._daemon_pods(workload, key, node_name)
@@ -178,13 +186,13 @@ class DaemonSetController(WorkloadController):
         names = self._pods_at.get(key, {}).get(node_name, {})
         return [owned[name] for name in sorted(names) if name in owned]
 
-    def _make(self, workload: Workload, rule: _Rule, node_name: str) -> None:
+    def _make(self, workload: Workload, rule: PlacementRule, node_name: str) -> None:
         spec = {**rule.spec, "affinity": _pinned(rule.affinity, node_name)}
         labels = {REVISION_LABEL: rule.revision, GENERATION_LABEL: _generation(workload)}
         name = self.context.factory.free_name(workload.namespace, f"{workload.name}-")
         self.make_pod(workload, labels, name=name, spec=spec)
 
-    def _update(self, workload: Workload, key: Key, rule: _Rule) -> None:
+    def _update(self, workload: Workload, key: Key, rule: PlacementRule) -> None:
         """Delete pods of older templates, as many as may be away at once. Source: update.go rollingUpdate."""
         owned = self.pods.of_owner(workload.owner)
         outdated = [
@@ -250,7 +258,7 @@ class DaemonSetController(WorkloadController):
         return status
 
 
-class _Rule:
+class PlacementRule:
     """Where a DaemonSet's pods may be, and what they are made of."""
 
     def __init__(self, workload: Workload) -> None:
@@ -304,9 +312,12 @@ class _Rule:
 
 def target_node(pod: Pod) -> str:
     """The node a daemon pod is on, or is made for. Source: daemonset_util.go GetTargetNodeName."""
-    if pod.node_name:
-        return pod.node_name
-    affinity = (pod.manifest["spec"].get("affinity") or {}).get("nodeAffinity") or {}
+    return pod.node_name or pinned_node(pod.manifest["spec"])
+
+
+def pinned_node(spec: Document) -> str:
+    """The one node a daemon pod's affinity names; empty if it names none."""
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
     for term in required.get("nodeSelectorTerms") or ():
         for item in term.get("matchFields") or ():
