@@ -23,15 +23,17 @@ MOST: Final = 6
 
 # (words, what it is about, name of its path): of a cluster.
 PAGES: Final = (
-    ("Board", "nodes, queue and cycles", "web:board"),
+    ("Board", "nodes, queue (active, backoff, permit) and cycles", "web:board"),
     ("Cycles", "every decision", "web:cycles"),
     ("Pods", "all of them, by state, name and size", "web:pods"),
     ("Plan", "drain, lose a zone, consolidate", "web:plan"),
+    ("Best joint placement", "the optimum for all pending pods", "scenarios:cluster-optimum"),
+    ("Formal model", "decisions checked against the rules", "scenarios:cluster-model"),
     ("Submit a pod", "by form or YAML", "web:pod-new"),
     ("Import", "manifests into this cluster", "web:import"),
-    ("Add a node pool", "more nodes", "web:pools"),
-    ("Configuration", "plugins, weights, profiles", "web:config"),
-    ("Classes and budgets", "priorities and disruptions", "web:classes"),
+    ("Add a node pool", "more nodes, with GPUs too", "web:pools"),
+    ("Configuration", "plugins, weights, profiles, extenders, policy, manual approval", "web:config"),
+    ("Classes and budgets", "priority classes and disruption budgets", "web:classes"),
     ("Release", "which kube-scheduler it follows", "web:release"),
     ("Objects", "of every kind", "web:objects"),
     ("Nodes", "cordon, drain, taint, label or delete many", "web:nodes"),

@@ -72,9 +72,13 @@ class Lane:
 # lane -> (note, what an empty lane says); a lane without such words is left out when empty.
 _WORDS = {
     "active": ("priority, then waited", "No pod is ready to be scheduled."),
-    "permit": ("reserved", "No pod waits here."),
+    "permit": (
+        "reserved",
+        "No pod waits here. With ManualApproval in its profile, a pod annotated "
+        "playground.dev/approval: required does.",
+    ),
     "binding": ("assumed on their nodes", ""),
-    "backoff": ("ends soonest first", "No pod is backing off."),
+    "backoff": ("by the second it ends, then priority", "No pod is backing off."),
     "unschedulable": ("waits for an event", "No pod is unschedulable."),
     "gated": ("held before the queue", "No scheduling gates."),
     "foreign": ("", ""),

@@ -197,7 +197,7 @@ def read_configuration(name: str, release: Release, *, convert: bool) -> dict[st
     """
     text = Path(name).read_bytes()
     catalog = known().in_release(release).catalog
-    changes: tuple[conversion.Change, ...] = ()
+    changes: tuple[conversion.FieldChange, ...] = ()
     try:
         document = configuration_among(documents_of_text(text))
         converted = conversion.convert(document, catalog)

@@ -143,7 +143,7 @@ _INSTEAD = {
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FieldChange:
     """One thing the conversion did.
 
     Attributes
@@ -169,7 +169,7 @@ class Conversion:
     """A v1 document, and everything in which it differs; no changes where there was nothing to do."""
 
     document: dict[str, Any]
-    changes: tuple[Change, ...]
+    changes: tuple[FieldChange, ...]
 
 
 def convert(document: Mapping[str, Any], catalog: Catalog) -> Conversion:
@@ -205,7 +205,7 @@ class _Conversion:
         self.version = str(document["apiVersion"])
         self.age = _AGE.get(self.version, _CURRENT)
         self.catalog = catalog
-        self.changes: list[Change] = []
+        self.changes: list[FieldChange] = []
         self.places: dict[int, int] = {}
         """Identity of a list's entry -> its index there; the document lives as long as this does."""
 
@@ -236,7 +236,7 @@ class _Conversion:
         return Conversion(self.document, tuple(self.changes))
 
     def _say(self, field: str, value: Any, detail: str, *, is_kept: bool = True) -> None:
-        self.changes.append(Change(field, value, detail, is_kept))
+        self.changes.append(FieldChange(field, value, detail, is_kept))
 
     def _removed(self) -> str:
         return f"was removed in Kubernetes {REMOVED_IN[self.version]}: it is {API_VERSION} now"

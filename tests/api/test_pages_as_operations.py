@@ -219,7 +219,8 @@ READS = {
     "error_from",
     "summary_of",
     "text_of", "is_whole", "job_duration", "make_text", "may_delete", "mock_extender_url", "model_result",
-    "read_posted", "refused_hosts", "result_of", "upgrade_result", "verdict_answer", "verdict_state", "quota_of",
+    "read_config", "read_posted", "refused_hosts", "result_of", "upgrade_result", "verdict_answer", "verdict_state",
+    "quota_of",
     "export_manifests", "gallery_scenario", "mock_rules_of", "serialized", "admitted_pod", "max_bytes",
 }  # fmt: skip
 """Of the services, those that change nothing."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.test import Client
 
 from playground.clusters import services
 from playground.clusters.models import Cycle, ExtenderCall
@@ -38,7 +39,7 @@ def labelled(manifest: dict[str, Any], **labels: str) -> dict[str, Any]:
     return manifest
 
 
-def test_the_starter_extender_filters_and_prefers(settings: Any, url: str) -> None:
+def test_the_starter_extender_filters_and_prefers(client: Client, settings: Any, url: str) -> None:
     settings.PLAYGROUND_EXTENDER_HOSTS = ["127.0.0.1"]
     cluster = make_cluster(
         labelled(make_node("n1"), disk="ssd", rack="r1"),
@@ -63,3 +64,6 @@ def test_the_starter_extender_filters_and_prefers(settings: Any, url: str) -> No
     assert found["q"].outcome == "unschedulable"
     assert "disk is hdd, not tape" in found["q"].message
     assert not ExtenderCall.objects.exclude(error="").exists()
+    page = client.get(f"/c/{cluster.public_id}/cycles/{found['p'].number}/").content.decode()
+    # Said once: the answer of prioritize holds no nodes.
+    assert page.count("It answered whole nodes.") == 1

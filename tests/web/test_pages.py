@@ -7,6 +7,9 @@ from django.test import Client
 from django.urls import reverse
 
 from playground.clusters.models import Cluster, Node, Pod, Run
+from playground.web.find import find_in_cluster
+from playground.web.priorities import PriorityScale
+from playground.web.queue_lanes import view_lanes
 from playground.web.views.board import ticks
 from tests.markup import html_of
 from tests.web import factories, routes
@@ -305,6 +308,42 @@ def test_a_preemption_page_shows_steps_room_and_what_comes_next(client, cluster)
     for words in ("How the victims were found", "removed all 3, gave back 1", "n3 before and after",
                   "out at 5", "to come", "low-3-2"):  # fmt: skip
         assert words in html, words
+
+
+def test_what_a_reader_meets_is_explained_where_it_is_met(client, cluster):
+    """Backoff's window, the approval annotation, CycleState after the scheduling cycle, preemption across nodes."""
+    board = html_of(get(client, "board", cluster.public_id))
+    assert "by the second it ends, then priority" in board
+    assert "With ManualApproval in its profile" in view_lanes({}, {}, PriorityScale(()), now_ns=0)[1].empty
+    preempting = html_of(get(client, "cycle", cluster.public_id, 4))
+    assert "Victims are looked for on the candidate node alone" in preempting
+    assert "what is plain data (JSON)" in preempting
+
+
+@pytest.mark.parametrize(
+    ("words", "title"),
+    [
+        ("extender", "Configuration"),
+        ("policy", "Configuration"),
+        ("approval", "Configuration"),
+        ("permit", "Board"),
+        ("backoff", "Board"),
+        ("priority class", "Classes and budgets"),
+        ("gpu", "Add a node pool"),
+        ("optimum", "Best joint placement"),
+        ("model", "Formal model"),
+    ],
+)
+def test_find_knows_the_words_of_the_field(cluster, words, title):
+    (pages,) = (group for group in find_in_cluster(cluster, words) if group.title == "Pages")
+    assert title in [page.title for page in pages.items]
+
+
+@pytest.mark.parametrize("route", ["plan", "cycles"])
+def test_formal_model_and_joint_placement_are_linked_from_the_clusters_pages(client, cluster, route):
+    shown = html_of(get(client, route, cluster.public_id))
+    assert reverse("scenarios:cluster-model", args=[cluster.public_id]) in shown
+    assert reverse("scenarios:cluster-optimum", args=[cluster.public_id]) in shown
 
 
 def test_auto_lets_the_clock_run_and_pause_stops_it(client, cluster):

@@ -30,6 +30,8 @@ class ExtenderCall:
     error: str
     request: str
     answer: str
+    answers_nodes: bool = field(default=False, kw_only=True)
+    """Whether a filter's answer is whole nodes, which count as empty ones from there on."""
 
 
 @dataclass(frozen=True)
@@ -225,6 +227,20 @@ def _call(call: Mapping[str, Any]) -> ExtenderCall:
         error=str(call.get("error") or ""),
         request=_pretty(call.get("request")),
         answer=_pretty(call.get("answer")),
+        answers_nodes=call.get("verb") == "filter"
+        and not call.get("error")
+        and _has_nodes(call.get("answer")),
+    )
+
+
+def _has_nodes(answer: Any) -> bool:
+    """Whether a filter's answer holds whole nodes; keys match in any case."""
+    try:
+        found = json.loads(answer) if isinstance(answer, str) else answer
+    except ValueError:
+        return False
+    return isinstance(found, Mapping) and any(
+        str(key).lower() == "nodes" and isinstance(value, Mapping) for key, value in found.items()
     )
 
 

@@ -49,7 +49,7 @@ ORDER: tuple[str, ...] = (
     "differs-node-phase",
     "differs-sampled-scoring",
     "differs-retired-plugins",
-    "differs-weights-50-25-25",
+    "differs-normalize-50-25-25",
 )
 """Names, in the order they are shown: group by group."""
 

@@ -110,11 +110,13 @@ def test_without_popping_from_backoff_the_pod_sits_its_backoff_out() -> None:
     assert len(without.cycles) == 1 and not all(finding.holds for finding in without.findings)
 
 
-def test_points_times_weight_are_no_percentages() -> None:
-    percent, ratio = run_scenario(gallery_scenario("differs-weights-50-25-25")).cycles
-    totals, others = percent.explain()["total"], ratio.explain()["total"]
-    assert totals == {name: 25 * total for name, total in others.items()}
-    assert max(totals.values()) > 100
+def test_normalize_score_scales_the_best_node_to_100() -> None:
+    once, thrice = (
+        cycle.explain() for cycle in run_scenario(gallery_scenario("differs-normalize-50-25-25")).cycles
+    )
+    assert once["total"] == {"rack-a": 100, "rack-b": 50, "rack-c": 50}
+    assert thrice["total"] == {"rack-a": 300, "rack-b": 150, "rack-c": 150}
+    assert once["rawScores"]["NodeAffinity"] == {"rack-a": 50, "rack-b": 25, "rack-c": 25}
 
 
 def test_the_balanced_lesson_moves_its_pod_by_one_proved_cause() -> None:
