@@ -31,13 +31,14 @@ from scheduler_core.cluster.listers import Listers
 from scheduler_core.framework.attempt import Attempt
 from scheduler_core.framework.preemption.potential import PodsOfPlaces, potential_victims
 from scheduler_core.objects.defaults import SYSTEM_CRITICAL_PRIORITY
-from scheduler_core.objects.meta import Named
 from scheduler_core.objects.node import LABEL_HOSTNAME, LABEL_ZONE, TAINT_UNSCHEDULABLE, Node, node_from
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.resources import CPU, MEMORY
 from scheduler_core.objects.storage import (
     BIND_COMPLETED_ANNOTATION,
     NO_PROVISIONER,
+    PersistentVolume,
+    PersistentVolumeClaim,
     StorageClass,
     persistent_volume_claim_from,
     persistent_volume_from,
@@ -94,7 +95,9 @@ def missing_claims(pod: Pod, listers: Listers) -> list[str]:
     return [name for name in claims if listers.get("PersistentVolumeClaim", pod.namespace, name) is None]
 
 
-def claims_created(pod: Pod, names: Sequence[str], listers: Listers) -> Iterator[tuple[Edit, list[Named]]]:
+def claims_created(
+    pod: Pod, names: Sequence[str], listers: Listers
+) -> Iterator[tuple[Edit, list[PersistentVolume | PersistentVolumeClaim]]]:
     """The claims, of each class of storage that makes volumes, the default one first; else of a volume created too.
 
     With each edit the objects as they are once volumes are bound. A class that waits for a consumer is left to bind.
@@ -108,7 +111,7 @@ def claims_created(pod: Pod, names: Sequence[str], listers: Listers) -> Iterator
     )
     for storage_class in [*classes, None]:
         made: list[Mapping[str, Any]] = []
-        bound: list[Named] = []
+        bound: list[PersistentVolume | PersistentVolumeClaim] = []
         for name in names:
             claim = _claim(pod.namespace, name, storage_class.name if storage_class else "")
             volume = _volume(pod.namespace, name, claim["spec"]["storageClassName"])

@@ -21,9 +21,9 @@ from scheduler_core.framework.answers import Answers
 from scheduler_core.framework.attempt import Attempt
 from scheduler_core.framework.failure import PluginFailure
 from scheduler_core.framework.runtime import Framework
-from scheduler_core.objects.meta import Named
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
+from scheduler_core.objects.storage import PersistentVolume, PersistentVolumeClaim
 from scheduler_core.randomness import Randomness
 from scheduler_core.schedule_one import Decision
 from scheduler_core.scheduler import Scheduler
@@ -200,8 +200,8 @@ class Sandbox:
                 cache.set_node(before)
 
     @contextmanager
-    def with_objects(self, objects: Sequence[Named]) -> Iterator[None]:
-        """These objects are there, which are no nodes and no pods."""
+    def with_objects(self, objects: Sequence[PersistentVolume | PersistentVolumeClaim]) -> Iterator[None]:
+        """These objects are there."""
         changed = self.scheduler.event_handlers.object_changed
         for item in objects:
             changed(item.manifest["kind"], None, item)

@@ -116,3 +116,23 @@ def test_an_attempt_that_waited_at_permit_stands_where_it_began(cluster: Cluster
     run(cluster)
     titles = told(cluster, "p")
     assert titles.index("Attempt 1, cycle 1") < titles.index("Edited") < titles.index("Bound")
+
+
+def test_a_workload_of_the_same_name_is_no_pod(cluster: Cluster, client: Client) -> None:
+    """Its events are not the pod's."""
+    container = {"name": "c", "image": "x"}
+    labels = {"app": "web"}
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+        },
+    }
+    apply_documents(cluster=cluster, objects=[make_node("n1"), deployment])
+    run(cluster)
+    story = client.get(f"/api/v1/clusters/{cluster.public_id}/pods/default/web/story")
+    assert story.status_code == 404

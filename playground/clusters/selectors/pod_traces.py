@@ -33,7 +33,9 @@ def pod_traces(cluster: Cluster, namespace: str, name: str) -> PodTraces:
     """Return the newest `STORY_LIMIT` of each kind of trace, oldest first: six queries."""
     pod = find_pod(cluster, namespace, name)
     cycles = Cycle.objects.filter(cluster=cluster, pod_namespace=namespace, pod_name=name).defer("trace")
-    events = Event.objects.filter(cluster=cluster, involved_namespace=namespace, involved_name=name)
+    events = Event.objects.filter(
+        cluster=cluster, involved_kind="Pod", involved_namespace=namespace, involved_name=name
+    )
     entries = LogEntry.objects.filter(
         cluster=cluster, object_kind="Pod", object_namespace=namespace, object_name=name
     )
