@@ -13,7 +13,6 @@ from playground.engine.drive import collector_paused
 from scheduler_core.errors import InvalidObject
 from scheduler_core.framework.record import CycleTrace
 from scheduler_core.plan.node_groups import group_of
-from scheduler_core.releases import SIMULATION
 from scheduler_core.scenario import ScenarioError, load_scenario, run_scenario
 from scheduler_core.scenario.types import API_VERSION, KIND
 from scheduler_core.sim.simulation import Simulation
@@ -270,7 +269,6 @@ def decide_pending(
     document = {
         "apiVersion": API_VERSION,
         "kind": KIND,
-        "simulation": SIMULATION,
         "kubernetesRelease": release,
         "objects": [m for m in manifests if m["kind"] not in OWNERS],
         "steps": [{"run": "idle"}],

@@ -9,7 +9,6 @@ from scheduler_core import releases
 from scheduler_core.errors import ConfigurationError, InvalidObject
 from scheduler_core.releases import Release
 
-SIMULATION: Final = releases.SIMULATION
 """How much acts around the scheduler in new clusters."""
 DEFAULT: Final = releases.DEFAULT.name
 """What a new cluster follows where none is named."""

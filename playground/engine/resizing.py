@@ -12,9 +12,8 @@ from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.fields import mapping, mappings
 from scheduler_core.objects.quantity import quantity_from
 from scheduler_core.sim.resizing import RESIZED
-from scheduler_core.sim.world import ACTS as RESIZED_SINCE
 
-__all__ = ["RESIZED_SINCE", "check_quality", "qos_class", "resized"]
+__all__ = ["check_quality", "qos_class", "resized"]
 
 
 def resized(posted: Posted, old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ def submission_problems(scenario: Scenario) -> Iterator[Problem]:
     """One problem at most of each object, in the order in which a run takes them in."""
     following = _Following()
     places = {id(manifest): index for index, manifest in enumerate(scenario.objects)}
-    for manifest in in_run_order(scenario.objects, scenario.simulation):
+    for manifest in in_run_order(scenario.objects):
         yield from following.written(manifest, f"objects[{places[id(manifest)]}]")
     for index, manifest in enumerate(scenario.kept):
         yield from _metadata_problem(manifest, f"kept[{index}]")

@@ -28,7 +28,7 @@ from scheduler_core.objects.reading import (
     read_posted,
     type_of,
 )
-from scheduler_core.releases import SIMULATION, Release
+from scheduler_core.releases import Release
 from scheduler_core.scenario import ScenarioError
 from scheduler_core.scenario.errors import Problem
 from scheduler_core.scenario.types import API_VERSION, KIND
@@ -162,7 +162,6 @@ def scenario_of_dump(manifests: Sequence[Manifest], **more: Any) -> dict[str, An
     return {
         "apiVersion": API_VERSION,
         "kind": KIND,
-        "simulation": SIMULATION,
         "objects": list(manifests),
         **more,
     }

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from importlib import import_module
 
 from scheduler_core.errors import InvalidObject
-from scheduler_core.releases.release import ALPHA, BETA, GA, SIMULATION, Gate, Release
+from scheduler_core.releases.release import ALPHA, BETA, GA, Gate, Release
 
 
 def found_releases() -> dict[str, Release]:
@@ -81,8 +81,6 @@ def release_from(document: Mapping[str, object] | None) -> Release:
         return OLDEST
     switched = document.get("switched")
     release = release_named(document.get("name"))
-    simulation = document.get("simulation")
-    release = release.with_simulation(simulation if isinstance(simulation, int) else 1)
     return release.with_switched(switched) if isinstance(switched, Mapping) else release
 
 
@@ -94,7 +92,6 @@ __all__ = [
     "NEWEST",
     "OLDEST",
     "RELEASES",
-    "SIMULATION",
     "Gate",
     "Release",
     "found_releases",

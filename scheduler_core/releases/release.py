@@ -10,12 +10,6 @@ from scheduler_core.errors import ConfigurationError, FieldError
 from scheduler_core.objects.label_syntax import worded_as_label_key
 from scheduler_core.schema.fields_check import nearest_name
 
-SIMULATION = 5
-"""What acts around the scheduler in clusters that are made now: 1 as at first; 2 kubelets admit pods before they start
-them, controllers tell what they do; 3 CronJobs and HorizontalPodAutoscalers act, pods of Jobs end by themselves, what
-controllers make is held to LimitRanges and ResourceQuotas, owners go in the foreground where that is asked for; 4 what
-owns others of a scenario's objects comes after them, and does not make them once more; 5 pods stay until their
-finalizers are taken off."""
 ALPHA, BETA, GA = "Alpha", "Beta", "GA"
 
 
@@ -61,8 +55,6 @@ class Release:
         Recorded decisions of that version the engine agrees with (`conformance`); 0 where none were recorded.
     switched : mapping of str to bool
         Gates that are not at their default, and changes that are put back (False).
-    simulation : int
-        How much of the cluster around the scheduler acts (`SIMULATION`): what was recorded when it did less goes on so.
     """
 
     name: str
@@ -74,10 +66,9 @@ class Release:
     gained: Mapping[str, str] = field(default_factory=dict)
     n_agreed: int = 0
     switched: Mapping[str, bool] = field(default_factory=dict)
-    simulation: int = 1
 
     def __hash__(self) -> int:
-        return hash((self.name, tuple(sorted(self.switched.items())), self.simulation))
+        return hash((self.name, tuple(sorted(self.switched.items()))))
 
     @property
     def title(self) -> str:
@@ -129,12 +120,7 @@ class Release:
         return {
             "name": self.name,
             **({"switched": dict(self.switched)} if self.switched else {}),
-            **({"simulation": self.simulation} if self.simulation != 1 else {}),
         }
-
-    def with_simulation(self, simulation: int) -> Release:
-        """The release with as much of a cluster around the scheduler as a version of the simulation has."""
-        return self if simulation == self.simulation else dataclasses.replace(self, simulation=simulation)
 
     def with_put_back(self, change: str) -> Release:
         """The release as if a change without a gate had not come; for proving what a change does.

@@ -28,8 +28,6 @@ _FIRST = (
     "ResourceClaimTemplate", "Workload", "PodGroup",
 )  # fmt: skip
 """Kinds that are there before nodes are, each sorted by name: no order of theirs decides anything."""
-OWNERS_LAST = 4
-"""From this version of the simulation on (`Release.simulation`)."""
 _THEN = ("Node", "CSINode", "VolumeAttachment")
 _RANKS = {kind: rank for rank, kind in enumerate((*_FIRST, *_THEN))}
 NODES_RANK = len(_FIRST)
@@ -53,15 +51,12 @@ def run_rank(kind: str) -> int:
     return _PODS_RANK if kind == "Pod" else _RANKS.get(kind, WORKLOADS_RANK)
 
 
-def in_run_order(manifests: Sequence[Manifest], simulation: int) -> list[Manifest]:
+def in_run_order(manifests: Sequence[Manifest]) -> list[Manifest]:
     """Objects in the order a run takes them in; stable for nodes, workloads and pods.
 
-    Parameters
-    ----------
-    simulation
-        Of the scenario: from `OWNERS_LAST` on what owns others of the objects comes after them.
+    What owns others of the objects comes after them, so that it does not make them once more.
     """
-    heights = generations(manifests) if simulation >= OWNERS_LAST else {}
+    heights = generations(manifests)
 
     def place(manifest: Manifest) -> tuple[int, int, str, str]:
         kind, namespace, name = object_key(manifest)
@@ -93,8 +88,7 @@ def canonical_document(scenario: Scenario) -> dict[str, Any]:
         )
     )
     document["objects"] = [
-        canonical_manifest(manifest, owners)
-        for manifest in in_run_order(scenario.objects, scenario.simulation)
+        canonical_manifest(manifest, owners) for manifest in in_run_order(scenario.objects)
     ]
     for step in document["steps"]:
         if "apply" in step:

@@ -109,6 +109,7 @@ def _from_document(document: Mapping[str, Any], bounds: RunBounds) -> Scenario:
     _check_type(document)
     body = {key: value for key, value in document.items() if key not in ("apiVersion", "kind")}
     _check_bounds(body)
+    body.pop("simulation", None)
     if "emulates" in body:
         _read_older_name(body)
     problems = Problems()
@@ -407,10 +408,7 @@ def object_key(manifest: Manifest) -> tuple[str, str, str]:
 
 def scenario_document(scenario: Scenario) -> dict[str, Any]:
     """The document of a scenario, its pins written out."""
-    document = {"apiVersion": API_VERSION, "kind": KIND, **encode(scenario)}
-    if scenario.simulation == 1:  # as before the field was there, so that old digests stay
-        del document["simulation"]
-    return document
+    return {"apiVersion": API_VERSION, "kind": KIND, **encode(scenario)}
 
 
 def dump_scenario(scenario: Scenario) -> str:

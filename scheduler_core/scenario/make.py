@@ -22,7 +22,6 @@ from scheduler_core.objects.owners import owner_uids_of, uid_of
 from scheduler_core.releases import OLDEST, Release, release_from
 from scheduler_core.scenario.canonical import (
     NODES_RANK,
-    OWNERS_LAST,
     WORKLOADS_RANK,
     owner_uids,
     run_rank,
@@ -151,7 +150,7 @@ def make_scenario(
     kept : iterable of mapping
         Objects the cluster has that shape no placement.
     """
-    maker = _Maker(start_ns, goes_on, tuple(mock), ours_decide, owners_last=release.simulation >= OWNERS_LAST)
+    maker = _Maker(start_ns, goes_on, tuple(mock), ours_decide)
     for manifest in initial:
         maker.begin_with(manifest)
     for record in records:
@@ -164,7 +163,6 @@ def make_scenario(
         title=title,
         kubernetes_release=release.name,
         feature_gates=release.switched,
-        simulation=release.simulation,
         seed=seed,
         start_ns=start_ns,
         scheduler=config,
@@ -215,8 +213,6 @@ class _Maker:
     """Whether an extender accepted a pod, so that Bindings are steps as they came, or did not."""
     others: dict[str, None] = field(default_factory=dict)
     """Names by which pods ask for the other schedulers that decided something."""
-    owners_last: bool = False
-    """Whether a run takes in owners after what they own."""
     workload_uids: set[str] = field(default_factory=set)
     owner_uids: set[str] = field(default_factory=set)
     """Of `objects`: those of workloads, and those of the owners that workloads and pods name."""
@@ -410,7 +406,7 @@ class _Maker:
         """
         for manifest in manifests:
             rank = run_rank(object_key(manifest)[0])
-            if self.owners_last and rank >= WORKLOADS_RANK and self._is_related(manifest, rank):
+            if rank >= WORKLOADS_RANK and self._is_related(manifest, rank):
                 return False
             after = self.highest_rank > rank >= NODES_RANK
             if after and (rank == WORKLOADS_RANK or self.has_workloads):

@@ -98,7 +98,7 @@ class _Runner:
             extenders_post_bindings=self.posts_bindings,
             assumed_pod_ttl_ns=scenario.assumed_expiry_ns or 0,
         )
-        release = (release or scenario.release).with_simulation(scenario.simulation)
+        release = release or scenario.release
         self.transport = ScenarioTransport(scenario)
         if checkpoint is None:
             self.simulation = Simulation(
@@ -143,7 +143,7 @@ class _Runner:
         scenario = self.run.scenario
         self._note_what_has_no_effect("scheduler")
         places = {id(manifest): index for index, manifest in enumerate(scenario.objects)}
-        for manifest in in_run_order(scenario.objects, scenario.simulation):
+        for manifest in in_run_order(scenario.objects):
             self._path = f"objects[{places[id(manifest)]}]"
             self.apply(manifest, self._path)
         for index, step in enumerate(effective_steps(scenario)):

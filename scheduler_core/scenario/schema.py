@@ -23,6 +23,11 @@ def json_schema() -> dict[str, Any]:
         "deprecated": True,
         "description": "What kubernetesRelease was called before there was more than one.",
     }
+    properties["simulation"] = {
+        "type": "integer",
+        "deprecated": True,
+        "description": "Read and ignored: how much acted around the scheduler, of which everything does now.",
+    }
     for name, limit in (("objects", MAX_OBJECTS), ("steps", MAX_STEPS)):
         properties[name] = {**properties[name], "maxItems": limit}
     return {

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduler_core.config.wire import BOOLEAN, STRING
-from scheduler_core.releases import OLDEST, SIMULATION, Release, release_named
+from scheduler_core.releases import OLDEST, Release, release_named
 from scheduler_core.scenario.cassette import RecordedCall
 from scheduler_core.scenario.form import (
     BOOLEAN_MAP,
@@ -493,12 +493,6 @@ class Scenario:
     feature_gates: Mapping[str, bool] = part(
         "featureGates", BOOLEAN_MAP, "Feature gates of the release that are switched, by name."
     )
-    simulation: int = part(
-        "simulation",
-        Number(1, SIMULATION),
-        "What acts around the scheduler: 1 as when the format began, 4 as it does in clusters that are made now.",
-        default=1,
-    )
     seed: int = part("seed", Number(0, 2**63 - 1), "Of every draw.", default=OLDEST_SEED)
     start_ns: int = part("start", TIME, "Where the virtual clock starts.", default=OLDEST_START_NS)
     scheduler: Manifest | None = part(
@@ -541,5 +535,4 @@ class Scenario:
     @property
     def release(self) -> Release:
         """The release it follows, its gates switched."""
-        release = release_named(self.kubernetes_release).with_simulation(self.simulation)
-        return release.with_gates(self.feature_gates)
+        return release_named(self.kubernetes_release).with_gates(self.feature_gates)

@@ -12,7 +12,7 @@ from scheduler_core.sim.controllers import CONTROLLERS, Controller, ControllerCo
 from scheduler_core.sim.controllers.base import WorkloadController
 from scheduler_core.sim.namespace_limits import LIMITING
 from scheduler_core.sim.timers import Timer, Timers
-from scheduler_core.sim.world import ACTS, Noticed, World
+from scheduler_core.sim.world import Noticed, World
 
 
 class ControlPlane:
@@ -29,7 +29,6 @@ class ControlPlane:
     ) -> None:
         self.world = world
         self.context = ControllerContext(world, timers, randomness, release)
-        self._acts = release.simulation >= ACTS
         self.controllers: list[Controller] = [kind(self.context) for kind in CONTROLLERS if controllers]
         self._told: dict[str, list[Controller]] = {}
         self._told_of_pods_of: dict[str, list[Controller]] = {}
@@ -63,8 +62,7 @@ class ControlPlane:
                 for adopter in self._adopters:
                     adopter.orphan_noticed(change.new.typed)
                     self._to_sync[adopter] = None
-        if self._acts:
-            self._limits_noticed(change)
+        self._limits_noticed(change)
         for controller in self._told.get(change.kind, ()):
             if controller.concerns(change):
                 self._tell(controller, change)

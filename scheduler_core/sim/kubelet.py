@@ -31,7 +31,7 @@ from scheduler_core.sim.kubelet_admission import (
 )
 from scheduler_core.sim.pod_index import PodIndex
 from scheduler_core.sim.timers import Timers
-from scheduler_core.sim.world import ACTS, HOLDS_PODS, World, with_conditions
+from scheduler_core.sim.world import World, with_conditions
 
 DURATION = "playground.dev/duration"
 ENDS_AS = "playground.dev/ends-as"
@@ -79,13 +79,8 @@ class Kubelet:
 
     def _add(self, pod: Pod, at_ns: int, what: str) -> None:
         # What a CronJob began is not waited for: there is always more of it.
-        aside = self._world.release.simulation >= ACTS and is_of_cron_job(self._world, pod)
+        aside = is_of_cron_job(self._world, pod)
         self._timers.add(at_ns, what, pod.namespace, pod.name, pod.uid, aside=aside)
-
-    @property
-    def _admits(self) -> bool:
-        """Whether pods are looked at before they start."""
-        return self._world.release.simulation >= 2
 
     def node_changed(self, old: Node | None, new: Node | None) -> None:
         """A node came, changed or went."""
@@ -126,8 +121,7 @@ class Kubelet:
     def pod_changed(self, old: Pod | None, new: Pod | None) -> None:
         """A pod came, changed or went."""
         self._use.changed(old, new)
-        if self._world.release.simulation >= ACTS:
-            self._resize(old, new)
+        self._resize(old, new)
         if old is not None and (old.namespace, old.name) in self._unready:
             self._unready_changed(old, new)
         if old is not None and (new is None or new.uid != old.uid):
@@ -181,8 +175,6 @@ class Kubelet:
 
     def _deadline_ns(self, pod: Pod) -> int:
         """How long it may be active on its node; -1 is for ever."""
-        if self._world.release.simulation < ACTS:
-            return -1
         written = (pod.manifest.get("spec") or {}).get("activeDeadlineSeconds")
         return -1 if written is None else int(written) * SECOND_NS
 
@@ -203,12 +195,12 @@ class Kubelet:
     def _start(self, pod: Pod) -> None:
         if pod.phase == "Running":
             return
-        node = self._world.node(pod.node_name) if self._admits else None
+        node = self._world.node(pod.node_name)
         rejected = None if node is None else rejection(pod, node, self._use)
         if rejected is not None:
             self._reject(pod, rejected)
             return
-        unready = unready_claims(pod, self._world) if self._admits else None
+        unready = unready_claims(pod, self._world)
         if unready is not None:
             self._wait(pod, unready)
             return
@@ -348,7 +340,7 @@ def remove_pod(world: World, pod: Pod, reason: str | None) -> None:
 
     It is theirs to take the last one off, and that write deletes it. Its containers end as ones that heed the signal.
     """
-    if world.release.simulation < HOLDS_PODS or not finalizers_of(pod.manifest):
+    if not finalizers_of(pod.manifest):
         world.remove("Pod", pod.namespace, pod.name, reason)
         return
     now = format_seconds(world.clock.now_ns)

@@ -212,7 +212,6 @@ class Simulation:
         The requests of the old one end with it: the new one knows of no pod it assumed, and a binding that came
         later would meet what has been placed in its room.
         """
-        release = release.with_simulation(self.release.simulation)
         self._settle()
         for timer in self.timers.all():
             if timer.what in (SLOW_BIND, SLOW_EVICT):

@@ -22,16 +22,11 @@ Key = tuple[str, str, str]
 """(kind, namespace, name)"""
 
 
-WORKLOADS = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet", "Job")
+WORKLOADS = (
+    "Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet", "Job", "CronJob",
+    "HorizontalPodAutoscaler",
+)  # fmt: skip
 """Kinds whose changes are no news to a scheduler: what they bring is pods."""
-
-
-ACTS = 3
-"""Version of the simulation (`Release.simulation`) since when CronJobs and autoscalers act."""
-NO_NEWS = ("CronJob", "HorizontalPodAutoscaler")
-"""The same of kinds that act since then."""
-HOLDS_PODS = 5
-"""Version since when finalizers hold pods."""
 
 
 VERSIONED = ("PersistentVolume", "PersistentVolumeClaim")
@@ -173,8 +168,7 @@ class World:
         prepared = prepare({**manifest, "metadata": meta}, self.priority_classes)
         if self._default_tolerations and prepared["kind"] == "Pod":
             prepared["spec"] = with_default_tolerations(prepared["spec"])
-        if self.release.simulation >= ACTS:
-            prepared = self.limits.admitted(prepared)
+        prepared = self.limits.admitted(prepared)
         if prepared["kind"] == "Pod":
             prepared = with_gated_condition(prepared, self.clock.now_ns)
         return self.put(prepared, reason)
@@ -280,12 +274,11 @@ class World:
         self.outcomes.append(EventRecorded(now_ns, self.cycle, manifest))
 
     def _note(self, kind: str, old: Stored | None, new: Stored | None) -> None:
-        if kind not in WORKLOADS and not (kind in NO_NEWS and self.release.simulation >= ACTS):
+        if kind not in WORKLOADS:
             self.changes += 1
         if kind == "PriorityClass":
             self._priority_classes = None
-        if self.release.simulation >= ACTS:
-            self.limits.changed(kind, old and old.manifest, new and new.manifest)
+        self.limits.changed(kind, old and old.manifest, new and new.manifest)
         self.noticed.append(Noticed(kind, old, new))
         if self.watcher is not None:
             self.watcher(kind, old, new)

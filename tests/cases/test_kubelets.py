@@ -9,7 +9,7 @@ import yaml
 
 from playground.engine.columns import why_it_waits
 from scheduler_core.cli.main import main
-from scheduler_core.releases import NEWEST, RELEASES, SIMULATION
+from scheduler_core.releases import NEWEST, RELEASES
 from scheduler_core.sim.changes import DeleteObject, EventRecorded
 from scheduler_core.sim.simulation import Simulation
 from tests.scheduler_core.sim.builders import (
@@ -39,7 +39,7 @@ def test_nodename_wffc(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_nodename_wffc_the_pod_says_why(capsys: pytest.CaptureFixture[str]) -> None:
     objects = [prepare(one) for one in yaml.safe_load_all(CASE.read_text())]
-    cluster = make_cluster(0, *objects, release=NEWEST.with_simulation(SIMULATION))
+    cluster = make_cluster(0, *objects, release=NEWEST)
     cluster.run_until_idle()
     pinned = pod_named(cluster, "pinned")
     assert pinned is not None and pinned.phase == "Pending"
@@ -68,7 +68,7 @@ def pinned(name: str, claim_name: str, **spec: Any) -> dict[str, Any]:
 
 
 def test_a_pod_that_came_with_its_node_starts_when_its_claim_is_bound() -> None:
-    cluster = make_cluster(1, pinned("p", "c"), release=NEWEST.with_simulation(SIMULATION))
+    cluster = make_cluster(1, pinned("p", "c"), release=NEWEST)
     cluster.run_until_idle()
     pod = pod_named(cluster, "p")
     assert pod is not None and pod.phase == "Pending"
@@ -114,7 +114,7 @@ def test_a_pod_that_came_with_its_node_waits_for_its_devices(release: str) -> No
         own("missing", resourceClaimName="none"),
         own("made", resourceClaimTemplateName="none"),
         own("unallocated", resourceClaimName="c"),
-        release=RELEASES[release].with_simulation(SIMULATION),
+        release=RELEASES[release],
     )
     cluster.run_until_idle()
     stored = cluster.world.get("ResourceClaim", "default", "c")

@@ -10,7 +10,7 @@ import scheduler_core.releases as package
 from playground.clusters import selectors, services
 from playground.clusters.errors import InvalidInput, InvalidManifest
 from playground.clusters.models import Checkpoint, Cluster, Cycle
-from playground.engine.releases import DEFAULT, SIMULATION, release_names
+from playground.engine.releases import DEFAULT, release_names
 from playground.engine.scenarios import opening_of, run_fresh
 from playground.scenarios.services import forking, moments
 from tests.clusters.builders import make_cluster, make_node, make_pod
@@ -63,16 +63,16 @@ def test_a_share_a_branch_and_a_copy_carry_the_release() -> None:
     cluster = upgraded()
     text = forking.make_text(cluster=cluster).text
     opening = opening_of(text)
-    assert opening.release == {"name": "1.34", "simulation": SIMULATION}
+    assert opening.release == {"name": "1.34"}
     [step] = [step for step in opening.steps if step.verb == "upgrade"]
     assert step.argument == {"kubernetesRelease": "1.36", "featureGates": {"OpportunisticBatching": False}}
     replayed = run_fresh(text)
     assert [cycle.digest for cycle in replayed.cycles] == [
         *Cycle.objects.filter(cluster=cluster).order_by("number").values_list("digest", flat=True)
     ]
-    wanted = {"name": "1.36", "switched": {"OpportunisticBatching": False}, "simulation": SIMULATION}
+    wanted = {"name": "1.36", "switched": {"OpportunisticBatching": False}}
     assert services.clone_cluster(cluster=cluster, name="copy").release == wanted
-    assert moments.past_of(cluster, 1)[1] == {"name": "1.34", "switched": {}, "simulation": SIMULATION}
+    assert moments.past_of(cluster, 1)[1] == {"name": "1.34", "switched": {}}
     assert moments.past_of(cluster, cluster.next_cycle - 1)[1] == wanted
 
 
@@ -94,7 +94,7 @@ def test_what_upstream_does_not_let_one_switch_is_refused_and_changes_nothing(
     assert refused.value.field == field
     cluster.refresh_from_db()
     assert (cluster.release, cluster.last_seq) == (
-        {"name": "1.34", "switched": {}, "simulation": SIMULATION},
+        {"name": "1.34", "switched": {}},
         last,
     )
 

@@ -228,10 +228,3 @@ def test_in_the_foreground_an_object_stays_until_its_pods_are_gone(
         assert left.json()["metadata"]["finalizers"] == ["example.com/mine"]
         kube.patch(f"{DEPLOYMENTS}/web", {"metadata": {"finalizers": None}})
         assert kube.get(f"{DEPLOYMENTS}/web").status_code == 404
-
-
-def test_a_cluster_of_before_lets_its_cron_jobs_rest(kube: Kube, cluster: Cluster, work: Work) -> None:
-    Cluster.objects.filter(pk=cluster.pk).update(simulation=2)
-    kube.post(CRON_JOBS, cron_job())
-    pass_time(cluster, work, 200)
-    assert kube.get(JOBS).json()["items"] == []

@@ -198,15 +198,6 @@ def test_a_pod_that_is_held_and_has_no_node_is_not_scheduled(
     assert kube.get(f"{PODS}/held").status_code == 404
 
 
-def test_a_cluster_that_was_made_before_holds_no_pods(kube: Kube, cluster: Cluster) -> None:
-    Cluster.objects.filter(pk=cluster.pk).update(simulation=4)
-    held = make_pod("held")
-    held["metadata"]["finalizers"] = ["example.com/clean"]
-    kube.post(PODS, held)
-    kube.delete(f"{PODS}/held")
-    assert kube.get(f"{PODS}/held").status_code == 404
-
-
 def test_a_namespace_waits_for_what_finalizers_keep_in_it(kube: Kube) -> None:
     spaces, maps = "/api/v1/namespaces", "/api/v1/namespaces/team/configmaps"
     kube.post(spaces, {"metadata": {"name": "team"}})

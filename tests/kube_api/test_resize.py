@@ -130,10 +130,3 @@ def test_other_fields_are_passed_over_and_the_pod_itself_keeps_its_resources(kub
     assert kube.put(f"{PODS}/a/resize", manifest).json()["spec"]["containers"][0]["image"] == "i"
     manifest["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "2"
     assert kube.put(f"{PODS}/a", manifest).status_code == 422
-
-
-def test_a_cluster_of_before_resizes_nothing(kube: Kube, cluster: Cluster) -> None:
-    Cluster.objects.filter(pk=cluster.pk).update(simulation=2)
-    kube.post(PODS, pod("a", "1"))
-    answer = resize(kube, "a", requests={"cpu": "2"})
-    assert answer.status_code == 403 and "made before its kubelets resized pods" in answer.json()["message"]

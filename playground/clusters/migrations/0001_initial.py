@@ -41,7 +41,6 @@ class Migration(migrations.Migration):
                     ('seed', models.BigIntegerField(default=playground.clusters.models.cluster.new_seed)),
                     ('config', models.JSONField(blank=True, null=True)),
                     ('kubernetes_release', models.CharField(default='1.34', max_length=20)),
-                    ('simulation', models.IntegerField(default=1)),
                     ('feature_gates', models.JSONField(blank=True, default=dict)),
                     ('assumed_expiry_ns', models.BigIntegerField(default=0)),
                     ('extender_hosts', models.JSONField(blank=True, default=list)),

@@ -64,7 +64,6 @@ class Cluster(models.Model):
 
     # Which Kubernetes it follows; rows from before there was a choice are of 1.34.
     kubernetes_release = models.CharField(max_length=20, default="1.34")
-    simulation = models.IntegerField(default=1)  # how much acts around the scheduler (`Release.simulation`)
     feature_gates = models.JSONField(default=dict, blank=True)  # those that are switched, by name
     # How long a pod is assumed on its node without news of its Binding; 0 for ever, as kube-scheduler.
     assumed_expiry_ns = models.BigIntegerField(default=0)
@@ -153,8 +152,7 @@ class Cluster(models.Model):
     @property
     def release(self) -> dict[str, Any]:
         """The release and its switched gates as one document, as the engine and the log have it."""
-        document: dict[str, Any] = {"name": self.kubernetes_release, "switched": self.feature_gates}
-        return document if self.simulation == 1 else document | {"simulation": self.simulation}
+        return {"name": self.kubernetes_release, "switched": self.feature_gates}
 
     @property
     def origin(self) -> "Cluster | None":

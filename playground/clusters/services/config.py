@@ -139,7 +139,7 @@ def set_release(*, cluster: Cluster, name: str, gates: Mapping[str, bool] | None
         payload = {
             "document": row.config,
             "before": row.config,
-            "release": release if row.simulation == 1 else release | {"simulation": row.simulation},
+            "release": release,
             "releaseBefore": row.release,
         }
         row.kubernetes_release, row.feature_gates = release["name"], release["switched"]

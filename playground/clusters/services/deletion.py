@@ -18,8 +18,6 @@ from playground.clusters.services.garbage import OWNS_NOTHING, collect
 from playground.clusters.services.writer import LogWriter, key_of
 from playground.engine.owners import (
     FOREGROUND,
-    FOREGROUND_SINCE,
-    PODS_HELD_SINCE,
     WAITING_KINDS,
     finalizers_of,
 )
@@ -52,7 +50,7 @@ def delete_in(
     finished = status.get("phase") in ("Succeeded", "Failed")
     meta = manifest["metadata"]
     if not spec.get("nodeName") or finished or grace_s <= 0:
-        if blocking(writer.cluster, kind, manifest):
+        if blocking(kind, manifest):
             return _mark(writer, kind, manifest, by=by)
         return remove(writer, kind, manifest, grace_s=0, by=by)
     if meta.get("deletionTimestamp"):
@@ -90,21 +88,14 @@ def _mark(
     return writer.delete(LogEntry.Source.API, kind, marked, gone=False, grace_s=0, by=by)
 
 
-def _is_held(cluster: Cluster, kind: Kind) -> bool:
+def _is_held(kind: Kind) -> bool:
     """Whether finalizers keep objects of the kind."""
-    if kind.row_kind == "Pod":
-        return cluster.simulation >= PODS_HELD_SINCE
     return kind.row_kind not in _GO_ANYWAY
 
 
-def blocking(cluster: Cluster, kind: Kind, manifest: Mapping[str, Any]) -> bool:
+def blocking(kind: Kind, manifest: Mapping[str, Any]) -> bool:
     """Whether finalizers keep an object until a client removes them; Kubernetes' own are removed at once here."""
-    return _is_held(cluster, kind) and bool(finalizers_of(manifest))
-
-
-def _waits(cluster: Cluster, kind: Kind) -> bool:
-    """Whether the engine lets an object of the kind go only after what it owns."""
-    return cluster.simulation >= FOREGROUND_SINCE and kind.row_kind in WAITING_KINDS
+    return _is_held(kind) and bool(finalizers_of(manifest))
 
 
 def mark_or_remove(
@@ -124,9 +115,9 @@ def mark_or_remove(
         Let it go after what it owns.
     """
     names = [name for name in manifest["metadata"].get("finalizers") or () if name != FOREGROUND]
-    if foreground and _waits(writer.cluster, kind):
+    if foreground and kind.row_kind in WAITING_KINDS:
         names.append(FOREGROUND)
-    elif not blocking(writer.cluster, kind, manifest):
+    elif not blocking(kind, manifest):
         return remove(writer, kind, manifest, grace_s=grace_s, by=by)
     stored = _mark(writer, kind, manifest, names, by)
     if foreground:
@@ -154,7 +145,7 @@ def remove_definition(writer: LogWriter, kind: Kind, definition: Mapping[str, An
     for made in kinds_of(definition):
         rows = rows_of(writer.cluster, made).order_by("resource_version") if made.is_main else ()
         for row in rows:
-            held = held or blocking(writer.cluster, made, row.manifest)
+            held = held or blocking(made, row.manifest)
             mark_or_remove(writer, made, row.manifest, 0)
     if not held:
         return remove(writer, kind, definition, grace_s=0)
@@ -219,7 +210,7 @@ def delete_dependent(writer: LogWriter, kind: Kind, manifest: Mapping[str, Any])
     """Delete an object whose owner is gone; `collect` sees to what it owns itself."""
     if kind.row_kind == "Pod":
         delete_in(writer, kind, manifest, None)
-    elif blocking(writer.cluster, kind, manifest):
+    elif blocking(kind, manifest):
         _mark(writer, kind, manifest)
     else:
         writer.delete(LogEntry.Source.API, kind, manifest, grace_s=None)
@@ -233,7 +224,7 @@ def check_finalizers(cluster: Cluster, kind: Kind, old: Mapping[str, Any], new: 
     InvalidManifest
     """
     before = old["metadata"]
-    if not before.get("deletionTimestamp") or not _is_held(cluster, kind):
+    if not before.get("deletionTimestamp") or not _is_held(kind):
         return
     known = before.get("finalizers") or ()
     added = [name for name in new["metadata"].get("finalizers") or () if name not in known]
@@ -250,12 +241,12 @@ def check_finalizers(cluster: Cluster, kind: Kind, old: Mapping[str, Any], new: 
 def is_done(cluster: Cluster, kind: Kind, manifest: Mapping[str, Any]) -> bool:
     """Whether nothing keeps an object that is being deleted any more."""
     meta = manifest["metadata"]
-    if FOREGROUND in (meta.get("finalizers") or ()) and _waits(cluster, kind):
+    if FOREGROUND in (meta.get("finalizers") or ()) and kind.row_kind in WAITING_KINDS:
         return False
-    goes = bool(meta.get("deletionTimestamp")) and _is_held(cluster, kind)
+    goes = bool(meta.get("deletionTimestamp")) and _is_held(kind)
     # A pod's kubelet ends it first.
     waits = bool(meta.get("deletionGracePeriodSeconds"))
-    if not goes or waits or blocking(cluster, kind, manifest):
+    if not goes or waits or blocking(kind, manifest):
         return False
     return kind.row_kind != "Namespace" or not any(_content(cluster, str(meta["name"])))
 
@@ -282,14 +273,14 @@ def remove_namespace(writer: LogWriter, kind: Kind, manifest: Mapping[str, Any])
     held: dict[str, int] = {}
     finalizers: dict[str, int] = {}
     for made, inside in _content(writer.cluster, str(manifest["metadata"]["name"])):
-        if blocking(writer.cluster, made, inside):
+        if blocking(made, inside):
             held[made.resource] = held.get(made.resource, 0) + 1
             for name in inside["metadata"]["finalizers"]:
                 finalizers[name] = finalizers.get(name, 0) + 1
             _mark(writer, made, inside)
         else:
             writer.delete(LogEntry.Source.API, made, inside, grace_s=0)
-    if not held and not blocking(writer.cluster, kind, manifest):
+    if not held and not blocking(kind, manifest):
         return remove(writer, kind, manifest, grace_s=0)
     status: dict[str, Any] = {"phase": TERMINATING}
     if held:
@@ -343,7 +334,7 @@ def _finish_namespace(writer: LogWriter, namespace: str) -> None:
     kind = kinds.by_kind("Namespace")
     assert kind is not None
     row = row_of(writer.cluster, kind, "", namespace)
-    if row is None or blocking(writer.cluster, kind, row.manifest):
+    if row is None or blocking(kind, row.manifest):
         return
     for made, inside in _content(writer.cluster, namespace):
         pending = dict(writer.pending(made.row_kind, namespace))

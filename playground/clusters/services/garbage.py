@@ -18,7 +18,7 @@ from playground.clusters.kinds import Kind
 from playground.clusters.models import LogEntry, Manifest, Pod
 from playground.clusters.rows import row_of, uid_of
 from playground.clusters.services.writer import LogWriter
-from playground.engine.owners import engine_collects
+from playground.engine.owners import WAITING_KINDS
 
 MAX_DEPTH: Final = 20
 Gone = tuple[Kind, str, str]
@@ -59,13 +59,12 @@ def _candidates(
 ) -> Iterator[tuple[Kind, dict[str, Any]]]:
     """Objects that may belong to some owners, as this transaction leaves them."""
     table = table_of(writer.cluster)
-    known, taken = engine_collects(writer.cluster.simulation)
-    unknown = [kind for kind, _ in owners.values() if kind.row_kind not in known]
+    unknown = [kind for kind, _ in owners.values() if kind.row_kind not in WAITING_KINDS]
     namespaces = {namespace for _, namespace in owners.values()}
     place = Q() if "" in namespaces else Q(namespace__in=sorted(namespaces))
     rows = Manifest.objects.filter(place, cluster=writer.cluster)
     if not unknown:
-        rows = rows.exclude(kind__in=taken)
+        rows = rows.exclude(kind__in=WAITING_KINDS)
     for row in rows.order_by("resource_version").iterator():
         kind = table.by_row_kind(row.kind)
         if kind is not None and (row.manifest["metadata"].get("ownerReferences")):

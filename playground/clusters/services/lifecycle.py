@@ -34,7 +34,6 @@ from playground.clusters.services.quotas import check_clusters, lock_person
 from playground.clusters.services.updates import without_server_fields
 from playground.clusters.services.writer import locked, writing
 from playground.engine.admission import SYSTEM_PREFIX, DocumentWriter, system_priority_classes
-from playground.engine.releases import SIMULATION
 from playground.engine.times import format_seconds, wall_now_ns
 
 MAX_NAME = 100
@@ -52,7 +51,6 @@ def create_cluster(
     config: Mapping[str, Any] | None = None,
     kubernetes_release: str | None = None,
     feature_gates: Mapping[str, bool] | None = None,
-    simulation: int = SIMULATION,
     start_ns: int | None = None,
 ) -> Cluster:
     """A new cluster, paused, with only what every cluster has (four namespaces, two PriorityClasses).
@@ -73,8 +71,6 @@ def create_cluster(
         The release of Kubernetes it follows; None = the newest whose recorded decisions are agreed with.
     feature_gates
         Gates of the release that are switched.
-    simulation
-        How much acts around the scheduler; less than now where something is to go on as it was recorded.
     start_ns
         Virtual time it starts at; None = the wall clock.
 
@@ -100,7 +96,6 @@ def create_cluster(
         cluster.seed = seed
     release = checked_release(kubernetes_release, feature_gates)
     cluster.kubernetes_release, cluster.feature_gates = release["name"], release["switched"]
-    cluster.simulation = simulation
     cluster.config = checked_config(config, release)
     with transaction.atomic():
         lock_person(owner)
@@ -140,7 +135,6 @@ def clone_cluster(*, cluster: Cluster, name: str, owner: Any = None) -> Cluster:
         config=cluster.config,
         kubernetes_release=cluster.kubernetes_release,
         feature_gates=cluster.feature_gates,
-        simulation=cluster.simulation,
         assumed_expiry_ns=cluster.assumed_expiry_ns,
         start_ns=cluster.now_ns,
         now_ns=cluster.now_ns,

@@ -29,7 +29,7 @@ from playground.clusters.services.writer import LogWriter, key_of, writing
 from playground.clusters.versions import as_served, as_stored
 from playground.engine import admission
 from playground.engine.admission import ManifestProblem, Posted
-from playground.engine.resizing import RESIZED_SINCE, check_quality, resized
+from playground.engine.resizing import check_quality, resized
 from playground.engine.selectors import selector_matches
 from playground.engine.times import format_seconds
 
@@ -143,12 +143,6 @@ def replace_object(
                 if kind.custom is not None:
                     new = ready
             elif subresource == "resize":
-                if writer.cluster.simulation < RESIZED_SINCE:
-                    raise Forbidden(
-                        f'pods "{name}" is forbidden: this cluster was made before its kubelets resized pods',
-                        kind="Pod",
-                        name=name,
-                    )
                 new = resized(posted, row.manifest, posted.manifest)
                 _admit(writer, kind, Posted(new), None, fields=fields)  # for what it refuses
                 check_quality(posted, row.manifest, new)

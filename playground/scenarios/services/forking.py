@@ -60,7 +60,6 @@ def fork(
             config=opening.config,
             kubernetes_release=follows["name"],
             feature_gates=follows.get("switched"),
-            simulation=opening.release.get("simulation", 1),
             start_ns=opening.start_ns,
         )
         urls = clusters.serve_mock_extenders(cluster=cluster, rules=opening.mock_rules)

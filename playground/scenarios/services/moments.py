@@ -281,7 +281,6 @@ def _begin(
             config=config,
             kubernetes_release=release["name"],
             feature_gates=release.get("switched"),
-            simulation=release.get("simulation", 1),
             start_ns=at_ns,
         )
         serve_mock_extenders(cluster=cluster, rules=mock_rules)

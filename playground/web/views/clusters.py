@@ -30,7 +30,6 @@ from playground.clusters.services.lifecycle import (
 )
 from playground.clusters.services.pools import expand_pool
 from playground.clusters.services.runs import unpark_cluster
-from playground.engine.durations import JOBS_END_SINCE
 from playground.web.access import get_cluster
 from playground.web.forms.clusters import ClusterNameForm, NodePoolForm
 from playground.web.htmx import HtmxHttpRequest
@@ -86,7 +85,6 @@ def settings(request: HttpRequest, cluster_id: str) -> HttpResponse:
         "confirm": request.GET.get("confirm", ""),
         "keep_log_days": site.PLAYGROUND_KEEP_LOG_DAYS,
         "job_duration": job_duration(cluster),
-        "jobs_end": cluster.simulation >= JOBS_END_SINCE,
     }
     return render(request, "clusters/settings.html", context)
 

@@ -21,7 +21,7 @@ from scheduler_core.objects.quantity import QuantityError, quantity_from
 from scheduler_core.sim.controllers.base import Controller, ControllerContext, Key
 from scheduler_core.sim.load import use_of
 from scheduler_core.sim.replica_calculator import MetricError, Wanted, wanted_replicas
-from scheduler_core.sim.world import ACTS, Noticed, Stored, with_condition
+from scheduler_core.sim.world import Noticed, Stored, with_condition
 
 SYNC = "autoscaler-syncs"
 KIND = "HorizontalPodAutoscaler"
@@ -63,9 +63,6 @@ class AutoscalerController(Controller):
         super().__init__(context)
         self._memory: dict[Key, _Memory] = {}
         self._to_sync: dict[Key, None] = {}
-
-    def concerns(self, change: Noticed) -> bool:
-        return self.context.release.simulation >= ACTS
 
     def noticed(self, change: Noticed) -> None:
         stored = change.new or change.old

@@ -24,8 +24,6 @@ Key = tuple[str, str]
 
 
 MOST_TOLD = 25
-TELLS_OF_PODS = 2
-"""From this version of the simulation on (`Release.simulation`)."""
 
 
 class ControllerContext:
@@ -309,8 +307,6 @@ class WorkloadController(Controller):
 
         Upstream's filter of spam lets so many through at once: client-go tools/record/events_cache.go.
         """
-        if self.context.release.simulation < TELLS_OF_PODS:
-            return
         n_told = self._n_told.get(workload.owner, 0)
         if len(self.pods.of_owner(workload.owner).pods) + n_told >= MOST_TOLD:
             return
@@ -319,10 +315,7 @@ class WorkloadController(Controller):
 
     def record_template(self, workload: Workload, hash_: str) -> None:
         """Keep a ControllerRevision of the present template; looked for once a template."""
-        if (
-            self.context.release.simulation < TELLS_OF_PODS
-            or self._recorded.get(workload.owner) is workload.template
-        ):
+        if self._recorded.get(workload.owner) is workload.template:
             return
         keep_revision(self.world, self.pods, workload, hash_)
         self._recorded[workload.owner] = workload.template

@@ -26,7 +26,7 @@ from scheduler_core.sim.controllers.base import Controller, ControllerContext, K
 from scheduler_core.sim.controllers.job import finished_as
 from scheduler_core.sim.cron import Schedule, ScheduleError, is_zone, schedule_from
 from scheduler_core.sim.identities import object_uid
-from scheduler_core.sim.world import ACTS, Noticed, Stored
+from scheduler_core.sim.world import Noticed, Stored
 
 DUE = "cron-job-due"
 SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
@@ -46,9 +46,6 @@ class CronJobController(Controller):
         """uid of a CronJob -> names of its Jobs."""
         self._keys: dict[str, Key] = {}
         self._to_sync: dict[Key, None] = {}
-
-    def concerns(self, change: Noticed) -> bool:
-        return self.context.release.simulation >= ACTS
 
     def noticed(self, change: Noticed) -> None:
         if change.kind == "Job":

@@ -1,6 +1,6 @@
 """Deployment: one ReplicaSet for each template it ever had, and pods moved from the old ones to the new one.
 
-ReplicaSets that are taken again get a new number, and Deployments tell theirs, from `Release.simulation` 3 on.
+ReplicaSets that are taken again get a new number, and Deployments tell theirs.
 
 Source: pkg/controller/deployment/{sync,rolling,recreate}.go, util/deployment_util.go, v1.34
 Differs: no minReadySeconds, no progress deadline, no rollback; scaling in the middle of a rollout goes to the new
@@ -14,11 +14,11 @@ from typing import Any, ClassVar
 
 from scheduler_core.objects.fields import Document, boolean, format_seconds, integer, mapping, string
 from scheduler_core.objects.meta import OwnerReference
-from scheduler_core.sim.controllers.base import TELLS_OF_PODS, ControllerContext, WorkloadController
+from scheduler_core.sim.controllers.base import ControllerContext, WorkloadController
 from scheduler_core.sim.controllers.workload import Workload, resolve_amount, workload_from
 from scheduler_core.sim.identities import object_uid, template_hash
 from scheduler_core.sim.pod_index import Owner, owner_of
-from scheduler_core.sim.world import ACTS, Noticed, with_condition
+from scheduler_core.sim.world import Noticed, with_condition
 
 HASH_LABEL = "pod-template-hash"
 REVISION = "deployment.kubernetes.io/revision"
@@ -102,8 +102,6 @@ class DeploymentController(WorkloadController):
         Source: deployment_util.go FindNewReplicaSet
         """
         same = [item for item in sets if _same_template(item.template, workload.template)]
-        if self.context.release.simulation < ACTS:
-            return same[0] if same else None
         # Not the one of the lowest revision: it is given the highest one, and then the other has the lowest.
         return min(same, key=lambda item: (item.meta.creation_ns or 0, item.name), default=None)
 
@@ -121,8 +119,7 @@ class DeploymentController(WorkloadController):
                 return
             sets.append(new)
         old = [item for item in sets if item is not new]
-        if self.context.release.simulation >= ACTS:
-            self._number(workload, new, old)
+        self._number(workload, new, old)
         if paused:
             self._scale_when_alone(workload, sets)
         elif string(mapping(workload.spec, "strategy", "spec"), "type", "spec.strategy") == "Recreate":
@@ -269,7 +266,7 @@ class DeploymentController(WorkloadController):
 
     def _tell_scaled(self, workload: Workload, name: str, before: int, after: int) -> None:
         """Source: pkg/controller/deployment/sync.go scaleReplicaSet, v1.34."""
-        if before != after and self.context.release.simulation >= TELLS_OF_PODS:
+        if before != after:
             way = "up" if after > before else "down"
             message = f"Scaled {way} replica set {name} from {before} to {after}"
             self.tell(workload.manifest, "ScalingReplicaSet", message)

@@ -16,7 +16,7 @@ from scheduler_core.sim.controllers.base import Controller, ControllerContext
 from scheduler_core.sim.controllers.revisions import KIND, revisions_of
 from scheduler_core.sim.kubelet import delete_pod
 from scheduler_core.sim.pod_index import Owner
-from scheduler_core.sim.world import ACTS, Noticed, Stored
+from scheduler_core.sim.world import Noticed, Stored
 
 OWNER_KINDS = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet", "Job")
 KINDS = (
@@ -46,18 +46,10 @@ class GarbageCollector(Controller):
         self._going: dict[Place, None] = {}
         """Owners that go when what blocks them is gone."""
 
-    @property
-    def _acts(self) -> bool:
-        return self.context.release.simulation >= ACTS
-
-    def concerns(self, change: Noticed) -> bool:
-        return self._acts or change.kind in OWNER_KINDS
-
     def noticed(self, change: Noticed) -> None:
         if change.kind == "Pod":
             return
-        if self._acts:
-            self._note(change)
+        self._note(change)
         for stored in (change.old, change.new):
             if stored is None or change.kind != "ReplicaSet":
                 continue
@@ -107,14 +99,13 @@ class GarbageCollector(Controller):
 
     def _collect(self, owner: Owner) -> None:
         """Delete what an owner that is gone has left."""
-        if self._acts:
-            for place in sorted(self._owned.get(owner[2], {})):
-                stored = self.world.get(*place)
-                if stored is not None:
-                    self._without_owner(stored, owner[2])
+        for place in sorted(self._owned.get(owner[2], {})):
+            stored = self.world.get(*place)
+            if stored is not None:
+                self._without_owner(stored, owner[2])
         for name in sorted(self._sets.pop(owner, {})):
             self.world.remove("ReplicaSet", owner[1], name, "owner deleted")
-        if owner[0] in ("StatefulSet", "DaemonSet") and self.context.release.simulation >= 2:
+        if owner[0] in ("StatefulSet", "DaemonSet"):
             for stored in revisions_of(self.world, owner[1], owner[2]):
                 self.world.remove(KIND, owner[1], stored.manifest["metadata"]["name"], "owner deleted")
         pods = self.pods.of_owner(owner).pods

@@ -24,11 +24,11 @@ from scheduler_core.objects.fields import (
     string,
 )
 from scheduler_core.objects.pod import Pod
-from scheduler_core.sim.controllers.base import TELLS_OF_PODS, ControllerContext, WorkloadController
+from scheduler_core.sim.controllers.base import ControllerContext, WorkloadController
 from scheduler_core.sim.controllers.workload import Workload
 from scheduler_core.sim.kubelet import DURATION, ENDS_AS
 from scheduler_core.sim.pod_index import OwnedPods, condition_of
-from scheduler_core.sim.world import ACTS, Noticed, with_condition
+from scheduler_core.sim.world import Noticed, with_condition
 
 INDEX_ANNOTATION = "batch.kubernetes.io/job-completion-index"
 DEFAULT_BACKOFF_LIMIT = 6
@@ -72,7 +72,7 @@ class JobController(WorkloadController):
             return
         group = self.pods.of_owner(workload.owner)
         succeeded, failed = self._counts(workload)
-        if self._acts and self._is_over_deadline(workload):
+        if self._is_over_deadline(workload):
             for pod in group.active():
                 self.delete_pod(pod, "job failed")
             return
@@ -129,8 +129,6 @@ class JobController(WorkloadController):
 
     def _lasting(self, workload: Workload) -> dict[str, str]:
         """What a pod is given to end by, beside its template's own annotations."""
-        if not self._acts:
-            return {}
         said = mapping(mapping(workload.template, "metadata", "spec.template"), "annotations", "")
         own = mapping(workload.manifest["metadata"], "annotations", "metadata")
         given: dict[str, str] = {}
@@ -148,10 +146,6 @@ class JobController(WorkloadController):
                 return str(annotations[DURATION])
         return DEFAULT_DURATION
 
-    @property
-    def _acts(self) -> bool:
-        return self.context.release.simulation >= ACTS
-
     def _is_over_deadline(self, workload: Workload) -> bool:
         """Whether it has been active for as long as it may; sets the timer that looks again when it has."""
         limit_s = optional_integer(workload.spec, "activeDeadlineSeconds", "spec")
@@ -168,9 +162,7 @@ class JobController(WorkloadController):
 
     def _backs_off(self, workload: Workload, group: OwnedPods) -> bool:
         """Whether new pods have to wait, as the last ones failed: 10 s, 20 s, ..., 10 min after the last failure."""
-        if not self._acts or not any(
-            phase == "Failed" for phase in self._finished.get(workload.owner, {}).values()
-        ):
+        if not any(phase == "Failed" for phase in self._finished.get(workload.owner, {}).values()):
             return False
         ended = sorted(
             (_ended_ns(pod), pod.phase == "Succeeded") for pod in group.pods.values() if pod.is_terminal
@@ -187,7 +179,7 @@ class JobController(WorkloadController):
 
     def _look_later(self, workload: Workload, at_ns: int, what: str) -> None:
         controller = workload.controller
-        aside = self._acts and controller is not None and controller.kind == "CronJob"
+        aside = controller is not None and controller.kind == "CronJob"
         subject = (workload.namespace, workload.name, workload.meta.uid)
         self.timers.add(at_ns, what, *subject, aside=aside)
 
@@ -220,12 +212,11 @@ class JobController(WorkloadController):
             if name not in numbers
         }
         status |= {name: number for name, number in numbers.items() if number}
-        suspended = self._acts and boolean(workload.spec, "suspend", "spec")
-        if self._acts:
-            if _is_indexed(workload):
-                status["completedIndexes"] = _spans(self._done_indexes(workload))
-            if not _is_finished(workload):
-                self._tell_suspended(workload, status, suspended, now)
+        suspended = boolean(workload.spec, "suspend", "spec")
+        if _is_indexed(workload):
+            status["completedIndexes"] = _spans(self._done_indexes(workload))
+        if not _is_finished(workload):
+            self._tell_suspended(workload, status, suspended, now)
         if suspended:
             status.pop("startTime", None)
         else:
@@ -235,7 +226,7 @@ class JobController(WorkloadController):
         completions = optional_integer(workload.spec, "completions", "spec")
         limit = integer(workload.spec, "backoffLimit", "spec", DEFAULT_BACKOFF_LIMIT)
         done = succeeded >= completions if completions is not None else succeeded > 0 and not group.n_active
-        if self._acts and self._is_over_deadline(workload):
+        if self._is_over_deadline(workload):
             self._fail(
                 workload, status, now, "DeadlineExceeded", "Job was active longer than specified deadline"
             )
@@ -244,12 +235,10 @@ class JobController(WorkloadController):
             self._fail(workload, status, now, "BackoffLimitExceeded", message)
         elif done and not group.n_active:
             words = ("CompletionsReached", "Reached expected number of succeeded pods")
-            if self._acts:
-                status["conditions"] = _finish(status, "SuccessCriteriaMet", now, *words)
+            status["conditions"] = _finish(status, "SuccessCriteriaMet", now, *words)
             status["conditions"] = _finish(status, "Complete", now, *words)
             status["completionTime"] = now
-            if self.context.release.simulation >= TELLS_OF_PODS:
-                self.tell(workload.manifest, "Completed", "Job completed")
+            self.tell(workload.manifest, "Completed", "Job completed")
         if _done(status):
             ttl_s = optional_integer(workload.spec, "ttlSecondsAfterFinished", "spec")
             if ttl_s is not None:
@@ -259,9 +248,8 @@ class JobController(WorkloadController):
         return status
 
     def _fail(self, workload: Workload, status: dict[str, Any], now: str, reason: str, message: str) -> None:
-        if self._acts:
-            status["conditions"] = _finish(status, "FailureTarget", now, reason, message)
-            self.world.record_event(dict(workload.manifest), "Warning", reason, "", message, "job-controller")
+        status["conditions"] = _finish(status, "FailureTarget", now, reason, message)
+        self.world.record_event(dict(workload.manifest), "Warning", reason, "", message, "job-controller")
         status["conditions"] = _finish(status, "Failed", now, reason, message)
 
     def _tell_suspended(self, workload: Workload, status: dict[str, Any], suspended: bool, now: str) -> None:

@@ -14,7 +14,7 @@ from scheduler_core.randomness import Randomness
 from scheduler_core.sim.admission import with_gated_condition
 from scheduler_core.sim.controllers.workload import Workload
 from scheduler_core.sim.identities import MAX_GENERATED_PREFIX, name_suffix, object_uid
-from scheduler_core.sim.world import ACTS, HOLDS_PODS, World
+from scheduler_core.sim.world import World
 
 _MAX_PROTOTYPES = 4096
 
@@ -84,7 +84,7 @@ class PodFactory:
         }
         if all_annotations:
             meta["annotations"] = all_annotations
-        if template_meta.get("finalizers") and self._world.release.simulation >= HOLDS_PODS:
+        if template_meta.get("finalizers"):
             meta["finalizers"] = template_meta["finalizers"]
         manifest = {
             "apiVersion": "v1",
@@ -107,8 +107,7 @@ class PodFactory:
                 self._keep(workload, repr(sorted(all_labels.items())), made)
             return made
         manifest["spec"] = prototype.manifest["spec"]
-        if self._world.release.simulation >= ACTS:
-            manifest = self._world.limits.admitted(manifest)
+        manifest = self._world.limits.admitted(manifest)
         if prototype.scheduling_gates:
             manifest = with_gated_condition(manifest, self._world.clock.now_ns)
         reference = workload.reference()
@@ -128,7 +127,7 @@ class PodFactory:
 
     def _completed(self, namespace: str) -> bool:
         """Whether a pod gets more there than its template says: such ones are read one by one."""
-        return self._world.release.simulation >= ACTS and self._world.limits.completes(namespace)
+        return self._world.limits.completes(namespace)
 
     def _prototype(self, workload: Workload, manifest: Mapping[str, Any], labels: str) -> Pod | None:
         kept = self._prototypes.get((id(workload.template), workload.namespace, labels))

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from scheduler_core.releases import SIMULATION
 from scheduler_core.scenario import load_scenario
 from scheduler_core.scenario.canonical import in_run_order, scenario_digest
 from scheduler_core.scenario.make import Recorded, make_scenario
@@ -51,43 +50,30 @@ def objects() -> list[dict[str, Any]]:
 @pytest.mark.parametrize("turned", [False, True])
 def test_owners_come_after_what_they_own(turned: bool) -> None:
     listed = objects()[::-1] if turned else objects()
-    ran = run(load_scenario({**document(*listed), "simulation": SIMULATION}))
+    ran = run(load_scenario(document(*listed)))
     assert set(ran.placement()) == {"default/web-1", "default/web-2"}
     assert [trace.pod for trace in ran.cycles] == ["default/web-2"]
 
 
-def test_what_was_written_before_is_run_in_its_order() -> None:
-    """So it was decided, and so it stays: the Deployment made a ReplicaSet before its own came."""
-    early = load_scenario({**document(*objects()), "simulation": 3})
-    names = [item["metadata"]["name"] for item in in_run_order(early.objects, 3)]
-    assert names == ["n", "web", "web-rs", "web-1", "web-2"]
-    assert [item["metadata"]["name"] for item in in_run_order(early.objects, 4)] == [
-        "n", "web-1", "web-2", "web-rs", "web"
-    ]  # fmt: skip
-    assert not {"default/web-1", "default/web-2"} & set(run(early).placement())
-
-
 def test_in_whatever_order_owners_are_listed_it_is_the_same_scenario() -> None:
-    one = load_scenario({**document(*objects()), "simulation": SIMULATION})
+    one = load_scenario(document(*objects()))
     node, web, replicas, *pods = objects()
-    other = load_scenario({**document(*pods, replicas, web, node), "simulation": SIMULATION})
+    other = load_scenario(document(*pods, replicas, web, node))
     assert scenario_digest(one) == scenario_digest(other)
 
 
-@pytest.mark.parametrize("simulation", [3, 4])
 @pytest.mark.parametrize("turned", [False, True])
-def test_a_log_becomes_a_scenario_that_does_what_the_log_did(simulation: int, turned: bool) -> None:
+def test_a_log_becomes_a_scenario_that_does_what_the_log_did(turned: bool) -> None:
     """In which order the log has owners decides what they made; a run must not sort them."""
     from scheduler_core.releases import release_named
 
-    release = release_named("1.36").with_simulation(simulation)
+    release = release_named("1.36")
     listed = objects()[::-1] if turned else objects()
     log = [Recorded(seq, "api", "write", START_NS, {"manifest": item}) for seq, item in enumerate(listed, 1)]
     made = make_scenario(log, start_ns=START_NS, release=release).scenario
-    written = [*in_run_order(made.objects, simulation)]
+    written = [*in_run_order(made.objects)]
     written += [item for step in made.steps for item in step.apply or ()]
     workloads = [item["kind"] for item in written if item["kind"] in ("Deployment", "ReplicaSet")]
     assert workloads == [item["kind"] for item in listed if item["kind"] in ("Deployment", "ReplicaSet")]
-    if simulation == 4:
-        order = [item["metadata"]["name"] for item in written if item["kind"] != "Node"]
-        assert order == [item["metadata"]["name"] for item in listed if item["kind"] != "Node"]
+    order = [item["metadata"]["name"] for item in written if item["kind"] != "Node"]
+    assert order == [item["metadata"]["name"] for item in listed if item["kind"] != "Node"]

@@ -7,12 +7,12 @@ from typing import Any
 
 from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.fields import parse_time_ns
-from scheduler_core.releases import OLDEST, SIMULATION
+from scheduler_core.releases import OLDEST
 from scheduler_core.sim.changes import EventRecorded, WriteObject
 from scheduler_core.sim.simulation import Simulation
 from tests.scheduler_core.advice.clusters import node
 
-NOW = OLDEST.with_simulation(SIMULATION)
+NOW = OLDEST
 START = "2026-01-01T00:00:30Z"
 SECOND_NS = 10**9
 

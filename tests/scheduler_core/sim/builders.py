@@ -214,14 +214,3 @@ def state(simulation: Simulation) -> str:
 def reborn(simulation: Simulation) -> Simulation:
     """The simulation after a crash: from its checkpoint, as it comes back from storage."""
     return Simulation.restore(json.loads(json.dumps(simulation.checkpoint())))
-
-
-def row_by_row(document: dict[str, Any], manifests: list[dict[str, Any]]) -> dict[str, Any]:
-    """Packed objects as checkpoints of version 2 have them."""
-    objects = document["objects"]
-    shared = zip(*(objects[column] for column in ("form", "spec", "status", "nodeName")), strict=True)
-    rows = [
-        [manifest["metadata"], form, spec, status, node_name]
-        for manifest, (form, spec, status, node_name) in zip(manifests, shared, strict=True)
-    ]
-    return {**{part: document[part] for part in ("forms", "specs", "statuses")}, "objects": rows}

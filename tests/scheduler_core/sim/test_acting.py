@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from scheduler_core.sim.changes import DeleteObject, ObjectDeleted
 from scheduler_core.sim.simulation import Simulation
-from tests.scheduler_core.sim.a_log_of_before import DIGESTS, digest
 from tests.scheduler_core.sim.acting import (
     cluster,
     deployment,
@@ -142,12 +139,3 @@ def test_what_has_another_owner_stays_and_what_has_none_left_goes() -> None:
     ] == ["two"]
     made.submit(DeleteObject("Deployment", "default", "two"))
     assert names(made, "Service") == []
-
-
-@pytest.mark.parametrize("version", [1, 2])
-def test_a_log_of_before_replays_to_what_it_was(version: int) -> None:
-    assert digest(version) == DIGESTS[version]
-
-
-def test_that_log_tells_versions_apart() -> None:
-    assert digest(3) != DIGESTS[2]

@@ -6,13 +6,13 @@ from collections import Counter
 from typing import Any
 
 from scheduler_core.objects.defaults import prepare
-from scheduler_core.releases import OLDEST, SIMULATION, Release
-from scheduler_core.sim.changes import DeleteObject, EventRecorded, WriteObject
+from scheduler_core.releases import OLDEST, Release
+from scheduler_core.sim.changes import EventRecorded, WriteObject
 from scheduler_core.sim.controllers.base import MOST_TOLD
 from scheduler_core.sim.simulation import Simulation
 from tests.scheduler_core.advice.clusters import node
 
-NOW = OLDEST.with_simulation(SIMULATION)
+NOW = OLDEST
 
 
 def workload(kind: str, replicas: int = 2, image: str = "a", **spec: Any) -> dict[str, Any]:
@@ -108,9 +108,3 @@ def test_of_many_pods_so_many_are_told_as_upstreams_filter_lets_through() -> Non
     found = told(made, WriteObject(prepare(workload("ReplicaSet", 60))))
     assert Counter(item[1] for item in found) == {"SuccessfulCreate": MOST_TOLD}
     assert len(names(made)) == 60
-
-
-def test_a_cluster_of_before_says_nothing() -> None:
-    made = simulation(OLDEST)
-    assert told(made, WriteObject(prepare(workload("Deployment")))) == []
-    assert told(made, DeleteObject("Deployment", "default", "web", None)) == []

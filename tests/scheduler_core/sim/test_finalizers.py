@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_core.releases import OLDEST, SIMULATION
+from scheduler_core.releases import OLDEST
 from scheduler_core.sim.changes import DeleteObject, WriteObject
 from scheduler_core.sim.simulation import Simulation
 from tests.scheduler_core.sim.builders import (
@@ -18,7 +18,7 @@ from tests.scheduler_core.sim.builders import (
     pods_of,
 )
 
-NOW = OLDEST.with_simulation(SIMULATION)
+NOW = OLDEST
 CLEAN = ["example.com/clean"]
 
 
@@ -59,13 +59,6 @@ def test_a_held_pod_ends_and_stays_until_it_is_let_go(grace_s: int | None) -> No
     again = pod_named(cluster, "a")
     assert again is not None and again.manifest["metadata"]["deletionTimestamp"] == stamp
     let_go(cluster, "a")
-    assert pod_named(cluster, "a") is None
-
-
-def test_before_version_5_they_go() -> None:
-    cluster = make_cluster(1, held("a"), release=OLDEST.with_simulation(4))
-    cluster.run_until_idle()
-    end(cluster, "a")
     assert pod_named(cluster, "a") is None
 
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from scheduler_core.objects.defaults import prepare
-from scheduler_core.releases import OLDEST, SIMULATION
+from scheduler_core.releases import OLDEST
 from scheduler_core.sim.changes import WriteObject
 from scheduler_core.sim.simulation import Simulation
 from tests.scheduler_core.advice.clusters import node, pod
 
-NOW = OLDEST.with_simulation(SIMULATION)
+NOW = OLDEST
 
 
 def started(*manifests: dict[str, Any], release: Any = NOW) -> Simulation:
@@ -71,17 +71,10 @@ def test_a_pod_that_does_not_fit_its_node_fails_in_upstreams_words(
     assert (event["reason"], event["message"], event["type"]) == (reason, said, "Warning")
 
 
-def test_what_was_recorded_before_kubelets_looked_goes_on_as_it_did() -> None:
-    late = {**pod("late", on="n1", requests={"cpu": "50"}), "status": {}}
-    before = started(node("n1", cpu="4"), late, release=OLDEST)
-    assert status(before, "late")["phase"] == "Running"
-
-
 def test_room_that_came_free_is_given_again_and_a_restored_kubelet_knows_what_is_used() -> None:
     small = {**pod("a", on="n1", requests={"cpu": "3"}), "status": {}}
     simulation = started(node("n1", cpu="4"), small)
     again = Simulation.restore(simulation.checkpoint())
-    assert again.release.simulation == SIMULATION
     for each in (simulation, again):
         each.submit(WriteObject(prepare({**pod("b", on="n1", requests={"cpu": "2"}), "status": {}})))
         each.run_until_idle()

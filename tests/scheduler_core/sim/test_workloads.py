@@ -341,13 +341,17 @@ def test_a_failing_job_stops_at_its_backoff_limit() -> None:
     stored = simulation.world.get("Job", "default", "sum")
     assert stored is not None
     assert [(it["type"], it["reason"]) for it in stored.manifest["status"]["conditions"]] == [
-        ("Failed", "BackoffLimitExceeded")
+        ("FailureTarget", "BackoffLimitExceeded"),
+        ("Failed", "BackoffLimitExceeded"),
     ]
     assert len(pods_of(simulation)) == 3
 
 
 def test_an_indexed_job_replaces_a_lost_index() -> None:
-    job = make_workload("Job", "sum", completions=3, parallelism=3, completionMode="Indexed")
+    annotations = {"playground.dev/duration": "never"}
+    job = make_workload(
+        "Job", "sum", completions=3, parallelism=3, completionMode="Indexed", annotations=annotations
+    )
     simulation = make_cluster(1, job)
     simulation.run_until_idle()
     (second,) = [pod for pod in pods_of(simulation) if "-1-" in pod.name]
