@@ -68,6 +68,8 @@ class EditsView:
         if not self.answer["edits"]:
             return "No edit that was tried is enough."
         best = self.answer["edits"][0]
+        if best["lastResort"]:
+            return "Nothing that was tried keeps it off nodes that are not meant for it."
         title = best["title"]
         first = "Only at the cost of others" if best.get("disruption") else "The smallest edit"
         return f"{first}: {title[0].lower()}{title[1:]}."

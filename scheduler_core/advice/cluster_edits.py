@@ -48,6 +48,8 @@ from scheduler_core.sim.controllers.volume_binder import DEFAULT_CLASS
 _LIFECYCLE = "node.kubernetes.io/"
 _ABOVE_ALL = 2**62
 CLAIM_SIZE = "1Gi"
+_ROLE = "node-role.kubernetes.io/"
+_CONTROL_PLANE = ("control-plane", "master")
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,15 +189,22 @@ def shape_of(node: Node) -> tuple[Any, ...]:
     return tuple(sorted(node.allocatable.items())), taints, tuple(sorted(labels.items()))
 
 
-def node_like(node: Node, name: str) -> tuple[Edit, Node]:
-    """A new, empty node of the same kind."""
+def is_control_plane(node: Node) -> bool:
+    """Whether kubeadm or a provider marked it so."""
+    return any(f"{_ROLE}{role}" in node.meta.labels for role in _CONTROL_PLANE)
+
+
+def node_like(node: Node, name: str, *, plain: bool = False) -> tuple[Edit, Node]:
+    """A new, empty node of the same kind; a `plain` one is not of the control plane."""
     meta = node.manifest.get("metadata") or {}
     labels = {
         key: name if key == LABEL_HOSTNAME or value == node.name else value
         for key, value in (meta.get("labels") or {}).items()
+        if not (plain and key.startswith(_ROLE))
     }
     spec = {key: value for key, value in (node.manifest.get("spec") or {}).items() if key != "unschedulable"}
     taints = [item for item in spec.pop("taints", None) or () if not item["key"].startswith(_LIFECYCLE)]
+    taints = [item for item in taints if not (plain and item["key"].startswith(_ROLE))]
     if taints:
         spec["taints"] = taints
     status = {key: value for key, value in (node.manifest.get("status") or {}).items() if key != "images"}
@@ -210,7 +219,9 @@ def node_like(node: Node, name: str) -> tuple[Edit, Node]:
     edit = Edit(
         edits.ADD_NODE,
         edits.NODES,
-        f"Add a node like {node.name}",
+        f"Add a node like {node.name}, outside the control plane"
+        if plain
+        else f"Add a node like {node.name}",
         described(made),
         (),
         (f"kind: Node, name: {name}",),

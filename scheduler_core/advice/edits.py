@@ -18,6 +18,7 @@ DROP_AFFINITY_TERM = "drop-affinity-term"
 DROP_ANTI_AFFINITY_TERM = "drop-anti-affinity-term"
 RELAX_SPREAD = "relax-spread"
 DROP_SPREAD = "drop-spread"
+HONOR_POLICY = "honor-policy"
 LOWER_REQUEST = "lower-request"
 DROP_HOST_PORT = "drop-host-port"
 RAISE_PRIORITY = "raise-priority"
@@ -35,6 +36,7 @@ PAIR = "pair"
 
 KINDS = (
     CREATE_CLAIM,
+    HONOR_POLICY,
     LOWER_REQUEST,
     TOLERATE,
     RELAX_SPREAD,
@@ -58,6 +60,10 @@ KINDS = (
     ADD_ZONE,
 )
 """In the order in which edits of equal cost and size are told."""
+
+TRUE, CHANGES, LAST_RESORT = 0, 1, 2
+"""Whether an edit keeps what the pod's owner meant, changes it, or goes against what a cluster says of its nodes: the
+last is never the first that is recommended."""
 
 POD, NODES, OTHERS = "pod", "nodes", "others"
 """Whom an edit is about: the pod itself, nodes, or other pods and objects."""
@@ -103,11 +109,13 @@ class Edit:
     change: Mapping[str, Any] = field(default_factory=dict)
     disruption: int = 0
     """What it does to pods that run: 0 nothing, 1 a nomination is lost, 2 restarts, 3 pods are lost."""
+    standing: int = CHANGES
+    """`TRUE`, `CHANGES` or `LAST_RESORT`."""
 
     @property
-    def rank(self) -> tuple[int, int, float, int, str]:
-        """Sorts edits: those that leave others in peace first, then the cheapest, then the smallest."""
-        return self.disruption, self.cost, self.size, KINDS.index(self.kind), self.title
+    def rank(self) -> tuple[Any, ...]:
+        """Sorts edits: true ones first, then those that leave others in peace, then the cheapest, then the smallest."""
+        return self.standing, self.disruption, self.cost, self.size, KINDS.index(self.kind), self.title
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +155,13 @@ class ProvenEdit:
     def rank(self) -> tuple[Any, ...]:
         """Sorts what was found: the edit's own rank, but of those that harm none the ones that place most first."""
         edit = self.edit
-        return edit.disruption, edit.cost >= COST_NODE, -self.placed, *edit.rank
+        return edit.standing, edit.disruption, edit.cost >= COST_NODE, -self.placed, *edit.rank
 
     @property
     def is_harmless(self) -> bool:
-        """Whether it leaves the pods that run in peace and buys nothing."""
+        """Whether it leaves the pods that run in peace, buys nothing and is no last resort."""
+        if self.edit.standing == LAST_RESORT:
+            return False
         return not self.edit.disruption and self.edit.cost < COST_NODE and self.edit.about in (POD, NODES)
 
     def document(self) -> dict[str, Any]:
@@ -174,6 +184,7 @@ class ProvenEdit:
             "feasible": list(self.feasible),
             "victims": list(self.victims),
             "disruption": edit.disruption,
+            "lastResort": edit.standing == LAST_RESORT,
             "displaced": [one.document() for one in self.displaced],
             "placed": self.placed,
             "of": self.of,
@@ -231,6 +242,7 @@ def both_of(first: Edit, second: Edit) -> Edit:
         cost=max(first.cost, second.cost),
         price=f"{first.price}; {second.price}",
         size=1 + first.size + second.size,
+        standing=max(first.standing, second.standing),
     )
 
 

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice, product
 from typing import Any, Final
 
 from scheduler_core.advice import cluster_edits, edits
 from scheduler_core.advice.edits import COST_NODE, COST_QUEUE, Edit, amount_words, written
-from scheduler_core.objects.node import LABEL_HOSTNAME, Node, node_from
+from scheduler_core.advice.sandbox import Sandbox
+from scheduler_core.objects.node import (
+    LABEL_HOSTNAME,
+    LABEL_REGION,
+    LABEL_REGION_BETA,
+    LABEL_ZONE,
+    LABEL_ZONE_BETA,
+    Node,
+    node_from,
+)
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.objects.resources import PODS
+from scheduler_core.objects.storage import PersistentVolume, StorageClass
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 FACTORS: Final = (2, 4, 8, 16)
 _FACTS: Final = ("kubernetes.io/", "topology.kubernetes.io/", "node.kubernetes.io/")
 """Labels of these say what a node is: put on another one they would be a lie."""
+
+MAX_PLACES: Final = 20
+_ZONES: Final = (LABEL_ZONE, LABEL_REGION, LABEL_ZONE_BETA, LABEL_REGION_BETA)
 
 Labels = Mapping[str, str]
 
@@ -52,6 +66,83 @@ def wanted_labels(pod: Pod) -> list[Labels]:
     return [labels for labels in found if labels]
 
 
+def places_for(sandbox: Sandbox, pod: Pod) -> list[tuple[Labels, str]]:
+    """Labels of a new node that the pod could go to, and the volume that asks for them (empty: none does).
+
+    They are those of its own rules with those of each place where all its volumes are, or may be.
+    """
+    own: list[Labels] = wanted_labels(pod) or [{}]
+    found: list[tuple[Labels, str]] = [(labels, "") for labels in own]
+    for where, options in volume_places(sandbox, pod):
+        both: list[tuple[Labels, str]] = [
+            ({**labels, **option}, "; ".join(filter(None, (why, where))))
+            for labels, why in found
+            for option in options
+            if all(labels.get(key, value) == value for key, value in option.items())
+        ]
+        found = both[:MAX_PLACES]
+    return [item for item in found if item[0]]
+
+
+def volume_places(sandbox: Sandbox, pod: Pod) -> list[tuple[str, list[Labels]]]:
+    """For each claim of the pod that is tied to places: what ties it, and the labels that a node needs, any of them.
+
+    A bound volume is where its node affinity or its zone labels say; one that is still to be bound where its class
+    may make it (`allowedTopologies`), or where volumes of the class that nobody claimed are.
+    """
+    get, found = sandbox.scheduler.cache.listers.get, []
+    for volume in (pod.manifest.get("spec") or {}).get("volumes") or ():
+        source = volume.get("persistentVolumeClaim") or {}
+        name = f"{pod.name}-{volume.get('name')}" if volume.get("ephemeral") else source.get("claimName", "")
+        claim = get("PersistentVolumeClaim", pod.namespace, name) if name else None
+        if claim is None:
+            continue
+        if claim.volume_name:
+            bound = get("PersistentVolume", "", claim.volume_name)
+            options = [] if bound is None else _labels_of_volume(bound)
+            words = f"PersistentVolume {claim.volume_name} of claim {name}"
+        else:
+            kind = get("StorageClass", "", claim.storage_class)
+            options = _labels_of_class(kind) if kind is not None else []
+            for free in sandbox.scheduler.cache.listers.all("PersistentVolume"):
+                if free.claim_ref is None and free.storage_class == claim.storage_class:
+                    options += _labels_of_volume(free)
+            words = f"claim {name} of StorageClass {claim.storage_class}"
+        if options:
+            found.append((words, options))
+    return found
+
+
+def _labels_of_volume(volume: PersistentVolume) -> list[Labels]:
+    required = (volume.manifest["spec"].get("nodeAffinity") or {}).get("required") or {}
+    terms = [
+        [
+            (item["key"], list(item.get("values") or ()))
+            for item in term.get("matchExpressions") or ()
+            if item["operator"] == "In"
+        ]
+        for term in required.get("nodeSelectorTerms") or ()
+    ]
+    zones = [(key, value.split("__")) for key, value in volume.meta.labels.items() if key in _ZONES]
+    return _each_of([[*term, *zones] for term in terms or [[]]])
+
+
+def _labels_of_class(kind: StorageClass) -> list[Labels]:
+    return _each_of([[(key, list(values)) for key, values in term] for term in kind.allowed_topologies])
+
+
+def _each_of(terms: Iterable[Sequence[tuple[str, Sequence[str]]]]) -> list[Labels]:
+    """Every choice of one value for each key, term by term."""
+    return [
+        dict(choice)
+        for term in terms
+        if term
+        for choice in islice(
+            product(*([(key, value) for value in values] for key, values in term)), MAX_PLACES
+        )
+    ]
+
+
 def labelled(nodes: Sequence[Node], labels: Labels) -> tuple[Edit, Node] | None:
     """The first of nodes that are alike, with these labels; None where it has them, or where they say what it is."""
     node = nodes[0]
@@ -78,19 +169,27 @@ def labelled(nodes: Sequence[Node], labels: Labels) -> tuple[Edit, Node] | None:
     return edit, node_from(manifest)
 
 
-def like_with(node: Node, name: str, labels: Labels) -> tuple[Edit, Node]:
-    """A new node like one, with labels of its own: they say where it stands and what it is."""
+def like_with(node: Node, name: str, labels: Labels, why: str = "") -> tuple[Edit, Node]:
+    """A new node like one, with other labels: they say where it is and what it is."""
     base, like = cluster_edits.node_like(node, name)
-    put = {key: value for key, value in labels.items() if like.meta.labels.get(key) != value}
+    zone = next((value for key, value in labels.items() if key.endswith("/zone")), None)
+    # A node is in one zone, whatever keys say so.
+    same = {} if zone is None else {key: zone for key in like.meta.labels if key.endswith("/zone")}
+    put = {key: value for key, value in {**same, **labels}.items() if like.meta.labels.get(key) != value}
     meta = like.manifest["metadata"]
     manifest = {**like.manifest, "metadata": {**meta, "labels": {**meta["labels"], **put}}}
     made = node_from(manifest)
-    words = ", ".join(f"{key}={value}" for key, value in put.items())
+    words = ", ".join(f"{key}={value}" for key, value in put.items() if key not in same or key == LABEL_ZONE)
+    title = f"Add a node like {node.name} with {words}"
+    if set(put) <= {*same, *(key for key in labels if key.endswith("/zone"))} and zone is not None:
+        title = f"Add a node like {node.name} in zone {zone}"
+    if LABEL_HOSTNAME in labels:
+        title = f"Bring back the node {name}, like {node.name}"
     edit = replace(
         base,
         kind=edits.ADD_LABELLED_NODE,
-        title=f"Add a node like {node.name} with {words}",
-        note=cluster_edits.described(made),
+        title=title,
+        note="; ".join(filter(None, (f"There is {why}" if why else "", cluster_edits.described(made)))),
         added=(*base.added, *(f"labels: {{{key}: {value}}}" for key, value in put.items())),
         size=base.size + len(put) / 100,
         change={"write": manifest},

@@ -5,18 +5,32 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from scheduler_core.advice import edits
 from scheduler_core.advice.edits import COST_POD, COST_QUEUE, Edit, amount_words, written
 from scheduler_core.objects.defaults import PriorityClass
-from scheduler_core.objects.node import Taint
+from scheduler_core.objects.node import TAINT_UNSCHEDULABLE, Taint
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.objects.resources import CPU, EPHEMERAL_STORAGE, MEMORY, amount_text, quantity_nano
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _LIFECYCLE = "node.kubernetes.io/"
+_MARKS: Mapping[str, str] = {
+    TAINT_UNSCHEDULABLE: "cordoned nodes",
+    "node.kubernetes.io/not-ready": "nodes that are not ready",
+    "node.kubernetes.io/unreachable": "nodes that are unreachable",
+    "node-role.kubernetes.io/control-plane": "the control plane",
+    "node-role.kubernetes.io/master": "the control plane",
+    "node.cloudprovider.kubernetes.io/uninitialized": "nodes that are not set up yet",
+    "node.cloudprovider.kubernetes.io/shutdown": "nodes that are shut down",
+    "ToBeDeletedByClusterAutoscaler": "nodes that are about to go",
+    "DeletionCandidateOfClusterAutoscaler": "nodes that are about to go",
+    "karpenter.sh/disrupted": "nodes that are about to go",
+    "karpenter.sh/unregistered": "nodes that are not set up yet",
+}
+"""Taints of nodes that are broken, about to go or kept for the cluster itself; others are people's."""
 _MIB = 2**20
 _NUMBER = re.compile(r"[-+]?[0-9][0-9._]*(?:[eE][-+]?[0-9]+)?")
 
@@ -43,12 +57,14 @@ def _variant(
     price: str,
     size: float,
     cost: int = COST_POD,
+    standing: int = edits.CHANGES,
 ) -> Variant:
     manifest: dict[str, Any] = {**pod.manifest, "spec": copy.deepcopy(dict(pod.manifest.get("spec") or {}))}
     change(manifest["spec"])
     edit = Edit(
-        kind, edits.POD, title, note, tuple(removed), tuple(added), cost, price, size, {"write": manifest}
-    )
+        kind, edits.POD, title, note, tuple(removed), tuple(added), cost, price, size, {"write": manifest},
+        standing=standing,
+    )  # fmt: skip
     return Variant(edit, pod_from(manifest))
 
 
@@ -62,22 +78,59 @@ def tolerations(pod: Pod, taints: Sequence[Taint]) -> Iterator[Variant]:
             spec["tolerations"] = [*(spec.get("tolerations") or ()), dict(toleration)]
 
         shown = ", ".join(f"{key}: {_scalar(value)}" for key, value in toleration.items())
-        lifecycle = taint.key.startswith(_LIFECYCLE)
+        marks = marked_by(taint)
         yield _variant(
             pod,
             edits.TOLERATE,
             f"Tolerate the taint {taint}",
-            "Kubernetes puts this taint on nodes that are not well or not in use" if lifecycle else "",
+            f"This taint marks {marks}" if marks else "",
             change,
             added=[f"tolerations: [{{{shown}}}]"],
-            price="pods meant to stay off" if lifecycle else "allowed on tainted nodes",
-            size=0.95 if lifecycle else 0.5,
+            price="pods meant to stay off" if marks else "allowed on tainted nodes",
+            size=0.95 if marks else 0.5,
+            standing=edits.LAST_RESORT if marks else edits.CHANGES,
         )
 
 
-def without_selectors(pod: Pod) -> Iterator[Variant]:
+def marked_by(taint: Taint) -> str:
+    """What nodes with a taint are, where it keeps off pods that are not meant for such nodes; else empty."""
+    return _MARKS.get(taint.key) or (
+        "nodes that are not well or not in use" if _LIFECYCLE in taint.key else ""
+    )
+
+
+def is_of_template(pod: Pod, template: Spec | None, *path: str | int) -> bool:
+    """Whether a field of the pod's spec is its owner's own; else a controller or an admission plugin set it.
+
+    Source: pkg/controller/daemon/util/daemonset_util.go ReplaceDaemonSetPodNodeNameNodeAffinity, v1.34: it takes the
+    place of all required node affinity.
+
+    Parameters
+    ----------
+    template : mapping or None
+        The spec of the owner's pod template; None where it is not known, and without an owner.
+    """
+    if path[:2] == ("affinity", "nodeAffinity") and is_daemon(pod):
+        return False
+    found: Any = template
+    for key in path if template is not None else ():
+        there = isinstance(key, int) and key < len(found) if isinstance(found, list) else key in (found or {})
+        if not there:
+            return False
+        found = found[key]
+    return True
+
+
+def is_daemon(pod: Pod) -> bool:
+    """Whether a DaemonSet made it, for one node alone."""
+    return pod.meta.controller is not None and pod.meta.controller.kind == "DaemonSet"
+
+
+def without_selectors(pod: Pod, template: Spec | None = None) -> Iterator[Variant]:
     """The pod without one key of its nodeSelector."""
     for key, value in dict(_spec(pod).get("nodeSelector") or {}).items():
+        if not is_of_template(pod, template, "nodeSelector", key):
+            continue
 
         def change(spec: Spec, key: str = key) -> None:
             del spec["nodeSelector"][key]
@@ -94,12 +147,14 @@ def without_selectors(pod: Pod) -> Iterator[Variant]:
         )
 
 
-def without_node_affinity(pod: Pod) -> Iterator[Variant]:
+def without_node_affinity(pod: Pod, template: Spec | None = None) -> Iterator[Variant]:
     """The pod without one requirement of a required term, and without any required term.
 
     Terms are alternatives: a requirement is dropped only where others remain, since an empty term matches nothing.
     """
     required = _at(_spec(pod), "affinity", "nodeAffinity", _REQUIRED)
+    if not is_of_template(pod, template, "affinity", "nodeAffinity", _REQUIRED):
+        return
     terms = (required or {}).get("nodeSelectorTerms") or []
     for index, term in enumerate(terms):
         wanted = [
@@ -149,13 +204,15 @@ def without_node_affinity(pod: Pod) -> Iterator[Variant]:
         )  # fmt: skip
 
 
-def without_affinity_terms(pod: Pod) -> Iterator[Variant]:
+def without_affinity_terms(pod: Pod, template: Spec | None = None) -> Iterator[Variant]:
     """The pod without one required pod affinity or anti-affinity term."""
     for key, kind, words, size in (
         ("podAntiAffinity", edits.DROP_ANTI_AFFINITY_TERM, "pod anti-affinity", 0.7),
         ("podAffinity", edits.DROP_AFFINITY_TERM, "pod affinity", 0.7),
     ):
         for index, term in enumerate(_at(_spec(pod), "affinity", key, _REQUIRED) or ()):
+            if not is_of_template(pod, template, "affinity", key, _REQUIRED, index):
+                continue
 
             def change(spec: Spec, key: str = key, index: int = index) -> None:
                 del spec["affinity"][key][_REQUIRED][index]
@@ -197,11 +254,39 @@ def without_host_ports(pod: Pod) -> Iterator[Variant]:
                 )
 
 
-def hard_spread(pod: Pod) -> Iterator[tuple[int, int]]:
-    """(place, maxSkew) of each DoNotSchedule constraint the pod has of its own."""
+def hard_spread(pod: Pod, template: Spec | None = None) -> Iterator[tuple[int, int]]:
+    """(place, maxSkew) of each DoNotSchedule constraint that the pod's owner wrote."""
     for index, item in enumerate(_spec(pod).get("topologySpreadConstraints") or ()):
-        if item.get("whenUnsatisfiable") == "DoNotSchedule":
+        is_own = is_of_template(pod, template, "topologySpreadConstraints", index)
+        if is_own and item.get("whenUnsatisfiable") == "DoNotSchedule":
             yield index, int(item.get("maxSkew") or 0)
+
+
+def honoring(pod: Pod, index: int) -> Variant | None:
+    """The pod with a spread constraint that counts only nodes it may go to; None where it does already."""
+    item = _spec(pod)["topologySpreadConstraints"][index]
+    # What is not written is Honor for affinity and Ignore for taints.
+    asked = {"nodeTaintsPolicy": "Ignore", "nodeAffinityPolicy": "Honor"}
+    fields = [name for name, default in asked.items() if (item.get(name) or default) != "Honor"]
+    if not fields:
+        return None
+
+    def change(spec: Spec) -> None:
+        for name in fields:
+            spec["topologySpreadConstraints"][index][name] = "Honor"
+
+    return _variant(
+        pod,
+        edits.HONOR_POLICY,
+        f"Set {' and '.join(f'{name}: Honor' for name in fields)} in the spread over {item.get('topologyKey')}",
+        "It then counts only nodes that the pod may go to",
+        change,
+        removed=[f"{name}: {item[name]}" for name in fields if item.get(name)],
+        added=[f"{name}: Honor" for name in fields],
+        price="nothing",
+        size=0.05,
+        standing=edits.TRUE,
+    )
 
 
 def with_max_skew(pod: Pod, index: int, max_skew: int) -> Variant:
@@ -270,8 +355,8 @@ def with_request(pod: Pod, resource: str, amount: int) -> Variant | None:
     return result if result.pod.requests.get(resource, 0) <= amount else None
 
 
-def with_priority(pod: Pod, to: PriorityClass) -> Variant:
-    """The pod in a higher priority class."""
+def with_priority(pod: Pod, to: PriorityClass, *, is_new: bool = False) -> Variant:
+    """The pod in a higher priority class, which `is_new` makes first; of a DaemonSet that is what it means anyway."""
     before = str(_spec(pod).get("priorityClassName") or "")
 
     def change(spec: Spec) -> None:
@@ -279,10 +364,12 @@ def with_priority(pod: Pod, to: PriorityClass) -> Variant:
         spec["priority"] = to.value
         spec["preemptionPolicy"] = to.preemption_policy
 
-    return _variant(
+    made = _variant(
         pod,
         edits.RAISE_PRIORITY,
-        f"Raise to the priority class {to.name}",
+        f"Create the priority class {to.name} ({to.value:,}) and use it"
+        if is_new
+        else f"Raise to the priority class {to.name}",
         f"From priority {pod.priority} to {to.value}",
         change,
         removed=[f"priorityClassName: {before}"] if before else [f"priority: {pod.priority}"],
@@ -290,7 +377,17 @@ def with_priority(pod: Pod, to: PriorityClass) -> Variant:
         price="others give way",
         size=0.5,
         cost=COST_QUEUE,
+        standing=edits.TRUE if is_daemon(pod) else edits.CHANGES,
     )
+    if not is_new:
+        return made
+    manifest = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": to.name},
+        "value": to.value,
+    }
+    return Variant(replace(made.edit, change={"write": [manifest, made.edit.change["write"]]}), made.pod)
 
 
 def round_amount(resource: str, amount: int) -> int:

@@ -11,7 +11,7 @@ higher priority also when it then preempts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from heapq import nsmallest
@@ -35,8 +35,12 @@ from scheduler_core.advice.pod_edits import Variant
 from scheduler_core.advice.sandbox import Sandbox, names_of
 from scheduler_core.framework.failure import PluginFailure
 from scheduler_core.framework.record import BOUND, ERROR, PREEMPTING, UNSCHEDULABLE
-from scheduler_core.objects.defaults import SYSTEM_PRIORITY_CLASSES, PriorityClass
-from scheduler_core.objects.node import TAINT_UNSCHEDULABLE, Node, Taint
+from scheduler_core.objects.defaults import (
+    PREEMPT_LOWER_PRIORITY,
+    SYSTEM_PRIORITY_CLASSES,
+    PriorityClass,
+)
+from scheduler_core.objects.node import LABEL_HOSTNAME, TAINT_UNSCHEDULABLE, Node, Taint
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.objects.resources import CPU
 from scheduler_core.schedule_one import Decision
@@ -45,6 +49,9 @@ Report = Callable[[int, int, str], None]
 """(steps done, steps in all, what is tried now)."""
 
 N_STEPS = 11
+NODE_CRITICAL = "system-node-critical"
+NEW_CLASS = PriorityClass("high-priority", 1_000_000, False, PREEMPT_LOWER_PRIORITY)
+"""The class that the documentation of Kubernetes gives as its example."""
 MAX_PAIRS = 200
 """Second edits that are tried beside a first one that does not help alone."""
 MAX_SHAPES = 20
@@ -56,6 +63,7 @@ def what_would_it_take(
     sandbox: Sandbox,
     pod: Pod,
     *,
+    template: Mapping[str, Any] | None = None,
     priority_classes: Sequence[PriorityClass] = (),
     limits: SearchLimits | None = None,
     report: Report | None = None,
@@ -68,6 +76,8 @@ def what_would_it_take(
         Changed while this runs, and back as it was afterwards.
     pod : Pod
         Pending.
+    template : mapping, optional
+        The spec of its owner's pod template: fields that are not of it were set by a controller and are not edited.
     priority_classes : sequence of PriorityClass
         The cluster's; those above the pod's priority are tried.
     report : callable, optional
@@ -78,7 +88,9 @@ def what_would_it_take(
     KeyError
         No profile has the pod's schedulerName.
     """
-    return _Search(sandbox, pod, priority_classes, limits or SearchLimits(), report or _silent).run()
+    found = _Search(sandbox, pod, priority_classes, limits or SearchLimits(), report or _silent)
+    found.template = None if template is None else dict(template)
+    return found.run()
 
 
 def _silent(done: int, total: int, what: str) -> None:
@@ -105,6 +117,7 @@ class _Search:
         self.priority_classes = priority_classes
         self.limits = limits
         self.report = report
+        self.template: dict[str, Any] | None = None
         self.failed: list[FailedEdit] = []
         self.not_alone: list[Variant] = []
         self._began = sandbox.n_decisions
@@ -146,16 +159,15 @@ class _Search:
     def _variants_of(self, pod: Pod) -> list[Variant]:
         return [
             *pod_edits.tolerations(pod, self._taints()),
-            *pod_edits.without_selectors(pod),
-            *pod_edits.without_node_affinity(pod),
-            *pod_edits.without_affinity_terms(pod),
+            *pod_edits.without_selectors(pod, self.template),
+            *pod_edits.without_node_affinity(pod, self.template),
+            *pod_edits.without_affinity_terms(pod, self.template),
             *pod_edits.without_host_ports(pod),
         ]
 
     def _pairs(self) -> None:
         """Two edits of the pod, where no single edit helps that leaves others in peace and wants no new node."""
-        singles = (item.edit for item in self.advice.edits)
-        if any(not edit.disruption and edit.cost < edits.COST_NODE for edit in singles):
+        if any(item.is_harmless for item in self.advice.edits):
             return
         told = 0
         done: set[frozenset[str]] = set()
@@ -230,7 +242,10 @@ class _Search:
         return fitting
 
     def _relax_spread(self) -> None:
-        for index, before in pod_edits.hard_spread(self.pod):
+        for index, before in pod_edits.hard_spread(self.pod, self.template):
+            honoring = pod_edits.honoring(self.pod, index)
+            if honoring is not None:
+                self._prove_variant(honoring)
             self.advice.n_tried += 1
             # With more skew than there are pods a constraint asks for the topology label alone.
             top = before + len(self.sandbox.snapshot.pods) + 1
@@ -248,11 +263,9 @@ class _Search:
             self._prove_variant(pod_edits.with_max_skew(self.pod, index, fitting), counted=True)
 
     def _raise_priority(self) -> None:
-        for item in sorted(self.priority_classes, key=lambda one: (one.value, one.name)):
-            if item.value <= self.pod.priority or item.name in SYSTEM_PRIORITY_CLASSES:
-                continue
+        for item, is_new in self._higher_classes():
             self.advice.n_tried += 1
-            variant = pod_edits.with_priority(self.pod, item)
+            variant = pod_edits.with_priority(self.pod, item, is_new=is_new)
             decision = self.sandbox.decide(variant.pod, preempt=True)
             outcome = _outcome(decision)
             if outcome not in (BOUND, PREEMPTING):
@@ -264,6 +277,25 @@ class _Search:
                 ends = landings(self.sandbox, variant.pod, proven.node, result.victims)
                 proven = replace(proven, displaced=ends)
             self.advice.edits.append(proven)
+
+    def _higher_classes(self) -> Iterator[tuple[PriorityClass, bool]]:
+        """Classes above the pod's priority, and whether each is still to be made.
+
+        The system's own are for the system's DaemonSets alone; for those of others a class is made where there is none.
+        """
+        is_daemon, is_system = pod_edits.is_daemon(self.pod), self.pod.namespace == "kube-system"
+        found = [
+            item
+            for item in sorted(self.priority_classes, key=lambda one: (one.value, one.name))
+            if item.value > self.pod.priority
+            and (item.name not in SYSTEM_PRIORITY_CLASSES or (is_daemon and is_system))
+        ]
+        if is_daemon and is_system and not any(item.name in SYSTEM_PRIORITY_CLASSES for item in found):
+            value = SYSTEM_PRIORITY_CLASSES[NODE_CRITICAL]
+            found += [PriorityClass(NODE_CRITICAL, value, False, PREEMPT_LOWER_PRIORITY)]
+        yield from ((item, False) for item in found if item.value > self.pod.priority)
+        if is_daemon and not is_system and not found and self.pod.priority < NEW_CLASS.value:
+            yield NEW_CLASS, True
 
     def _priced(self, edit: Edit, decision: Decision) -> Edit:
         """What a higher priority costs is what its victims lose."""
@@ -343,9 +375,18 @@ class _Search:
         if self._prove_nodes(edits.ADD_NODE, candidates):
             return
         # None of those there are would do: such as carry other labels, larger ones, and such as stand elsewhere.
-        for labels in node_edits.wanted_labels(self.pod):
-            other = [node_edits.like_with(node, self._new_name(node.name), labels) for node in firsts]
-            self._prove_nodes(edits.ADD_LABELLED_NODE, other)
+        for labels, why in node_edits.places_for(self.sandbox, self.pod):
+            other: dict[Any, tuple[Edit, Node]] = {}
+            for node in firsts:
+                name = labels.get(LABEL_HOSTNAME) or self._new_name(node.name)
+                if self.sandbox.scheduler.cache.node(name) is None:
+                    made = node_edits.like_with(node, name, labels, why)
+                    other.setdefault(cluster_edits.shape_of(made[1]), made)
+            self._prove_nodes(edits.ADD_LABELLED_NODE, other.values())
+        workers = [node for node in firsts if cluster_edits.is_control_plane(node)]
+        if workers:
+            plain = [cluster_edits.node_like(node, self._new_name("worker"), plain=True) for node in workers]
+            self._prove_nodes(edits.ADD_NODE, plain)
         n_larger = 0
         for node in firsts:
             if n_larger == (self.limits.per_kind or MAX_SHAPES):

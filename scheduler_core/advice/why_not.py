@@ -5,19 +5,23 @@ All filters are asked, also past the first that rejects the node: each alone, wi
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from scheduler_core.advice.edits import amount_words
+from scheduler_core.advice.node_edits import volume_places
 from scheduler_core.advice.node_values import REQUESTS, PodOnNode, Value, values_of
+from scheduler_core.advice.pod_edits import marked_by
 from scheduler_core.advice.sandbox import Sandbox
 from scheduler_core.cluster.node_table import Rows
 from scheduler_core.framework.attempt import Attempt
 from scheduler_core.framework.interface import FilterPlugin, PreFilterPlugin
 from scheduler_core.framework.runtime import Framework
 from scheduler_core.framework.status import Code
+from scheduler_core.objects.node import TAINT_UNSCHEDULABLE, Node, Taint
 from scheduler_core.objects.pod import Pod
 from scheduler_core.schedule_one import Decision
 
@@ -312,6 +316,107 @@ def _needs(answers: list[NodeFilterAnswer]) -> list[str]:
         if answer.code == Code.UnschedulableAndUnresolvable.name:
             needs[-1] += "; evicting pods would not help"
     return needs
+
+
+# ---- what the scheduler's message implies
+
+
+def causes_of(sandbox: Sandbox, pod: Pod) -> list[str]:
+    """What the message only implies, one sentence each: a domain no pod can enter, one node alone, a far volume."""
+    return [
+        *_one_node(sandbox, pod),
+        *_closed_domains(sandbox, pod),
+        *_far_volumes(sandbox, pod),
+    ]
+
+
+def _one_node(sandbox: Sandbox, pod: Pod) -> Iterator[str]:
+    owner, cache = pod.meta.controller, sandbox.scheduler.cache
+    names = pod.required_node_affinity.pre_filter_node_names()
+    if owner is None or owner.kind != "DaemonSet" or names is None or len(names) != 1:
+        return
+    name = next(iter(names))
+    begin = f"{pod.key} is for node {name} alone: DaemonSet {owner.name} makes one pod for each node"
+    if cache.node(name) is None:
+        yield f"{begin}, and {name} is not there."
+        return
+    decision = sandbox.decide(pod)
+    row = cache.nodes.row_of[name]
+    stop, _ = _stop(decision.attempt, row, beside_nominated=False)
+    near = ", ".join(_missing_words(sandbox, pod, row)) if stop == "NodeResourcesFit" else ""
+    yield f"{begin}. {name} is refused by {stop}{f': {near}' if near else ''}." if stop else f"{begin}."
+
+
+def _closed_domains(sandbox: Sandbox, pod: Pod) -> Iterator[str]:
+    """Domains of a hard spread that hold the fewest pods and that the pod cannot enter, with what their nodes are."""
+    attempt = sandbox.attempt(pod)
+    state = attempt.filter_states.get("PodTopologySpread")
+    if not attempt.pre_filter_status.is_success or state is None:
+        return
+    snapshot = sandbox.snapshot
+    for constraint in state.constraints:
+        domains, refused = constraint.domains, constraint.codes(snapshot.nodes, snapshot.order) != 0
+        if constraint.few_domains or not refused.any():
+            continue
+        emptiest = {
+            int(domain)
+            for domain in domains.present.tolist()
+            if constraint.counts[domain] == constraint.minimum
+        }
+        values = snapshot.nodes.vocabulary.label_values[constraint.key].values
+        closed: dict[str, list[str]] = {}
+        for domain in sorted(emptiest):
+            rows = np.flatnonzero(domains.of_row == domain).tolist()
+            found = {_closed_words(pod, snapshot.nodes.node(row)) for row in rows}
+            if "" in found:
+                break  # The pod may go there for all that its nodes are: something else is in the way.
+            closed.setdefault(" and ".join(sorted(found)), []).append(str(values[domain]))
+        else:
+            for words, names in closed.items():
+                yield _closed_sentence(constraint, words, names)
+
+
+def _closed_sentence(constraint: Any, words: str, names: list[str]) -> str:
+    shown = f"{', '.join(names[:3])}{f' and {len(names) - 3} more' if len(names) > 3 else ''}"
+    adjective = "emptiest" if constraint.minimum else "empty"
+    which, there = (
+        (f"The {adjective} domain", "is a node that is")
+        if len(names) == 1
+        else (f"The {adjective} domains", "are nodes that are")
+    )
+    most = constraint.minimum + constraint.max_skew
+    return (
+        f"{which} of the spread over {constraint.key}, {shown}, {there} {words}: no pod can go there,"
+        f" so every other domain may hold {most} at most."
+    )
+
+
+def _closed_words(pod: Pod, node: Node) -> str:
+    """Why a pod cannot go to a node whatever room it has; empty where it can."""
+    for taint in node.taints:
+        if taint.effect in ("NoSchedule", "NoExecute") and not pod.tolerates(taint):
+            marks = marked_by(taint)
+            known = {"cordoned nodes": "cordoned", "the control plane": "of the control plane"}
+            return known.get(marks) or marks.removeprefix("nodes that are ") or f"tainted {taint}"
+    if node.unschedulable and not pod.tolerates(Taint(TAINT_UNSCHEDULABLE, "", "NoSchedule")):
+        return "cordoned"
+    return ""
+
+
+def _far_volumes(sandbox: Sandbox, pod: Pod) -> Iterator[str]:
+    nodes = nodes_here(sandbox)
+    for words, options in volume_places(sandbox, pod):
+        if any(option.items() <= node.meta.labels.items() for node in nodes for option in options):
+            continue
+        where = " or ".join(
+            ", ".join(f"{key}={value}" for key, value in option.items()) for option in options[:3]
+        )
+        yield f"{words[0].upper()}{words[1:]} is tied to {where}, where there is no node."
+
+
+def nodes_here(sandbox: Sandbox) -> list[Node]:
+    """All nodes, in evaluation order."""
+    return [sandbox.snapshot.nodes.node(row) for row in sandbox.snapshot.order.tolist()]
 
 
 # ---- every node

@@ -199,6 +199,10 @@ def _what_would_it_take(simulation: Simulation, options: argparse.Namespace) -> 
         print(f"{found['pod']} fits as things are, on {found['node']}.")
     else:
         print(f"{found['pod']} waits: {found['message']}")
+        for cause in found["causes"]:
+            print(f"  {cause}")
+        if found["editedIn"]:
+            print(f"  Edits of the pod are made in the template of {found['editedIn']}.")
     for edit in found["edits"][:_SHOWN]:
         all_of_it = (
             f"; made of all, it places {edit['placed']} of {edit['of']}"

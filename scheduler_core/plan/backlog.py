@@ -158,7 +158,7 @@ class _Search(_Runs):
 
     def __init__(self, sandbox: Sandbox, pods: list[Pod], prices: PriceList, report: Report) -> None:
         super().__init__(sandbox, pods, report)
-        self.choices, self.plan.without_price = choices_of(sandbox, prices)
+        self.choices, self.plan.without_price = choices_of(sandbox, prices, pods)
 
     def find(self) -> NodePlan:
         plan = self.plan

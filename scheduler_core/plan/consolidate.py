@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from scheduler_core.advice.cluster_edits import is_control_plane
 from scheduler_core.advice.sandbox import Sandbox
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod, pod_from
@@ -155,11 +156,6 @@ def _go_through(
             trial.back_to(mark)
             found.kept[name] = blocker(step)
     return found
-
-
-def is_control_plane(node: Node) -> bool:
-    """Whether kubeadm or a provider marked it so."""
-    return any(f"node-role.kubernetes.io/{role}" in node.meta.labels for role in ("control-plane", "master"))
 
 
 def blocker(step: TakenAway) -> str:

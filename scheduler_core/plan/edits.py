@@ -22,7 +22,9 @@ from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.plan.headroom import Report, place_copies, silent
 from scheduler_core.plan.pending import Alike, classes_of
 from scheduler_core.plan.trial import Trial
+from scheduler_core.plan.workloads import spec_of_owner
 from scheduler_core.scheduler import Scheduler
+from scheduler_core.sim.simulation import Simulation
 
 MOST_WORKLOADS: Final = 12
 """Workloads whose edits are looked for, those with the most waiting pods first."""
@@ -95,6 +97,7 @@ def advise(
     alike: Alike,
     *,
     fit_now: Mapping[str, str] = {},
+    template: Mapping[str, object] | None = None,
     priority_classes: Sequence[PriorityClass] = (),
     limits: SearchLimits,
     report: Report = silent,
@@ -107,13 +110,15 @@ def advise(
         The pending pods that ask for the same, `pod` among them.
     fit_now : mapping of str to str
         Pod -> node, of those of `alike` that find one as things are: the search begins with them in their places.
+    template, priority_classes, limits, report
+        As `what_would_it_take` takes them.
     """
     with Trial(sandbox) as trial:
         for one in alike.pods:
             if one.key in fit_now:
                 trial.put_pod(one, fit_now[one.key])
         advice = what_would_it_take(
-            sandbox, pod, priority_classes=priority_classes, limits=limits, report=report
+            sandbox, pod, template=template, priority_classes=priority_classes, limits=limits, report=report
         )
     began, n_pods = sandbox.n_decisions, len(alike.pods)
     until = began + limits.alike
@@ -167,6 +172,7 @@ def _smaller_for_all(sandbox: Sandbox, alike: Alike, edit: Edit, placed: int, un
 
 
 def edits_for(
+    simulation: Simulation,
     sandbox: Sandbox,
     pods: Sequence[Pod],
     placed: Mapping[str, str],
@@ -197,7 +203,14 @@ def edits_for(
                 if pod.key in placed and pod.uid not in own:
                     trial.put_pod(pod, placed[pod.key])
             first = next(pod for pod in alike.pods if pod.key not in placed)
-            advice = advise(sandbox, first, alike, fit_now=placed, limits=limits)
+            advice = advise(
+                sandbox,
+                first,
+                alike,
+                fit_now=placed,
+                template=spec_of_owner(simulation, first),
+                limits=limits,
+            )
         found = [item for item in advice.edits if item.is_harmless and not _asks_none(first, item.edit)]
         if found:
             plan.edits.append(EditedWorkload(alike.pods, tuple(found[:SHOWN_PER_WORKLOAD])))

@@ -198,7 +198,7 @@ def _tell_edits(
     """What places pods without a new node, and what is still to be bought then; None where all fit as things are."""
     if plan.fit_now == plan.pods:
         return None
-    found = edits_for(sandbox, pods, run_plan(sandbox, pods, ()), report)
+    found = edits_for(simulation, sandbox, pods, run_plan(sandbox, pods, ()), report)
     answer.decisions += found.n_decisions
     for workload in found.edits:
         best = workload.edits[0]

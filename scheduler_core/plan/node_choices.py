@@ -9,8 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from scheduler_core.advice.node_edits import volume_places
 from scheduler_core.advice.sandbox import Sandbox
 from scheduler_core.objects.node import LABEL_HOSTNAME, Node, node_from
+from scheduler_core.objects.pod import Pod
 from scheduler_core.plan.node_groups import INSTANCE_TYPE, ZONE, EqualNodes, group_of, nodes_of
 from scheduler_core.plan.prices import NodeType, PriceList
 
@@ -69,10 +71,22 @@ class NodeChoice:
         }
 
 
-def choices_of(sandbox: Sandbox, prices: PriceList) -> tuple[list[NodeChoice], list[str]]:
-    """What may be added, the cheapest first; and names of groups whose type has no price."""
+def choices_of(
+    sandbox: Sandbox, prices: PriceList, pods: Iterable[Pod] = ()
+) -> tuple[list[NodeChoice], list[str]]:
+    """What may be added, the cheapest first; and names of groups whose type has no price.
+
+    Places are the cluster's own and those that the volumes of `pods` are tied to.
+    """
     nodes = nodes_of(sandbox)
     places = _places(nodes)
+    for pod in pods:
+        for _, options in volume_places(sandbox, pod):
+            for option in options:
+                zone = next((value for key, value in option.items() if key.endswith("/zone")), None)
+                place = {**option, **({ZONE: zone} if zone else {})}
+                if LABEL_HOSTNAME not in option and not any(place.items() <= one.items() for one in places):
+                    places.append(place)
     groups: dict[EqualNodes, list[Node]] = {}
     for node in nodes:
         groups.setdefault(group_of(node.meta.labels), []).append(node)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from scheduler_core.advice.sandbox import Sandbox
-from scheduler_core.advice.why_not import distances
+from scheduler_core.advice.why_not import causes_of, distances
 from scheduler_core.extender.transport import Transport, no_transport
 from scheduler_core.objects.defaults import priority_class_from
 from scheduler_core.objects.pod import Pod
 from scheduler_core.plan.edits import advise, limits_of
 from scheduler_core.plan.headroom import Report, silent
 from scheduler_core.plan.pending import alike_pending
+from scheduler_core.plan.workloads import edited_in, spec_of_owner
 from scheduler_core.sim.simulation import Simulation
 
 
@@ -53,12 +54,15 @@ def edits_document(
         sandbox,
         pod,
         alike,
+        template=spec_of_owner(simulation, pod),
         priority_classes=classes,
         limits=limits_of(simulation.scheduler),
         report=lambda done, total, what: report(done + 1, total + 1, what),
     )
     near, n_nodes = distances(sandbox, pod)
     return advice.document() | {
+        "causes": causes_of(sandbox, pod) if not advice.node else [],
+        "editedIn": edited_in(simulation, pod),
         "nAlike": len(alike.pods),
         "distances": [item.document() for item in near],
         "nNodes": n_nodes,

@@ -68,6 +68,22 @@ def owner_of(simulation: Simulation, pod: Pod) -> tuple[str, str, bool]:
     return kind, name, False
 
 
+def spec_of_owner(simulation: Simulation, pod: Pod) -> dict[str, object] | None:
+    """The spec of the pod template of a pod's controller; None without one among the objects."""
+    controller = pod.meta.controller
+    stored = None
+    if controller is not None:
+        stored = simulation.world.get(controller.kind, pod.namespace, controller.name)
+    template = (stored.manifest.get("spec") or {}).get("template") if stored is not None else None
+    return dict(template.get("spec") or {}) if template else None
+
+
+def edited_in(simulation: Simulation, pod: Pod) -> str:
+    """Whose template an edit of the pod has to be made in: `Kind namespace/name`; empty for a pod alone."""
+    kind, name, _ = owner_of(simulation, pod)
+    return "" if pod.meta.controller is None else f"{kind} {pod.namespace}/{name}"
+
+
 def workloads(simulation: Simulation, pods: Iterable[Pod] | None = None) -> list[WorkloadPods]:
     """All workloads that have pods that are alive, by namespace, name and kind."""
     found: dict[tuple[str, str, str], WorkloadPods] = {}

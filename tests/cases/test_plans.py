@@ -127,7 +127,7 @@ def large() -> Simulation:
 
 def test_edits_of_a_large_cluster_are_looked_for_and_are_those_of_the_pages(large: Simulation) -> None:
     pods, _ = pending_pods(large)
-    found = plan_edits.edits_for(copy_of_cluster(large), pods, {}, silent)
+    found = plan_edits.edits_for(large, copy_of_cluster(large), pods, {}, silent)
     assert not found.unlooked and found.n_decisions < plan_edits.MOST_DECISIONS
     assert len(found.edits) >= 4 and found.n_together > 20
     for workload in found.edits:
@@ -155,3 +155,162 @@ def test_what_was_not_looked_for_is_said_with_its_limit(monkeypatch: pytest.Monk
     )
     assert not [text for text in texts if text.startswith("No edit places")]
     assert answer["edits"]["unasked"] == 3
+
+
+# ---- one pod: the cause, and the fix that its owner would thank for
+
+
+def _asked(documents: list[dict[str, Any]] | str, key: str = "") -> dict[str, Any]:
+    """What it takes to place the pod that waits, or the one whose key begins so."""
+    documents = _documents(documents) if isinstance(documents, str) else documents
+    simulation = run_scenario(load_scenario(scenario_of_dump(documents)), full_traces=False).simulation
+    [waiting] = [pod for pod in pending_pods(simulation)[0] if pod.key.startswith(key)]
+    return edits_document(simulation, waiting)
+
+
+def test_spread_cordoned() -> None:
+    found = _asked("spread-cordoned.yaml")
+    assert (
+        found["edits"][0]["title"] == "Set nodeTaintsPolicy: Honor in the spread over kubernetes.io/hostname"
+    )
+    assert found["edits"][-1]["kind"] == "tolerate" and found["edits"][-1]["lastResort"]
+    assert found["causes"] == [
+        "The empty domain of the spread over kubernetes.io/hostname, old, is a node that is cordoned: no pod can go"
+        " there, so every other domain may hold 1 at most."
+    ]
+    assert found["editedIn"] == "ReplicaSet default/web"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("node-role.kubernetes.io/control-plane", "", "of the control plane"),
+        ("node.kubernetes.io/unreachable", "", "unreachable"),
+        ("node.kubernetes.io/not-ready", "", "not ready"),
+        ("dedicated", "db", "tainted dedicated=db:NoSchedule"),
+    ],
+)
+def test_an_empty_domain_of_other_nodes_that_no_pod_can_enter(key: str, value: str, words: str) -> None:
+    documents = _documents("spread-cordoned.yaml")
+    taint = {"key": key, "effect": "NoSchedule"} | ({"value": value} if value else {})
+    documents[2]["spec"] = {"taints": [taint]}
+    if "kubernetes.io/not-ready" in key or "unreachable" in key:
+        status = "Unknown" if "unreachable" in key else "False"
+        documents[2]["status"]["conditions"] = [{"type": "Ready", "status": status}]
+    found = _asked(documents)
+    assert found["edits"][0]["kind"] == "honor-policy"
+    assert f"old, is a node that is {words}: no pod can go there" in found["causes"][0]
+    tolerations = [edit for edit in found["edits"] if edit["kind"] == "tolerate"]
+    assert all(edit["lastResort"] is (key != "dedicated") for edit in tolerations)
+
+
+def test_tolerating_a_taint_of_broken_nodes_is_never_the_first_edit() -> None:
+    """A new node comes before, also where all that there is belongs to the control plane."""
+    control = node("cp", **{"node-role.kubernetes.io/control-plane": ""})
+    control["spec"] = {"taints": [{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}]}
+    found = _asked([control, pod("web", cpu="1")])
+    assert [edit["title"] for edit in found["edits"]] == [
+        "Add a node like cp, outside the control plane",
+        "Tolerate the taint node-role.kubernetes.io/control-plane:NoSchedule",
+    ]
+
+
+def test_daemonset_full_node() -> None:
+    found = _asked("daemonset-full-node.yaml")
+    assert found["edits"][0]["title"] == "Raise to the priority class system-node-critical"
+    assert found["edits"][1]["kind"] == "move-pod" and found["edits"][1]["node"] == "w1"
+    assert {edit["kind"] for edit in found["edits"]} == {"raise-priority", "move-pod", "delete-pod"}
+    assert {edit["node"] for edit in found["edits"]} == {"w1"}
+    assert found["causes"] == [
+        f"{found['pod']} is for node w1 alone: DaemonSet agent makes one pod for each node."
+        " w1 is refused by NodeResourcesFit: no room for a pod."
+    ]
+
+
+def test_a_daemonset_outside_the_system_gets_a_class_of_the_cluster_or_a_new_one() -> None:
+    documents = _documents("daemonset-full-node.yaml")
+    documents[-1]["metadata"]["namespace"] = "default"
+    first = _asked(documents)["edits"][0]
+    assert first["title"] == "Create the priority class high-priority (1,000,000) and use it"
+    assert [item["kind"] for item in first["change"]["write"]] == ["PriorityClass", "Pod"]
+    own = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "agents"},
+        "value": 7,
+    }
+    assert _asked([*documents, own])["edits"][0]["title"] == "Raise to the priority class agents"
+
+
+def test_a_field_that_the_owner_did_not_write_is_not_edited() -> None:
+    """An admission plugin put the selector on the pod: dropping it in the template would change nothing."""
+    documents = _documents("spread-cordoned.yaml")[:2]
+    owner = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": "web", "uid": "u"},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {
+                "metadata": {"labels": {"app": "web"}},
+                "spec": {"containers": [{"name": "c", "image": "x"}]},
+            },
+        },
+    }
+    made = pod("web-1", owner="ReplicaSet/web", labels={"app": "web"})
+    made["spec"]["nodeSelector"] = {"pool": "injected"}
+    made["metadata"]["ownerReferences"][0]["uid"] = "u"
+    titles = [edit["title"] for edit in _asked([*documents, owner, made])["edits"]]
+    assert titles and not any("Drop the node selector pool" in title for title in titles)
+    alone = [edit["title"] for edit in _asked([*documents, made])["edits"]]
+    assert "Drop the node selector pool=injected" in alone
+
+
+def test_volume_zone_without_node() -> None:
+    found = _asked("volume-zone-without-node.yaml")
+    assert [edit["title"] for edit in found["edits"]] == ["Add a node like a1 in zone us-b"]
+    labels = found["edits"][0]["change"]["write"]["metadata"]["labels"]
+    assert labels["topology.kubernetes.io/zone"] == "us-b"
+    assert found["causes"] == [
+        "PersistentVolume pv-b of claim d is tied to topology.kubernetes.io/zone=us-b, where there is no node."
+    ]
+    backlog = answer_question(_cluster("volume-zone-without-node.yaml"), {"ask": "backlog"})
+    assert len(backlog["steps"]) == 1 and backlog["map"][-1]["nodes"][0][4] == "us-b"
+
+
+def _volume(kind: str) -> list[dict[str, Any]]:
+    documents = _documents("volume-zone-without-node.yaml")
+    volume, claim = documents[1], documents[2]
+    terms = volume["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"]
+    if kind == "label":
+        del volume["spec"]["nodeAffinity"]
+        volume["metadata"]["labels"] = {"topology.kubernetes.io/zone": "us-b"}
+    elif kind == "csi":
+        terms[0]["matchExpressions"][0]["key"] = "topology.ebs.csi.aws.com/zone"
+    elif kind == "host":
+        terms[0]["matchExpressions"][0] |= {"key": "kubernetes.io/hostname", "values": ["a7"]}
+    elif kind == "class":
+        topology = [{"matchLabelExpressions": [{"key": "topology.kubernetes.io/zone", "values": ["us-b"]}]}]
+        documents[1] = {
+            "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "gp3"},
+            "provisioner": "ebs.csi.aws.com", "volumeBindingMode": "WaitForFirstConsumer",
+            "allowedTopologies": topology,
+        }  # fmt: skip
+        del claim["spec"]["volumeName"], claim["metadata"]["annotations"], claim["status"]
+    return documents
+
+
+@pytest.mark.parametrize(
+    ("kind", "title"),
+    [
+        ("label", "Add a node like a1 in zone us-b"),
+        ("csi", "Add a node like a1 in zone us-b"),
+        ("host", "Bring back the node a7, like a1"),
+        ("class", "Add a node like a1 in zone us-b"),
+    ],
+)
+def test_a_volume_that_is_tied_to_a_place_without_a_node(kind: str, title: str) -> None:
+    found = _asked(_volume(kind))
+    assert found["edits"][0]["title"] == title
+    assert "where there is no node" in found["causes"][0]

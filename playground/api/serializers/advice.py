@@ -55,6 +55,9 @@ class ProvenEdit(Answer):
     feasible = texts()
     victims = texts()
     disruption = whole()
+    lastResort = flag(
+        "It goes against what a taint says of the nodes: broken, cordoned, of the control plane."
+    )
     displaced = Displaced(many=True)
     placed = whole("Of the pending pods of its workload, find a node once it is made of all; 0: not tried.")
     of = whole("Pending pods of its workload.")
@@ -87,6 +90,8 @@ class Edits(Answer):
     failed = FailedEdit(many=True)
     nTried = whole()
     nMore = by_name(whole(), "Edits left out, by kind.")
+    causes = texts("What the message only implies.")
+    editedIn = text("Whose template edits of the pod are made in; empty for a pod alone.")
     nDecisions = whole("Cycles that were run for it.")
     nUnlooked = whole("Edits that were not tried for the other pods of the workload: a limit was reached.")
     nAlike = whole("Pending pods that ask for the same, this one among them.")
