@@ -80,7 +80,7 @@ def answer_backlog(
         answer.line(BAD, f"{', '.join(keys[:3])}{more} {verb} no node of the list.", message, count=len(keys))
     edits = _tell_edits(answer, plan, simulation, sandbox, pods, question, report)
     if edits is not None and edits["together"] > plan.fit_now:
-        answer.verdict = f"{_edits_words(edits, plan)}; {_lower_first(answer.verdict)}"
+        answer.verdict += f" {_edits_words(edits, plan)}"
         if edits["together"] == plan.pods:
             answer.tone = GOOD
     answer.moves = [
@@ -255,11 +255,11 @@ def _tell_edits(
 
 
 def _edits_words(edits: dict[str, Any], plan: NodePlan) -> str:
-    """`5 edits and no new node place 22 of 25 pending pods`."""
+    """`Without a new node 5 edits place 22 of 25 pending pods.`."""
     number, placed = len(edits["workloads"]), edits["together"]
     whom = f"all {plan.pods:,}" if placed == plan.pods else f"{placed:,} of {plan.pods:,}"
     whom = "the one pending pod" if plan.pods == 1 else f"{whom} pending pods"
-    return f"{number} edit{'' if number == 1 else 's'} and no new node place {whom}"
+    return f"Without a new node {number} edit{' places' if number == 1 else 's place'} {whom}."
 
 
 def _unlooked_words(found: EditPlan) -> str:

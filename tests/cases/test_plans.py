@@ -314,3 +314,10 @@ def test_a_volume_that_is_tied_to_a_place_without_a_node(kind: str, title: str) 
     found = _asked(_volume(kind))
     assert found["edits"][0]["title"] == title
     assert "where there is no node" in found["causes"][0]
+
+
+def test_the_verdict_of_a_backlog_says_what_edits_place_beside_the_nodes() -> None:
+    objects = [node("a", cpu="4"), node("b", cpu="4")]
+    objects += [pod(f"web-{n}", cpu="5", owner="ReplicaSet/web", labels={"app": "web"}) for n in range(8)]
+    verdict = answer_question(cluster_of(objects), {"ask": "backlog"})["verdict"]
+    assert verdict.endswith(" Without a new node 1 edit places all 8 pending pods.") and "an hour" in verdict

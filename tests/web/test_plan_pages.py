@@ -238,6 +238,7 @@ def test_a_price_list_of_ones_own_is_read_from_the_form_and_a_branch_has_the_nod
     assert (
         question.answer["verdict"]
         == "1 node places the one pending pod for $2.50 an hour; no plan costs less."
+        " Without a new node 1 edit places the one pending pod."
     )
     client.post(reverse("web:plan-branch", args=[cluster.public_id, question.public_id]))
     made = Cluster.objects.exclude(pk=cluster.pk).get()
