@@ -170,9 +170,9 @@ def _scenario(options: argparse.Namespace, name: str, config: str | None, apply:
     `replay --apply` does.
     """
     more: dict[str, Any] = {} if options.seed is None else {"seed": options.seed}
-    (shared, notes), (own, own_notes), (applied, more_notes) = (
-        read_manifests(paths) for paths in (options.cluster, [name], apply)
-    )
+    shared, notes = read_manifests(options.cluster)
+    own, own_notes = read_manifests([name], scenarios=True)
+    applied, more_notes = read_manifests(apply)
     for note in dict.fromkeys((*notes, *own_notes, *more_notes)):
         print(f"note: {note}", file=sys.stderr)
     came_from: dict[int, Posted] = {}

@@ -40,13 +40,17 @@ SUFFIXES = (".yaml", ".yml", ".json")
 Manifest = Mapping[str, Any]
 
 
-def read_manifests(what: Iterable[str | Manifest]) -> tuple[list[Posted], list[str]]:
+def read_manifests(
+    what: Iterable[str | Manifest], *, scenarios: bool = False
+) -> tuple[list[Posted], list[str]]:
     """The objects of each file, and of all YAML and JSON files of each folder in order of their names.
 
     Parameters
     ----------
     what
-        Paths, `-` for standard input, or objects as data. A scenario is one of the objects.
+        Paths, `-` for standard input, or objects as data.
+    scenarios
+        Whether scenarios are wanted, too; they are left out otherwise.
 
     Returns
     -------
@@ -74,16 +78,19 @@ def read_manifests(what: Iterable[str | Manifest]) -> tuple[list[Posted], list[s
             subject = f"{error.kind} {error.name}".strip()
             problem = Problem(error.path, error.reason, None, error.line, error.column, file, subject)
             raise ScenarioError([problem]) from None
-    taken, problems = [], []
+    taken, problems, noted = [], [], []
     for posted in found:
         type_ = type_of(posted.api_version, posted.kind)
+        is_wanted = scenarios and (posted.api_version, posted.kind) == (API_VERSION, KIND)
         if type_.role == WRONG:
             problems.append(_placed(posted, Problem(type_.path, type_.words)))
-        elif type_.role != FOREIGN or _is_scenario(posted.manifest):
+        elif type_.role != FOREIGN or is_wanted:
             taken.append(posted)
+        if not is_wanted:
+            noted.append(posted)
     if problems:
         raise ScenarioError(problems)
-    return taken, notes_of(posted for posted in found if not _is_scenario(posted.manifest))
+    return taken, notes_of(noted)
 
 
 def _files(name: str) -> list[Path]:
@@ -91,10 +98,6 @@ def _files(name: str) -> list[Path]:
     if not folder.is_dir():
         return [folder]
     return sorted(path for path in folder.rglob("*") if path.suffix in SUFFIXES and path.is_file())
-
-
-def _is_scenario(manifest: Manifest) -> bool:
-    return (manifest.get("apiVersion"), manifest.get("kind")) == (API_VERSION, KIND)
 
 
 def with_manifests(document: Manifest, posted: Sequence[Posted]) -> tuple[dict[str, Any], dict[int, Posted]]:

@@ -113,7 +113,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _cluster(name: str, release: str | None) -> Simulation:
     """The cluster of a dump as it stands, or that of a scenario at its end."""
-    posted, notes = read_manifests([name])
+    posted, notes = read_manifests([name], scenarios=True)
     for note in notes:
         print(f"note: {note}", file=sys.stderr)
     if not posted:

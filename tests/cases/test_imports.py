@@ -122,7 +122,7 @@ PHASES = st.sampled_from(["", "", "", "Succeeded", "Failed"])
 
 @st.composite
 def dumps(draw: st.DrawFn) -> list[Object]:
-    """A few nodes, pods of owners that are missing, pods of nobody, and labels that they share."""
+    """A few nodes, pods of owners that are missing, pods without an owner, and labels that they share."""
     taint = {"key": "own", "effect": draw(st.sampled_from(["NoSchedule", "NoExecute"]))}
     found = [
         node(f"n{number}", [taint] if number == 2 and draw(st.booleans()) else None) for number in range(3)

@@ -378,3 +378,18 @@ def test_any_types_have_one_verdict_in_the_same_words_at_every_door(
     else:
         assert not wrong
     assert len(notes_of(posted)) <= len(posted)
+
+
+def test_a_scenario_is_no_object_to_simulate_and_one_in_utf16_is_replayed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    objects = [found.value for found in load_documents(Path(BASE).read_bytes())]
+    path = tmp_path / "it.scenario.json"
+    head = {"apiVersion": "scheduling.playground/v1", "kind": "Scenario"}
+    path.write_bytes(("\ufeff" + json.dumps({**head, "objects": objects})).encode("utf-16-le"))
+    status, told, said = simulate(capsys, str(path), BASE)
+    assert (status, len(told["bound"])) == (0, 1) and "Scenario: left out: " in said
+    assert main(["replay", str(path)]) == 0
+    assert main(["diff", str(path), str(path)]) == 0
+    assert main(["plan", str(path), "headroom"]) in (0, 1)
+    assert "left out" not in capsys.readouterr().err
