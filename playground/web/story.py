@@ -34,7 +34,7 @@ _CSS_OF_DECISION: Final[Mapping[str, str]] = {"bind": "k-b", "preempt": "k-p"}
 
 
 @dataclass(frozen=True)
-class StoryStep(selectors.StoryStep):
+class ShownStep(selectors.StoryStep):
     """A step with its looks."""
 
     @property
@@ -52,9 +52,9 @@ class StoryStep(selectors.StoryStep):
         return view_decision(self.decision) if self.decision else None
 
 
-def story_steps(story: PodTraces, *, now_ns: int | None = None) -> list[StoryStep]:
+def story_steps(story: PodTraces, *, now_ns: int | None = None) -> list[ShownStep]:
     """The steps of the one story there is (`selectors.story_steps`)."""
-    return [StoryStep(**vars(step)) for step in selectors.story_steps(story, now_ns=now_ns)]
+    return [ShownStep(**vars(step)) for step in selectors.story_steps(story, now_ns=now_ns)]
 
 
 def story_sentence(story: PodTraces, *, is_foreign: bool = False) -> tuple[Outcome, str]:

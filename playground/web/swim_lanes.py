@@ -8,7 +8,7 @@ from playground.clusters.choices import CycleOutcome
 from playground.clusters.selectors.pod_traces import STORY_LIMIT, PodTraces
 from playground.engine.backoff import backoffs_ns
 from playground.web import amounts
-from playground.web.story import StoryStep
+from playground.web.story import ShownStep
 
 N_TICKS = 6
 LEAST_WIDTH = 0.4
@@ -113,7 +113,7 @@ def backoffs_elsewhere(
 
 def swim_lanes(
     story: PodTraces,
-    steps: Sequence[StoryStep],
+    steps: Sequence[ShownStep],
     *,
     start_ns: int,
     now_ns: int,

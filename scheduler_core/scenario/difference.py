@@ -21,7 +21,7 @@ MOVED, NEWLY_PENDING, NEWLY_PLACED, NEWLY_EVICTED = "moved", "newlyPending", "ne
 # ---- decisions side by side
 
 
-class Decided(Protocol):
+class DecidedCycle(Protocol):
     """What is asked of a decision; a `CycleTrace` has it."""
 
     @property
@@ -36,7 +36,7 @@ class Decided(Protocol):
     def message(self) -> str | None: ...
 
 
-D = TypeVar("D", bound=Decided)
+D = TypeVar("D", bound=DecidedCycle)
 Ends = Mapping[str, str]
 """Pod -> its node at the end, empty while it waits; a pod that is not there is left out."""
 
@@ -108,7 +108,7 @@ def _nth(made: Sequence[D], nth: int, end: str | None, shared: D | None) -> D | 
     return shared if end == "" else None
 
 
-def _outcome(one: Decided | None, end: str | None) -> tuple[str, str] | None:
+def _outcome(one: DecidedCycle | None, end: str | None) -> tuple[str, str] | None:
     if one is None:
         return ("bound", end) if end else None
     return one.outcome, one.node or ""
