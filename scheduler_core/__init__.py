@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from scheduler_core.version import ENGINE_VERSION as ENGINE_VERSION
 
 if TYPE_CHECKING:
-    from scheduler_core.objects.defaults import prepare as prepare
     from scheduler_core.objects.documents import load_documents as load_documents
     from scheduler_core.plan.answers import answer_question as answer_question
     from scheduler_core.releases import RELEASES as RELEASES
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from scheduler_core.sim.changes import DeleteObject as DeleteObject
     from scheduler_core.sim.changes import WriteObject as WriteObject
     from scheduler_core.sim.simulation import Simulation as Simulation
+    from scheduler_core.validation.admission import prepare as prepare
 
 _HOMES = {
     "DeleteObject": "scheduler_core.sim.changes",
@@ -28,7 +28,7 @@ _HOMES = {
     "answer_question": "scheduler_core.plan.answers",
     "load_documents": "scheduler_core.objects.documents",
     "load_scenario": "scheduler_core.scenario",
-    "prepare": "scheduler_core.objects.defaults",
+    "prepare": "scheduler_core.validation.admission",
     "run_scenario": "scheduler_core.scenario",
     "verify": "scheduler_core.scenario",
 }

@@ -18,28 +18,52 @@ class InvalidObject(ValueError):
         The value found there.
     reason : str
         What is wrong with it, in words.
-    type : str
-        Kubernetes' type of such an error (`FieldValueForbidden`), where the words alone do not tell it.
+    errors : tuple of FieldError
+        Everything that validation found, this one first; empty where a value has not even the right form.
+    words : str
+        What every surface says after the path.
     """
 
-    def __init__(self, path: str, value: Any, reason: str, type_: str = "") -> None:
+    def __init__(self, path: str, value: Any, reason: str, errors: tuple[FieldError, ...] = ()) -> None:
         self.path = path
         self.value = value
         self.reason = reason
-        self.type = type_
-        shown = f'"{value}"' if isinstance(value, str) else repr(value)
-        super().__init__(f"{path}: {shown} {reason}" if value is not None else f"{path}: {reason}")
+        self.errors = errors
+        super().__init__(path, value, reason)
+
+    @classmethod
+    def of(cls, *errors: FieldError) -> InvalidObject:
+        """What validation found of one object: at least one error."""
+        return cls(errors[0].field, errors[0].value, errors[0].body, errors)
+
+    def in_kubernetes_form(self) -> InvalidObject:
+        """The same as an error of validation, as every surface says it; what admission says stays."""
+        if self.errors or isinstance(self, ForbiddenObject):
+            return self
+        type_ = "FieldValueRequired" if self.value is None else "FieldValueInvalid"
+        detail = "" if self.reason == "is required" else self.reason
+        return InvalidObject.of(FieldError(type_, self.path, self.value, detail))
+
+    @property
+    def words(self) -> str:
+        if self.errors or self.value is None or isinstance(self.value, dict | list):
+            return self.reason
+        shown = f'"{self.value}"' if isinstance(self.value, str) else repr(self.value)
+        return f"{shown[:80]} {self.reason}"
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.words}" if self.path else self.words
 
 
 class ForbiddenObject(InvalidObject):
-    """Admission refuses the object as it stands; the reason is a sentence of its own, which names the value."""
+    """Admission refuses the object; the reason is a whole sentence, which names the value."""
 
-    def __init__(self, path: str, value: Any, reason: str) -> None:
-        super().__init__(path, None, reason)
-        self.value = value
+    @property
+    def words(self) -> str:
+        return self.reason
 
 
-_FIELD_ERROR_WORDS = {
+FIELD_ERROR_WORDS = {
     "FieldValueNotFound": "Not found",
     "FieldValueRequired": "Required value",
     "FieldValueDuplicate": "Duplicate value",
@@ -50,7 +74,32 @@ _FIELD_ERROR_WORDS = {
     "FieldValueTooLong": "Too long",
     "FieldValueTooMany": "Too many",
 }
+"""Kubernetes' types of field errors, and how each is printed."""
 _WITHOUT_VALUE = frozenset({"FieldValueRequired", "FieldValueForbidden", "FieldValueTooLong"})
+_ESCAPES = {
+    "\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v",
+    "\\": "\\\\", '"': '\\"',
+}  # fmt: skip
+_JSON_ESCAPES = str.maketrans(
+    {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+)
+
+
+def quoted(text: str) -> str:
+    """The text as Go's `%q` prints it."""
+    return '"' + "".join(_quoted_character(character) for character in text) + '"'
+
+
+def _quoted_character(character: str) -> str:
+    escape = _ESCAPES.get(character)
+    if escape is not None:
+        return escape
+    if character.isprintable():
+        return character
+    number = ord(character)
+    if number < 0x80:
+        return f"\\x{number:02x}"
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,20 +123,33 @@ class FieldError:
     value: Any
     detail: str
 
-    def __str__(self) -> str:
-        """As Kubernetes prints it.
+    @property
+    def body(self) -> str:
+        """As Kubernetes prints it, without the field.
 
-        Source: staging/src/k8s.io/apimachinery/pkg/util/validation/field/errors.go Error.Error, v1.34
+        Source: staging/src/k8s.io/apimachinery/pkg/util/validation/field/errors.go ErrorBody, v1.36
         """
-        text = _FIELD_ERROR_WORDS.get(self.type, self.type)
+        text = FIELD_ERROR_WORDS.get(self.type, self.type)
         if self.type not in _WITHOUT_VALUE:
-            shown = self.value
-            if not isinstance(shown, int | float) or isinstance(shown, bool):
-                shown = json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
-            text = f"{text}: {shown}"
-        if self.detail:
-            text = f"{text}: {self.detail}"
-        return f"{self.field}: {text}"
+            text = f"{text}: {_shown(self.value)}"
+        return f"{text}: {self.detail}" if self.detail else text
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.body}"
+
+
+_MOST_SHOWN = 4096
+"""Characters of a value that are shown."""
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, str):
+        return quoted(value[:_MOST_SHOWN])
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    # Go tells a missing list (null) from an empty one.
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=dict)
+    return text[:_MOST_SHOWN].translate(_JSON_ESCAPES)
 
 
 class ConfigurationError(Exception):

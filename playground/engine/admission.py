@@ -3,15 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from playground.engine.validation import validate, validate_metadata
 from playground.engine.workload_defaults import with_workload_defaults
-from scheduler_core.errors import InvalidObject
-from scheduler_core.objects.defaults import (
-    KeptPriority,
-    PriorityClasses,
-    prepare,
-    priority_class_from,
-)
+from scheduler_core.errors import FieldError, InvalidObject
+from scheduler_core.objects.defaults import KeptPriority, PriorityClasses, prepare, priority_class_from
 from scheduler_core.objects.reading import (
     WRONG,
     ManifestProblem,
@@ -25,18 +19,27 @@ from scheduler_core.objects.writing import DocumentWriter, dump_yaml
 from scheduler_core.sim.admission import (
     POD_UPDATES,
     SYSTEM_PREFIX,
-    check_priority_class,
-    check_priority_is_kept,
     system_priority_classes,
     with_default_tolerations,
     with_gated_condition,
 )
+from scheduler_core.validation import jobs
+from scheduler_core.validation.admission import admitted
+from scheduler_core.validation.kinds import (
+    ANNOTATION_BYTES,
+    LAST_APPLIED,
+    annotation_bytes,
+    validate_metadata,
+)
+from scheduler_core.validation.updates import check_update
 
 __all__ = [
+    "LAST_APPLIED",
     "POD_UPDATES",
     "SYSTEM_PREFIX",
     "WRONG",
     "DocumentWriter",
+    "FieldError",
     "InvalidObject",
     "ManifestProblem",
     "Posted",
@@ -44,12 +47,14 @@ __all__ = [
     "admit",
     "as_read_today",
     "check_metadata",
+    "check_update",
     "dump_yaml",
     "from_objects",
     "priority_classes",
     "problem_of_type",
     "read_posted",
     "system_priority_classes",
+    "taken_only_here",
     "type_of",
     "with_gated_condition",
 ]
@@ -70,7 +75,7 @@ def as_read_today(manifest: Mapping[str, Any]) -> dict[str, Any]:
     return with_workload_defaults(prepare(manifest, classes))
 
 
-def check_metadata(posted: Posted, kind: str = "") -> None:
+def check_metadata(posted: Posted) -> None:
     """Check name, namespace, labels and annotations alone, of an object the simulation does not read.
 
     Raises
@@ -78,9 +83,9 @@ def check_metadata(posted: Posted, kind: str = "") -> None:
     ManifestProblem
     """
     try:
-        validate_metadata(posted.manifest, kind)
+        validate_metadata(posted.manifest)
     except InvalidObject as error:
-        raise posted.invalid(error) from None
+        raise posted.invalid(error.in_kubernetes_form()) from None
 
 
 def admit(
@@ -109,20 +114,26 @@ def admit(
         With the place in the text, if it came as text.
     """
     try:
-        if posted.kind in ("Pod", "PodGroup") and old is not None:
-            classes = KeptPriority(old.get("spec") or {})
-        manifest = with_workload_defaults(prepare(posted.manifest, classes))
-        if posted.kind == "Pod":
-            manifest["spec"] = with_default_tolerations(manifest["spec"])
-            status = manifest.get("status")
-            manifest["status"] = {"phase": "Pending"} | (dict(status) if isinstance(status, Mapping) else {})
-            if not manifest["status"].get("phase"):
-                manifest["status"]["phase"] = "Pending"
-        validate(manifest)
-        if posted.kind == "PodGroup" and old is not None:
-            check_priority_is_kept(manifest, as_read_today(old))
-        if posted.kind == "PriorityClass":
-            check_priority_class(manifest, others, old)
+        before = None if old is None else as_read_today(old)
+        result = admitted(posted.manifest, classes, others=others, old=before)
+        manifest = with_workload_defaults(result)
     except InvalidObject as error:
         raise posted.invalid(error) from None
+    if posted.kind == "Pod":
+        manifest["spec"] = with_default_tolerations(manifest["spec"])
+        status = manifest.get("status") or {}
+        manifest["status"] = {**status, "phase": status.get("phase") or "Pending"}
     return manifest
+
+
+def taken_only_here(manifest: Mapping[str, Any]) -> list[str]:
+    """Sentences about a valid object that an API server would refuse, or whose fields nothing follows here."""
+    annotations = (manifest.get("metadata") or {}).get("annotations") or {}
+    said = []
+    if (size := annotation_bytes(annotations)) > ANNOTATION_BYTES:
+        said.append(
+            f"metadata.annotations: an API server refuses this object: its annotations have {size} bytes, more than"
+            f" {ANNOTATION_BYTES}, because kubectl apply keeps the manifest in {LAST_APPLIED};"
+            " use kubectl apply --server-side"
+        )
+    return [*said, *jobs.not_simulated(manifest)]

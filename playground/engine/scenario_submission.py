@@ -1,22 +1,19 @@
-"""What an API server would refuse of a scenario's objects when it is submitted: names, and priorities without a class.
-
-Scenarios that are stored already were taken as they are, and open for ever; so this is asked of new ones alone.
-"""
+"""What admission would refuse of a scenario's objects when it is submitted: priorities without a class."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from playground.engine.validation import validate_metadata
-from scheduler_core.errors import ForbiddenObject, InvalidObject
-from scheduler_core.objects.defaults import PriorityClasses, priority_class_from
+from scheduler_core.errors import InvalidObject
+from scheduler_core.objects.defaults import PriorityClasses, prepare, priority_class_from
 from scheduler_core.scenario.canonical import in_run_order
 from scheduler_core.scenario.errors import Problem
-from scheduler_core.scenario.load import object_key
+from scheduler_core.scenario.load import object_key, problems_of
 from scheduler_core.scenario.merge import merged
 from scheduler_core.scenario.types import Scenario, Step
-from scheduler_core.sim.admission import check_priority_class
+from scheduler_core.validation.admission import check_only_default
+from scheduler_core.validation.updates import check_priority_class_update
 
 Manifest = Mapping[str, Any]
 
@@ -27,8 +24,6 @@ def submission_problems(scenario: Scenario) -> Iterator[Problem]:
     places = {id(manifest): index for index, manifest in enumerate(scenario.objects)}
     for manifest in in_run_order(scenario.objects):
         yield from following.written(manifest, f"objects[{places[id(manifest)]}]")
-    for index, manifest in enumerate(scenario.kept):
-        yield from _metadata_problem(manifest, f"kept[{index}]")
     for number, step in enumerate(scenario.steps):
         for index, manifest in enumerate(step.apply or ()):
             yield from following.written(manifest, f"steps[{number}].apply[{index}]")
@@ -44,12 +39,13 @@ class _Following:
         self._classes = PriorityClasses()
 
     def written(self, manifest: Manifest, path: str) -> Iterator[Problem]:
-        yield from _metadata_problem(manifest, path)
         key = object_key(manifest)
         try:
             if key[0] == "PriorityClass":
                 others = [item for name, item in self._manifests.items() if name != key[2]]
-                check_priority_class(manifest, others, self._manifests.get(key[2]))
+                check_only_default(manifest, others)
+                if (old := self._manifests.get(key[2])) is not None:
+                    check_priority_class_update(prepare(manifest), old)
                 self._manifests[key[2]] = manifest
                 self._read()
             elif key[0] == "Pod" and key not in self._seen:
@@ -57,7 +53,7 @@ class _Following:
             elif key[0] == "PodGroup" and key not in self._seen:
                 self._classes.resolve_group(manifest.get("spec") or {})
         except InvalidObject as error:
-            yield _problem(error, path)
+            yield from problems_of(error, path)
         self._seen.add(key)
 
     def did(self, step: Step) -> None:
@@ -75,16 +71,3 @@ class _Following:
 
     def _read(self) -> None:
         self._classes = PriorityClasses([priority_class_from(item) for item in self._manifests.values()])
-
-
-def _metadata_problem(manifest: Manifest, path: str) -> Iterator[Problem]:
-    try:
-        validate_metadata(manifest, str(manifest.get("kind")))
-    except InvalidObject as error:
-        yield _problem(error, path)
-
-
-def _problem(error: InvalidObject, path: str) -> Problem:
-    # What admission says names the value itself.
-    value = None if isinstance(error, ForbiddenObject) else error.value
-    return Problem(f"{path}.{error.path}", error.reason, value)

@@ -6,7 +6,6 @@ Source: staging/src/k8s.io/apimachinery/pkg/api/errors/errors.go, v1.34
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -26,7 +25,7 @@ from playground.clusters.errors import (
     UnknownFields,
 )
 from playground.clusters.trouble import cause_of
-from playground.engine.words import FieldError, quantity_words
+from playground.engine.words import FIELD_ERROR_WORDS, FieldError, aggregate
 
 logger = logging.getLogger(__name__)
 
@@ -48,42 +47,6 @@ _CODES: Final = {
     "ServiceUnavailable": 503,
     "Timeout": 504,
 }
-_ONE_OF: Final = "must be one of "
-_BEGINNINGS: Final = (
-    (_ONE_OF + "the ", "FieldValueInvalid"),
-    (_ONE_OF, "FieldValueNotSupported"),
-    ("supported values: ", "FieldValueNotSupported"),
-    ("is there twice", "FieldValueDuplicate"),
-    ("Too long: ", "FieldValueTooLong"),
-    ("Forbidden: ", "FieldValueForbidden"),
-    ("may not be specified", "FieldValueForbidden"),
-)
-"""How a sentence begins that tells of more than a wrong value, and its type."""
-_SAY_NO_MORE: Final = ("is required", "is there twice")
-"""Sentences that say what their type says."""
-_WORD_OF: Final = {
-    "FieldValueRequired": "Required value",
-    "FieldValueInvalid": "Invalid value",
-    "FieldValueNotSupported": "Unsupported value",
-    "FieldValueDuplicate": "Duplicate value",
-    "FieldValueTooLong": "Too long",
-    "FieldValueForbidden": "Forbidden",
-}
-_INNER: Final = re.compile(
-    rf"(?:[\w./\[\]-]+: )?(?P<all>(?P<words>{'|'.join(_WORD_OF.values())})(?:: .*)?)", re.DOTALL
-)
-"""A problem in a selector comes in Kubernetes' words, with the field below the selector before them."""
-_OPERATOR: Final = re.compile(r'("(?:[^"\\]|\\.)*") is not a valid label selector operator')
-_EMPTY_OR_NOT: Final = (
-    (
-        "for 'in', 'notin' operators, values set can't be empty",
-        "Required value: must be specified when `operator` is 'In' or 'NotIn'",
-    ),
-    (
-        "values set must be empty for exists and does not exist",
-        "Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
-    ),
-)
 _OF_CODE: Final = {code: reason for reason, code in _CODES.items() if reason != "AlreadyExists"}
 
 
@@ -223,49 +186,26 @@ def _invalid(error: InvalidManifest) -> dict[str, Any]:
     }
     named = f"{error.kind}.{kind.group}" if kind and kind.group else error.kind
     subject = f'{named} "{error.name}"' if error.name else named or "the object"
-    first = ": ".join(filter(None, (causes[0]["field"], causes[0]["message"])))
+    said = aggregate(": ".join(filter(None, (cause["field"], cause["message"]))) for cause in causes)
     return failure(
         "Invalid",
-        f"{subject} is invalid: {first}",
+        f"{subject} is invalid: {said}",
         details={key: value for key, value in details.items() if value},
     )
 
 
-def _as_upstream(said: str, value: Any) -> str:
-    """A few sentences that pages say in words of their own."""
-    if said == "is not a quantity" and isinstance(value, str):
-        return quantity_words(value)
-    if match := _OPERATOR.fullmatch(said):
-        return f"Invalid value: {match[1]}: not a valid selector operator"
-    for ending, words in _EMPTY_OR_NOT:
-        if said.endswith(ending):
-            return words
-    return said
-
-
 def _cause(error: InvalidManifest) -> dict[str, str]:
-    """One problem of a field, told as an API server tells it: a client writes the field before the message.
-
-    Source: staging/src/k8s.io/apimachinery/pkg/util/validation/field/errors.go, v1.34
-    """
+    """One problem of a field, as an API server words it: a client writes the field before the message."""
     said = error.message.removeprefix(f"{error.path}: ")
-    if isinstance(error.value, str):
-        said = said.removeprefix(f'"{error.value}"'[:80]).lstrip()
-    elif error.value is not None:
-        said = said.removeprefix(repr(error.value)[:80]).lstrip()
-    said = _as_upstream(said, error.value)
-    type_ = error.type
-    if error.value is None and (inner := _INNER.fullmatch(said)):
-        reason = next(reason for reason, words in _WORD_OF.items() if words == inner["words"])
-        return {"reason": reason, "message": inner["all"], "field": error.path}
-    for beginning, of_type in _BEGINNINGS:
-        if not type_ and said.startswith(beginning):
-            type_ = of_type
-    type_ = type_ or ("FieldValueRequired" if error.value is None else "FieldValueInvalid")
-    if type_ == "FieldValueNotSupported" and said.startswith(_ONE_OF):
-        names = said.removeprefix(_ONE_OF).split(", ")
-        said = "supported values: " + ", ".join(f'"{name}"' for name in names)
-    words = str(FieldError(type_, "", error.value, said.removeprefix(f"{_WORD_OF[type_]}: ")))
-    if said in _SAY_NO_MORE:
-        words = str(FieldError(type_, "", error.value, ""))
-    return {"reason": type_, "message": words.removeprefix(": "), "field": error.path}
+    type_ = error.type or next(
+        (name for name, words in FIELD_ERROR_WORDS.items() if said == words or said.startswith(f"{words}: ")),
+        "",
+    )
+    if not type_:
+        if isinstance(error.value, str):
+            said = said.removeprefix(f'"{error.value}"'[:80]).lstrip()
+        elif error.value is not None:
+            said = said.removeprefix(repr(error.value)[:80]).lstrip()
+        type_ = "FieldValueRequired" if error.value is None else "FieldValueInvalid"
+        said = FieldError(type_, "", error.value, "" if said == "is required" else said).body
+    return {"reason": type_, "message": said, "field": error.path}

@@ -18,8 +18,8 @@ from playground.clusters.kinds import Kind
 from playground.clusters.merging import merge_patch
 from playground.clusters.services.deletion import POLICIES
 from playground.clusters.services.fields import MODES, FieldValidation
+from playground.engine.admission import taken_only_here
 from playground.engine.times import format_seconds
-from playground.engine.validation import taken_only_here
 from playground.kube_api import managed_fields, patches
 from playground.kube_api.paths import Target
 from playground.kube_api.reading import page_of, switched

@@ -7,20 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from typing import Any
 
-from scheduler_core.objects.quantity import Quantity, QuantityError, parse_quantity
+from scheduler_core.objects.quantity import QuantityError
+from scheduler_core.objects.quantity import read_quantity as quantity
 
 _SEMVER = re.compile(
     r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?", re.ASCII
 )
-
-
-@lru_cache(maxsize=16384)
-def quantity(text: str) -> Quantity:
-    """Raises QuantityError."""
-    return parse_quantity(text)
 
 
 def quantity_value(text: str) -> dict[str, Any]:

@@ -6,20 +6,10 @@ staging/src/k8s.io/apimachinery/pkg/util/errors/errors.go, v1.34.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from scheduler_core.errors import FieldError
-
-_ESCAPES = {
-    "\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v",
-    "\\": "\\\\", '"': '\\"',
-}  # fmt: skip
-_JSON_ESCAPES = str.maketrans(
-    {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-)
-_WORDS = {"FieldValueInvalid": "Invalid value", "FieldValueNotSupported": "Unsupported value"}
+from scheduler_core.errors import FieldError, quoted
 
 
 class SelectorError(ValueError):
@@ -47,38 +37,7 @@ def unsupported_value(field: str, value: str, supported: Sequence[str]) -> Field
     return FieldError("FieldValueNotSupported", field, value, detail)
 
 
-def message_of(error: FieldError) -> str:
-    """How Kubernetes prints a field error: field, what is wrong, the value, why."""
-    value = error.value
-    if isinstance(value, str):
-        shown = quoted(value)
-    elif isinstance(value, list | tuple):
-        # Go tells a missing list (null) from an empty one.
-        shown = json.dumps(list(value), ensure_ascii=False, separators=(",", ":")).translate(_JSON_ESCAPES)
-    else:
-        shown = "null" if value is None else json.dumps(value)
-    message = f"{error.field}: {_WORDS[error.type]}: {shown}"
-    return f"{message}: {error.detail}" if error.detail else message
-
-
 def aggregate(messages: Iterable[str]) -> str:
     """Several messages as one (`errors.NewAggregate`): each once, in brackets if there are several."""
     distinct = list(dict.fromkeys(messages))
     return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"
-
-
-def quoted(text: str) -> str:
-    """The text as Go's `%q` prints it."""
-    return '"' + "".join(_quoted_character(character) for character in text) + '"'
-
-
-def _quoted_character(character: str) -> str:
-    escape = _ESCAPES.get(character)
-    if escape is not None:
-        return escape
-    if character.isprintable():
-        return character
-    number = ord(character)
-    if number < 0x80:
-        return f"\\x{number:02x}"
-    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"

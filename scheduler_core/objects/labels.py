@@ -11,13 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, get_args
 
-from scheduler_core.errors import FieldError
+from scheduler_core.errors import FieldError, quoted
 from scheduler_core.objects.field_errors import (
     SelectorError,
     aggregate,
     invalid_value,
-    message_of,
-    quoted,
     unsupported_value,
 )
 from scheduler_core.objects.field_selector import FieldSelector, parse_field_selector_text
@@ -305,7 +303,7 @@ def _selector(requirements: Iterable[Requirement]) -> LabelSelector:
 def _raise_first(errors: list[FieldError], path: str, *, is_label: bool = False) -> None:
     if errors:
         field = path if is_label else f"{path}.{errors[0].field}"
-        raise SelectorError(aggregate(map(message_of, errors)), field)
+        raise SelectorError(aggregate(map(str, errors)), field)
 
 
 def parse_label_selector_text(text: str) -> LabelSelector:
@@ -368,7 +366,7 @@ class _TextParser:
             raise SelectorError(f"found '{key}', expected: identifier")
         if key_errors := qualified_name_errors(key):
             # Upstream prints the path it does not have.
-            raise SelectorError(message_of(invalid_value("<nil>", key, "; ".join(key_errors))))
+            raise SelectorError(str(invalid_value("<nil>", key, "; ".join(key_errors))))
         operator: Operator
         if negated or self._peek()[0] in ("end", ","):
             operator, values = "!" if negated else "exists", []
@@ -376,7 +374,7 @@ class _TextParser:
             operator = self._operator()
             values = self._values() if operator in ("in", "notin") else [self._exact_value()]
         if errors := requirement_errors(key, operator, values):
-            raise SelectorError(aggregate(map(message_of, errors)))
+            raise SelectorError(aggregate(map(str, errors)))
         return requirement_of(key, operator, values)
 
     def _operator(self) -> Operator:

@@ -14,7 +14,6 @@ from scheduler_core.objects.field_errors import (
     SelectorError,
     aggregate,
     invalid_value,
-    message_of,
     unsupported_value,
 )
 from scheduler_core.objects.field_selector import FieldRequirement, FieldSelector
@@ -268,7 +267,7 @@ def _term(document: Mapping[str, Any], path: str) -> NodeSelectorTerm | None:
     requirements = [_label_requirement(item, where, errors) for where, item in expressions]
     field_requirements = [_field_requirement(item, where, errors) for where, item in fields]
     if errors:
-        return NodeSelectorTerm(LabelSelector(), FieldSelector(), tuple(map(message_of, errors)))
+        return NodeSelectorTerm(LabelSelector(), FieldSelector(), tuple(map(str, errors)))
     return NodeSelectorTerm(
         LabelSelector().add(_present(requirements)),
         FieldSelector(tuple(item for item in field_requirements if item is not None)),

@@ -250,6 +250,22 @@ def parse_quantity(text: str) -> Quantity:
     return _parse_decimal(negative, numerator, denominator, exponent, format)
 
 
+@lru_cache(maxsize=8192)
+def read_quantity(text: str) -> Quantity:
+    """The quantity in a text that a person wrote, wherever it is: the one rule for all of them.
+
+    Raises
+    ------
+    QuantityError
+        It is none, or has more than `MAX_DIGITS` digits: an API server writes out all digits of 1e999999999 to compare
+        it with zero, and does not come back.
+    """
+    quantity = parse_quantity(text)
+    if quantity.mantissa:
+        _check_digits(quantity.exponent - _NANO)
+    return quantity
+
+
 def quantity_from(number: ManifestNumber) -> Quantity:
     """The quantity a manifest holds: a text (blanks around it do not matter), a number, or null for zero.
 
@@ -259,12 +275,12 @@ def quantity_from(number: ManifestNumber) -> Quantity:
         Anything else, true and false among it.
     """
     if isinstance(number, str):
-        return parse_quantity(number.strip(_GO_SPACE))
+        return read_quantity(number.strip(_GO_SPACE))
     if number is None:
         return parse_quantity("0")
     if isinstance(number, bool) or not isinstance(number, int | float):
         raise QuantityError(FORMAT_WRONG)
-    return parse_quantity(_number_text(number))
+    return read_quantity(_number_text(number))
 
 
 def quantity_value(number: ManifestNumber) -> int:

@@ -44,12 +44,15 @@ class ManifestProblem(ValueError):
     too_large : bool
         Over the size limit.
     forbidden : bool
-        Admission refuses it as it stands, in a sentence of its own.
+        Admission refuses it, in a whole sentence.
     type : str
-        As `InvalidObject.type`.
+        Kubernetes' type of the error (`FieldValueForbidden`); empty for what is no error of validation.
+    others : tuple of ManifestProblem
+        What else is wrong with the same object.
     """
 
     type = ""
+    others: tuple[ManifestProblem, ...] = ()
 
     def __init__(
         self,
@@ -162,20 +165,12 @@ class Posted:
 
     def invalid(self, error: InvalidObject) -> ManifestProblem:
         """The same problem, placed in the text."""
-        forbidden = isinstance(error, ForbiddenObject)
-        problem = self.problem(
-            error.reason if forbidden else _words(error), path=error.path, value=error.value
-        )
-        problem.forbidden = forbidden
-        problem.type = error.type
+        problem = self.problem(error.words, path=error.path, value=error.value)
+        problem.forbidden = isinstance(error, ForbiddenObject)
+        if error.errors:
+            problem.type = error.errors[0].type
+            problem.others = tuple(self.invalid(InvalidObject.of(other)) for other in error.errors[1:])
         return problem
-
-
-def _words(error: InvalidObject) -> str:
-    if error.value is None or isinstance(error.value, dict | list):
-        return error.reason
-    shown = f'"{error.value}"' if isinstance(error.value, str) else repr(error.value)
-    return f"{shown[:80]} {error.reason}"
 
 
 # ---- texts

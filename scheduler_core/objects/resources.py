@@ -13,9 +13,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from scheduler_core.errors import InvalidObject
+from scheduler_core.errors import FieldError, InvalidObject
 from scheduler_core.objects.fields import Document, child, mapping, mappings, string
-from scheduler_core.objects.quantity import QuantityError, parse_quantity
+from scheduler_core.objects.quantity import (
+    FORMAT_WRONG,
+    Quantity,
+    QuantityError,
+    quantity_from,
+)
 
 CPU = "cpu"
 MEMORY = "memory"
@@ -36,20 +41,33 @@ _LARGEST = 2**62
 
 @lru_cache(maxsize=65536)
 def _nano(text: str) -> int:
-    # Columns are int64; upstream's Value() saturates or wraps there, and no real request comes near. What would take
-    # thousands of digits is refused: an API server compares it with zero, writes out all digits of 1e999999999
-    # for that, and does not come back.
-    return max(-_LARGEST_NANO, min(_LARGEST_NANO, parse_quantity(text).nano_value()))
+    return _clipped(quantity_from(text))
+
+
+def _clipped(quantity: Quantity) -> int:
+    """Columns are int64; upstream's Value() saturates or wraps there, and no real request comes near."""
+    return max(-_LARGEST_NANO, min(_LARGEST_NANO, quantity.nano_value()))
+
+
+def quantity_at(value: Any, path: str) -> Quantity:
+    """A manifest's quantity (text or number).
+
+    Raises
+    ------
+    InvalidObject
+        It is none, or one of more digits than are ever written out.
+    """
+    try:
+        if value is None:
+            raise QuantityError(FORMAT_WRONG)
+        return quantity_from(value)
+    except QuantityError as error:
+        raise InvalidObject.of(FieldError("FieldValueInvalid", path, value, str(error))) from None
 
 
 def quantity_nano(value: Any, path: str) -> int:
-    """A manifest's quantity (text or YAML number) in nano units."""
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise InvalidObject(path, value, "is not a quantity")
-    try:
-        return _nano(value if isinstance(value, str) else repr(value))
-    except QuantityError:
-        raise InvalidObject(path, value, "is not a quantity") from None
+    """A manifest's quantity in nano units, as `quantity_at` reads it."""
+    return _clipped(quantity_at(value, path))
 
 
 def amount_text(resource: str, amount: int) -> str:

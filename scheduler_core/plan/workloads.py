@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from scheduler_core.errors import InvalidObject
-from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.plan.trial import homeless
 from scheduler_core.sim.admission import with_default_tolerations
 from scheduler_core.sim.simulation import Simulation
+from scheduler_core.validation.admission import prepare
 
 HASH_LABEL = "pod-template-hash"
 TEMPLATED = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "Job")

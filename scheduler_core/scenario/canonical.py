@@ -17,7 +17,7 @@ from typing import Any
 
 from scheduler_core.objects.defaults import NAMESPACED_KINDS
 from scheduler_core.objects.owners import generations, uid_of
-from scheduler_core.objects.quantity import QuantityError, parse_quantity
+from scheduler_core.objects.quantity import QuantityError, read_quantity
 from scheduler_core.releases import OLDEST
 from scheduler_core.scenario.load import TEMPLATED, object_key, scenario_document
 from scheduler_core.scenario.types import Manifest, Run, Scenario, Step
@@ -224,7 +224,7 @@ def _quantity(amount: Any) -> Any:
 @lru_cache(maxsize=65536)
 def _canonical_quantity(text: str) -> str:
     """The number itself: `1Gi` and `1024Mi` and `1073741824` are one."""
-    nano = parse_quantity(text).nano_value()
+    nano = read_quantity(text).nano_value()
     if nano % 10**9 == 0:
         return str(nano // 10**9)
     return f"{nano // 10**6}m" if nano % 10**6 == 0 else f"{nano}n"

@@ -15,7 +15,7 @@ from scheduler_core.installed_plugins import outside
 from scheduler_core.objects.defaults import NAMESPACED_KINDS
 from scheduler_core.objects.documents import DocumentError, LineMap, decoded, load_documents
 from scheduler_core.objects.fields import mapping, mappings, string
-from scheduler_core.objects.kinds import is_read, parse
+from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.reading import FOREIGN, WRONG, Posted, is_foreign, notes_of, type_of
 from scheduler_core.objects.writing import dump_yaml
 from scheduler_core.plugins import REGISTRY
@@ -42,6 +42,8 @@ from scheduler_core.schema.fields_check import (
     unknown_fields_of_patch,
 )
 from scheduler_core.sim.options import load as load_as_simulated
+from scheduler_core.validation.admission import check
+from scheduler_core.validation.kinds import validate_metadata
 
 MAX_BYTES = 64_000_000
 TEMPLATED = frozenset(("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job"))
@@ -328,11 +330,15 @@ def _problems(scenario: Scenario) -> Iterator[Problem]:
         if document is not None:
             yield from configuration_problems(document, path, release)
     for path, manifest in _placed(scenario):
-        yield from _manifest_problems(manifest, path)
+        yield from _manifest_problems(manifest, path, scenario.release)
     for index, manifest in enumerate(scenario.kept):
         found_type = type_of(manifest["apiVersion"], manifest["kind"])
         if found_type.role == WRONG:
             yield Problem(f"kept[{index}].{found_type.path}", found_type.words)
+        try:
+            validate_metadata(manifest, scenario.release)
+        except InvalidObject as error:
+            yield from problems_of(error, f"kept[{index}]")
     seen: set[tuple[str, str, str]] = set()
     for index, manifest in enumerate(scenario.objects):
         key = object_key(manifest)
@@ -358,17 +364,25 @@ def _configuration_errors(error: ConfigurationError, path: str) -> Iterator[Prob
         yield Problem(path, str(error))
 
 
-def _manifest_problems(manifest: Manifest, path: str) -> Iterator[Problem]:
+def _manifest_problems(manifest: Manifest, path: str, release: Release) -> Iterator[Problem]:
     found = type_of(manifest["apiVersion"], manifest["kind"])
     if found.role == WRONG:
         yield Problem(f"{path}.{found.path}", found.words)
     elif found.role != FOREIGN:
         try:
+            check(manifest, release)
             check_shape(manifest)
-            if is_read(manifest):
-                parse(manifest)
         except InvalidObject as error:
-            yield Problem(f"{path}.{error.path}", error.reason, error.value)
+            yield from problems_of(error, path)
+
+
+def problems_of(error: InvalidObject, path: str) -> Iterator[Problem]:
+    """Everything that is wrong with an object, in the words of all surfaces."""
+    error = error.in_kubernetes_form()
+    if not error.errors:
+        yield Problem(f"{path}.{error.path}", error.words)
+    for each in error.errors:
+        yield Problem(f"{path}.{each.field}", each.body)
 
 
 def check_shape(manifest: Manifest) -> None:

@@ -207,7 +207,9 @@ class _Redactor:
             if key not in POD_SPEC:
                 continue
             if key in ("containers", "initContainers"):
-                result[key] = [self.container(item, index) for index, item in enumerate(value or ())]
+                result[key] = [
+                    self.container(item, f"{key[0]}{index}") for index, item in enumerate(value or ())
+                ]
             elif key == "volumes":
                 kept = [
                     {name: self.volume_source(item[name], name) for name in item if name in VOLUMES}
@@ -222,9 +224,9 @@ class _Redactor:
                 result[key] = self.walk(value, key)
         return result
 
-    def container(self, container: Mapping[str, Any], index: int) -> dict[str, Any]:
+    def container(self, container: Mapping[str, Any], name: str) -> dict[str, Any]:
         result = {key: self.walk(value, key) for key, value in container.items() if key in CONTAINER}
-        result["name"] = f"c{index}"
+        result["name"] = name
         if "image" in result:
             result["image"] = self.image(container["image"])
         if "ports" in result:

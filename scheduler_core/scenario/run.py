@@ -7,9 +7,8 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from scheduler_core.dynamic_resources.validation import check as check_devices
-from scheduler_core.errors import ForbiddenObject, InvalidObject
-from scheduler_core.objects.defaults import NAMESPACED_KINDS, KeptPriority, prepare
+from scheduler_core.errors import InvalidObject
+from scheduler_core.objects.defaults import NAMESPACED_KINDS
 from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.reading import is_foreign
@@ -18,7 +17,7 @@ from scheduler_core.scenario.bounds import RunBounds, time_problem
 from scheduler_core.scenario.canonical import effective_steps, in_run_order
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.expectations import check
-from scheduler_core.scenario.load import check_shape, field_notes, object_key, plugin_notes
+from scheduler_core.scenario.load import check_shape, field_notes, object_key, plugin_notes, problems_of
 from scheduler_core.scenario.merge import merged
 from scheduler_core.scenario.others import Others
 from scheduler_core.scenario.ran import ScenarioRun
@@ -33,11 +32,7 @@ from scheduler_core.scenario.types import (
     Scenario,
     Step,
 )
-from scheduler_core.sim.admission import (
-    check_priority_class,
-    check_priority_is_kept,
-    with_default_tolerations,
-)
+from scheduler_core.sim.admission import with_default_tolerations
 from scheduler_core.sim.changes import (
     BindCallAnswered,
     Change,
@@ -50,6 +45,7 @@ from scheduler_core.sim.changes import (
 from scheduler_core.sim.checkpoint import with_seed
 from scheduler_core.sim.options import SimulationOptions
 from scheduler_core.sim.simulation import Simulation
+from scheduler_core.validation.admission import admitted
 
 FULL_TRACES_UP_TO_NODES = 200
 """By default cycles keep every verdict and score in clusters up to this size, summaries above."""
@@ -179,24 +175,16 @@ class _Runner:
                 document["spec"] = {**(manifest.get("spec") or {}), "nodeName": before.typed.node_name}
         try:
             check_shape(document)
-            if kind == "PriorityClass":
-                others = [stored.manifest for stored in world.all(kind)]
-                check_priority_class(document, others, None if before is None else before.manifest)
-            classes = world.priority_classes
-            has_priority = kind in ("Pod", "PodGroup")
-            if has_priority and before is not None:
-                classes = KeptPriority(before.manifest["spec"])
-            prepared = prepare(document, classes)
-            check_devices(prepared)
-            if has_priority and before is not None:
-                check_priority_is_kept(prepared, before.manifest)
+            others = [stored.manifest for stored in world.all(kind)] if kind == "PriorityClass" else ()
+            old = None if before is None else before.manifest
+            prepared = admitted(
+                document, world.priority_classes, others=others, old=old, release=self.run.release
+            )
             if kind == "Pod":
                 prepared["spec"] = with_default_tolerations(prepared["spec"])
             self._submit(WriteObject(prepared))
         except InvalidObject as error:
-            # What admission says names the value itself.
-            value = None if isinstance(error, ForbiddenObject) else error.value
-            raise ScenarioError([Problem(f"{path}.{error.path}", error.reason, value)]) from None
+            raise ScenarioError(problems_of(error, path)) from None
         if kind == "Pod":
             self.run.saw_pod(prepared)
 

@@ -9,7 +9,6 @@ Source: staging/src/k8s.io/apimachinery/pkg/runtime/serializer/json, sigs.k8s.io
 from __future__ import annotations
 
 import difflib
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
@@ -184,7 +183,7 @@ def _wrong(value: Any, kind: str, path: str, found: list[FieldProblem]) -> None:
         return
     is_type, words = _FORMS.get(kind, (None, ""))
     if is_type is not None and is_type(value):
-        reason = f"{json.dumps(value)[:80]} {words}"
+        reason = words
     else:
         reason = f"must be {_article(_WORDS.get(kind, kind))}, not {_type_of(value)}"
     found.append(FieldProblem(path, reason, False, "", value))

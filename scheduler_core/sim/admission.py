@@ -9,19 +9,15 @@ pkg/apis/scheduling/validation/validation.go, v1.34
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from scheduler_core.errors import ForbiddenObject, InvalidObject
 from scheduler_core.objects.defaults import PREEMPT_LOWER_PRIORITY, SYSTEM_PRIORITY_CLASSES
 from scheduler_core.objects.fields import (
     Document,
-    boolean,
     format_seconds,
-    integer,
     mapping,
     sequence,
-    string,
 )
 
 HIGHEST_USER_PRIORITY = 1_000_000_000
@@ -40,83 +36,6 @@ POD_UPDATES = (
     " delete the pod and create it again"
 )
 TOLERATED_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-
-
-def check_priority_class(manifest: Document, others: Iterable[Document], old: Document | None = None) -> None:
-    """Refuse a PriorityClass an API server would refuse.
-
-    Parameters
-    ----------
-    manifest : mapping
-        The new object.
-    others : iterable of mapping
-        The cluster's PriorityClasses; one of the same name is passed over.
-    old : mapping, optional
-        What it replaces.
-
-    Raises
-    ------
-    InvalidObject
-        Names the field and value at fault.
-    """
-    name = string(mapping(manifest, "metadata", ""), "name", "metadata")
-    value = integer(manifest, "value", "")
-    if name.startswith(SYSTEM_PREFIX):
-        wrong = _no_system_class(name, value, boolean(manifest, "globalDefault", ""))
-        if wrong:
-            raise InvalidObject(
-                "metadata.name",
-                name,
-                "priority class names with 'system-' prefix are reserved for system use only. error: "
-                + wrong,
-            )
-    elif value > HIGHEST_USER_PRIORITY:
-        raise InvalidObject(
-            "value", value, f"maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}"
-        )
-    if not -(2**31) <= value < 2**31:
-        raise InvalidObject("value", value, "does not fit 32 bits")
-    policy = string(manifest, "preemptionPolicy", "") or PREEMPT_LOWER_PRIORITY
-    if policy not in (PREEMPT_LOWER_PRIORITY, "Never"):
-        raise InvalidObject("preemptionPolicy", policy, "must be PreemptLowerPriority or Never")
-    if old is not None:
-        if value != integer(old, "value", ""):
-            raise InvalidObject("value", value, "may not be changed in an update")
-        if policy != (string(old, "preemptionPolicy", "") or PREEMPT_LOWER_PRIORITY):
-            raise InvalidObject("preemptionPolicy", policy, "field is immutable")
-    if boolean(manifest, "globalDefault", ""):
-        for other in others:
-            other_name = string(mapping(other, "metadata", ""), "name", "metadata")
-            if other_name != name and boolean(other, "globalDefault", ""):
-                raise ForbiddenObject(
-                    "globalDefault",
-                    True,
-                    f"PriorityClass {other_name} is already marked as default. Only one default can exist",
-                )
-
-
-def check_priority_is_kept(new: Document, old: Document) -> None:
-    """Refuse an update that gives a pod or PodGroup another priority, policy or class.
-
-    Raises
-    ------
-    InvalidObject
-    """
-    before, after = mapping(old, "spec", ""), mapping(new, "spec", "")
-    for key in ("priority", "preemptionPolicy", "priorityClassName"):
-        if (after.get(key) or None) != (before.get(key) or None):
-            if new["kind"] == "PodGroup":
-                raise InvalidObject(f"spec.{key}", after.get(key), "field is immutable")
-            raise ForbiddenObject(f"spec.{key}", after.get(key), POD_UPDATES)
-
-
-def _no_system_class(name: str, value: int, global_default: bool) -> str:
-    """Why it is none of the classes every cluster has. Source: helpers.go IsKnownSystemPriorityClass, v1.34."""
-    if name not in SYSTEM_PRIORITY_CLASSES:
-        return f"{name} is not a known system priority class"
-    if value != SYSTEM_PRIORITY_CLASSES[name]:
-        return f"value of {name} PriorityClass must be {SYSTEM_PRIORITY_CLASSES[name]}"
-    return f"globalDefault of {name} PriorityClass must be false" if global_default else ""
 
 
 def system_priority_classes() -> list[dict[str, Any]]:

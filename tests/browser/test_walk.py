@@ -175,7 +175,7 @@ def test_the_form_writes_the_yaml_while_one_types(page, asgi_server, cluster, co
     page.get_by_label("Name", exact=True).fill("typed")
     expect(page.locator("#text")).to_have_value(re.compile("name: typed"))
     page.get_by_label("cpu").fill("1x")
-    expect(page.locator("#yaml-side")).to_contain_text("is not a quantity")
+    expect(page.locator("#yaml-side")).to_contain_text("quantities must match")
     page.get_by_label("cpu").fill("1")
     page.get_by_role("button", name="Submit", exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("typed")
@@ -191,7 +191,7 @@ def test_the_yaml_fills_the_form_while_one_types(page, asgi_server, cluster, com
     page.locator("#text").fill(text.replace("cpu: 500m", "cpu: 750m"))
     expect(page.locator("#id_cpu")).to_have_value("750m")
     page.locator("#text").fill(text.replace("cpu: 500m", "cpu: 5x"))
-    expect(page.locator("#podfields")).to_contain_text("is not a quantity")
+    expect(page.locator("#podfields")).to_contain_text("quantities must match")
     assert page.evaluate("document.activeElement.id") == "text"
 
 
@@ -207,7 +207,7 @@ def test_what_only_the_yaml_says_is_submitted_with_the_form(page, asgi_server, c
     expect(page.locator("#text")).to_have_value(re.compile("app: web"))
     expect(page.locator("#id_pod_anti_affinity_1_key")).to_be_visible()
     page.locator("#id_cpu").fill("1x")
-    expect(page.locator("#yaml-side")).to_contain_text("is not a quantity")
+    expect(page.locator("#yaml-side")).to_contain_text("quantities must match")
     expect(page.locator("#text")).to_have_value(re.compile("terminationGracePeriodSeconds: 5"))
     page.locator("#id_cpu").fill("1")
     page.get_by_role("button", name="Submit", exact=True).click()

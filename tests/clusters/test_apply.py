@@ -34,7 +34,9 @@ metadata: {name: web, namespace: shop}
 spec:
   priorityClassName: gold
   containers:
-  - {name: c, image: "app:1", resources: {requests: {cpu: 500m, memory: 1Gi, example.com/gpu: 2}}}
+  - name: c
+    image: "app:1"
+    resources: {requests: {cpu: 500m, memory: 1Gi, example.com/gpu: 2}, limits: {example.com/gpu: 2}}
 ---
 apiVersion: monitoring.coreos.com/v1
 kind: ServiceMonitor
@@ -112,8 +114,8 @@ def test_a_dry_run_says_the_same_and_writes_nothing() -> None:
 
 
 BAD = {
-    "a bad quantity": ("cpu: 500m", "cpu: 1x", 11, "spec.containers[0].resources.requests.cpu", "1x"),
-    "a node with negative cpu": ("cpu: 4", "cpu: -4", 29, "items[0].status.capacity.cpu", -4),
+    "a bad quantity": ("cpu: 500m", "cpu: 1x", 13, "spec.containers[0].resources.requests.cpu", "1x"),
+    "a node with negative cpu": ("cpu: 4", "cpu: -4", 31, "items[0].status.capacity.cpu", "-4"),
     "an unknown priority class": (
         "gold\n  containers",
         "tin\n  containers",
@@ -121,9 +123,9 @@ BAD = {
         "spec.priorityClassName",
         "tin",
     ),
-    "malformed yaml": ("metadata: {name: gold}", "metadata: {name: gold", 20, "", None),
-    "a duplicate key": ("value: 1000", "value: 1000\nvalue: 1", 21, "value", "value"),
-    "an alias": ("{name: gold}", "&a {name: gold, x: *a}", 19, "", None),
+    "malformed yaml": ("metadata: {name: gold}", "metadata: {name: gold", 22, "", None),
+    "a duplicate key": ("value: 1000", "value: 1000\nvalue: 1", 23, "value", "value"),
+    "an alias": ("{name: gold}", "&a {name: gold, x: *a}", 21, "", None),
 }
 
 

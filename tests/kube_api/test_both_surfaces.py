@@ -85,7 +85,9 @@ def test_a_bad_manifest_is_refused_with_the_same_field_and_reason(
     assert (problem["reason"], problem["field"]) == (status["reason"], cause["field"]) == ("Invalid", field)
     # kubectl writes the field before each message itself, which is in an API server's form.
     assert problem["detail"].startswith(f"{field}: ") and not cause["message"].startswith(field)
-    assert cause["message"].startswith(("Invalid value: ", "Required value", "Unsupported value: "))
+    assert cause["message"].startswith(
+        ("Invalid value: ", "Required value", "Unsupported value: ", "Forbidden: ")
+    )
     assert LogEntry.objects.count() == before
 
 

@@ -73,7 +73,8 @@ def test_what_was_given_stays_over_every_way_to_write(kube: Kube, cluster: Any) 
     [
         ({"ports": [{"port": 0}]},
          "spec.ports[0].port: Invalid value: 0: must be between 1 and 65535, inclusive"),
-        ({"ports": [{"port": 80}, {"port": 81}]}, "spec.ports[0].name: Required value"),
+        ({"ports": [{"port": 80}, {"port": 81}]},
+         "[spec.ports[0].name: Required value, spec.ports[1].name: Required value]"),
         ({"ports": [{"port": 80, "name": "a"}, {"port": 81, "name": "a"}]},
          'spec.ports[1].name: Duplicate value: "a"'),
         ({"type": "Open"}, 'spec.type: Unsupported value: "Open": supported values: "ClusterIP", "ExternalName",'

@@ -397,12 +397,16 @@ def test_workloads_get_the_defaults_clients_count_on(kube: Kube, cluster: Cluste
     bare["spec"]["selector"] = bare["spec"]["selector"] | {"matchLabels": {"app": "other"}}
     bare["spec"]["template"]["metadata"]["labels"] = {"app": "other"}
     assert len(services.apply_documents(cluster=cluster, objects=[bare]).unchanged) == 1
-    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c"}]}}
+    template = {
+        "metadata": {"labels": {"a": "b"}},
+        "spec": {"restartPolicy": "Never", "containers": [{"name": "c"}]},
+    }
     jobs = "/apis/batch/v1/namespaces/default/jobs"
     job = kube.post(jobs, {"metadata": {"name": "once"}, "spec": {"template": template}}).json()["spec"]
     assert (job["completions"], job["parallelism"], job["backoffLimit"]) == (1, 1, 6)
     service = {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}}
     assert kube.post("/api/v1/namespaces/default/services", service).json()["spec"]["type"] == "ClusterIP"
+    template = {**template, "spec": {"containers": [{"name": "c"}]}}
     daemons = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
     made = kube.post(
         "/apis/apps/v1/namespaces/default/daemonsets", {"metadata": {"name": "d"}, "spec": daemons}

@@ -196,7 +196,7 @@ def test_a_budget_is_made_and_changed_by_its_form(client: Client, cluster: Clust
         ({"amount": "-1"}, "must be greater than or equal to 0"),
         ({"amount": "few"}, "a valid percent string must be a numeric string followed by an ending"),
         ({"selector": "app in web"}, "is not a label requirement"),
-        ({"name": "Web!"}, "is not a name"),
+        ({"name": "Web!"}, "a lowercase RFC 1123 subdomain must"),
         ({"namespace": "nowhere"}, "not found"),
         ({"name": "db"}, "already exists"),
     ],

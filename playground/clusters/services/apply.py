@@ -23,11 +23,10 @@ from playground.clusters.services.posted import as_error, read_posted
 from playground.clusters.services.updates import same, updated, without_server_fields
 from playground.clusters.services.writer import LogWriter, ObjectKey, key_of, writing
 from playground.engine import admission
-from playground.engine.admission import ManifestProblem, Posted
+from playground.engine.admission import ManifestProblem, Posted, taken_only_here
 from playground.engine.columns import why_it_waits
 from playground.engine.rebuilt_owners import rebuilt_owners
 from playground.engine.times import format_seconds, parse_time_ns
-from playground.engine.validation import taken_only_here
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from playground.clusters.custom_resources import schema_of, unknown_fields
 from playground.clusters.errors import UnknownFields
 from playground.clusters.kinds import Kind
 from playground.clusters.services.posted import as_error
-from playground.engine.admission import ManifestProblem, Posted
+from playground.engine.admission import InvalidObject, ManifestProblem, Posted
 from playground.engine.schema import FieldProblem, check_fields, unknown_field
 
 MODES: Final = ("Ignore", "Strict", "Warn")
@@ -93,4 +93,5 @@ class FieldValidation:
 def type_problem(posted: Posted, problems: Sequence[FieldProblem]) -> ManifestProblem:
     """The first value of another type, as a problem of what was posted."""
     problem = problems[0]
-    return posted.problem(problem.reason, path=problem.path, value=problem.value)
+    error = InvalidObject(problem.path, problem.value, problem.reason)
+    return posted.invalid(error.in_kubernetes_form())

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Final
 
 from playground.clusters.errors import InvalidInput
-from playground.engine.quantities import is_quantity
+from playground.engine.words import amount_problem
 
 MAX_NODES: Final = 10_000
 _NUMBER: Final = re.compile(r"\{n(?::0(\d))?\}")
@@ -69,10 +69,8 @@ def expand_pool(
     amounts |= {resource: str(amount) for resource, amount in (extended or {}).items()}
     for resource, amount in amounts.items():
         field = resource if resource in ("cpu", "memory", "pods") else "extended"
-        if not is_quantity(amount):
-            raise InvalidInput(
-                f'{resource}: "{amount}" is not a quantity of 0 or more', field=field, value=amount
-            )
+        if said := amount_problem(amount):
+            raise InvalidInput(f"{resource}: {said}", field=field, value=amount)
     parsed = [parse_taint(taint) for taint in taints]
     nodes = []
     for position in range(count):

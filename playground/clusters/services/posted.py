@@ -55,6 +55,7 @@ def as_error(problem: ManifestProblem, causes: Sequence[ManifestProblem] = ()) -
         "name": problem.name,
         "type_": problem.type,
     }
+    causes = [*problem.others, *causes]
     others = tuple(error for cause in causes if isinstance(error := as_error(cause), InvalidManifest))
     if problem.forbidden:
         return ForbiddenManifest(problem.reason, causes=others, **facts)

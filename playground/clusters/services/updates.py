@@ -6,9 +6,16 @@ from typing import Any, Final
 from playground.clusters.custom_kinds import DEFINITION
 from playground.clusters.kinds import Kind
 from playground.clusters.services.cluster_ips import with_kept_addresses
-from playground.engine.admission import POD_UPDATES, InvalidObject, ManifestProblem, Posted, as_read_today
+from playground.engine.admission import (
+    POD_UPDATES,
+    FieldError,
+    InvalidObject,
+    ManifestProblem,
+    Posted,
+    as_read_today,
+    check_update,
+)
 from playground.engine.columns import budget_columns
-from playground.engine.immutable import check_update
 
 SERVER_METADATA: Final = (
     "uid",
@@ -124,7 +131,9 @@ def _check_address(posted: Posted, old: Mapping[str, Any], new: Mapping[str, Any
     if not external and was and wanted and was != wanted:
         given = new.get("clusterIPs") or [wanted]
         words = "may not change once set"
-        raise posted.invalid(InvalidObject("spec.clusterIPs[0]", given, words, "FieldValueInvalid"))
+        raise posted.invalid(
+            InvalidObject.of(FieldError("FieldValueInvalid", "spec.clusterIPs[0]", given, words))
+        )
 
 
 def _pod_spec(posted: Posted, old: Mapping[str, Any], new: dict[str, Any]) -> dict[str, Any]:
@@ -149,7 +158,8 @@ def _pod_spec(posted: Posted, old: Mapping[str, Any], new: dict[str, Any]) -> di
     for key in sorted({*old, *new}):
         if key in _POD_MUTABLE or key in loose or _images_aside(old.get(key)) == _images_aside(new.get(key)):
             continue
-        raise posted.invalid(InvalidObject(f"spec.{key}", None, POD_UPDATES, "FieldValueForbidden"))
+        error = FieldError("FieldValueForbidden", f"spec.{key}", None, POD_UPDATES)
+        raise posted.invalid(InvalidObject.of(error))
     return new
 
 

@@ -17,9 +17,9 @@ from playground.clusters.packed import Packed, pack_text
 from playground.clusters.rows import MODELS, row_values, rows_of, upsert
 from playground.clusters.services import changes, demand
 from playground.clusters.services.quotas import check_bytes
+from playground.engine.admission import LAST_APPLIED
 from playground.engine.columns import profile_names
 from playground.engine.compressed import to_json
-from playground.engine.validation import LAST_APPLIED
 
 ObjectKey = tuple[str, str, str]
 """``(row kind, namespace, name)``; namespace empty for cluster-scoped kinds."""

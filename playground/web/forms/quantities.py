@@ -5,8 +5,7 @@ from typing import Any
 
 from django import forms
 
-QUANTITY = re.compile(r"^\+?(\d+|\d+\.\d*|\.\d+)(([numkMGTPE]|[KMGTPE]i)|[eE][+-]?\d+)?$")
-NAME = re.compile(r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")
+from playground.engine.words import amount_problem, name_problem
 
 
 class QuantityField(forms.CharField):
@@ -18,8 +17,8 @@ class QuantityField(forms.CharField):
 
     def clean(self, value: Any) -> str:
         text: str = super().clean(value)
-        if text and not QUANTITY.match(text):
-            raise forms.ValidationError(f'"{text}" is not a quantity. Write {self.example}.')
+        if text and (said := amount_problem(text)):
+            raise forms.ValidationError(f"{said}. Write {self.example}.")
         return text
 
 
@@ -31,11 +30,8 @@ class NameField(forms.CharField):
 
     def clean(self, value: Any) -> str:
         text: str = super().clean(value)
-        if text and not NAME.match(text):
-            raise forms.ValidationError(
-                f'"{text}" is not a name: lower case letters, digits, "-" and ".", '
-                "starting and ending with a letter or digit."
-            )
+        if text and (said := name_problem(text)):
+            raise forms.ValidationError(said)
         return text
 
 

@@ -138,7 +138,7 @@ def _pod(random: Random, name: str, node: str = "") -> Manifest:
                 "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": {"app": "x"}},
             }
         ]  # fmt: skip
-    if random.random() < 0.05:
+    if random.random() < 0.05 and not node:
         spec["schedulingGates"] = [{"name": "example.com/wait"}]
     status: Manifest = {}
     if node:

@@ -12,6 +12,7 @@ from scheduler_core.scenario.bounds import RunBounds
 
 SMALL = RunBounds(objects=20)
 TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+OF_A_JOB = {**TEMPLATE, "spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}}
 
 
 def node(name: str) -> dict[str, Any]:
@@ -43,7 +44,7 @@ def workload(kind: str, name: str = "web", **spec: Any) -> dict[str, Any]:
         "apiVersion": version,
         "kind": kind,
         "metadata": {"name": name, "namespace": "default"},
-        "spec": {**selector, **spec, "template": TEMPLATE},
+        "spec": {**selector, **spec, "template": OF_A_JOB if kind == "Job" else TEMPLATE},
     }
 
 

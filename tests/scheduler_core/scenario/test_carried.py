@@ -16,7 +16,9 @@ from scheduler_core.scenario.carried import CarriedError, carried_in, carry, che
 from scheduler_core.scenario.gallery import ORDER, gallery_scenario
 from tests.scheduler_core.scenario.builders import make_node, make_pod, make_scenario
 
-SMALL = make_scenario(make_node("a"), make_pod("p"), make_pod("ünï-</script>".replace("</script>", "x")))
+SMALL = make_scenario(
+    make_node("a"), make_pod("p"), make_pod("p2", hostAliases=[{"ip": "::1", "hostnames": ["ünï"]}])
+)
 
 
 @pytest.mark.parametrize("name", ORDER)

@@ -59,7 +59,7 @@ def test_what_is_written_reads_back_equal() -> None:
         ({"start": "yesterday"}, 'start: "yesterday" must be an RFC 3339 time'),
         ({"seed": -1}, "seed: -1 must be at least 0"),
         ({"objects": [{"kind": "Pod"}]}, "objects[0].apiVersion: is required and must be a string"),
-        ({"objects": [make_pod("p", "1x")]}, 'containers[0].resources.requests.cpu: "1x" is not a quantity'),
+        ({"objects": [make_pod("p", "1x")]}, 'containers[0].resources.requests.cpu: Invalid value: "1x": quantities'),
         ({"objects": [make_node("n"), make_node("n")]}, "objects[1]: Node n is there twice"),
         ({"scheduler": {"apiVersion": "v1", "kind": "Nonsense"}}, "scheduler.apiVersion"),
         ({"extenders": {"mock": [{"rules": [{}]}]}}, "extenders.mock[0].rules[0]: a rule does exactly one of deny"),

@@ -57,7 +57,7 @@ def test_what_shapes_placement_without_being_scheduled_stays() -> None:
     template = {"metadata": {"labels": {"app": "secret"}}, "spec": make_pod("x")["spec"]}
     selector = {"matchLabels": {"app": "secret"}}
     web = _object("apps/v1", "Deployment", {"replicas": 1, "selector": selector, "template": template})
-    web["metadata"]["annotations"] = {"playground.dev/load": "200%"}
+    web["metadata"]["annotations"] = {"playground.dev/load": "0s cpu=200m"}
     about = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "secret"}
     metrics = [
         {
@@ -77,7 +77,10 @@ def test_what_shapes_placement_without_being_scheduled_stays() -> None:
     nightly = _object(
         "batch/v1",
         "CronJob",
-        {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": {"spec": make_pod("x")["spec"]}}}},
+        {
+            "schedule": "* * * * *",
+            "jobTemplate": {"spec": {"template": {"spec": make_pod("x", restartPolicy="Never")["spec"]}}},
+        },
     )
     paid = [make_pod(name, priorityClassName="vip") for name in ("first", "second")]
     scenario = make_scenario(

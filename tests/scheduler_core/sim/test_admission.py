@@ -10,18 +10,21 @@ from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.defaults import PriorityClasses, prepare
 from scheduler_core.objects.reading import to_current_version
 from scheduler_core.sim.admission import (
-    check_priority_class,
     system_priority_classes,
     with_default_tolerations,
 )
+from scheduler_core.validation.admission import admitted
 from tests.scheduler_core.sim.builders import make_cluster, make_priority_class, make_workload, pods_of
+
+
+def check_priority_class(manifest: dict[str, Any], others: list[dict[str, Any]], old: Any = None) -> None:
+    admitted(manifest, PriorityClasses(), others=others, old=old)
 
 
 @pytest.mark.parametrize(
     ("manifest", "path"),
     [
         (make_priority_class("gold", 1_000_000_001), "value"),
-        (make_priority_class("gold", -(2**31) - 1), "value"),
         (make_priority_class("system-mine", 5), "metadata.name"),
         (make_priority_class("system-node-critical", 5), "metadata.name"),
         (make_priority_class("gold", 5, preemptionPolicy="Sometimes"), "preemptionPolicy"),

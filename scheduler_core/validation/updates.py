@@ -1,4 +1,4 @@
-"""Fields that an update may not change, in an API server's words.
+"""What an update may not change, in an API server's words.
 
 Source: pkg/apis/{apps,batch,core,networking,node,rbac,storage,resource}/validation/validation.go (Validate...Update),
 v1.34
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from scheduler_core.errors import InvalidObject
+from scheduler_core.errors import FieldError, InvalidObject
 
 Document = Mapping[str, Any]
 
@@ -87,7 +87,7 @@ def check_update(kind: str, new: Document, old: Document) -> None:
             if _without(_mapping(new, "roleRef"), ("apiGroup",)) != _without(
                 _mapping(old, "roleRef"), ("apiGroup",)
             ):
-                raise InvalidObject("roleRef", dict(_mapping(new, "roleRef")), "cannot change roleRef")
+                raise _immutable("roleRef", dict(_mapping(new, "roleRef")), "cannot change roleRef")
         case "StatefulSet":
             if _without(spec, _STATEFUL_SET) != _without(was, _STATEFUL_SET):
                 quoted = [f"'{name}'" for name in _STATEFUL_SET]
@@ -114,7 +114,7 @@ def _job(spec: Document, was: Document) -> None:
             raise _immutable("spec.completions", completions)
         if completions != spec.get("parallelism", 1):
             words = "can only be modified in tandem with spec.parallelism"
-            raise InvalidObject("spec.completions", completions, words)
+            raise _immutable("spec.completions", completions, words)
     template, before = _mapping(spec, "template"), _mapping(was, "template")
     if was.get("suspend"):
         template, before = _fixed(template), _fixed(before)
@@ -166,9 +166,23 @@ def _mapping(document: Document, key: str) -> Document:
     return found if isinstance(found, Mapping) else {}
 
 
-def _immutable(path: str, value: Any) -> InvalidObject:
-    return InvalidObject(path, value, "field is immutable", "FieldValueInvalid")
+def _immutable(path: str, value: Any, words: str = "field is immutable") -> InvalidObject:
+    return InvalidObject.of(FieldError("FieldValueInvalid", path, value, words))
 
 
 def _forbidden(path: str, words: str) -> InvalidObject:
-    return InvalidObject(path, None, words, "FieldValueForbidden")
+    return InvalidObject.of(FieldError("FieldValueForbidden", path, None, words))
+
+
+def check_priority_class_update(new: Document, old: Document) -> None:
+    """Refuse another value or policy of a PriorityClass, both defaulted.
+
+    Raises
+    ------
+    InvalidObject
+    """
+    if (new.get("value") or 0) != (old.get("value") or 0):
+        raise _forbidden("value", "may not be changed in an update.")
+    policy = new.get("preemptionPolicy")
+    if policy != (old.get("preemptionPolicy") or "PreemptLowerPriority"):
+        raise _immutable("preemptionPolicy", policy)
