@@ -61,7 +61,7 @@ def test_what_is_written_reads_back_equal() -> None:
         ({"objects": [{"kind": "Pod"}]}, "objects[0].apiVersion: is required and must be a string"),
         ({"objects": [make_pod("p", "1x")]}, 'containers[0].resources.requests.cpu: Invalid value: "1x": quantities'),
         ({"objects": [make_node("n"), make_node("n")]}, "objects[1]: Node n is there twice"),
-        ({"scheduler": {"apiVersion": "v1", "kind": "Nonsense"}}, "scheduler.apiVersion"),
+        ({"scheduler": {"apiVersion": "v1", "kind": "Nonsense"}}, "scheduler.kind"),
         ({"extenders": {"mock": [{"rules": [{}]}]}}, "extenders.mock[0].rules[0]: a rule does exactly one of deny"),
         ({"extenders": {"cassette": [{"verb": "guess"}]}}, 'extenders.cassette[0].verb: "guess"'),
         ({"extenders": {"cassette": ["?"]}}, 'extenders.cassette[0]: "?" must be an object'),
