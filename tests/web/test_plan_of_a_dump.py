@@ -78,7 +78,7 @@ def test_page_rest_and_command_line_give_the_same_bytes(
             made = client.post(reverse("web:plan-share", args=[cluster.public_id, row.public_id]))
             dump.write_bytes(client.get(f"{made['Location']}cluster.json").content)
         capsys.readouterr()
-        main(["plan", "--json", str(dump), *arguments])
+        main(["plan", "--json", "--release", "1.34", str(dump), *arguments])
         assert capsys.readouterr().out == body, params
 
 
@@ -119,7 +119,17 @@ def test_what_a_pod_of_200_nodes_takes_is_the_same_by_page_rest_and_command_line
     html = page(client, "explain", cluster.public_id, stays.namespace, stays.name).replace("<wbr>", "")
     dump = tmp_path / "dump.json"
     dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
-    main(["plan", "--json", str(dump), "what-would-it-take", f"{stays.namespace}/{stays.name}"])
+    main(
+        [
+            "plan",
+            "--json",
+            "--release",
+            "1.34",
+            str(dump),
+            "what-would-it-take",
+            f"{stays.namespace}/{stays.name}",
+        ]
+    )
     by_command = json.loads(capsys.readouterr().out)
     assert by_rest["edits"] and _without_draws(by_rest) == _without_draws(by_command)
     for edit in by_command["edits"]:
