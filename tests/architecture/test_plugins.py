@@ -16,6 +16,7 @@ CORE = ROOT / "scheduler_core"
 # plugins' arguments in documents; and examples in words.
 BY_NAME = {
     "config/policy.py": "a Policy's predicates and priorities are plugins by name",
+    "config/conversion.py": "what the plugins of removed versions became",
     "config/__init__.py": "an example",
     "advice/try_rule.py": "a question about rules",
     "extender/core_v1.py": "NodeAffinity is a Go type there",
