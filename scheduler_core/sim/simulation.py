@@ -67,6 +67,8 @@ from scheduler_core.sim.timers import Timer, Timers
 from scheduler_core.sim.world import Noticed, Stored, World
 
 MAX_MOVES = 100_000
+STARTED_ANEW = "SchedulerStarted"
+"""Event of the moves of pods that a scheduler with another configuration lists first."""
 
 
 class Simulation:
@@ -226,7 +228,7 @@ class Simulation:
         self.scheduler.cycle = cycle
         queue = self.scheduler.queue
         # What the new scheduler lists first was in the old one's queue: no pod comes into a queue by it.
-        observer, queue.observer = queue.observer, None
+        observer, queue.observer = queue.observer, lambda move: self._moved(move._replace(event=STARTED_ANEW))
         for stored in self.world.everything():
             if stored.typed is not None:
                 kind = str(stored.manifest["kind"])

@@ -202,7 +202,7 @@ def _moves_and_cycles(story: PodTraces, now_ns: int | None) -> list[_Placed]:
     ended = ""  # outcome of the newest attempt
     known: dict[str, str] = {}  # uid -> lane of its newest move
     for move in story.moves:
-        started_anew = not move.source and move.pod_uid in known
+        started_anew = move.event == "SchedulerStarted"
         if started_anew and known[move.pod_uid] == move.target and steps and last_lane == len(steps) - 1:
             # Read again by a scheduler with another configuration, and where it was: nothing to tell.
             continue

@@ -95,7 +95,7 @@ class Counts:
         """The cycles and queue moves of a batch; the time it took is shared among its cycles alike."""
         for move in result.moves:
             queue = _QUEUES.get(move.target)
-            if queue is not None and move.source != move.target:
+            if queue is not None and move.source != move.target and move.event != "SchedulerStarted":
                 self.add("scheduler_queue_incoming_pods_total", queue=queue, event=move.event)
         cycles = result.cycles
         decided = [cycle for cycle in cycles if cycle.outcome in _RESULTS]
