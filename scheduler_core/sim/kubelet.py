@@ -67,8 +67,8 @@ class Kubelet:
     def restored(self) -> None:
         """Know again which pods wait, from a world as a checkpoint had it."""
         for stored in self._world.all("Pod"):
-            if waits_on_its_node(stored.manifest):
-                pod: Pod = stored.typed
+            pod: Pod = stored.typed
+            if pod.node_name and pod.phase == "Pending" and waits_on_its_node(stored.manifest):
                 self._unready[pod.namespace, pod.name] = pod
 
     def claim_changed(self, kind: str, meta: Mapping[str, Any]) -> None:
