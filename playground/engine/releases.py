@@ -103,8 +103,8 @@ def patch_of(document: Mapping[str, Any] | None) -> str:
 
 def all_patches() -> str:
     """For pages about no cluster: `1.34 to 1.36`."""
-    names = release_names()
-    return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+    oldest, newest = releases.OLDEST.name, releases.NEWEST.name
+    return oldest if oldest == newest else f"{oldest} to {newest}"
 
 
 def title_of(document: Mapping[str, Any] | None) -> str:
