@@ -251,6 +251,7 @@ def written(do: Caller, c: str) -> None:
         "kind": "KubeSchedulerConfiguration",
         "extenders": [{"urlPrefix": "http://127.0.0.1:8888", "filterVerb": "filter"}],
     }
+    do("config_convert", c, body=do.model("Manifest", **config))
     do("config_write", c, body=do.model("Manifest", **config))
     do("extender_hosts_allow", c, "127.0.0.1:8888")
     do("extender_hosts_forbid", c, "127.0.0.1:8888")

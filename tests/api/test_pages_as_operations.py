@@ -61,7 +61,7 @@ PAGES: dict[str, tuple[str, ...] | NoOperation] = {
     "web:load": ("objects_patch",),
     "web:import": ("clusters_apply",),
     "web:pools": ("clusters_add_nodes",),
-    "web:config": ("config_write", "config_default", "extender_hosts_allow", "extender_hosts_forbid",
+    "web:config": ("config_write", "config_convert", "config_default", "extender_hosts_allow", "extender_hosts_forbid",
                    "assumed_pods_write"),
     "web:release": ("release_write",),
     "web:rules": ("rules_write", "rules_delete", "clusters_try_rule"),

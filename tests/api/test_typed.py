@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from playground.api.serializers.answers import OPEN
 from playground.api.views.openapi import METHODS, document
 
-ANY_VALUE = {"Cause.value", "Problem.value"}
+ANY_VALUE = {"Cause.value", "ConfigChange.value", "Problem.value"}
 """What was written where something else should be: any JSON."""
 OPEN_PARTS = {
     "Manifest.*",
