@@ -101,6 +101,7 @@ BIG_VOLUME = (
 )
 
 EDITS = {
+    "volume of another node": "add-labelled-node",
     "cpu": "lower-request",
     "memory": "lower-request",
     "taint": "tolerate",
