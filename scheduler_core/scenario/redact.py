@@ -2,47 +2,41 @@
 
 Names of nodes, namespaces, pods and other objects, labels, taints, images and extenders' addresses are replaced,
 the same name by the same name everywhere, recorded extender answers included. New names sort as the old ones did,
-so that nothing decided by order is decided otherwise. What a scheduler does not read (environment, arguments, probes,
-annotations, secrets, ...) is dropped; free text it prints (an extender's reasons, a person's) becomes `reason-1`, the
-same text the same one. `redact_check.verify_redaction` runs both and compares.
+so that nothing decided by order is decided otherwise. Of an object only the fields of an allow-list stay
+(`redact_fields`), and of their texts only numbers, quantities, times and the words of Kubernetes' enumerations; any
+other text is renamed by what it names, or left out. Free text that is printed (an extender's reasons, a person's)
+becomes `reason-1`, the same text the same one. `redact_check.verify_redaction` runs both and compares.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cache
+from typing import Any, Final
 
 from scheduler_core.objects.kinds import SHAPING
+from scheduler_core.releases import NEWEST
+from scheduler_core.scenario import redact_fields as known
 from scheduler_core.scenario.canonical import owner_uids, without_server_fields
 from scheduler_core.scenario.load import load_scenario, scenario_document
 from scheduler_core.scenario.redact_answers import redacted_call
-from scheduler_core.scenario.redact_fields import (
-    CONFIGURATION,
-    CONTAINER,
-    DISKS,
-    DROPPED_SPEC,
-    DROPPED_STATUS,
-    KEPT_ANNOTATIONS,
-    KEPT_NAMES,
-    KEPT_VALUES,
-    KNOWN_DOMAINS,
-    LABEL_MAPS,
-    NAME_FIELDS,
-    NODE_CONDITIONS,
-    NOT_OF_A_DISK,
-    OF_A_NODE,
-    POD_FIELDS,
-    POD_SPEC,
-    PREFIXES,
-    VERBS,
-    VOLUMES,
-    WORKLOAD_FIELDS,
-)
-from scheduler_core.scenario.redact_specs import autoscaler_spec, quota_spec
+from scheduler_core.scenario.redact_fields import LABEL_MAPS, NAME_FIELDS, POD_FIELDS
 from scheduler_core.scenario.types import Manifest, Scenario
+from scheduler_core.schema.tables import kinds, types
+from scheduler_core.sim.devices import MODELS, devices_of, slices_of
+
+_LEFT_OUT: Final = object()
+_WORD: Final = re.compile(r"[\w./-]*[\w/-]")
+_VERSION: Final = re.compile(r"v?\d+(\.\d+){1,3}")
+_CEL_WORD: Final = re.compile(r"//[^\n]*|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[A-Za-z_]\w*", re.ASCII)
+_IN_MESSAGES: Final = ("value", "label", "Namespace", "Node", "Pod", "reason", "resource")
+_OF_A_STORAGE_CLASS: Final = ".storageclass.storage.k8s.io/"
+_OF_A_DEVICE_CLASS: Final = "deviceclass.resource.kubernetes.io/"
+_SCOPES: Final = {"PriorityClass": "PriorityClass", "VolumeAttributesClass": "VolumeAttributesClass"}
+"""Scopes of a quota whose values are names, and of what."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +73,12 @@ class _Names:
     def settle(self) -> None:
         width = len(str(len(self.old)))
         self.new = {
-            name: f"{self.prefix}-{place:0{width}}" for place, name in enumerate(sorted(self.old), start=1)
+            name: f"10.{place >> 16}.{place >> 8 & 255}.{place & 255}"
+            if self.prefix == "address"
+            else f"attribute{place:0{width}}"
+            if self.prefix == "attribute"
+            else f"{self.prefix}-{place:0{width}}"
+            for place, name in enumerate(sorted(self.old), start=1)
         }
 
     def rename(self, name: str) -> str:
@@ -93,38 +92,65 @@ class _Redactor:
         self.owners = owners
         self.names: dict[str, _Names] = {}
         self.numeric: dict[str, None] = {}
-        self.resources: dict[str, None] = {}
-        self.drivers: dict[str, None] = {}
+        self.left_out: dict[str, None] = {}
+        self.kind = ""  # of the object that is walked; empty beside objects
         self.has_expressions = False
         self.collecting = True
+        self.words: dict[Sequence[str], tuple[dict[str, str], re.Pattern[str]]] = {}
 
     def name(self, what: str, value: Any) -> Any:
         if not isinstance(value, str):
             return value
         if what in ("ResourceSlice", "ResourcePool"):
-            found = OF_A_NODE.search(value)
+            found = known.OF_A_NODE.search(value)
             if found is not None and found.end() == len(value):
                 return self.name("Node", value[: found.start()]) + found[0]
         names = self.names.get(what)
         if names is None:
             names = self.names[what] = _Names(
-                PREFIXES.get(what, what.lower().replace(" ", "-")), _kept_of(what)
+                known.PREFIXES.get(what, what.lower().replace(" ", "-")), _kept_of(what)
             )
         return names.collect(value) if self.collecting else names.rename(value)
 
     def object_name(self, kind: str, value: Any) -> Any:
-        if kind != "CSIDriver":
-            return self.name(kind, value)
-        # Claims and nodes name it as a driver does itself.
-        self.drivers[str(value)] = None
-        return value
+        # Claims and nodes name a CSIDriver as a driver does itself.
+        return self.name("driver" if kind == "CSIDriver" else kind, value)
+
+    def resource(self, name: str) -> str | None:
+        """The name of a resource; None for one that no API server takes."""
+        if known.KNOWN_RESOURCES.fullmatch(name):
+            return name
+        if name.startswith(_OF_A_DEVICE_CLASS):
+            return f"{_OF_A_DEVICE_CLASS}{self.name('DeviceClass', name.removeprefix(_OF_A_DEVICE_CLASS))}"
+        if "/" not in name:
+            return None
+        domain = name.partition("/")[0]
+        of_kubernetes = domain == "kubernetes.io" or domain.endswith(".kubernetes.io")
+        return str(self.name("resource of Kubernetes" if of_kubernetes else "resource", name))
+
+    def resources(self, value: Mapping[str, Any]) -> dict[str, Any]:
+        """Amounts of resources by name."""
+        named = {self.resource(name): self.plain(amount) for name, amount in value.items()}
+        return {
+            name: amount for name, amount in named.items() if name is not None and amount is not _LEFT_OUT
+        }
+
+    def plain(self, value: Any) -> Any:
+        """A value that names nothing; `_LEFT_OUT` for any other text."""
+        if not isinstance(value, str):
+            return value if value is None or isinstance(value, bool | int | float) else _LEFT_OUT
+        if value in known.WORDS or known.PLAIN.fullmatch(value):
+            return value
+        return value if value in ("UTC", "Etc/UTC") else _LEFT_OUT
 
     def label_key(self, key: Any) -> Any:
         return self.name("label", key)
 
     def label_value(self, key: str, value: Any) -> Any:
-        if not isinstance(value, str) or key in self.numeric or KEPT_VALUES.match(key):
-            return value
+        if not isinstance(value, str) or (
+            self.plain(value) is not _LEFT_OUT and (key in self.numeric or known.KEPT_VALUES.match(key))
+        ):
+            return value if self.plain(value) is not _LEFT_OUT else None
         nodes = self.names.get("Node")
         if nodes is not None and (value in nodes.old):
             # A hostname label, or an affinity to one.
@@ -134,40 +160,19 @@ class _Redactor:
     def labels(self, labels: Any) -> Any:
         if not isinstance(labels, Mapping):
             return labels
-        return {self.label_key(key): self.label_value(key, value) for key, value in labels.items()}
+        named = ((self.label_key(key), self.label_value(key, value)) for key, value in labels.items())
+        return {key: value for key, value in named if value is not None}
 
     # ---- documents
 
     def manifest(self, manifest: Manifest) -> dict[str, Any]:
         cleaned = without_server_fields(manifest, self.owners)
-        kind = str(cleaned["kind"])
+        self.kind = kind = str(cleaned["kind"])
         result: dict[str, Any] = {"apiVersion": cleaned["apiVersion"], "kind": kind}
         result["metadata"] = self.metadata(cleaned["metadata"], kind)
-        for key, value in cleaned.items():
-            if key not in result and key not in (
-                "data",
-                "stringData",
-                "binaryData",
-                "parameters",
-                "description",
-            ):
-                if key == "spec" and kind == "Pod":
-                    result[key] = self.pod_spec(value)
-                elif key == "status":
-                    result[key] = self.status(value, kind)
-                elif key == "spec" and kind == "ResourceQuota":
-                    result[key] = quota_spec(value, self)
-                elif key == "spec" and kind == "HorizontalPodAutoscaler":
-                    result[key] = autoscaler_spec(value, self)
-                elif key == "spec" and kind in ("Service", "ReplicationController"):
-                    result[key] = {"selector": self.labels(value.get("selector"))}
-                    if kind == "ReplicationController":
-                        result[key] = {
-                            **self.walk({k: v for k, v in value.items() if k != "selector"}),
-                            **result[key],
-                        }
-                else:
-                    result[key] = self.walk(value, key)
+        rest = {key: value for key, value in cleaned.items() if key not in result}
+        result |= self._fields(rest, kind)
+        self.kind = ""
         return result
 
     def metadata(self, meta: Mapping[str, Any], kind: str) -> dict[str, Any]:
@@ -180,60 +185,53 @@ class _Redactor:
             result["uid"] = self.name("uid", meta["uid"])
         if meta.get("labels"):
             result["labels"] = self.labels(meta["labels"])
+        said = meta.get("annotations") or {}
         annotations = {
             key: value
-            for key, value in (meta.get("annotations") or {}).items()
-            if KEPT_ANNOTATIONS.match(key)
+            for key, value in (said.items() if isinstance(said, Mapping) else ())
+            if known.KEPT_ANNOTATIONS.match(key)
+            and known.KNOWN_LABELS.fullmatch(key.replace("pv.kubernetes.io", "playground.dev"))
+            and self.plain(value) is not _LEFT_OUT
         }
         if annotations:
             result["annotations"] = annotations
         if meta.get("ownerReferences"):
-            result["ownerReferences"] = [
-                {
-                    **owner,
-                    "name": self.name(owner["kind"], owner["name"]),
-                    "uid": self.name("uid", owner.get("uid", "")),
-                }
-                for owner in meta["ownerReferences"]
-            ]
+            result["ownerReferences"] = [self.owner(owner) for owner in meta["ownerReferences"]]
         for key in ("deletionTimestamp", "deletionGracePeriodSeconds"):
-            if key in meta:
+            if key in meta and self.plain(meta[key]) is not _LEFT_OUT:
                 result[key] = meta[key]
+        self._note_unknown(meta, "metadata")
         return result
 
-    def pod_spec(self, spec: Mapping[str, Any]) -> dict[str, Any]:
-        result: dict[str, Any] = {}
-        for key, value in spec.items():
-            if key not in POD_SPEC:
-                continue
-            if key in ("containers", "initContainers"):
-                result[key] = [
-                    self.container(item, f"{key[0]}{index}") for index, item in enumerate(value or ())
-                ]
-            elif key == "volumes":
-                kept = [
-                    {name: self.volume_source(item[name], name) for name in item if name in VOLUMES}
-                    for item in value or ()
-                    if len(VOLUMES & set(item)) > 1
-                ]
-                if kept:
-                    result[key] = [{**item, "name": f"v{index}"} for index, item in enumerate(kept)]
-            elif key == "schedulingGates":
-                result[key] = [{"name": self.name("gate", gate["name"])} for gate in value or ()]
-            else:
-                result[key] = self.walk(value, key)
-        return result
+    def owner(self, owner: Mapping[str, Any]) -> dict[str, Any]:
+        """An ownerReference; a kind that is not Kubernetes' own is renamed with its group."""
+        version, kind = str(owner.get("apiVersion", "")), str(owner.get("kind", ""))
+        is_known = (version, kind) in _built_in()
+        result = {
+            "apiVersion": version if is_known else "owner.example/v1",
+            "kind": kind if is_known else self.name("kind of an owner", kind),
+            "name": self.name(kind if is_known else "owner", owner.get("name", "")),
+            "uid": self.name("uid", owner.get("uid", "")),
+        }
+        flags = ("controller", "blockOwnerDeletion")
+        return result | {key: owner[key] for key in flags if isinstance(owner.get(key), bool)}
 
     def container(self, container: Mapping[str, Any], name: str) -> dict[str, Any]:
-        result = {key: self.walk(value, key) for key, value in container.items() if key in CONTAINER}
+        result = self._fields(container, "container", known.CONTAINER)
         result["name"] = name
-        if "image" in result:
+        if "image" in container:
             result["image"] = self.image(container["image"])
-        if "ports" in result:
-            kept = ("hostPort", "hostIP", "protocol", "containerPort")
+        if "ports" in container:
             result["ports"] = [
-                {key: port[key] for key in kept if key in port} for port in container["ports"] or ()
+                self.port(port) for port in container["ports"] or () if isinstance(port, Mapping)
             ]
+        return result
+
+    def port(self, port: Mapping[str, Any]) -> dict[str, Any]:
+        result = self._fields(port, "", frozenset(("hostPort", "protocol", "containerPort")))
+        address = port.get("hostIP")
+        if isinstance(address, str):
+            result["hostIP"] = self.name("address", address)
         return result
 
     def image(self, image: Any) -> Any:
@@ -244,28 +242,37 @@ class _Redactor:
         named = self.name("image", whole)
         return named if self.collecting else f"{named}:1"
 
+    def volumes(self, value: Any) -> list[dict[str, Any]]:
+        """A pod's volumes that decide anything."""
+        found: list[dict[str, Any]] = []
+        for item in value or ():
+            sources = {name: item[name] for name in item if name in known.VOLUMES and name != "name"}
+            if sources:
+                named = {name: self.volume_source(source, name) for name, source in sources.items()}
+                found.append({"name": f"v{len(found)}", **named})
+        return found
+
     def volume_source(self, value: Any, key: str) -> Any:
         """One source of a volume, in a pod or a PersistentVolume."""
         if key == "csi" and isinstance(value, Mapping):
-            self.drivers[str(value.get("driver"))] = None
             handle = value.get("volumeHandle")
             named = {"volumeHandle": self.name("volume", handle)} if handle else {}
-            return {"driver": value.get("driver"), **named}
-        return self.disk(value) if key in DISKS else self.walk(value, key)
+            return {"driver": self.name("driver", value.get("driver")), **named}
+        return self.disk(value) if key in known.DISKS else self.walk(value, key)
 
     def disk(self, value: Any) -> Any:
         """Whatever names a disk, renamed; equal stays equal."""
         if isinstance(value, Mapping):
-            return {name: self.disk(item) for name, item in value.items() if name not in NOT_OF_A_DISK}
+            return {name: self.disk(item) for name, item in value.items() if name in known.OF_A_DISK}
         if isinstance(value, list | tuple):
             return [self.disk(item) for item in value]
-        return self.name("volume", value)
+        return value if self.plain(value) is not _LEFT_OUT and value else self.name("volume", value)
 
     def configuration(self, value: Any) -> Any:
         """A configuration or Policy; addresses, certificates and names of what it is not scheduled by are dropped."""
         if not isinstance(value, Mapping):
             return value
-        result = self.walk({key: item for key, item in value.items() if key in CONFIGURATION})
+        result = self.walk({key: item for key, item in value.items() if key in known.CONFIGURATION})
         for key in ("predicates", "priorities"):
             for entry in result.get(key) or ():
                 if isinstance(entry, dict) and entry.get("argument"):
@@ -273,101 +280,231 @@ class _Redactor:
                     entry["name"] = self.name("predicate", entry.get("name"))
         return result
 
-    def condition(self, value: Any, kind: str) -> dict[str, Any] | None:
-        """A condition without why; None for those only people read."""
-        if not isinstance(value, Mapping) or (kind == "Node" and value.get("type") not in NODE_CONDITIONS):
-            return None
-        return {name: item for name, item in value.items() if name in ("type", "status")}
+    def conditions(self, value: Any, kind: str) -> list[dict[str, Any]]:
+        """Conditions without why, but for those only people read."""
+        types_of = known.NODE_CONDITIONS if kind == "Node" else known.WORDS
+        return [
+            {key: item[key] for key in ("type", "status", "reason") if item.get(key) in known.WORDS}
+            | {"type": item["type"]}
+            for item in value or ()
+            if isinstance(item, Mapping) and item.get("type") in types_of
+        ]
 
-    def status(self, value: Any, kind: str) -> Any:
-        """A status: what a scheduler reads of it."""
-        if not isinstance(value, Mapping):
-            return value
-        kept = {key: item for key, item in value.items() if key not in DROPPED_STATUS}
-        conditions = kept.pop("conditions", None)
-        result = self.walk(kept, "status")
-        found = [named for item in conditions or () if (named := self.condition(item, kind)) is not None]
-        return {**result, "conditions": found} if found else result
+    def _fields(
+        self, value: Mapping[str, Any], key: str, allowed: frozenset[str] | None = None
+    ) -> dict[str, Any]:
+        """An object's fields of the allow-list, each as it is read; of what is left out a note where it is unknown."""
+        if allowed is None:
+            allowed = known.DEVICE_FIELDS if self.kind in known.DEVICE_KINDS else known.FIELDS
+        result = {}
+        for name, item in value.items():
+            if name == "name" and key in known.NAME_OF:
+                what = known.NAME_OF[key]
+                found = self.resource(str(item)) if what == "resource" else self.name(what, item)
+            elif name in allowed:
+                found = self.walk(item, name)
+            else:
+                continue
+            if found is _LEFT_OUT:
+                self.left_out[f"{self.kind} {name}"] = None
+            elif found is not None or item is None:
+                result[name] = found
+        self._note_unknown(value, key)
+        return result
+
+    def _note_unknown(self, value: Mapping[str, Any], key: str) -> None:
+        """Fields that no kind of Kubernetes has are counted by where they stand: their names are as unknown."""
+        if self.kind and any(name not in _every_field() for name in value):
+            self.left_out[f"unknown fields of {self.kind} {key.removesuffix('[]')}".rstrip()] = None
 
     def walk(self, value: Any, key: str = "") -> Any:
         if isinstance(value, list | tuple):
-            if key in NAME_FIELDS:
-                return [self.name(NAME_FIELDS[key], item) for item in value]
-            if key in POD_FIELDS:
-                return [self.pod_name(item) for item in value]
-            if key in ("matchLabelKeys", "mismatchLabelKeys", "topologyKeys", "labels"):
-                return [self.label_key(item) for item in value]
-            if key in ("matchExpressions", "matchLabelExpressions", "matchFields"):
-                return [self.expression(item, key == "matchFields") for item in value]
-            if key in ("taints", "tolerations"):
-                return [self.taint(item) for item in value]
-            if key == "images":
-                return [
-                    {**item, "names": [self.image(name) for name in item.get("names") or ()]}
-                    for item in value
-                ]
-            if key == "reservedFor":
-                return [
-                    {
-                        **item,
-                        "name": self.name("Pod", item.get("name")),
-                        "uid": self.name("uid", item.get("uid")),
-                    }
-                    for item in value
-                ]
-            if key == "objects" or key == "apply":
-                return [self.manifest(item) for item in value]
-            if key == "extenders":
-                return [self.extender_config(item, index) for index, item in enumerate(value)]
-            return [self.walk(item, "") for item in value]
+            return self._walk_list(value, key)
         if isinstance(value, Mapping):
             return self._walk_object(value, key)
         if key in NAME_FIELDS:
             return self.name(NAME_FIELDS[key], value)
-        if key in POD_FIELDS:
+        if key in POD_FIELDS and not self.kind:
             return self.pod_name(value)
         if key == "by":
             return self.name("scheduler", value)
-        if key in WORKLOAD_FIELDS:
-            return self.pod_name(value, WORKLOAD_FIELDS[key])
-        if key in ("topologyKey", "label", "anyOf"):
+        if key in known.WORKLOAD_FIELDS and not self.kind:
+            return self.pod_name(value, known.WORKLOAD_FIELDS[key])
+        if key in ("topologyKey", "label", "anyOf") or (key == "key" and self.kind):
             return self.label_key(value)
-        if key in ("driver", "attacher"):
-            self.drivers[str(value)] = None
-        elif key == "expression":
-            self.has_expressions = True
-        return "id" if key == "nodeID" else value
+        if key == "extendedResourceName" and isinstance(value, str):
+            return self.resource(value) or _LEFT_OUT
+        if key == "nodeID":
+            return "id"
+        if key in ("request", "requests[]") and isinstance(value, str):
+            return "/".join(self.name("request of a claim", part) for part in value.split("/"))
+        if not self.kind:
+            return value
+        if self.kind in known.DEVICE_KINDS and isinstance(value, str):
+            if key == "expression":
+                return self.expression_text(value)
+            if key in ("string", "strings[]", "version", "versions[]", "matchAttribute", "distinctAttribute"):
+                return self.attribute(value)
+        return self.plain(value)
+
+    def attribute(self, value: str) -> str:
+        """A word of a device: the name of an attribute, a capacity or a counter, or a text that an attribute has."""
+        domain, slash, rest = value.rpartition("/")
+        if self.plain(value) is not _LEFT_OUT or value in _simulated_words() or _VERSION.fullmatch(value):
+            return value
+        if slash:
+            return f"{self.name('driver', domain)}/{self.attribute(rest)}"
+        drivers = self.names.get("driver")
+        is_driver = known.KNOWN_DRIVERS.fullmatch(value) or (drivers is not None and value in drivers.old)
+        return str(self.name("driver" if is_driver else "attribute", value))
+
+    def expression_text(self, value: str) -> str:
+        """An expression over devices with its own words renamed as the devices' are; comments go."""
+        self.has_expressions = True
+
+        def renamed(found: re.Match[str]) -> str:
+            text = found[0]
+            if text.startswith("//"):
+                return ""
+            if text[0] in "\"'":
+                return text[0] + self.attribute(text[1:-1]) + text[-1]
+            return text if text in known.CEL else self.attribute(text)
+
+        return _CEL_WORD.sub(renamed, value)
+
+    def _walk_list(self, value: Sequence[Any], key: str) -> Any:
+        if key in NAME_FIELDS:
+            return [self.name(NAME_FIELDS[key], item) for item in value]
+        if key in POD_FIELDS and not self.kind:
+            return [self.pod_name(item) for item in value]
+        if key in ("matchLabelKeys", "mismatchLabelKeys", "topologyKeys", "labels"):
+            return [self.label_key(item) for item in value]
+        if key in ("matchExpressions", "matchLabelExpressions", "matchFields"):
+            return [self.expression(item, key == "matchFields") for item in value]
+        if key in ("taints", "tolerations"):
+            return [self.taint(item) for item in value]
+        if key in ("containers", "initContainers"):
+            return [self.container(item, f"{key[0]}{index}") for index, item in enumerate(value)]
+        if key == "volumes":
+            return self.volumes(value) or None
+        if key == "schedulingGates":
+            return [{"name": self.name("gate", gate.get("name"))} for gate in value]
+        if key == "conditions":
+            return self.conditions(value, self.kind) or None
+        if key == "images":
+            return [
+                {"names": [self.image(name) for name in item.get("names") or ()]}
+                | self._fields(item, "", frozenset(("sizeBytes",)))
+                for item in value
+            ]
+        if key == "reservedFor":
+            return [
+                {
+                    "resource": "pods",
+                    "name": self.name("Pod", item.get("name")),
+                    "uid": self.name("uid", item.get("uid")),
+                }
+                for item in value
+            ]
+        if key == "objects" or key == "apply":
+            return [self.manifest(item) for item in value]
+        if key == "extenders":
+            return [self.extender_config(item, index) for index, item in enumerate(value)]
+        if key in ("resources", "managedResources") and not self.kind:
+            return [self._weighted(item) for item in value]
+        if key == "ignoredResources":
+            return [self.resource(item) or item for item in value]
+        found = [self.walk(item, f"{key}[]" if self.kind else "") for item in value]
+        return [item for item in found if item is not _LEFT_OUT]
+
+    def _weighted(self, value: Any) -> Any:
+        """A resource by its name in a configuration, with its weight."""
+        if not isinstance(value, Mapping) or not isinstance(value.get("name"), str):
+            return value
+        return {**value, "name": self.resource(value["name"]) or value["name"]}
 
     def _walk_object(self, value: Mapping[str, Any], key: str) -> Any:
-        if key in LABEL_MAPS:
+        if key in LABEL_MAPS or (key == "selector" and self.kind in ("Service", "ReplicationController")):
             return self.labels(value)
-        if key in ("requests", "limits", "allocatable", "capacity"):
-            self.resources.update(dict.fromkeys(name for name in value if "/" in name))
-            return dict(value)
-        if key == "template":
+        if key in known.RESOURCE_MAPS and self.kind not in known.DEVICE_KINDS:
+            return self.resources(value)
+        if key == "hard":
+            named = {self._counted(name): self.plain(amount) for name, amount in value.items()}
+            return {name: amount for name, amount in named.items() if name and amount is not _LEFT_OUT}
+        if key == "disruptedPods":
             return {
-                "metadata": self.metadata(value.get("metadata") or {}, "Pod"),
-                "spec": self.pod_spec(value.get("spec") or {}),
+                self.name("Pod", name): at for name, at in value.items() if self.plain(at) is not _LEFT_OUT
             }
+        if key == "scopeSelector":
+            return {"matchExpressions": [self._scope(item) for item in value.get("matchExpressions") or ()]}
+        if key in ("scaleTargetRef", "describedObject"):
+            return self.target(value)
         if key == "pool" and "name" in value:
-            return {**value, "name": self.name("ResourcePool", value["name"])}
+            numbers = self._fields(value, "pool", frozenset(("generation", "resourceSliceCount")))
+            return {"name": self.name("ResourcePool", value["name"]), **numbers}
         if key == "claimRef":
             return {
                 "kind": "PersistentVolumeClaim",
                 "namespace": self.name("Namespace", value.get("namespace", "")),
                 "name": self.name("PersistentVolumeClaim", value.get("name", "")),
             }
-        if key == "csi" or key in DISKS:
+        if key == "csi" or key in known.DISKS:
             return self.volume_source(value, key)
         if key in ("local", "hostPath"):
             return {"path": "/"}
         if key == "nfs":
             return {"server": "nfs.example", "path": "/"}
         if key == "metadata":
-            return self.metadata(value, "")
+            return self.metadata(value, "Pod" if self.kind else "")
         if key in ("patch", "delete") and "kind" in value and "name" in value:
             return self.reference(value)
-        return {name: self.walk(item, name) for name, item in value.items() if name not in DROPPED_SPEC}
+        if not self.kind:
+            return {name: self.walk(item, name) for name, item in value.items()}
+        of_devices = ("attributes", "counters", "capacity", "consumedCapacity", "requests")
+        if key in of_devices and not (key == "capacity" and "requests" in value):
+            named = {self.attribute(str(name)): self.walk(item, f"{key}[]") for name, item in value.items()}
+            return {name: item for name, item in named.items() if item is not _LEFT_OUT}
+        if self.kind == "Service" and key == "spec":
+            return self._fields(value, key, frozenset(("selector",)))
+        found = self._fields(value, key)
+        if key == "containerResource":
+            found["container"] = "c0"
+        return found
+
+    def _counted(self, name: str) -> str:
+        """What a quota counts; empty for what there is not."""
+        what, of_a_class, rest = name.partition(_OF_A_STORAGE_CLASS)
+        if of_a_class:
+            counted = self._counted(rest)
+            return f"{self.name('StorageClass', what)}{of_a_class}{counted}" if counted else ""
+        if name.startswith("count/"):
+            return name if name.removeprefix("count/") in _counted_kinds() else ""
+        prefix = next((part for part in ("requests.", "limits.") if name.startswith(part)), "")
+        rest = name.removeprefix(prefix)
+        return (
+            f"{prefix}{self.resource(rest)}"
+            if self.resource(rest)
+            else name
+            if name in _counted_kinds()
+            else ""
+        )
+
+    def _scope(self, value: Mapping[str, Any]) -> dict[str, Any]:
+        result = self._fields(value, "", frozenset(("scopeName", "operator")))
+        what = _SCOPES.get(str(value.get("scopeName")))
+        if what is not None and "values" in value:
+            result["values"] = [self.name(what, item) for item in value["values"] or ()]
+        return result
+
+    def target(self, value: Mapping[str, Any]) -> dict[str, Any]:
+        """What an autoscaler scales or looks at."""
+        version, kind = str(value.get("apiVersion", "")), str(value.get("kind", ""))
+        is_known = (version, kind) in _built_in()
+        return {
+            "apiVersion": version if is_known else "owner.example/v1",
+            "kind": kind if is_known else self.name("kind of an owner", kind),
+            "name": self.name(kind if is_known else "owner", value.get("name")),
+        }
 
     def reference(self, value: Mapping[str, Any]) -> dict[str, Any]:
         result = {**value, "name": self.object_name(value["kind"], value["name"])}
@@ -376,11 +513,13 @@ class _Redactor:
         if value.get("by"):
             result["by"] = self.name("scheduler", value["by"])
         if "patch" in value:
+            self.kind = str(value["kind"])
             patch = dict(value["patch"])
             meta = patch.pop("metadata", None)
-            result["patch"] = self.walk(patch)
+            result["patch"] = self._fields(patch, self.kind)
             if isinstance(meta, Mapping) and "labels" in meta:
                 result["patch"]["metadata"] = {"labels": self.labels(meta["labels"])}
+            self.kind = ""
         return result
 
     def pod_name(self, value: Any, kind: str = "Pod") -> Any:
@@ -393,64 +532,125 @@ class _Redactor:
         return f"{self.name('Namespace', namespace)}{slash}{named}"
 
     def expression(self, value: Mapping[str, Any], is_field: bool) -> dict[str, Any]:
+        operator = (
+            {} if self.plain(value.get("operator")) in (None, _LEFT_OUT) else {"operator": value["operator"]}
+        )
         if is_field:
-            return {**value, "values": [self.name("Node", item) for item in value.get("values") or ()]}
+            return {
+                "key": "metadata.name",
+                **operator,
+                "values": [self.name("Node", item) for item in value.get("values") or ()],
+            }
         key = value.get("key", "")
         if value.get("operator") in ("Gt", "Lt"):
             self.numeric[key] = None
-        result = {**value, "key": self.label_key(key)}
+        result = {"key": self.label_key(key), **operator}
         if value.get("values"):
-            result["values"] = [self.label_value(key, item) for item in value["values"]]
+            named = [self.label_value(key, item) for item in value["values"]]
+            result["values"] = [item for item in named if item is not None]
         return result
 
     def taint(self, value: Mapping[str, Any]) -> dict[str, Any]:
         key = value.get("key") or ""
-        result = {name: item for name, item in value.items() if name != "timeAdded"}
+        result = self._fields(value, "", frozenset(("effect", "operator", "tolerationSeconds")))
         if key:
             result["key"] = self.label_key(key)
         if value.get("value"):
             result["value"] = self.label_value(key, value["value"])
-        return result
+        return {name: item for name, item in result.items() if item is not None}
 
     def extender_config(self, value: Mapping[str, Any], index: int) -> dict[str, Any]:
         kept = {name: item for name, item in value.items() if name not in ("tlsConfig", "enableHTTPS")}
-        self.resources.update(
-            (str(item.get("name")), None)
-            for item in kept.get("managedResources") or ()
-            if isinstance(item, Mapping)
-        )
-        verbs = {field: verb for field, verb in VERBS.items() if kept.get(field)}
+        if kept.get("managedResources"):
+            kept["managedResources"] = [self._weighted(item) for item in kept["managedResources"]]
+        verbs = {field: verb for field, verb in known.VERBS.items() if kept.get(field)}
         return {**kept, **verbs, "urlPrefix": f"http://extender-{index}.example"}
 
     # ---- texts
 
-    def text(self, text: str) -> str:
+    def text(self, text: str, of: Sequence[str] = _IN_MESSAGES) -> str:
         """Known names replaced wherever they stand as words."""
-        table: dict[str, str] = {}
-        for what in ("value", "label", "Namespace", "Node", "Pod", "reason"):
-            names = self.names.get(what)
-            if names is not None:
-                table.update({old: new for old, new in names.new.items() if len(old) > 1})
-        if not table:
+        if self.collecting:
             return text
-        words = "|".join(re.escape(name) for name in sorted(table, key=lambda name: (-len(name), name)))
-        return re.sub(rf"(?<![\w./-])(?:{words})(?![\w/-]|\.\w)", lambda match: table[match[0]], text)
+        if of not in self.words:
+            table = {
+                old: new
+                for what in of
+                if what in self.names
+                for old, new in self.names[what].new.items()
+                if len(old) > 1
+            }
+            sentences = sorted(
+                (old for old in table if not _WORD.fullmatch(old)), key=lambda old: (-len(old), old)
+            )
+            self.words[of] = table, re.compile("|".join(map(re.escape, sentences)) or r"(?!)")
+        table, whole = self.words[of]
+        text = whole.sub(lambda match: table[match[0]], text)
+        return _WORD.sub(lambda match: table.get(match[0], match[0]), text)
 
 
 def _kept_of(what: str) -> Callable[[str], bool]:
     if what == "label":
-        return lambda name: not name or KNOWN_DOMAINS.match(name) is not None
-    if what == "value":
-        return lambda name: name == ""
+        # A taint named as a resource is that stays: messages must not confuse the two.
+        stays = (known.KNOWN_LABELS, known.KNOWN_RESOURCES)
+        return lambda name: not name or any(pattern.fullmatch(name) for pattern in stays)
+    if what == "driver":
+        return lambda name: known.KNOWN_DRIVERS.fullmatch(name) is not None
+    if what == "address":
+        return lambda name: name in ("", "0.0.0.0", "::", "127.0.0.1")  # no address is bound here
     if what == "volume":
         # What two kinds of disk have where nothing is written.
         return lambda name: name in ("", "rbd", "default")
     if what == "DeviceClass":
         # The simulated driver's own.
         return lambda name: name in ("gpu.playground.dev", "mig.playground.dev", "nic.playground.dev")
-    if what in ("image", "uid", "gate", "reason", "predicate"):
+    if what in ("value", "image", "uid", "gate", "reason", "predicate", "claim of a pod", "metric"):
         return lambda name: name == ""
-    return lambda name: name in KEPT_NAMES
+    return lambda name: name in known.KEPT_NAMES
+
+
+@cache
+def _built_in() -> frozenset[tuple[str, str]]:
+    """apiVersion and kind of what is Kubernetes' own."""
+    return frozenset((item["apiVersion"], item["kind"]) for item in kinds())
+
+
+@cache
+def _simulated_words() -> frozenset[str]:
+    """Names and texts of what the simulated drivers publish."""
+    found: set[str] = set()
+
+    def collect(value: Any) -> None:
+        if isinstance(value, Mapping):
+            for key, item in value.items():
+                found.add(key)
+                collect(item)
+        elif isinstance(value, list):
+            for item in value:
+                collect(item)
+        elif isinstance(value, str):
+            found.add(value)
+
+    for model in MODELS:
+        for part in slices_of("", devices_of(f"gpu=8:{model},mig=8:{model},nic=8"), NEWEST):
+            collect(part["spec"])
+    return frozenset(found)
+
+
+@cache
+def _counted_kinds() -> frozenset[str]:
+    """How a quota names what it counts: ``pods``, ``deployments.apps``."""
+    found = {"services.nodeports", "services.loadbalancers"}
+    for item in kinds():
+        group = item["apiVersion"].rpartition("/")[0]
+        found.add(f"{item['plural']}.{group}" if group else item["plural"])
+    return frozenset(found)
+
+
+@cache
+def _every_field() -> frozenset[str]:
+    """Names of fields of Kubernetes' own kinds."""
+    return frozenset(name for fields in types().values() for name in fields) | known.DEVICE_FIELDS
 
 
 def redact(scenario: Scenario) -> Redacted:
@@ -471,28 +671,25 @@ def redact(scenario: Scenario) -> Redacted:
     if values is not None:
         values.old.clear()
     _redacted(document, redactor)
-    for what, names in redactor.names.items():
-        if what == "label":
-            # A taint named as a resource is: the name is known already, and messages must not confuse the two.
-            for name in redactor.resources:
-                names.old.pop(name, None)
+    for names in redactor.names.values():
         names.settle()
+    # A taint named as a resource is: messages must not confuse the two.
+    labels, resources = (
+        redactor.names[what].new if what in redactor.names else {} for what in ("label", "resource")
+    )
+    labels.update((name, resources[name]) for name in labels.keys() & resources.keys())
     redactor.collecting = False
     result = load_scenario(_redacted(document, redactor))
     notes = [
         f"numeric values of the label {redactor.label_key(key)} are kept: they are compared"
         for key in redactor.numeric
     ]
-    if redactor.resources:
-        notes.append(f"names of resources are kept: {', '.join(sorted(redactor.resources))}")
-    provisioners = sorted({str(item["provisioner"]) for item in manifests if item.get("provisioner")})
-    if provisioners:
-        notes.append(f"names of storage provisioners are kept: {', '.join(provisioners)}")
-    drivers = sorted(redactor.drivers)
-    if drivers:
-        notes.append(f"names of drivers are kept: {', '.join(drivers)}")
     if redactor.has_expressions:
-        notes.append("expressions that select devices are kept as they were written")
+        notes.append(
+            "expressions that select devices are kept with other words: one that looks into a text may choose otherwise"
+        )
+    if redactor.left_out:
+        notes.append(f"left out, as no rule reads such a value: {', '.join(sorted(redactor.left_out))}")
     left_out = [*(item for item in manifests if not _is_needed(item)), *scenario.kept]
     foreign = sorted({str(item["kind"]) for item in left_out})
     if foreign:

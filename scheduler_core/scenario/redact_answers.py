@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from scheduler_core.extender import wire
 from scheduler_core.extender.go_json import DecodeProblem
 from scheduler_core.scenario.mock_extender import HTTP_OK
-from scheduler_core.scenario.redact_specs import Renaming
+
+
+class Renaming(Protocol):
+    """Who knows the new names (`redact`)."""
+
+    def name(self, what: str, value: Any) -> Any: ...
+
+    def pod_name(self, value: Any) -> Any: ...
+
+    def manifest(self, manifest: Mapping[str, Any]) -> dict[str, Any]: ...
+
 
 NONSENSE = "not what an extender answers"
 _FAILURES = (

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
-from typing import Any
+import time
+from typing import Any, Final
 
 import pytest
 
+from scheduler_core.objects.kinds import SHAPING
 from scheduler_core.scenario import Scenario, dump_scenario, run_scenario
 from scheduler_core.scenario.gallery import ORDER, gallery_scenario
-from scheduler_core.scenario.redact import redact
+from scheduler_core.scenario.redact import _Redactor, redact
 from scheduler_core.scenario.redact_check import leaked_names, verify_redaction, without_failing
+from scheduler_core.schema.tables import SCALARS, types, types_by_kind
 from tests.scheduler_core.scenario.builders import make_node, make_pod, make_scenario
 
 
@@ -358,7 +362,7 @@ def test_volumes_conditions_and_drivers_give_no_name_away() -> None:
     )
     assert "default/zeppelin-3" not in run.placement()
     _checked(scenario)
-    assert "names of drivers are kept: csi.example" in redact(scenario).notes
+    assert redact(scenario).renamed["driver"] == {"csi.example": "driver-1"}
 
 
 def test_a_policy_is_redacted_with_its_labels() -> None:
@@ -397,3 +401,99 @@ def test_expectations_that_do_not_hold_without_the_names_are_left_out() -> None:
     kept, n_failing = without_failing(run_scenario(redact(scenario).scenario))
     assert n_failing == 2 and len(kept.steps) == 1
     assert [item.state for item in kept.expect] == ["bound"]
+
+
+WORD: Final = "zeppelin"
+
+
+def planted(type_name: str, depth: int = 0) -> Any:
+    """A value of a type in which every text, every key of a map and one unknown field has the word."""
+    if type_name.startswith("[]"):
+        return [planted(type_name[2:], depth)]
+    if type_name.startswith("{}"):
+        return {f"{WORD}.example/{depth}": planted(type_name[2:], depth)}
+    if type_name in SCALARS:
+        return {"bool": True, "int32": 1, "int64": 1, "double": 1.5}.get(type_name, f"{WORD}-{depth}")
+    if type_name not in types() or depth > 14:
+        return None
+    fields = {
+        name: value
+        for name, field in types()[type_name].items()
+        if (value := planted(field.type, depth + 1)) is not None
+    }
+    return fields | {f"{WORD}Field": f"{WORD}-unknown", f"{WORD}Map": {WORD: [WORD]}}
+
+
+def redacted_texts(manifest: dict[str, Any]) -> str:
+    redactor = _Redactor(frozenset())
+    redactor.manifest(manifest)
+    for names in redactor.names.values():
+        names.settle()
+    redactor.collecting = False
+    return json.dumps(redactor.manifest(manifest))
+
+
+@pytest.mark.parametrize(("api_version", "kind"), sorted(key for key in types_by_kind() if key[1] in SHAPING))
+def test_no_word_in_any_field_of_any_kind_survives(api_version: str, kind: str) -> None:
+    """The schema says what fields there are, so that a new one is asked for as soon as it is known."""
+    manifest = planted(types_by_kind()[api_version, kind])
+    manifest |= {"apiVersion": api_version, "kind": kind}
+    text = redacted_texts(manifest)
+    assert WORD not in text, text
+
+
+def test_what_was_found_left_in_dumps_is_gone_and_the_unknown_is_noted() -> None:
+    pod = make_pod("p", resourceClaims=[{"name": "zeppelin-claim", "resourceClaimName": "zeppelin"}])
+    pod["spec"]["containers"][0] |= {
+        "ports": [{"containerPort": 80, "hostPort": 80, "hostIP": "10.99.1.2", "name": WORD}],
+        "resources": {
+            "requests": {"zeppelin.example/chip": "1", "cpu": "1"},
+            "claims": [{"name": "zeppelin-claim"}],
+        },
+        "zeppelinField": WORD,
+    }
+    pod["metadata"] |= {
+        "ownerReferences": [
+            {
+                "apiVersion": "zeppelin.example/v1",
+                "kind": "ZeppelinSet",
+                "name": "z",
+                "uid": "1",
+                "controller": True,
+            }
+        ],
+        "labels": {"zeppelin.kubernetes.io/zeppelin": WORD},
+        "annotations": {"playground.dev/zeppelin": WORD, "playground.dev/load": WORD},
+    }
+    pod["status"] = {"conditions": [{"type": "zeppelin.example/Checked", "status": "True"}]}
+    redacted = redact(make_scenario(make_node("n1"), pod))
+    text = dump_scenario(redacted.scenario).lower()
+    assert WORD not in text and "10.99.1.2" not in text
+    assert any("unknown fields of Pod" in note for note in redacted.notes)
+    assert not any(WORD in note.lower() for note in redacted.notes)
+
+
+def test_host_addresses_that_are_equal_stay_equal() -> None:
+    def port(name: str, address: str) -> dict[str, Any]:
+        pod = make_pod(name)
+        pod["spec"]["containers"][0]["ports"] = [{"containerPort": 80, "hostPort": 80, "hostIP": address}]
+        return pod
+
+    pods = [port("a", "10.1.1.1"), port("b", "10.1.1.2"), port("c", "10.1.1.1"), port("d", "0.0.0.0")]
+    scenario = make_scenario(make_node("n1"), *pods)
+    redacted = redact(scenario)
+    assert verify_redaction(scenario, redacted.scenario).same
+    assert set(run_scenario(redacted.scenario).placement()) == {"default/pod-1", "default/pod-2"}
+
+
+def test_redaction_takes_time_in_proportion() -> None:
+    def seconds(n: int) -> float:
+        pods = [make_pod(f"p{number}", nodeSelector={f"k{number}": f"v{number}"}) for number in range(n)]
+        expect = [{"pod": f"p{number}", "reason": f"{number} node(s) of p{number}"} for number in range(n)]
+        scenario = make_scenario(make_node("n1"), *pods, expect=expect)
+        began = time.perf_counter()
+        redact(scenario)
+        return time.perf_counter() - began
+
+    seconds(50)
+    assert seconds(2000) < 20 * max(seconds(200), 0.02)
