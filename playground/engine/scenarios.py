@@ -7,6 +7,7 @@ bound on time. What it found comes back as plain data.
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import subprocess
 import sys
@@ -105,6 +106,8 @@ class ScenarioFacts:
     ----------
     digest
         Hex SHA-256 of the canonical form.
+    words_digest
+        Of what the canonical form leaves out and the document says: title, lesson, path, expectations, ...
     plugins
         From outside the tree, each with the package and version that brings it (`engine.plugins.lacking` reads it).
     recorded_digest, recorded_lines
@@ -118,6 +121,7 @@ class ScenarioFacts:
     lesson: str
     group: str
     digest: str
+    words_digest: str
     emulates: str
     seed: int
     start_ns: int
@@ -274,6 +278,7 @@ def facts_of(scenario: Scenario) -> ScenarioFacts:
         lesson=scenario.lesson,
         group=scenario.group,
         digest=scenario_digest(scenario),
+        words_digest=_digest_of_words(scenario),
         emulates=f"v{scenario.kubernetes_release}",
         seed=scenario.seed,
         start_ns=scenario.start_ns,
@@ -294,6 +299,15 @@ def facts_of(scenario: Scenario) -> ScenarioFacts:
         recorded_lines=decisions.cycles if decisions else (),
         field_notes=tuple(field_notes(scenario)),
     )
+
+
+def _digest_of_words(scenario: Scenario) -> str:
+    document = scenario_document(scenario)
+    said = [document.get(key) for key in ("name", "title", "lesson", "group", "path", "expect")]
+    said += [
+        [place, step["expect"]] for place, step in enumerate(document.get("steps") or ()) if "expect" in step
+    ]
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
 def opening_of(text: str | bytes) -> Opening:

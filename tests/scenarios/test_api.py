@@ -37,6 +37,16 @@ def test_curl_with_data_binary_gets_a_link(client, work):
     )
 
 
+def test_a_new_title_is_kept_by_the_api_and_the_page(client, sent):
+    first = post(client, small_text()).json()
+    renamed = post(client, small_text(title="A better title"))
+    assert (renamed.status_code, renamed.json()["title"]) == (201, "A better title")
+    assert renamed.json()["id"] != first["id"] and renamed.json()["digest"] == first["digest"]
+    posted = client.post("/s/new/", {"text": small_text(title="By the page"), "visibility": "unlisted"})
+    assert posted.status_code == 302
+    assert "By the page" in client.get(posted["Location"]).content.decode()
+
+
 def test_bad_documents_are_problems_with_path_and_line(client, sent):
     answer = post(client, small_text(steps=[{"runn": "idle"}]), media="application/yaml")
     assert answer.status_code == 400 and answer["Content-Type"] == "application/problem+json"

@@ -1,5 +1,6 @@
 """Sharing: a document in, one immutable share out."""
 
+import json
 from datetime import timedelta
 
 import pytest
@@ -89,9 +90,29 @@ def test_the_same_owner_content_and_visibility_is_the_same_share(sent):
 
 def test_notation_is_no_part_of_the_content_and_the_answer_says_so(sent):
     first = share(document=small_text())
-    again = share(document=small_text(title="Other words"))
+    again = share(document=json.dumps(small()))
     assert again.scenario == first.scenario
     assert "never changes" in again.notes[0]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"title": "Other words"},
+        {"name": "other"},
+        {"lesson": "Mind the giant."},
+        {"expect": [{"pod": "giant", "state": "pending"}]},
+        {"steps": [{"run": "idle"}, {"expect": [{"pod": "giant", "state": "pending"}]}]},
+    ],
+)
+def test_other_words_of_the_same_content_are_another_share_and_none_is_lost(sent, words):
+    first = share(document=small_text())
+    other = share(document=small_text(**words))
+    assert other.created and other.scenario.public_id != first.scenario.public_id
+    assert other.scenario.digest == first.scenario.digest
+    if "title" in words:
+        assert (first.scenario.title, other.scenario.title) == ("Five pods on three nodes", "Other words")
+    assert share(document=small_text(**words)).scenario == other.scenario
 
 
 def test_deleting_one_share_leaves_the_other_of_the_same_content(sent):

@@ -219,7 +219,7 @@ class Scenarios(PlaygroundView):
         """The document as it is (`curl --data-binary @scenario.yaml`); the answer has the link.
 
         It is run before the link exists: a document that cannot be run is refused, and nothing of it is kept.
-        The same content with the same visibility is the same share (200).
+        The same content and words with the same visibility are the same share (200); another title is another (201).
         """
         try:
             document = read_body(django_request(request), limit_bytes=max_bytes())

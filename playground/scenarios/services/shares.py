@@ -131,7 +131,8 @@ def share(
     share_key: str = "",
     field_validation: str = "Warn",
 ) -> Shared:
-    """Share a document. The same owner, content, visibility, note and moment give the same share.
+    """Share a document. The same owner, content, words (title, lesson, expectations, ...), visibility, note and moment
+    give the same share.
 
     Parameters
     ----------
@@ -171,7 +172,7 @@ def share(
     if carried is not None:
         note, opens_at = note or carried.note, opens_at if opens_at is not None else carried.opens_at
     note = _checked_note(note)
-    key = share_key or _share_key(owner, facts.digest, visibility, team, note, opens_at)
+    key = share_key or _share_key(owner, facts, visibility, team, note, opens_at)
     known = _known(key)
     if known is not None:
         return _again(known, data, expires, notes_of_fields)
@@ -292,7 +293,7 @@ def _again(known: Scenario, data: bytes, expires: datetime | None, field_notes: 
     notes = []
     if bytes(known.document) != data:
         notes.append(
-            "You have shared this scenario already, with other words, expectations or notation;"
+            "You have shared this scenario already, written another way or with other recorded decisions;"
             " a share never changes, so the link shows it as it was shared first."
         )
     if known.expires != expires:
@@ -302,11 +303,12 @@ def _again(known: Scenario, data: bytes, expires: datetime | None, field_notes: 
 
 
 def _share_key(
-    owner: Any, digest: str, visibility: str, team: Team | None, note: str, opens_at: int | None
+    owner: Any, facts: ScenarioFacts, visibility: str, team: Team | None, note: str, opens_at: int | None
 ) -> str:
     parts = [
         getattr(owner, "pk", None) or "",
-        digest,
+        facts.digest,
+        facts.words_digest,
         visibility,
         team.pk if team else "",
         opens_at or "",
