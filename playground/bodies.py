@@ -10,7 +10,8 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.core.handlers.asgi import ASGIRequest
 from django.db import connections
-from django.http import HttpRequest, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponseBase, StreamingHttpResponse
+from django.middleware.gzip import GZipMiddleware
 
 _GZIP: Final = b"\x1f\x8b"
 MOST_PARTS: Final = 100
@@ -170,3 +171,13 @@ def in_parts(request: HttpRequest, parts: Iterator[str], content_type: str) -> S
     # Django's ASGI handler would make a list of a plain iterator.
     body = one_by_one() if isinstance(request, ASGIRequest) else parts
     return StreamingHttpResponse(body, content_type=content_type)
+
+
+class CompressionMiddleware(GZipMiddleware):
+    """Answers are packed for who takes that; a stream is not, as a packer would hold back what is to be told now.
+
+    Django pads each by a random length, so that the size of a page tells nothing of a secret in it (BREACH).
+    """
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        return response if response.streaming else super().process_response(request, response)

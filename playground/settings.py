@@ -148,6 +148,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "playground.connections.ConnectionsMiddleware",
+    "playground.bodies.CompressionMiddleware",
     "playground.request_ids.RequestIdMiddleware",
     "playground.api.middleware.ProblemMiddleware",
     "playground.security.SecurityHeadersMiddleware",

@@ -292,7 +292,8 @@ def _words(error: Exception, place: Destination, is_over: bool) -> str:
     if isinstance(error, ConnectionRefusedError):
         return f"dial tcp {address}:{place.port}: connect: connection refused"
     if isinstance(error, ssl.SSLCertVerificationError):
-        return f"tls: failed to verify certificate: {error.verify_message}"
+        # OpenSSL ends some of its reasons as sentences, and this is put into one.
+        return f"tls: failed to verify certificate: {error.verify_message.rstrip('.')}"
     if isinstance(error, ssl.SSLError):
         return f"tls: {error.reason or error}"
     if isinstance(error, (http.client.IncompleteRead, http.client.RemoteDisconnected)):

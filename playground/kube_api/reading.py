@@ -157,6 +157,7 @@ def page_of(
     ------
     Refusal
     """
+    check_version_match(request, watches=False)
     selection = selection_for(request, target)
     limit = whole(request, "limit")
     after = _continued(request.GET.get("continue", ""), cluster)
@@ -186,7 +187,16 @@ def page_of(
             "after": [last.get("namespace", ""), last["name"]],
         }
         metadata["continue"] = base64.urlsafe_b64encode(json.dumps(token).encode()).decode()
+        if not selection:  # as upstream: what a selector leaves out is not counted
+            metadata["remainingItemCount"] = _remaining(cluster, target, selection, _place(found[-1]))
     return found, metadata
+
+
+def _remaining(cluster: Cluster, target: Target, selection: ObjectSelection, last: tuple[str, str]) -> int:
+    """How many objects come after the last one of a page. One query."""
+    standing = standing_objects(cluster, target, selection)
+    written = selectors.n_objects_after(cluster, target.kind, last, namespace=target.namespace)
+    return written + sum(_place(manifest) > last for manifest in standing)
 
 
 def _with_standing(
@@ -231,9 +241,58 @@ def _check_version(request: HttpRequest, cluster: Cluster) -> None:
     wanted = whole(request, "resourceVersion")
     if wanted > cluster.last_seq:
         raise Refusal("Timeout", f"Too large resource version: {wanted}, current: {cluster.last_seq}")
-    match = request.GET.get("resourceVersionMatch", "")
-    if match == "Exact" and wanted and wanted != cluster.last_seq:
+    if request.GET.get("resourceVersionMatch") == "Exact" and wanted != cluster.last_seq:
         raise Refusal("Expired", "The provided resource version is too old: only the newest state is kept.")
+
+
+def check_version_match(request: HttpRequest, *, watches: bool) -> None:
+    """Refuse parameters about versions that contradict each other, of a list or a watch.
+
+    Source: staging/src/k8s.io/apimachinery/pkg/apis/meta/internalversion/validation/validation.go, v1.36
+
+    Raises
+    ------
+    Refusal
+        Invalid.
+    """
+    match, version = (request.GET.get(name, "") for name in ("resourceVersionMatch", "resourceVersion"))
+    has_initial, goes_on = "sendInitialEvents" in request.GET, bool(request.GET.get("continue"))
+    allowed = ("NotOlderThan",) if watches else ("Exact", "NotOlderThan", "")
+    forbidden = {
+        "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan": (
+            watches and has_initial and match != "NotOlderThan"
+        ),
+        "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided": (
+            watches and match and not has_initial
+        ),
+        "resourceVersionMatch is forbidden unless resourceVersion is provided": (
+            not watches and match and not version
+        ),
+        "resourceVersionMatch is forbidden when continue is provided": match and goes_on,
+        'resourceVersionMatch "exact" is forbidden for resourceVersion "0"': (
+            not watches and match == "Exact" and version == "0"
+        ),
+    }
+    faults = [
+        ("resourceVersionMatch", "FieldValueForbidden", f"Forbidden: {words}")
+        for words, is_so in forbidden.items()
+        if is_so
+    ]
+    if match and match not in allowed:
+        listed = ", ".join(json.dumps(each) for each in allowed)
+        words = f'Unsupported value: "{match}": supported values: {listed}'
+        faults.append(("resourceVersionMatch", "FieldValueNotSupported", words))
+    if has_initial and not watches:
+        words = "Forbidden: sendInitialEvents is forbidden for list"
+        faults.append(("sendInitialEvents", "FieldValueForbidden", words))
+    if faults:
+        said = [f"{field}: {words}" for field, _, words in faults]
+        all_said = said[0] if len(said) == 1 else f"[{', '.join(said)}]"
+        raise Refusal(
+            "Invalid",
+            f'ListOptions.meta.k8s.io "" is invalid: {all_said}',
+            causes=[{"reason": reason, "message": words, "field": field} for field, reason, words in faults],
+        )
 
 
 def whole(request: HttpRequest, name: str) -> int:

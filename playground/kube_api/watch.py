@@ -27,7 +27,7 @@ from playground.clusters.selection import ObjectSelection
 from playground.clusters.selectors.objects import entry_before, first_seq, last_entry
 from playground.clusters.versions import as_served
 from playground.kube_api.paths import Target
-from playground.kube_api.reading import Form, form_of, selection_for, switched, whole
+from playground.kube_api.reading import Form, check_version_match, form_of, selection_for, switched, whole
 from playground.kube_api.standing import is_standing, made_in, of_namespaces, standing_objects
 from playground.kube_api.status import Refusal, failure
 
@@ -241,6 +241,7 @@ def watch_of(request: HttpRequest, cluster: Cluster, target: Target) -> Watch:
     Refusal
         BadRequest, or Expired: the log no longer reaches back that far.
     """
+    check_version_match(request, watches=True)
     text = request.GET.get("resourceVersion", "")
     since = whole(request, "resourceVersion")
     if since:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -43,6 +43,17 @@ class Payload(serializers.Field[Any, Any, Any, Any]):
     """JSON of a protocol of Kubernetes, such as an extender's arguments (ExtenderArgs)."""
 
 
+class Choice(serializers.ChoiceField):
+    """One of some words; the refusal of another lists them."""
+
+    def fail(self, key: str, **kwargs: Any) -> NoReturn:
+        if key == "invalid_choice":
+            raise serializers.ValidationError(
+                f'"{kwargs["input"]}" is none of {", ".join(map(str, self.choices))}', code=key
+            )
+        super().fail(key, **kwargs)
+
+
 class Answer(serializers.Serializer[Any]):
     """Never validates anything; it only says what an answer looks like."""
 
@@ -80,7 +91,7 @@ class Deadline(Answer):
 
 
 class ClockAnswer(Answer):
-    mode = serializers.ChoiceField(["paused", "realtime"])
+    mode = Choice(["paused", "realtime"])
     rate = serializers.FloatField(help_text="Virtual seconds a wall second, while it runs.")
     now = serializers.DateTimeField(help_text="The cluster's virtual time.")
     startedAt = serializers.DateTimeField()
@@ -174,7 +185,7 @@ class Run(Answer):
     url = _text("Where to poll.")
     until = _text()
     maxCycles = serializers.IntegerField()
-    state = serializers.ChoiceField(["queued", "running", "done", "cancelled", "failed"])
+    state = Choice(["queued", "running", "done", "cancelled", "failed"])
     cancelRequested = serializers.BooleanField()
     progress = serializers.FloatField(allow_null=True, help_text="0 to 1; null while nothing can be said.")
     cyclesDone = serializers.IntegerField()
@@ -202,9 +213,7 @@ class CycleSummary(Answer):
     uid = _text()
     profile = _text()
     attempt = serializers.IntegerField()
-    outcome = serializers.ChoiceField(
-        ["bound", "unschedulable", "preempting", "waiting", "binding", "expired", "error"]
-    )
+    outcome = Choice(["bound", "unschedulable", "preempting", "waiting", "binding", "expired", "error"])
     node = _text(allow_null=True)
     sentence = _text()
     message = _text(allow_null=True)
@@ -295,9 +304,7 @@ class MockNonsense(Answer):
 class MockRule(Answer):
     """One of `deny`, `score`, `drop`, `bind`, `fail`, `slow`, `nonsense`, and when it counts."""
 
-    verbs = serializers.ListField(
-        child=serializers.ChoiceField(["filter", "prioritize", "preempt", "bind"]), required=False
-    )
+    verbs = serializers.ListField(child=Choice(["filter", "prioritize", "preempt", "bind"]), required=False)
     pod = MatchedPods(required=False)
     after = serializers.IntegerField(required=False, help_text="Not for the first so many calls of the verb.")
     times = serializers.IntegerField(required=False, help_text="Only for so many calls then.")
@@ -362,7 +369,7 @@ class JobDuration(Answer):
 
 class GateAnswer(Answer):
     name = _text()
-    stage = serializers.ChoiceField(["Alpha", "Beta", "GA"])
+    stage = Choice(["Alpha", "Beta", "GA"])
     default = serializers.BooleanField()
     locked = serializers.BooleanField(help_text="It cannot be switched.")
 
@@ -411,7 +418,7 @@ class Token(Answer):
     id = serializers.IntegerField()
     name = _text()
     hint = _text()
-    scope = serializers.ChoiceField(["read", "write"])
+    scope = Choice(["read", "write"])
     cluster = _text("Id of the only cluster it is for.", allow_null=True)
     createdAt = serializers.DateTimeField()
     expiresAt = serializers.DateTimeField(allow_null=True, help_text="Null: it has no expiry.")
@@ -428,7 +435,7 @@ class Tokens(Answer):
 
 class TeamMember(Answer):
     user = _text()
-    role = serializers.ChoiceField(["owner", "editor", "viewer"])
+    role = Choice(["owner", "editor", "viewer"])
 
 
 class Team(Answer):
@@ -443,7 +450,7 @@ class Teams(Answer):
 
 class Invitation(Answer):
     id = serializers.IntegerField()
-    role = serializers.ChoiceField(["owner", "editor", "viewer"])
+    role = Choice(["owner", "editor", "viewer"])
     email = _text("Where the link was sent, if it was.", allow_null=True)
     madeBy = _text()
     createdAt = serializers.DateTimeField()
@@ -541,7 +548,7 @@ class AppliedBranch(Answer):
 
 
 class DifferentPod(Answer):
-    kind = serializers.ChoiceField(["newly pending", "moved", "newly placed", "gone", "new"])
+    kind = Choice(["newly pending", "moved", "newly placed", "gone", "new"])
     pod = _text()
     parent = _text("Its node there; empty for none.")  # type: ignore[assignment]  # a field, which Django REST framework takes off the class
     branch = _text("Its node there; empty for none.")

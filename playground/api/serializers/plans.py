@@ -6,7 +6,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from playground.api.serializers.advice import EditChange
-from playground.api.serializers.answers import Answer
+from playground.api.serializers.answers import Answer, Choice
 from playground.api.serializers.objects import Quantity
 from playground.api.serializers.requests import Strict, StrictNumber, StrictString
 from playground.api.serializers.shapes import (
@@ -40,7 +40,7 @@ class Price(Strict):
 class PlanRequest(Strict):
     """What is asked; which fields go with it is the question's."""
 
-    ask = serializers.ChoiceField(list(PLAN_QUESTIONS))
+    ask = Choice(list(PLAN_QUESTIONS))
     nodes = serializers.ListField(
         child=StrictString(), required=False, help_text="Of drain and lose: names of nodes."
     )

@@ -8,6 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from playground.api.serializers import answers
+from playground.api.serializers.answers import Choice
 
 
 class Strict(serializers.Serializer[Any]):
@@ -105,7 +106,7 @@ class TeamCreate(Strict):
 
 
 class Member(Strict):
-    role = serializers.ChoiceField(["owner", "editor", "viewer"])
+    role = Choice(["owner", "editor", "viewer"])
 
 
 class ClusterRename(Strict):
@@ -148,7 +149,7 @@ class RunRequest(Strict):
 
 
 class Permit(Strict):
-    decision = serializers.ChoiceField(["allow", "reject"])
+    decision = Choice(["allow", "reject"])
     plugin = StrictString(
         required=False, allow_null=True, max_length=253, help_text="One plugin's wait; absent = all."
     )
@@ -161,7 +162,7 @@ class TriedRule(Strict):
     )
     reason = StrictString(required=False, allow_blank=True, help_text="Told where it may not.")
     score = StrictString(required=False, allow_blank=True, help_text="A CEL expression that gives a number.")
-    normalize = serializers.ChoiceField(["None", "Highest", "Lowest"], required=False)
+    normalize = Choice(["None", "Highest", "Lowest"], required=False)
     pod = StrictString(required=False, allow_blank=True, help_text="`namespace/name`; any pod when left out.")
 
 
@@ -171,7 +172,7 @@ class WrittenRule(Strict):
     )
     reason = StrictString(required=False, allow_blank=True, help_text="Told where it may not.")
     score = StrictString(required=False, allow_blank=True, help_text="A CEL expression that gives a number.")
-    normalize = serializers.ChoiceField(["None", "Highest", "Lowest"], required=False)
+    normalize = Choice(["None", "Highest", "Lowest"], required=False)
     weight = StrictInteger(required=False, min_value=1, max_value=100, help_text="Absent = 1.")
 
 
@@ -188,7 +189,7 @@ class SiteInvitation(Strict):
 
 
 class Clock(Strict):
-    mode = serializers.ChoiceField(
+    mode = Choice(
         ["paused", "realtime", "1x"], help_text="`1x` is `realtime` at rate 1. To jump, run for a duration."
     )
     rate = StrictNumber(required=False, default=1.0, min_value=0.1, max_value=100)
@@ -239,7 +240,7 @@ class MockExtenderRules(Strict):
 
 class TokenCreate(Strict):
     name = StrictString(max_length=100, help_text="What it is for.")
-    scope = serializers.ChoiceField(
+    scope = Choice(
         ["read", "write"],
         required=False,
         default="write",
@@ -259,7 +260,7 @@ class TokenCreate(Strict):
 
 
 class InvitationCreate(Strict):
-    role = serializers.ChoiceField(["owner", "editor", "viewer"], required=False, default="editor")
+    role = Choice(["owner", "editor", "viewer"], required=False, default="editor")
     expiresInDays = StrictInteger(required=False, default=7, min_value=1, max_value=30)
 
 
@@ -273,7 +274,7 @@ class Undo(Strict):
 
 
 class Action(Strict):
-    action = serializers.ChoiceField(
+    action = Choice(
         ["delete", "cordon", "uncordon", "drain", "taint", "label"], help_text="Pods can be deleted."
     )
     pods = serializers.ListField(

@@ -5,14 +5,14 @@ from __future__ import annotations
 from rest_framework import serializers
 
 from playground.api.serializers import results
-from playground.api.serializers.answers import Answer, _text
+from playground.api.serializers.answers import Answer, Choice, _text
 from playground.api.serializers.requests import Strict, StrictBoolean, StrictInteger, StrictString
 
 VISIBILITIES = ["public", "unlisted", "team", "private"]
 
 
 class Proof(Answer):
-    state = serializers.ChoiceField(["queued", "done", "failed"])
+    state = Choice(["queued", "done", "failed"])
     reproduced = serializers.IntegerField(help_text="Decisions from the first on that are as recorded.")
     recorded = serializers.IntegerField()
     differsAt = serializers.IntegerField(allow_null=True, help_text="The first cycle that differs.")
@@ -27,10 +27,10 @@ class Scenario(Answer):
     page = _text("Address of the page.")
     raw = _text("Address of the document.")
     title = _text()
-    visibility = serializers.ChoiceField(VISIBILITIES)
+    visibility = Choice(VISIBILITIES)
     digest = _text("SHA-256 of the canonical form.")
     decisionsDigest = _text("SHA-256 over the digests of all cycles.", allow_null=True)
-    state = serializers.ChoiceField(["queued", "recorded", "failed"])
+    state = Choice(["queued", "recorded", "failed"])
     problem = _text(allow_null=True)
     cycles = serializers.IntegerField()
     nodes = serializers.IntegerField()
@@ -74,7 +74,7 @@ class CarriedLink(Answer):
 
 
 class Side(Strict):
-    kind = serializers.ChoiceField(["scenario", "cluster"])
+    kind = Choice(["scenario", "cluster"])
     id = StrictString(max_length=24)
     cycle = StrictInteger(min_value=1, required=False, allow_null=True, default=None)
 
@@ -83,7 +83,7 @@ class ComparisonRequest(Strict):
     a = Side()
     b = Side()
     more = Side(many=True, required=False, max_length=4)  # type: ignore[call-arg]  # of the list
-    visibility = serializers.ChoiceField(
+    visibility = Choice(
         VISIBILITIES,
         required=False,
         help_text="Who may read it. Not said: as visible as the less visible side.",
@@ -102,7 +102,7 @@ class OptimumRequest(Strict):
 class Optimum(Answer):
     page = _text()
     url = _text()
-    state = serializers.ChoiceField(["queued", "running", "done", "failed", "cancelled"])
+    state = Choice(["queued", "running", "done", "failed", "cancelled"])
     problem = _text(allow_null=True)
     cycle = serializers.IntegerField()
     timeLimitS = serializers.IntegerField()
@@ -126,7 +126,7 @@ class LuckProgress(Answer):
 class Luck(Answer):
     page = _text()
     url = _text()
-    state = serializers.ChoiceField(["queued", "done", "failed", "cancelled"])
+    state = Choice(["queued", "done", "failed", "cancelled"])
     problem = _text(allow_null=True)
     createdAt = serializers.DateTimeField()
     seeds = serializers.IntegerField()
@@ -137,7 +137,7 @@ class Luck(Answer):
 class ModelCheck(Answer):
     page = _text()
     url = _text()
-    state = serializers.ChoiceField(["queued", "running", "done", "failed", "cancelled"])
+    state = Choice(["queued", "running", "done", "failed", "cancelled"])
     problem = _text(allow_null=True)
     cycle = serializers.IntegerField(help_text="The last cycle that is checked.")
     engine = _text()
@@ -149,7 +149,7 @@ class ModelCheck(Answer):
 class Upgrade(Answer):
     page = _text()
     url = _text()
-    state = serializers.ChoiceField(["queued", "running", "done", "failed", "cancelled"])
+    state = Choice(["queued", "running", "done", "failed", "cancelled"])
     problem = _text(allow_null=True)
     before = results.ReleaseSetting(help_text="The release that is followed.")
     after = results.ReleaseSetting(help_text="The release that is previewed.")
@@ -162,7 +162,7 @@ class Upgrade(Answer):
 
 
 class SideAnswer(Answer):
-    kind = serializers.ChoiceField(["scenario", "cluster"])
+    kind = Choice(["scenario", "cluster"])
     id = _text()
     cycle = serializers.IntegerField(allow_null=True)
 
@@ -171,12 +171,12 @@ class Comparison(Answer):
     id = _text()
     page = _text()
     url = _text()
-    state = serializers.ChoiceField(["queued", "done", "failed"])
+    state = Choice(["queued", "done", "failed"])
     problem = _text(allow_null=True)
     a = SideAnswer()
     b = SideAnswer()
     more = SideAnswer(many=True, help_text="Sides after the second: c, d, e and f.")
-    visibility = serializers.ChoiceField(VISIBILITIES)
+    visibility = Choice(VISIBILITIES)
     team = _text(allow_null=True)
     createdAt = serializers.DateTimeField()
     expiresAt = serializers.DateTimeField(allow_null=True)
@@ -196,7 +196,7 @@ class ShareOfCluster(Strict):
     redact = StrictBoolean(required=False, help_text="Without names, deciding the same.")
     title = StrictString(required=False, allow_blank=True, max_length=300, help_text="One line for people.")
     ours_decide = StrictBoolean(required=False, help_text="Our scheduler decides what another one decided.")
-    visibility = serializers.ChoiceField(VISIBILITIES, required=False)
+    visibility = Choice(VISIBILITIES, required=False)
     team = StrictString(required=False, allow_blank=True, max_length=100, help_text="For who is in several.")
     days = StrictInteger(
         required=False, allow_null=True, min_value=1, max_value=3660, help_text="It expires after so many."

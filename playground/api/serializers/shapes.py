@@ -8,7 +8,7 @@ from typing import Any
 from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema_field
 from rest_framework import serializers
 
-from playground.api.serializers.answers import MANIFEST, Answer, Manifest
+from playground.api.serializers.answers import MANIFEST, Answer, Choice, Manifest
 
 Field = serializers.Field[Any, Any, Any, Any]
 
@@ -17,9 +17,9 @@ def text(words: str = "", **how: Any) -> serializers.CharField:
     return serializers.CharField(help_text=words or None, **how)
 
 
-def word(*choices: str, words: str = "", **how: Any) -> serializers.ChoiceField:
+def word(*choices: str, words: str = "", **how: Any) -> Choice:
     """One of some words."""
-    return serializers.ChoiceField(list(choices), help_text=words or None, **how)
+    return Choice(list(choices), help_text=words or None, **how)
 
 
 def whole(words: str = "", **how: Any) -> serializers.IntegerField:

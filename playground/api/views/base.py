@@ -156,6 +156,12 @@ class PlaygroundView(APIView):
         return selectors.get_cluster(cluster_id, self.person, at_least=at_least)
 
 
+def tags_of(request: Request) -> list[str]:
+    """The tags of If-Match; that of a packed answer, a weak one, is of the same version."""
+    tags = (tag.strip() for tag in request.headers.get("If-Match", "").split(","))
+    return [tag.removeprefix("W/") for tag in tags if tag]
+
+
 def _again(status: int, headers: Mapping[str, str], body: bytes) -> Response:
     """An answer that was given before."""
     if status == 409 and not body:

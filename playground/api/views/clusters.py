@@ -15,7 +15,7 @@ from playground.api.errors import PreconditionFailed
 from playground.api.pages import next_page
 from playground.api.queries import whole_number
 from playground.api.serializers import answers, requests
-from playground.api.views.base import PlaygroundView
+from playground.api.views.base import PlaygroundView, tags_of
 from playground.api.views.teams import team_of
 from playground.clusters import demo, selectors, services
 from playground.clusters.choices import ClockMode
@@ -53,7 +53,7 @@ def check_if_match(request: Request, cluster: Cluster) -> None:
     ------
     PreconditionFailed
     """
-    wanted = [tag.strip() for tag in request.headers.get("If-Match", "").split(",") if tag.strip()]
+    wanted = tags_of(request)
     if wanted and "*" not in wanted and etag_of(cluster) not in wanted:
         raise PreconditionFailed()
 

@@ -20,7 +20,7 @@ from playground.api.pages import next_page
 from playground.api.parsers import MergePatchParser, StrictJSONParser, YAMLParser
 from playground.api.queries import one_of, whole_number
 from playground.api.serializers import objects
-from playground.api.views.base import PlaygroundView
+from playground.api.views.base import PlaygroundView, tags_of
 from playground.bodies import warning_header
 from playground.clusters import kinds, selectors, services
 from playground.clusters.errors import Conflict, InvalidInput, InvalidManifest
@@ -196,7 +196,7 @@ def asked_version(request: Request, live: Mapping[str, Any]) -> str | None:
     ------
     PreconditionFailed
     """
-    wanted = [tag.strip() for tag in request.headers.get("If-Match", "").split(",") if tag.strip()]
+    wanted = tags_of(request)
     if not wanted or "*" in wanted:
         return None
     version = _version(live)

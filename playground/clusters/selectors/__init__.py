@@ -19,6 +19,7 @@ from playground.clusters.selectors.objects import (
     list_objects,
     list_runs,
     log_after,
+    n_objects_after,
     node_addresses,
     selected_objects,
 )
@@ -57,6 +58,7 @@ __all__ = [
     "list_objects",
     "list_runs",
     "log_after",
+    "n_objects_after",
     "neighbours",
     "node_addresses",
     "pod_story",

@@ -87,6 +87,11 @@ def list_objects(cluster: Cluster, kind: Kind, *, namespace: str | None = None) 
     return rows.order_by("namespace", "name")
 
 
+def n_objects_after(cluster: Cluster, kind: Kind, last: tuple[str, str], *, namespace: str = "") -> int:
+    """How many are listed behind (namespace, name). One query."""
+    return rows_after(list_objects(cluster, kind, namespace=namespace), kind, last).count()
+
+
 def node_addresses(cluster: Cluster, names: Collection[str]) -> dict[str, Any]:
     """The ``status.addresses`` of nodes, by name. One query.
 
