@@ -30,6 +30,7 @@ from scheduler_core.sim.devices import MODELS, devices_of, slices_of
 
 _LEFT_OUT: Final = object()
 _WORD: Final = re.compile(r"[\w./-]*[\w/-]")
+_OF_A_LOAD: Final = frozenset(("from", "every", "each", "cpu", "memory"))
 _VERSION: Final = re.compile(r"v?\d+(\.\d+){1,3}")
 _CEL_WORD: Final = re.compile(r"//[^\n]*|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[A-Za-z_]\w*", re.ASCII)
 _IN_MESSAGES: Final = ("value", "label", "Namespace", "Node", "Pod", "reason", "resource")
@@ -191,7 +192,7 @@ class _Redactor:
             for key, value in (said.items() if isinstance(said, Mapping) else ())
             if known.KEPT_ANNOTATIONS.match(key)
             and known.KNOWN_LABELS.fullmatch(key.replace("pv.kubernetes.io", "playground.dev"))
-            and self.plain(value) is not _LEFT_OUT
+            and self.names_nothing(value)
         }
         if annotations:
             result["annotations"] = annotations
@@ -202,6 +203,13 @@ class _Redactor:
                 result[key] = meta[key]
         self._note_unknown(meta, "metadata")
         return result
+
+    def names_nothing(self, value: Any) -> bool:
+        """Whether an annotation is plain, or the load of a workload in lines: ``0s cpu=200m``, ``every 10m``."""
+        if not isinstance(value, str) or self.plain(value) is not _LEFT_OUT:
+            return isinstance(value, str)
+        words = re.split(r"[\s=]+", value)
+        return all(word in _OF_A_LOAD or self.plain(word) is not _LEFT_OUT for word in words)
 
     def owner(self, owner: Mapping[str, Any]) -> dict[str, Any]:
         """An ownerReference; a kind that is not Kubernetes' own is renamed with its group."""

@@ -448,6 +448,7 @@ def test_what_was_found_left_in_dumps_is_gone_and_the_unknown_is_noted() -> None
         "ports": [{"containerPort": 80, "hostPort": 80, "hostIP": "10.99.1.2", "name": WORD}],
         "resources": {
             "requests": {"zeppelin.example/chip": "1", "cpu": "1"},
+            "limits": {"zeppelin.example/chip": "1"},
             "claims": [{"name": "zeppelin-claim"}],
         },
         "zeppelinField": WORD,
@@ -463,7 +464,7 @@ def test_what_was_found_left_in_dumps_is_gone_and_the_unknown_is_noted() -> None
             }
         ],
         "labels": {"zeppelin.kubernetes.io/zeppelin": WORD},
-        "annotations": {"playground.dev/zeppelin": WORD, "playground.dev/load": WORD},
+        "annotations": {"playground.dev/zeppelin": WORD, "owner": WORD},
     }
     pod["status"] = {"conditions": [{"type": "zeppelin.example/Checked", "status": "True"}]}
     redacted = redact(make_scenario(make_node("n1"), pod))
