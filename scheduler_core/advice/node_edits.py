@@ -88,7 +88,7 @@ def volume_places(sandbox: Sandbox, pod: Pod) -> list[tuple[str, list[Labels]]]:
     """For each claim of the pod that is tied to places: what ties it, and the labels that a node needs, any of them.
 
     A bound volume is where its node affinity or its zone labels say; one that is still to be bound where its class
-    may make it (`allowedTopologies`), or where volumes of the class that nobody claimed are.
+    may make it (`allowedTopologies`), or where unclaimed volumes of the class are.
     """
     get, found = sandbox.scheduler.cache.listers.get, []
     for volume in (pod.manifest.get("spec") or {}).get("volumes") or ():

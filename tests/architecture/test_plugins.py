@@ -19,6 +19,7 @@ BY_NAME = {
     "config/conversion.py": "what the plugins of removed versions became",
     "config/__init__.py": "an example",
     "advice/try_rule.py": "a question about rules",
+    "advice/why_not.py": "what a spread's domains are and which amounts are missing is in these two plugins' states",
     "extender/core_v1.py": "NodeAffinity is a Go type there",
 }
 SITE_BY_NAME = {
