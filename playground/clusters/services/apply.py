@@ -166,7 +166,7 @@ def apply_documents(
             posted = admission.from_objects(objects or ())
         except ManifestProblem as problem:
             raise as_error(problem) from None
-    if not posted:
+    if not any(item.kind for item in posted):
         raise InvalidManifest("there is no object in the text")
     result = ApplyResult()
     table = BUILT_IN if cluster is None else table_of(cluster)
