@@ -5,12 +5,13 @@ Source: staging/src/k8s.io/apiextensions-apiserver/pkg/apiserver/schema, v1.34; 
 
 from __future__ import annotations
 
-import copy
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
+from playground.engine.limits import go_on
 from playground.engine.patterns import is_pattern, matches
 from playground.engine.validations import broken_rule
 
@@ -58,6 +59,7 @@ def schema_problem(schema: Any, path: str, depth: int = 0) -> tuple[str, str] | 
 
 def pruned(value: Any, schema: Schema, *, root: bool = True) -> Any:
     """The value without fields the schema does not name."""
+    go_on()
     if isinstance(value, list):
         items = schema.get("items")
         return [pruned(item, items, root=False) for item in value] if isinstance(items, Mapping) else value
@@ -74,6 +76,7 @@ def pruned(value: Any, schema: Schema, *, root: bool = True) -> Any:
 
 def unknown(value: Any, schema: Schema, path: str = "", *, root: bool = True) -> list[str]:
     """Paths of the fields the schema does not name."""
+    go_on()
     if isinstance(value, list):
         items = schema.get("items")
         if not isinstance(items, Mapping):
@@ -126,6 +129,7 @@ def _inner(schema: Schema, name: str, root: bool) -> Schema | None:
 
 def defaulted(value: Any, schema: Schema) -> Any:
     """The value with the schema's defaults where it says nothing."""
+    go_on()
     if isinstance(value, list):
         items = schema.get("items")
         return [defaulted(item, items) for item in value] if isinstance(items, Mapping) else value
@@ -139,7 +143,7 @@ def defaulted(value: Any, schema: Schema) -> Any:
         # A null where null is not allowed is as if nothing was said.
         empty = result.get(name) is None and not inner.get("nullable")
         if "default" in inner and (name not in result or empty):
-            result[name] = copy.deepcopy(inner["default"])
+            result[name] = copied(inner["default"])
         elif name in result and empty and result[name] is None:
             del result[name]
         if name in result:
@@ -149,6 +153,24 @@ def defaulted(value: Any, schema: Schema) -> Any:
         for name in result.keys() - properties.keys():
             result[name] = defaulted(result[name], more)
     return result
+
+
+def copied(value: Any) -> Any:
+    """A copy of data, made step by step: defaults of one schema may be copied into each of many items."""
+    go_on()
+    if isinstance(value, dict):
+        return {key: copied(item) for key, item in value.items()}
+    return [copied(item) for item in value] if isinstance(value, list) else value
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether data are equal, found step by step."""
+    go_on()
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(item, other[key]) for key, item in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)
 
 
 def problems(value: Any, schema: Schema, path: str = "") -> list[Problem]:
@@ -173,10 +195,12 @@ def broken_rules(value: Any, old: Any, schema: Schema, path: str = "") -> list[P
 
 
 def _broken(value: Any, old: Any, schema: Schema, path: str) -> Iterator[Problem]:
+    go_on()
     if value is None:
         return
     rules = schema.get(_RULES)
     for rule in rules if isinstance(rules, list) else ():
+        go_on()
         if isinstance(rule, Mapping) and (said := broken_rule(rule, value, old)) is not None:
             below = rule.get("fieldPath")
             place = f"{path}{below}" if isinstance(below, str) else path
@@ -203,6 +227,7 @@ def _key(item: Mapping[str, Any], keys: Sequence[str]) -> tuple[str, ...]:
 
 
 def _problems(value: Any, schema: Schema, path: str, *, root: bool = False) -> Iterator[Problem]:
+    go_on()
     if value is None:
         if not schema.get("nullable") and schema.get("type") and not schema.get(_PRESERVE):
             yield path, f'must be of type {schema["type"]}: "null"', value
@@ -215,7 +240,7 @@ def _problems(value: Any, schema: Schema, path: str, *, root: bool = False) -> I
     if kind in _TYPES and not _is(value, kind):
         yield path, f'must be of type {kind}: "{_type_name(value)}"', value
         return
-    if "enum" in schema and value not in schema["enum"]:
+    if "enum" in schema and not _is_one_of(value, schema["enum"]):
         shown = ", ".join(f'"{each}"' for each in schema["enum"])
         yield path, f"Unsupported value: supported values: {shown}", value
     yield from _bounds(value, schema, path)
@@ -281,12 +306,25 @@ def _doubles(value: list[Any], schema: Schema, path: str) -> Iterator[Problem]:
     keys = schema.get("x-kubernetes-list-map-keys") or ()
     if kind not in ("set", "map"):
         return
-    seen: list[Any] = []
+    seen: set[str] = set()
     for number, item in enumerate(value):
-        mark = [item.get(key) for key in keys] if kind == "map" and isinstance(item, Mapping) else item
+        if kind == "map":
+            if not isinstance(item, Mapping):  # said already: it is of another type
+                continue
+            item = {key: item.get(key) for key in keys}
+        mark = json.dumps(item, sort_keys=True)
         if mark in seen:
             yield f"{path}[{number}]", "Duplicate value", item
-        seen.append(mark)
+        seen.add(mark)
+
+
+def _is_one_of(value: Any, allowed: Sequence[Any]) -> bool:
+    for number, each in enumerate(allowed):
+        if number % 256 == 255:
+            go_on()
+        if value == each:
+            return True
+    return False
 
 
 def _combined(value: Any, schema: Schema, path: str) -> Iterator[Problem]:

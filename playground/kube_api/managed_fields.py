@@ -137,8 +137,7 @@ def applied(
     if mine is not None:
         held = {path for entry in others for path in from_fields(entry.get("fieldsV1"))}
         given_up = from_fields(mine.get("fieldsV1")) - owns - held
-        for path in sorted(given_up, key=lambda path: (path[-1] == ".", -len(path), path)):
-            _remove(result, path, root_of(wanted))
+        _remove(result, to_fields(given_up), root_of(wanted))
     result = _merged(result, wanted, root_of(wanted))
     entry = {
         "manager": manager,
@@ -160,7 +159,8 @@ def updated(live: Document, new: Document, *, manager: str, time: str) -> list[d
         return None
     before, after = owned_paths(live), owned_paths(new)
     root = root_of(new)
-    changed = {path for path in after if path not in before or _at(live, path, root) != _at(new, path, root)}
+    was, now = _Reader(live, root), _Reader(new, root)
+    changed = {path for path in after if path not in before or was.at(path) != now.at(path)}
     gone = before - after
     if not changed and not gone:
         return entries
@@ -206,9 +206,8 @@ def _settled(
 ) -> list[dict[str, Any]]:
     """The other managers' entries without what is taken from them."""
     root = root_of(wanted)
-    differing = {
-        path for path in owns if path[-1] != "." and _at(live, path, root) != _at(wanted, path, root)
-    }
+    was, now = _Reader(live, root), _Reader(wanted, root)
+    differing = {path for path in owns if path[-1] != "." and was.at(path) != now.at(path)}
     conflicts: list[tuple[str, Path]] = []
     kept = []
     for entry in others:
@@ -250,63 +249,86 @@ def _shown(path: Path) -> str:
 _ABSENT: Final = object()
 
 
-def _at(value: Any, path: Path, fields: Path) -> Any:
-    """The value at a path, or something that equals nothing else."""
-    for position, step in enumerate(path):
-        mark, _, rest = step.partition(":")
-        if mark == ".":
-            return True
-        if mark == "f":
-            if not isinstance(value, Mapping) or rest not in value:
-                return _ABSENT
-            value, fields = value[rest], (*fields, rest)
-        elif mark == "k":
-            if not isinstance(value, list):
-                return _ABSENT
+class _Reader:
+    """Finds the values at many paths of one document: the items of each list are looked through once.
+
+    Parameters
+    ----------
+    root
+        Where the document is (list_keys.py).
+    """
+
+    def __init__(self, document: Any, root: Path) -> None:
+        self._document, self._root = document, root
+        self._items: dict[int, dict[str, Any]] = {}
+
+    def at(self, path: Path) -> Any:
+        """The value at a path, or something that equals nothing else."""
+        value, fields = self._document, self._root
+        for step in path:
+            mark, _, rest = step.partition(":")
+            if mark == ".":
+                return True
+            if mark == "f":
+                if not isinstance(value, Mapping) or rest not in value:
+                    return _ABSENT
+                value, fields = value[rest], (*fields, rest)
+            elif not isinstance(value, list):
+                return _ABSENT if mark == "k" else False
+            elif mark == "k":
+                value = self._of(value, fields, keyed=True).get(step, _ABSENT)
+                if value is _ABSENT:
+                    return value
+            else:
+                return f"v:{_json(json.loads(rest))}" in self._of(value, fields, keyed=False)
+        return value
+
+    def _of(self, items: list[Any], fields: Path, *, keyed: bool) -> dict[str, Any]:
+        """The items by their steps, the first of equal ones."""
+        known = self._items.get(id(items))
+        if known is None:
             keys = keys_of(fields)
-            found = [item for item in value if isinstance(item, Mapping) and _item_step(item, keys) == step]
-            if not found:
-                return _ABSENT
-            return _at(found[0], path[position + 1 :], fields)
-        else:
-            return isinstance(value, list) and json.loads(rest) in value
-    return value
+            known = self._items[id(items)] = {}
+            for item in items:
+                if not keyed:
+                    known.setdefault(f"v:{_json(item)}", item)
+                elif isinstance(item, Mapping):
+                    known.setdefault(_item_step(item, keys), item)
+        return known
 
 
-def _remove(value: Any, path: Path, fields: Path) -> None:
-    """Take the field at a path out of a document, and what is empty then; absent ones are none."""
-    mark, _, rest = path[0].partition(":")
-    if mark == "f":
-        if not isinstance(value, dict) or rest not in value:
-            return
-        here = (*fields, rest)
-        if len(path) == 1:
-            del value[rest]
-            return
-        child = value[rest]
-        if path[1][:2] in ("k:", "v:") and isinstance(child, list):
-            _remove_item(child, path[1:], here)
-        else:
-            _remove(child, path[1:], here)
-        if child in ({}, []):
-            del value[rest]
-
-
-def _remove_item(items: list[Any], path: Path, fields: Path) -> None:
-    mark, _, rest = path[0].partition(":")
-    if mark == "v":
-        value = json.loads(rest)
-        items[:] = [item for item in items if item != value]
-        return
-    for item in list(items):
-        if not isinstance(item, dict) or _item_step(item, keys_of(fields)) != path[0]:
+def _remove(value: Any, tree: Mapping[str, Any], fields: Path) -> None:
+    """Take the fields of a FieldsV1 tree out of a document, and what is empty then; absent ones are none."""
+    for step, below in tree.items():
+        name = step.partition(":")[2]
+        if not isinstance(value, dict) or name not in value:
             continue
-        if path[1:] == (".",):
+        if below:
+            child = value[name]
+            if isinstance(child, list):
+                _remove_items(child, below, (*fields, name))
+            else:
+                _remove(child, below, (*fields, name))
+            if child not in ({}, []):
+                continue
+        del value[name]
+
+
+def _remove_items(items: list[Any], tree: Mapping[str, Any], fields: Path) -> None:
+    keys = keys_of(fields)
+    kept = []
+    for item in items:
+        if f"v:{_json(item)}" in tree:
+            continue
+        below = tree.get(_item_step(item, keys)) if isinstance(item, dict) else None
+        if below is not None:
+            said = {step: inner for step, inner in below.items() if step.partition(":")[2] not in ("", *keys)}
+            _remove(item, said, fields)
             # Given up as a whole unless another manager still says something of it.
-            if set(item) <= set(keys_of(fields)):
-                items.remove(item)
-        elif path[1].partition(":")[2] not in keys_of(fields):
-            _remove(item, path[1:], fields)
+            if "." in below and set(item) <= set(keys):
+                continue
+        kept.append(item)
+    items[:] = kept
 
 
 def _merged(live: Any, wanted: Any, fields: Path) -> Any:
@@ -324,18 +346,19 @@ def _merged(live: Any, wanted: Any, fields: Path) -> Any:
         return result
     if isinstance(wanted, list) and isinstance(live, list):
         if is_set(fields):
-            return [*live, *(item for item in wanted if item not in live)]
+            there = {_json(item) for item in live}
+            return [*live, *(item for item in wanted if _json(item) not in there)]
         if _is_keyed(wanted, fields) and _is_keyed(live, fields):
             keys = keys_of(fields)
             items = list(live)
-            steps = [_item_step(item, keys) for item in items]
+            steps: dict[str, int] = {}
+            for place, item in enumerate(items):
+                steps.setdefault(_item_step(item, keys), place)
             for item in wanted:
-                step = _item_step(item, keys)
-                if step in steps:
-                    place = steps.index(step)
+                place = steps.setdefault(_item_step(item, keys), len(items))
+                if place < len(items):
                     items[place] = _merged(items[place], item, fields)
                 else:
                     items.append(copy.deepcopy(item))
-                    steps.append(step)
             return items
     return copy.deepcopy(wanted)

@@ -7,13 +7,18 @@ staging/src/k8s.io/apimachinery/pkg/util/strategicpatch/patch.go, v1.34
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
+from playground.clusters.structural import copied, same
+from playground.engine.limits import TookTooLong, at_most, go_on
 from playground.kube_api.list_keys import DEFAULTS, is_merged, keys_of, merge_key_of, root_of
 from playground.kube_api.status import Refusal
 
 MAX_OPERATIONS = 10_000
+PATCH_S = 1.0
+"""Of processor time."""
 
 
 def strategic_merge_patch(target: Any, patch: Any, path: tuple[str, ...] = ()) -> Any:
@@ -42,7 +47,8 @@ def strategic_merge_patch(target: Any, patch: Any, path: tuple[str, ...] = ()) -
         raise Refusal("BadRequest", f'unknown $patch directive "{directive}"')
     if "$retainKeys" in patch:
         kept = patch["$retainKeys"]
-        result = {key: value for key, value in result.items() if isinstance(kept, list) and key in kept}
+        names = {name for name in kept if isinstance(name, str)} if isinstance(kept, list) else set()
+        result = {key: value for key, value in result.items() if key in names}
     orders: dict[str, list[Any]] = {}
     for key, value in patch.items():
         if key in ("$patch", "$retainKeys"):
@@ -51,7 +57,8 @@ def strategic_merge_patch(target: Any, patch: Any, path: tuple[str, ...] = ()) -
         if name == "$setElementOrder" and isinstance(value, list):
             orders[field] = value
         elif name == "$deleteFromPrimitiveList" and isinstance(value, list):
-            result[field] = [item for item in result.get(field) or () if item not in value]
+            gone = {as_key(item) for item in value}
+            result[field] = [item for item in result.get(field) or () if as_key(item) not in gone]
         elif key.startswith("$"):
             raise Refusal("BadRequest", f'unknown directive "{key}"')
         elif value is None:
@@ -77,24 +84,40 @@ def _without_directives(value: Any) -> Any:
 def _merged_list(target: Any, patch: list[Any], path: tuple[str, ...]) -> list[Any]:
     present = list(target) if isinstance(target, list) else []
     if is_merged(path):
-        return [*present, *(item for item in patch if item not in present)]
+        there = {as_key(item) for item in present}
+        return [*present, *(item for item in patch if as_key(item) not in there)]
     key = merge_key_of(path)
     if not key or not all(isinstance(item, Mapping) for item in patch):
         return [_without_directives(item) for item in patch if not _is_directive(item)]
     if any(item.get("$patch") == "replace" and key not in item for item in patch):
         return [_without_directives(item) for item in patch if not _is_directive(item)]
+    by_key: dict[str, list[int]] = {}
+    for place, old in enumerate(present):
+        if isinstance(old, Mapping):
+            by_key.setdefault(as_key(old.get(key)), []).append(place)
     for item in patch:
         value = item.get(key)
         if value is None:
             raise Refusal("BadRequest", f"{'.'.join(path[1:])}: an item of the patch has no merge key {key}")
-        places = [i for i, old in enumerate(present) if _same_item(old, item, key, path)]
+        alike = by_key.setdefault(as_key(value), [])
+        places = [place for place in alike if _same_item(present[place], item, key, path)]
         if item.get("$patch") == "delete":
-            present = [old for i, old in enumerate(present) if i not in places]
+            for place in places:
+                present[place] = _GONE
         elif places:
             present[places[0]] = strategic_merge_patch(present[places[0]], item, path)
         else:
+            alike.append(len(present))
             present.append(_without_directives(item))
-    return present
+    return [item for item in present if item is not _GONE]
+
+
+_GONE: Final = object()
+
+
+def as_key(value: Any) -> str:
+    """A text that is the same for equal values."""
+    return json.dumps(value, sort_keys=True)
 
 
 def _is_directive(item: Any) -> bool:
@@ -112,13 +135,15 @@ def _same_item(old: Any, new: Mapping[str, Any], key: str, path: tuple[str, ...]
 def _ordered(items: list[Any], order: list[Any], path: tuple[str, ...]) -> list[Any]:
     """Items in the order the patch wishes; those it does not know stay after the one they followed."""
     key = merge_key_of(path)
-    wanted = [entry.get(key) if isinstance(entry, Mapping) else entry for entry in order]
+    wanted: dict[str, int] = {}
+    for place, entry in enumerate(order):
+        wanted.setdefault(as_key(entry.get(key) if isinstance(entry, Mapping) else entry), place)
 
-    def identity(item: Any) -> Any:
-        return item.get(key) if key and isinstance(item, Mapping) else item
+    def identity(item: Any) -> str:
+        return as_key(item.get(key) if key and isinstance(item, Mapping) else item)
 
     known = [item for item in items if identity(item) in wanted]
-    known.sort(key=lambda item: wanted.index(identity(item)))
+    known.sort(key=lambda item: wanted[identity(item)])
     others = [item for item in items if identity(item) not in wanted]
     return known + others
 
@@ -129,12 +154,22 @@ def json_patch(target: Any, operations: Any) -> Any:
     Raises
     ------
     Refusal
-        BadRequest (not a JSON patch) or Invalid (it does not fit the object, or a test fails).
+        BadRequest (not a JSON patch), Invalid (it does not fit the object, or a test fails) or RequestEntityTooLarge
+        (it takes too long: what is copied can be copied again).
     """
+    try:
+        with at_most(PATCH_S):
+            return _patched(target, operations)
+    except TookTooLong as error:
+        raise Refusal("RequestEntityTooLarge", f"the JSON patch {error}") from None
+
+
+def _patched(target: Any, operations: Any) -> Any:
     if not isinstance(operations, list) or len(operations) > MAX_OPERATIONS:
         raise Refusal("BadRequest", f"a JSON patch is a list of at most {MAX_OPERATIONS} operations")
-    result = copy.deepcopy(target)
+    result = copied(target)
     for number, operation in enumerate(operations):
+        go_on()
         if not isinstance(operation, Mapping) or not isinstance(operation.get("path"), str):
             raise Refusal("BadRequest", f"operation {number} of the JSON patch has no path")
         result = _operated(result, operation, number)
@@ -147,25 +182,25 @@ def _operated(document: Any, operation: Mapping[str, Any], number: int) -> Any:
     if name in ("add", "replace", "test") and "value" not in operation:
         raise Refusal("BadRequest", f"operation {number} of the JSON patch has no value")
     if name == "test":
-        if _found(document, steps, path) != operation["value"]:
+        if not same(_found(document, steps, path), operation["value"]):
             raise Refusal("Invalid", f"the test of {path} in the JSON patch failed")
         return document
     if name in ("move", "copy"):
         source = operation.get("from")
         if not isinstance(source, str):
             raise Refusal("BadRequest", f'operation {number} of the JSON patch has no "from"')
-        value = copy.deepcopy(_found(document, _steps(source, number), source))
+        value = copied(_found(document, _steps(source, number), source))
         if name == "move":
             document = _removed(document, _steps(source, number), source)
         return _added(document, steps, value, path)
     if name == "add":
-        return _added(document, steps, copy.deepcopy(operation["value"]), path)
+        return _added(document, steps, copied(operation["value"]), path)
     if name == "replace":
         _found(document, steps, path)
         if not steps:
-            return copy.deepcopy(operation["value"])
+            return copied(operation["value"])
         parent = _found(document, steps[:-1], path)
-        parent[_index(parent, steps[-1], path)] = copy.deepcopy(operation["value"])
+        parent[_index(parent, steps[-1], path)] = copied(operation["value"])
         return document
     if name == "remove":
         return _removed(document, steps, path)

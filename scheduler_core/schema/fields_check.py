@@ -17,6 +17,8 @@ from scheduler_core.schema.tables import Type, types, types_by_kind
 
 _CLOSE: Final = 0.7
 _MOST: Final = 20
+_LONGEST_NAME: Final = 200
+"""Nothing is like a name that is longer: to compare takes its length squared."""
 _MAX_DEPTH: Final = 80
 # Go takes a fraction after the seconds where the layout has none, and of MicroTime exactly the six digits it has.
 _TIME: Final = re.compile(
@@ -120,6 +122,8 @@ def unknown_field(path: str, value: Any, names: Iterable[str]) -> FieldProblem:
 
 def nearest_name(name: str, names: Iterable[str]) -> str:
     """The name most like another; empty if none is much like it."""
+    if len(name) > _LONGEST_NAME:
+        return ""
     by_lower = {each.lower(): each for each in names}
     if name.lower() in by_lower:
         return by_lower[name.lower()]

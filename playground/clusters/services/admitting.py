@@ -2,17 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from playground.clusters.custom_kinds import DEFINITION
 from playground.clusters.custom_resources import admit_custom, admit_definition
+from playground.clusters.errors import Conflict
 from playground.clusters.kinds import Kind
 from playground.clusters.services.fields import FieldValidation, type_problem
 from playground.clusters.versions import as_stored
-from playground.engine import admission
+from playground.engine import admission, limits
 from playground.engine.admission import Posted, PriorityClasses
+
+VALIDATION_S: Final = 1.0
+"""Of processor time, for one object: whose validation takes longer is refused, and no one waits for it meanwhile."""
+
+MOST_TRIES: Final = 5
+T = TypeVar("T")
+
+
+class Moved(Exception):
+    """What an object was admitted among is another by the time the lock is taken."""
+
+
+def settled(write: Callable[[], T]) -> T:
+    """Admit and write, again where something came in between: validation holds no lock, however long it takes.
+
+    Raises
+    ------
+    Conflict
+    """
+    for _ in range(MOST_TRIES):
+        try:
+            return write()
+        except Moved:
+            continue
+    raise Conflict("what the objects depend on is changed all the time; please try again")
 
 
 @dataclass(slots=True)
@@ -53,6 +79,16 @@ def admitted(
     ------
     ManifestProblem
     """
+    try:
+        with limits.at_most(VALIDATION_S):
+            return _admitted(kind, posted, around, old)
+    except limits.TookTooLong as error:
+        raise posted.problem(f"its validation {error}") from None
+
+
+def _admitted(
+    kind: Kind, posted: Posted, around: Surroundings, old: Mapping[str, Any] | None
+) -> dict[str, Any]:
     posted, wrong = around.fields.known(kind, posted, old)
     posted = replace(posted, manifest=as_stored(kind, posted.manifest))
     if kind.custom is not None:

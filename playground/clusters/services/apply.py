@@ -13,7 +13,7 @@ from playground.clusters.kinds import BUILT_IN, Kind, KindTable
 from playground.clusters.models import Cluster, LogEntry, PriorityClass
 from playground.clusters.rows import row_of, rows_of
 from playground.clusters.services import deletion
-from playground.clusters.services.admitting import Surroundings, admitted
+from playground.clusters.services.admitting import Moved, Surroundings, admitted, settled
 from playground.clusters.services.apply_order import in_order, missing_owners, owners_not_here
 from playground.clusters.services.cluster_ips import with_addresses
 from playground.clusters.services.fields import FieldValidation
@@ -181,19 +181,24 @@ def apply_documents(
         nowhere = Cluster(pk=0, name="still to be made", start_ns=0, now_ns=0)
         _try(LogWriter(nowhere), _admitted(nowhere, known, fields), result)
         return result
-    names = _class_names(cluster)
-    planned = _admitted(cluster, known, fields)
     if dry_run:
+        planned = _admitted(cluster, known, fields)
         _try(LogWriter(Cluster.objects.get(pk=cluster.pk)), planned, result)
         return result
-    with writing(cluster) as writer:
-        if _class_names(cluster) != names:  # a PriorityClass was written while we parsed
-            planned = _admitted(cluster, known, fields)
-        _fold(writer, planned, result)
-        if result.created or result.configured:
-            wake.cluster_on_commit(writer.cluster)
-        if also is not None:
-            also(result)
+
+    def write() -> None:
+        names = class_names(cluster)
+        planned = _admitted(cluster, known, fields)
+        with writing(cluster) as writer:
+            if class_names(cluster) != names:
+                raise Moved
+            _fold(writer, planned, result)
+            if result.created or result.configured:
+                wake.cluster_on_commit(writer.cluster)
+            if also is not None:
+                also(result)
+
+    settled(write)
     return result
 
 
@@ -292,7 +297,8 @@ def _stored_beside(
     ]
 
 
-def _class_names(cluster: Cluster) -> list[tuple[str, int]]:
+def class_names(cluster: Cluster) -> list[tuple[str, int]]:
+    """Names and versions of the PriorityClasses."""
     return list(
         PriorityClass.objects.filter(cluster=cluster).order_by("name").values_list("name", "resource_version")
     )

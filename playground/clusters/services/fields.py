@@ -20,6 +20,7 @@ from playground.clusters.services.posted import as_error
 from playground.engine.admission import InvalidObject, ManifestProblem, Posted
 from playground.engine.schema import FieldProblem, check_fields, unknown_field
 
+_MOST: Final = 20
 MODES: Final = ("Ignore", "Strict", "Warn")
 
 
@@ -53,7 +54,7 @@ class FieldValidation:
             schema = schema_of(kind) or {}
             found = [
                 unknown_field(path, None, structural.names_at(schema, path))
-                for path in unknown_fields(kind, posted.manifest)
+                for path in unknown_fields(kind, posted.manifest)[:_MOST]
             ]
             self._note(kind, posted, found)
             return posted, ()

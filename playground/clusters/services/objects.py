@@ -1,9 +1,13 @@
 """One object at a time, as the Kubernetes API does it: create, replace, delete, bind, evict."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from playground.clusters import kinds, wake
+from playground.clusters.clock import virtual_now_ns
 from playground.clusters.custom_kinds import DEFINITION, table_of
 from playground.clusters.errors import (
     AlreadyExists,
@@ -19,8 +23,8 @@ from playground.clusters.merging import merge_patch
 from playground.clusters.models import Cluster, LogEntry, Pod, PodDisruptionBudget, PriorityClass
 from playground.clusters.rows import row_of, rows_of, uid_of
 from playground.clusters.services import deletion, foreign
-from playground.clusters.services.admitting import Surroundings, admitted
-from playground.clusters.services.apply import clean_posted, new_object
+from playground.clusters.services.admitting import MOST_TRIES, Moved, Surroundings, admitted, settled
+from playground.clusters.services.apply import class_names, clean_posted, new_object
 from playground.clusters.services.changes import one_change
 from playground.clusters.services.fields import FieldValidation
 from playground.clusters.services.posted import as_error
@@ -33,7 +37,6 @@ from playground.engine.resizing import check_quality, resized
 from playground.engine.selectors import selector_matches
 from playground.engine.times import format_seconds
 
-MAX_TRIES = 5
 _LASTING_NAMESPACES: Final = ("default", "kube-system", "kube-public")
 
 
@@ -72,9 +75,23 @@ def create_object(
     """
     kind = known_kind(cluster, manifest)
     posted = _in_namespace(kind, Posted(dict(manifest)), namespace)
+    return settled(lambda: _create(cluster, kind, posted, managed_fields, fields))
+
+
+def _create(
+    cluster: Cluster,
+    kind: Kind,
+    posted: Posted,
+    managed_fields: list[dict[str, Any]] | None,
+    fields: FieldValidation | None,
+) -> dict[str, Any]:
+    among, ready = _admit(cluster, kind, posted, fields=fields)
     with writing(cluster) as writer:
         deletion.check_definition_stays(writer.cluster, kind)
-        ready = _admit(writer, kind, posted, fields=fields)
+        among.check(writer.cluster)
+        if not posted.name:  # made of the counter, which may have gone on
+            named = clean_posted(kind, posted, planned_for=writer.cluster)
+            ready["metadata"]["name"] = named.name
         deletion.check_namespace_stays(writer, kind, ready)
         _, in_namespace, name = key_of(kind, ready)
         if kind.namespaced and not _namespace_exists(writer.cluster, in_namespace):
@@ -123,9 +140,22 @@ def replace_object(
     """
     kind = known_kind(cluster, manifest)
     posted = _in_namespace(kind, Posted(dict(manifest)), namespace)
-    seen = (manifest.get("metadata") or {}).get("resourceVersion") or ""
+    return settled(lambda: _replace(cluster, kind, posted, subresource, managed_fields, fields))
+
+
+def _replace(
+    cluster: Cluster,
+    kind: Kind,
+    posted: Posted,
+    subresource: str,
+    managed_fields: list[dict[str, Any]] | None,
+    fields: FieldValidation | None,
+) -> dict[str, Any]:
+    _, in_namespace, name = key_of(kind, posted.manifest)
+    seen = posted.manifest["metadata"].get("resourceVersion") or ""
+    before = _existing(cluster, kind, in_namespace, name)
+    among, new, ready = _prepared(cluster, kind, posted, before.manifest, subresource, fields)
     with writing(cluster) as writer:
-        _, in_namespace, name = key_of(kind, posted.manifest)
         row = _existing(writer.cluster, kind, in_namespace, name)
         if seen and str(seen) != str(row.resource_version):
             raise Conflict(
@@ -135,24 +165,18 @@ def replace_object(
                 namespace=in_namespace,
                 name=name,
             )
+        among.check(writer.cluster)
+        if row.resource_version != before.resource_version:
+            raise Moved
         try:
-            if subresource == "status":
-                wanted = as_stored(kind, dict(posted.manifest))
-                new = dict(row.manifest) | {"status": wanted.get("status") or {}}
-                ready = _admit(writer, kind, Posted(new), row.manifest, fields=fields)  # for what it refuses
-                if kind.custom is not None:
-                    new = ready
-            elif subresource == "resize":
-                new = resized(posted, row.manifest, posted.manifest)
-                _admit(writer, kind, Posted(new), None, fields=fields)  # for what it refuses
+            if subresource == "resize":
                 check_quality(posted, row.manifest, new)
-            else:
-                ready = _admit(writer, kind, posted, row.manifest, fields=fields)
+            elif not subresource:
                 new = updated(kind, posted, row.manifest, ready, writer.cluster.next_seq)
         except ManifestProblem as problem:
             raise as_error(problem) from None
-        before = row.manifest["metadata"].get("managedFields")
-        if same(row.manifest, new) and managed_fields in (None, before):
+        managers = row.manifest["metadata"].get("managedFields")
+        if same(row.manifest, new) and managed_fields in (None, managers):
             return as_served(kind, dict(row.manifest))
         by = ""
         if kind.row_kind == "Pod" and subresource == "status":
@@ -167,6 +191,31 @@ def replace_object(
             stored = writer.write(LogEntry.Source.API, kind, new, created=False, by=by)
         _wake(writer, kind)
     return as_served(kind, stored)
+
+
+def _prepared(
+    cluster: Cluster,
+    kind: Kind,
+    posted: Posted,
+    old: dict[str, Any],
+    subresource: str,
+    fields: FieldValidation | None,
+) -> tuple[_Among, dict[str, Any], dict[str, Any]]:
+    """What it was admitted among, the object that replaces `old`, and what was admitted, before the lock is taken."""
+    try:
+        if subresource == "status":
+            wanted = as_stored(kind, dict(posted.manifest))
+            new = dict(old) | {"status": wanted.get("status") or {}}
+            among, ready = _admit(cluster, kind, Posted(new), old, fields=fields)  # for what it refuses
+            return among, new if kind.custom is None else ready, ready
+        if subresource == "resize":
+            new = resized(posted, old, posted.manifest)
+            among, ready = _admit(cluster, kind, Posted(new), None, fields=fields)  # for what it refuses
+            return among, new, ready
+        among, ready = _admit(cluster, kind, posted, old, fields=fields)
+        return among, ready, ready
+    except ManifestProblem as problem:
+        raise as_error(problem) from None
 
 
 def patch_object(
@@ -194,7 +243,7 @@ def patch_object(
     ------
     InvalidManifest, NotFound, Conflict
     """
-    for attempt in range(MAX_TRIES):
+    for attempt in range(MOST_TRIES):
         live = _existing(cluster, kind, namespace, name).manifest
         merged = merge_patch(live, patch)
         meta = merged.get("metadata")
@@ -218,7 +267,7 @@ def patch_object(
         try:
             return replace_object(cluster=cluster, manifest=merged, fields=fields)
         except Conflict:
-            if bound or attempt == MAX_TRIES - 1:
+            if bound or attempt == MOST_TRIES - 1:
                 raise
     raise AssertionError("the last attempt returns or raises")
 
@@ -496,28 +545,52 @@ def _in_namespace(kind: Kind, posted: Posted, namespace: str | None) -> Posted:
     return Posted(posted.manifest | {"metadata": meta | {"namespace": settled}})
 
 
+@dataclass(frozen=True, slots=True)
+class _Among:
+    """What an object is admitted among, as it was read without a lock."""
+
+    kinds_seq: int
+    classes: list[tuple[str, int]]
+    of_kind: Kind
+
+    @classmethod
+    def of(cls, cluster: Cluster, kind: Kind) -> _Among:
+        matter = kind.row_kind in ("Pod", "PodGroup", "PriorityClass")
+        return cls(cluster.kinds_seq, class_names(cluster) if matter else [], kind)
+
+    def check(self, cluster: Cluster) -> None:
+        if _Among.of(cluster, self.of_kind) != self:
+            raise Moved
+
+
 def _admit(
-    writer: LogWriter,
+    cluster: Cluster,
     kind: Kind,
     posted: Posted,
     old: Mapping[str, Any] | None = None,
     *,
     fields: FieldValidation | None,
-) -> dict[str, Any]:
-    """The object as it will be stored, in the version rows have."""
-    cluster = writer.cluster
+) -> tuple[_Among, dict[str, Any]]:
+    """The object as it will be stored, in the version rows have, and what it was admitted among."""
+    now = Cluster.objects.filter(pk=cluster.pk).first()
+    if now is None:
+        raise NotFound("the cluster is gone", kind="Cluster")
+    among = _Among.of(now, kind)
     stored: list[dict[str, Any]] = []
     if kind.row_kind in ("Pod", "PodGroup", "PriorityClass"):
-        stored += PriorityClass.objects.filter(cluster=cluster).values_list("manifest", flat=True)
+        stored += PriorityClass.objects.filter(cluster=now).values_list("manifest", flat=True)
     around = Surroundings(
-        admission.priority_classes(stored), stored, format_seconds(writer.at_ns), fields or FieldValidation()
+        admission.priority_classes(stored),
+        stored,
+        format_seconds(virtual_now_ns(now)),
+        fields or FieldValidation(),
     )
     try:
-        ready = admitted(kind, clean_posted(kind, posted, planned_for=cluster), around, old)
+        ready = admitted(kind, clean_posted(kind, posted, planned_for=now), around, old)
         around.fields.refuse()
     except ManifestProblem as problem:
         raise as_error(problem) from None
-    return ready
+    return among, ready
 
 
 def _namespace_exists(cluster: Cluster, name: str) -> bool:

@@ -1,0 +1,415 @@
+"""Inputs of up to 16 MB, the most that a request may have, in their worst shapes: each is read, or refused, within 2 s.
+
+The time is the processor's, so a busy machine changes nothing. And while an object is validated no lock is held.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from playground.clusters import kinds, services, structural
+from playground.clusters.errors import InvalidManifest
+from playground.clusters.kinds import Kind, by_kind
+from playground.clusters.merging import merge_patch
+from playground.clusters.models import Cluster
+from playground.clusters.services import admitting, apply, objects
+from playground.clusters.services.admitting import Surroundings, admitted
+from playground.engine import admission, limits
+from playground.engine.admission import ManifestProblem, Posted
+from playground.engine.selectors import selector_matches
+from playground.kube_api import json_path, list_keys, managed_fields, patches, tables
+from playground.kube_api.status import Refusal
+from scheduler_core.objects.quantity import parse_quantity
+from scheduler_core.schema.tables import Field, types
+from tests.clusters.builders import make_cluster, make_pod
+
+MOST_S = 2.0
+MOST_BYTES = 16 * 2**20
+MANY = 4_000
+LIST_S = 0.5
+"""For a list of so many items: each compared with each takes longer, and 16 MB of them in a line as long as 2 s."""
+
+
+def took_s(run: Callable[[], Any]) -> float:
+    began_s = time.thread_time()
+    run()
+    return time.thread_time() - began_s
+
+
+# ---- every list and map of every built-in kind
+
+SCALARS: Mapping[str, Any] = {
+    "bool": True,
+    "int32": 1,
+    "int64": 1,
+    "double": 1.0,
+    "quantity": "1",
+    "time": "2027-01-01T00:00:00Z",
+    "microtime": "2027-01-01T00:00:00.000000Z",
+    "bytes": "YQ==",
+}
+
+
+def value_of(field: Field, number: int, depth: int = 0) -> Any:
+    """A small value of a type; its texts differ by the number."""
+    kind = field.type
+    if kind in SCALARS:
+        return SCALARS[kind]
+    if kind.startswith(("[]", "{}")) or depth > 2:
+        return [] if kind.startswith("[]") else {}
+    known = types().get(kind)
+    if known is None:
+        return f"n{number}"
+    return {
+        name: value_of(inner, number, depth + 1)
+        for name, inner in known.items()
+        if inner.required or name in ("name", "key", "type", "operator")
+    }
+
+
+def places(
+    type_name: str, path: tuple[str, ...] = (), depth: int = 0
+) -> Iterator[tuple[tuple[str, ...], Field]]:
+    """Paths of the lists and maps of a type, each type within another once."""
+    if depth > 6:
+        return
+    for name, field in types().get(type_name, {}).items():
+        if path == () and name in ("status", "apiVersion", "kind"):
+            continue
+        if field.type.startswith(("[]", "{}")):
+            yield (*path, name), field
+        if field.item in types() and field.item not in ("meta.v1.ManagedFieldsEntry",):
+            yield from places(field.item, (*path, name), depth + 1)
+
+
+def put(document: dict[str, Any], path: tuple[str, ...], type_name: str, value: Any) -> None:
+    """The value at a path; what is on the way is made, as one item where it is a list."""
+    known = types()[type_name]
+    *way, last = path
+    here = document
+    for name in way:
+        field = known[name]
+        known = types()[field.item]
+        if field.type.startswith("[]"):
+            items = here.setdefault(name, [])
+            if not items:
+                items.append(
+                    {
+                        inner: value_of(one, 0)
+                        for inner, one in known.items()
+                        if one.required or inner == "name"
+                    }
+                )
+            here = items[0]
+        elif field.type.startswith("{}"):
+            here = here.setdefault(name, {}).setdefault("a", {})
+        else:
+            here = here.setdefault(name, {})
+    here[last] = value
+
+
+def list_cases(kind: Kind) -> Iterator[tuple[str, dict[str, Any]]]:
+    """An object for each list and map of a kind: many items in it, and else little."""
+    seen = set()
+    for path, field in places(kind.type):
+        mark = (field, path[-1])
+        if mark in seen:
+            continue
+        seen.add(mark)
+        items = [value_of(Field(field.item), number) for number in range(MANY)]
+        document: dict[str, Any] = {
+            "apiVersion": kind.api_version,
+            "kind": kind.kind,
+            "metadata": {"name": "x", "namespace": "default"},
+        }
+        if kind.kind == "Pod":
+            document["spec"] = {"containers": [{"name": "c", "image": "i"}]}
+        many = (
+            items
+            if field.type.startswith("[]")
+            else {f"k{number}": item for number, item in enumerate(items)}
+        )
+        put(document, path, kind.type, many)
+        yield ".".join(path), document
+
+
+@pytest.mark.parametrize("kind", [kind for kind in kinds.KINDS if kind.type], ids=lambda kind: kind.kind)
+def test_each_list_of_each_kind_is_validated_in_time_that_grows_with_it_alone(kind: Kind) -> None:
+    slow = {}
+    for name, document in list_cases(kind):
+
+        def admit(document: dict[str, Any] = document) -> None:
+            with contextlib.suppress(ManifestProblem):
+                admitted(kind, Posted(document), Surroundings(admission.priority_classes([])))
+
+        if (seconds := took_s(admit)) > LIST_S:
+            slow[name] = round(seconds, 2)
+    assert not slow
+
+
+# ---- schemas of custom resources
+
+STRINGS = 700_000
+ITEMS = [f"string-{number:010}" for number in range(STRINGS)]
+KEYED = [{"name": f"n{number:08}"} for number in range(STRINGS)]
+TEXT = {"type": "string"}
+
+
+def listed(items: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    return {"type": "array", "items": items, **more}
+
+
+def rules(*texts: str, **more: Any) -> dict[str, Any]:
+    return {"x-kubernetes-validations": [{"rule": text} for text in texts], **more}
+
+
+SCHEMAS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "a set": (ITEMS, listed(TEXT, **{"x-kubernetes-list-type": "set"})),
+    "a set with a double at its end": ([*ITEMS, ITEMS[0]], listed(TEXT, **{"x-kubernetes-list-type": "set"})),
+    "a map": (
+        KEYED,
+        listed(
+            {"type": "object", "properties": {"name": TEXT}},
+            **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
+        ),
+    ),
+    "an enumeration": (
+        ITEMS,
+        listed({"type": "string", "enum": [f"e{number}" for number in range(100_000)]}),
+    ),
+    "a pattern and one text": ("a" * MOST_BYTES + "!", {"type": "string", "pattern": "^(a+)+$"}),
+    "a pattern and many texts": (["a" * 20] * STRINGS, listed({"type": "string", "pattern": "^(a|a)*$"})),
+    "alternatives": (ITEMS, listed({"anyOf": [{"type": "integer"}] * 1000, "type": "string"})),
+    "defaults": (
+        [{} for _ in range(STRINGS)],
+        listed({"type": "object", "properties": {"x": {**listed(TEXT), "default": ["y"] * 100_000}}}),
+    ),
+    "fields that are not known": (
+        {f"k{number}": 1 for number in range(STRINGS)},
+        {"type": "object", "properties": {}},
+    ),
+    "a rule for each item": (ITEMS, listed({"type": "string", **rules("self.size() < 100")})),
+    "a rule that compares each with each": (
+        ITEMS,
+        listed(TEXT, **rules("self.all(x, self.exists(y, y == x))")),
+    ),
+    "a thousand rules": (
+        {"a": ITEMS},
+        {"type": "object", **rules(*(f"self.a.size() > {number}" for number in range(1000)))},
+    ),
+}
+
+
+def validate_custom(value: Any, schema: dict[str, Any]) -> None:
+    with contextlib.suppress(limits.TookTooLong), limits.at_most(admitting.VALIDATION_S):
+        structural.unknown(value, schema, root=False)
+        whole = structural.defaulted(structural.pruned(value, schema, root=False), schema)
+        structural.problems(whole, schema)
+        structural.broken_rules(whole, None, schema)
+
+
+# ---- what else reads what a client sends
+
+LABELS = {f"key-{number}": f"value-{number}" for number in range(100_000)}
+PODLIKE = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "x", "labels": LABELS},
+    "spec": {
+        "containers": [{"name": f"c{number}", "image": "i"} for number in range(20_000)],
+        "tolerations": [{"key": f"k{number}"} for number in range(20_000)],
+    },
+}
+FINALIZERS = [f"example.com/f{number}" for number in range(200_000)]
+CONTAINERS = [{"name": f"c{number}", "image": "j"} for number in range(20_000)]
+ROOT = list_keys.root_of(PODLIKE)
+
+
+def applied_again() -> Any:
+    fields = managed_fields.to_fields(managed_fields.owned_paths(PODLIKE | {"metadata": {"name": "x"}}))
+    entry = {"manager": "m", "operation": "Apply", "fieldsV1": fields}
+    live = PODLIKE | {"metadata": {"name": "x", "managedFields": [entry]}}
+    wanted = PODLIKE | {"metadata": {"name": "x"}, "spec": {"containers": CONTAINERS[::2]}}
+    return managed_fields.applied(live, wanted, manager="m", force=True, time="t")
+
+
+def written_again() -> Any:
+    entry = {"manager": "m", "operation": "Apply", "fieldsV1": {"f:spec": {}}}
+    live = PODLIKE | {"metadata": {"name": "x", "managedFields": [entry]}}
+    return managed_fields.updated(live, live | {"spec": {"containers": CONTAINERS}}, manager="n", time="t")
+
+
+def strategic(patch: dict[str, Any], target: Any = PODLIKE) -> Callable[[], Any]:
+    return lambda: patches.strategic_merge_patch(target, patch, ROOT)
+
+
+def operations(*, target: Any, many: list[dict[str, Any]]) -> Callable[[], Any]:
+    return lambda: patches.json_patch(target, many)
+
+
+READERS: dict[str, Callable[[], Any]] = {
+    **{f"custom: {name}": partial(validate_custom, *given) for name, given in SCHEMAS.items()},
+    "strategic merge by key": strategic({"spec": {"containers": CONTAINERS}}),
+    "strategic merge, deletes and an order": strategic(
+        {
+            "spec": {
+                "$setElementOrder/containers": [{"name": item["name"]} for item in reversed(CONTAINERS)],
+                "containers": [item | {"$patch": "delete"} for item in CONTAINERS],
+            }
+        }
+    ),
+    "strategic merge of texts": strategic(
+        {"metadata": {"finalizers": [f"{name}-more" for name in FINALIZERS]}},
+        {"metadata": {"finalizers": FINALIZERS}},
+    ),
+    "strategic merge that deletes texts": strategic(
+        {"metadata": {"$deleteFromPrimitiveList/finalizers": FINALIZERS}},
+        {"metadata": {"finalizers": FINALIZERS}},
+    ),
+    "JSON patch at the head of a list": operations(
+        target={"a": list(range(200_000))}, many=[{"op": "remove", "path": "/a/0"}] * patches.MAX_OPERATIONS
+    ),
+    "JSON patch that copies what it copied": operations(
+        target={"a": [1] * 1000},
+        many=[{"op": "copy", "from": "", "path": f"/b{number}"} for number in range(40)],
+    ),
+    "JSON patch that compares": operations(
+        target={"a": ITEMS}, many=[{"op": "test", "path": "/a", "value": ITEMS}] * patches.MAX_OPERATIONS
+    ),
+    "merge patch": lambda: merge_patch(PODLIKE, {"metadata": {"labels": dict.fromkeys(LABELS)}}),
+    "owned fields": lambda: managed_fields.from_fields(
+        managed_fields.to_fields(managed_fields.owned_paths(PODLIKE | {"metadata": {"name": "x"}}))
+    ),
+    "apply that gives up fields": applied_again,
+    "a write beside an apply": written_again,
+    "a selector of many values": lambda: selector_matches(
+        {"matchExpressions": [{"key": "a", "operator": "In", "values": ITEMS}]}, {"a": "b"}
+    ),
+    "a selector of many expressions": lambda: selector_matches(
+        {"matchExpressions": [{"key": "a", "operator": "NotIn", "values": ["x"]}] * 200_000}, {"a": "b"}
+    ),
+    "a selector of many labels": lambda: selector_matches({"matchLabels": LABELS}, LABELS),
+    "a JSON path": lambda: json_path.values({"a": KEYED}, json_path.path_of(".a[*].name")),
+    "a table": lambda: tables.table(by_kind("Pod"), [PODLIKE], now_ns=0),
+    "a quantity": lambda: quantity("1" * MOST_BYTES),
+    "a quantity's exponent": lambda: quantity("1e" + "9" * 1000),
+}
+
+
+def quantity(text: str) -> None:
+    with contextlib.suppress(ValueError):
+        parse_quantity(text)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_what_a_client_sends_is_read_in_two_seconds_whatever_its_shape(name: str) -> None:
+    def read() -> None:
+        with contextlib.suppress(Refusal):
+            READERS[name]()
+
+    assert took_s(read) < MOST_S
+
+
+# ---- the limit, and the lock
+
+
+DEFINITION = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "widgets.example.com"},
+    "spec": {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "widgets", "kind": "Widget"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "properties": {"spec": {"type": "object", "properties": {"a": SCHEMAS["a set"][1]}}},
+                    }
+                },
+            }
+        ],
+    },
+}
+
+
+def widget(items: list[str]) -> dict[str, Any]:
+    return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"a": items}}
+
+
+@pytest.mark.django_db
+def test_a_validation_that_takes_too_long_is_refused_and_says_so() -> None:
+    cluster = make_cluster(DEFINITION)
+    with pytest.raises(InvalidManifest, match=r"takes more than the 1 s of processor time that it may take"):
+        services.create_object(cluster=cluster, manifest=widget([f"{name}-{name}" for name in ITEMS * 2]))
+
+
+@pytest.mark.django_db
+def test_doubles_of_a_set_are_found_among_sixty_thousand() -> None:
+    cluster = make_cluster(DEFINITION)
+    items = ITEMS[:60_000]
+
+    def create() -> None:
+        services.create_object(cluster=cluster, manifest=widget(items))
+
+    assert took_s(create) < MOST_S
+    with pytest.raises(InvalidManifest, match=r"spec.a\[60000\]: Duplicate value"):
+        services.replace_object(cluster=cluster, manifest=widget([*items, items[7]]))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_lock_is_held_while_an_object_is_validated(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = make_cluster(DEFINITION)
+    in_transaction: list[bool] = []
+
+    def watched(*given: Any, **named: Any) -> Any:
+        in_transaction.append(connection.in_atomic_block)
+        return admitted(*given, **named)
+
+    for module in (objects, apply):
+        monkeypatch.setattr(module, "admitted", watched)
+    services.create_object(cluster=cluster, manifest=make_pod("a"))
+    services.create_object(cluster=cluster, manifest=widget(["x"]))
+    services.replace_object(cluster=cluster, manifest=widget(["y"]))
+    services.replace_object(cluster=cluster, manifest=widget(["y"]) | {"status": {}}, subresource="status")
+    services.apply_documents(cluster=cluster, objects=[make_pod("b"), widget(["z"])])
+    services.apply_documents(cluster=cluster, objects=[DEFINITION])
+    assert in_transaction == [False] * 7
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_comes_in_between_has_the_object_validated_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = make_cluster()
+    tries: list[str] = []
+
+    def watched(*given: Any, **named: Any) -> Any:
+        ready = admitted(*given, **named)
+        if not tries:
+            services.apply_documents(cluster=Cluster.objects.get(pk=cluster.pk), objects=[PRIORITY])
+        tries.append(ready["metadata"]["name"])
+        return ready
+
+    monkeypatch.setattr(objects, "admitted", watched)
+    made = services.create_object(cluster=cluster, manifest=make_pod("p"))
+    assert (tries, made["spec"]["priority"]) == (["p", "p"], 7)
+
+
+PRIORITY = {
+    "apiVersion": "scheduling.k8s.io/v1",
+    "kind": "PriorityClass",
+    "metadata": {"name": "usual"},
+    "value": 7,
+    "globalDefault": True,
+}
