@@ -11,7 +11,6 @@ import datetime
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from queue import Empty
 from typing import Any
@@ -143,8 +142,6 @@ class Transport(virtual.Transport):
     polling_interval = 0.1
     #: Set when this process is about to end: nothing is waited for any longer.
     ending = False
-    #: Called each time a consumer has looked for messages: the loop that takes them goes round.
-    looked: Callable[[], None] | None = None
     connection_errors: tuple[type[Exception], ...] = (  # type: ignore[assignment]  # Kombu's own is longer, too
         *virtual.Transport.connection_errors,
         sqlite3.OperationalError,
@@ -166,8 +163,6 @@ class Transport(virtual.Transport):
         assert self.cycle is not None
         while True:
             self.woken.clear()
-            if Transport.looked is not None:
-                Transport.looked()
             try:
                 self.cycle.get(self._deliver, timeout=timeout)
                 return

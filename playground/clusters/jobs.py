@@ -62,7 +62,7 @@ class SubjectKind:
     unattended: Callable[[], list[tuple[str, dict[str, Any]]]] = list
 
 
-POKES: Final = {lane: threading.Event() for lane in (lanes.ASK, lanes.MAKE)}
+POKES: Final = {lane: threading.Event() for lane in lanes.LANES}
 """Set when a message said that work waits; where no worker's room listens, nothing hears it."""
 
 KINDS: Final[dict[str, SubjectKind]] = {}

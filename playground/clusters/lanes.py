@@ -1,9 +1,10 @@
 """Lanes: which work waits for which, and how much one piece of it may cost.
 
-``decide`` carries wake-ups of clusters and nothing else, so no question and no share can stand before a decision.
-``ask`` answers questions about decisions, ``make`` runs scenarios, comparisons and what else takes long; both keep
-their work as rows (`models.Job`), and a message in their queue only says "look". Names and numbers alone: settings
-read this file.
+``decide`` drives clusters and nothing else, so no question and no share can stand before a decision. ``ask`` answers
+questions about decisions, ``make`` runs scenarios, comparisons and what else takes long. What there is to do the rows
+say (of clusters and runs, `models.Job`), and a message in a lane's queue only says "look": workers look anyway every
+few moments, so a broker that is away costs those moments and nothing else. Names and numbers alone: settings read this
+file.
 """
 
 from dataclasses import dataclass
@@ -14,11 +15,13 @@ ASK: Final = "ask"
 MAKE: Final = "make"
 LANES: Final = (DECIDE, ASK, MAKE)
 
-PULSE: Final = "playground.clusters.tasks.pulse"
 LOOK: Final = "playground.clusters.tasks.look"
-PULSE_EVERY_S: Final = 2.0
-PULSE_TIMEOUT_S: Final = 15.0
-"""A lane through which no wake-up went for so long does not work."""
+SIGN_EVERY_S: Final = 2.0
+"""A lane's loop writes down so often, at most, that it goes round."""
+SILENT_S: Final = 15.0
+"""A lane whose loops gave no sign for so long does not work."""
+STUCK_S: Final = 300.0
+"""A loop that was at one thing for so long is ended and begun again."""
 
 _CLUSTERS: Final = "playground.clusters.tasks."
 _SCENARIOS: Final = "playground.scenarios.tasks."

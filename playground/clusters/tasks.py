@@ -1,40 +1,19 @@
 """Celery's side of clusters: each task is one service call.
 
-`pulse`, `look` and `advance` are messages. All others are done by a worker's room (play/rooms.py), from a row: they
-return None when they are done, True when more is left for another turn, or the seconds after which to go on.
+`look` is the one message. All others are done by a worker's room (play/rooms.py), from a row: they return None when
+they are done, True when more is left for another turn, or the seconds after which to go on.
 """
-
-from typing import Any
 
 from celery import shared_task
 
 from playground.accounts import housekeeping as accounts
 from playground.clusters import jobs, lanes, services
-from playground.clusters.services import drafts, pulses, questions, quotas, readiness
-
-
-@shared_task(name="playground.clusters.tasks.advance")
-def advance(*, cluster_id: int, seen_token: int | None = None) -> None:
-    """Look at one cluster, or at the one whose turn it is, and do what its rows ask for.
-
-    Safe to run twice, late or at once from two workers: the lease lets one of them in, the rows say what is
-    left to do, and what a killed worker had not committed never happened.
-    """
-    services.take_turn(cluster_id=cluster_id, seen_token=seen_token)
-
-
-@shared_task(name=lanes.PULSE, bind=True)
-def pulse(self: Any, *, lane: str) -> None:
-    """Prove that wake-ups go through a lane, and wake what was forgotten there.
-
-    Safe to run twice: it notes a time, and sends wake-ups that are safe to send twice.
-    """
-    pulses.pass_through(lane=lane, worker=self.request.hostname or "")
+from playground.clusters.services import drafts, questions, quotas, readiness
 
 
 @shared_task(name=lanes.LOOK)
 def look(*, lane: str) -> None:
-    """Have this worker's room look for work. Safe to run twice, or never: rooms look every few seconds anyway."""
+    """Have this worker's room look for work. Safe to run twice, or never: rooms look every few moments anyway."""
     jobs.POKES[lane].set()
 
 

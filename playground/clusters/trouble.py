@@ -32,6 +32,8 @@ DATABASE_BUSY: Final = "The database is busy; try again."
 PATIENCE_S: Final = 5.0
 """Work that has waited for less is not asked why."""
 LOOK_EVERY_S: Final = 3.0
+BROKER_S: Final = 2.0
+"""A broker that does not answer within so long is away."""
 LEAST_FREE_BYTES: Final = 4 * 2**20
 _FULL_STATES: Final = ("53100",)  # disk_full, of PostgreSQL
 _GONE_STATES: Final = ("57P01", "57P02", "57P03", "53300")
@@ -74,20 +76,20 @@ def disk_trouble() -> str:
 
 
 def lane_trouble(lane: str) -> str:
-    """Why nothing goes through a lane; empty when a wake-up went through it lately. One query."""
+    """Why nothing goes on in a lane; empty when a loop of it gave a sign lately. One query."""
     newest = LanePulse.objects.filter(lane=lane).order_by("-passed_at").first()
     if newest is None:
         return f"No worker serves the lane {lane}."
     now = timezone.now()
-    if newest.passed_at > now - timedelta(seconds=lanes.PULSE_TIMEOUT_S):
+    if newest.passed_at > now - timedelta(seconds=lanes.SILENT_S):
         return ""
     ago_s = f"{(now - newest.passed_at).total_seconds():,.0f} s"
     here = newest.process.startswith(on_this_machine())
     if here and not is_alive(newest.process):
         return f"No worker serves the lane {lane}: the last one ended {ago_s} ago."
     if here:
-        return f"The workers of the lane {lane} are stuck: no wake-up went through for {ago_s}."
-    return f"No worker serves the lane {lane}, or they are stuck: no wake-up went through for {ago_s}."
+        return f"The workers of the lane {lane} are stuck, or at one thing: they gave no sign for {ago_s}."
+    return f"No worker serves the lane {lane}, or they are stuck: they gave no sign for {ago_s}."
 
 
 def broker_trouble() -> str:
@@ -95,7 +97,9 @@ def broker_trouble() -> str:
     try:
         brokers.check(settings.CELERY_BROKER_URL)
         with current_app.connection_for_write() as connection:
-            connection.ensure_connection(max_retries=1, interval_start=0, timeout=2)
+            if "socket_timeout" in connection.transport_options:  # a server that stands still is away, too
+                connection.transport_options = connection.transport_options | {"socket_timeout": BROKER_S}
+            connection.ensure_connection(max_retries=1, interval_start=0, timeout=BROKER_S)
     except (
         Exception
     ) as error:  # whatever a driver raises; its words may hold addresses, which are for the log
@@ -112,11 +116,10 @@ def why_waiting(lane: str, since: datetime) -> str:
 
 
 def _amiss(lane: str) -> str:
-    """The cause before what it causes: nothing goes through a lane while the disk is full or the broker is away."""
+    """The cause before what it causes: nothing goes on in a lane while the disk is full."""
     if said := _lately(disk_trouble):
         return said
-    said = lane_trouble(lane)
-    return said and (_lately(broker_trouble) or said)
+    return lane_trouble(lane)
 
 
 def deciding_trouble() -> str:

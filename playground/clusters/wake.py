@@ -1,9 +1,12 @@
 """Wake-ups: the one place that sends tasks. Services call it and never import tasks.
 
-A message carries no truth. It says 'look at this cluster'; lost, late and doubled ones change only the delay.
+A message carries no truth. It says "look", and the rows say what there is to do; workers look anyway every few
+moments, so lost, late and doubled messages change only the delay.
 """
 
 import logging
+import os
+import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -24,21 +27,14 @@ DRAFT = "playground.clusters.tasks.work_on_draft"
 
 
 def cluster_on_commit(cluster: Cluster) -> None:
-    """Ask a worker to look at the cluster once the current transaction is committed.
-
-    Parameters
-    ----------
-    cluster
-        As its locked row is now: a visit with a newer lease than that sees what this transaction wrote.
-    """
-    ids = {"cluster_id": cluster.pk, "seen_token": cluster.lease_token}
-    transaction.on_commit(lambda: send(ADVANCE, **ids), robust=True)
+    """Ask a worker to look at the cluster once the current transaction is committed."""
+    transaction.on_commit(lambda: send(ADVANCE, cluster_id=cluster.pk), robust=True)
 
 
 def send(task: str, *, countdown_s: float | None = None, **kwargs: Any) -> bool:
-    """Have a task done; False if that could not be said (the sweeper says it again).
+    """Have a task done; False if that could not be written down.
 
-    A wake-up of a cluster is a message; work of the other lanes is a row, and its message says only "look".
+    What a cluster wants its own rows say; other work becomes a row here.
 
     Parameters
     ----------
@@ -51,12 +47,10 @@ def send(task: str, *, countdown_s: float | None = None, **kwargs: Any) -> bool:
     """
     lane = lanes.lane_of(task)
     try:
-        if lane == lanes.DECIDE:
-            _message(task, lane, kwargs, countdown_s)
-        elif jobs.put(task, kwargs, after_s=countdown_s or 0.0) is not None:
+        if lane == lanes.DECIDE or jobs.put(task, kwargs, after_s=countdown_s or 0.0) is not None:
             look(lane)
     except Exception:
-        logger.exception("wake-up not sent; the sweeper will send it again", extra={"task": task, **kwargs})
+        logger.exception("wake-up not sent", extra={"task": task, **kwargs})
         return False
     return True
 
@@ -81,18 +75,51 @@ def send_group(task: str, many: Iterable[Mapping[str, Any]]) -> bool:
 
 
 def look(lane: str) -> None:
-    """Tell a worker of the lane that work waits; those of its workers that are idle look every few seconds anyway."""
-    _message(lanes.LOOK, lane, {"lane": lane}, None)
+    """Tell a worker of the lane that work waits; returns at once, even while the broker is away."""
+    _teller.tell(lane)
 
 
-def _message(task: str, lane: str, kwargs: Mapping[str, Any], countdown_s: float | None) -> None:
-    current_app.send_task(
-        task, kwargs=dict(kwargs), queue=lane, countdown=countdown_s, ignore_result=True, retry=False
-    )
+class _Teller:
+    """A thread that sends the messages: once for each lane, however often it was asked to meanwhile."""
+
+    def __init__(self) -> None:
+        self._lanes: set[str] = set()
+        self._asked = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
+
+    def tell(self, lane: str) -> None:
+        self._lanes.add(lane)
+        self._asked.set()
+        if self._thread is None:
+            with self._starting:
+                if self._thread is None:
+                    self._thread = threading.Thread(target=self._stay, name="wake", daemon=True)
+                    self._thread.start()
+
+    def _stay(self) -> None:
+        while self._asked.wait():
+            self._asked.clear()
+            for lane in lanes.LANES:
+                if lane in self._lanes:
+                    self._lanes.discard(lane)
+                    self._send(lane)
+
+    def _send(self, lane: str) -> None:
+        try:
+            current_app.send_task(
+                lanes.LOOK, kwargs={"lane": lane}, queue=lane, ignore_result=True, retry=False
+            )
+        except Exception as error:
+            logger.warning("a worker of the lane %s looks by itself: %s", lane, error)
 
 
-def pulse(lane: str) -> None:
-    """Send a wake-up that only proves that the lane works; one that is not taken in time is followed by the next."""
-    current_app.send_task(
-        lanes.PULSE, kwargs={"lane": lane}, queue=lane, expires=lanes.PULSE_TIMEOUT_S, retry=False
-    )
+_teller = _Teller()
+
+
+def _anew_in_child() -> None:
+    global _teller
+    _teller = _Teller()
+
+
+os.register_at_fork(after_in_child=_anew_in_child)

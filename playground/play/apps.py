@@ -13,5 +13,5 @@ class PlayConfig(AppConfig):
         from playground.play.beat import LaneStep
         from playground.play.failures import on_task_failure
 
-        app.steps["consumer"].add(LaneStep)
+        app.steps["worker"].add(LaneStep)
         task_failure.connect(on_task_failure, dispatch_uid="count-failures")

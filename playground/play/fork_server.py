@@ -50,10 +50,9 @@ class Child:
     """Descriptor it answers on."""
     idle_since_s: float = 0.0
 
-    @property
-    def has_ended(self) -> bool:
-        """Whether it ended by itself; to be asked while it has nothing to tell."""
-        return bool(select.select([self.tells], [], [], 0)[0])
+    def tells_within(self, seconds: float) -> bool:
+        """Whether it has something to tell by then, if only its end."""
+        return bool(select.select([self.tells], [], [], seconds)[0])
 
 
 class ForkServer:

@@ -26,9 +26,9 @@ def healthz(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def readyz(request: HttpRequest) -> JsonResponse:
-    """200 when database, broker and disk do their work and wake-ups go through every lane, else 503 and what is amiss.
+    """200 when database, broker and disk do their work and every lane's loop goes round, else 503 and what is amiss.
 
-    A lane's word is proved by work: a wake-up was taken from the broker and its mark committed in the database.
+    A lane's word is proved by its work: the process that does it looked at the rows, and committed that it did.
     """
     checks = {"database": _outcome(_database), "broker": _outcome(_broker), "disk": _outcome(_disk)}
     checks |= {lane: _outcome(partial(_lane, lane)) for lane in lanes.LANES}

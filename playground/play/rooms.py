@@ -1,9 +1,10 @@
-"""Where the work of the lanes `ask` and `make` is done: one child process a lane and worker, held to limits.
+"""Where the work of a lane is done: one child process a lane and worker, started again whenever it ends.
 
-The worker itself only looks on: it claims a job whose turn it is (`clusters.jobs`), hands it to the child, renews the
-claim, and ends the child when the job is cancelled, stuck, or over its limits. So nothing that is asked for can fill
-the worker, and the end of a child is the end of one turn of one job. The child stays for the next job, as it has
-engines in memory that take long to load; it ends when it has been idle for long, and with its worker at once.
+The worker itself only looks on. Of `ask` and `make` it claims a job whose turn it is (`clusters.jobs`), hands it to the
+child, renews the claim, and ends the child when the job is cancelled, stuck, or over its limits. So nothing that is
+asked for can fill the worker, and the end of a child is the end of one turn of one job. The child stays for the next
+job, as it has engines in memory that take long to load; it ends when it has been idle for long, and with its worker at
+once. The child of `decide` finds its work itself (`services.take_turn`), and ends after the visit it is at.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import signal
 import threading
 import time
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 from celery import current_app
@@ -29,26 +31,36 @@ from django.db import (
     connections,
 )
 
-from playground.clusters import jobs, lanes
+from playground.clusters import jobs, lanes, services, wake
 from playground.clusters.lanes import LaneLimits
 from playground.clusters.models import Job
+from playground.clusters.services.pulses import Signs
 from playground.engine import limits as process_limits
 from playground.play.failures import count_failure
-from playground.play.fork_server import Child, ForkServer, ServerGone
+from playground.play.fork_server import Body, Child, ForkServer, ServerGone
 from playground.play.processes import is_stopped
 
 logger = logging.getLogger(__name__)
 
 LOOK_EVERY_S: Final = 2.0
+TEND_EVERY_S: Final = 0.5
+"""So often the worker sees to the child that decides."""
+AGAIN_S: Final = 0.5
+"""A child that decides and cannot, as the database is away, tries again after so long."""
+FAREWELL_S: Final = 3.0
+"""A visit that is under way when the worker ends has so long; what is not committed then is decided again."""
 IDLE_S: Final = 300.0
 """A child that had nothing to do for so long ends, and gives back its memory."""
 WATCH_EVERY_S: Final = 0.5
 """Whatever the child is at, work that is cancelled is ended so soon."""
 RENEW_EVERY_S: Final = 1.0
 DONE, MORE, ENDED = "done", "more", "ended"
+ENOUGH: Final = b"."
+NO_LIMITS: Final = LaneLimits(0, 0, 0)
+"""Of the child that decides: its visits and batches have bounds, each plugin and extender has its own."""
 
 
-class Room:
+class Place:
     """One lane's place in a worker: a thread that looks on, and its child.
 
     To be made before the worker has threads or connections (`fork_server`).
@@ -56,7 +68,9 @@ class Room:
     Parameters
     ----------
     lane
-        ``ask`` or ``make``.
+        Whose work is done here.
+    body
+        What the child does.
     limits
         Of one turn.
 
@@ -66,20 +80,19 @@ class Room:
         When the thread last went round, in monotonic seconds (`watch`).
     """
 
-    def __init__(self, lane: str, limits: LaneLimits | None = None) -> None:
+    look_every_s = LOOK_EVERY_S
+
+    def __init__(self, lane: str, body: Body, limits: LaneLimits) -> None:
         self.lane = lane
-        self.limits = limits or settings.PLAYGROUND_LANE_LIMITS[lane]
+        self.limits = limits
         self.ticked_s = time.monotonic()
         self.child: Child | None = None
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
-        self._forks = ForkServer(lane, _be_child)
+        self._forks = ForkServer(lane, body)
 
     def start(self) -> None:
-        if self._thread is not None:
-            self._thread.join()
         self.ticked_s = time.monotonic()
-        self._stopping.clear()
         self._thread = threading.Thread(target=self._stay, name=f"room-{self.lane}", daemon=True)
         self._thread.start()
 
@@ -119,13 +132,54 @@ class Room:
                 worked = False
             if not worked:
                 self._dismiss_idle()
-                poke.wait(LOOK_EVERY_S)
+                poke.wait(self.look_every_s)
                 poke.clear()
-        self._dismiss()
+        self._farewell()
         connections.close_all()
 
     def work_once(self) -> bool:
+        """Look on once; False when there is nothing to do now."""
+        raise NotImplementedError
+
+    def _child(self) -> Child:
+        if self.child is not None and self.child.tells_within(0):  # with nothing to do it tells its end alone
+            self._dismiss()
+        if self.child is None:
+            self.child = self._forks.start(self.limits)
+        return self.child
+
+    def _dismiss_idle(self) -> None:
+        if self.child is not None and time.monotonic() - self.child.idle_since_s > IDLE_S:
+            self._dismiss()
+
+    def _farewell(self) -> None:
+        self._dismiss()
+
+    def _dismiss(self) -> None:
+        child, self.child = self.child, None
+        if child is not None:
+            self._forks.end(child)
+
+
+class Room(Place):
+    """A place for jobs of the lanes ``ask`` and ``make``; `sign` says that it goes round (`services.pulses`)."""
+
+    def __init__(self, lane: str, limits: LaneLimits | None = None, worker: str = "") -> None:
+        super().__init__(lane, _be_child, limits or settings.PLAYGROUND_LANE_LIMITS[lane])
+        self.signs = Signs(lane, worker)
+        self._adopts_at_s = 0.0
+
+    def _farewell(self) -> None:
+        self._dismiss()
+        with suppress(DatabaseError):
+            self.signs.forget()
+
+    def work_once(self) -> bool:
         """Give one job a turn; False when none is waiting."""
+        self.signs.sign()
+        if self.lane == lanes.ASK and time.monotonic() >= self._adopts_at_s:
+            jobs.adopt()
+            self._adopts_at_s = time.monotonic() + lanes.SIGN_EVERY_S
         job = jobs.claim(self.lane)
         if job is None:
             return False
@@ -166,6 +220,7 @@ class Room:
                 why = f"it was ended after {self.limits.wall_s:,} s, the most that one piece of work may take"
                 return {"state": ENDED, "why": why, "kill": True}
             with suppress(DatabaseError):  # the claim lasts longer than a short absence
+                self.signs.sign()
                 if now_s - renewed_s < RENEW_EVERY_S:
                     goes_on = jobs.is_wanted(job)
                 else:
@@ -199,23 +254,94 @@ class Room:
                 logger.warning("lane %s: the process of %s died", self.lane, job)
                 jobs.give_back(job, died=True)
 
-    # ---- the child
 
-    def _child(self) -> Child:
-        if self.child is not None and self.child.has_ended:
+class Deciding(Place):
+    """A place for cycles: sees that a child decides, and that it goes round."""
+
+    look_every_s = TEND_EVERY_S
+
+    def __init__(self, worker: str = "") -> None:
+        super().__init__(lanes.DECIDE, partial(_be_deciding, Signs(lanes.DECIDE, worker)), NO_LIMITS)
+
+    def work_once(self) -> bool:
+        """Have the child look; one that ended, or was at one thing for too long, is replaced."""
+        if self.child is not None and not self._goes_round(self.child):
             self._dismiss()
         if self.child is None:
             self.child = self._forks.start(self.limits)
-        return self.child
+            os.set_blocking(self.child.asks, False)
+        with suppress(OSError):
+            os.write(self.child.asks, b"\n")
+        return False
+
+    def _goes_round(self, child: Child) -> bool:
+        now_s = time.monotonic()
+        if child.tells_within(0):
+            if not os.read(child.tells, 65536):
+                logger.error("the process that decides ended; it is started again")
+                return False
+            child.idle_since_s = now_s
+        if now_s - child.idle_since_s > lanes.STUCK_S:
+            logger.error("the process that decides was at one thing for %g s; it is replaced", lanes.STUCK_S)
+            return False
+        return True
 
     def _dismiss_idle(self) -> None:
-        if self.child is not None and time.monotonic() - self.child.idle_since_s > IDLE_S:
-            self._dismiss()
+        pass
 
-    def _dismiss(self) -> None:
-        child, self.child = self.child, None
-        if child is not None:
-            self._forks.end(child)
+    def _farewell(self) -> None:
+        if self.child is not None:
+            with suppress(OSError):
+                os.write(self.child.asks, ENOUGH)
+            until_s = time.monotonic() + FAREWELL_S
+            while (left_s := until_s - time.monotonic()) > 0 and self.child.tells_within(left_s):
+                if not os.read(self.child.tells, 65536):
+                    break
+        self._dismiss()
+
+
+def _be_deciding(signs: Signs, asked: int, told: int, limits: LaneLimits) -> None:
+    """Drive the clusters whose turn it is until the worker is gone: in the main thread, for plugins' limits of time."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    current_app._after_fork()
+    poked, ending = threading.Event(), threading.Event()
+
+    def read() -> None:
+        while (asking := os.read(asked, 4096)) and ENOUGH not in asking:
+            poked.set()
+        ending.set()
+        poked.set()
+
+    os.set_blocking(told, False)
+    threading.Thread(target=read, name="look", daemon=True).start()
+    while not ending.is_set():
+        poked.clear()
+        pause_s = decide_once(signs)
+        with suppress(OSError):
+            os.write(told, b".")
+        if pause_s:
+            poked.wait(pause_s)
+    with suppress(DatabaseError):
+        signs.forget()
+
+
+def decide_once(signs: Signs) -> float:
+    """Take one turn; the seconds after which to look again."""
+    try:
+        close_old_connections()
+        signs.sign()
+        report = services.take_turn()
+        signs.sign()
+        return report.pause_s
+    except DatabaseError as error:
+        logger.warning("lane decide: %s: %s", type(error).__name__, error)
+        connections.close_all()
+    except Exception:
+        logger.exception("lane decide")
+        count_failure(wake.ADVANCE)
+    return AGAIN_S
 
 
 def _be_child(asked: int, told: int, limits: LaneLimits) -> None:

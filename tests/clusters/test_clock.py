@@ -11,6 +11,7 @@ from playground.clusters import services
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.kinds import by_kind
 from playground.clusters.models import Cluster, Event, Pod, PodDisruptionBudget
+from playground.clusters.services import turns
 from playground.clusters.services.memory import EngineMemory
 from playground.engine import Budget
 from tests.clusters.builders import START_NS, folded, make_cluster, make_node, make_pod, same_objects, stored
@@ -24,7 +25,6 @@ class Wall:
     def __init__(self) -> None:
         self.at = datetime(2027, 1, 1, tzinfo=UTC)
         self.memory = EngineMemory()
-        self.wakes: list[float | None] = []
 
     def now(self) -> datetime:
         return self.at
@@ -32,9 +32,8 @@ class Wall:
     def passes(self, seconds: float) -> None:
         self.at += timedelta(seconds=seconds)
 
-    def send(self, task: str, *, countdown_s: float | None = None, **_: Any) -> bool:
-        self.wakes.append(countdown_s)
-        return True
+    def turn(self) -> services.AdvanceReport:
+        return services.take_turn(memory=self.memory, now=self.now)
 
     def work(self, cluster: Cluster) -> str:
         report = services.advance(cluster_id=cluster.pk, memory=self.memory, now=self.now)
@@ -47,7 +46,7 @@ class Wall:
 def wall(monkeypatch: pytest.MonkeyPatch) -> Wall:
     wall = Wall()
     monkeypatch.setattr("playground.clusters.clock.wall_now", wall.now)
-    monkeypatch.setattr("playground.clusters.wake.send", wall.send)
+    monkeypatch.setattr("playground.clusters.wake.send", lambda task, **how: True)
     return wall
 
 
@@ -81,19 +80,20 @@ def test_virtual_time_follows_the_wall_clock_at_its_rate(wall: Wall) -> None:
     assert elapsed_s(cluster, wall) == 33
 
 
-def test_due_timers_fire_in_order_and_then_one_wake_up_is_sent_for_the_next(wall: Wall) -> None:
+def test_due_timers_fire_in_order_and_a_worker_pauses_until_the_next(wall: Wall) -> None:
     cluster = paced(wall, *(make_pod(name, "1", nodeName="n1") for name in "abc"))
     for name, grace_s in (("a", 20), ("b", 10), ("c", 50)):
         delete(cluster, name, grace_s)
     wall.work(cluster)
-    assert wall.wakes[-1] == pytest.approx(10)
-    wall.wakes.clear()
-    wall.passes(25)
-    assert wall.work(cluster) == "driven"
+    wall.passes(9.6)
+    assert (wall.turn().state, wall.turn().pause_s) == ("idle", pytest.approx(0.4))
+    wall.passes(15.4)
+    assert wall.turn().state == "driven"
     assert list(Pod.objects.values_list("name", flat=True)) == ["c"]
-    assert wall.wakes == [pytest.approx(25)]
-    assert wall.work(cluster) == "idle"
-    assert len(wall.wakes) == 1
+    assert (wall.turn().state, wall.turn().pause_s) == (
+        "idle",
+        turns.LOOK_EVERY_S,
+    )  # looked at again before it is due
     assert same_objects(folded(cluster), stored(cluster))
 
 
@@ -136,9 +136,8 @@ def test_a_wall_clock_that_goes_back_never_moves_virtual_time_and_does_not_stop_
     seen = [elapsed_s(cluster, wall)]
     wall.passes(-7200)
     seen.append(elapsed_s(cluster, wall))
-    Cluster.objects.update(driven_at=None)  # not just now
-    assert services.sweep(now=wall.now) == 1
-    wall.work(cluster)
+    assert wall.turn().state == "driven"
+    cluster.refresh_from_db()
     assert cluster.clock_note.startswith("The wall clock went back by 7200 s")
     for seconds in (10, 19, 2):
         wall.passes(seconds)

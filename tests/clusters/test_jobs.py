@@ -22,9 +22,9 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def messages(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
-    sent: list[tuple[str, str]] = []
-    monkeypatch.setattr(wake, "_message", lambda task, lane, kwargs, countdown_s: sent.append((task, lane)))
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    sent: list[str] = []
+    monkeypatch.setattr(wake, "look", sent.append)
     return sent
 
 
@@ -47,15 +47,15 @@ def taken(holder: str = "here:x") -> str:
     return job.person
 
 
-def test_a_wake_up_of_a_cluster_is_a_message_and_a_question_is_a_row(messages: list[tuple[str, str]]) -> None:
+def test_a_wake_up_of_a_cluster_is_a_message_and_a_question_is_a_row(looks: list[str]) -> None:
     question = asked()
     wake.send(wake.ADVANCE, cluster_id=question.cluster_id)
-    assert messages == [(wake.ADVANCE, "decide")] and not Job.objects.exists()
+    assert looks == ["decide"] and not Job.objects.exists()
     wake.send(wake.ANSWER, question_id=question.pk)
     wake.send(wake.ANSWER, question_id=question.pk)
     (job,) = Job.objects.all()
     assert (job.lane, job.task, job.params) == ("ask", wake.ANSWER, {"question_id": question.pk})
-    assert messages[1:] == [(lanes.LOOK, "ask")] * 2
+    assert looks[1:] == ["ask"] * 2
 
 
 def test_each_person_has_a_turn_before_anybody_has_a_second_one() -> None:

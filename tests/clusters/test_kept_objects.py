@@ -144,7 +144,7 @@ def test_what_shapes_no_placement_stays_at_home_when_names_are_taken_out(full: C
 
 def _finish(cluster: Cluster, memory: EngineMemory) -> None:
     while cluster.runs.filter(state__in=Run.OPEN).exists():
-        services.take_turn(cluster_id=cluster.pk, memory=memory)
+        services.take_turn(memory=memory)
     cluster.refresh_from_db()
 
 

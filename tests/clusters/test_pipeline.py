@@ -18,6 +18,7 @@ from playground.clusters.kinds import by_kind
 from playground.clusters.models import Checkpoint, Cluster, Cycle, Event, LogEntry, Pod, QueueSnapshot, Run
 from playground.clusters.services import commit, lease
 from playground.clusters.services.lease import Lease
+from playground.clusters.services.memory import EngineMemory
 from tests.clusters.builders import (
     START_NS,
     Worker,
@@ -130,7 +131,6 @@ def test_a_worker_killed_before_its_commit_loses_and_repeats_nothing(monkeypatch
     assert (Cycle.objects.count(), cluster.failures) == (0, 1)
     assert Worker("next").advance(cluster).state == "held"
     Cluster.objects.update(lease_expires=timezone.now() - timedelta(seconds=1))
-    assert services.sweep() == 1
     assert Worker("next").advance(cluster).cycles == 6
     assert (Cycle.objects.count(), cluster.failures) == (6, 0)
     assert Pod.objects.exclude(node_name="").count() == 6
@@ -148,7 +148,7 @@ def test_three_failures_park_the_cluster_with_the_reason_and_unparking_lets_it_g
     assert run.message == cluster.parked_reason
     with pytest.raises(Conflict, match="parked"):
         services.request_run(cluster=cluster)
-    assert services.sweep() == 0
+    assert services.take_turn(memory=EngineMemory()).state == "idle"
 
     worker.simulator.fail = ""
     services.unpark_cluster(cluster=cluster)
@@ -412,38 +412,15 @@ def test_a_clock_set_to_1x_schedules_what_waits_and_later_arrivals_without_a_run
     assert cluster.now_ns - START_NS >= 60 * 10**9
 
 
-def test_one_wake_up_is_sent_for_a_deadline_however_often_a_worker_looks(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    sent: list[float | None] = []
-
-    def record(task: str, *, countdown_s: float | None = None, **kwargs: Any) -> bool:
-        sent.append(countdown_s)
-        return True
-
-    monkeypatch.setattr("playground.clusters.wake.send", record)
-    cluster = make_cluster(make_node(), make_pod("a", nodeName="n1"))
-    services.set_clock(cluster=cluster, mode="realtime")
-    pod_kind = by_kind("Pod")
-    assert pod_kind is not None
-    services.delete_object(cluster=cluster, kind=pod_kind, namespace="default", name="a", grace_s=30)
-    worker = Worker()
-    for _ in range(4):
-        worker.advance(cluster)
-    assert len(sent) == 1
-    assert sent[0] is not None
-    assert 25 < sent[0] <= 30
-
-
 def test_the_lease_of_a_dead_process_of_this_machine_is_free_at_once() -> None:
     cluster = make_cluster(make_node(), make_pod("a"))
     finished = subprocess.Popen(["true"])
     finished.wait()
     host = lease.holder_name().rpartition(":")[0]
     assert lease.claim(cluster.pk, holder=f"{host}:{os.getpid()}") is not None
-    assert (services.sweep(), Worker().advance(cluster).state) == (0, "held")
+    assert Worker().advance(cluster).state == "held"
     Cluster.objects.update(lease_holder=f"{host}:{finished.pid}")
-    assert (services.sweep(), Worker().advance(cluster).state) == (1, "driven")
+    assert Worker().advance(cluster).state == "driven"
 
 
 def test_a_token_that_is_not_the_newest_commits_nothing() -> None:
@@ -475,7 +452,7 @@ def test_a_lease_written_before_the_clock_went_back_keeps_no_worker_waiting() ->
     cluster = make_cluster(make_node(), make_pod("a"))
     assert lease.claim(cluster.pk, holder="other") is not None
     Cluster.objects.filter(pk=cluster.pk).update(lease_expires=timezone.now() + timedelta(hours=1))
-    assert (services.sweep(), Worker().advance(cluster).state) == (1, "driven")
+    assert Worker().advance(cluster).state == "driven"
 
 
 def test_an_engine_behind_the_rows_commits_nothing_whatever_its_token() -> None:

@@ -89,7 +89,7 @@ def a_cluster() -> Cluster:
 _UNSEEN = {
     "id", "generation", "next_seq", "version", "last_input_seq", "lease_token", "lease_holder", "lease_expires",
     "driven_at", "cursor_seq", "engine_seq", "entries_since_checkpoint", "stored_bytes", "measured_seq", "measured_at",
-    "virtual_anchor_ns", "wall_anchor", "clock_note", "wake_sent_for_ns",
+    "virtual_anchor_ns", "wall_anchor", "clock_note",
 }  # fmt: skip
 """Counters that go on, and what belongs to the process that drives."""
 
@@ -227,7 +227,7 @@ CHANGES: dict[str, tuple[Callable[[Cluster], Any], str]] = {
 }  # fmt: skip
 
 NO_CHANGES = {
-    "advance", "sweep", "take_turn", "tidy", "recompute_trace", "request_trace", "answer_as_mock_extender",  # workers
+    "advance", "take_turn", "tidy", "recompute_trace", "request_trace", "answer_as_mock_extender",  # workers
     "clone_cluster", "create_cluster", "serve_mock_extenders",  # begin a cluster
     "delete_cluster", "reset_cluster",  # leave nothing behind that could go back: each asks before
     "cancel_run", "unpark_cluster", "offer_clock",  # write nothing that is decided by

@@ -65,10 +65,10 @@ MUTANTS = {
         "        kind = kinds.by_kind(key[0])\n",
     ),
     "lost-wake-ups-stay-lost": Mutant(
-        "nothing looks for clusters whose wake-up was lost",
-        f"{_SERVICES}/pulses.py",
-        "        sweep()\n",
-        "        pass\n",
+        "a worker waits for a message where it should look by itself",
+        "playground/play/rooms.py",
+        "            poked.wait(pause_s)\n",
+        "            poked.wait(None if pause_s > 0.1 else pause_s)\n",
     ),
     "lease-never-expires": Mutant(
         "the lease of a worker that stands still is never anyone else's",

@@ -7,6 +7,7 @@ the board's ticks and fragments are behind the database. ``step``: how long one 
 ``crowd``: while seeds, shares and a search fill the other lanes, how long a pod of another cluster waits.
 ``site``: pods a second through REST and run, at several sizes. ``plans``: questions about a large cluster.
 ``cycles``: a sample of the cycles of a long run, opened whole. ``mcp``: how long an agent waits for a tool.
+``team``: many clusters, event streams and outages of the broker on a team's site; 1 where something did not hold.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from tests import servers
-from tests.load import cycles, mcp, plans, site
+from tests.load import cycles, mcp, plans, site, team
 from tests.load.crowd import be_crowded, kill_processes
 from tests.load.steps import step_large
 
@@ -73,13 +74,14 @@ def main() -> int:
     plans.add_to(commands)
     cycles.add_to(commands)
     mcp.add_to(commands)
+    team.add_to(commands)
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="playground-load-"))
     with contextlib.ExitStack() as stops:
         stops.callback(shutil.rmtree, folder, ignore_errors=True)
         report = options.measure(options, folder, stops)
     print(json.dumps(report, indent=2))
-    return 0
+    return 1 if report.get("violations") else 0
 
 
 def nodes(number: int) -> list[dict[str, Any]]:

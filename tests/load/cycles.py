@@ -65,7 +65,7 @@ def open_cycles(options: argparse.Namespace, folder: Path, stops: contextlib.Exi
             services.apply_documents(cluster=cluster, objects=objects[start : start + BATCH])
         run = services.request_run(cluster=cluster)
         while run.state in run.OPEN:
-            services.take_turn(cluster_id=cluster.pk, memory=memory)
+            services.take_turn(memory=memory)
             run.refresh_from_db()
         if run.state != run.State.DONE:
             raise SystemExit(f"the run did not end: {run.state}, {run.message}")

@@ -45,13 +45,13 @@ def step_large(options: argparse.Namespace, folder: Path, stops: contextlib.Exit
     began = time.monotonic()
     for start in range(0, len(objects), BATCH):
         services.apply_documents(cluster=cluster, objects=objects[start : start + BATCH])
-    services.take_turn(cluster_id=cluster.pk, memory=EngineMemory())
+    services.take_turn(memory=EngineMemory())
     made_s = time.monotonic() - began
 
     def step(memory: EngineMemory) -> tuple[float, float]:
         wall, cpu = time.monotonic(), time.process_time()
         run = services.request_run(cluster=cluster, until="cycle")
-        services.take_turn(cluster_id=cluster.pk, memory=memory)
+        services.take_turn(memory=memory)
         took = 1000 * (time.monotonic() - wall), 1000 * (time.process_time() - cpu)
         run.refresh_from_db()
         if (run.state, run.pods_bound) != (run.State.DONE, 1):

@@ -16,14 +16,14 @@ from django.utils import timezone
 from playground.clusters import lanes, trouble
 from playground.clusters.models import LanePulse
 from playground.clusters.services import pulses
-from playground.clusters.tasks import pulse
+from playground.clusters.services.pulses import Signs
 
 WELL = {"database": "ok", "broker": "ok", "disk": "ok", "decide": "ok", "ask": "ok", "make": "ok"}
 
 
 def all_lanes_pulse(**ago: float) -> None:
     for lane in lanes.LANES:
-        pulse.apply(kwargs={"lane": lane})
+        Signs(lane, "a@here").sign()
     for lane, seconds in ago.items():
         then = timezone.now() - datetime.timedelta(seconds=seconds)
         LanePulse.objects.filter(lane=lane).update(passed_at=then)
@@ -44,7 +44,7 @@ def test_healthz_asks_nothing_of_the_database(client: Client, path: str) -> None
 
 
 @pytest.mark.django_db
-def test_readyz_is_200_once_a_wake_up_went_through_every_lane(client: Client) -> None:
+def test_readyz_is_200_once_every_lane_gave_a_sign(client: Client) -> None:
     all_lanes_pulse()
     assert checks(client, 200) == WELL
     assert client.get("/readyz/").status_code == 200
@@ -63,17 +63,18 @@ def test_readyz_tells_a_stuck_worker_from_one_that_ended(client: Client) -> None
     gone = next(pid for pid in range(400_000, 500_000) if not Path(f"/proc/{pid}").exists())
     LanePulse.objects.filter(lane="ask").update(process=f"{socket.gethostname()}:{gone}")
     found = checks(client, 503)
-    assert found["decide"] == "The workers of the lane decide are stuck: no wake-up went through for 60 s."
+    assert found["decide"] == (
+        "The workers of the lane decide are stuck, or at one thing: they gave no sign for 60 s."
+    )
     assert found["ask"] == "No worker serves the lane ask: the last one ended 70 s ago."
     assert found["make"] == "ok"
 
 
 @pytest.mark.django_db
-def test_a_worker_that_goes_in_order_leaves_no_pulse(client: Client) -> None:
-    for lane in lanes.LANES:
-        pulses.pass_through(lane=lane, worker="a@here")
-    pulses.forget_worker(worker="a@here")
-    assert checks(client, 503)["make"] == "No worker serves the lane make."
+def test_a_worker_that_goes_in_order_leaves_no_sign(client: Client) -> None:
+    all_lanes_pulse()
+    Signs(lanes.MAKE, "a@here").forget()
+    assert checks(client, 503) == WELL | {"make": "No worker serves the lane make."}
 
 
 @pytest.mark.django_db
@@ -116,20 +117,24 @@ def test_what_a_database_says_is_told_as_its_cause(said: str, state: str | None,
 
 
 @pytest.mark.django_db
-def test_a_pulse_is_sent_when_none_went_through_lately(monkeypatch: pytest.MonkeyPatch) -> None:
-    sent: list[str] = []
-    monkeypatch.setattr(pulses.wake, "pulse", sent.append)
-    assert pulses.send_pulse(lane="make")
-    pulses.pass_through(lane="make", worker="a@here")
-    assert not pulses.send_pulse(lane="make")
-    LanePulse.objects.update(passed_at=timezone.now() + datetime.timedelta(days=1))  # the clock went back
-    assert pulses.send_pulse(lane="make")
-    assert sent == ["make", "make"]
+def test_signs_are_written_every_two_seconds_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = {"s": 100.0}
+    monkeypatch.setattr(pulses.time, "monotonic", lambda: now["s"])
+    signs = Signs("make", "a@here")
+
+    def written() -> bool:
+        LanePulse.objects.all().delete()
+        signs.sign()
+        return LanePulse.objects.exists()
+
+    assert [written(), written()] == [True, False]
+    now["s"] += lanes.SIGN_EVERY_S
+    assert written()
 
 
 @pytest.mark.django_db
-def test_pulses_of_yesterday_are_forgotten() -> None:
+def test_signs_of_yesterday_are_forgotten() -> None:
     then = timezone.now() - datetime.timedelta(days=2)
     LanePulse.objects.create(lane="make", worker="old", process=f"here:{os.getpid()}", passed_at=then)
-    pulses.pass_through(lane="make", worker="new")
+    Signs("make", "new").sign()
     assert [row.worker for row in LanePulse.objects.all()] == ["new"]

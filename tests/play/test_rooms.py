@@ -20,6 +20,7 @@ from playground.clusters import jobs, lanes, wake
 from playground.clusters.jobs import Subject, SubjectKind
 from playground.clusters.lanes import LaneLimits
 from playground.clusters.models import Job, Turn
+from playground.clusters.services.pulses import Signs
 from playground.play import rooms
 from playground.play.rooms import Room
 from playground.play.watch import ProcessWatch
@@ -171,7 +172,7 @@ def test_whether_work_is_still_wanted_is_asked_each_half_second(
     for name in ("is_wanted", "renew"):
         monkeypatch.setattr(jobs, name, look)
     room = object.__new__(Room)
-    room.limits, room._stopping = ENOUGH, threading.Event()
+    room.limits, room._stopping, room.signs = ENOUGH, threading.Event(), Signs(lanes.MAKE, "")
     child: Any = SimpleNamespace(tells=0, pid=0)
     assert room._look_on(Job(), child, clock["s"]) == {"state": "unwanted"}
     assert max(after - before for before, after in zip([1000.0, *asked], asked, strict=False)) <= 0.5
@@ -223,5 +224,5 @@ def test_without_the_process_that_forks_a_worker_begins_anew(room: Room) -> None
     while room.alive:
         assert time.monotonic() < deadline_s
         time.sleep(0.02)
-    assert "lane make" in ProcessWatch([lanes.MAKE], [room]).why_stuck(time.monotonic())
+    assert "lane make" in ProcessWatch([room]).why_stuck(time.monotonic())
     assert Job.objects.get().deaths == 0

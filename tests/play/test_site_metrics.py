@@ -22,7 +22,7 @@ from playground.clusters import lanes, services
 from playground.clusters.models import Cluster, Job, LanePulse, Run
 from playground.clusters.services.lease import claim, park_if_failing, release
 from playground.clusters.services.memory import EngineMemory
-from playground.clusters.services.pulses import forget_worker, pass_through
+from playground.clusters.services.pulses import Signs
 from playground.play import metrics, rooms
 from tests.api.conftest import wakes
 from tests.clusters.builders import make_cluster, make_node, make_pod
@@ -55,12 +55,13 @@ def ago(seconds: float) -> datetime.datetime:
 def test_a_lane_without_a_worker_shows(client: Client, lane: str) -> None:
     name = f'playground_workers{{lane="{lane}"}}'
     assert read(client)[name] == 0
-    pass_through(lane=lane, worker="w@h")
+    Signs(lane, "w@h").sign()
     assert read(client)[name] == 1
-    LanePulse.objects.update(passed_at=ago(lanes.PULSE_TIMEOUT_S + 1))  # stuck
+    LanePulse.objects.update(passed_at=ago(lanes.SILENT_S + 1))  # stuck
     assert read(client)[name] == 0
-    pass_through(lane=lane, worker="w@h")
-    forget_worker(worker="w@h")  # stopped
+    Signs(lane, "w@h").sign()
+    assert read(client)[name] == 1
+    Signs(lane, "w@h").forget()  # stopped
     assert read(client)[name] == 0
 
 

@@ -90,7 +90,7 @@ def test_they_end_with_a_supervisor_that_was_killed(tmp_path: Path) -> None:
 
 @linux
 def test_a_worker_ends_what_is_stopped_below_it_even_while_its_rooms_wait_for_a_lock() -> None:
-    watch = ProcessWatch(["ask"], [])
+    watch = ProcessWatch([])
     program = "import subprocess; subprocess.run(['sleep', '600'])"
     with subprocess.Popen([sys.executable, "-c", program]) as child:
         until(lambda: descendants(child.pid))

@@ -18,7 +18,7 @@ MODELS = {"model": ModelCheck, "optimum": Optimum, "luck": Luck}
 @pytest.fixture
 def work(monkeypatch):
     """Be a worker of the lane `make`, as its room is."""
-    monkeypatch.setattr(wake, "_message", lambda *args: None)
+    monkeypatch.setattr(wake, "look", lambda lane: None)
     current_app.loader.import_default_modules()
 
     def run() -> None:
@@ -35,7 +35,7 @@ def paths(work):
     scenario = share(document=gallery_text("nominated-overtaken"), visibility="public").scenario
     cluster = open_gallery_scenario(name="tie-break-1-violations")
     clusters.request_run(cluster=cluster)
-    clusters.take_turn(cluster_id=cluster.pk)
+    clusters.take_turn()
     work()
     return {
         "scenario": (f"/s/{scenario.public_id}/", f"/api/v1/scenarios/{scenario.public_id}/"),

@@ -54,7 +54,6 @@ class Migration(migrations.Migration):
                     ('clock_offer', models.CharField(blank=True, default='', max_length=6)),
                     ('next_deadline_ns', models.BigIntegerField(blank=True, null=True)),
                     ('next_deadline_what', models.CharField(blank=True, default='', max_length=200)),
-                    ('wake_sent_for_ns', models.BigIntegerField(blank=True, null=True)),
                     ('next_seq', models.BigIntegerField(default=1)),
                     ('next_cycle', models.BigIntegerField(default=1)),
                     ('generation', models.IntegerField(default=1)),

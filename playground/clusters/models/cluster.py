@@ -83,7 +83,6 @@ class Cluster(models.Model):
     clock_offer = models.CharField(max_length=6, blank=True, default="")
     next_deadline_ns = models.BigIntegerField(null=True, blank=True)
     next_deadline_what = models.CharField(max_length=200, blank=True, default="")
-    wake_sent_for_ns = models.BigIntegerField(null=True, blank=True)  # deadline a wake-up is on its way for
 
     # Counters. `next_seq` is the next metadata.resourceVersion.
     next_seq = models.BigIntegerField(default=1)

@@ -47,7 +47,7 @@ class Turn(models.Model):
 
 
 class LanePulse(models.Model):
-    """When a wake-up last went through a lane by a worker: taken from the broker, and this row committed."""
+    """When the loop of a lane in a worker last gave a sign: it went round, and this row was committed."""
 
     lane = models.CharField(max_length=8)
     worker = models.CharField(max_length=255)

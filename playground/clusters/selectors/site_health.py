@@ -24,7 +24,7 @@ class SiteHealth:
     oldest_wake_up_s
         Lane -> seconds the oldest work in it waits that no worker is at; 0 if there is none.
     workers
-        Lane -> workers through which a wake-up went lately.
+        Lane -> workers that gave a sign lately.
     leases, expired_leases
         Clusters a worker is at, and those whose worker did not renew in time.
     """
@@ -39,7 +39,7 @@ def site_health(now: datetime | None = None) -> SiteHealth:
     """Read them. Four queries."""
     wall = now or timezone.now()
     seen = dict(
-        LanePulse.objects.filter(passed_at__gte=wall - timedelta(seconds=lanes.PULSE_TIMEOUT_S))
+        LanePulse.objects.filter(passed_at__gte=wall - timedelta(seconds=lanes.SILENT_S))
         .values_list("lane")
         .annotate(n=Count("worker"))
         .values_list("lane", "n")

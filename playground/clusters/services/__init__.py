@@ -4,7 +4,7 @@ All take keyword arguments only and raise `clusters.errors`; a view or task make
 """
 
 from playground.clusters.services.actions import Acted, act_on_nodes, act_on_pods
-from playground.clusters.services.advance import AdvanceReport, Visit, advance, sweep
+from playground.clusters.services.advance import AdvanceReport, Visit, advance
 from playground.clusters.services.apply import (
     AppliedObject,
     ApplyResult,
@@ -111,7 +111,6 @@ __all__ = [
     "set_config",
     "set_cordon",
     "set_release",
-    "sweep",
     "take_turn",
     "tidy",
     "undo",

@@ -9,16 +9,14 @@ import logging
 import time
 from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from django.db import DatabaseError, connection, transaction
-from django.db.models import F, Q, QuerySet
-from django.db.models.functions import Now
+from django.db.models import Q, QuerySet
 
-from playground.clusters import wake
-from playground.clusters.clock import REANCHOR_GAP_S, new_anchor, virtual_now_ns, wall_now, wall_seconds
-from playground.clusters.models import Checkpoint, Cluster, Cycle, ExtenderCall, LogEntry, Node, Run
+from playground.clusters.clock import new_anchor, virtual_now_ns, wall_now
+from playground.clusters.models import Checkpoint, Cluster, Cycle, LogEntry, Node, Run
 from playground.clusters.processes import holder_name
 from playground.clusters.services import extenders
 from playground.clusters.services import lease as leases
@@ -42,7 +40,6 @@ BODY_ROWS: Final = 10_000
 keeps the summary, and they are decided again when they are asked for (services/traces.py)."""
 BODY_ROWS_AT_1X: Final = 2_000
 """The same of a batch at 1x, where no run is open."""
-JUST_DRIVEN_S: Final = 2.0
 PROGRESS_S: Final = 0.8
 """A batch with its commit shall take no longer: what runs is seen to go on every second."""
 SHORTEST_BATCH_S: Final = 0.05
@@ -60,19 +57,22 @@ class AdvanceReport:
     ----------
     state
         ``driven``, ``idle`` (nothing to do), ``held`` (another worker is at it), ``parked``, ``fenced`` (the
-        lease was taken over), ``failed``, ``gone``, ``late`` (another visit did it; see turns.py).
+        lease was taken over), ``failed``, ``gone``.
     cycles
         Cycles committed.
     batches
         Commits made.
     more
-        Work is left; a wake-up for it has been sent.
+        Work is left for another visit.
+    pause_s
+        Seconds before a worker looks again.
     """
 
     state: str
     cycles: int = 0
     batches: int = 0
     more: bool = False
+    pause_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,6 @@ def advance(
     if cluster.is_parked:
         return AdvanceReport("parked")
     if not leases.has_work(cluster, now=now()):
-        _wake_at_deadline(cluster, now())
         return AdvanceReport("idle")
     holder = holder or holder_name()
     try:
@@ -152,16 +151,10 @@ def advance(
         # If it was the connection, a new one gives the lease back; else others would wait for it to run out.
         _drop_broken_connection()
         leases.release(lease, failed=f"{type(error).__name__}: {error}")
-        wake.send(wake.ADVANCE, countdown_s=1.0, cluster_id=cluster_id, seen_token=lease.token)
         return AdvanceReport("failed", worker.cycles, worker.batches)
     leases.release(lease)
-    # Asked after the release: a write before it is seen here, a later one wakes a worker.
     cluster = Cluster.objects.filter(pk=cluster_id).first()
     more = cluster is not None and leases.has_work(cluster, now=now())
-    if more:
-        wake.send(wake.ADVANCE, cluster_id=cluster_id, seen_token=lease.token)
-    elif cluster is not None:
-        _wake_at_deadline(cluster, now())
     return AdvanceReport("driven", worker.cycles, worker.batches, more)
 
 
@@ -485,43 +478,3 @@ def initial_release(cluster: Cluster) -> dict[str, object]:
             before: dict[str, object] = payload["releaseBefore"]
             return before
     return cluster.release
-
-
-def _wake_at_deadline(cluster: Cluster, wall: datetime) -> None:
-    """One wake-up for the engine's next deadline at 1x, however many visits; the sweeper sees to far ones."""
-    deadline_ns = cluster.next_deadline_ns
-    if cluster.clock_mode != Cluster.ClockMode.REALTIME or deadline_ns is None:
-        return
-    wait_s = wall_seconds(cluster, deadline_ns - virtual_now_ns(cluster, wall))
-    if wait_s > REANCHOR_GAP_S:
-        return
-    unsent = Cluster.objects.filter(pk=cluster.pk, next_deadline_ns=deadline_ns).exclude(
-        wake_sent_for_ns__isnull=False, wake_sent_for_ns=deadline_ns
-    )
-    if unsent.update(wake_sent_for_ns=deadline_ns) == 1:
-        wake.send(wake.ADVANCE, countdown_s=max(0.05, wait_s), cluster_id=cluster.pk)
-
-
-def sweep(*, now: Callable[[], datetime] = wall_now, limit: int = 1000) -> int:
-    """Send a wake-up for every cluster that has work and no live lease; the number sent.
-
-    Makes lost messages and killed workers a matter of delay. Safe to run at any time, anywhere, twice. A cluster
-    driven just now has its wake-up on its way; if not, the next sweep sees to it.
-    """
-    wall = now()
-    just_now = Now() - timedelta(seconds=JUST_DRIVEN_S), Now()
-    waiting = (
-        Cluster.objects.filter(leases.free(), parked_reason="")
-        .exclude(driven_at__range=just_now)
-        .filter(
-            Q(last_input_seq__gt=F("cursor_seq"))
-            | Q(clock_mode=Cluster.ClockMode.REALTIME)
-            | Q(pk__in=Run.objects.filter(state__in=Run.OPEN).values("cluster_id"))
-            | Q(pk__in=ExtenderCall.objects.filter(state=ExtenderCall.State.INTENDED).values("cluster_id"))
-        )
-    )
-    n_sent = 0
-    for cluster in waiting.order_by("pk")[:limit]:
-        if leases.has_work(cluster, now=wall):
-            n_sent += wake.send(wake.ADVANCE, cluster_id=cluster.pk, seen_token=cluster.lease_token)
-    return n_sent

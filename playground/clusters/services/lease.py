@@ -65,18 +65,19 @@ def claim(cluster_id: int, *, holder: str | None = None) -> Lease | None:
     """
     unheld = Cluster.objects.filter(free(), pk=cluster_id, parked_reason="")
     # One transaction, in which the row stays locked: a token read later could be the next claimant's, should
-    # this process stand still for so long, or the clock jump.
+    # this process stand still for so long, or the clock jump. A cluster that is being written to is not waited for:
+    # others have work meanwhile.
     with transaction.atomic():
+        held = unheld.select_for_update(skip_locked=True, of=("self",)).values_list("lease_token").first()
+        if held is None:
+            return None
         taken = unheld.update(
             lease_token=F("lease_token") + 1,
             lease_holder=(holder or holder_name())[:120],
             lease_expires=_from_now(LEASE_S),
             failures=F("failures") + 1,
         )
-        if taken != 1:
-            return None
-        token = Cluster.objects.values_list("lease_token", flat=True).get(pk=cluster_id)
-    return Lease(cluster_id, token)
+    return Lease(cluster_id, held[0] + 1) if taken == 1 else None
 
 
 def renew(lease: Lease) -> bool:

@@ -313,7 +313,7 @@ def _up_to_date(question: Question, memory: EngineMemory, reads: bool) -> bool:
     if question.attempts >= PATIENCE:
         return True
     if not reads:
-        wake.send(wake.ADVANCE, cluster_id=cluster.pk, seen_token=cluster.lease_token)
+        wake.send(wake.ADVANCE, cluster_id=cluster.pk)
     elif not Run.objects.filter(cluster=cluster, state__in=Run.OPEN).exists():
         advance(cluster_id=cluster.pk, memory=memory)
         cluster.refresh_from_db()

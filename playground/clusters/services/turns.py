@@ -1,93 +1,130 @@
 """Whose turn it is, where more clusters want cycles than there are workers.
 
-A wake-up names a cluster, but which of the waiting clusters is driven next the rows say, not the order of
-messages: the one that has waited longest, where a cluster whose engine this process has in memory counts as
-having waited `AT_HOME_S` longer. So clusters stay with the process that knows them, with one worker or many and
-any pool and broker, and a cluster whose worker is gone, or has more to do than others, is soon another worker's.
+A worker asks the rows, and no message: of the people whose clusters have work it serves the one who has waited longest,
+and of that person's clusters the one that has. So who runs twenty clusters at once slows down those twenty, and no pod
+of another person waits for them all. A cluster whose engine this process has in memory counts as having waited
+`AT_HOME_S` longer, and so does its person: clusters stay with the process that knows them, with one worker or many, and
+one whose worker is gone, or has more to do than others, is soon another worker's.
 """
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from django.db.models import F
+from django.db.models import Case, F, Q, When
+from django.db.models.functions import Now
 
-from playground.clusters import wake
-from playground.clusters.clock import wall_now
-from playground.clusters.models import Cluster
+from playground.clusters.clock import virtual_now_ns, wall_now, wall_seconds
+from playground.clusters.jobs import person_of
+from playground.clusters.models import Cluster, ExtenderCall, Run
 from playground.clusters.services.advance import AdvanceReport, Visit, advance
-from playground.clusters.services.lease import free
+from playground.clusters.services.lease import due, free
 from playground.clusters.services.memory import ENGINES, EngineMemory
-from playground.clusters.waiting import busy
 from playground.engine import Budget
 
 AT_HOME_S: Final = 0.5
 """How much longer a cluster waits for the process that has its engine: about what loading costs, and some visits."""
 ROUND_S: Final = 1.0
 """Worker seconds in which every busy cluster is visited once: half a second of two workers."""
-SHORTEST_VISIT_S: Final = 0.05
-DECIDING_SHARE: Final = 0.3
-"""Of a visit's time: to read the log and to commit take the rest."""
+SHORTEST_VISIT_S: Final = 0.1
+"""To claim, to read the log and to commit take about half of it."""
+DECIDING_SHARE: Final = 0.5
 MOST_LOOKED_AT: Final = 200
+LOOK_EVERY_S: Final = 1.0
+"""So soon a worker with nothing to do looks again: what a lost message, or a killed worker, costs."""
+CONTENDED_S: Final = 0.1
+"""So soon where other workers took all there was."""
+FAILED_S: Final = 1.0
+"""A cluster whose visit failed, or whose worker died, waits for so long."""
 NEVER: Final = datetime.min.replace(tzinfo=UTC) + timedelta(days=1)
+LATEST: Final = datetime.max.replace(tzinfo=UTC)
+_LOOKED_AT: Final = (
+    *("clock_mode", "now_ns", "wall_anchor", "virtual_anchor_ns", "rate", "next_deadline_ns"),
+    *("generation", "engine_seq", "failures", "driven_at", "lease_expires", "owner_id", "team_id"),
+)
 
 
-def take_turn(
-    *,
-    cluster_id: int,
-    seen_token: int | None = None,
-    memory: EngineMemory | None = None,
-    now: Callable[[], datetime] = wall_now,
-) -> AdvanceReport:
-    """Answer a wake-up: visit the cluster it names, or the one whose turn it is among those that want cycles.
+def take_turn(*, memory: EngineMemory | None = None, now: Callable[[], datetime] = wall_now) -> AdvanceReport:
+    """Visit the cluster whose turn it is; ``idle`` with the time until something may be due if there is none.
 
-    Safe to call twice, late, or from two workers at once, as `advance` is. Each cluster with work has one wake-up
-    on its way: of several that were sent at one token the first leads to a visit, which sends the next one, and
-    the others come late. Without that, every doubled wake-up would go on for as long as a run does.
+    Safe to call from many workers at once, as `advance` is.
 
     Parameters
     ----------
-    cluster_id
-        Primary key of the cluster the wake-up names.
-    seen_token
-        Its lease's token when the wake-up was sent, as `wake.send` was told; None = look in any case.
     memory, now
         As `advance` takes them.
     """
     memory = ENGINES if memory is None else memory
-    if seen_token is not None and visited_since(cluster_id, seen_token):
-        return AdvanceReport("late")
-    waiting = list(
-        busy().annotate(is_free=free()).order_by(F("waits_since").asc(nulls_first=True))[:MOST_LOOKED_AT]
-    )
+    waiting, due_in_s = _look(now())
     visit = fair_visit(len(waiting))
-    # One that failed, or whose worker died, comes by its own wake-up only, which may be a delayed one.
-    eligible = [cluster for cluster in waiting if cluster.is_free and not cluster.failures]
-    named = next((cluster for cluster in eligible if cluster.pk == cluster_id), None)
-    turn = cluster_id
-    if named is not None:
-        turn = next_of(eligible, memory)
-        if turn != cluster_id:
-            # Before the visit, so that another worker may answer it meanwhile, and it is not lost with this one.
-            wake.send(wake.ADVANCE, cluster_id=cluster_id, seen_token=named.lease_token)
-    return advance(cluster_id=turn, visit=visit, memory=memory, now=now)
+    for cluster in in_turn(waiting, memory):
+        report = advance(cluster_id=cluster.pk, visit=visit, memory=memory, now=now)
+        if report.state not in ("held", "idle", "gone", "parked"):  # another worker was faster
+            return report if report.batches else AdvanceReport(report.state, pause_s=CONTENDED_S)
+    return AdvanceReport("idle", pause_s=CONTENDED_S if waiting else due_in_s)
 
 
-def visited_since(cluster_id: int, seen_token: int) -> bool:
-    """Whether a visit has begun and ended since the lease had that token: it saw all there was, and sent on."""
-    return Cluster.objects.filter(
-        pk=cluster_id, lease_token__gt=seen_token, lease_expires__isnull=True, failures=0
-    ).exists()
+def _look(wall: datetime) -> tuple[list[Any], float]:
+    """The clusters that have work, and the seconds until a clock at 1x comes to the next thing to do.
+
+    Each with `waits_since`, the end of the last visit (None also if that was before the database's clock went back),
+    and `may_begin`: no other worker has it, and it did not fail just now.
+    """
+    open_runs = Run.objects.filter(state__in=Run.OPEN)
+    calls = ExtenderCall.objects.filter(state=ExtenderCall.State.INTENDED)
+    just_now = Now() - timedelta(seconds=FAILED_S), Now()
+    clusters = (
+        Cluster.objects.filter(parked_reason="")
+        .annotate(
+            has_asked=Case(
+                When(
+                    Q(last_input_seq__gt=F("cursor_seq"))
+                    | Q(pk__in=open_runs.values("cluster_id"))
+                    | Q(pk__in=calls.values("cluster_id")),
+                    then=True,
+                ),
+                default=False,
+            ),
+            may_begin=Case(
+                When(free() & ~Q(failures__gt=0, driven_at__range=just_now), then=True),
+                default=False,
+            ),
+            waits_since=Case(When(driven_at__lte=Now(), then=F("driven_at"))),
+        )
+        .filter(Q(has_asked=True) | Q(clock_mode=Cluster.ClockMode.REALTIME))
+        .only(*_LOOKED_AT)
+        .order_by(F("waits_since").asc(nulls_first=True), "pk")
+    )
+    waiting, due_in_s = [], LOOK_EVERY_S
+    for cluster in clusters:
+        if cluster.has_asked or due(cluster, now=wall):
+            waiting.append(cluster)
+        elif cluster.next_deadline_ns is not None:
+            left_s = wall_seconds(cluster, cluster.next_deadline_ns - virtual_now_ns(cluster, wall))
+            due_in_s = min(due_in_s, max(CONTENDED_S, left_s))
+    return waiting[:MOST_LOOKED_AT], due_in_s
 
 
-def next_of(waiting: Sequence[Any], memory: EngineMemory) -> int:
-    """Primary key of the cluster whose turn it is for the process with these engines; `waiting` as of `busy`."""
-
-    def since(cluster: Any) -> datetime:
+def in_turn(waiting: Sequence[Any], memory: EngineMemory) -> list[Any]:
+    """The clusters that may be begun, in the order in which the process with these engines visits them."""
+    since: dict[int, datetime] = {}
+    served: dict[str, datetime] = {}
+    home: dict[str, timedelta] = {}
+    for cluster in waiting:
+        person = person_of(cluster.owner_id, cluster.team_id)
         at_home = timedelta(seconds=AT_HOME_S if memory.holds(cluster) else 0)
-        return (cluster.waits_since or NEVER) - at_home
+        waits_since = cluster.waits_since or NEVER
+        since[cluster.pk] = waits_since - at_home
+        # Who has a worker at a cluster is being served now.
+        at = waits_since if cluster.lease_expires is None or cluster.may_begin else LATEST
+        served[person] = max(served.get(person, NEVER), at)
+        home[person] = max(home.get(person, at_home), at_home)
 
-    return int(min(waiting, key=since).pk)
+    def turn(cluster: Any) -> tuple[datetime, datetime]:
+        person = person_of(cluster.owner_id, cluster.team_id)
+        return served[person] - home[person], since[cluster.pk]
+
+    return sorted((cluster for cluster in waiting if cluster.may_begin), key=turn)
 
 
 def fair_visit(n_busy: int) -> Visit:

@@ -148,7 +148,6 @@ def _take_back_row(row: Cluster, change: Change) -> None:
     for name in PERSONS_COLUMNS:
         if name in before:
             setattr(row, name, before[name])
-    row.wake_sent_for_ns = None
     row.clock_note = ""
     if row.clock_mode == Cluster.ClockMode.REALTIME:
         row.wall_anchor, row.virtual_anchor_ns = wall_now(), before["at_ns"]
