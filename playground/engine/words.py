@@ -4,7 +4,7 @@ from scheduler_core.errors import FIELD_ERROR_WORDS, FieldError, InvalidObject
 from scheduler_core.framework.words import CycleFacts, headline, of_one, placed, sentence
 from scheduler_core.objects.field_errors import aggregate
 from scheduler_core.objects.label_syntax import subdomain_errors
-from scheduler_core.validation.problems import Problems
+from scheduler_core.validation.problems import FieldErrors
 
 __all__ = [
     "FIELD_ERROR_WORDS",
@@ -26,7 +26,7 @@ def amount_problem(text: str) -> str:
     >>> amount_problem("-5"), amount_problem("16Gi")
     ('Invalid value: "-5": must be greater than or equal to 0', '')
     """
-    problems = Problems()
+    problems = FieldErrors()
     try:
         problems.amount(text, "")
         problems.refuse()

@@ -33,12 +33,11 @@ from scheduler_core.dynamic_resources.model import (
 )
 from scheduler_core.dynamic_resources.pools import DevicePool, gather, node_matches
 from scheduler_core.dynamic_resources.selectors import DeviceSelectorError, compiled
-from scheduler_core.expressions.functions import quantity
 from scheduler_core.objects.node import Node
-from scheduler_core.objects.quantity import Quantity
+from scheduler_core.objects.quantity import Quantity, read_quantity
 from scheduler_core.releases import Release
 
-NOTHING = quantity("0")
+NOTHING = read_quantity("0")
 IN_USE, SELECTOR, CAPACITY = "in use", "selector", "capacity"
 COUNTER, TAINT, CONSTRAINT = "counter", "taint", "constraint"
 """What can stand against a device, as an `Observer` is told it."""
@@ -79,7 +78,7 @@ class Allocated:
                 device = (str(item["driver"]), str(item["pool"]), str(item["device"]))
                 if with_capacity and item.get("shareID") is not None:
                     amounts = {
-                        name: quantity(str(value))
+                        name: read_quantity(str(value))
                         for name, value in (item.get("consumedCapacity") or {}).items()
                     }
                     capacity.add(found.capacity.setdefault(device, {}), amounts)
@@ -580,7 +579,7 @@ class NodeSearch:
 
     def available_counters(self, pool: DevicePool) -> dict[tuple[str, str], Quantity]:
         found = {
-            (set_name, name): quantity(str(counter["value"]))
+            (set_name, name): read_quantity(str(counter["value"]))
             for set_name, counters in pool.counter_sets.items()
             for name, counter in counters.items()
         }
@@ -597,7 +596,7 @@ def counted(device: Device) -> Iterator[tuple[tuple[str, str], Quantity]]:
     """What the device takes of each shared counter, by counter set and name."""
     for taken in device.counters:
         for name, counter in (taken.get("counters") or {}).items():
-            yield (taken["counterSet"], name), quantity(str(counter["value"]))
+            yield (taken["counterSet"], name), read_quantity(str(counter["value"]))
 
 
 def overdrawn(left: Mapping[tuple[str, str], Quantity]) -> list[str]:

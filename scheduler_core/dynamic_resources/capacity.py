@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from scheduler_core.dynamic_resources.model import Device, Request
-from scheduler_core.expressions.functions import quantity
-from scheduler_core.objects.quantity import Quantity
+from scheduler_core.objects.quantity import Quantity, read_quantity
 
 Amounts = dict[str, Quantity]
 
@@ -41,7 +40,7 @@ def has_room(request: Request, device: Device, taken: Mapping[str, Quantity]) ->
             return False
         if name in taken:
             amount = amount.add(taken[name])
-        if amount.cmp(quantity(str(capacity["value"]))) > 0:
+        if amount.cmp(read_quantity(str(capacity["value"]))) > 0:
             return False
     return True
 
@@ -55,28 +54,28 @@ def _consumed(asked: Any, capacity: Mapping[str, Any]) -> Quantity:
     policy = capacity.get("requestPolicy")
     if asked is None:
         default = policy.get("default") if policy else None
-        return quantity(str(capacity["value"] if default is None else default))
-    amount = quantity(str(asked))
+        return read_quantity(str(capacity["value"] if default is None else default))
+    amount = read_quantity(str(asked))
     if not policy:
         return amount
     valid_range = policy.get("validRange")
     if valid_range and valid_range.get("min") is not None:
         return _rounded_up(amount, valid_range)
     for value in policy.get("validValues") or ():
-        if amount.cmp(quantity(str(value))) <= 0:
-            return quantity(str(value))
+        if amount.cmp(read_quantity(str(value))) <= 0:
+            return read_quantity(str(value))
     return amount
 
 
 def _rounded_up(amount: Quantity, valid_range: Mapping[str, Any]) -> Quantity:
-    least = quantity(str(valid_range["min"]))
+    least = read_quantity(str(valid_range["min"]))
     if amount.cmp(least) < 0:
         return least
     if valid_range.get("step") is None:
         return amount
-    step, start = quantity(str(valid_range["step"])).value(), least.value()
+    step, start = read_quantity(str(valid_range["step"])).value(), least.value()
     steps = -(-(amount.value() - start) // step)
-    return quantity(_binary(start + step * steps))
+    return read_quantity(_binary(start + step * steps))
 
 
 def _binary(value: int) -> str:
@@ -90,16 +89,16 @@ def _violates(amount: Quantity, policy: Mapping[str, Any] | None) -> bool:
     if not policy:
         return False
     default = policy.get("default")
-    if default is not None and amount.cmp(quantity(str(default))) == 0:
+    if default is not None and amount.cmp(read_quantity(str(default))) == 0:
         return False
     valid_range = policy.get("validRange")
     if valid_range is not None:
         most, step = valid_range.get("max"), valid_range.get("step")
-        if most is not None and amount.cmp(quantity(str(most))) > 0:
+        if most is not None and amount.cmp(read_quantity(str(most))) > 0:
             return True
         if step is None:
             return False
-        start = quantity(str(valid_range["min"])).value() if valid_range.get("min") is not None else 0
-        return (amount.value() - start) % quantity(str(step)).value() != 0
+        start = read_quantity(str(valid_range["min"])).value() if valid_range.get("min") is not None else 0
+        return (amount.value() - start) % read_quantity(str(step)).value() != 0
     values = policy.get("validValues") or ()
-    return bool(values) and all(amount.cmp(quantity(str(value))) != 0 for value in values)
+    return bool(values) and all(amount.cmp(read_quantity(str(value))) != 0 for value in values)

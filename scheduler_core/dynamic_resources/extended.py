@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from scheduler_core.dynamic_resources.model import EXACT_COUNT, Manifest
-from scheduler_core.expressions.functions import quantity
+from scheduler_core.objects.quantity import read_quantity
 from scheduler_core.objects.resources import is_extended_resource
 
 CLASS_PREFIX = "deviceclass.resource.kubernetes.io/"
@@ -112,7 +112,7 @@ def _request(
     amounts = (container.get("resources") or {}).get("requests") or {}
     if resource not in amounts:
         return None, []
-    wanted = quantity(str(amounts[resource])).value()
+    wanted = read_quantity(str(amounts[resource])).value()
     if not wanted:
         return None, []
     mappings: Requests = []

@@ -9,8 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from scheduler_core.objects.quantity import QuantityError
-from scheduler_core.objects.quantity import read_quantity as quantity
+from scheduler_core.objects.quantity import QuantityError, read_quantity
 
 _SEMVER = re.compile(
     r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?", re.ASCII
@@ -18,7 +17,7 @@ _SEMVER = re.compile(
 
 
 def quantity_value(text: str) -> dict[str, Any]:
-    return {"quantity": str(quantity(text).canonical())}
+    return {"quantity": str(read_quantity(text).canonical())}
 
 
 def _to_quantity(text: Any) -> dict[str, Any]:
@@ -30,7 +29,7 @@ def _to_quantity(text: Any) -> dict[str, Any]:
 
 def _is_quantity(text: Any) -> bool:
     try:
-        quantity(text)
+        read_quantity(text)
     except QuantityError:
         return False
     return True
@@ -59,7 +58,7 @@ def _precedence(text: str) -> tuple[Any, ...]:
 def _compare(left: Any, right: Any) -> int:
     if isinstance(left, Mapping) and isinstance(right, Mapping):
         if "quantity" in left and "quantity" in right:
-            return quantity(left["quantity"]).cmp(quantity(right["quantity"]))
+            return read_quantity(left["quantity"]).cmp(read_quantity(right["quantity"]))
         if "semver" in left and "semver" in right:
             one, other = _precedence(left["semver"]), _precedence(right["semver"])
             return (one > other) - (one < other)
@@ -67,17 +66,17 @@ def _compare(left: Any, right: Any) -> int:
 
 
 def _add(left: Any, right: Any) -> dict[str, Any]:
-    other = quantity(right["quantity"]) if isinstance(right, Mapping) else quantity(str(right))
-    return {"quantity": str(quantity(left["quantity"]).add(other).canonical())}
+    other = read_quantity(right["quantity"]) if isinstance(right, Mapping) else read_quantity(str(right))
+    return {"quantity": str(read_quantity(left["quantity"]).add(other).canonical())}
 
 
 def _sub(left: Any, right: Any) -> dict[str, Any]:
-    other = quantity(right["quantity"]) if isinstance(right, Mapping) else quantity(str(right))
-    return {"quantity": str(quantity(left["quantity"]).sub(other).canonical())}
+    other = read_quantity(right["quantity"]) if isinstance(right, Mapping) else read_quantity(str(right))
+    return {"quantity": str(read_quantity(left["quantity"]).sub(other).canonical())}
 
 
 def _sign(value: Any) -> int:
-    return quantity(value["quantity"]).sign()
+    return read_quantity(value["quantity"]).sign()
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -91,9 +90,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "add": _add,
     "sub": _sub,
     "sign": _sign,
-    "isInteger": lambda value: quantity(value["quantity"]).as_approximate_float().is_integer(),
-    "asInteger": lambda value: quantity(value["quantity"]).value(),
-    "asApproximateFloat": lambda value: quantity(value["quantity"]).as_approximate_float(),
+    "isInteger": lambda value: read_quantity(value["quantity"]).as_approximate_float().is_integer(),
+    "asInteger": lambda value: read_quantity(value["quantity"]).value(),
+    "asApproximateFloat": lambda value: read_quantity(value["quantity"]).as_approximate_float(),
     "major": lambda value: int(value["semver"].split(".")[0]),
     "minor": lambda value: int(value["semver"].split(".")[1]),
     "patch": lambda value: int(re.split(r"[.-]", value["semver"])[2]),

@@ -29,7 +29,7 @@ from scheduler_core.objects.label_syntax import (
     subdomain_errors,
 )
 from scheduler_core.objects.resources import quantity_at
-from scheduler_core.validation.problems import Problems
+from scheduler_core.validation.problems import FieldErrors
 
 _MAX_IN_SLICE: Final = 128
 _MAX_IN_DETAIL: Final = 64
@@ -54,16 +54,16 @@ _ONE_REQUEST: Final = "exactly one of `exactly` or `firstAvailable` is required"
 # ---- claims
 
 
-def _claim(problems: Problems, manifest: Document) -> None:
+def _claim(problems: FieldErrors, manifest: Document) -> None:
     known = _claim_spec(problems, mapping(manifest, "spec", ""), "spec")
     _status(problems, manifest, known)
 
 
-def _template(problems: Problems, manifest: Document) -> None:
+def _template(problems: FieldErrors, manifest: Document) -> None:
     _claim_spec(problems, mapping(mapping(manifest, "spec", ""), "spec", "spec"), "spec.spec")
 
 
-def _claim_spec(problems: Problems, spec: Document, path: str) -> dict[str, None]:
+def _claim_spec(problems: FieldErrors, spec: Document, path: str) -> dict[str, None]:
     """Check a claim's spec; returns the names by which its requests go."""
     devices, base = mapping(spec, "devices", path), f"{path}.devices"
     known: dict[str, None] = {}
@@ -99,7 +99,7 @@ def _claim_spec(problems: Problems, spec: Document, path: str) -> dict[str, None
     return known
 
 
-def _request(problems: Problems, request: Document, path: str) -> None:
+def _request(problems: FieldErrors, request: Document, path: str) -> None:
     name = string(request, "deviceClassName", path)
     if name:
         problems.named(subdomain_errors, name, f"{path}.deviceClassName")
@@ -133,7 +133,7 @@ def _request(problems: Problems, request: Document, path: str) -> None:
         quantity_at(amount, f"{place}[{key}]")
 
 
-def _references(problems: Problems, item: Document, path: str, known: Mapping[str, None]) -> None:
+def _references(problems: FieldErrors, item: Document, path: str, known: Mapping[str, None]) -> None:
     seen: set[str] = set()
     for index, name in enumerate(strings(item, "requests", path)):
         if name not in known:
@@ -143,7 +143,7 @@ def _references(problems: Problems, item: Document, path: str, known: Mapping[st
         seen.add(name)
 
 
-def _status(problems: Problems, manifest: Document, known: Mapping[str, None]) -> None:
+def _status(problems: FieldErrors, manifest: Document, known: Mapping[str, None]) -> None:
     status = mapping(manifest, "status", "")
     if not status:
         return
@@ -173,7 +173,7 @@ def _status(problems: Problems, manifest: Document, known: Mapping[str, None]) -
 # ---- slices
 
 
-def _slice(problems: Problems, manifest: Document) -> None:
+def _slice(problems: FieldErrors, manifest: Document) -> None:
     spec = mapping(manifest, "spec", "")
     if not string(spec, "driver", "spec"):
         problems.required("spec.driver")
@@ -206,14 +206,14 @@ def _slice(problems: Problems, manifest: Document) -> None:
         _counters(item, where)
 
 
-def _pool_name(problems: Problems, name: str, path: str) -> None:
+def _pool_name(problems: FieldErrors, name: str, path: str) -> None:
     if not name:
         problems.required(path)
     for part in name.split("/") if name else ():
         problems.named(subdomain_errors, part, path)
 
 
-def _devices(problems: Problems, spec: Document) -> None:
+def _devices(problems: FieldErrors, spec: Document) -> None:
     devices = mappings(spec, "devices", "spec")
     in_detail = any(
         item.get("taints")
@@ -231,7 +231,7 @@ def _devices(problems: Problems, spec: Document) -> None:
         _device(problems, device, where)
 
 
-def _device(problems: Problems, device: Document, path: str) -> None:
+def _device(problems: FieldErrors, device: Document, path: str) -> None:
     attributes, capacity = mapping(device, "attributes", path), mapping(device, "capacity", path)
     if len(attributes) + len(capacity) > _MAX_LIST:
         words = f"the total number of attributes and capacities must not exceed {_MAX_LIST}"
@@ -272,7 +272,7 @@ def _amount(value: Any, path: str) -> None:
     quantity_at(value["value"], f"{path}.value")
 
 
-def _taint(problems: Problems, taint: Document, path: str) -> None:
+def _taint(problems: FieldErrors, taint: Document, path: str) -> None:
     problems.named(qualified_name_errors, string(taint, "key", path), f"{path}.key")
     if value := string(taint, "value", path):
         problems.named(label_value_errors, value, f"{path}.value")
@@ -282,7 +282,7 @@ def _taint(problems: Problems, taint: Document, path: str) -> None:
 # ---- classes, rules and workloads
 
 
-def _class(problems: Problems, manifest: Document) -> None:
+def _class(problems: FieldErrors, manifest: Document) -> None:
     spec = mapping(manifest, "spec", "")
     _selectors(problems, spec, "spec")
     name = string(spec, "extendedResourceName", "spec")
@@ -290,7 +290,7 @@ def _class(problems: Problems, manifest: Document) -> None:
         problems.invalid("spec.extendedResourceName", name, "must be a valid extended resource name")
 
 
-def _taint_rule(problems: Problems, manifest: Document) -> None:
+def _taint_rule(problems: FieldErrors, manifest: Document) -> None:
     spec = mapping(manifest, "spec", "")
     selector, path = mapping(spec, "deviceSelector", "spec"), "spec.deviceSelector"
     if name := string(selector, "driver", path):
@@ -302,7 +302,7 @@ def _taint_rule(problems: Problems, manifest: Document) -> None:
     _taint(problems, mapping(spec, "taint", "spec"), "spec.taint")
 
 
-def _workload(problems: Problems, manifest: Document) -> None:
+def _workload(problems: FieldErrors, manifest: Document) -> None:
     spec = mapping(manifest, "spec", "")
     templates = _limited(problems, spec, "podGroupTemplates", "spec", _MAX_TEMPLATES)
     if not templates:
@@ -319,7 +319,7 @@ def _workload(problems: Problems, manifest: Document) -> None:
 # ---- parts
 
 
-def _selectors(problems: Problems, document: Document, path: str) -> None:
+def _selectors(problems: FieldErrors, document: Document, path: str) -> None:
     for where, item in _limited(problems, document, "selectors", path, _MAX_LIST):
         text = string(mapping(item, "cel", where), "expression", f"{where}.cel")
         if not text:
@@ -332,14 +332,14 @@ def _selectors(problems: Problems, document: Document, path: str) -> None:
 
 
 def _limited(
-    problems: Problems, document: Document, key: str, path: str, most: int
+    problems: FieldErrors, document: Document, key: str, path: str, most: int
 ) -> list[tuple[str, Document]]:
     items = mappings(document, key, path)
     problems.at_most(items, most, f"{path}.{key}")
     return items[:most]
 
 
-def _qualified(problems: Problems, name: str, path: str) -> None:
+def _qualified(problems: FieldErrors, name: str, path: str) -> None:
     """Check a name with a domain or without one. Source: validateQualifiedName."""
     domain, slash, identifier = name.rpartition("/")
     if slash and not domain:
@@ -354,7 +354,7 @@ def _qualified(problems: Problems, name: str, path: str) -> None:
         problems.too_long(path, 32)
 
 
-RULES: Final[Mapping[str, Callable[[Problems, Document], None]]] = {
+RULES: Final[Mapping[str, Callable[[FieldErrors, Document], None]]] = {
     "DeviceClass": _class,
     "DeviceTaintRule": _taint_rule,
     "ResourceClaim": _claim,

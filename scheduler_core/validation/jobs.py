@@ -21,7 +21,7 @@ from scheduler_core.objects.fields import (
 )
 from scheduler_core.sim.cron import ScheduleError, is_zone, schedule_from
 from scheduler_core.validation import pods
-from scheduler_core.validation.problems import Problems
+from scheduler_core.validation.problems import FieldErrors
 
 NOT_SIMULATED: Final = ("backoffLimitPerIndex", "maxFailedIndexes", "podFailurePolicy", "successPolicy")
 """Fields of a Job's spec that are checked and kept, and that its pods here do not follow."""
@@ -39,7 +39,7 @@ _LONGEST_INDEXES: Final = 64 * 1024
 _MANAGER: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
 
 
-def job_spec(problems: Problems, spec: Document, path: str) -> None:
+def job_spec(problems: FieldErrors, spec: Document, path: str) -> None:
     """Check a Job's spec, its pod template included."""
     numbers = {key: problems.at_least(spec, key, path) for key in _COUNTS}
     if numbers["maxFailedIndexes"] is not None and numbers["backoffLimitPerIndex"] is None:
@@ -97,7 +97,7 @@ def not_simulated(manifest: Document) -> list[str]:
     ]
 
 
-def _indexed(problems: Problems, numbers: Mapping[str, int | None], path: str) -> None:
+def _indexed(problems: FieldErrors, numbers: Mapping[str, int | None], path: str) -> None:
     completions, at_once = numbers["completions"], numbers["parallelism"] or 0
     failed, place = numbers["maxFailedIndexes"], f"{path}.maxFailedIndexes"
     if completions is None:
@@ -123,7 +123,7 @@ def _indexed(problems: Problems, numbers: Mapping[str, int | None], path: str) -
             problems.invalid(f"{path}.{key}", number, words)
 
 
-def _failure_policy(problems: Problems, spec: Document, path: str, *, per_index: bool) -> None:
+def _failure_policy(problems: FieldErrors, spec: Document, path: str, *, per_index: bool) -> None:
     place = f"{path}.podFailurePolicy"
     rules = mappings(mapping(spec, "podFailurePolicy", path), "rules", place)
     problems.at_most(rules, _MOST_RULES, f"{place}.rules")
@@ -157,7 +157,7 @@ def _failure_policy(problems: Problems, spec: Document, path: str, *, per_index:
             problems.one_of(pattern, "status", pattern_path, states, required=True)
 
 
-def _exit_codes(problems: Problems, codes: Document, path: str, names: set[str]) -> None:
+def _exit_codes(problems: FieldErrors, codes: Document, path: str, names: set[str]) -> None:
     operator = problems.one_of(codes, "operator", path, ("In", "NotIn"), required=True)
     container = optional_string(codes, "containerName", path)
     if container is not None and container not in names:
@@ -181,7 +181,7 @@ def _exit_codes(problems: Problems, codes: Document, path: str, names: set[str])
         problems.invalid(f"{path}.values", list(values), "must be ordered")
 
 
-def _success_policy(problems: Problems, policy: Document, path: str, completions: int) -> None:
+def _success_policy(problems: FieldErrors, policy: Document, path: str, completions: int) -> None:
     rules = mappings(policy, "rules", path)
     if not rules:
         words = "at least one rules must be specified when the successPolicy is specified"
@@ -202,7 +202,7 @@ def _success_policy(problems: Problems, policy: Document, path: str, completions
             problems.invalid(f"{where}.succeededCount", count, words)
 
 
-def _n_indexes(problems: Problems, text: str, path: str, completions: int) -> int:
+def _n_indexes(problems: FieldErrors, text: str, path: str, completions: int) -> int:
     """How many indexes `0-3,7` names, all below `completions` and in order."""
     if len(text) > _LONGEST_INDEXES:
         problems.too_long(path, _LONGEST_INDEXES)
@@ -224,7 +224,7 @@ def _n_indexes(problems: Problems, text: str, path: str, completions: int) -> in
     return total
 
 
-def cron_job(problems: Problems, manifest: Document) -> Document:
+def cron_job(problems: FieldErrors, manifest: Document) -> Document:
     """Check a CronJob; returns its Job's spec."""
     name = string(mapping(manifest, "metadata", ""), "name", "metadata")
     if len(name) > MAX_CRON_JOB_NAME:
@@ -258,7 +258,7 @@ def cron_job(problems: Problems, manifest: Document) -> Document:
     return job
 
 
-def _zone(problems: Problems, zone: str) -> None:
+def _zone(problems: FieldErrors, zone: str) -> None:
     if not zone:
         problems.invalid("spec.timeZone", zone, "must be nil or non-empty string")
     elif zone.lower() == "local":

@@ -38,7 +38,7 @@ from scheduler_core.sim.durations import duration_ns
 from scheduler_core.sim.kubelet import DURATION, ENDS_AS, NEVER, START_DELAY
 from scheduler_core.sim.load import LOAD, LoadError, load_from
 from scheduler_core.validation import devices, jobs, pods
-from scheduler_core.validation.problems import NOT_POSITIVE, Problems
+from scheduler_core.validation.problems import NOT_POSITIVE, FieldErrors
 
 ANNOTATION_BYTES: Final = 256 * 1024
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
@@ -70,7 +70,7 @@ def validate(manifest: Document, release: Release = DEFAULT) -> None:
     InvalidObject
         With everything that is wrong (`errors`).
     """
-    problems = Problems(release)
+    problems = FieldErrors(release)
     _metadata(problems, manifest)
     kind = string(manifest, "kind", "")
     if is_own(manifest):
@@ -102,12 +102,12 @@ def validate_metadata(manifest: Document, release: Release = DEFAULT) -> None:
     ------
     InvalidObject
     """
-    problems = Problems(release)
+    problems = FieldErrors(release)
     _metadata(problems, manifest)
     problems.refuse()
 
 
-def _metadata(problems: Problems, manifest: Document) -> None:
+def _metadata(problems: FieldErrors, manifest: Document) -> None:
     kind = string(manifest, "kind", "") if is_own(manifest) else ""
     meta = mapping(manifest, "metadata", "")
     name = string(meta, "name", "metadata")
@@ -146,7 +146,7 @@ def annotation_bytes(annotations: Mapping[str, str]) -> int:
     return sum(len(key.encode()) + len(text.encode()) for key, text in annotations.items())
 
 
-def simulation_annotations(problems: Problems, meta: Document, path: str) -> None:
+def simulation_annotations(problems: FieldErrors, meta: Document, path: str) -> None:
     """Check the annotations that say how long pods last and what they use: they are this simulation's own."""
     given = mapping(meta, "annotations", path)
     if not given:
@@ -174,7 +174,7 @@ def simulation_annotations(problems: Problems, meta: Document, path: str) -> Non
 # ---- nodes, budgets, classes
 
 
-def _node(problems: Problems, manifest: Document) -> None:
+def _node(problems: FieldErrors, manifest: Document) -> None:
     seen: set[tuple[str, str]] = set()
     # Upstream's paths, which leave `spec` out for taints and write resources with dots.
     for where, taint in mappings(mapping(manifest, "spec", ""), "taints", "spec"):
@@ -198,7 +198,7 @@ def _node(problems: Problems, manifest: Document) -> None:
                 problems.invalid(path, str(amount), "must be an integer")
 
 
-def _budget(problems: Problems, manifest: Document) -> None:
+def _budget(problems: FieldErrors, manifest: Document) -> None:
     spec = mapping(manifest, "spec", "")
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
         problems.invalid("spec", dict(spec), "minAvailable and maxUnavailable cannot be both set")
@@ -211,7 +211,7 @@ def _budget(problems: Problems, manifest: Document) -> None:
         problems.at_least(status, key, "status")
 
 
-def _priority_class(problems: Problems, manifest: Document) -> None:
+def _priority_class(problems: FieldErrors, manifest: Document) -> None:
     name = string(mapping(manifest, "metadata", ""), "name", "metadata")
     value = integer(manifest, "value", "")
     if name.startswith(SYSTEM_PREFIX):
@@ -233,7 +233,7 @@ def _no_system_class(name: str, value: int, global_default: bool) -> str:
     return f"globalDefault of {name} PriorityClass must be false" if global_default else ""
 
 
-def _storage_class(problems: Problems, manifest: Document) -> None:
+def _storage_class(problems: FieldErrors, manifest: Document) -> None:
     provisioner = string(manifest, "provisioner", "")
     if provisioner:
         problems.named(_any_case, provisioner, "provisioner")
@@ -250,7 +250,7 @@ def _storage_class(problems: Problems, manifest: Document) -> None:
         _topology(problems, term, where)
 
 
-def _topology(problems: Problems, term: Document, path: str) -> None:
+def _topology(problems: FieldErrors, term: Document, path: str) -> None:
     keys: set[str] = set()
     for where, item in mappings(term, "matchLabelExpressions", path):
         key, values = string(item, "key", where), strings(item, "values", where)
@@ -270,7 +270,7 @@ def _topology(problems: Problems, term: Document, path: str) -> None:
 # ---- volumes
 
 
-def _volume(problems: Problems, manifest: Document) -> None:
+def _volume(problems: FieldErrors, manifest: Document) -> None:
     spec = mapping(manifest, "spec", "")
     _modes(problems, spec, "spec", "")
     capacity = mapping(spec, "capacity", "spec")
@@ -295,7 +295,7 @@ def _volume(problems: Problems, manifest: Document) -> None:
     _of_class(problems, spec, "spec")
 
 
-def _modes(problems: Problems, spec: Document, path: str, required: str) -> None:
+def _modes(problems: FieldErrors, spec: Document, path: str, required: str) -> None:
     modes = strings(spec, "accessModes", path)
     if not modes:
         problems.required(f"{path}.accessModes", required)
@@ -307,7 +307,7 @@ def _modes(problems: Problems, spec: Document, path: str, required: str) -> None
         problems.forbidden(f"{path}.accessModes", words)
 
 
-def _of_class(problems: Problems, spec: Document, path: str) -> None:
+def _of_class(problems: FieldErrors, spec: Document, path: str) -> None:
     if name := string(spec, "storageClassName", path):
         problems.named(subdomain_errors, name, f"{path}.storageClassName")
     problems.one_of(spec, "volumeMode", path, ("Block", "Filesystem"))
@@ -315,11 +315,11 @@ def _of_class(problems: Problems, spec: Document, path: str) -> None:
         problems.named(subdomain_errors, name, f"{path}.volumeAttributesClassName")
 
 
-def _claim(problems: Problems, manifest: Document) -> None:
+def _claim(problems: FieldErrors, manifest: Document) -> None:
     claim_spec(problems, mapping(manifest, "spec", ""), "spec")
 
 
-def claim_spec(problems: Problems, spec: Document, path: str) -> None:
+def claim_spec(problems: FieldErrors, spec: Document, path: str) -> None:
     """Check the spec of a PersistentVolumeClaim."""
     _modes(problems, spec, path, "at least 1 access mode is required")
     problems.selector(spec, "selector", path)
@@ -346,11 +346,11 @@ def claim_spec(problems: Problems, spec: Document, path: str) -> None:
 # ---- workloads
 
 
-def _replicas(problems: Problems, spec: Document) -> None:
+def _replicas(problems: FieldErrors, spec: Document) -> None:
     problems.at_least(spec, "replicas", "spec")
 
 
-def _deployment(problems: Problems, manifest: Document) -> None:
+def _deployment(problems: FieldErrors, manifest: Document) -> None:
     spec = mapping(manifest, "spec", "")
     _replicas(problems, spec)
     _lasting(problems, spec, "deployment", "ReplicaSet")
@@ -375,7 +375,7 @@ def _deployment(problems: Problems, manifest: Document) -> None:
 
 
 def problems_of_strategy(
-    problems: Problems, strategy: Document, path: str, supported: tuple[str, ...]
+    problems: FieldErrors, strategy: Document, path: str, supported: tuple[str, ...]
 ) -> str:
     """Check the type of a strategy; returns it, defaulted."""
     type_ = string(strategy, "type", path) or "RollingUpdate"
@@ -384,7 +384,7 @@ def problems_of_strategy(
     return type_
 
 
-def _lasting(problems: Problems, spec: Document, whose: str, kind: str, *, needed: bool = True) -> None:
+def _lasting(problems: FieldErrors, spec: Document, whose: str, kind: str, *, needed: bool = True) -> None:
     labels = string_map(mapping(mapping(spec, "template", "spec"), "metadata", "spec.template"), "labels",
                         "spec.template.metadata")  # fmt: skip
     problems.template_selector(spec, labels, "spec", whose, needed=needed)
@@ -393,14 +393,14 @@ def _lasting(problems: Problems, spec: Document, whose: str, kind: str, *, neede
                 "spec.template.metadata")  # fmt: skip
 
 
-def _replica_set(problems: Problems, manifest: Document) -> None:
+def _replica_set(problems: FieldErrors, manifest: Document) -> None:
     spec = mapping(manifest, "spec", "")
     _replicas(problems, spec)
     problems.at_least(spec, "minReadySeconds", "spec")
     _lasting(problems, spec, "deployment", "ReplicaSet")
 
 
-def _replication_controller(problems: Problems, manifest: Document) -> None:
+def _replication_controller(problems: FieldErrors, manifest: Document) -> None:
     spec = mapping(manifest, "spec", "")
     problems.at_least(spec, "minReadySeconds", "spec")
     _replicas(problems, spec)
@@ -410,7 +410,7 @@ def _replication_controller(problems: Problems, manifest: Document) -> None:
     _lasting(problems, document, "replicationcontroller", "ReplicationController", needed=False)
 
 
-def _stateful_set(problems: Problems, manifest: Document) -> None:
+def _stateful_set(problems: FieldErrors, manifest: Document) -> None:
     spec = mapping(manifest, "spec", "")
     policy = string(spec, "podManagementPolicy", "spec")
     if policy not in ("", "OrderedReady", "Parallel"):
@@ -440,7 +440,7 @@ def _stateful_set(problems: Problems, manifest: Document) -> None:
     _lasting(problems, spec, "statefulset", "StatefulSet")
 
 
-def _daemon_set(problems: Problems, manifest: Document) -> None:
+def _daemon_set(problems: FieldErrors, manifest: Document) -> None:
     spec = mapping(manifest, "spec", "")
     _lasting(problems, spec, "daemonset", "DaemonSet")
     problems.at_least(spec, "minReadySeconds", "spec")
@@ -459,12 +459,12 @@ def _daemon_set(problems: Problems, manifest: Document) -> None:
     problems.at_least(spec, "revisionHistoryLimit", "spec")
 
 
-def _job(problems: Problems, manifest: Document) -> None:
+def _job(problems: FieldErrors, manifest: Document) -> None:
     jobs.job_spec(problems, mapping(manifest, "spec", ""), "spec")
     _job_annotations(problems, mapping(manifest, "spec", ""), "spec")
 
 
-def _cron_job(problems: Problems, manifest: Document) -> None:
+def _cron_job(problems: FieldErrors, manifest: Document) -> None:
     spec = jobs.cron_job(problems, manifest)
     template = mapping(mapping(manifest, "spec", ""), "jobTemplate", "spec")
     simulation_annotations(
@@ -473,7 +473,7 @@ def _cron_job(problems: Problems, manifest: Document) -> None:
     _job_annotations(problems, spec, "spec.jobTemplate.spec")
 
 
-def _job_annotations(problems: Problems, spec: Document, path: str) -> None:
+def _job_annotations(problems: FieldErrors, spec: Document, path: str) -> None:
     meta = mapping(mapping(spec, "template", path), "metadata", f"{path}.template")
     simulation_annotations(problems, meta, f"{path}.template.metadata")
 
@@ -481,7 +481,7 @@ def _job_annotations(problems: Problems, spec: Document, path: str) -> None:
 # ---- services, leases, autoscalers
 
 
-def _service(problems: Problems, manifest: Document) -> None:
+def _service(problems: FieldErrors, manifest: Document) -> None:
     spec = mapping(manifest, "spec", "")
     ports = mappings(spec, "ports", "spec")
     names: set[str] = set()
@@ -500,7 +500,7 @@ def _service(problems: Problems, manifest: Document) -> None:
     problems.one_of(spec, "type", "spec", ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort"))
 
 
-def _lease(problems: Problems, manifest: Document) -> None:
+def _lease(problems: FieldErrors, manifest: Document) -> None:
     spec = mapping(manifest, "spec", "")
     problems.at_least(spec, "leaseDurationSeconds", "spec", 1, NOT_POSITIVE)
     problems.at_least(spec, "leaseTransitions", "spec")
@@ -517,7 +517,7 @@ def _lease(problems: Problems, manifest: Document) -> None:
 _METRICS: Final = ("ContainerResource", "External", "Object", "Pods", "Resource")
 
 
-def _autoscaler(problems: Problems, manifest: Document) -> None:
+def _autoscaler(problems: FieldErrors, manifest: Document) -> None:
     spec = mapping(manifest, "spec", "")
     least = problems.at_least(spec, "minReplicas", "spec", 1, "must be greater than or equal to 1")
     most = integer(spec, "maxReplicas", "spec")
@@ -537,7 +537,7 @@ def _autoscaler(problems: Problems, manifest: Document) -> None:
         _rules(problems, mapping(behavior, direction, "spec.behavior"), f"spec.behavior.{direction}")
 
 
-def _metric(problems: Problems, metric: Document, path: str) -> None:
+def _metric(problems: FieldErrors, metric: Document, path: str) -> None:
     type_ = problems.one_of(metric, "type", path, _METRICS, required=True)
     if type_ not in _METRICS:
         return
@@ -566,7 +566,7 @@ def _metric(problems: Problems, metric: Document, path: str) -> None:
         problems.invalid(f"{where}.averageValue", amount, "must be positive")
 
 
-def _rules(problems: Problems, rules: Document, path: str) -> None:
+def _rules(problems: FieldErrors, rules: Document, path: str) -> None:
     window = problems.at_least(
         rules, "stabilizationWindowSeconds", path, 0, "must be greater than or equal to zero"
     )
@@ -602,7 +602,7 @@ _SCOPES: Final[Mapping[str, tuple[str, ...]]] = {
 _APART: Final = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
 
 
-def _quota(problems: Problems, manifest: Document) -> None:
+def _quota(problems: FieldErrors, manifest: Document) -> None:
     spec = mapping(manifest, "spec", "")
     hard = pods.amounts(problems, spec, "hard", "spec", "quota")
     scopes = list(strings(spec, "scopes", "spec"))
@@ -636,7 +636,7 @@ def _quota(problems: Problems, manifest: Document) -> None:
     _scopes(problems, selected, selected, hard, f"{place}.scopeName")
 
 
-def _scopes(problems: Problems, names: list[str], shown: Any, hard: Mapping[str, Any], place: str) -> None:
+def _scopes(problems: FieldErrors, names: list[str], shown: Any, hard: Mapping[str, Any], place: str) -> None:
     standard = [name for name in hard if not pods.resource_name_errors(name, "quota") and "/" not in name]
     for name in dict.fromkeys(names):
         if name not in _SCOPES:
@@ -661,7 +661,7 @@ _ORDER: Final = (
 """What may not be above what, the words for it, and which of the two fields is named."""
 
 
-def _limit_range(problems: Problems, manifest: Document) -> None:
+def _limit_range(problems: FieldErrors, manifest: Document) -> None:
     types = set()
     for place, item in mappings(mapping(manifest, "spec", ""), "limits", "spec"):
         type_ = string(item, "type", place)
@@ -685,7 +685,7 @@ def _limit_range(problems: Problems, manifest: Document) -> None:
         _order(problems, said, place)
 
 
-def _order(problems: Problems, said: Mapping[str, Mapping[str, Quantity]], place: str) -> None:
+def _order(problems: FieldErrors, said: Mapping[str, Mapping[str, Quantity]], place: str) -> None:
     for low, high, words, blamed in _ORDER:
         for name, amount in said[low].items():
             other = said[high].get(name)
@@ -709,7 +709,7 @@ def _order(problems: Problems, said: Mapping[str, Mapping[str, Quantity]], place
             problems.invalid(f"{place}.defaultRequest[{name}]", str(request), words)
 
 
-_RULES: Final[Mapping[str, Callable[[Problems, Document], None]]] = {
+_RULES: Final[Mapping[str, Callable[[FieldErrors, Document], None]]] = {
     "CronJob": _cron_job,
     "DaemonSet": _daemon_set,
     "Deployment": _deployment,

@@ -42,7 +42,7 @@ from scheduler_core.objects.resources import (
     is_supported_pod_level_resource,
     quantity_at,
 )
-from scheduler_core.validation.problems import NOT_INTEGER, NOT_POSITIVE, Problems
+from scheduler_core.validation.problems import NOT_INTEGER, NOT_POSITIVE, FieldErrors
 
 EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
@@ -114,7 +114,7 @@ def resource_name_errors(name: str, place: str) -> tuple[str, ...]:
 
 
 def amounts(
-    problems: Problems, document: Document, key: str, path: str, place: str = ""
+    problems: FieldErrors, document: Document, key: str, path: str, place: str = ""
 ) -> dict[str, Quantity]:
     """Check names and amounts of a ResourceList (in order of names); returns the amounts.
 
@@ -140,7 +140,7 @@ def amounts(
 # ---- the pod
 
 
-def pod(problems: Problems, manifest: Document) -> None:
+def pod(problems: FieldErrors, manifest: Document) -> None:
     """Check the spec of a pod that is created, and its phase."""
     spec = mapping(manifest, "spec", "")
     pod_spec(problems, spec, "spec", is_pod=True)
@@ -149,7 +149,7 @@ def pod(problems: Problems, manifest: Document) -> None:
     problems.one_of(mapping(manifest, "status", ""), "phase", "status", PHASES)
 
 
-def template(problems: Problems, holder: Document, path: str) -> tuple[dict[str, str], Document]:
+def template(problems: FieldErrors, holder: Document, path: str) -> tuple[dict[str, str], Document]:
     """Check a workload's pod template; returns its labels and its spec."""
     place = f"{path}.template"
     written = mapping(holder, "template", path)
@@ -161,7 +161,7 @@ def template(problems: Problems, holder: Document, path: str) -> tuple[dict[str,
     return labels, spec
 
 
-def lasting_template(problems: Problems, holder: Document, path: str, kind: str) -> dict[str, str]:
+def lasting_template(problems: FieldErrors, holder: Document, path: str, kind: str) -> dict[str, str]:
     """Check the template of a workload whose pods are there to stay; returns its labels."""
     labels, spec = template(problems, holder, path)
     place = f"{path}.template.spec"
@@ -174,7 +174,7 @@ def lasting_template(problems: Problems, holder: Document, path: str, kind: str)
     return labels
 
 
-def pod_spec(problems: Problems, spec: Document, path: str, *, is_pod: bool) -> None:
+def pod_spec(problems: FieldErrors, spec: Document, path: str, *, is_pod: bool) -> None:
     """Check the spec of a pod or of a template."""
     volumes: dict[str, None] = {}
     for where, volume in mappings(spec, "volumes", path):
@@ -223,7 +223,7 @@ def pod_spec(problems: Problems, spec: Document, path: str, *, is_pod: bool) -> 
     integer(spec, "priority", path)
 
 
-def _claims(problems: Problems, spec: Document, path: str) -> dict[str, None]:
+def _claims(problems: FieldErrors, spec: Document, path: str) -> dict[str, None]:
     names: dict[str, None] = {}
     for where, claim in mappings(spec, "resourceClaims", path):
         problems.name_of_one(claim, where, names)
@@ -246,7 +246,7 @@ def _claims(problems: Problems, spec: Document, path: str) -> dict[str, None]:
 # ---- containers
 
 
-def _containers(problems: Problems, spec: Document, path: str, claims: Collection[str]) -> None:
+def _containers(problems: FieldErrors, spec: Document, path: str, claims: Collection[str]) -> None:
     containers = mappings(spec, "containers", path)
     if not containers:
         problems.required(f"{path}.containers")
@@ -268,7 +268,7 @@ def _containers(problems: Problems, spec: Document, path: str, claims: Collectio
 
 
 def _container(
-    problems: Problems, container: Document, path: str, names: dict[str, None], claims: Collection[str]
+    problems: FieldErrors, container: Document, path: str, names: dict[str, None], claims: Collection[str]
 ) -> None:
     problems.name_of_one(container, path, names)
     problems.one_of(container, "terminationMessagePolicy", path, ("File", "FallbackToLogsOnError"))
@@ -279,7 +279,7 @@ def _container(
         _requirements(problems, resources, f"{path}.resources", claims)
 
 
-def _ports(problems: Problems, container: Document, path: str) -> None:
+def _ports(problems: FieldErrors, container: Document, path: str) -> None:
     names: set[str] = set()
     for where, port in mappings(container, "ports", path):
         name = string(port, "name", where)
@@ -315,7 +315,7 @@ def _port_name_errors(name: str) -> list[str]:
     return found
 
 
-def _host_ports(problems: Problems, container: Document, path: str, taken: set[str]) -> None:
+def _host_ports(problems: FieldErrors, container: Document, path: str, taken: set[str]) -> None:
     for where, port in mappings(container, "ports", path):
         if not port.get("hostPort"):
             continue
@@ -325,7 +325,7 @@ def _host_ports(problems: Problems, container: Document, path: str, taken: set[s
         taken.add(shown)
 
 
-def _host_network(problems: Problems, spec: Document, path: str, *, is_pod: bool) -> None:
+def _host_network(problems: FieldErrors, spec: Document, path: str, *, is_pod: bool) -> None:
     for where, container in mappings(spec, "containers", path):
         for place, port in mappings(container, "ports", where):
             of_host, of_container = integer(port, "hostPort", place), integer(port, "containerPort", place)
@@ -335,7 +335,12 @@ def _host_network(problems: Problems, spec: Document, path: str, *, is_pod: bool
 
 
 def _requirements(
-    problems: Problems, resources: Document, path: str, claims: Collection[str], *, place: str = "container"
+    problems: FieldErrors,
+    resources: Document,
+    path: str,
+    claims: Collection[str],
+    *,
+    place: str = "container",
 ) -> None:
     limits = _limits_of(problems, resources, path, place=place)
     requests = amounts(problems, resources, "requests", path, place)
@@ -357,14 +362,14 @@ def _requirements(
 
 
 def _limits_of(
-    problems: Problems, resources: Document, path: str, *, place: str = "container"
+    problems: FieldErrors, resources: Document, path: str, *, place: str = "container"
 ) -> dict[str, Quantity]:
     limits = amounts(problems, resources, "limits", path, place)
     _huge_pages(problems, limits, f"{path}.limits")
     return limits
 
 
-def _huge_pages(problems: Problems, found: Mapping[str, Quantity], path: str) -> None:
+def _huge_pages(problems: FieldErrors, found: Mapping[str, Quantity], path: str) -> None:
     for name, amount in found.items():
         if not name.startswith(_HUGE_PAGES):
             continue
@@ -378,7 +383,7 @@ def _huge_pages(problems: Problems, found: Mapping[str, Quantity], path: str) ->
             problems.invalid(f"{path}[{name}]", str(amount), words)
 
 
-def _claimed(problems: Problems, resources: Document, path: str, claims: Collection[str]) -> None:
+def _claimed(problems: FieldErrors, resources: Document, path: str, claims: Collection[str]) -> None:
     seen: set[str] = set()
     for where, item in mappings(resources, "claims", path):
         name, request = string(item, "name", where), string(item, "request", where)
@@ -396,7 +401,7 @@ def _claimed(problems: Problems, resources: Document, path: str, claims: Collect
             problems.not_found(where, name, f"must be one of the names in pod.spec.resourceClaims{listed}")
 
 
-def _pod_level(problems: Problems, spec: Document, path: str) -> None:
+def _pod_level(problems: FieldErrors, spec: Document, path: str) -> None:
     """Check what the pod asks for as a whole. Source: validatePodResources, validatePodResourceConsistency."""
     base = f"{path}.resources"
     spec = {
@@ -453,7 +458,7 @@ def _with_requests(spec: Document, key: str) -> list[Document]:
 # ---- where it may go
 
 
-def _affinity(problems: Problems, affinity: Document, path: str) -> None:
+def _affinity(problems: FieldErrors, affinity: Document, path: str) -> None:
     node = mapping(affinity, "nodeAffinity", path)
     base = f"{path}.nodeAffinity"
     if node.get(_REQUIRED) is not None:
@@ -471,13 +476,13 @@ def _affinity(problems: Problems, affinity: Document, path: str) -> None:
             _affinity_term(problems, mapping(item, "podAffinityTerm", where), f"{where}.podAffinityTerm")
 
 
-def _weight(problems: Problems, item: Document, path: str) -> None:
+def _weight(problems: FieldErrors, item: Document, path: str) -> None:
     weight = integer(item, "weight", path)
     if not 1 <= weight <= 100:
         problems.invalid(f"{path}.weight", weight, _WEIGHT)
 
 
-def _affinity_term(problems: Problems, term: Document, path: str) -> None:
+def _affinity_term(problems: FieldErrors, term: Document, path: str) -> None:
     for key in ("labelSelector", "namespaceSelector"):
         problems.selector(term, key, path)
     for name in strings(term, "namespaces", path):
@@ -489,7 +494,7 @@ def _affinity_term(problems: Problems, term: Document, path: str) -> None:
     problems.named(qualified_name_errors, key, f"{path}.topologyKey")
 
 
-def _label_keys(problems: Problems, document: Document, path: str) -> None:
+def _label_keys(problems: FieldErrors, document: Document, path: str) -> None:
     """Check matchLabelKeys and mismatchLabelKeys of a term or constraint."""
     matched, others = strings(document, "matchLabelKeys", path), strings(document, "mismatchLabelKeys", path)
     if not matched and not others:
@@ -516,7 +521,7 @@ def _label_keys(problems: Problems, document: Document, path: str) -> None:
             problems.invalid(f"{path}.matchLabelKeys[{index}]", key, words)
 
 
-def _gates(problems: Problems, spec: Document, path: str) -> None:
+def _gates(problems: FieldErrors, spec: Document, path: str) -> None:
     seen: set[str] = set()
     for where, gate in mappings(spec, "schedulingGates", path):
         name = string(gate, "name", where)
@@ -526,7 +531,7 @@ def _gates(problems: Problems, spec: Document, path: str) -> None:
         seen.add(name)
 
 
-def _spread(problems: Problems, spec: Document, path: str) -> None:
+def _spread(problems: FieldErrors, spec: Document, path: str) -> None:
     constraints = mappings(spec, "topologySpreadConstraints", path)
     if not constraints:
         return
@@ -560,7 +565,7 @@ def _kind_of_spread(constraint: Document) -> str:
     return f"{{{constraint.get('topologyKey') or ''}, {constraint.get('whenUnsatisfiable') or ''}}}"
 
 
-def _toleration(problems: Problems, toleration: Document, path: str) -> None:
+def _toleration(problems: FieldErrors, toleration: Document, path: str) -> None:
     key, operator = string(toleration, "key", path), string(toleration, "operator", path)
     value, effect = string(toleration, "value", path), string(toleration, "effect", path)
     if key:

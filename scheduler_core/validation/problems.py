@@ -42,7 +42,7 @@ _PERCENT: Final = re.compile(r"[0-9]+%")
 Rule = Callable[[str], tuple[str, ...]]
 
 
-class Problems(list[FieldError]):
+class FieldErrors(list[FieldError]):
     """What was found so far, in the order in which an API server lists it.
 
     Parameters

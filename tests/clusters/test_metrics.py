@@ -5,16 +5,12 @@ from __future__ import annotations
 import json
 import logging
 import re
-from importlib import import_module
 from typing import Any
 
 import pytest
-from django.apps import apps
-from django.db import connection
 
 from playground.clusters import services
 from playground.clusters.models import Cluster, ClusterMetric, Metric
-from playground.clusters.selectors.metrics import metrics_text
 from playground.clusters.services.memory import EngineMemory
 from playground.logs import JsonFormatter
 from tests.clusters.builders import make_cluster, make_node, make_pod
@@ -186,26 +182,6 @@ def test_a_cluster_that_begins_anew_counts_anew(client: Any) -> None:
     assert not any(
         name.startswith("scheduler_schedule_attempts_total") for name in of_cluster(client, cluster)
     )
-
-
-@pytest.mark.django_db(transaction=True)
-def test_buckets_that_held_all_smaller_ones_are_counted_once_by_the_migration() -> None:
-    count_once = import_module("playground.clusters.migrations.0036_buckets_are_counted_once").count_once
-    name = "scheduler_preemption_victims"
-    rows = {"1": 2, "2": 2, "4": 5, "+Inf": 6}
-    for bound, value in rows.items():
-        Metric.objects.create(name=f"{name}_bucket", labels=f'a="x,y",le="{bound}",z="1"', value=value)
-    Metric.objects.create(name=f"{name}_count", labels='a="x,y",z="1"', value=6)
-    Metric.objects.create(name=f"{name}_sum", labels='a="x,y",z="1"', value=31)
-    with connection.schema_editor() as editor:
-        count_once(apps, editor)
-    told = [line for line in metrics_text().splitlines() if line.startswith(name)]
-    bounds = {"1": 2, "2": 2, "4": 5, "8": 5, "16": 5, "32": 5, "64": 5, "+Inf": 6}
-    assert told == [
-        *(f'{name}_bucket{{a="x,y",le="{bound}",z="1"}} {value}' for bound, value in bounds.items()),
-        f'{name}_count{{a="x,y",z="1"}} 6',
-        f'{name}_sum{{a="x,y",z="1"}} 31',
-    ]
 
 
 def _figures(client: Any) -> dict[str, str]:

@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
@@ -18,7 +17,6 @@ from playground.clusters.services import create_cluster
 from playground.scenarios.models import Comparison
 from playground.scenarios.services import request_comparison, share, tidy
 from tests.scenarios.documents import small_text
-from tests.upgrade.by_steps import by_old_steps
 
 
 @pytest.fixture
@@ -164,48 +162,3 @@ def test_a_private_share_is_its_owners_alone(people: dict[str, User]) -> None:
         answer = client_of(people["ada"]).get(path)
         assert answer.status_code == 200, path
     assert "Access-Control-Allow-Origin" not in client_of(people["ada"]).get(f"/s/{side['id']}.yaml")
-
-
-@pytest.mark.slow
-@pytest.mark.django_db(transaction=True)
-def test_comparisons_of_before_get_owners_and_no_more_readers(sent: Any) -> None:
-    app = "scenarios"
-    leaves = by_old_steps(connection).loader.graph.leaf_nodes()
-    newest = [node for node in leaves if node[0] == app]
-    then = [(app, "0004_moment_brief"), *(node for node in leaves if node[0] in ("accounts", "clusters"))]
-    try:
-        executor = by_old_steps(connection)
-        executor.migrate(then)
-        old = executor.loader.project_state(then).apps
-        users, clusters = (
-            old.get_model("accounts", "User").objects,
-            old.get_model("clusters", "Cluster").objects,
-        )
-        scenarios = old.get_model(app, "Scenario").objects
-        ada, bob = (users.create(username=name) for name in ("ada", "bob"))
-        team = old.get_model("accounts", "Team").objects.create(name="platform")
-        clock = {"start_ns": 0, "now_ns": 0}
-        clusters.create(public_id="adas", owner=ada, **clock)
-        clusters.create(public_id="teams", team=team, **clock)
-        facts = {"document": b"", "start_ns": 0}
-        scenarios.create(public_id="open1", share_key="1", owner=ada, visibility="public", **facts)
-        scenarios.create(public_id="open2", share_key="2", owner=bob, visibility="unlisted", **facts)
-        kinds = {"adas": "cluster", "teams": "cluster", "gone": "cluster"}
-        wanted = {
-            ("adas", "adas"): ("ada", "private", None),
-            ("adas", "open1"): ("ada", "private", None),
-            ("adas", "open2"): (None, "private", None),
-            ("teams", "open1"): (None, "team", "platform"),
-            ("open1", "open2"): (None, "unlisted", None),
-            ("open1", "open1"): ("ada", "unlisted", None),
-            ("gone", "open1"): (None, "private", None),
-        }
-        for a, b in wanted:
-            sides = [{"kind": kinds.get(one, "scenario"), "id": one, "cycle": None} for one in (a, b)]
-            old.get_model(app, "Comparison").objects.create(public_id=f"{a}-{b}", a=sides[0], b=sides[1])
-    finally:
-        by_old_steps(connection).migrate(newest)
-    for (a, b), expected in wanted.items():
-        row = Comparison.objects.get(public_id=f"{a}-{b}")
-        owner, team_name = row.owner and row.owner.username, row.team and row.team.name
-        assert (owner, row.visibility, team_name) == expected, (a, b)
