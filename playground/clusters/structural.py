@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
-from playground.engine.limits import go_on
+from playground.clusters.bounds import go_on
 from playground.engine.patterns import is_pattern, matches
 from playground.engine.validations import broken_rule
 

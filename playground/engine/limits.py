@@ -3,10 +3,6 @@
 import os
 import resource
 import signal
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -22,35 +18,6 @@ class _Applied:
 
 
 _applied: Final = _Applied()
-
-
-class TookTooLong(Exception):
-    """What a piece of work of the site's own processes took is more than it may take; the words name the limit."""
-
-
-_left: ContextVar[list[float] | None] = ContextVar("left", default=None)
-
-
-@contextmanager
-def at_most(processor_s: float) -> Iterator[None]:
-    """Hold what is done inside, in this thread, to so much processor time: `go_on` raises when it is used up."""
-    token = _left.set([time.thread_time() + processor_s, processor_s])
-    try:
-        yield
-    finally:
-        _left.reset(token)
-
-
-def go_on() -> None:
-    """To be called at each step of what may take long.
-
-    Raises
-    ------
-    TookTooLong
-    """
-    left = _left.get()
-    if left is not None and time.thread_time() > left[0]:
-        raise TookTooLong(f"takes more than the {left[1]:g} s of processor time that it may take")
 
 
 class OutOfProcessorTime(BaseException):

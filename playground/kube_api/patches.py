@@ -11,8 +11,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+from playground.clusters.bounds import TookTooLong, at_most, go_on
 from playground.clusters.structural import copied, same
-from playground.engine.limits import TookTooLong, at_most, go_on
 from playground.kube_api.list_keys import DEFAULTS, is_merged, keys_of, merge_key_of, root_of
 from playground.kube_api.status import Refusal
 

@@ -15,13 +15,14 @@ import pytest
 from django.db import connection
 
 from playground.clusters import kinds, services, structural
+from playground.clusters.bounds import TookTooLong, at_most
 from playground.clusters.errors import InvalidManifest
 from playground.clusters.kinds import Kind, by_kind
 from playground.clusters.merging import merge_patch
 from playground.clusters.models import Cluster
 from playground.clusters.services import admitting, apply, objects
 from playground.clusters.services.admitting import Surroundings, admitted
-from playground.engine import admission, limits
+from playground.engine import admission
 from playground.engine.admission import ManifestProblem, Posted
 from playground.engine.selectors import selector_matches
 from playground.kube_api import json_path, list_keys, managed_fields, patches, tables
@@ -208,7 +209,7 @@ SCHEMAS: dict[str, tuple[Any, dict[str, Any]]] = {
 
 
 def validate_custom(value: Any, schema: dict[str, Any]) -> None:
-    with contextlib.suppress(limits.TookTooLong), limits.at_most(admitting.VALIDATION_S):
+    with contextlib.suppress(TookTooLong), at_most(admitting.VALIDATION_S):
         structural.unknown(value, schema, root=False)
         whole = structural.defaulted(structural.pruned(value, schema, root=False), schema)
         structural.problems(whole, schema)

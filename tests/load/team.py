@@ -137,7 +137,7 @@ def be_busy(round_: Round, folder: Path, stops: contextlib.ExitStack) -> dict[st
     took_s = time.monotonic() - began_s
     over.set()
     for thread in threads:
-        thread.join(PATIENCE_S)
+        thread.join(10 * PATIENCE_S)
     _judge(round_, made, processes, folder)
     n_cycles = json.loads(_run(environment, "-c", _CYCLES))
     bound = sorted(round_.bound_s)
@@ -325,10 +325,12 @@ class _Feeder(_Thread):
             items = [pod(f"r{number}-{index}") for index in range(self.round.pods)]
             self.person.send("POST", f"{api}/apply", {"apiVersion": "v1", "kind": "List", "items": items})
             run = self.person.send("POST", f"{api}/run", {"until": "idle"})
-            until_s = time.monotonic() + PATIENCE_S
+            done, moved_s = -1, time.monotonic()
             while (run := self.person.send("GET", run["url"]))["state"] in ("queued", "running"):
-                if time.monotonic() > until_s:
-                    raise OSError(f"a run is not done in {PATIENCE_S:g} s: {run}")
+                if run["cyclesDone"] != done:
+                    done, moved_s = run["cyclesDone"], time.monotonic()
+                if time.monotonic() - moved_s > PATIENCE_S:
+                    raise OSError(f"a run stands still for {PATIENCE_S:g} s: {run}")
                 time.sleep(0.5)
             if (run["state"], run["podsBound"]) != ("done", self.round.pods):
                 raise OSError(f"not every pod was decided: {run}")

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
+from playground.clusters.bounds import TookTooLong, at_most
 from playground.clusters.custom_kinds import DEFINITION
 from playground.clusters.custom_resources import admit_custom, admit_definition
 from playground.clusters.errors import Conflict
 from playground.clusters.kinds import Kind
 from playground.clusters.services.fields import FieldValidation, type_problem
 from playground.clusters.versions import as_stored
-from playground.engine import admission, limits
+from playground.engine import admission
 from playground.engine.admission import Posted, PriorityClasses
 
 VALIDATION_S: Final = 1.0
@@ -80,9 +81,9 @@ def admitted(
     ManifestProblem
     """
     try:
-        with limits.at_most(VALIDATION_S):
+        with at_most(VALIDATION_S):
             return _admitted(kind, posted, around, old)
-    except limits.TookTooLong as error:
+    except TookTooLong as error:
         raise posted.problem(f"its validation {error}") from None
 
 
