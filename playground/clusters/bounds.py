@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 
-class TookTooLong(Exception):
+class OverLimit(Exception):
     """What a piece of work of the site's own processes took is more than it may take; the words name the limit."""
 
 
@@ -28,8 +28,8 @@ def go_on() -> None:
 
     Raises
     ------
-    TookTooLong
+    OverLimit
     """
     left = _left.get()
     if left is not None and time.thread_time() > left[0]:
-        raise TookTooLong(f"takes more than the {left[1]:g} s of processor time that it may take")
+        raise OverLimit(f"takes more than the {left[1]:g} s of processor time that it may take")

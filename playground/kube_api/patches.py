@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from playground.clusters.bounds import TookTooLong, at_most, go_on
+from playground.clusters.bounds import OverLimit, at_most, go_on
 from playground.clusters.structural import copied, same
 from playground.kube_api.list_keys import DEFAULTS, is_merged, keys_of, merge_key_of, root_of
 from playground.kube_api.status import Refusal
@@ -160,7 +160,7 @@ def json_patch(target: Any, operations: Any) -> Any:
     try:
         with at_most(PATCH_S):
             return _patched(target, operations)
-    except TookTooLong as error:
+    except OverLimit as error:
         raise Refusal("RequestEntityTooLarge", f"the JSON patch {error}") from None
 
 

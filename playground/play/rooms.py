@@ -60,7 +60,7 @@ NO_LIMITS: Final = LaneLimits(0, 0, 0)
 """Of the child that decides: its visits and batches have bounds, each plugin and extender has its own."""
 
 
-class Place:
+class LanePlace:
     """One lane's place in a worker: a thread that looks on, and its child.
 
     To be made before the worker has threads or connections (`fork_server`).
@@ -161,7 +161,7 @@ class Place:
             self._forks.end(child)
 
 
-class Room(Place):
+class Room(LanePlace):
     """A place for jobs of the lanes ``ask`` and ``make``; `sign` says that it goes round (`services.pulses`)."""
 
     def __init__(self, lane: str, limits: LaneLimits | None = None, worker: str = "") -> None:
@@ -255,7 +255,7 @@ class Room(Place):
                 jobs.give_back(job, died=True)
 
 
-class Deciding(Place):
+class Deciding(LanePlace):
     """A place for cycles: sees that a child decides, and that it goes round."""
 
     look_every_s = TEND_EVERY_S

@@ -20,7 +20,7 @@ from django.db import connections
 
 from playground.clusters import lanes, wake
 from playground.play.processes import descendants, is_stopped
-from playground.play.rooms import Place
+from playground.play.rooms import LanePlace
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class ProcessWatch:
         Ends the process, or begins it anew.
     """
 
-    def __init__(self, places: Sequence[Place], *, end: Callable[[], None] = end_now) -> None:
+    def __init__(self, places: Sequence[LanePlace], *, end: Callable[[], None] = end_now) -> None:
         self.places = places
         self.end = end
         self._stopped_since_s: dict[int, float] = {}

@@ -15,7 +15,7 @@ import pytest
 from django.db import connection
 
 from playground.clusters import kinds, services, structural
-from playground.clusters.bounds import TookTooLong, at_most
+from playground.clusters.bounds import OverLimit, at_most
 from playground.clusters.errors import InvalidManifest
 from playground.clusters.kinds import Kind, by_kind
 from playground.clusters.merging import merge_patch
@@ -209,7 +209,7 @@ SCHEMAS: dict[str, tuple[Any, dict[str, Any]]] = {
 
 
 def validate_custom(value: Any, schema: dict[str, Any]) -> None:
-    with contextlib.suppress(TookTooLong), at_most(admitting.VALIDATION_S):
+    with contextlib.suppress(OverLimit), at_most(admitting.VALIDATION_S):
         structural.unknown(value, schema, root=False)
         whole = structural.defaulted(structural.pruned(value, schema, root=False), schema)
         structural.problems(whole, schema)

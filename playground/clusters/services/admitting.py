@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
-from playground.clusters.bounds import TookTooLong, at_most
+from playground.clusters.bounds import OverLimit, at_most
 from playground.clusters.custom_kinds import DEFINITION
 from playground.clusters.custom_resources import admit_custom, admit_definition
 from playground.clusters.errors import Conflict
@@ -23,7 +23,7 @@ MOST_TRIES: Final = 5
 T = TypeVar("T")
 
 
-class Moved(Exception):
+class Overtaken(Exception):
     """What an object was admitted among is another by the time the lock is taken."""
 
 
@@ -37,7 +37,7 @@ def settled(write: Callable[[], T]) -> T:
     for _ in range(MOST_TRIES):
         try:
             return write()
-        except Moved:
+        except Overtaken:
             continue
     raise Conflict("what the objects depend on is changed all the time; please try again")
 
@@ -83,7 +83,7 @@ def admitted(
     try:
         with at_most(VALIDATION_S):
             return _admitted(kind, posted, around, old)
-    except TookTooLong as error:
+    except OverLimit as error:
         raise posted.problem(f"its validation {error}") from None
 
 

@@ -13,7 +13,7 @@ from playground.clusters.kinds import BUILT_IN, Kind, KindTable
 from playground.clusters.models import Cluster, LogEntry, PriorityClass
 from playground.clusters.rows import row_of, rows_of
 from playground.clusters.services import deletion
-from playground.clusters.services.admitting import Moved, Surroundings, admitted, settled
+from playground.clusters.services.admitting import Overtaken, Surroundings, admitted, settled
 from playground.clusters.services.apply_order import in_order, missing_owners, owners_not_here
 from playground.clusters.services.cluster_ips import with_addresses
 from playground.clusters.services.fields import FieldValidation
@@ -191,7 +191,7 @@ def apply_documents(
         planned = _admitted(cluster, known, fields)
         with writing(cluster) as writer:
             if class_names(cluster) != names:
-                raise Moved
+                raise Overtaken
             _fold(writer, planned, result)
             if result.created or result.configured:
                 wake.cluster_on_commit(writer.cluster)

@@ -23,7 +23,7 @@ from playground.clusters.merging import merge_patch
 from playground.clusters.models import Cluster, LogEntry, Pod, PodDisruptionBudget, PriorityClass
 from playground.clusters.rows import row_of, rows_of, uid_of
 from playground.clusters.services import deletion, foreign
-from playground.clusters.services.admitting import MOST_TRIES, Moved, Surroundings, admitted, settled
+from playground.clusters.services.admitting import MOST_TRIES, Overtaken, Surroundings, admitted, settled
 from playground.clusters.services.apply import class_names, clean_posted, new_object
 from playground.clusters.services.changes import one_change
 from playground.clusters.services.fields import FieldValidation
@@ -167,7 +167,7 @@ def _replace(
             )
         among.check(writer.cluster)
         if row.resource_version != before.resource_version:
-            raise Moved
+            raise Overtaken
         try:
             if subresource == "resize":
                 check_quality(posted, row.manifest, new)
@@ -560,7 +560,7 @@ class _Among:
 
     def check(self, cluster: Cluster) -> None:
         if _Among.of(cluster, self.of_kind) != self:
-            raise Moved
+            raise Overtaken
 
 
 def _admit(
