@@ -1,20 +1,25 @@
 """Rules of CustomResourceDefinitions (`x-kubernetes-validations`), in CEL, bounded.
 
 Differs: a rule that the library here cannot read, that fails while it runs or could cost too much is passed over, as
-the definition is right for an API server.
+the definition is right for an API server. One that fails at a quantity breaks, as there.
+
+Source: staging/src/k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go, v1.36
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Final
 
 from scheduler_core.expressions import Expression, ExpressionError, ExpressionLimits
+from scheduler_core.objects.quantity import FORMAT_WRONG, NUMERIC_WRONG, SUFFIX_WRONG
 
 LIMITS: Final = ExpressionLimits(length=4096, comprehensions=3, steps=100_000)
 SELF: Final = "self"
 OLD: Final = "oldSelf"
+UNREADABLE: Final = (FORMAT_WRONG, NUMERIC_WRONG, SUFFIX_WRONG)
 
 
 def broken_rule(rule: Mapping[str, Any], value: Any, old: Any = None) -> str | None:
@@ -34,16 +39,25 @@ def broken_rule(rule: Mapping[str, Any], value: Any, old: Any = None) -> str | N
     >>> broken_rule({"rule": "self == oldSelf"}, 2, 1)
     'failed rule: self == oldSelf'
     >>> broken_rule({"rule": "self == oldSelf"}, 2)
+    >>> broken_rule({"rule": "quantity(self).sign() > 0"}, "1e999999999")
+    'unable to parse numeric part of quantity evaluating rule: quantity(self).sign() > 0'
     """
     text = rule.get("rule")
     expression = _read(text) if isinstance(text, str) else None
     if expression is None or (OLD in expression.reads and old is None):
         return None
     known = {SELF: value, OLD: old}
-    if _value(expression, known) is not False:
-        return None
-    made = _read(rule["messageExpression"]) if isinstance(rule.get("messageExpression"), str) else None
-    said = _value(made, known) if made is not None else None
+    try:
+        if _run(expression, known) is not False:
+            return None
+    except ExpressionError as error:
+        if str(error) not in UNREADABLE:
+            return None
+        return f"{error} evaluating rule: {rule.get('message') or text}"
+    said = None
+    if isinstance(rule.get("messageExpression"), str) and (made := _read(rule["messageExpression"])):
+        with suppress(ExpressionError):
+            said = _run(made, known)
     if isinstance(said, str) and said.strip():
         return said
     message = rule.get("message")
@@ -58,8 +72,5 @@ def _read(text: str) -> Expression | None:
         return None
 
 
-def _value(expression: Expression, known: Mapping[str, Any]) -> Any:
-    try:
-        return expression.run({name: known[name] for name in known if name in expression.reads})
-    except ExpressionError:
-        return None
+def _run(expression: Expression, known: Mapping[str, Any]) -> Any:
+    return expression.run({name: known[name] for name in known if name in expression.reads})

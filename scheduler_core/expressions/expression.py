@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,6 +32,11 @@ OF_THE_LIBRARY: Final = frozenset(
     )
 )  # fmt: skip
 """What the library brings of CEL's standard functions."""
+_OF_OURS: Final = re.compile(
+    r"Function '\w+' error: Python function call failed: \w+: (.*)\. Check function arguments and their types\.",
+    re.DOTALL,
+)
+"""How the library words the failure of a function of `FUNCTIONS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,4 +143,5 @@ class Expression:
         except KeyError as error:
             raise ExpressionError(f"no such key: {error.args[0] if error.args else error}") from None
         except Exception as error:  # whatever the library raises is the expression's failure
-            raise ExpressionError(str(error)) from None
+            ours = _OF_OURS.fullmatch(str(error))
+            raise ExpressionError(ours[1] if ours else str(error)) from None

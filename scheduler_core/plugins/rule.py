@@ -36,7 +36,8 @@ from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.config.args import Errors, PluginArgs, invalid, required
 from scheduler_core.expressions import Expression, ExpressionError, ExpressionLimits
-from scheduler_core.expressions.syntax import Path
+from scheduler_core.expressions.syntax import Path, calls
+from scheduler_core.expressions.syntax import place as place_in
 from scheduler_core.framework.amounts import Amount, Comparison
 from scheduler_core.framework.cluster_event import NODE, POD, ActionType, ClusterEvent, ClusterEventWithHint
 from scheduler_core.framework.failure import PluginFailure, invalid_score
@@ -51,6 +52,7 @@ from scheduler_core.framework.interface import (
 from scheduler_core.framework.status import Code, Verdicts
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
+from scheduler_core.objects.quantity import QuantityError, read_quantity
 
 LIMITS: Final = ExpressionLimits(length=4096)
 RESOURCE_MAPS: Final = ("requests", "allocatable", "requested", "free")
@@ -65,7 +67,15 @@ _TOLD: Final = 4
 
 @lru_cache(maxsize=1024)
 def _compiled(text: str) -> Expression:
-    return Expression(text, LIMITS, VARIABLES)
+    expression = Expression(text, LIMITS, VARIABLES)
+    for call in calls(expression.tree):
+        of = call.parts[0].value if call.value == "quantity" and call.parts else None
+        if isinstance(of, str) and call.parts[0].kind == "literal":
+            try:
+                read_quantity(of)
+            except QuantityError as error:
+                raise ExpressionError(f'"{of}": {error}', *place_in(text, call.at)) from None
+    return expression
 
 
 @dataclass(frozen=True, slots=True)

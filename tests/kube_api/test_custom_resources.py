@@ -23,6 +23,7 @@ SPEC: dict[str, Any] = {
     "properties": {
         "min": {"type": "integer"},
         "max": {"type": "integer", "default": 5},
+        "size": {"type": "string", "x-kubernetes-validations": [{"rule": "quantity(self).sign() > 0"}]},
         "class": {
             "type": "string",
             "x-kubernetes-validations": [
@@ -76,7 +77,13 @@ def test_rules_in_cel_are_held_and_told_once(kube: Kube, ranges: str) -> None:
     item = kube.post(ranges, made(min=1, items=[{"n": 1}, {"n": 0}])).json()
     assert item["details"]["causes"][0]["field"] == "spec.items[1]"
     assert "failed rule: !has(self.n) || self.n > 0" in item["message"]
-    assert kube.post(ranges, made(min=1, items=[{}, {"n": 2}])).status_code == 201
+    huge = kube.post(ranges, made(min=1, size="1e999999999")).json()
+    assert huge["details"]["causes"][0]["field"] == "spec.size"
+    assert (
+        "unable to parse numeric part of quantity evaluating rule: quantity(self).sign() > 0"
+        in huge["message"]
+    )
+    assert kube.post(ranges, made(min=1, size="1e9", items=[{}, {"n": 2}])).status_code == 201
 
 
 @pytest.mark.parametrize("how", ["kubernetes", "apply"])

@@ -102,6 +102,10 @@ def test_scores_are_taken_as_they_are_or_normalized() -> None:
         ({"score": "'much'"}, "running Score plugin \"Rule/it\": a: the score is 'much', not a number"),
         ({"score": "0.0 / 0.0"}, "the score is nan, not a number"),
         ({"score": "-1", "normalize": "Highest"}, "the score is -1; what is normalized is from 0"),
+        (
+            {"filter": "quantity('1e9999' + '99999') == quantity('1')"},
+            "a: unable to parse numeric part of quantity",
+        ),
         ({"score": "101"}, 'plugin "Rule/it" returns an invalid score 101'),
     ],
 )
@@ -116,6 +120,10 @@ def test_a_rule_that_fails_ends_the_cycle_under_its_name_and_node(args: dict[str
         ({}, "filter", "Rule/it: a rule needs a filter or a score"),
         ({"filter": "true &&\n nod.x"}, "filter", 'Rule/it: line 2, column 2: there is no "nod"; there is pod, node'),
         ({"filter": "node.x("}, "filter", "line 1, column 8: the expression ends too soon"),
+        (
+            {"filter": "quantity('1e999999999').isGreaterThan(quantity('1'))"},
+            "filter", 'column 1: "1e999999999": unable to parse numeric part of quantity',
+        ),
         ({"score": "sqrt(2)"}, "score", 'line 1, column 1: there is no function "sqrt"'),
         ({"score": "(" * 45 + "1" + ")" * 45}, "score", "nested deeper than 40"),
         ({"filter": "true" + " " * 4096}, "filter", "longer than 4096 characters"),
