@@ -28,12 +28,13 @@ from pathlib import Path
 
 import pytest
 
-from tests import servers
+from tests import leftovers, servers
 
 _is_xdist_worker = "PYTEST_XDIST_WORKER" in os.environ
 if not _is_xdist_worker:
     # Inherited by the xdist workers, which pytest-django gives a database each.
     os.environ["PLAYGROUND_DATA"] = tempfile.mkdtemp(prefix="playground-tests-")
+    leftovers.end_with_this_process(os.environ["PLAYGROUND_DATA"])
     os.environ["CELERY_BROKER_URL"] = "memory://"
     # Hundreds of tests start a Python. Without bytecode each of them compiles the whole tree again: twice the time.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -196,11 +197,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("NOT TESTED", red=True, bold=True)
     for reason, count in sorted(reasons.items()):
         terminalreporter.line(f"{count} left out: {reason}", red=True)
-
-
-def pytest_unconfigure() -> None:
-    if not _is_xdist_worker:
-        shutil.rmtree(os.environ["PLAYGROUND_DATA"], ignore_errors=True)
 
 
 def _started(found: servers.Found | None) -> Iterator[str]:
