@@ -11,7 +11,7 @@ from scheduler_core.objects.documents import (
     load_documents,
 )
 
-__all__ = ["decoded", "load_all", "load_one"]
+__all__ = ["DocumentError", "decoded", "load_all", "load_one"]
 
 
 def load_one(text: bytes, *, json_only: bool = False, max_bytes: int = MAX_BYTES) -> Any:

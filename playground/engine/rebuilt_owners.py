@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from playground.engine.columns import FINISHED
+from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.node import Node
@@ -18,6 +19,7 @@ from scheduler_core.sim.controllers.daemon_set import NAME_FIELD, PlacementRule,
 from scheduler_core.sim.controllers.deployment import HASH_LABEL
 from scheduler_core.sim.controllers.job import DEFAULT_BACKOFF_LIMIT
 from scheduler_core.sim.controllers.workload import workload_from
+from scheduler_core.validation.kinds import validate
 
 Manifest = dict[str, Any]
 
@@ -122,7 +124,8 @@ def rebuilt_owners(
             else not _fill_daemon_set(owner, members, typed)
         ):
             continue
-        made.append(owner)
+        if _is_valid(owner):
+            made.append(owner)
     for deployment in deployments:
         _hand_over(deployment, made)
     return made
@@ -130,6 +133,15 @@ def rebuilt_owners(
 
 def _namespace(manifest: Mapping[str, Any]) -> str:
     return str(manifest["metadata"].get("namespace") or "default")
+
+
+def _is_valid(owner: Manifest) -> bool:
+    """An owner that an API server refuses was another one: a Job's pods do not restart always."""
+    try:
+        validate(owner)
+    except InvalidObject:
+        return False
+    return True
 
 
 def _active(pods: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

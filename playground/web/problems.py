@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from playground.clusters.errors import ClusterError, InvalidManifest
+from playground.engine.documents import decoded
 
 AROUND = 3
 
@@ -31,7 +32,7 @@ class Problem:
 def problems_of(error: ClusterError, text: str | bytes = "") -> list[Problem]:
     """Return the error and its causes in order, each with an excerpt of the text where it has a line."""
     if isinstance(text, bytes):
-        text = text.decode("utf-8", errors="replace")
+        text = decoded(text, "replace")
     lines = text.splitlines()
     found: Iterable[ClusterError] = (error, *error.causes) if isinstance(error, InvalidManifest) else (error,)
     return [_problem(one, lines) for one in found]

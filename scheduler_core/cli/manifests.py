@@ -23,15 +23,18 @@ from scheduler_core.objects.reading import (
     WRONG,
     ManifestProblem,
     Posted,
+    check_any_object,
     from_objects,
     notes_of,
     read_posted,
     type_of,
 )
+from scheduler_core.randomness import Randomness
 from scheduler_core.releases import Release
 from scheduler_core.scenario import ScenarioError
 from scheduler_core.scenario.errors import Problem
 from scheduler_core.scenario.types import API_VERSION, KIND
+from scheduler_core.sim.identities import MAX_GENERATED_PREFIX, name_suffix
 
 MAX_BYTES = 1_000_000_000
 """Of a file on one's own machine."""
@@ -64,9 +67,9 @@ def read_manifests(
         A text cannot be read, or an object is of no type that is served; with its place.
     """
     found: list[Posted] = []
-    for item in what:
-        file = ""
-        try:
+    file = ""
+    try:
+        for item in what:
             if isinstance(item, Mapping):
                 found += from_objects([item])
                 continue
@@ -74,23 +77,36 @@ def read_manifests(
                 file = str(path)
                 text = sys.stdin.buffer.read() if item == "-" else path.read_bytes()
                 found += read_posted(text, max_bytes=MAX_BYTES, file=file)
-        except ManifestProblem as error:
-            subject = f"{error.kind} {error.name}".strip()
-            problem = Problem(error.path, error.reason, None, error.line, error.column, file, subject)
-            raise ScenarioError([problem]) from None
+        if file:
+            check_any_object(found)
+    except ManifestProblem as error:
+        subject = f"{error.kind} {error.name}".strip()
+        problem = Problem(error.path, error.reason, None, error.line, error.column, file, subject)
+        raise ScenarioError([problem]) from None
     taken, problems, noted = [], [], []
+    names = Randomness(0)
     for posted in found:
         type_ = type_of(posted.api_version, posted.kind)
         is_wanted = scenarios and (posted.api_version, posted.kind) == (API_VERSION, KIND)
         if type_.role == WRONG:
             problems.append(_placed(posted, Problem(type_.path, type_.words)))
         elif type_.role != FOREIGN or is_wanted:
-            taken.append(posted)
+            taken.append(_named(posted, names))
         if not is_wanted:
             noted.append(posted)
     if problems:
         raise ScenarioError(problems)
     return taken, notes_of(noted)
+
+
+def _named(posted: Posted, names: Randomness) -> Posted:
+    """It with the name that its generateName makes, as an API server gives one to what is created."""
+    meta = posted.manifest.get("metadata")
+    prefix = meta.get("generateName") if isinstance(meta, Mapping) else None
+    if not isinstance(meta, Mapping) or meta.get("name") or not isinstance(prefix, str) or not prefix:
+        return posted
+    name = prefix[:MAX_GENERATED_PREFIX] + name_suffix(names)
+    return dataclasses.replace(posted, manifest={**posted.manifest, "metadata": {**meta, "name": name}})
 
 
 def _files(name: str) -> list[Path]:
@@ -139,6 +155,20 @@ def named_by_file(error: ScenarioError, came_from: Mapping[int, Posted], file: s
         return _placed(item, dataclasses.replace(problem, path=found[2]))
 
     return ScenarioError([placed(problem) for problem in error.problems])
+
+
+def notes_by_file(notes: Iterable[str], came_from: Mapping[int, Posted]) -> list[str]:
+    """The same notes, with file, line, kind and name in front where one names `objects[12].spec.x` of a file."""
+
+    def placed(note: str) -> str:
+        found = re.search(r"objects\[(\d+)\]\.([^\s\"]+)", note)
+        item = came_from.get(int(found[1])) if found else None
+        if found is None or item is None:
+            return note
+        problem = Problem(found[2], note.replace(found[0], found[2]))
+        return str(dataclasses.replace(_placed(item, problem), path=""))
+
+    return [placed(note) for note in notes]
 
 
 def _placed(item: Posted, problem: Problem) -> Problem:

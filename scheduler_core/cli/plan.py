@@ -14,10 +14,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from scheduler_core.cli.manifests import named_by_file, read_manifests, scenario_of_dump
+from scheduler_core.cli.manifests import named_by_file, notes_by_file, read_manifests, scenario_of_dump
 from scheduler_core.errors import InvalidObject
 from scheduler_core.framework.record import BOUND
 from scheduler_core.objects.documents import DocumentError, load_documents
+from scheduler_core.objects.reading import Posted
 from scheduler_core.plan.answer import GOOD
 from scheduler_core.plan.answers import answer_question, answer_text
 from scheduler_core.plan.one_pod import NotPending, edits_document, pending_pod
@@ -125,15 +126,15 @@ def _cluster(name: str, release: str | None) -> Simulation:
     manifests = [item.manifest for item in posted]
     body = scenario_of_dump(manifests, kubernetesRelease=release or DEFAULT.name)
     try:
-        return _ran(load_scenario(body))
+        return _ran(load_scenario(body), dict(enumerate(posted)))
     except ScenarioError as error:
         raise named_by_file(error, dict(enumerate(posted))) from None
 
 
-def _ran(scenario: Scenario) -> Simulation:
+def _ran(scenario: Scenario, came_from: Mapping[int, Posted] | None = None) -> Simulation:
     """Its end; what it holds that has no effect is told beside the answer."""
     run = run_scenario(scenario, full_traces=False)
-    for note in run.notes:
+    for note in notes_by_file(run.notes, came_from or {}):
         print(f"note: {note}", file=sys.stderr)
     return run.simulation
 

@@ -16,6 +16,7 @@ from scheduler_core.cli import release_options, reports
 from scheduler_core.cli.manifests import (
     add_config_conversion,
     named_by_file,
+    notes_by_file,
     read_configuration,
     read_manifests,
     scenario_of_dump,
@@ -76,7 +77,7 @@ def _run(options: argparse.Namespace) -> ScenarioRun:
         found = run_scenario(scenario, full_traces=False)
     except ScenarioError as error:
         raise named_by_file(error, dict(enumerate(posted))) from None
-    found.notes[:0] = notes
+    found.notes[:] = [*notes, *notes_by_file(found.notes, dict(enumerate(posted)))]
     return found
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, NamedTuple, Self
@@ -202,6 +202,19 @@ def read_posted(
     for document in documents:
         _open(Posted(document.value, document.index, "", lines, file=file), result)
     return result
+
+
+def check_any_object(posted: Sequence[Posted]) -> None:
+    """Refuse a text in which nothing is an object: one that has none must not pass for a cluster in order.
+
+    Raises
+    ------
+    ManifestProblem
+    """
+    if posted and not any(item.kind for item in posted):
+        raise posted[0].problem(type_of("", "").words)
+    if not posted:
+        raise ManifestProblem("there is no object in the text")
 
 
 def from_objects(manifests: Iterable[Mapping[str, Any]]) -> list[Posted]:

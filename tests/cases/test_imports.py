@@ -233,3 +233,11 @@ def test_a_deployment_takes_over_the_replica_set_that_is_rebuilt() -> None:
     assert preview.rebuilt == {"ReplicaSet": 1}
     [row] = Manifest.objects.filter(kind="ReplicaSet")
     assert row.manifest["metadata"]["ownerReferences"][0]["uid"] == "d"
+
+
+def test_an_owner_that_an_api_server_refuses_is_not_guessed() -> None:
+    mine = [pod(f"once-{n}", {"job-name": "once"}, ("Job", "once")) for n in "ab"]
+    for one in mine:
+        one["spec"]["restartPolicy"] = "Always"
+    preview, _ = imported(objects=[node("n0"), *mine])
+    assert preview.rebuilt == {} and preview.missing_owners == {"Job": 2}

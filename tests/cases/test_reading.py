@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -390,3 +391,68 @@ def test_a_scenario_is_no_object_to_simulate_and_one_in_utf16_is_replayed(
     assert main(["diff", str(path), str(path)]) == 0
     assert main(["plan", str(path), "headroom"]) in (0, 1)
     assert "left out" not in capsys.readouterr().err
+
+
+NO_OBJECT = "there is no object in the text"
+NOT_AN_OBJECT = "a document without kind and metadata is no object"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("", None, NO_OBJECT),
+        ("# nothing\n---\n", None, NO_OBJECT),
+        ('{"apiVersion": "v1", "kind": "List", "items": []}', None, NO_OBJECT),
+        ("replicaCount: 1\n", 1, NOT_AN_OBJECT),
+    ],
+)
+@pytest.mark.django_db
+def test_a_text_without_any_object_is_refused_at_every_door(
+    text: str,
+    line: int | None,
+    words: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    client: Client,
+) -> None:
+    path = tmp_path / "nothing.yaml"
+    path.write_text(text)
+    place = f"{path}: line {line}" if line else f"{path}"
+    for command in (["simulate", str(path)], ["plan", str(path), "any-node"]):
+        assert main(command) == 2
+        assert capsys.readouterr().err == f"{place}: {words}\n"
+    code, answer = applied(text.encode() or b"\n", client)
+    assert (code, answer["detail"], answer.get("line")) == (400, words, line)
+
+
+@pytest.mark.django_db
+def test_a_generated_name_is_given_at_every_door(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], client: Client
+) -> None:
+    text = b"""
+apiVersion: v1
+kind: Pod
+metadata: {generateName: run-}
+spec: {containers: [{name: c, image: x}]}
+"""
+    (tmp_path / "run.yaml").write_bytes(text + b"---" + text)
+    status, told, _ = simulate(capsys, BASE, str(tmp_path / "run.yaml"))
+    names = [one["pod"] for one in told["bound"] if one["pod"].startswith("default/run-")]
+    assert status == 0 and len(set(names)) == 2
+    code, answer = applied(text, client)
+    assert code == 200 and answer["created"][0]["name"].startswith("run-")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+@pytest.mark.django_db
+def test_the_page_reads_an_upload_by_its_byte_order_mark(encoding: str, client: Client) -> None:
+    upload = SimpleUploadedFile("base.yaml", Path(BASE).read_text().encode(encoding))
+    answer = client.post("/new/import/", {"upload": upload, "action": "preview"})
+    assert answer.status_code == 200 and b"It cannot be imported" not in answer.content
+
+
+@pytest.mark.django_db
+def test_a_number_of_thousands_of_digits_is_refused_in_words(client: Client) -> None:
+    text = b'{"apiVersion": "v1", "kind": "Pod", "spec": {"priority": ' + b"9" * 5000 + b"}}"
+    code, answer = applied(text, client)
+    assert (code, answer["detail"]) == (400, "is a number too large")

@@ -44,8 +44,11 @@ def test_each_pod_lands_or_waits_for_a_reason(tmp_path: Path, capsys: pytest.Cap
     misspelt = _pod("web")
     misspelt["spec"]["nodeSelectr"] = {"zone": "a"}
     assert main(["simulate", _dump(tmp_path, node("a"), misspelt)]) == 0
-    told_once = 'note: unknown field "objects[1].spec.nodeSelectr" (did you mean nodeSelector?), which has no effect\n'
-    assert capsys.readouterr().err == told_once
+    words = 'unknown field "spec.nodeSelectr" (did you mean nodeSelector?), which has no effect'
+    place = f"note: {tmp_path}/dump.json: line 1: Pod web: "
+    assert capsys.readouterr().err == f"{place}{words}\n"
+    assert main(["plan", str(tmp_path / "dump.json"), "any-node"]) in (0, 1)
+    assert capsys.readouterr().err == f"{place}{words}\n"
 
 
 def test_a_folder_of_manifests_makes_its_pods_under_a_configuration_and_a_release(

@@ -8,7 +8,6 @@ from playground.clusters import kinds, wake
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.custom_kinds import DEFINITION, table_of, with_definitions
 from playground.clusters.custom_resources import admit_definition
-from playground.clusters.errors import InvalidManifest
 from playground.clusters.kinds import BUILT_IN, Kind, KindTable
 from playground.clusters.models import Cluster, LogEntry, PriorityClass
 from playground.clusters.rows import row_of, rows_of
@@ -166,8 +165,10 @@ def apply_documents(
             posted = admission.from_objects(objects or ())
         except ManifestProblem as problem:
             raise as_error(problem) from None
-    if not any(item.kind for item in posted):
-        raise InvalidManifest("there is no object in the text")
+    try:
+        admission.check_any_object(posted)
+    except ManifestProblem as problem:
+        raise as_error(problem) from None
     result = ApplyResult()
     table = BUILT_IN if cluster is None else table_of(cluster)
     known = _known(table, posted, result)

@@ -1,12 +1,12 @@
 """Forms that make or rename clusters."""
 
-import codecs
 from typing import Any
 
 from django import forms
 from django.conf import settings
 
 from playground.bodies import BodyTooLarge, NotUnpacked, megabytes, size_words, unpacked
+from playground.engine.documents import DocumentError, decoded
 from playground.engine.releases import DEFAULT, release_outlines
 from playground.web.forms.quantities import AmountsField, NameField, PairsField, QuantityField, TaintsField
 
@@ -63,13 +63,11 @@ class NodePoolForm(forms.Form):
 
 
 def _as_utf8(data: bytes) -> bytes:
-    """A file as it is, or in UTF-8 where it says that it is UTF-16, as what PowerShell redirects into a file is."""
-    if not data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return data
+    """A file in UTF-8, whatever its byte order mark says it is, as what PowerShell redirects into a file is UTF-16."""
     try:
-        return data.decode("utf-16").encode()
-    except UnicodeError:
-        return data  # neither is it UTF-8, and reading it says so
+        return decoded(data).encode()
+    except DocumentError:
+        return data  # reading it says what is wrong, and where
 
 
 class ImportForm(forms.Form):
