@@ -78,7 +78,7 @@ _WORDS = {
         "playground.dev/approval: required does.",
     ),
     "binding": ("assumed on their nodes", ""),
-    "backoff": ("by the second it ends, then priority", "No pod is backing off."),
+    "backoff": ("by second, then priority", "No pod is backing off."),
     "unschedulable": ("waits for an event", "No pod is unschedulable."),
     "gated": ("held before the queue", "No scheduling gates."),
     "foreign": ("", ""),

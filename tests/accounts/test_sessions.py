@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.apps import apps
-from django.contrib.auth import SESSION_KEY
-from django.contrib.sessions.backends import db
-from django.contrib.sessions.models import Session as FormerSession
 from django.test import Client
 from django.utils import timezone
 
@@ -94,29 +88,3 @@ def test_when_it_was_used_is_noted_every_few_minutes(ada: User) -> None:
     session.save()
     assert is_in(laptop)
     assert sessions_of(ada)[0].seen >= before
-
-
-def test_people_stay_logged_in_over_the_upgrade(ada: User) -> None:
-    """The rows of Django's table, which is what an older site has, become ours."""
-    migration = importlib.import_module("playground.accounts.migrations.0006_sessions")
-    laptop = logged_in("laptop")
-    key = laptop.session.session_key
-    former = db.SessionStore()
-    former.update(dict(laptop.session.items()))
-    FormerSession.objects.create(
-        session_key=key,
-        session_data=former.encode(dict(former.items())),
-        expire_date=timezone.now() + timedelta(days=1),
-    )
-    FormerSession.objects.create(
-        session_key="of-no-user",
-        session_data=former.encode({SESSION_KEY: "99999"}),
-        expire_date=timezone.now() + timedelta(days=1),
-    )
-    Session.objects.all().delete()
-    assert not is_in(laptop)
-    laptop.cookies["sessionid"] = key
-    migration.take_over(apps, None)
-    assert is_in(laptop)
-    assert [row.session_key for row in sessions_of(ada)] == [key]
-    assert not FormerSession.objects.exists()

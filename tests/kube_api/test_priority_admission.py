@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from django.apps import apps
 from django.test import Client
 
 from playground.clusters import services
 from playground.clusters.errors import ClusterError
 from playground.clusters.models import Cluster, Cycle, Event, Pod, PriorityClass
 from playground.clusters.services.questions import admitted_pod
-from playground.scenarios.models import Scenario
-from playground.scenarios.services import request_verification, share
+from playground.scenarios.services import share
 from scheduler_core.cli.main import main
 from scheduler_core.errors import ForbiddenObject
 from scheduler_core.objects.defaults import prepare
@@ -320,37 +316,3 @@ def test_every_cluster_has_the_systems_classes_and_keeps_them(kube: Kube, cluste
     del row.manifest["preemptionPolicy"]
     row.save()
     assert kube.get(path).json()["preemptionPolicy"] == "PreemptLowerPriority"
-
-
-def test_a_share_of_before_has_classes_for_its_bare_priorities_and_decides_as_it_did(
-    kube: Kube, cluster: Cluster
-) -> None:
-    low = make_pod("low", cpu="4", priority=-5) | {"status": {"phase": "Running"}}
-    low["spec"]["nodeName"] = "n1"
-    old = scenario(
-        make_node("n1"), low, steps=[{"apply": make_pod("high", cpu="4", priority=1000)}, {"run": "idle"}]
-    )
-    known = share(document=json.dumps(scenario(make_node("n2")))).scenario
-    document = json.dumps(old).encode()
-    Scenario.objects.filter(pk=known.pk).update(document=document, n_bytes=len(document), state="queued")
-    import_module("playground.scenarios.migrations.0007_priority_classes").add_classes(apps, None)
-    now = Scenario.objects.get(pk=known.pk)
-    assert now.digest != known.digest
-    assert now.n_bytes == len(now.document)
-    again = share(document=bytes(now.document)).scenario
-    assert again.figures["victims"] == 1
-    assert request_verification(scenario=again) is not None
-    before = bytes(now.document)
-    import_module("playground.scenarios.migrations.0007_priority_classes").add_classes(apps, None)
-    assert bytes(Scenario.objects.get(pk=known.pk).document) == before
-
-
-def test_a_share_of_before_has_a_class_for_its_groups_priority(db: None, wakes: list[Any]) -> None:
-    known = share(document=json.dumps(scenario(make_node("n2")))).scenario
-    document = json.dumps(scenario(make_node("n1"), make_group(priority=7))).encode()
-    Scenario.objects.filter(pk=known.pk).update(document=document, n_bytes=len(document), state="queued")
-    import_module("playground.scenarios.migrations.0016_priority_classes_of_groups").add_classes(apps, None)
-    again = share(document=bytes(Scenario.objects.get(pk=known.pk).document)).scenario
-    objects = yaml.safe_load(bytes(again.document))["objects"]
-    spec = next(item for item in objects if item["kind"] == "PodGroup")["spec"]
-    assert spec["priorityClassName"] == "priority-7"

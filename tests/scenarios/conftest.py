@@ -26,7 +26,6 @@ def work(sent):
     """Be the worker: do what was sent until nothing is left."""
     from celery import current_app
 
-    from playground.clusters import services
     from playground.clusters import tasks as cluster_tasks
     from playground.scenarios import tasks as scenario_tasks
 
