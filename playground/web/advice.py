@@ -48,7 +48,9 @@ class EditRow:
             return f"nominated there, {n_victims} pod{'s' if n_victims != 1 else ''} preempted"
         words = "1 node feasible, bound there" if number == 1 else f"{number:,} nodes feasible, bound there"
         placed, of = self.facts["placed"], self.facts["of"]
-        return f"{words}; made of all, {placed:,} of {of:,} pods placed" if placed and of > 1 else words
+        return (
+            f"{words}; edited in all {of:,} pods, {placed:,} of them placed" if placed and of > 1 else words
+        )
 
 
 @dataclass(frozen=True)

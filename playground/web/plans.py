@@ -38,7 +38,7 @@ _STATES: Final = {
 _OUTCOMES: Final = {
     "pending": ("finds no node", "bad", "no"),
     "blocked": ("held up", "warn", "wait"),
-    "lost": ("gone for good", "warn", "no"),
+    "lost": ("lost: nothing recreates it", "warn", "no"),
     "with-node": ("goes with its node", "", "dash"),
     "ending": ("was ending", "", "dash"),
     "lands": ("", "ok", "arrow"),

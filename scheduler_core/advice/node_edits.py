@@ -152,7 +152,8 @@ def labelled(nodes: Sequence[Node], labels: Labels) -> tuple[Edit, Node] | None:
     meta = dict(node.manifest.get("metadata") or {})
     manifest = {**node.manifest, "metadata": {**meta, "labels": {**(meta.get("labels") or {}), **put}}}
     was = [f"labels: {{{key}: {node.meta.labels[key]}}}" for key in put if key in node.meta.labels]
-    others = f"So would any of {len(nodes) - 1} nodes like it" if len(nodes) > 1 else ""
+    n_others = len(nodes) - 1
+    others = f"{n_others:,} other node{'s' if n_others > 1 else ''} like it would do, too" if n_others else ""
     relied = "Pods that look for what it was no longer find it" if was else ""
     edit = Edit(
         edits.LABEL_NODE,

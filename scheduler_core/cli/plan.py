@@ -24,6 +24,7 @@ from scheduler_core.plan.answers import answer_question, answer_text
 from scheduler_core.plan.one_pod import NotPending, edits_document, pending_pod
 from scheduler_core.plan.prices import read_prices
 from scheduler_core.plan.question import ANY_DOMAIN, ANY_NODE, BACKLOG, CONSOLIDATE, DRAIN, HEADROOM, LOSE
+from scheduler_core.plan.take_away import BLOCKED, ENDING, LOST, PENDING, WITH_NODE
 from scheduler_core.releases import DEFAULT
 from scheduler_core.scenario import Scenario, ScenarioError, load_scenario, run_scenario
 from scheduler_core.scenario.types import KIND
@@ -31,6 +32,13 @@ from scheduler_core.sim.simulation import Simulation
 
 HARMLESS, HURT, UNUSABLE = 0, 1, 2
 _SHOWN = 40
+_OUTCOMES = {
+    PENDING: "finds no node",
+    BLOCKED: "held up by a budget",
+    LOST: "lost: nothing recreates it",
+    WITH_NODE: "goes with its node",
+    ENDING: "was terminating",
+}
 WHAT_WOULD_IT_TAKE = "what-would-it-take"
 
 
@@ -183,7 +191,8 @@ def _print(answer: Mapping[str, Any]) -> None:
     _and_more(answer["nLines"], "lines")
     for move in answer["moves"][:_SHOWN]:
         preempted = f", preempted by {move['because']}" if move["because"] else ""
-        print(f"  {move['pod']}: {move['from']} -> {move['to']}{preempted}")
+        came_from = f"{move['from']} -> " if move["from"] else ""
+        print(f"  {move['pod']}: {came_from}{_OUTCOMES.get(move['to'], move['to'])}{preempted}")
     _and_more(answer["nMoves"], "pods")
     luck = answer["luck"]
     if luck is not None and luck["holds"] < luck["seeds"]:
@@ -206,7 +215,7 @@ def _what_would_it_take(simulation: Simulation, options: argparse.Namespace) -> 
             print(f"  Edits of the pod are made in the template of {found['editedIn']}.")
     for edit in found["edits"][:_SHOWN]:
         all_of_it = (
-            f"; made of all, it places {edit['placed']} of {edit['of']}"
+            f"; edited in all {edit['of']} pods, it places {edit['placed']} of them"
             if edit["of"] > 1 and edit["placed"]
             else ""
         )

@@ -13,7 +13,7 @@ from typing import Final
 
 from scheduler_core.advice import pod_edits
 from scheduler_core.advice.advised import Advice, SearchLimits
-from scheduler_core.advice.edits import LOWER_REQUEST, NODES, POD, Edit, ProvenEdit
+from scheduler_core.advice.edits import CREATE_CLAIM, LOWER_REQUEST, NODES, POD, Edit, ProvenEdit
 from scheduler_core.advice.sandbox import Sandbox
 from scheduler_core.advice.what_would_it_take import what_would_it_take
 from scheduler_core.objects.defaults import PriorityClass
@@ -57,8 +57,8 @@ class EditPlan:
     ----------
     edits : list of EditedWorkload
         Workloads with most waiting pods first.
-    without : list of Alike
-        Workloads that no such edit helps.
+    without : list of (Alike, ProvenEdit or None)
+        Workloads that no such edit helps, and the claims that place their first pod once they are created.
     unlooked : list of Alike
         Workloads that were not looked at: they are beyond `MOST_WORKLOADS`, or `MOST_DECISIONS` had been run.
     placed : list of (Pod, str)
@@ -69,7 +69,7 @@ class EditPlan:
     """
 
     edits: list[EditedWorkload] = field(default_factory=list)
-    without: list[Alike] = field(default_factory=list)
+    without: list[tuple[Alike, ProvenEdit | None]] = field(default_factory=list)
     unlooked: list[Alike] = field(default_factory=list)
     placed: list[tuple[Pod, str]] = field(default_factory=list)
     left: list[Pod] = field(default_factory=list)
@@ -215,7 +215,8 @@ def edits_for(
         if found:
             plan.edits.append(EditedWorkload(alike.pods, tuple(found[:SHOWN_PER_WORKLOAD])))
         else:
-            plan.without.append(alike)
+            claims = (item for item in advice.edits if item.edit.kind == CREATE_CLAIM)
+            plan.without.append((alike, next(claims, None)))
     _run_together(sandbox, pods, plan)
     plan.n_decisions = sandbox.n_decisions - began
     return plan

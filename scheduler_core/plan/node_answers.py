@@ -210,9 +210,16 @@ def _tell_edits(
             price=best.edit.price,
             count=best.of,
         )
-    for alike in found.without:
-        whom = _workload_words(simulation, alike.pods)
-        answer.line(WARNING, f"No edit places {whom} without harm to other pods.", count=len(alike.pods))
+    for alike, claims in found.without:
+        whom, text = _workload_words(simulation, alike.pods), ""
+        if claims is None:
+            text = f"No edit places {whom} without harm to other pods."
+        else:
+            first = "it" if len(alike.pods) == 1 else "the first of its pods"
+            text = (
+                f"{whom}: {_lower_first(claims.edit.title)}, and {first} finds a node. The sums leave it out."
+            )
+        answer.line(WARNING, text, claims.edit.note if claims else "", count=len(alike.pods))
     if found.unlooked:
         answer.line(WARNING, _unlooked_words(found), count=sum(len(alike.pods) for alike in found.unlooked))
     rest = None
@@ -247,7 +254,7 @@ def _tell_edits(
             }
             for workload in found.edits
         ],
-        "without": [_workload_words(simulation, alike.pods) for alike in found.without],
+        "without": [_workload_words(simulation, alike.pods) for alike, _ in found.without],
         "unasked": len(found.unlooked),
         "together": found.n_together,
         "rest": rest,

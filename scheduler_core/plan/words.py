@@ -88,16 +88,17 @@ def any_node_verdict(answers: Sequence[TakenAway]) -> str:
     if harmless == n_nodes:
         return f"Any one of the {n_nodes:,} nodes can be lost: every pod finds another node."
     if strands:
-        which = (
-            "Losing the only node"
-            if n_nodes == 1
-            else f"Losing any of {len(strands):,} of the {n_nodes:,} nodes"
-        )
-        if len(strands) == n_nodes > 1:
-            which = f"Losing any one of the {n_nodes:,} nodes"
-        rest = f"{harmless:,} can be lost without harm" if harmless else "none can be lost without harm"
-        return f"{which} leaves pods without a node; {rest}."
-    found = f"Any one of the {n_nodes:,} nodes can be lost and every pod that is made again finds a node"
+        which = f"Losing any one of {len(strands):,} of the {n_nodes:,} nodes"
+        if len(strands) == n_nodes:
+            which = "Losing the only node" if n_nodes == 1 else f"Losing any one of the {n_nodes:,} nodes"
+        elif len(strands) == 1:
+            which = f"Losing {strands[0].nodes[0]}, 1 of the {n_nodes:,} nodes,"
+        rest = [f"{which} leaves pods without a node"]
+        if hurt := n_nodes - len(strands) - harmless:
+            rest.append(f"the loss of {hurt:,} more preempts, holds back or loses pods")
+        rest.append(f"{harmless:,} can be lost without harm" if harmless else "none can be lost without harm")
+        return f"{'; '.join(rest)}."
+    found = f"Any one of the {n_nodes:,} nodes can be lost and every pod that is recreated finds a node"
     return f"{found}; the loss of {n_nodes - harmless:,} of them preempts, holds back or loses pods."
 
 
@@ -110,14 +111,12 @@ def any_domain_verdict(label: str, answers: Mapping[str, TakenAway]) -> str:
     n_good = sum(not number for number in left.values())
     if n_good == total:
         if total == 1:
-            return f"The one {noun} can be lost: every pod that is made again finds a node."
-        return f"Any one {noun} of {total} can be lost: every pod that is made again finds a node."
-    moving = answers[kind].count(LANDS) + left[kind]
+            return f"The one {noun} can be lost: every pod that is recreated finds a node."
+        return f"Any one {noun} of {total} can be lost: every pod that is recreated finds a node."
     if not n_good:
-        best = f"even {kind} leaves {left[kind]:,} of {moving:,} pods without a node"
-        return f"No {noun} can be lost: {best}."
+        return f"No {noun} can be lost: even {kind} leaves {_count(left[kind], 'pod')} without a node."
     worst = max(left, key=lambda value: (left[value], value))
-    return f"{n_good} of {total} {noun}s can be lost; {worst} leaves {left[worst]:,} pods without a node."
+    return f"{n_good} of {total} {noun}s can be lost; {worst} leaves {_count(left[worst], 'pod')} without a node."
 
 
 def room_verdict(rooms: Sequence[tuple[str, Headroom]], n_workloads: int) -> str:

@@ -384,7 +384,8 @@ def test_a_node_may_be_labelled_as_the_pod_wants_it_and_nodes_alike_are_told_onc
     [item] = found(cluster, "label-node")
     assert (item.edit.title, item.node) == ("Label n0 disk=ssd", "n0")
     assert (
-        item.edit.note == "So would any of 1 nodes like it; Pods that look for what it was no longer find it"
+        item.edit.note
+        == "1 other node like it would do, too; Pods that look for what it was no longer find it"
     )
     assert done(cluster, item.edit.change).outcome() == "bound"
     # What a label says of hardware or place is not to be put on a node that is there; a new one may stand there.

@@ -88,3 +88,23 @@ def test_what_it_takes_is_told_of_a_pending_pod_and_of_no_other(
     for name, words in (("there", "default/there runs on a already."), ("x/y", "There is no pod x/y.")):
         assert main(["plan", path, "what-would-it-take", name]) == 2
         assert capsys.readouterr().err == f"{words}\n"
+
+
+def test_outcomes_are_words_and_a_missing_claim_is_offered_as_the_page_of_the_pod_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    claims = pod("claims")
+    claims["spec"]["volumes"] = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
+    nodes = [node("a", zone="x"), node("b", zone="y")]
+    dump = _dump(tmp_path, *nodes, claims, pod("agent", on="a", owner="DaemonSet/d"), pod("bare", on="a"))
+    create = "create PersistentVolumeClaim default/data, with a volume"
+    assert main(["plan", dump, "what-would-it-take", "default/claims"]) == 1
+    assert f"C{create[1:]}, then it goes to " in capsys.readouterr().out
+    assert main(["plan", dump, "backlog"]) == 1
+    said = capsys.readouterr().out
+    assert f"Pod default/claims: {create}, and it finds a node. The sums leave it out.\n" in said
+    assert "No edit places" not in said and "  default/claims: finds no node\n" in said
+    main(["plan", dump, "drain", "a"])
+    said = capsys.readouterr().out
+    assert "  default/agent: a -> goes with its node\n" in said
+    assert "  default/bare: a -> lost: nothing recreates it\n" in said

@@ -22,7 +22,7 @@ from scheduler_core.plan.take_away import (
     nodes_with,
     owner_kind,
 )
-from scheduler_core.plan.words import any_node_verdict, taken_away_verdict
+from scheduler_core.plan.words import any_domain_verdict, any_node_verdict, taken_away_verdict
 from scheduler_core.sim.changes import WriteObject
 from tests.scheduler_core.plan.clusters import Manifest, budget, cluster_of, node, pod, state_of
 
@@ -129,13 +129,17 @@ def _random_cluster(seed: int) -> list[Manifest]:
         node(f"n{index}", cpu=str(draw.randint(2, 5)), zone=draw.choice("abc"))
         for index in range(draw.randint(2, 7))
     ]
+    free = {item["metadata"]["name"]: 10 * int(item["status"]["allocatable"]["cpu"]) for item in nodes}
     pods = []
     for index in range(draw.randint(3, 22)):
-        app = draw.choice("xyz")
+        app, tenths, name = draw.choice("xyz"), draw.randint(2, 15), draw.choice(list(free))
+        if tenths > free[name]:
+            continue  # Its kubelet would refuse it.
+        free[name] -= tenths
         made = pod(
             f"p{index}",
-            cpu=f"{draw.randint(2, 15)}00m",
-            on=draw.choice(nodes)["metadata"]["name"],
+            cpu=f"{tenths}00m",
+            on=name,
             owner=draw.choice([f"ReplicaSet/{app}", f"ReplicaSet/{app}", "DaemonSet/d", ""]),
             priority=draw.choice([0, 0, 0, 10]),
             labels={"app": app},
@@ -211,12 +215,36 @@ def test_nodes_of_a_zone_are_found_by_their_label_and_any_node_is_summed_up() ->
     )
 
 
+def test_nodes_that_strand_pods_that_harm_otherwise_and_that_do_no_harm_are_each_counted() -> None:
+    cluster = [node("a", cpu="4"), node("b", cpu="3"), node("c", cpu="3"), pod("bare", on="b")]
+    answers = list(lose_any(_sandbox(*cluster, pod("web", on="a", owner=WEB, cpu="4"))))
+    assert any_node_verdict(answers) == (
+        "Losing a, 1 of the 3 nodes, leaves pods without a node;"
+        " the loss of 1 more preempts, holds back or loses pods; 1 can be lost without harm."
+    )
+
+
+@pytest.mark.parametrize(("n_big", "said"), [(1, "1 pod"), (2, "2 pods")])
+def test_a_zone_that_cannot_be_lost_is_said_with_the_pods_it_leaves(n_big: int, said: str) -> None:
+    pods = [pod(f"web-{n}", on=f"a{n}", owner=WEB, cpu="4") for n in range(n_big)]
+    answers = {
+        "a": lose(
+            _sandbox(*(node(f"a{n}") for n in range(n_big)), *pods, pod("bare", on="a0")),
+            ["a0", "a1"][:n_big],
+        )
+    }
+    label = "topology.kubernetes.io/zone"
+    assert any_domain_verdict(label, answers) == f"No zone can be lost: even a leaves {said} without a node."
+    answers["b"] = lose(_sandbox(node("b0")), ["b0"])
+    assert any_domain_verdict(label, answers) == f"1 of 2 zones can be lost; a leaves {said} without a node."
+
+
 def test_harm_that_leaves_no_pod_pending_is_told_by_the_number_of_nodes() -> None:
     answers = list(
         lose_any(_sandbox(node("a"), node("b"), pod("web", on="a", owner=WEB), pod("bare", on="b")))
     )
     assert any_node_verdict(answers) == (
-        "Any one of the 2 nodes can be lost and every pod that is made again finds a node;"
+        "Any one of the 2 nodes can be lost and every pod that is recreated finds a node;"
         " the loss of 1 of them preempts, holds back or loses pods."
     )
 
