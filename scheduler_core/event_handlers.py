@@ -12,6 +12,7 @@ from typing import Any
 from scheduler_core.cluster.cache import Cache
 from scheduler_core.cluster.nominator import Nominator
 from scheduler_core.cluster.pod_groups import PodGroups
+from scheduler_core.dynamic_resources.model import tainted
 from scheduler_core.framework.cluster_event import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
@@ -30,6 +31,8 @@ from scheduler_core.framework.cluster_event import (
     UNSCHEDULED_POD_ADD,
     UNSCHEDULED_POD_DELETE,
     VOLUME_ATTACHMENT,
+    ActionType,
+    ClusterEvent,
     events_for,
     node_update_events,
     pod_update_events,
@@ -62,6 +65,8 @@ class EventHandlers:
     ----------
     is_responsible : callable
         Whether one of our profiles schedules the pod.
+    with_taint_rules : bool
+        Whether DeviceTaintRules change what ResourceSlices are to the scheduler.
     """
 
     def __init__(
@@ -72,6 +77,8 @@ class EventHandlers:
         waiting_pods: WaitingPods,
         pod_groups: PodGroups,
         is_responsible: Callable[[Pod], bool],
+        *,
+        with_taint_rules: bool = False,
     ) -> None:
         self._cache = cache
         self._queue = queue
@@ -79,6 +86,7 @@ class EventHandlers:
         self._waiting_pods = waiting_pods
         self._pod_groups = pod_groups
         self._is_responsible = is_responsible
+        self._with_taint_rules = with_taint_rules
 
     def object_changed(self, kind: str, old: Any | None, new: Any | None) -> None:
         """One object was added, updated or deleted; deleting what is not there changes nothing."""
@@ -210,6 +218,11 @@ class EventHandlers:
             listers.remove(kind, subject.meta.namespace, subject.meta.name)
         else:
             listers.set(kind, new.meta.namespace, new.meta.name, new)
+        if kind == "DeviceTaintRule" and self._with_taint_rules:
+            rules = [one.manifest for one in (old, new) if one is not None]
+            for item in listers.all("ResourceSlice"):
+                if tainted(item.manifest, rules) is not item.manifest:
+                    self._queue.move_all(ClusterEvent(RESOURCE_SLICE, ActionType.UPDATE), item, item)
         resource = EVENT_RESOURCE_OF_KIND.get(kind)
         if resource is not None:
             for event in events_for(resource, old, new):

@@ -26,6 +26,7 @@ from scheduler_core.cluster.cache import Cache
 from scheduler_core.cluster.nominator import Nominator
 from scheduler_core.config.load import LoadedConfiguration
 from scheduler_core.config.types import POLICY_KIND
+from scheduler_core.dynamic_resources.model import reads_taint_rules
 from scheduler_core.event_handlers import EventHandlers
 from scheduler_core.events import (
     BindAnswered,
@@ -204,7 +205,13 @@ class Scheduler(GroupCycle):
             if plugin.group_labels
         )
         self.event_handlers = EventHandlers(
-            self.cache, self.queue, self.nominator, self.waiting_pods, self.pod_groups, self.is_responsible
+            self.cache,
+            self.queue,
+            self.nominator,
+            self.waiting_pods,
+            self.pod_groups,
+            self.is_responsible,
+            with_taint_rules=reads_taint_rules(loaded.release),
         )
         self.bindings: dict[str, PodBinding] = {}
         self.awaited: dict[str, CycleTrace] = {}

@@ -4,33 +4,42 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any, Final
 
-from playground.clusters.kinds import BUILT_IN, Kind, KindTable, version_order
+from playground.clusters.kinds import Kind, KindTable, built_in, version_order
 from playground.clusters.models import Cluster, Manifest
+from playground.engine.schema import early_in
 
 DEFINITION: Final = "CustomResourceDefinition"
 _APPLY_RANK: Final = 6
 _KEPT_TABLES: Final = 64
-_TABLES: Final[OrderedDict[tuple[str, int], KindTable]] = OrderedDict()
+_TABLES: Final[OrderedDict[tuple[str, int, str], KindTable]] = OrderedDict()
 
 
 def table_of(cluster: Cluster) -> KindTable:
     """The kinds of a cluster. One query the first time after a definition changed, none where there never was one."""
     if not cluster.kinds_seq:
-        return BUILT_IN
+        return built_in_of(cluster.kubernetes_release)
     # Not the number of the row: one that was never committed is given again.
-    key = (cluster.public_id, cluster.kinds_seq)
+    key = (cluster.public_id, cluster.kinds_seq, cluster.kubernetes_release)
     table = _TABLES.get(key)
     if table is None:
         rows = Manifest.objects.filter(cluster=cluster, kind=DEFINITION).order_by("name")
-        table = with_definitions(BUILT_IN, rows.values_list("manifest", flat=True))
+        before = built_in_of(cluster.kubernetes_release)
+        table = with_definitions(before, rows.values_list("manifest", flat=True))
         _TABLES[key] = table
         while len(_TABLES) > _KEPT_TABLES:
             _TABLES.popitem(last=False)
     else:
         _TABLES.move_to_end(key)
     return table
+
+
+@cache
+def built_in_of(release: str) -> KindTable:
+    """Kubernetes' own kinds, as a release serves them."""
+    return built_in(early_in(release))
 
 
 def with_definitions(table: KindTable, definitions: Iterable[Mapping[str, Any]]) -> KindTable:

@@ -144,7 +144,7 @@ class _Special(NamedTuple):
     subresources
         Those that are served, where they are not the schema's.
     stored_as
-        The apiVersion its rows have, of a kind with versions in several groups; elsewhere it is the group's
+        The apiVersion its rows have, of a kind with versions in several groups or releases; elsewhere it is the group's
         preferred one of those that are served. `versions.py` converts.
     has_generation
         As in `Kind`. Upstream it is each kind's own strategy that counts (``PrepareForCreate`` under pkg/registry).
@@ -167,6 +167,8 @@ _SPECIAL: Final[Mapping[str, _Special]] = {
     "DaemonSet": _COUNTED,
     "Deployment": _COUNTED,
     "DeviceClass": _COUNTED,
+    # In the version that each release serves.
+    "DeviceTaintRule": _Special(stored_as="resource.k8s.io/v1alpha3", has_generation=True),
     "EndpointSlice": _COUNTED,
     "Event": _Special(model="Event", stored_as="v1"),
     "FlowSchema": _COUNTED,
@@ -267,7 +269,7 @@ def version_order(version: str) -> tuple[Any, ...]:
 
 
 def built_in(early: Iterable[str] = schema.SERVED_EARLY) -> KindTable:
-    """Kubernetes' own kinds: all stable versions, and those of `early` (``group/version``).
+    """Kubernetes' own kinds: all stable versions, and those of `early` (`SERVED_EARLY`).
 
     Kinds that shape placement stand in the core's order in discovery and exports, then all others in that of an
     apply.

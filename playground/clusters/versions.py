@@ -99,6 +99,17 @@ def _autoscaler_to_v1(manifest: dict[str, Any]) -> dict[str, Any]:
     return _put_back(manifest, meta, notes, spec, status)
 
 
+def _with_plain_selector(manifest: dict[str, Any]) -> dict[str, Any]:
+    """A rule without what could choose devices in 1.34 alone."""
+    spec = _mapping(manifest.get("spec"))
+    chosen = {
+        key: value
+        for key, value in _mapping(spec.get("deviceSelector")).items()
+        if key not in ("deviceClassName", "selectors")
+    }
+    return {**manifest, "spec": {**spec, "deviceSelector": chosen}} if "deviceSelector" in spec else manifest
+
+
 def _put_back(
     manifest: Mapping[str, Any],
     meta: dict[str, Any],
@@ -141,6 +152,7 @@ def _parsed(text: Any) -> Any:
 _Conversion = Callable[[dict[str, Any]], dict[str, Any]]
 _CONVERSIONS: Final[Mapping[str, tuple[_Conversion, _Conversion]]] = {
     "autoscaling.v1.HorizontalPodAutoscaler": (_autoscaler_from_v1, _autoscaler_to_v1),
+    "resource.v1beta2.DeviceTaintRule": (lambda manifest: manifest, _with_plain_selector),
     "events.v1.Event": (
         lambda manifest: _renamed(manifest, _EVENT_NAMES_BACK),
         lambda manifest: _renamed(manifest, _EVENT_NAMES),

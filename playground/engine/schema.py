@@ -1,7 +1,7 @@
 """The kinds and fields of the Kubernetes API, for the surfaces."""
 
 from scheduler_core.objects.kinds import MAKES, READ, SHAPING
-from scheduler_core.objects.reading import SERVED_EARLY, served_kinds
+from scheduler_core.objects.reading import SERVED_EARLY, early_in, served_kinds
 from scheduler_core.schema.fields_check import FieldProblem, check_fields, nearest_name, unknown_field
 from scheduler_core.schema.tables import SCALARS, Field, Type, atomic_types, kinds, prose, types
 
@@ -16,6 +16,7 @@ __all__ = [
     "Type",
     "atomic_types",
     "check_fields",
+    "early_in",
     "kinds",
     "nearest_name",
     "prose",

@@ -411,6 +411,17 @@ _COLUMNS: Final[Mapping[str, Sequence[Column]]] = {
         Column("Capacity", at("capacity", default=UNSET)),
         AGE,
     ),
+    "DeviceTaintRule": (
+        NAME,
+        Column("Key", at("spec", "taint", "key", default="")),
+        Column("Value", at("spec", "taint", "value", default="")),
+        Column("Effect", at("spec", "taint", "effect", default="")),
+        Column(
+            "TimeAdded",
+            lambda m, now: since(added, now) if (added := get(m, "spec", "taint", "timeAdded")) else "",
+        ),
+        AGE,
+    ),
     "ResourceClaim": (NAME, Column("State", _devices_state), AGE),
     "ResourceSlice": (
         NAME,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from playground.clusters.kinds import Kind, KindTable
+from playground.clusters.kinds import Kind, KindTable, version_order
 
 READ_VERBS: Final = ("get", "list", "watch")
 _SUBRESOURCES: Final[dict[str, tuple[str, str, str, tuple[str, ...]]]] = {
@@ -40,12 +40,18 @@ def api_versions() -> dict[str, Any]:
     return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
 
 
+def _versions(table: KindTable, group: str) -> list[str]:
+    """The versions of a group (empty for the core one), the preferred one first."""
+    found = {kind.version for kind in table.served if kind.group == group}
+    return sorted(found, key=version_order)
+
+
 def group(table: KindTable, name: str) -> dict[str, Any] | None:
     """`GET /apis/{group}`, or None."""
     versions = [
-        {"groupVersion": api_version, "version": api_version.rpartition("/")[2]}
-        for api_version in table.api_versions()
-        if api_version.rpartition("/")[0] == name and name
+        {"groupVersion": f"{name}/{version}", "version": version}
+        for version in _versions(table, name)
+        if name
     ]
     if not versions:
         return None
@@ -131,12 +137,13 @@ def aggregated(table: KindTable, core: bool, version: str) -> dict[str, Any]:
                 "metadata": {"name": name} if name else {},
                 "versions": [
                     {
-                        "version": api_version.rpartition("/")[2],
-                        "resources": [_discovered(kind) for kind in _by_name(table, api_version)],
+                        "version": each,
+                        "resources": [
+                            _discovered(kind) for kind in _by_name(table, f"{name}/{each}" if name else each)
+                        ],
                         "freshness": "Current",
                     }
-                    for api_version in table.api_versions()
-                    if api_version.rpartition("/")[0] == name
+                    for each in _versions(table, name)
                 ],
             }
             for name in names

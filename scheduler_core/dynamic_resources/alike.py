@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
-from scheduler_core.dynamic_resources.model import Manifest, Slice, slice_from
+from scheduler_core.dynamic_resources.model import Manifest, Slice, slice_from, tainted
 
 
 class SliceListers(Protocol):
@@ -41,24 +41,36 @@ class SliceIndex:
         self.shared: list[Slice] = []
         self.of_pool: dict[tuple[str, str], list[Slice]] = {}
         self._read: dict[str, tuple[Manifest, Slice]] = {}
-        self._source: tuple[Any, int] | None = None
+        self._source: tuple[Any, tuple[int, int]] | None = None
         self._numbers: dict[str, int] = {}
         self._kinds: dict[str, int] = {}
         """Node -> number of what its slices say."""
 
-    def update(self, listers: SliceListers, kind: str = "ResourceSlice") -> None:
-        """Read the slices that have changed; nothing where none has."""
-        version = listers.version(kind)
+    def update(self, listers: SliceListers, *, with_rules: bool = False) -> None:
+        """Read the slices that have changed; nothing where none has.
+
+        Parameters
+        ----------
+        with_rules : bool
+            Whether DeviceTaintRules taint devices.
+        """
+        rules = listers.version("DeviceTaintRule") if with_rules else 0
+        version = listers.version("ResourceSlice"), rules
         if self._source is not None and self._source[0] is listers and self._source[1] == version:
             return
+        if self._source is None or self._source[1][1] != rules:
+            self._read = {}
         self._source = (listers, version)
-        manifests = [item.manifest for item in listers.all(kind)]
+        taints = [item.manifest for item in listers.all("DeviceTaintRule")] if with_rules else []
+        manifests = [item.manifest for item in listers.all("ResourceSlice")]
         read: dict[str, tuple[Manifest, Slice]] = {}
         for manifest in manifests:
             name = str(manifest["metadata"]["name"])
             known = self._read.get(name)
             read[name] = (
-                known if known is not None and known[0] is manifest else (manifest, slice_from(manifest))
+                known
+                if known is not None and known[0] is manifest
+                else (manifest, slice_from(tainted(manifest, taints)))
             )
         self._read = read
         self.of([item for _, item in read.values()])

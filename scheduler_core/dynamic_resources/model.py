@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
+
+from scheduler_core.releases import Release
 
 EXACT_COUNT, ALL = "ExactCount", "All"
 MAX_DEVICES = 32
@@ -94,6 +96,39 @@ class Slice:
         """What it says but for the names of node and pool, as text."""
         spec = {key: value for key, value in self.document.items() if key not in ("nodeName", "pool")}
         return json.dumps(spec, sort_keys=True)
+
+
+def reads_taint_rules(release: Release) -> bool:
+    """Whether DeviceTaintRules taint devices; before 1.35 they had no gate of their own."""
+    own = "DRADeviceTaintRules"
+    return release.gate("DRADeviceTaints") and (own not in release.gates or release.gate(own))
+
+
+def tainted(manifest: Manifest, rules: Iterable[Manifest]) -> Manifest:
+    """A ResourceSlice with what DeviceTaintRules add to the taints of its devices; itself where they add nothing.
+
+    Source: staging/src/k8s.io/dynamic-resource-allocation/resourceslice/tracker/tracker.go applyPatches, v1.36
+    """
+    spec = manifest["spec"]
+    added: dict[int, list[Any]] = {}
+    for rule in rules:
+        wanted = rule["spec"].get("deviceSelector") or {}
+        if wanted.get("deviceClassName") or wanted.get("selectors"):
+            continue  # v1alpha3 had them until 1.34; they choose nothing here
+        if wanted.get("driver") not in (None, spec.get("driver")):
+            continue
+        if wanted.get("pool") not in (None, spec["pool"]["name"]):
+            continue
+        for place, device in enumerate(spec.get("devices") or ()):
+            if wanted.get("device") in (None, device["name"]):
+                added.setdefault(place, []).append(rule["spec"]["taint"])
+    if not added:
+        return manifest
+    devices = [
+        {**device, "taints": [*(device.get("taints") or ()), *added[place]]} if place in added else device
+        for place, device in enumerate(spec["devices"])
+    ]
+    return {**manifest, "spec": {**spec, "devices": devices}}
 
 
 def slice_from(manifest: Manifest) -> Slice:

@@ -96,6 +96,8 @@ SHAPING: Final[Mapping[str, ShapingKind]] = {
     "DeviceClass": ShapingKind("resource.k8s.io", False, 1, READ,
         "which devices a claim may have", plain_object_from),
     "ResourceSlice": ShapingKind("resource.k8s.io", False, 3, READ, "the devices of nodes", plain_object_from),
+    "DeviceTaintRule": ShapingKind("resource.k8s.io", False, 3, READ,
+        "taints devices, where DRADeviceTaintRules is on", plain_object_from),
     "ResourceClaimTemplate": ShapingKind("resource.k8s.io", True, 3, MAKES,
         "makes a claim for each pod that names it"),
     "ResourceClaim": ShapingKind("resource.k8s.io", True, 3, READ,

@@ -452,8 +452,13 @@ WRONG: Final = "wrong"
 """What becomes of an object beside `READ` and `MAKES` (`kinds.SHAPING`): kept without a part in scheduling, left out
 with a note, refused."""
 
-SERVED_EARLY: Final = ("scheduling.k8s.io/v1alpha2",)
-"""Versions that are not stable and are served all the same, with all their kinds."""
+SERVED_EARLY: Final[Mapping[str, str]] = {
+    "scheduling.k8s.io/v1alpha2": "1.34",
+    "resource.k8s.io/v1alpha3/devicetaintrules": "1.34",
+    "resource.k8s.io/v1beta2/devicetaintrules": "1.36",
+}
+"""What is not stable and served all the same, as an API server's --runtime-config names it (with all its kinds, or one
+resource of it), and the first release here that does."""
 _STABLE: Final = re.compile(r"(.*/)?v[0-9]+")
 _VERSION: Final = re.compile(r"v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?")
 _CLOSE: Final = 0.75
@@ -488,13 +493,25 @@ class TypeOf(NamedTuple):
     words: str = ""
 
 
+def early_in(release: str) -> tuple[str, ...]:
+    """What of `SERVED_EARLY` a release (``1.36.3``) serves; empty = any of them does."""
+    return tuple(
+        name for name, since in SERVED_EARLY.items() if not release or _number(since) <= _number(release)
+    )
+
+
+def _number(release: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in release.split("."))
+
+
 def served_kinds(early: Iterable[str] = SERVED_EARLY) -> list[dict[str, Any]]:
-    """Kubernetes' own kinds (`schema.tables.kinds`): all stable versions, and those of `early` (``group/version``)."""
+    """Kubernetes' own kinds (`schema.tables.kinds`): all stable versions, and those of `early` (`SERVED_EARLY`)."""
     named = frozenset(early)
     return [
         said
         for said in upstream_kinds()
-        if _STABLE.fullmatch(said["apiVersion"]) or said["apiVersion"] in named
+        if _STABLE.fullmatch(said["apiVersion"])
+        or named & {said["apiVersion"], f"{said['apiVersion']}/{said['plural']}"}
     ]
 
 
@@ -504,8 +521,8 @@ def group_of(api_version: str) -> str:
 
 
 @cache
-def type_of(api_version: str, kind: str) -> TypeOf:
-    """What becomes of an object of this type, apart from what CustomResourceDefinitions make.
+def type_of(api_version: str, kind: str, release: str = "") -> TypeOf:
+    """What becomes of an object of this type in a release, apart from what CustomResourceDefinitions make.
 
     A name that is merely like one of Kubernetes' refuses nothing: its object is left out, with a note.
 
@@ -525,7 +542,7 @@ def type_of(api_version: str, kind: str) -> TypeOf:
     removed = REMOVED.get((api_version, kind))
     if removed is not None:
         if removed.is_read and removed.now:
-            return type_of(removed.now, kind)
+            return type_of(removed.now, kind, release)
         became = f": {kind} is {removed.now}" if removed.now else ""
         return TypeOf(FOREIGN, "", f"{api_version} is not served since {removed.since}{became}")
     if group not in _groups():
@@ -536,11 +553,12 @@ def type_of(api_version: str, kind: str) -> TypeOf:
             f"Kubernetes has no API group {group}, and no CustomResourceDefinition here makes this kind{near}"
         )
         return TypeOf(FOREIGN, "", words)
-    if (api_version, kind) in _served():
-        return _served()[api_version, kind]
+    of_release = _served(early_in(release))
+    if (api_version, kind) in of_release:
+        return of_release[api_version, kind]
     here = _groups()[group]
     if kind in here:
-        served = [other for other, name in _served() if (group_of(other), name) == (group, kind)]
+        served = [other for other, name in of_release if (group_of(other), name) == (group, kind)]
         if served:
             words = f"{api_version} is not served here: {kind} is {' or '.join(served)}"
             return TypeOf(WRONG, "apiVersion", words)
@@ -555,7 +573,7 @@ def type_of(api_version: str, kind: str) -> TypeOf:
 
 def _instead(group: str, kind: str) -> str:
     """Where a kind is, or which one was meant."""
-    held = [version for version, name in _served() if name == kind]
+    held = [version for version, name in _served(tuple(SERVED_EARLY)) if name == kind]
     if held:
         return f": {kind} is served as {held[0]}"
     elsewhere = [name for name, here in _groups().items() if kind in here]
@@ -580,9 +598,9 @@ def _groups() -> Mapping[str, tuple[str, ...]]:
 
 
 @cache
-def _served() -> Mapping[tuple[str, str], TypeOf]:
+def _served(early: tuple[str, ...]) -> Mapping[tuple[str, str], TypeOf]:
     found = {}
-    for said in served_kinds():
+    for said in served_kinds(early):
         api_version, kind = said["apiVersion"], said["kind"]
         shaping = SHAPING.get(kind)
         if shaping is not None and shaping.group == group_of(api_version):

@@ -24,7 +24,8 @@ from scheduler_core.scenario.types import Manifest, Run, Scenario, Step
 
 _FIRST = (
     "Namespace", "PriorityClass", "StorageClass", "CSIDriver", "PersistentVolume", "PersistentVolumeClaim",
-    "CSIStorageCapacity", "Service", "PodDisruptionBudget", "DeviceClass", "ResourceSlice", "ResourceClaim",
+    "CSIStorageCapacity", "Service", "PodDisruptionBudget", "DeviceClass", "ResourceSlice", "DeviceTaintRule",
+    "ResourceClaim",
     "ResourceClaimTemplate", "Workload", "PodGroup",
 )  # fmt: skip
 """Kinds that are there before nodes are, each sorted by name: no order of theirs decides anything."""

@@ -332,7 +332,7 @@ def _problems(scenario: Scenario) -> Iterator[Problem]:
     for path, manifest in _placed(scenario):
         yield from _manifest_problems(manifest, path, scenario.release)
     for index, manifest in enumerate(scenario.kept):
-        found_type = type_of(manifest["apiVersion"], manifest["kind"])
+        found_type = type_of(manifest["apiVersion"], manifest["kind"], scenario.release.name)
         if found_type.role == WRONG:
             yield Problem(f"kept[{index}].{found_type.path}", found_type.words)
         try:
@@ -365,7 +365,7 @@ def _configuration_errors(error: ConfigurationError, path: str) -> Iterator[Prob
 
 
 def _manifest_problems(manifest: Manifest, path: str, release: Release) -> Iterator[Problem]:
-    found = type_of(manifest["apiVersion"], manifest["kind"])
+    found = type_of(manifest["apiVersion"], manifest["kind"], release.name)
     if found.role == WRONG:
         yield Problem(f"{path}.{found.path}", found.words)
     elif found.role != FOREIGN:

@@ -432,6 +432,8 @@ class _Redactor:
         return {**value, "name": self.resource(value["name"]) or value["name"]}
 
     def _walk_object(self, value: Mapping[str, Any], key: str) -> Any:
+        if key == "taint":
+            return self.taint(value)
         if key in LABEL_MAPS or (key == "selector" and self.kind in ("Service", "ReplicationController")):
             return self.labels(value)
         if key in known.RESOURCE_MAPS and self.kind not in known.DEVICE_KINDS:

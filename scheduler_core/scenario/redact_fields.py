@@ -146,10 +146,12 @@ DEVICE_FIELDS = FIELDS | frozenset(
         "nodeAllocatableResourceMappings", "extendedResourceName", "selectors", "cel", "expression", "constraints",
         "matchAttribute", "distinctAttribute", "exactly", "firstAvailable", "adminAccess", "allocationMode", "count",
         "deviceClassName", "tolerations", "allocation", "results", "request", "device", "consumedCapacity", "shareID",
-        "reservedFor", "allocationTimestamp", "conditions",
+        "reservedFor", "allocationTimestamp", "conditions", "deviceSelector", "taint",
     )
 )  # fmt: skip
-DEVICE_KINDS = frozenset(("DeviceClass", "ResourceSlice", "ResourceClaim", "ResourceClaimTemplate"))
+DEVICE_KINDS = frozenset(
+    ("DeviceClass", "DeviceTaintRule", "ResourceSlice", "ResourceClaim", "ResourceClaimTemplate")
+)
 """Kinds with attributes, capacities and counters, which expressions refer to."""
 CEL = {
     word

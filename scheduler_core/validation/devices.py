@@ -175,8 +175,7 @@ def _status(problems: FieldErrors, manifest: Document, known: Mapping[str, None]
 
 def _slice(problems: FieldErrors, manifest: Document) -> None:
     spec = mapping(manifest, "spec", "")
-    if not string(spec, "driver", "spec"):
-        problems.required("spec.driver")
+    _driver_name(problems, string(spec, "driver", "spec"), "spec.driver")
     pool = mapping(spec, "pool", "spec")
     _pool_name(problems, string(pool, "name", "spec.pool"), "spec.pool.name")
     n_slices = optional_integer(pool, "resourceSliceCount", "spec.pool") or 0
@@ -204,6 +203,17 @@ def _slice(problems: FieldErrors, manifest: Document) -> None:
     for where, item in mappings(spec, "sharedCounters", "spec"):
         problems.name_of_one(item, where, names)
         _counters(item, where)
+
+
+def _driver_name(problems: FieldErrors, name: str, path: str) -> None:
+    """Source: pkg/apis/core/validation ValidateCSIDriverName."""
+    if not name:
+        problems.required(path)
+        return
+    if len(name) > 63:
+        problems.too_long(path, 63)
+    for words in subdomain_errors(name.lower()):
+        problems.invalid(path, name, words)
 
 
 def _pool_name(problems: FieldErrors, name: str, path: str) -> None:
@@ -293,8 +303,8 @@ def _class(problems: FieldErrors, manifest: Document) -> None:
 def _taint_rule(problems: FieldErrors, manifest: Document) -> None:
     spec = mapping(manifest, "spec", "")
     selector, path = mapping(spec, "deviceSelector", "spec"), "spec.deviceSelector"
-    if name := string(selector, "driver", path):
-        problems.named(subdomain_errors, name, f"{path}.driver")
+    if selector.get("driver") is not None:
+        _driver_name(problems, string(selector, "driver", path), f"{path}.driver")
     if selector.get("pool") is not None:
         _pool_name(problems, string(selector, "pool", path), f"{path}.pool")
     if selector.get("device") is not None:

@@ -14,6 +14,7 @@ from django.db import connections
 from django.test import Client
 
 from playground.clusters import services
+from playground.clusters.custom_kinds import built_in_of
 from playground.clusters.models import Cluster
 from playground.clusters.services.memory import EngineMemory
 from tests.api.conftest import Api, wakes, work
@@ -24,6 +25,8 @@ __all__ = ["cluster", "kube", "wakes", "work"]
 
 PODS = "/api/v1/namespaces/default/pods"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+SERVED = built_in_of("1.34")
+"""What the clusters of these tests serve."""
 
 
 class Kube(Api):

@@ -12,6 +12,10 @@ from playground.clusters.errors import InvalidManifest
 from playground.clusters.models import Cluster, Manifest, Pod
 from playground.clusters.services.memory import EngineMemory
 from playground.engine import Budget
+from scheduler_core.cli.manifests import scenario_of_dump
+from scheduler_core.objects.reading import WRONG, type_of
+from scheduler_core.scenario import ScenarioError
+from scheduler_core.scenario.load import load_scenario
 from tests.clusters.builders import make_cluster
 from tests.clusters.devices import GROUP, claim, claiming, gpu_node, template
 from tests.kube_api.conftest import TABLE, Kube
@@ -184,3 +188,95 @@ def test_groups_and_workloads_are_kept_and_a_broken_one_is_refused(pool: Cluster
     for broken in ({**group, "spec": {}}, {**workload, "spec": {"podGroupTemplates": []}}):
         with pytest.raises(InvalidManifest):
             services.apply_documents(cluster=pool, objects=[broken])
+
+
+# ---- DeviceTaintRules
+
+RESOURCES = "resource.k8s.io"
+SERVED = [("1.34", ["v1alpha3"]), ("1.35.6", ["v1alpha3"]), ("1.36", ["v1alpha3", "v1beta2"])]
+
+
+def rule(version: str, selector: dict[str, Any] | None = None, **taint: str) -> dict[str, Any]:
+    spec: dict[str, Any] = {"taint": {"key": "example.com/broken", "effect": "NoExecute", **taint}}
+    if selector is not None:
+        spec["deviceSelector"] = selector
+    return {
+        "apiVersion": f"{RESOURCES}/{version}",
+        "kind": "DeviceTaintRule",
+        "metadata": {"name": "r"},
+        "spec": spec,
+    }
+
+
+def kube_of(client: Client, release: str) -> Kube:
+    cluster = services.create_cluster(name="c", kubernetes_release=release)
+    return Kube(client, f"/k8s/{cluster.public_id}")
+
+
+@pytest.mark.parametrize(("release", "versions"), SERVED)
+def test_it_is_served_by_the_release(client: Client, db: None, release: str, versions: list[str]) -> None:
+    kube = kube_of(client, release)
+    group = kube.get(f"/apis/{RESOURCES}").json()
+    assert [item["version"] for item in group["versions"]] == ["v1", *reversed(versions)]
+    for version in ("v1alpha3", "v1beta2"):
+        path = f"/apis/{RESOURCES}/{version}/devicetaintrules"
+        if version not in versions:
+            assert kube.post(path, rule(version)).status_code == 404
+            words = f"{RESOURCES}/{version} is not served here: DeviceTaintRule is {RESOURCES}/v1alpha3"
+            assert type_of(f"{RESOURCES}/{version}", "DeviceTaintRule", release) == (
+                WRONG,
+                "apiVersion",
+                words,
+            )
+            with pytest.raises(InvalidManifest, match=words):
+                services.apply_documents(cluster=Cluster.objects.get(), objects=[rule(version)])
+            with pytest.raises(ScenarioError, match=words):
+                load_scenario(scenario_of_dump([rule(version)], kubernetesRelease=release))
+            continue
+        assert [item["name"] for item in kube.get(f"/apis/{RESOURCES}/{version}").json()["resources"]] == [
+            "devicetaintrules",
+            "devicetaintrules/status",
+        ]
+        assert kube.post(path, rule(version, {"pool": "a"})).status_code == 201
+        for read in versions:
+            found = kube.get(f"/apis/{RESOURCES}/{read}/devicetaintrules/r").json()
+            assert found["apiVersion"] == f"{RESOURCES}/{read}" and found["spec"]["deviceSelector"] == {
+                "pool": "a"
+            }
+        columns = kube.get(path, accept=TABLE).json()
+        assert [item["name"] for item in columns["columnDefinitions"]] == [
+            "Name", "Key", "Value", "Effect", "TimeAdded", "Age",
+        ]  # fmt: skip
+        assert columns["rows"][0]["cells"][:5] == ["r", "example.com/broken", "", "NoExecute", ""]
+        assert kube.delete(f"{path}/r").status_code == 200
+    explained = kube.get(f"/openapi/v3/apis/{RESOURCES}/{versions[-1]}").json()
+    assert any(name.endswith("DeviceTaintRule") for name in explained["components"]["schemas"])
+
+
+SUBDOMAIN = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must"
+)
+
+
+@pytest.mark.parametrize(
+    ("selector", "taint", "words"),
+    [
+        ({"driver": ""}, {}, "spec.deviceSelector.driver: Required value"),
+        ({"driver": "!x"}, {}, f'spec.deviceSelector.driver: Invalid value: "!x": {SUBDOMAIN}'),
+        ({"driver": "a" * 64}, {}, "spec.deviceSelector.driver: Too long: may not be more than 63 bytes"),
+        ({"pool": ""}, {}, "spec.deviceSelector.pool: Required value"),
+        ({"pool": "a/!x"}, {}, f'spec.deviceSelector.pool: Invalid value: "!x": {SUBDOMAIN}'),
+        ({"device": "a.b"}, {}, 'spec.deviceSelector.device: Invalid value: "a.b": must not contain dots'),
+        (None, {"key": ""}, 'spec.taint.key: Invalid value: "": name part must be non-empty'),
+        (None, {"value": "!x"}, 'spec.taint.value: Invalid value: "!x": a valid label must be an empty string or'),
+        (None, {"effect": ""}, "spec.taint.effect: Required value"),
+        (None, {"effect": "Never"},
+            'spec.taint.effect: Unsupported value: "Never": supported values: "NoExecute", "NoSchedule", "None"'),
+    ],
+)  # fmt: skip
+def test_what_an_api_server_refuses_is_refused(
+    client: Client, db: None, selector: dict[str, Any] | None, taint: dict[str, str], words: str
+) -> None:
+    kube = kube_of(client, "1.36")
+    refused = kube.post(f"/apis/{RESOURCES}/v1beta2/devicetaintrules", rule("v1beta2", selector, **taint))
+    assert refused.status_code == 422 and words in refused.json()["message"]

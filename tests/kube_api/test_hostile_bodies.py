@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from playground.clusters import kinds
 from playground.clusters.models import LogEntry
 from playground.kube_api.requests import PATCH_TYPES
 from playground.kube_api.reviews import REVIEWS
 from tests.api.hostile_bodies import HOSTILE
-from tests.kube_api.conftest import PODS, Kube
+from tests.kube_api.conftest import PODS, SERVED, Kube
 
 JSON = "application/json"
 # A JSON patch is a list.
@@ -18,8 +17,8 @@ LISTS = ("a list",)
 
 def writes() -> Iterator[tuple[str, str, str]]:
     """Method, path and media type of every write there is, of every kind."""
-    for api_version in kinds.BUILT_IN.api_versions():
-        for kind in kinds.BUILT_IN.in_version(api_version):
+    for api_version in SERVED.api_versions():
+        for kind in SERVED.in_version(api_version):
             if "create" not in kind.verbs or not kind.is_stored:
                 continue
             group = "/api/" if api_version == "v1" else "/apis/"

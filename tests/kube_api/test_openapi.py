@@ -6,7 +6,7 @@ from typing import Any
 
 from playground.clusters import kinds
 from playground.kube_api import openapi, protobuf
-from tests.kube_api.conftest import Kube
+from tests.kube_api.conftest import SERVED, Kube
 
 
 def fields(data: bytes) -> dict[int, list[Any]]:
@@ -27,7 +27,7 @@ def references(schema: Any) -> list[str]:
 
 def test_v3_has_a_document_a_version_and_every_reference_resolves(kube: Kube) -> None:
     index = kube.get("/openapi/v3").json()["paths"]
-    assert set(index) == {"api/v1", *(f"apis/{v}" for v in kinds.BUILT_IN.api_versions() if v != "v1")}
+    assert set(index) == {"api/v1", *(f"apis/{v}" for v in SERVED.api_versions() if v != "v1")}
     seen = set()
     for place, entry in index.items():
         document = kube.get(entry["serverRelativeURL"]).json()
@@ -44,7 +44,7 @@ def test_v3_has_a_document_a_version_and_every_reference_resolves(kube: Kube) ->
 
 
 def test_lists_say_how_they_merge_as_the_server_merges_them() -> None:
-    every = openapi.definitions(kinds.BUILT_IN.served)
+    every = openapi.definitions(SERVED.served)
     pod = every["io.k8s.api.core.v1.PodSpec"]["properties"]
     assert pod["containers"]["x-kubernetes-patch-merge-key"] == "name"
     assert pod["volumes"]["x-kubernetes-patch-strategy"] == "merge,retainKeys"
@@ -60,7 +60,7 @@ def test_lists_say_how_they_merge_as_the_server_merges_them() -> None:
 
 
 def test_explanations_are_kubernetes_own() -> None:
-    spec = openapi.definitions(kinds.BUILT_IN.served)["io.k8s.api.networking.v1.IngressSpec"]
+    spec = openapi.definitions(SERVED.served)["io.k8s.api.networking.v1.IngressSpec"]
     assert "IngressClass" in spec["properties"]["ingressClassName"]["description"]
 
 
@@ -69,7 +69,7 @@ def test_v2_is_the_same_in_protobuf(kube: Kube) -> None:
     document = fields(answer.content)
     assert document[1] == [b"2.0"]
     named = [fields(item) for item in fields(document[9][0])[1]]
-    assert [item[1][0].decode() for item in named] == list(openapi.definitions(kinds.BUILT_IN.served))
+    assert [item[1][0].decode() for item in named] == list(openapi.definitions(SERVED.served))
     paths = [fields(item)[1][0].decode() for item in fields(document[8][0])[2]]
     assert "/apis/apps/v1/namespaces/{namespace}/deployments/{name}" in paths
-    assert len(paths) == sum("patch" in kind.verbs for kind in kinds.BUILT_IN.served)
+    assert len(paths) == sum("patch" in kind.verbs for kind in SERVED.served)

@@ -11,7 +11,7 @@ from playground.clusters.models import Cluster, Node
 from playground.kube_api import tables
 from playground.kube_api.metrics import with_metrics
 from tests.clusters.builders import make_node, make_pod
-from tests.kube_api.conftest import PODS, TABLE, Kube, Work
+from tests.kube_api.conftest import PODS, SERVED, TABLE, Kube, Work
 
 
 def names(answer) -> list[str]:
@@ -25,7 +25,7 @@ def test_discovery_names_every_kind_of_the_table(kube: Kube) -> None:
         for version in (each["groupVersion"] for each in group["versions"]):
             listed = kube.get(f"/apis/{version}").json()
             found |= {(version, r["kind"]) for r in listed["resources"] if "/" not in r["name"]}
-    assert found == {kind.key for kind in with_metrics(kinds.BUILT_IN).served}
+    assert found == {kind.key for kind in with_metrics(SERVED).served}
 
 
 @pytest.mark.parametrize("version", ["v2", "v2beta1"])
@@ -38,7 +38,7 @@ def test_aggregated_discovery_says_the_same_in_one_answer(kube: Kube, version: s
         for group in answer.json()["items"]:
             for listed in group["versions"]:
                 found |= {r["responseKind"]["kind"] for r in listed["resources"]}
-    assert found == {kind.kind for kind in with_metrics(kinds.BUILT_IN).served}
+    assert found == {kind.kind for kind in with_metrics(SERVED).served}
 
 
 def test_kinds_of_one_version_are_in_the_order_of_their_names(kube: Kube) -> None:

@@ -171,7 +171,7 @@ def apply_documents(
         raise as_error(problem) from None
     result = ApplyResult()
     table = BUILT_IN if cluster is None else table_of(cluster)
-    known = _known(table, posted, result)
+    known = _known(table, posted, result, "" if cluster is None else cluster.kubernetes_release)
     if rebuild_owners:
         known = _with_owners(table, known, cluster, result)
     result.missing_owners = missing_owners(known, cluster)
@@ -203,7 +203,9 @@ def apply_documents(
     return result
 
 
-def _known(table: KindTable, posted: Sequence[Posted], result: ApplyResult) -> list[tuple[Kind, Posted]]:
+def _known(
+    table: KindTable, posted: Sequence[Posted], result: ApplyResult, release: str
+) -> list[tuple[Kind, Posted]]:
     """What is held here, in the order of applying; the rest is ignored by name.
 
     Parameters
@@ -225,7 +227,7 @@ def _known(table: KindTable, posted: Sequence[Posted], result: ApplyResult) -> l
         if kind is not None and kind.row_kind != "Event" and kind.is_stored:
             known.append((kind, item))
             continue
-        found = admission.type_of(item.api_version, item.kind)
+        found = admission.type_of(item.api_version, item.kind, release)
         if found.role == admission.WRONG:
             problems.append(admission.problem_of_type(item, found))
         else:

@@ -13,9 +13,8 @@ from django.db import transaction
 from django.db.models import Q
 
 from playground.clusters import wake as cluster_wake
-from playground.clusters.custom_kinds import DEFINITION, with_definitions
+from playground.clusters.custom_kinds import DEFINITION, built_in_of, with_definitions
 from playground.clusters.errors import Conflict, NotFound
-from playground.clusters.kinds import BUILT_IN
 from playground.clusters.models import Cluster, Cycle, LogEntry, Node, Pod
 from playground.clusters.services.advance import initial_config, initial_release, nearest, recorded, stretch
 from playground.clusters.services.apply import apply_documents
@@ -285,7 +284,9 @@ def _begin(
         )
         serve_mock_extenders(cluster=cluster, rules=mock_rules)
         with opening(), writing(cluster) as writer:
-            table = with_definitions(BUILT_IN, [item for item in manifests if item["kind"] == DEFINITION])
+            table = with_definitions(
+                built_in_of(release["name"]), [item for item in manifests if item["kind"] == DEFINITION]
+            )
             ranked = [(table.by_key(item.get("apiVersion", ""), item["kind"]), item) for item in manifests]
             known = [
                 (kind, Posted(manifest))

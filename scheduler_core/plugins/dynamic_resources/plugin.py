@@ -20,7 +20,7 @@ from scheduler_core.dynamic_resources.extended import (
     is_possible,
     requests_and_mappings,
 )
-from scheduler_core.dynamic_resources.model import MAX_ALTERNATIVES, Claim, claim_from
+from scheduler_core.dynamic_resources.model import MAX_ALTERNATIVES, Claim, claim_from, reads_taint_rules
 from scheduler_core.dynamic_resources.story import story
 from scheduler_core.framework.cluster_event import ClusterEventWithHint
 from scheduler_core.framework.failure import PluginFailure
@@ -218,7 +218,7 @@ class DynamicResources(
                 if (claim.get("status") or {}).get("allocation") is not None
             ]
             allocated = Allocated.of([*allocations, *pending.values()], self.release)
-            self._slices.update(listers)
+            self._slices.update(listers, with_rules=reads_taint_rules(self.release))
             allocator = Allocator(self._slices, classes, allocated, self.release)
         state = State(claims, n_own, allocator, by_resource)
         self.handle.cycle_state.write(_STATE, state)

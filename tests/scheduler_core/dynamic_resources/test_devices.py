@@ -6,21 +6,22 @@ from typing import Any
 
 import pytest
 
+from scheduler_core.clock import SECOND_NS
 from scheduler_core.dynamic_resources.allocator import Allocated, Allocator
 from scheduler_core.dynamic_resources.model import claim_from, slice_from
 from scheduler_core.dynamic_resources.selectors import DeviceSelectorError, compiled
 from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.node import node_from
 from scheduler_core.releases import RELEASES
-from scheduler_core.sim.changes import WriteObject
+from scheduler_core.sim.changes import DeleteObject, WriteObject
 from scheduler_core.sim.simulation import Simulation
 
 GPU = 'device.driver == "gpu.x"'
 
 
-def cluster(release: str) -> Simulation:
+def cluster(release: str, **gates: bool) -> Simulation:
     """Two nodes, the second of them with one device, and a class that stands behind a resource."""
-    simulation = Simulation(seed=1, release=RELEASES[release])
+    simulation = Simulation(seed=1, release=RELEASES[release].with_gates(gates))
     for name in ("a", "b"):
         put(
             simulation, "v1", "Node", name, status={"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "9"}}
@@ -47,8 +48,8 @@ def slice_spec(node: str) -> dict[str, Any]:
     return {"driver": "gpu.x", "nodeName": node, "pool": pool, "devices": devices}
 
 
-def claim(simulation: Simulation, name: str) -> None:
-    exactly = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}
+def claim(simulation: Simulation, name: str, **more: Any) -> None:
+    exactly = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1, **more}
     spec = {"devices": {"requests": [{"name": "r", "exactly": exactly}]}}
     put(simulation, "resource.k8s.io/v1", "ResourceClaim", name, spec=spec)
 
@@ -113,6 +114,33 @@ def test_a_class_stands_behind_a_resource_where_the_release_lets_it() -> None:
         [told[release]] = sentences(simulation)
     assert "2 Insufficient example.com/gpu" in told["1.34"]
     assert told["1.36"] == "default/p bound to b: the only feasible node of 2."
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("chosen", [None, {}, {"driver": "gpu.x", "pool": "b", "device": "d0"}])
+def test_a_rule_taints_devices_where_its_gate_is_on(release: str, chosen: dict[str, str] | None) -> None:
+    taint = {"key": "broken", "effect": "NoSchedule"}
+    spec = {"taint": taint} if chosen is None else {"taint": taint, "deviceSelector": chosen}
+    gates = ("DRADeviceTaints", "DRADeviceTaintRules")
+    on = {name: True for name in gates if name in RELEASES[release].gates}
+    told = []
+    for switched, tolerations in (({}, []), (on, [{"operator": "Exists"}]), (on, [])):
+        simulation = cluster(release, **switched)
+        put(simulation, "resource.k8s.io/v1alpha3", "DeviceTaintRule", "r", spec=spec)
+        claim(simulation, "c", tolerations=tolerations)
+        pod(simulation, "p", "c")
+        simulation.run_until_idle()
+        told += sentences(simulation)
+    bound = "default/p bound to b: the only feasible node of 2."
+    assert told[:2] == [bound, bound] and "2 cannot allocate all claims" in told[2]
+    # A rule that chooses no device wakes no pod; one that goes wakes them, as a change of the slices it tainted.
+    other = {"taint": taint, "deviceSelector": {"driver": "net.y"}}
+    put(simulation, "resource.k8s.io/v1alpha3", "DeviceTaintRule", "other", spec=other)
+    simulation.advance(60 * SECOND_NS)
+    assert sentences(simulation) == []
+    simulation.submit(DeleteObject("DeviceTaintRule", "", "r"))
+    simulation.advance(60 * SECOND_NS)
+    assert sentences(simulation) == [bound]
 
 
 def device(**attributes: Any) -> Any:
