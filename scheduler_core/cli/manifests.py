@@ -230,8 +230,12 @@ def read_configuration(name: str, release: Release, *, convert: bool) -> dict[st
     text = Path(name).read_bytes()
     catalog = known().in_release(release).catalog
     changes: tuple[conversion.FieldChange, ...] = ()
+    is_whole_file = True
     try:
-        document = configuration_among(documents_of_text(text))
+        documents = documents_of_text(text)
+        document = configuration_among(documents)
+        # Inside a ConfigMap its lines are others than the file's.
+        is_whole_file = any(document is one for one in documents[:1])
         converted = conversion.convert(document, catalog)
         changes = converted.changes
         if convert:
@@ -241,7 +245,7 @@ def read_configuration(name: str, release: Release, *, convert: bool) -> dict[st
             document = converted.document
         load_configuration(document, catalog, read_file=files_unread)
     except ConfigurationError as error:
-        lines = LineMap("" if convert else decoded(text, "replace"))
+        lines = LineMap(decoded(text, "replace") if is_whole_file and not convert else "")
         is_convertible = bool(changes) and not convert
         raise ScenarioError(_in_file(error, name, lines, is_convertible=is_convertible)) from None
     return dict(document)

@@ -398,7 +398,9 @@ class _Conversion:
         for config in configs:
             is_kept = chosen is not None and config["name"] == chosen["name"]
             detail = (
-                f"is scoringStrategy in the args of {_FIT} now" if is_kept else "its plugin does not score"
+                f"is scoringStrategy in the args of {_FIT} now"
+                if is_kept
+                else f"has no effect: {config['name']} is not enabled to score"
             )
             self._say(f"{path}.pluginConfig[{self._place(config)}]", config["name"], detail, is_kept=is_kept)
         if configs:

@@ -169,6 +169,16 @@ def test_an_old_version_in_a_configmap_is_refused_and_converted(doors: Doors) ->
     text = yaml.safe_dump(config_map(text_of("config-v1beta2.yaml")))
     doors.refused_everywhere(text, "was removed in Kubernetes 1.28")
     assert doors.convert(text)["config"]["profiles"][1]["schedulerName"] == "my-scheduler"
+    # The first line of the file is the ConfigMap's own apiVersion, which nothing is wrong with.
+    assert f"{doors.file}: apiVersion: " in doors.simulate(text)[1]
+    assert f"{doors.file}: line 1: apiVersion: " in doors.simulate(text_of("config-v1beta2.yaml"))[1]
+
+
+def test_arguments_of_a_strategy_that_does_not_score_are_said_to_have_no_effect(doors: Doors) -> None:
+    profile = {"pluginConfig": [{"name": "NodeResourcesMostAllocated", "args": {}}]}
+    head = {"apiVersion": "kubescheduler.config.k8s.io/v1beta2", "kind": "KubeSchedulerConfiguration"}
+    text = yaml.safe_dump(head | {"profiles": [profile]})
+    doors.refused_everywhere(text, "has no effect: NodeResourcesMostAllocated is not enabled to score")
 
 
 def test_a_policy_in_a_configmap_is_read(doors: Doors) -> None:
