@@ -131,6 +131,28 @@ def rebuilt_owners(
     return made
 
 
+def without_their_sets(
+    deployments: Iterable[Mapping[str, Any]],
+    pods: Iterable[Mapping[str, Any]],
+    missing: frozenset[str],
+    made: Iterable[Mapping[str, Any]],
+) -> list[Mapping[str, Any]]:
+    """Deployments with pods here whose ReplicaSet is missing and was not made theirs: each would make its pods anew."""
+    named = {
+        (_namespace(pod), str(reference.get("name")).rpartition("-")[0])
+        for pod in pods
+        for reference in pod["metadata"].get("ownerReferences") or ()
+        if reference.get("kind") == "ReplicaSet" and reference.get("uid") in missing
+    }
+    taken = {
+        (_namespace(owner), reference["name"])
+        for owner in made
+        for reference in owner["metadata"].get("ownerReferences") or ()
+    }
+    places = [(one, (_namespace(one), one["metadata"]["name"])) for one in deployments]
+    return [one for one, place in places if place in named and place not in taken]
+
+
 def _namespace(manifest: Mapping[str, Any]) -> str:
     return str(manifest["metadata"].get("namespace") or "default")
 

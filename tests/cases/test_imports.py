@@ -130,8 +130,6 @@ def dumps(draw: st.DrawFn) -> list[Object]:
     for number in range(draw(st.integers(1, 4))):
         kind = draw(st.sampled_from(["ReplicaSet", "ReplicaSet", "StatefulSet", "DaemonSet", "Job"]))
         name, labels = f"w{number}-6d8f", draw(LABELS)
-        if "pod-template-hash" in labels:  # a Deployment's ReplicaSets share it with no other's
-            labels["pod-template-hash"] = f"6d8f{number}"
         owner = (kind, name)
         places = [f"n{place}" for place in sorted(draw(st.sets(st.integers(0, 2), min_size=1)))]
         n_pods = len(places) if kind == "DaemonSet" else draw(st.integers(1, 3))
@@ -154,8 +152,9 @@ def dumps(draw: st.DrawFn) -> list[Object]:
             active = [item for item in mine if item["status"]["phase"] in ("Running", "Pending")]
             template = {"metadata": {"labels": {k: v for k, v in labels.items() if k != "pod-template-hash"}},
                         "spec": {"containers": [{"name": "c", "image": "x"}]}}  # fmt: skip
-            if "pod-template-hash" in labels and all(item["metadata"]["labels"] == labels for item in mine):
-                spec = {"replicas": len(active), "template": template,
+            if all(item["metadata"]["labels"].items() >= labels.items() for item in mine):
+                wanted = draw(st.sampled_from([len(active), min(1, len(active))]))
+                spec = {"replicas": wanted, "template": template,
                         "selector": {"matchLabels": template["metadata"]["labels"]}}  # fmt: skip
                 meta = {"name": f"w{number}", "namespace": "default", "uid": f"d{number}"}
                 found.append({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec})
@@ -241,3 +240,20 @@ def test_an_owner_that_an_api_server_refuses_is_not_guessed() -> None:
         one["spec"]["restartPolicy"] = "Always"
     preview, _ = imported(objects=[node("n0"), *mine])
     assert preview.rebuilt == {} and preview.missing_owners == {"Job": 2}
+
+
+def test_a_deployment_whose_replica_set_is_refuted_is_paused_and_makes_no_pod() -> None:
+    labels = {"app": "web", "pod-template-hash": "1"}
+    pods = [pod("web-1-a", labels, ("ReplicaSet", "web-1"), node="n0"), pod("stranger", labels, node="n0")]
+    template = {
+        "metadata": {"labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "c", "image": "x"}]},
+    }
+    spec = {"replicas": 1, "selector": {"matchLabels": {"app": "web"}}, "template": template}
+    meta = {"name": "web", "namespace": "default", "uid": "d"}
+    deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec}
+    preview, made = imported(objects=[node("n0"), *pods, deployment])
+    assert preview.rebuilt == {} and preview.missing_owners == {"ReplicaSet": 1}
+    assert [
+        said.startswith("Deployment web is paused: the ReplicaSet of its pods") for said in made.warnings
+    ] == [True]

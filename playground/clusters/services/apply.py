@@ -24,7 +24,7 @@ from playground.clusters.services.writer import LogWriter, ObjectKey, key_of, wr
 from playground.engine import admission
 from playground.engine.admission import ManifestProblem, Posted, taken_only_here
 from playground.engine.columns import why_it_waits
-from playground.engine.rebuilt_owners import rebuilt_owners
+from playground.engine.rebuilt_owners import rebuilt_owners, without_their_sets
 from playground.engine.times import format_seconds, parse_time_ns
 
 
@@ -263,17 +263,27 @@ def _with_owners(
             for one in of_kind.get("ReplicaSet", ())
             for reference in one["metadata"].get("ownerReferences") or ()
         }
-        deployments = of_kind.get("Deployment", ())
+        deployments = [
+            one for one in of_kind.get("Deployment", ()) if one["metadata"].get("uid") not in rolled_out
+        ]
         made = rebuilt_owners(
             pods,
             missing,
             of_kind.get("PersistentVolumeClaim", ()),
             nodes=[*nodes, *_stored_beside(cluster, "Node", nodes)],
-            deployments=[one for one in deployments if one["metadata"].get("uid") not in rolled_out],
+            deployments=deployments,
             strangers=strangers,
         )
+        idle = without_their_sets(deployments, pods, missing, made)
     except (AttributeError, KeyError, TypeError, ValueError):
         return known  # a pod that has not the form of one: admission says where
+    for place, (kind, item) in enumerate(known):
+        if any(item.manifest is one for one in idle):
+            paused = {**item.manifest, "spec": {**item.manifest["spec"], "paused": True}}
+            known[place] = (kind, replace(item, manifest=paused))
+            result.warnings.append(
+                f"Deployment {item.name} is paused: the ReplicaSet of its pods is missing, and it would make them anew"
+            )
     for item in admission.from_objects(made):
         made_kind = table.by_key(item.api_version, item.kind)
         assert made_kind is not None
