@@ -90,6 +90,8 @@ class BranchDifference:
         Kind -> pods.
     n_same, n_decisions
         Decisions of both that are alike, and all that were made on either side, from the branch on.
+    n_reworded
+        Of those that are alike, the ones with another message.
     n_untried
         Pods of the parent that wait for their first attempt: it was not run since.
     """
@@ -98,6 +100,7 @@ class BranchDifference:
     counts: Mapping[str, int]
     n_same: int
     n_decisions: int
+    n_reworded: int
     n_untried: int
     parting: Parting | None
 
@@ -141,6 +144,7 @@ def difference(*, branch: Cluster, parent: Cluster, place: int = 1) -> BranchDif
         Counter(change.kind for change in changes),
         sum(pair.is_same for pair in pairs),
         len(pairs),
+        sum(pair.is_same and not pair.says_same for pair in pairs),
         untried,
         parting,
     )

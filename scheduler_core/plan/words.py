@@ -83,6 +83,8 @@ def _finds(number: int) -> str:
 def any_node_verdict(answers: Sequence[TakenAway]) -> str:
     """One sentence for the loss of any one node."""
     n_nodes = len(answers)
+    if not n_nodes:
+        return "There is no node to lose."
     strands = [answer for answer in answers if answer.count(PENDING)]
     harmless = sum(answer.is_harmless for answer in answers)
     if harmless == n_nodes:

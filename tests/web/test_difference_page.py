@@ -97,6 +97,7 @@ def test_a_pod_that_waited_when_the_branch_was_made_is_not_called_untried(parent
     assert after is not None and after.node == "large"
     assert found.parting.why == "large is no candidate in the parent."
     page = client.get(reverse("web:difference", args=[made.public_id])).content.decode()
+    assert "chosen" in page and ">no candidate<" not in page
     assert reverse("web:cycle", args=[parent.public_id, before.number]) in page
     assert "not tried" not in page and "no such decision" not in page
 
@@ -130,3 +131,15 @@ def test_edits_are_applied_to_the_parent_or_refused_with_the_reason(parent, clie
 def test_what_is_no_branch_has_no_difference(parent, client):
     assert client.get(reverse("web:difference", args=[parent.public_id])).status_code == 404
     assert client.post(reverse("web:apply-branch", args=[parent.public_id])).status_code == 404
+
+
+def test_a_decision_that_only_says_another_sentence_is_counted_as_alike_with_another_message(parent, client):
+    made = edited(parent)
+    services.apply_documents(cluster=made, objects=[make_node("small", "1")])
+    for cluster in (made, parent):
+        run(cluster)
+    found = difference(branch=made, parent=parent)
+    assert found.n_reworded == 1 and found.parting.pair.pod == "default/big"
+    page = " ".join(client.get(reverse("web:difference", args=[made.public_id])).content.decode().split())
+    words = f"{found.n_same} of the {found.n_decisions} decision"
+    assert words in page and ", 1 of them with another message. Decisions are paired by pod." in page

@@ -217,6 +217,7 @@ def test_nodes_of_a_zone_are_found_by_their_label_and_any_node_is_summed_up() ->
 
 def test_nodes_that_strand_pods_that_harm_otherwise_and_that_do_no_harm_are_each_counted() -> None:
     cluster = [node("a", cpu="4"), node("b", cpu="3"), node("c", cpu="3"), pod("bare", on="b")]
+    assert any_node_verdict([]) == "There is no node to lose."
     answers = list(lose_any(_sandbox(*cluster, pod("web", on="a", owner=WEB, cpu="4"))))
     assert any_node_verdict(answers) == (
         "Losing a, 1 of the 3 nodes, leaves pods without a node;"
