@@ -151,7 +151,9 @@ class Posted:
     def problem(self, reason: str, *, path: str = "", value: object = None) -> ManifestProblem:
         """A problem of this object at a field path of its own."""
         whole = ".".join(part for part in (self.prefix, path) if part)
-        place = self.lines.place(self.document, whole) if self.lines else None
+        # Of a label an API server names the map, and the key as the value: the line is the key's.
+        key = f"[{value}]" if whole and isinstance(value, str) else ""
+        place = self.lines.place(self.document, whole + key) if self.lines else None
         return ManifestProblem(
             reason,
             document=self.document,
