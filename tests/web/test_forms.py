@@ -72,13 +72,17 @@ def test_the_pool_preview_keeps_nothing(client, no_broker):
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [
-        ("cpu", "1x", "not a quantity"),
-        ("cpu", "-1", "not a quantity"),
+        ("cpu", "1x", "Invalid value: &quot;1x&quot;: quantities must match the regular expression"),
+        ("cpu", "-1", "Invalid value: &quot;-1&quot;: must be greater than or equal to 0"),
         ("taints", "gpu", "not a taint"),
         ("labels", "ssd", "not key=value"),
         ("extended", "gpu=1", "not an extended resource"),
         ("count", "0", "greater than or equal to 1"),
-        ("pool", "Upper", "not a name"),
+        (
+            "pool",
+            "Upper",
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters",
+        ),
     ],
 )
 def test_a_bad_pool_is_refused_at_its_field(client, no_broker, field, value, words):
