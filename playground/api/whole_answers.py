@@ -142,12 +142,20 @@ EDITS: Final[dict[str, Any]] = {
             "feasible": ["node-a"],
             "victims": [],
             "disruption": 0,
+            "lastResort": False,
             "displaced": [],
+            "placed": 0,
+            "of": 1,
         }
     ],
     "failed": [],
     "nTried": 4,
+    "nDecisions": 4,
+    "nUnlooked": 0,
     "nMore": {},
+    "causes": [],
+    "editedIn": "",
+    "nAlike": 1,
     "distances": [
         {"node": "node-a", "plugins": ["NodeResourcesFit"], "words": "4 cpu short", "missing": 1.0}
     ],

@@ -193,7 +193,9 @@ def decode_configuration(source: str | bytes | Mapping[str, Any], catalog: Catal
         raise DecodeError("missingKind", "Object 'Kind' is missing", (missing,))
     if not api_version.rpartition("/")[2]:
         missing = FieldError("FieldValueRequired", "apiVersion", "", f'must be "{API_VERSION}"')
-        raise DecodeError("missingVersion", "Object 'apiVersion' is missing", (missing,))
+        # What is of another kind altogether is not mended by an apiVersion: its kind is named first.
+        foreign = () if kind == KIND or kind in args_kinds else (_foreign_kind(kind),)
+        raise DecodeError("missingVersion", "Object 'apiVersion' is missing", (*foreign, missing))
     if api_version != API_VERSION or (kind != KIND and kind not in args_kinds):
         raise _not_registered(api_version, kind, "", "notRegistered")
     if kind != KIND:
@@ -249,11 +251,15 @@ def _without_type(document: Document) -> Document:
     return {key: value for key, value in document.items() if key not in _TYPE_META}
 
 
+def _foreign_kind(kind: str) -> FieldError:
+    detail = f'a scheduler configuration is of kind "{KIND}", or a "{POLICY_KIND}" of v1'
+    return FieldError("FieldValueNotSupported", "kind", kind, detail)
+
+
 def _not_registered(api_version: str, kind: str, prefix: str, error_kind: str) -> DecodeError:
     message = f'no kind "{kind}" is registered for version "{api_version}"'
     if not prefix and kind != KIND:
-        detail = f'a scheduler configuration is of kind "{KIND}", or a "{POLICY_KIND}" of v1'
-        problem = FieldError("FieldValueNotSupported", "kind", kind, detail)
+        problem = _foreign_kind(kind)
     elif api_version != API_VERSION:
         problem = FieldError(
             "FieldValueNotSupported", f"{prefix}apiVersion", api_version, f'supported values: "{API_VERSION}"'
