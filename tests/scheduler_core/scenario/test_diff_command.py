@@ -199,7 +199,10 @@ def test_the_summary_names_the_decisions_and_a_replay_writes_one_too(
         (["one.json"], "one file is compared under --config or with --apply"),
         (["one.json", "one.json", "one.json"], "one or two files are compared, not 3"),
         (["one.json", "none.json"], "none.json: No such file"),
-        (["one.json", "bad.json"], 'bad.json: line 1: Node a: status.allocatable.cpu: "x"'),
+        (
+            ["one.json", "bad.json"],
+            'bad.json: line 1: Node a: status.allocatable.cpu: Invalid value: "x": quantities must match',
+        ),
         (["one.json", "bad.yaml"], "bad.yaml"),
         (["one.json", "--config", "one.json"], "one.json"),
         (["-", "--apply", "one.json"], "standard input can be read once only"),
