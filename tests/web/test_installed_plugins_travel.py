@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from playground.clusters import services, wake
 from playground.clusters.errors import NotFound
-from playground.clusters.models import Cluster, Cycle, Question
+from playground.clusters.models import Cluster, Cycle, Question, Run
 from playground.clusters.services import questions
 from playground.clusters.services.config import set_config
 from playground.clusters.services.memory import EngineMemory
@@ -42,8 +42,10 @@ def night(db: None, site: Any, sent: list[Any]) -> Cluster:
 
 
 def run(cluster: Cluster) -> None:
-    services.request_run(cluster=cluster, until="idle")
-    services.advance(cluster_id=cluster.pk, memory=EngineMemory())
+    asked, memory = services.request_run(cluster=cluster, until="idle"), EngineMemory()
+    while asked.state in Run.OPEN:  # a visit of a worker has an end, however slow the machine is
+        services.advance(cluster_id=cluster.pk, memory=memory)
+        asked.refresh_from_db()
     cluster.refresh_from_db()
 
 
