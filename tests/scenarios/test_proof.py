@@ -2,7 +2,6 @@
 
 import pytest
 
-from playground.engine import scenarios
 from playground.scenarios.models import RecordedCycle, Verification
 from playground.scenarios.services import request_verification, share
 from tests.scenarios.documents import pod, small, small_text, text_of
@@ -21,19 +20,6 @@ def test_a_share_is_proved_by_a_fresh_run(work):
     assert proof.is_proof
     assert proof.sentence == "Reproduced 5 of 5 decisions"
     assert (proof.n_held, proof.n_expectations) == (1, 1)
-
-
-def test_what_was_shared_before_names_were_checked_opens_and_is_proved(work, client, monkeypatch):
-    document = small()
-    document["objects"].append(pod("A_b"))
-    with monkeypatch.context() as before:
-        before.setattr(scenarios, "submission_problems", lambda scenario: iter(()))
-        old = share(document=text_of(document)).scenario
-    work()
-    assert newest().sentence == "Reproduced 6 of 6 decisions"
-    assert client.get(f"/api/v1/scenarios/{old.public_id}/").status_code == 200
-    assert "A_b" in client.get(f"/s/{old.public_id}/").content.decode()
-    assert "A_b" in client.get(f"/s/{old.public_id}/cycles/6/").content.decode()
 
 
 def test_a_corrupted_decision_is_named_with_both_explanations(work):

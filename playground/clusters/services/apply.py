@@ -521,7 +521,7 @@ def _missing_namespaces(cluster: Cluster, planned: Sequence[_Planned]) -> list[s
     kind = kinds.by_kind("Namespace")
     assert kind is not None
     wanted = {key_of(item.kind, item.manifest)[1] for item in planned if item.kind.namespaced}
-    written = {item.manifest["metadata"]["name"] for item in planned if item.kind is kind}
+    written = {item.manifest["metadata"]["name"] for item in planned if item.kind == kind}
     there = set(rows_of(cluster, kind).values_list("name", flat=True))
     return sorted(wanted - written - there)
 
