@@ -180,6 +180,7 @@ def _started(command: list[str], ready: str, **options: Any) -> subprocess.Popen
         said.append(line)
         if ready in line:
             return process
+    process.communicate()
     raise RuntimeError(f"{command[0]} did not start:\n{''.join(said)}")
 
 

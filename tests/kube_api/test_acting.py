@@ -62,7 +62,7 @@ def test_cron_jobs_that_are_refused(kube: Kube, spec: dict[str, Any], path: str,
 
 def test_a_name_that_leaves_no_room_for_its_jobs(kube: Kube) -> None:
     answer = kube.post(CRON_JOBS, cron_job("c" * 53))
-    assert answer.status_code == 422 and "must be no more than 52 characters" in answer.json()["message"]
+    assert answer.status_code == 422 and "must be no more than 52 bytes" in answer.json()["message"]
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,7 @@ def test_a_scenario_notes_it_in_the_library_and_on_the_command_line(
         [sys.executable, "-m", "scheduler_core", "plan", str(dump), "any-node"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    told_once(asked.stderr, f"objects[1].{FIELD}")
+    told_once(asked.stderr, f'Pod wrong: unknown field "{FIELD}"')
 
 
 @pytest.mark.django_db(transaction=True)
