@@ -1,9 +1,11 @@
 """Decides, before Django reads its settings, on which servers the tests run, and says so.
 
-The suite itself always runs on SQLite, in a folder of its own; `tests/test_on_postgresql.py` runs its
-database part once more on PostgreSQL. What a machine lacks (PostgreSQL, Redis, RabbitMQ, a Chromium, a kubectl) is
-skipped, and a red section at the end says of every skip what was therefore not tested;
-``PLAYGROUND_REQUIRE=postgres,redis`` makes each of the named ones an error instead.
+The suite itself always runs on SQLite, in a folder of its own; `tests/test_on_postgresql.py` runs what asks the SQL
+dialect (`dialect`) once more on PostgreSQL. Tests marked `nightly` run where a path that they name has changed
+(`tests.changes`), where `-m nightly` asks for them, and where their file is named. What a machine lacks (PostgreSQL,
+Redis, RabbitMQ, a Chromium, a kubectl) is skipped, and a red section at the end says of every skip what was therefore
+not tested; ``PLAYGROUND_REQUIRE=postgres,redis`` makes each of the named ones an error instead.
+All that a run starts, and its temporary files, are gone when it is (`tests.leftovers`).
 
 ========================  ========================================================================
 TEST_DATABASE_URL         the PostgreSQL to use, by a role that may create databases
@@ -12,11 +14,15 @@ TEST_AMQP_URL             the RabbitMQ to use
 PLAYGROUND_CHROMIUM       the Chromium to use
 PLAYGROUND_KUBECTL        the kubectl to use
 PLAYGROUND_TEST_ON        run the suite itself on this database (set by `test_on_postgresql.py`)
+PLAYGROUND_BASE           the commit that a change is compared with
+PLAYGROUND_TOOLS_FAILED   tools that found something (set by `python -m tests`)
 ========================  ========================================================================
 """
 
 from __future__ import annotations
 
+import asyncio
+import io
 import os
 import shutil
 import sys
@@ -28,13 +34,18 @@ from pathlib import Path
 
 import pytest
 
-from tests import leftovers, servers
+from tests import changes, leftovers, servers
 
 _is_xdist_worker = "PYTEST_XDIST_WORKER" in os.environ
 if not _is_xdist_worker:
     # Inherited by the xdist workers, which pytest-django gives a database each.
-    os.environ["PLAYGROUND_DATA"] = tempfile.mkdtemp(prefix="playground-tests-")
-    leftovers.end_with_this_process(os.environ["PLAYGROUND_DATA"])
+    # Folders of tests (`tmp_path`) stay to be looked at, those of the servers and programs they start go with the run.
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
+    _folder = tempfile.mkdtemp(prefix="playground-tests-")
+    os.chmod(_folder, 0o711)  # PostgreSQL, which does not run as root, has its folder within
+    leftovers.end_with_this_process(_folder)
+    os.environ["TMPDIR"] = tempfile.tempdir = _folder
+    os.environ["PLAYGROUND_DATA"] = tempfile.mkdtemp(prefix="data-")
     os.environ["CELERY_BROKER_URL"] = "memory://"
     # Hundreds of tests start a Python. Without bytecode each of them compiles the whole tree again: twice the time.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -104,6 +115,9 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) 
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Where a run is written to a file or a pipe, each test is told of when it is done, not after some thousands.
+        sys.stdout.reconfigure(write_through=True)
     required = {name.strip() for name in os.environ.get("PLAYGROUND_REQUIRE", "").split(",")} - {""}
     for name, find, lack in SERVICES:
         if name in required and not find():
@@ -122,12 +136,13 @@ def pytest_report_header() -> str:
             f"Redis {broker.where if broker else 'NONE'}",
             f"Chromium {servers.chromium() or 'NONE'}",
             f"kubectl {servers.kubectl() or 'NONE'}",
+            f"nightly where it differs from {changes.changed()[0]}",
         )
     )
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         fixtures = getattr(item, "fixturenames", ())
         if {"page", "browser"} & set(fixtures):
@@ -143,6 +158,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             # A machine may be so busy that a wait of the test ends before what it waits for has happened; what is
             # broken breaks again. The summary tells how many tests were run again.
             item.add_marker(pytest.mark.flaky(reruns=1))
+    left = [item for item in items if not _is_wanted(config, item)]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item not in set(left)]
+
+
+def _is_wanted(config: pytest.Config, item: pytest.Item) -> bool:
+    """Whether a test runs now: it is not `nightly`, or asked for, or what it is about has changed."""
+    nightly = item.get_closest_marker("nightly")
+    own = item.path.relative_to(changes.ROOT).as_posix()
+    if nightly is None or "nightly" in config.option.markexpr or any(own in name for name in config.args):
+        return True
+    return any(path.startswith((own, *nightly.args)) for path in changes.changed()[1])
 
 
 @pytest.hookimpl(trylast=True, specname="pytest_collection_modifyitems")
@@ -190,7 +218,23 @@ def _waits_for_others(item: pytest.Item) -> bool:
     )
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """A browser's event loop, which waits in this thread for the next test with a browser, is no other test's loop."""
+    waiting = None if item.get_closest_marker("browser") else asyncio._get_running_loop()
+    if waiting is None:
+        return (yield)
+    asyncio._set_running_loop(None)
+    try:
+        return (yield)
+    finally:
+        asyncio._set_running_loop(waiting)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if failed := os.environ.get("PLAYGROUND_TOOLS_FAILED"):
+        terminalreporter.section("TOOLS FAILED", red=True, bold=True)
+        terminalreporter.line(f"{failed}: see the first lines", red=True)
     skipped = terminalreporter.stats.get("skipped", [])
     reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in skipped)
     if reasons:

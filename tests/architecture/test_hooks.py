@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from tests.architecture import test_templates
+from tests import tools
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -61,7 +61,7 @@ def test_a_hook_finds_what_it_is_for(tmp_path: Path) -> None:
 
 
 def test_the_linters_options_are_those_of_the_suite() -> None:
-    assert f"--ignore {test_templates.NOT_ASKED}" in hooks()["djlint"]["entry"]
+    assert f"--ignore {tools.NOT_ASKED}" in hooks()["djlint"]["entry"]
 
 
 def test_the_public_ci_runs_the_one_script() -> None:

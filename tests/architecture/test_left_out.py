@@ -1,11 +1,20 @@
-"""What a run leaves out is said at its end."""
+"""What a run leaves out, and what its end says of that."""
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from tests import services
+import pytest
+
+from tests import changes, services
+
+
+@pytest.fixture(autouse=True)
+def no_tool_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PLAYGROUND_TOOLS_FAILED", raising=False)
 
 
 class Reporter:
@@ -34,3 +43,68 @@ def test_where_nothing_is_left_out_nothing_is_said() -> None:
     reporter = Reporter()
     services.pytest_terminal_summary(reporter)  # type: ignore[arg-type]
     assert not reporter.said
+
+
+def test_a_tool_that_found_something_is_named_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLAYGROUND_TOOLS_FAILED", "mypy")
+    reporter = Reporter()
+    services.pytest_terminal_summary(reporter)  # type: ignore[arg-type]
+    assert reporter.said == ["TOOLS FAILED", "mypy: see the first lines"]
+
+
+@pytest.mark.parametrize(
+    ("touched", "expression", "named", "wanted"),
+    [
+        ("deploy/compose.yaml", "", "tests", True),
+        ("tests/deploy/test_wheels.py", "", "tests", True),
+        ("playground/urls.py", "", "tests", False),
+        ("playground/urls.py", "nightly", "tests", True),
+        ("playground/urls.py", "not slow", "tests/deploy/test_wheels.py::test_one", True),
+        ("playground/urls.py", "", "tests/deploy", False),
+    ],
+)
+def test_a_nightly_test_runs_where_what_it_is_about_has_changed_or_it_is_asked_for(
+    touched: str, expression: str, named: str, wanted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changes, "changed", lambda: ("HEAD~1", (touched,)))
+    config: Any = SimpleNamespace(option=SimpleNamespace(markexpr=expression), args=[named])
+    marks: dict[str, Any] = {"nightly": pytest.mark.nightly("deploy/").mark}
+    item: Any = SimpleNamespace(
+        path=changes.ROOT / "tests/deploy/test_wheels.py", get_closest_marker=marks.get
+    )
+    assert services._is_wanted(config, item) is wanted
+    marks.clear()
+    assert services._is_wanted(config, item)
+
+
+def test_changes_are_those_of_a_branch_of_the_last_commit_and_of_the_tree(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PLAYGROUND_BASE", raising=False)
+    look = changes.changed.__wrapped__
+
+    def git(*words: str) -> None:
+        who = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+        subprocess.run(["git", "-C", str(tmp_path), *who, *words], check=True, capture_output=True)
+
+    def commit(name: str) -> None:
+        (tmp_path / name).write_text(name)
+        git("add", name)
+        git("commit", "-m", name)
+
+    assert look(tmp_path) == ("HEAD~1", ())
+    git("init", "-b", "main")
+    commit("first")
+    (tmp_path / "new").write_text("new")
+    assert look(tmp_path) == ("HEAD~1", ("new",))
+    (tmp_path / "new").unlink()
+    commit("second")
+    git("update-ref", "refs/remotes/origin/main", "HEAD")
+    assert look(tmp_path) == ("HEAD~1", ("second",))
+    commit("third")
+    commit("fourth")
+    assert look(tmp_path)[1] == ("fourth", "third")
+    (tmp_path / "first").write_text("changed")
+    assert look(tmp_path)[1] == ("first", "fourth", "third")
+    monkeypatch.setenv("PLAYGROUND_BASE", "HEAD~1")
+    assert look(tmp_path) == ("HEAD~1", ("first", "fourth"))

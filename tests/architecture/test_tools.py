@@ -1,38 +1,25 @@
-"""ruff and mypy find nothing; the pins are whole and name no address."""
+"""The tools of the suite are run and heard; the pins are whole and name no address."""
 
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 import tomllib
 from itertools import chain
 from pathlib import Path
 
 import pytest
 
+from tests import tools
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def run(*command: str) -> None:
-    result = subprocess.run(
-        [sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert result.returncode == 0, result.stdout + result.stderr
-
-
-def test_ruff_finds_nothing() -> None:
-    run("ruff", "check", "--quiet", ".")
-
-
-def test_all_code_is_formatted() -> None:
-    run("ruff", "format", "--check", "--quiet", ".")
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1200)  # of a busy machine; a quiet one takes half a minute
-def test_mypy_finds_nothing() -> None:
-    run("mypy")
+def test_the_first_step_of_the_suite_tells_what_a_tool_found(capfd: pytest.CaptureFixture[str]) -> None:
+    assert {"mypy", "import-linter", "djlint", "djhtml", "ruff check", "ruff format"} == tools.TOOLS.keys()
+    program = ("python", "-c", "import sys; print('here'); sys.exit(sys.argv[1])")
+    assert tools.found_by({"sound": (*program[:2], ""), "strict": (*program, "2")}) == ["strict"]
+    said = capfd.readouterr().out
+    assert "sound: nothing found" in said and "here" in said and "strict FAILED" in said
 
 
 def canonical(name: str) -> str:
