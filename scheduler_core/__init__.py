@@ -10,7 +10,6 @@ from scheduler_core.version import ENGINE_VERSION as ENGINE_VERSION
 
 if TYPE_CHECKING:
     from scheduler_core.objects.documents import load_documents as load_documents
-    from scheduler_core.plan.answers import answer_question as answer_question
     from scheduler_core.releases import RELEASES as RELEASES
     from scheduler_core.scenario import load_scenario as load_scenario
     from scheduler_core.scenario import run_scenario as run_scenario
@@ -19,13 +18,14 @@ if TYPE_CHECKING:
     from scheduler_core.sim.changes import WriteObject as WriteObject
     from scheduler_core.sim.simulation import Simulation as Simulation
     from scheduler_core.validation.admission import prepare as prepare
+    from scheduler_core.whatif.answers import answer_question as answer_question
 
 _HOMES = {
     "DeleteObject": "scheduler_core.sim.changes",
     "RELEASES": "scheduler_core.releases",
     "Simulation": "scheduler_core.sim.simulation",
     "WriteObject": "scheduler_core.sim.changes",
-    "answer_question": "scheduler_core.plan.answers",
+    "answer_question": "scheduler_core.whatif.answers",
     "load_documents": "scheduler_core.objects.documents",
     "load_scenario": "scheduler_core.scenario",
     "prepare": "scheduler_core.validation.admission",

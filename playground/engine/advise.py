@@ -1,6 +1,6 @@
 """Questions about decisions, as the workers ask them: an engine in, plain data out.
 
-The engine is read and never changed: every answer comes from a copy of its scheduler (`scheduler_core.advice`).
+The engine is read and never changed: every answer comes from a copy of its scheduler (`scheduler_core.whatif`).
 """
 
 import gc
@@ -13,27 +13,20 @@ from playground.engine.entries import Entry, Recorded
 from playground.engine.relay import answer_of
 from playground.engine.releases import release_of
 from playground.engine.seeds import Beginning, SeedRun, run_seed
-from scheduler_core.advice import (
-    CycleWeights,
-    Sandbox,
-    UnknownGroup,
-    UnknownNode,
-    devices_of,
-    group_story,
-    try_pod,
-    weights_document,
-    why_not,
-)
-from scheduler_core.advice.weights import PluginWeights
 from scheduler_core.extender import ExtenderAnswer, ExtenderRequest, Transport, no_transport
 from scheduler_core.framework.record import CycleTrace
 from scheduler_core.objects.pod import Pod, pod_from
-from scheduler_core.plan.one_pod import NotPending, edits_document, pending_pod
 from scheduler_core.randomness import Randomness
 from scheduler_core.scenario.make import make_scenario
 from scheduler_core.schedule_one import TIE_STREAM
 from scheduler_core.scheduler import Scheduler
 from scheduler_core.sim.simulation import Simulation
+from scheduler_core.whatif.fork import Sandbox
+from scheduler_core.whatif.pod_group import UnknownGroup, group_story
+from scheduler_core.whatif.tries import try_pod
+from scheduler_core.whatif.weights import CycleWeights, PluginWeights, weights_document
+from scheduler_core.whatif.why_not import UnknownNode, devices_of, why_not
+from scheduler_core.whatif.workload_edits import NotPending, edits_document, pending_pod
 
 Report = Callable[[int, int, str], None]
 

@@ -12,10 +12,10 @@ from playground.engine.columns import FINISHED, node_columns, pod_columns
 from playground.engine.drive import collector_paused
 from scheduler_core.errors import InvalidObject
 from scheduler_core.framework.record import CycleTrace
-from scheduler_core.plan.node_groups import group_of
 from scheduler_core.scenario import ScenarioError, load_scenario, run_scenario
 from scheduler_core.scenario.types import API_VERSION, KIND
 from scheduler_core.sim.simulation import Simulation
+from scheduler_core.whatif.fork import group_of
 
 Manifest = Mapping[str, Any]
 Report = Callable[[int, int, str], None]

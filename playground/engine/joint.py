@@ -1,13 +1,12 @@
-"""The best joint placement of a cluster's pods (`scheduler_core.optimum`)."""
+"""The best joint placement of a cluster's pods (`scheduler_core.whatif`)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from scheduler_core.optimum import Unsolvable, joint_problem, optimum_document, solve
-from scheduler_core.optimum.solver import Progress
 from scheduler_core.releases import release_from
+from scheduler_core.whatif.optimum import Progress, Unsolvable, joint_problem, optimum_document, solve
 
 
 def best_placement(
@@ -37,7 +36,7 @@ def best_placement(
     Returns
     -------
     dict
-        `scheduler_core.optimum.result.optimum_document`.
+        `scheduler_core.whatif.optimum.optimum_document`.
 
     Raises
     ------

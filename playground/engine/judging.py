@@ -1,8 +1,8 @@
 """Judging other schedulers' decisions, from checkpoints and log entries as the site keeps them."""
 
 from playground.engine.drive import checkpoint_document
-from scheduler_core.advice.judge_log import Asked, Judged, Start, judged
 from scheduler_core.sim.checkpoint import manifests_of
+from scheduler_core.whatif.judge import Asked, Judged, Start, judged
 
 __all__ = ["Asked", "Judged", "Start", "judged", "start_of"]
 

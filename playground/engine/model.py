@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from playground.engine.scenarios import RUN_TIMEOUT_S, ask_process
-from scheduler_core.model import DEPARTURES, PROPERTIES
+from scheduler_core.whatif.model import DEPARTURES
+from scheduler_core.whatif.model_filters import PROPERTIES
 
 MODEL_DEPARTURES: Final[Mapping[str, str]] = DEPARTURES
 """Where Kubernetes leaves the model on purpose: key -> sentence."""
@@ -21,7 +22,7 @@ def check_document(text: str | bytes, *, timeout_s: float = RUN_TIMEOUT_S) -> di
     Returns
     -------
     dict
-        `scheduler_core.model.report.ModelReport.document`, with ``nCycles``, and ``cycles`` cut to
+        `scheduler_core.whatif.model.ModelReport.document`, with ``nCycles``, and ``cycles`` cut to
         `MOST_CYCLES_TOLD`.
 
     Raises

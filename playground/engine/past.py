@@ -15,10 +15,10 @@ from playground.engine.compressed import from_json
 from playground.engine.core_simulator import record_of
 from playground.engine.entries import CycleRecord, Entry
 from playground.engine.texts import is_gone, past_document, pod_then
-from scheduler_core.advice import Sandbox
 from scheduler_core.objects.kinds import KINDS, parse
 from scheduler_core.objects.pod import Pod
 from scheduler_core.sim.past import NotPlain, Past
+from scheduler_core.whatif.fork import Sandbox
 
 __all__ = ["READ_KINDS", "CycleBefore", "History", "NotPlain", "ObjectEntry"]
 

@@ -1,4 +1,4 @@
-"""Questions about a whole cluster (`scheduler_core.plan`): an engine and a question in, plain data out."""
+"""Questions about a whole cluster (`scheduler_core.whatif`): an engine and a question in, plain data out."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -7,10 +7,10 @@ from playground.engine.advise import CannotAnswer, Report
 from playground.engine.drive import Engine
 from scheduler_core.errors import InvalidObject
 from scheduler_core.extender import Transport, no_transport
-from scheduler_core.plan.answers import answer_question, answer_text
-from scheduler_core.plan.node_groups import ZONE
-from scheduler_core.plan.prices import read_prices
-from scheduler_core.plan.question import ASKS, question_from
+from scheduler_core.whatif.answers import answer_question, answer_text
+from scheduler_core.whatif.fork import ZONE
+from scheduler_core.whatif.prices import read_prices
+from scheduler_core.whatif.questions import ASKS, question_from
 
 PLAN_QUESTIONS: Final = ASKS
 ZONE_LABEL: Final = ZONE

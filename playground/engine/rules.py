@@ -8,13 +8,13 @@ from typing import Any, Final
 from playground.engine.advise import CannotAnswer
 from playground.engine.configuration import ConfigurationItem, is_policy
 from playground.engine.drive import Engine
-from scheduler_core.advice.try_rule import try_rule as _try
 from scheduler_core.config.catalog import MEMBER
 from scheduler_core.config.types import API_VERSION, KIND
 from scheduler_core.config.wire import Problems, build, typed
 from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.plugins.rule import LIMITS, VARIABLES, Rule, RuleArgs
+from scheduler_core.whatif.tries import try_rule as _try
 
 FAMILY: Final = Rule.name
 NAMES: Final = VARIABLES

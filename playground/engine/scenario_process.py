@@ -16,7 +16,6 @@ from playground.engine.seeds import end_of, run_seed
 from playground.engine.version import engine_version
 from scheduler_core.errors import ConfigurationError
 from scheduler_core.framework.record import BOUND
-from scheduler_core.model import check_scenario
 from scheduler_core.releases import release_from
 from scheduler_core.scenario.canonical import scenario_digest
 from scheduler_core.scenario.errors import Problem, ScenarioError
@@ -24,7 +23,7 @@ from scheduler_core.scenario.load import dump_scenario
 from scheduler_core.scenario.openb import lookalike
 from scheduler_core.scenario.redact import redact
 from scheduler_core.scenario.redact_check import verify_redaction, without_failing
-from scheduler_core.scenario.run import run, run_to_cycle
+from scheduler_core.scenario.run import check_scenario, run, run_to_cycle
 from scheduler_core.scenario.standalone import TooLargeForOneFile, standalone
 from scheduler_core.scenario.upgrade import preview
 from scheduler_core.scenario.verify import with_decisions

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from scheduler_core.advice.sandbox import Sandbox
 from scheduler_core.cli.case_release import release_of
 from scheduler_core.cli.difference import Difference
 from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.pod import pod_from
-from scheduler_core.plan.headroom import headroom
 from scheduler_core.sim.changes import WriteObject
 from scheduler_core.sim.options import SimulationOptions
 from scheduler_core.sim.simulation import Simulation
+from scheduler_core.whatif.fork import Sandbox
+from scheduler_core.whatif.headroom import headroom
 
 
 def run_case(case: Mapping[str, Any]) -> list[Difference]:

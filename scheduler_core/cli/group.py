@@ -11,8 +11,8 @@ import json
 import sys
 from pathlib import Path
 
-from scheduler_core.advice.group_story import GroupStory, UnknownGroup, group_story
 from scheduler_core.scenario import ScenarioError, load_scenario, run_scenario
+from scheduler_core.whatif.pod_group import GroupStory, UnknownGroup, group_story
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -13,10 +13,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from scheduler_core.model import FAILS, NOT_COMPUTED, PROPERTIES, ModelReport, check_scenario
 from scheduler_core.scenario import ScenarioError, load_scenario
 from scheduler_core.scenario.gallery import ORDER, gallery_text
+from scheduler_core.scenario.run import check_scenario
 from scheduler_core.version import ENGINE_VERSION
+from scheduler_core.whatif.model import ModelReport
+from scheduler_core.whatif.model_filters import FAILS, NOT_COMPUTED, PROPERTIES
 
 HOLDS, VIOLATED, UNUSABLE = 0, 1, 2
 _WORDS = {"order": "Order", "placement": "Placement", "casualty": "Minimal casualty"}

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from scheduler_core.optimum import Unsolvable, joint_problem, optimum_document, solve
 from scheduler_core.scenario import ScenarioError, load_scenario, run_scenario
+from scheduler_core.whatif.optimum import Unsolvable, joint_problem, optimum_document, solve
 
 PROVED, NOT_PROVED, UNUSABLE = 0, 1, 2
 

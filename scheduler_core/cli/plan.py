@@ -19,16 +19,24 @@ from scheduler_core.errors import InvalidObject
 from scheduler_core.framework.record import BOUND
 from scheduler_core.objects.documents import DocumentError, load_documents
 from scheduler_core.objects.reading import Posted
-from scheduler_core.plan.answer import GOOD
-from scheduler_core.plan.answers import answer_question, answer_text
-from scheduler_core.plan.one_pod import NotPending, edits_document, pending_pod
-from scheduler_core.plan.prices import read_prices
-from scheduler_core.plan.question import ANY_DOMAIN, ANY_NODE, BACKLOG, CONSOLIDATE, DRAIN, HEADROOM, LOSE
-from scheduler_core.plan.take_away import BLOCKED, ENDING, LOST, PENDING, WITH_NODE
 from scheduler_core.releases import DEFAULT
 from scheduler_core.scenario import Scenario, ScenarioError, load_scenario, run_scenario
 from scheduler_core.scenario.types import KIND
 from scheduler_core.sim.simulation import Simulation
+from scheduler_core.whatif.answers import answer_question, answer_text
+from scheduler_core.whatif.prices import read_prices
+from scheduler_core.whatif.questions import (
+    ANY_DOMAIN,
+    ANY_NODE,
+    BACKLOG,
+    CONSOLIDATE,
+    DRAIN,
+    GOOD,
+    HEADROOM,
+    LOSE,
+)
+from scheduler_core.whatif.take_away import BLOCKED, ENDING, LOST, PENDING, WITH_NODE
+from scheduler_core.whatif.workload_edits import NotPending, edits_document, pending_pod
 
 HARMLESS, HURT, UNUSABLE = 0, 1, 2
 _SHOWN = 40

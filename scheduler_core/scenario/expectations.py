@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from scheduler_core.advice.judge import UNKNOWN, share_of_agreement
 from scheduler_core.framework.record import PREEMPTING, UNSCHEDULABLE
 from scheduler_core.framework.words import sentence
 from scheduler_core.scenario import resilience
@@ -13,6 +12,7 @@ from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.form import did_you_mean
 from scheduler_core.scenario.record import Finding, PodFacts, budget_violations
 from scheduler_core.scenario.types import Bounds, Expectation, UpgradeSelection
+from scheduler_core.whatif.judge import UNKNOWN, share_of_agreement
 
 if TYPE_CHECKING:
     from scheduler_core.scenario.ran import ScenarioRun

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from scheduler_core.plan.workloads import owner_of
 from scheduler_core.scenario.difference import (
     MOVED,
     NEWLY_EVICTED,
@@ -20,6 +19,7 @@ from scheduler_core.scenario.difference import (
     two_decisions,
 )
 from scheduler_core.scenario.ran import ScenarioRun
+from scheduler_core.whatif.workloads import owner_of
 
 NEW, NEW_PENDING, GONE = "new", "newPending", "gone"
 KINDS: Final = (MOVED, NEWLY_PENDING, NEWLY_PLACED, NEWLY_EVICTED, NEW_PENDING, NEW, GONE)

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from scheduler_core.advice.judge import BIND, NO_NODE, PREEMPT
-from scheduler_core.advice.judge_log import Asked, Judged, Start, judged
 from scheduler_core.objects.pod import Pod
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.sim.world import Stored
+from scheduler_core.whatif.judge import BIND, NO_NODE, PREEMPT, Asked, Judged, Start, judged
 
 Manifest = Mapping[str, Any]
 LONGEST_BURST = 64

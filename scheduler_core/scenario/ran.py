@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from scheduler_core.advice.judge_log import Judged
 from scheduler_core.framework.record import PREEMPTING, CycleTrace
 from scheduler_core.framework.words import sentence
 from scheduler_core.objects.pod import Pod
@@ -25,6 +24,7 @@ from scheduler_core.scenario.types import Manifest, Scenario
 from scheduler_core.sim.changes import ObjectDeleted, ObjectWritten
 from scheduler_core.sim.kubelet import waits_on_its_node
 from scheduler_core.sim.simulation import Simulation
+from scheduler_core.whatif.judge import Judged
 
 
 @dataclass(slots=True)

@@ -6,26 +6,26 @@ from typing import TYPE_CHECKING
 
 from scheduler_core.config.duration import format_duration
 from scheduler_core.errors import InvalidObject
-from scheduler_core.plan.copies import copy_of_cluster
-from scheduler_core.plan.headroom import headroom
-from scheduler_core.plan.in_time import drain_in_time
-from scheduler_core.plan.take_away import (
+from scheduler_core.scenario.errors import Problem, ScenarioError
+from scheduler_core.scenario.record import Finding
+from scheduler_core.scenario.transport import ScenarioTransport
+from scheduler_core.scenario.types import FITTING, Draining, Fitting, Survival
+from scheduler_core.whatif.fork import copy_of_cluster
+from scheduler_core.whatif.headroom import headroom
+from scheduler_core.whatif.questions import names_of, taken_away_verdict, without_label
+from scheduler_core.whatif.take_away import (
     BLOCKED,
     LOST,
     PENDING,
     TakenAway,
     UnknownNodes,
     drain,
+    drain_in_time,
     lose_any,
     lose_each,
     nodes_without,
 )
-from scheduler_core.plan.words import names_of, taken_away_verdict, without_label
-from scheduler_core.plan.workloads import template_of
-from scheduler_core.scenario.errors import Problem, ScenarioError
-from scheduler_core.scenario.record import Finding
-from scheduler_core.scenario.transport import ScenarioTransport
-from scheduler_core.scenario.types import FITTING, Draining, Fitting, Survival
+from scheduler_core.whatif.workloads import template_of
 
 if TYPE_CHECKING:
     from scheduler_core.scenario.ran import ScenarioRun

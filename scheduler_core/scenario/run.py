@@ -46,6 +46,7 @@ from scheduler_core.sim.checkpoint import with_seed
 from scheduler_core.sim.options import SimulationOptions
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.validation.admission import admitted
+from scheduler_core.whatif.model import MAX_OBJECTS, Checker, ModelReport
 
 FULL_TRACES_UP_TO_NODES = 200
 """By default cycles keep every verdict and score in clusters up to this size, summaries above."""
@@ -485,3 +486,24 @@ def run_to_cycle(
         return runner.run, dataclasses.replace(bare, steps=tuple(runner.done))
     n_cycles = len(runner.run.cycles)
     raise ScenarioError([Problem("", f"there is no cycle {number}, the run had {n_cycles}")])
+
+
+def check_scenario(
+    scenario: Scenario, *, max_cycles: int = MAX_CYCLES, max_objects: int = MAX_OBJECTS
+) -> ModelReport:
+    """Run a scenario and check the formal model on every cycle of it.
+
+    Raises
+    ------
+    ScenarioError
+        A step cannot be done, or the bound on cycles was reached.
+    """
+    checker = Checker(max_objects=max_objects)
+    run(
+        scenario,
+        full_traces=True,
+        max_cycles=max_cycles,
+        before_cycle=checker.before_cycle,
+        after_cycle=checker.after_cycle,
+    )
+    return checker.report

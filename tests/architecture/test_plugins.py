@@ -18,8 +18,8 @@ BY_NAME = {
     "config/policy.py": "a Policy's predicates and priorities are plugins by name",
     "config/conversion.py": "what the plugins of removed versions became",
     "config/__init__.py": "an example",
-    "advice/try_rule.py": "a question about rules",
-    "advice/why_not.py": "what a spread's domains are and which amounts are missing is in these two plugins' states",
+    "whatif/tries.py": "a question about rules",
+    "whatif/why_not.py": "what a spread's domains are and which amounts are missing is in these two plugins' states",
     "extender/core_v1.py": "NodeAffinity is a Go type there",
 }
 SITE_BY_NAME = {
@@ -28,7 +28,7 @@ SITE_BY_NAME = {
     "api/whole_answers.py": "examples of answers",
     "web/templatetags/playground.py": "an example",
 }
-APART = ("cli/", "model/", "releases/")
+APART = ("cli/", "whatif/model", "releases/")
 """Recorded cases name plugins, the formal model is written independently, and releases say what changed by name."""
 
 NEW = '''"""Everywhere: a plugin made by a test."""

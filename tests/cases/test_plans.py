@@ -9,16 +9,16 @@ import pytest
 
 from scheduler_core.cli.manifests import scenario_of_dump
 from scheduler_core.objects.documents import load_documents
-from scheduler_core.plan import edits as plan_edits
-from scheduler_core.plan.answers import answer_question
-from scheduler_core.plan.copies import copy_of_cluster
-from scheduler_core.plan.headroom import silent
-from scheduler_core.plan.one_pod import edits_document
-from scheduler_core.plan.pending import pending_pods
 from scheduler_core.scenario import load_scenario, run_scenario
 from scheduler_core.sim.simulation import Simulation
+from scheduler_core.whatif import workload_edits as plan_edits
+from scheduler_core.whatif.answers import answer_question
+from scheduler_core.whatif.fork import copy_of_cluster
+from scheduler_core.whatif.headroom import silent
+from scheduler_core.whatif.workload_edits import edits_document
+from scheduler_core.whatif.workloads import pending_pods
 from tests.real_dump import real_dump
-from tests.scheduler_core.plan.clusters import cluster_of, node, pod
+from tests.scheduler_core.whatif.clusters import cluster_of, node, pod
 
 DATA = Path(__file__).parent / "data"
 
@@ -146,7 +146,7 @@ def test_what_was_not_looked_for_is_said_with_its_limit(monkeypatch: pytest.Monk
             pod(f"w{app}-{n}", cpu="5", owner=f"ReplicaSet/w{app}", labels={"app": str(app)}) for n in "ab"
         ]
     monkeypatch.setattr(plan_edits, "MOST_DECISIONS", 1)
-    monkeypatch.setattr("scheduler_core.plan.node_answers.MOST_DECISIONS", 1)
+    monkeypatch.setattr("scheduler_core.whatif.node_answers.MOST_DECISIONS", 1)
     answer = answer_question(cluster_of(objects), {"ask": "backlog"})
     texts = [line["text"] for line in answer["lines"]]
     assert (

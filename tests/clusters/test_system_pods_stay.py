@@ -14,7 +14,7 @@ from playground.clusters import services
 from playground.clusters.errors import Conflict
 from playground.clusters.models import Cluster, Event, Pod
 from playground.clusters.services import edit_branches, plan_branches
-from scheduler_core.plan.prices import read_prices
+from scheduler_core.whatif.prices import read_prices
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.clusters.test_questions import answered, sent, work
 from tests.engine.extender_server import serving

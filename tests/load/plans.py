@@ -1,6 +1,6 @@
 """How long questions about a large cluster take, in seconds of this process: ``python -m tests.load plans``.
 
-The cluster is `tests.scheduler_core.plan.cloud`'s. Of each question: the whole of it, and how long it goes on at most
+The cluster is `tests.scheduler_core.whatif.cloud`'s. Of each question: the whole of it, and how long it goes on at most
 after it was cancelled, from one report of its progress to the next, and until all is taken back.
 """
 
@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from scheduler_core.cli.manifests import scenario_of_dump
-from scheduler_core.plan.answers import answer_question
 from scheduler_core.scenario import load_scenario, run_scenario
-from tests.scheduler_core.plan.cloud import cluster
+from scheduler_core.whatif.answers import answer_question
+from tests.scheduler_core.whatif.cloud import cluster
 
 QUESTIONS: dict[str, dict[str, Any]] = {
     "any-node": {"ask": "any-node"},

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from scheduler_core.scenario import dump_scenario, load_scenario, run_scenario, with_decisions
-from tests.scheduler_core.plan.clusters import node, pod
+from tests.scheduler_core.whatif.clusters import node, pod
 
 PLUGIN = "scheduler_core.testing.pytest_plugin"
 

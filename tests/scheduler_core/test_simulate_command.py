@@ -10,7 +10,7 @@ import pytest
 
 from scheduler_core.cli.main import main
 from tests.real_dump import real_dump
-from tests.scheduler_core.plan.clusters import node, pod
+from tests.scheduler_core.whatif.clusters import node, pod
 
 
 def _told(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, Any]]:

@@ -18,7 +18,7 @@ from playground.clusters.services.memory import EngineMemory
 from scheduler_core.cli import plan
 from scheduler_core.cli.main import main
 from tests.clusters.builders import make_cluster
-from tests.scheduler_core.plan import cloud
+from tests.scheduler_core.whatif import cloud
 from tests.web.test_advice_pages import page, sent
 
 __all__ = ["sent"]

@@ -1,4 +1,4 @@
-"""What questions about decisions are answered; made in `scheduler_core.advice`, questions of a plan in `plans`."""
+"""What questions about decisions are answered; made in `scheduler_core.whatif`, questions of a plan in `plans`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers about a whole cluster, as `scheduler_core.plan.answer` makes them: one shape for every question."""
+"""Answers about a whole cluster, as `scheduler_core.whatif.questions` makes them: one shape for every question."""
 
 from __future__ import annotations
 

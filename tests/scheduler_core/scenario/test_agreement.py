@@ -14,7 +14,7 @@ from scheduler_core.scenario.load import dump_scenario
 from scheduler_core.scenario.make import Recorded, make_scenario
 from scheduler_core.scenario.redact import redact
 from scheduler_core.scenario.run import run
-from tests.scheduler_core.advice.clusters import node, pod
+from tests.scheduler_core.whatif.random_clusters import node, pod
 
 START_NS = 1_800_000_000_000_000_000
 BY = "bin-packer/v0.9"

@@ -11,8 +11,8 @@ import pytest
 
 from scheduler_core.cli.main import main
 from scheduler_core.scenario import dump_scenario
-from tests.scheduler_core.plan.clusters import node
 from tests.scheduler_core.scenario.builders import make_node, make_pod, make_scenario
+from tests.scheduler_core.whatif.clusters import node
 
 PACKED = (
     "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n"

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 import scheduler_core.scenario.gallery as gallery_package
-from scheduler_core.advice import group_story
 from scheduler_core.framework.preemption.choice import CRITERIA
 from scheduler_core.releases import RELEASES
 from scheduler_core.scenario import Scenario, end_states, run_scenario, with_seed
 from scheduler_core.scenario.gallery import ORDER, gallery, gallery_scenario
 from scheduler_core.scenario.upgrade import preview
+from scheduler_core.whatif.pod_group import group_story
 
 SEEDS = range(8)
 

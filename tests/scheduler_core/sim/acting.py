@@ -10,7 +10,7 @@ from scheduler_core.objects.fields import parse_time_ns
 from scheduler_core.releases import OLDEST
 from scheduler_core.sim.changes import EventRecorded, WriteObject
 from scheduler_core.sim.simulation import Simulation
-from tests.scheduler_core.advice.clusters import node
+from tests.scheduler_core.whatif.random_clusters import node
 
 NOW = OLDEST
 START = "2026-01-01T00:00:30Z"

@@ -10,7 +10,7 @@ from scheduler_core.releases import OLDEST, Release
 from scheduler_core.sim.changes import EventRecorded, WriteObject
 from scheduler_core.sim.controllers.base import MOST_TOLD
 from scheduler_core.sim.simulation import Simulation
-from tests.scheduler_core.advice.clusters import node
+from tests.scheduler_core.whatif.random_clusters import node
 
 NOW = OLDEST
 

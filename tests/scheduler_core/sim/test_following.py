@@ -15,9 +15,9 @@ from scheduler_core.scenario.run import run
 from scheduler_core.schedule_one import Algorithm, Placement, Recorded
 from scheduler_core.sim.changes import SetConfiguration
 from scheduler_core.sim.simulation import Simulation
-from tests.scheduler_core.model.random_scenarios import draw_scenario
 from tests.scheduler_core.sim.builders import PERMIT_CONFIG, make_cluster, make_pod, reborn, write
 from tests.scheduler_core.sim.test_determinism import eventful_cluster
+from tests.scheduler_core.whatif.random_scenarios import draw_scenario
 
 
 class Lived:

@@ -10,7 +10,7 @@ from scheduler_core.objects.defaults import prepare
 from scheduler_core.releases import OLDEST
 from scheduler_core.sim.changes import WriteObject
 from scheduler_core.sim.simulation import Simulation
-from tests.scheduler_core.advice.clusters import node, pod
+from tests.scheduler_core.whatif.random_clusters import node, pod
 
 NOW = OLDEST
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from scheduler_core.advice import UnknownGroup, group_story
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.kinds import parse
 from scheduler_core.releases import RELEASES, Release
 from scheduler_core.sim.changes import EventRecorded
 from scheduler_core.sim.simulation import Simulation
+from scheduler_core.whatif.pod_group import UnknownGroup, group_story
 from tests.scheduler_core.sim.builders import (
     make_cluster,
     make_node,

@@ -1,0 +1,523 @@
+"""Nodes that place all pending pods: the cheapest that were found, proved by placing every pod, beside a lower bound.
+
+Nodes that could be added are of the cluster's own groups, of the types of a price list, and of these types in those
+groups; a group's labels are those that all of its nodes share, zones are the cluster's own. The bound and a first
+guess come from one problem over amounts (`bound`). The guess is run: all pods are decided in their order with the
+nodes there, nodes are added for those that find none, and taken away or made cheaper as long as every pod still finds
+one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from scheduler_core.objects.node import LABEL_HOSTNAME, Node, node_from
+from scheduler_core.objects.pod import Pod, pod_from
+from scheduler_core.objects.resources import PODS
+from scheduler_core.whatif.bound import Bin, Demand, least_cost
+from scheduler_core.whatif.cluster_edits import volume_places
+from scheduler_core.whatif.fork import INSTANCE_TYPE, ZONE, EqualNodes, Sandbox, Trial, group_of, nodes_of
+from scheduler_core.whatif.headroom import Report, room_of, silent
+from scheduler_core.whatif.prices import NodeType, PriceList
+from scheduler_core.whatif.workloads import Alike, classes_of, daemon_pods, unpinned, without_rules
+
+REGION = "topology.kubernetes.io/region"
+MAX_GROUPS = 12
+_OF_PLACE = (
+    ZONE,
+    REGION,
+    "failure-domain.beta.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region",
+)
+_OF_TYPE = (INSTANCE_TYPE, "beta.kubernetes.io/instance-type")
+_LIFECYCLE = "node.kubernetes.io/"
+_GENERIC = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
+
+
+@dataclass(frozen=True, slots=True)
+class NodeChoice:
+    """One kind of node that may be added, in one zone.
+
+    Attributes
+    ----------
+    name : str
+        For people: the type, and its group where it is of one.
+    price : float
+        An hour.
+    """
+
+    name: str
+    price: float
+    zone: str
+    labels: Mapping[str, str]
+    taints: tuple[Mapping[str, str], ...]
+    allocatable: Mapping[str, str]
+
+    def node(self, name: str) -> Node:
+        """A node of it."""
+        return node_from(self.manifest(name))
+
+    def manifest(self, name: str) -> dict[str, Any]:
+        spec: dict[str, Any] = {"taints": [dict(taint) for taint in self.taints]} if self.taints else {}
+        return {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {
+                "name": name,
+                "uid": f"uid-of-{name}",
+                "labels": {**self.labels, LABEL_HOSTNAME: name},
+            },
+            "spec": spec,
+            "status": {
+                "allocatable": dict(self.allocatable),
+                "capacity": dict(self.allocatable),
+                "conditions": [{"type": "Ready", "status": "True"}],
+            },
+        }
+
+
+def choices_of(
+    sandbox: Sandbox, prices: PriceList, pods: Iterable[Pod] = ()
+) -> tuple[list[NodeChoice], list[str]]:
+    """What may be added, the cheapest first; and names of groups whose type has no price.
+
+    Places are the cluster's own and those that the volumes of `pods` are tied to.
+    """
+    nodes = nodes_of(sandbox)
+    places = _places(nodes)
+    for pod in pods:
+        for _, options in volume_places(sandbox, pod):
+            for option in options:
+                zone = next((value for key, value in option.items() if key.endswith("/zone")), None)
+                place = {**option, **({ZONE: zone} if zone else {})}
+                if LABEL_HOSTNAME not in option and not any(place.items() <= one.items() for one in places):
+                    places.append(place)
+    groups: dict[EqualNodes, list[Node]] = {}
+    for node in nodes:
+        groups.setdefault(group_of(node.meta.labels), []).append(node)
+    largest = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0].name, item[0].shape))[
+        :MAX_GROUPS
+    ]
+    found: list[NodeChoice] = []
+    without_price = []
+    for group, members in largest:
+        labels, taints = _common(members), _taints(members[0])
+        price = prices.price_of(labels)
+        if price is None:
+            without_price.append(group.name)
+        else:
+            allocatable = {
+                key: str(value) for key, value in (members[0].manifest["status"]["allocatable"]).items()
+            }
+            found += _in_places(_named(group, group.shape), price, labels, taints, allocatable, places)
+        bare = {
+            key: value
+            for key, value in labels.items()
+            if key not in _OF_TYPE and not key.startswith("karpenter.k8s.")
+        }
+        for kind in prices.types:
+            if kind.name != group.shape:
+                found += _of_type(
+                    kind, places, {**bare, INSTANCE_TYPE: kind.name}, taints, _named(group, kind.name)
+                )
+    for kind in prices.types:
+        found += _of_type(kind, places, {**_GENERIC, INSTANCE_TYPE: kind.name}, (), kind.name)
+    unique = {
+        (one.price, one.zone, repr(sorted(one.labels.items())), repr(one.taints), repr(one.allocatable)): one
+        for one in reversed(found)
+    }
+    return sorted(unique.values(), key=lambda one: (one.price, one.name, one.zone)), without_price
+
+
+def _named(group: EqualNodes, shape: str) -> str:
+    return shape if group.name in (shape, "nodes", group.shape) else f"{shape} in {group.name}"
+
+
+def _of_type(
+    kind: NodeType,
+    places: list[dict[str, str]],
+    labels: Mapping[str, str],
+    taints: tuple[Mapping[str, str], ...],
+    name: str,
+) -> Iterable[NodeChoice]:
+    return _in_places(
+        name, kind.price, {**labels, **kind.labels}, (*taints, *kind.taints), kind.allocatable, places
+    )
+
+
+def _in_places(
+    name: str,
+    price: float,
+    labels: Mapping[str, str],
+    taints: tuple[Mapping[str, str], ...],
+    allocatable: Mapping[str, str],
+    places: list[dict[str, str]],
+) -> Iterable[NodeChoice]:
+    for place in places:
+        zone = labels.get(ZONE) or place.get(ZONE, "")
+        yield NodeChoice(name, price, zone, {**place, **labels}, taints, allocatable)
+
+
+def _places(nodes: Iterable[Node]) -> list[dict[str, str]]:
+    """Labels of each zone; one without labels where there are none."""
+    found: dict[str, dict[str, str]] = {}
+    for node in nodes:
+        zone = node.meta.labels.get(ZONE, "")
+        if zone:
+            found.setdefault(
+                zone, {key: node.meta.labels[key] for key in _OF_PLACE if key in node.meta.labels}
+            )
+    return [found[zone] for zone in sorted(found)] or [{}]
+
+
+def _common(nodes: list[Node]) -> dict[str, str]:
+    """Labels that all of them share but those of their place and name."""
+    shared = dict(nodes[0].meta.labels)
+    for node in nodes[1:]:
+        labels = node.meta.labels
+        shared = {key: value for key, value in shared.items() if labels.get(key) == value}
+    own = nodes[0].name
+    return {
+        key: value
+        for key, value in shared.items()
+        if key not in _OF_PLACE and key != LABEL_HOSTNAME and (value != own or len(nodes) > 1)
+    }
+
+
+def _taints(node: Node) -> tuple[Mapping[str, str], ...]:
+    spec = node.manifest.get("spec") or {}
+    return tuple(item for item in spec.get("taints") or () if not str(item["key"]).startswith(_LIFECYCLE))
+
+
+# ---- the cheapest nodes
+
+MOST_DECISIONS = 6_000
+"""Decisions that looking for a cheaper plan may cost: a count, so that the answer is the same everywhere."""
+ROUNDS = 4
+A_PRICE = 1e-7
+"""What a price counts for beside a node, where nodes are counted."""
+
+
+@dataclass(slots=True)
+class NodePlan:
+    """What was found.
+
+    Attributes
+    ----------
+    pods : int
+        That are pending.
+    fit_now : int
+        Of these, find a node as things are.
+    nodes : list of NodeChoice
+        To add.
+    placed : dict of str to str
+        Pod -> node, in the run that proves it; added nodes are named by `name_of_node`.
+    waiting : list of (Pod, str)
+        Pods that no node of the list takes, and what the scheduler says of them.
+    cost, bound : float
+        Of the nodes an hour, and what no plan that places as many is below.
+    without_price : list of str
+        Node groups whose type the list does not have.
+    """
+
+    pods: int
+    fit_now: int = 0
+    nodes: list[NodeChoice] = field(default_factory=list)
+    placed: dict[str, str] = field(default_factory=dict)
+    waiting: list[tuple[Pod, str]] = field(default_factory=list)
+    bound: float = 0.0
+    n_decisions: int = 0
+    without_price: list[str] = field(default_factory=list)
+
+    @property
+    def cost(self) -> float:
+        return sum(choice.price for choice in self.nodes)
+
+
+def name_of_node(place: int) -> str:
+    """Of the added node at a place of the plan."""
+    return f"plan-node-{place + 1}"
+
+
+def cheapest_nodes(
+    sandbox: Sandbox, pods: Sequence[Pod], prices: PriceList, *, report: Report = silent
+) -> NodePlan:
+    """Find nodes for pods.
+
+    Parameters
+    ----------
+    pods : sequence of Pod
+        On no node, in the order in which they are decided.
+    """
+    return _Search(sandbox, list(pods), prices, report).find()
+
+
+def fewest_nodes(
+    sandbox: Sandbox, pods: Sequence[Pod], prices: PriceList, *, report: Report = silent
+) -> NodePlan:
+    """As few nodes for pods as are found; of equal numbers the cheaper ones.
+
+    The plan's bound is a number of nodes.
+    """
+    search = _Search(sandbox, list(pods), prices, report)
+    priced = search.choices
+    # A node is one, and its price next to nothing.
+    search.choices = [replace(choice, price=1 + choice.price * A_PRICE) for choice in priced]
+    real = {id(counted): choice for counted, choice in zip(search.choices, priced, strict=True)}
+    plan = search.find()
+    most = max((choice.price for choice in priced), default=0.0) * A_PRICE * max(len(plan.nodes), 1)
+    plan.bound = max(math.ceil(plan.bound - most - 1e-6), 0)
+    plan.nodes = [real[id(choice)] for choice in plan.nodes]
+    return plan
+
+
+def run_plan(sandbox: Sandbox, pods: Sequence[Pod], nodes: Sequence[NodeChoice]) -> dict[str, str]:
+    """Pod -> node, when these nodes are there and the pods are decided in their order: what proves a plan."""
+    return _Runs(sandbox, list(pods), silent).run(nodes)[0]
+
+
+class _Runs:
+    """Runs of pods with nodes added."""
+
+    def __init__(self, sandbox: Sandbox, pods: list[Pod], report: Report) -> None:
+        self.sandbox = sandbox
+        self.pods = pods
+        self.report = report
+        self.plan = NodePlan(len(pods))
+        self.daemons = [unpinned(pod) for pod in daemon_pods(sandbox)]
+
+    def run(self, nodes: Sequence[NodeChoice]) -> tuple[dict[str, str], list[tuple[Pod, str]]]:
+        """Decide all pods in their order with these nodes there: (pod -> node, pods without one and why)."""
+        with Trial(self.sandbox) as trial:
+            self._add(trial, [(name_of_node(place), choice) for place, choice in enumerate(nodes)])
+            return self._place(trial, self.pods)
+
+    def _place(self, trial: Trial, pods: Iterable[Pod]) -> tuple[dict[str, str], list[tuple[Pod, str]]]:
+        placed: dict[str, str] = {}
+        waiting = []
+        for pod in pods:
+            found = trial.place(pod, preempt=False)
+            self.plan.n_decisions += 1
+            if self.plan.n_decisions % 50 == 0:
+                self.report(0, 0, f"{self.plan.n_decisions:,} decisions run")
+            if found.node is None:
+                waiting.append((pod, found.message))
+            else:
+                placed[pod.key] = found.node
+        return placed, waiting
+
+    def _add(self, trial: Trial, nodes: Sequence[tuple[str, NodeChoice]]) -> None:
+        """Add nodes, with the DaemonSet pods that would start there."""
+        for name, choice in nodes:
+            trial.set_node(choice.node(name))
+        if not nodes:
+            return
+        row_of = self.sandbox.scheduler.cache.nodes.row_of
+        new = np.array(sorted(row_of[name] for name, _ in nodes), np.int64)
+        for pod in self.daemons:
+            rows = np.intersect1d(self.sandbox.attempt(pod).feasible, new)
+            if len(rows):
+                trial.put_copies(pod, rows)
+
+
+class _Search(_Runs):
+    """Looks for the cheapest nodes."""
+
+    def __init__(self, sandbox: Sandbox, pods: list[Pod], prices: PriceList, report: Report) -> None:
+        super().__init__(sandbox, pods, report)
+        self.choices, self.plan.without_price = choices_of(sandbox, prices, pods)
+
+    def find(self) -> NodePlan:
+        plan = self.plan
+        placed, waiting = self.run(())
+        plan.fit_now, plan.placed, plan.waiting = len(placed), placed, waiting
+        if not waiting:
+            return plan
+        classes = classes_of(self.pods)
+        guess = self._bounded(classes)
+        plan.nodes = self._completed(guess)
+        plan.placed, plan.waiting = self.run(plan.nodes)
+        for _ in range(ROUNDS):
+            if not plan.waiting:
+                break
+            more = self._completed(plan.nodes)
+            placed, waiting = self.run(more)
+            if len(placed) <= len(plan.placed):
+                break
+            plan.nodes, plan.placed, plan.waiting = more, placed, waiting
+        if plan.waiting:
+            # The bound is of placing what this plan places; it held all that any node takes.
+            left = {pod.uid for pod, _ in plan.waiting}
+            self._bounded(classes_of([pod for pod in self.pods if pod.uid not in left]))
+        self._improve()
+        return plan
+
+    # ---- the bound and the first guess
+
+    def _bounded(self, classes: Sequence[Alike]) -> list[NodeChoice]:
+        """Sets the plan's bound; nodes of the problem's solution."""
+        self.report(0, 0, "a lower bound")
+        sandbox = self.sandbox
+        demands = [Demand(len(alike.pods), {**alike.one.requests, PODS: 1}) for alike in classes]
+        with Trial(sandbox) as trial:
+            probes = [(f"plan-probe-{place}", choice) for place, choice in enumerate(self.choices)]
+            self._add(trial, probes)
+            row_of = sandbox.scheduler.cache.nodes.row_of
+            rows = {row_of[name]: place for place, (name, _) in enumerate(probes)}
+            taken: dict[int, dict[int, int]] = {}
+            for index, alike in enumerate(classes):
+                relaxed = pod_from(without_rules(alike.one.manifest))
+                attempt = sandbox.attempt(relaxed)
+                if not len(attempt.feasible):
+                    continue
+                room = room_of(trial, relaxed, attempt, 1_000 * len(self.choices) + 10**7)
+                assert room is not None
+                for row, most in zip(attempt.feasible.tolist(), room.tolist(), strict=True):
+                    taken.setdefault(row, {})[index] = most
+            resources = sorted({name for demand in demands for name in demand.requests})
+            free = {row: {name: sandbox.free(name, row) for name in resources} for row in taken}
+        kinds: dict[tuple[object, ...], list[int]] = {}
+        for row, place in rows.items():
+            if taken.get(row):
+                choice = self.choices[place]
+                key = (choice.price, choice.name, repr(taken[row]), repr(free[row]))
+                kinds.setdefault(key, []).append(place)
+        places = list(kinds.values())
+        probe_rows = list(rows)
+        bins = [
+            Bin(
+                self.choices[one[0]].price,
+                0,
+                len(self.pods),
+                free[probe_rows[one[0]]],
+                taken[probe_rows[one[0]]],
+            )
+            for one in places
+        ]
+        kept = _undominated(bins)
+        existing = _together([(taken[row], free[row]) for row in taken if row not in rows])
+        solved = least_cost([*(bins[index] for index in kept), *existing], demands)
+        self.plan.bound = solved.cost
+        found: list[NodeChoice] = []
+        for index, count in zip(kept, solved.counts, strict=False):
+            zones = places[index]
+            found += [self.choices[zones[number % len(zones)]] for number in range(count)]
+        return found
+
+    # ---- repairs
+
+    def _completed(self, nodes: Sequence[NodeChoice]) -> list[NodeChoice]:
+        """These nodes and more, one for each pod that finds none, the cheapest for it and those like it."""
+        found = list(nodes)
+        with Trial(self.sandbox) as trial:
+            self._add(trial, [(name_of_node(place), choice) for place, choice in enumerate(found)])
+            _, waiting = self._place(trial, self.pods)
+            left = [pod for pod, _ in waiting]
+            while left:
+                choice = self._best_for(left)
+                if choice is None:
+                    left = left[1:]
+                    continue
+                self._add(trial, [(name_of_node(len(found)), choice)])
+                found.append(choice)
+                _, waiting = self._place(trial, left)
+                before, left = left, [pod for pod, _ in waiting]
+                if len(left) == len(before):
+                    left = left[1:]
+        return found
+
+    def _best_for(self, left: Sequence[Pod]) -> NodeChoice | None:
+        """The choice that takes the first pod at the least price for each of those like it that it holds."""
+        first = left[0]
+        alike = Counter(_likeness(pod) for pod in left)[_likeness(first)]
+        with Trial(self.sandbox) as trial:
+            self._add(trial, [(f"plan-probe-{place}", choice) for place, choice in enumerate(self.choices)])
+            attempt = self.sandbox.attempt(first)
+            row_of = self.sandbox.scheduler.cache.nodes.row_of
+            feasible = set(attempt.feasible.tolist())
+            best: tuple[float, int] | None = None
+            for place in range(len(self.choices)):
+                row = row_of[f"plan-probe-{place}"]
+                if row not in feasible:
+                    continue
+                holds = min(
+                    [alike]
+                    + [
+                        self.sandbox.free(name, row) // amount
+                        for name, amount in first.requests.items()
+                        if amount
+                    ]
+                )
+                price = self.choices[place].price / max(holds, 1)
+                best = min(best, (price, place)) if best is not None else (price, place)
+        return None if best is None else self.choices[best[1]]
+
+    def _improve(self) -> None:
+        """Leave nodes out, or take cheaper ones, as long as no fewer pods find a node."""
+        plan = self.plan
+        spent = plan.n_decisions
+        changed = True
+        while changed and plan.cost > plan.bound + 1e-9:
+            changed = False
+            order = sorted(range(len(plan.nodes)), key=lambda place: (-plan.nodes[place].price, place))
+            tried: set[str] = set()
+            for place in order:
+                choice = plan.nodes[place]
+                key = repr((choice.name, choice.zone))
+                if key in tried:
+                    continue
+                tried.add(key)
+                cheaper = [
+                    one for one in self.choices if one.price < choice.price and one.zone == choice.zone
+                ]
+                for other in (None, *cheaper):
+                    if plan.n_decisions - spent + len(self.pods) > MOST_DECISIONS:
+                        return
+                    nodes = [*plan.nodes[:place], *([other] if other else []), *plan.nodes[place + 1 :]]
+                    placed, waiting = self.run(nodes)
+                    if len(placed) >= len(plan.placed):
+                        plan.nodes, plan.placed, plan.waiting = nodes, placed, waiting
+                        changed = True
+                        break
+                if changed:
+                    break
+
+
+def _likeness(pod: Pod) -> str:
+    return repr(
+        (pod.namespace, sorted(pod.requests.items()), pod.meta.controller and pod.meta.controller.name)
+    )
+
+
+def _undominated(bins: Sequence[Bin]) -> list[int]:
+    """Places of bins that no other is as cheap as, as large as, and takes as much as."""
+    kept: list[int] = []
+    for place, one in enumerate(bins):
+        if not any(_covers(bins[other], one) for other in kept):
+            kept = [other for other in kept if not _covers(one, bins[other])]
+            kept.append(place)
+    return kept
+
+
+def _covers(one: Bin, other: Bin) -> bool:
+    return (
+        one.cost <= other.cost
+        and all(one.room.get(name, 0) >= amount for name, amount in other.room.items())
+        and all(one.takes.get(demand, 0) >= most for demand, most in other.takes.items())
+    )
+
+
+def _together(nodes: Sequence[tuple[dict[int, int], dict[str, int]]]) -> list[Bin]:
+    """Nodes that take the same pods as one bin that is there: its room is theirs together, which is never less."""
+    groups: dict[tuple[int, ...], tuple[Counter[int], Counter[str]]] = {}
+    for takes, free in nodes:
+        most, room = groups.setdefault(tuple(sorted(takes)), (Counter(), Counter()))
+        most.update(takes)
+        room.update({name: max(amount, 0) for name, amount in free.items()})
+    return [Bin(0.0, 1, 1, dict(room), dict(most)) for most, room in groups.values()]

@@ -1,0 +1,683 @@
+"""Edits of the cluster: nodes back in use, labelled or added, claims created, and pods that go.
+
+Which pods may go is asked of all nodes in lock-step, each in a world of its own (`framework.runtime.World`): the
+k-th pod of every node leaves in one step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice, pairwise, product
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler_core.cluster.listers import Listers
+from scheduler_core.framework.attempt import Attempt
+from scheduler_core.framework.preemption.potential import PodsOfPlaces, potential_victims
+from scheduler_core.objects.defaults import SYSTEM_CRITICAL_PRIORITY
+from scheduler_core.objects.node import (
+    LABEL_HOSTNAME,
+    LABEL_REGION,
+    LABEL_REGION_BETA,
+    LABEL_ZONE,
+    LABEL_ZONE_BETA,
+    TAINT_UNSCHEDULABLE,
+    Node,
+    node_from,
+)
+from scheduler_core.objects.pod import Pod, pod_from
+from scheduler_core.objects.resources import CPU, MEMORY, PODS
+from scheduler_core.objects.storage import (
+    BIND_COMPLETED_ANNOTATION,
+    NO_PROVISIONER,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    persistent_volume_claim_from,
+    persistent_volume_from,
+)
+from scheduler_core.sim.controllers.volume_binder import DEFAULT_CLASS
+from scheduler_core.whatif import edits
+from scheduler_core.whatif.edits import (
+    COST_NODE,
+    COST_POD,
+    COST_QUEUE,
+    Edit,
+    amount_words,
+    cost_of_losing,
+    disruption_of,
+    owner_is_there,
+    written,
+)
+from scheduler_core.whatif.fork import Sandbox
+
+_LIFECYCLE = "node.kubernetes.io/"
+_ABOVE_ALL = 2**62
+CLAIM_SIZE = "1Gi"
+_ROLE = "node-role.kubernetes.io/"
+_CONTROL_PLANE = ("control-plane", "master")
+
+
+@dataclass(frozen=True, slots=True)
+class PodsToGo:
+    """Pods of one node whose leaving is an edit."""
+
+    edit: Edit
+    pods: tuple[Pod, ...]
+
+
+# ---- nodes
+
+
+def uncordoned(node: Node) -> tuple[Edit, Node]:
+    """The node in use again."""
+    spec = dict(node.manifest.get("spec") or {})
+    spec.pop("unschedulable", None)
+    kept = [taint for taint in spec.get("taints") or () if taint.get("key") != TAINT_UNSCHEDULABLE]
+    spec.pop("taints", None)
+    if kept:
+        spec["taints"] = kept
+    manifest = {**node.manifest, "spec": spec}
+    edit = Edit(
+        edits.UNCORDON,
+        edits.NODES,
+        f"Uncordon {node.name}",
+        "Other pods may come there too",
+        ("unschedulable: true",),
+        (),
+        COST_QUEUE,
+        "1 node back in use",
+        0.1,
+        {"write": manifest},
+    )
+    return edit, node_from(manifest)
+
+
+# ---- claims
+
+
+def missing_claims(pod: Pod, listers: Listers) -> list[str]:
+    """Names of the claims the pod's volumes name and that are not there."""
+    named = [(volume.get("persistentVolumeClaim") or {}).get("claimName") for volume in pod.volumes]
+    claims = dict.fromkeys(str(name) for name in named if name)
+    return [name for name in claims if listers.get("PersistentVolumeClaim", pod.namespace, name) is None]
+
+
+def claims_created(
+    pod: Pod, names: Sequence[str], listers: Listers
+) -> Iterator[tuple[Edit, list[PersistentVolume | PersistentVolumeClaim]]]:
+    """The claims, of each class of storage that makes volumes, the default one first; else of a volume created too.
+
+    With each edit the objects as they are once volumes are bound. A class that waits for a consumer is left to bind.
+    """
+    classes: list[StorageClass] = sorted(
+        (one for one in listers.all("StorageClass") if one.provisioner not in ("", NO_PROVISIONER)),
+        key=lambda one: (
+            (one.manifest["metadata"].get("annotations") or {}).get(DEFAULT_CLASS) != "true",
+            one.name,
+        ),
+    )
+    for storage_class in [*classes, None]:
+        made: list[Mapping[str, Any]] = []
+        bound: list[PersistentVolume | PersistentVolumeClaim] = []
+        for name in names:
+            claim = _claim(pod.namespace, name, storage_class.name if storage_class else "")
+            volume = _volume(pod.namespace, name, claim["spec"]["storageClassName"])
+            made += [claim] if storage_class else [volume, claim]
+            if storage_class and storage_class.waits_for_first_consumer:
+                bound.append(persistent_volume_claim_from(claim))
+                continue
+            spec = {**claim["spec"], "volumeName": volume["metadata"]["name"]}
+            meta = {**claim["metadata"], "annotations": {BIND_COMPLETED_ANNOTATION: "yes"}}
+            status = {"phase": "Bound"}
+            bound.append(persistent_volume_from(volume))
+            bound.append(
+                persistent_volume_claim_from({**claim, "metadata": meta, "spec": spec, "status": status})
+            )
+        kind = "PersistentVolumeClaim" if len(names) == 1 else "PersistentVolumeClaims"
+        keys = " and ".join(f"{pod.namespace}/{name}" for name in names)
+        beside = f"of class {storage_class.name}" if storage_class else "and a volume for each"
+        yield (
+            Edit(
+                edits.CREATE_CLAIM,
+                edits.OTHERS,
+                f"Create {kind} {keys}" + ("" if storage_class else ", with a volume"),
+                f"The pod names what is not there; {CLAIM_SIZE} {beside}: choose size and class as the pod needs them",
+                (),
+                tuple(f"kind: {item['kind']}, name: {item['metadata']['name']}" for item in made),
+                COST_POD,
+                f"{CLAIM_SIZE} of storage",
+                float(len(made)),
+                {"write": made},
+            ),
+            bound,
+        )
+
+
+def _claim(namespace: str, name: str, storage_class: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": CLAIM_SIZE}},
+            "storageClassName": storage_class,
+        },
+    }
+
+
+def _volume(namespace: str, claim: str, storage_class: str) -> dict[str, Any]:
+    name = f"{namespace}-{claim}"
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "capacity": {"storage": CLAIM_SIZE},
+            "claimRef": {"namespace": namespace, "name": claim},
+            "hostPath": {"path": f"/data/{name}"},
+            "storageClassName": storage_class,
+        },
+    }
+
+
+# ---- new nodes
+
+
+def shape_of(node: Node) -> tuple[Any, ...]:
+    """What tells a node's kind: capacity, taints of its own, labels but its name."""
+    labels = {
+        key: value for key, value in node.meta.labels.items() if key != LABEL_HOSTNAME and value != node.name
+    }
+    taints = tuple(taint for taint in node.taints if not taint.key.startswith(_LIFECYCLE))
+    return tuple(sorted(node.allocatable.items())), taints, tuple(sorted(labels.items()))
+
+
+def is_control_plane(node: Node) -> bool:
+    """Whether kubeadm or a provider marked it so."""
+    return any(f"{_ROLE}{role}" in node.meta.labels for role in _CONTROL_PLANE)
+
+
+def node_like(node: Node, name: str, *, plain: bool = False) -> tuple[Edit, Node]:
+    """A new, empty node of the same kind; a `plain` one is not of the control plane."""
+    meta = node.manifest.get("metadata") or {}
+    labels = {
+        key: name if key == LABEL_HOSTNAME or value == node.name else value
+        for key, value in (meta.get("labels") or {}).items()
+        if not (plain and key.startswith(_ROLE))
+    }
+    spec = {key: value for key, value in (node.manifest.get("spec") or {}).items() if key != "unschedulable"}
+    taints = [item for item in spec.pop("taints", None) or () if not item["key"].startswith(_LIFECYCLE)]
+    taints = [item for item in taints if not (plain and item["key"].startswith(_ROLE))]
+    if taints:
+        spec["taints"] = taints
+    status = {key: value for key, value in (node.manifest.get("status") or {}).items() if key != "images"}
+    manifest = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "uid": f"uid-of-{name}", "labels": labels},
+        "spec": spec,
+        "status": status,
+    }
+    made = node_from(manifest)
+    edit = Edit(
+        edits.ADD_NODE,
+        edits.NODES,
+        f"Add a node like {node.name}, outside the control plane"
+        if plain
+        else f"Add a node like {node.name}",
+        described(made),
+        (),
+        (f"kind: Node, name: {name}",),
+        COST_NODE,
+        "1 node more",
+        made.allocatable.get(CPU, 0) / 1e6,
+        {"write": manifest},
+    )
+    return edit, made
+
+
+def described(node: Node) -> str:
+    """What a new node has, where it stands, what it keeps off."""
+    words = [
+        amount_words(resource, amount)
+        for resource, amount in node.allocatable.items()
+        if amount and (resource in (CPU, MEMORY) or "/" in resource)
+    ]
+    if LABEL_ZONE in node.meta.labels:
+        words.append(f"zone {node.meta.labels[LABEL_ZONE]}")
+    return ", ".join([*words, *(f"taint {taint}" for taint in node.taints)])
+
+
+# ---- pods
+
+
+def pods_to_go(
+    sandbox: Sandbox, kind: str, node_name: str, pods: Sequence[Pod], wanted: Mapping[str, int]
+) -> PodsToGo:
+    """The edit that takes `pods` off a node.
+
+    Parameters
+    ----------
+    wanted : mapping of str to int
+        What the pending pod requests: what the going of the pods frees is told in these resources.
+    """
+    waiting = {item.pod.uid: item for item in sandbox.scheduler.waiting_pods.all()}
+    cost, price = cost_of_losing(pods, waiting, partial(owner_is_there, sandbox))
+    freed = [
+        amount_words(resource, amount)
+        for resource in wanted
+        if resource != "pods" and (amount := sum(pod.requests.get(resource, 0) for pod in pods))
+    ]
+    note = f"Frees {', '.join(freed)}" if freed else ""
+    size = size_of_losing(pods)
+    names = [pod.key for pod in pods]
+    pod = pods[0]
+    controller = pod.meta.controller
+    if kind == edits.FREE_ROOM:
+        title = free_room_title(node_name, pods)
+    elif pod.is_terminating:
+        title, note = f"Wait until {pod.name} on {node_name} is gone", "It is ending already"
+    elif pod.uid in waiting:
+        title, note = f"Reject {pod.name} at Permit", f"It holds its place on {node_name} until then"
+    else:
+        title = f"Delete {pod.name} on {node_name}"
+        if controller is not None:
+            note = f"{note}; {controller.kind} {controller.name} makes a new one".removeprefix("; ")
+    removed = tuple(f"kind: Pod, name: {pod.name}, namespace: {pod.namespace}" for pod in pods)
+    rejected = all(pod.uid in waiting for pod in pods)
+    edit = Edit(
+        kind, edits.OTHERS, title, note, removed[:6], (), cost, price, size,
+        {"reject" if rejected else "delete": names}, disruption_of(cost),
+    )  # fmt: skip
+    return PodsToGo(edit, tuple(pods))
+
+
+def free_room_title(node_name: str, pods: Sequence[Pod]) -> str:
+    """What the edit that takes several pods off a node is called."""
+    return f"Delete {len(pods)} pods on {node_name}"
+
+
+def size_of_losing(pods: Sequence[Pod]) -> float:
+    """The size of the edit that takes `pods` off a node."""
+    size = len(pods) + sum(pod.requests.get(CPU, 0) for pod in pods) / 1e9
+    return size + max((pod.priority for pod in pods), default=0) / 1e12
+
+
+@dataclass(slots=True)
+class Departures:
+    """All pods on the rows where some going might help, and what their going does to their own node.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n,), int64
+    potential : PodsOfPlaces
+        Every pod on each row that may go, the most important first.
+    alone : ndarray of shape (m,), bool
+        Aligned with `potential.pod_ids`: this pod's going lets the pending pod onto its node.
+    needed : ndarray of shape (m,), bool
+        Of a set of pods no one of which can stay if the pending pod is to fit; the least important go. Only on
+        rows where no single pod's going is enough.
+    """
+
+    rows: NDArray[np.int64]
+    potential: PodsOfPlaces
+    alone: NDArray[np.bool_]
+    needed: NDArray[np.bool_]
+
+    def single(self) -> Iterator[tuple[int, int]]:
+        """(row, pod id) of each pod whose going is enough."""
+        places = self.potential.places
+        for index in np.flatnonzero(self.alone).tolist():
+            yield int(self.rows[places[index]]), int(self.potential.pod_ids[index])
+
+    def sets(self) -> Iterator[tuple[int, list[int]]]:
+        """(row, pod ids) of each set of at least two."""
+        needed = self.needed.nonzero()[0]
+        places, begins = np.unique(self.potential.places[needed], return_index=True)
+        pod_ids = self.potential.pod_ids[needed].tolist()
+        for place, (begin, end) in zip(
+            places.tolist(), pairwise([*begins.tolist(), len(pod_ids)]), strict=True
+        ):
+            yield int(self.rows[place]), pod_ids[begin:end]
+
+
+def may_go_below(pod: Pod) -> int:
+    """Pods of a lower priority than this may be told to go for the pod; the system's only for one of the system's."""
+    return SYSTEM_CRITICAL_PRIORITY if pod.priority < SYSTEM_CRITICAL_PRIORITY else _ABOVE_ALL
+
+
+def departures(attempt: Attempt) -> Departures:
+    """Try the going of each pod of each node that may go, and of sets of them."""
+    snapshot = attempt.snapshot
+    rows = snapshot.rows
+    potential = potential_victims(snapshot.nodes, rows, may_go_below(attempt.pod))
+    occupied = np.flatnonzero(potential.counts)
+    rows, potential = rows[occupied], potential.taken(occupied)
+    result = Departures(
+        rows,
+        potential,
+        np.zeros(len(potential.pod_ids), np.bool_),
+        np.zeros(len(potential.pod_ids), np.bool_),
+    )
+    if not len(rows):
+        return result
+    # Who does not fit beside those that stay alone fits beside no more.
+    world = attempt.what_if(rows)
+    counts, begins = potential.counts, potential.starts[:-1]
+    for turn in range(int(counts.max())):
+        places = np.flatnonzero(counts > turn)
+        world.remove_pods(places, potential.pod_ids[begins[places] + turn])
+    hopeful = np.flatnonzero(world.feasible(np.arange(len(rows))))
+    if not len(hopeful):
+        return result
+    _try_each(attempt, result, hopeful)
+    solved = np.unique(potential.places[result.alone])
+    left = np.setdiff1d(hopeful, solved)
+    for turn in range(int(counts[left].max()) if len(left) else 0):
+        places = left[counts[left] > turn]
+        indices = begins[places] + turn
+        pod_ids = potential.pod_ids[indices]
+        world.add_pods(places, pod_ids)
+        fits = world.feasible(places)
+        result.needed[indices] = ~fits
+        world.remove_pods(places[~fits], pod_ids[~fits])
+    return result
+
+
+def _try_each(attempt: Attempt, result: Departures, hopeful: NDArray[np.int64]) -> None:
+    potential = result.potential
+    counts, begins = potential.counts[hopeful], potential.starts[:-1][hopeful]
+    world = attempt.what_if(result.rows[hopeful])
+    for turn in range(int(counts.max())):
+        places = np.flatnonzero(counts > turn)
+        indices = begins[places] + turn
+        pod_ids = potential.pod_ids[indices]
+        world.remove_pods(places, pod_ids)
+        result.alone[indices] = world.feasible(places)
+        world.add_pods(places, pod_ids)
+
+
+def matters_elsewhere(attempt: Attempt) -> list[int]:
+    """Ids of pods whose going may help on other nodes than their own, the least important first.
+
+    Those are pods that required terms or hard spread constraints of the pending pod are about, and pods that
+    carry required anti-affinity themselves.
+    """
+    pod, snapshot = attempt.pod, attempt.snapshot
+    pods, listers = snapshot.pods, snapshot.listers
+    found: dict[int, None] = {}
+    may_go = (pods.row >= 0) & (pods.priority < may_go_below(pod))
+    is_about_others = pod.has_required_anti_affinity or any(
+        item.when_unsatisfiable == "DoNotSchedule" for item in pod.topology_spread
+    )
+    asked = may_go.nonzero()[0].tolist() if is_about_others else snapshot.matching.carriers.pods()
+    for pod_id in asked:
+        if not may_go[pod_id]:
+            continue
+        other = pods[pod_id]
+        if other.has_required_anti_affinity or _is_meant(pod, other, listers):
+            found[pod_id] = None
+    return sorted(found, key=lambda pod_id: (int(pods.priority[pod_id]), -int(pods.start_ns[pod_id]), pod_id))
+
+
+def _is_meant(pod: Pod, other: Pod, listers: Any) -> bool:
+    if any(
+        item.when_unsatisfiable == "DoNotSchedule"
+        and other.namespace == pod.namespace
+        and item.selector.matches(other.labels)
+        for item in pod.topology_spread
+    ):
+        return True
+    for term in pod.required_anti_affinity:
+        in_namespace = other.namespace in term.namespaces or (
+            not term.namespace_selector.is_nothing
+            and term.namespace_selector.matches(listers.namespace_labels(other.namespace) or {})
+        )
+        if in_namespace and term.selector.matches(other.labels):
+            return True
+    return False
+
+
+# ---- labels, larger nodes, new zones
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+FACTORS: Final = (2, 4, 8, 16)
+_FACTS: Final = ("kubernetes.io/", "topology.kubernetes.io/", "node.kubernetes.io/")
+"""Labels of these say what a node is: put on another one they would be a lie."""
+
+MAX_PLACES: Final = 20
+_ZONES: Final = (LABEL_ZONE, LABEL_REGION, LABEL_ZONE_BETA, LABEL_REGION_BETA)
+
+Labels = Mapping[str, str]
+
+
+def without_node_rules(pod: Pod) -> Pod:
+    """The pod as if it took every node's labels."""
+    spec = {key: value for key, value in pod.manifest["spec"].items() if key != "nodeSelector"}
+    affinity = {key: value for key, value in (spec.get("affinity") or {}).items() if key != "nodeAffinity"}
+    return pod_from({**pod.manifest, "spec": {**spec, "affinity": affinity}})
+
+
+def wanted_labels(pod: Pod) -> list[Labels]:
+    """Labels a node may lack for the pod: those of its selector with each of its required terms.
+
+    A term that asks for fields, for a label's absence or for a comparison is left out: no label put on makes it true.
+    """
+    spec = pod.manifest.get("spec") or {}
+    selector: dict[str, str] = dict(spec.get("nodeSelector") or {})
+    required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED) or {}
+    found: list[Labels] = []
+    for term in required.get("nodeSelectorTerms") or [{}]:
+        expressions: Sequence[Mapping[str, Any]] = term.get("matchExpressions") or ()
+        if term.get("matchFields") or any(
+            item["operator"] not in ("In", "Exists", "NotIn", "DoesNotExist") for item in expressions
+        ):
+            continue
+        labels = dict(selector)
+        for item in expressions:
+            if item["operator"] == "In":
+                labels.setdefault(item["key"], item["values"][0])
+            elif item["operator"] == "Exists":
+                labels.setdefault(item["key"], "true")
+        found.append(labels)
+    return [labels for labels in found if labels]
+
+
+def places_for(sandbox: Sandbox, pod: Pod) -> list[tuple[Labels, str]]:
+    """Labels of a new node that the pod could go to, and the volume that asks for them (empty: none does).
+
+    They are those of its own rules with those of each place where all its volumes are, or may be.
+    """
+    own: list[Labels] = wanted_labels(pod) or [{}]
+    found: list[tuple[Labels, str]] = [(labels, "") for labels in own]
+    for where, options in volume_places(sandbox, pod):
+        both: list[tuple[Labels, str]] = [
+            ({**labels, **option}, "; ".join(filter(None, (why, where))))
+            for labels, why in found
+            for option in options
+            if all(labels.get(key, value) == value for key, value in option.items())
+        ]
+        found = both[:MAX_PLACES]
+    return [item for item in found if item[0]]
+
+
+def volume_places(sandbox: Sandbox, pod: Pod) -> list[tuple[str, list[Labels]]]:
+    """For each claim of the pod that is tied to places: what ties it, and the labels that a node needs, any of them.
+
+    A bound volume is where its node affinity or its zone labels say; one that is still to be bound where its class
+    may make it (`allowedTopologies`), or where unclaimed volumes of the class are.
+    """
+    get, found = sandbox.scheduler.cache.listers.get, []
+    for volume in (pod.manifest.get("spec") or {}).get("volumes") or ():
+        source = volume.get("persistentVolumeClaim") or {}
+        name = f"{pod.name}-{volume.get('name')}" if volume.get("ephemeral") else source.get("claimName", "")
+        claim = get("PersistentVolumeClaim", pod.namespace, name) if name else None
+        if claim is None:
+            continue
+        if claim.volume_name:
+            bound = get("PersistentVolume", "", claim.volume_name)
+            options = [] if bound is None else _labels_of_volume(bound)
+            words = f"PersistentVolume {claim.volume_name} of claim {name}"
+        else:
+            kind = get("StorageClass", "", claim.storage_class)
+            options = _labels_of_class(kind) if kind is not None else []
+            for free in sandbox.scheduler.cache.listers.all("PersistentVolume"):
+                if free.claim_ref is None and free.storage_class == claim.storage_class:
+                    options += _labels_of_volume(free)
+            words = f"claim {name} of StorageClass {claim.storage_class}"
+        if options:
+            found.append((words, options))
+    return found
+
+
+def _labels_of_volume(volume: PersistentVolume) -> list[Labels]:
+    required = (volume.manifest["spec"].get("nodeAffinity") or {}).get("required") or {}
+    terms = [
+        [
+            (item["key"], list(item.get("values") or ()))
+            for item in term.get("matchExpressions") or ()
+            if item["operator"] == "In"
+        ]
+        for term in required.get("nodeSelectorTerms") or ()
+    ]
+    zones = [(key, value.split("__")) for key, value in volume.meta.labels.items() if key in _ZONES]
+    return _each_of([[*term, *zones] for term in terms or [[]]])
+
+
+def _labels_of_class(kind: StorageClass) -> list[Labels]:
+    return _each_of([[(key, list(values)) for key, values in term] for term in kind.allowed_topologies])
+
+
+def _each_of(terms: Iterable[Sequence[tuple[str, Sequence[str]]]]) -> list[Labels]:
+    """Every choice of one value for each key, term by term."""
+    return [
+        dict(choice)
+        for term in terms
+        if term
+        for choice in islice(
+            product(*([(key, value) for value in values] for key, values in term)), MAX_PLACES
+        )
+    ]
+
+
+def labelled(nodes: Sequence[Node], labels: Labels) -> tuple[Edit, Node] | None:
+    """The first of nodes that are alike, with these labels; None where it has them, or where they say what it is."""
+    node = nodes[0]
+    put = {key: value for key, value in labels.items() if node.meta.labels.get(key) != value}
+    if not put or any(key.startswith(_FACTS) for key in put):
+        return None
+    meta = dict(node.manifest.get("metadata") or {})
+    manifest = {**node.manifest, "metadata": {**meta, "labels": {**(meta.get("labels") or {}), **put}}}
+    was = [f"labels: {{{key}: {node.meta.labels[key]}}}" for key in put if key in node.meta.labels]
+    n_others = len(nodes) - 1
+    others = f"{n_others:,} other node{'s' if n_others > 1 else ''} like it would do, too" if n_others else ""
+    relied = "Pods that look for what it was no longer find it" if was else ""
+    edit = Edit(
+        edits.LABEL_NODE,
+        edits.NODES,
+        f"Label {node.name} {', '.join(f'{key}={value}' for key, value in put.items())}",
+        "; ".join(filter(None, (others, relied))),
+        tuple(was),
+        tuple(f"labels: {{{key}: {value}}}" for key, value in put.items()),
+        COST_QUEUE,
+        "1 label" if len(put) == 1 else f"{len(put)} labels",
+        0.2 + len(put) / 100 + len(was) / 10,
+        {"write": manifest},
+    )
+    return edit, node_from(manifest)
+
+
+def like_with(node: Node, name: str, labels: Labels, why: str = "") -> tuple[Edit, Node]:
+    """A new node like one, with other labels: they say where it is and what it is."""
+    base, like = node_like(node, name)
+    zone = next((value for key, value in labels.items() if key.endswith("/zone")), None)
+    # A node is in one zone, whatever keys say so.
+    same = {} if zone is None else {key: zone for key in like.meta.labels if key.endswith("/zone")}
+    put = {key: value for key, value in {**same, **labels}.items() if like.meta.labels.get(key) != value}
+    meta = like.manifest["metadata"]
+    manifest = {**like.manifest, "metadata": {**meta, "labels": {**meta["labels"], **put}}}
+    made = node_from(manifest)
+    words = ", ".join(f"{key}={value}" for key, value in put.items() if key not in same or key == LABEL_ZONE)
+    title = f"Add a node like {node.name} with {words}"
+    if set(put) <= {*same, *(key for key in labels if key.endswith("/zone"))} and zone is not None:
+        title = f"Add a node like {node.name} in zone {zone}"
+    if LABEL_HOSTNAME in labels:
+        title = f"Bring back the node {name}, like {node.name}"
+    edit = replace(
+        base,
+        kind=edits.ADD_LABELLED_NODE,
+        title=title,
+        note="; ".join(filter(None, (f"There is {why}" if why else "", described(made)))),
+        added=(*base.added, *(f"labels: {{{key}: {value}}}" for key, value in put.items())),
+        size=base.size + len(put) / 100,
+        change={"write": manifest},
+    )
+    return edit, made
+
+
+def larger(node: Node, name: str) -> Iterator[tuple[Edit, Node]]:
+    """New nodes like one, each twice the size of the one before."""
+    base, like = node_like(node, name)
+    for factor in FACTORS:
+        allocatable = {
+            resource: written(resource, amount if resource == PODS else amount * factor)
+            for resource, amount in like.allocatable.items()
+        }
+        manifest = {**like.manifest, "status": {**like.manifest["status"], "allocatable": allocatable}}
+        made = node_from(manifest)
+        size = ", ".join(
+            amount_words(resource, amount)
+            for resource, amount in made.allocatable.items()
+            if amount and resource != PODS
+        )
+        edit = replace(
+            base,
+            kind=edits.ADD_LARGER_NODE,
+            title=f"Add a node like {node.name}, {factor} times as large",
+            note=size,
+            price="1 larger node more",
+            size=base.size * factor,
+            change={"write": manifest},
+        )
+        yield edit, made
+
+
+def topology_keys(pod: Pod) -> list[str]:
+    """Labels by which the pod has to stand apart from others or near them, hosts left out."""
+    spec = pod.manifest.get("spec") or {}
+    keys = [
+        item["topologyKey"]
+        for item in spec.get("topologySpreadConstraints") or ()
+        if item.get("whenUnsatisfiable") == "DoNotSchedule"
+    ]
+    terms = ((spec.get("affinity") or {}).get("podAntiAffinity") or {}).get(_REQUIRED) or ()
+    keys += [term["topologyKey"] for term in terms]
+    return [key for key in dict.fromkeys(keys) if key != LABEL_HOSTNAME]
+
+
+def in_new_domain(node: Node, name: str, key: str) -> tuple[Edit, Node]:
+    """A new node like one, in a zone (or what `key` tells) of its own."""
+    base, like = node_like(node, name)
+    meta = like.manifest["metadata"]
+    value = f"{node.meta.labels.get(key, 'zone')}-new"
+    manifest = {**like.manifest, "metadata": {**meta, "labels": {**meta["labels"], key: value}}}
+    made = node_from(manifest)
+    edit = replace(
+        base,
+        kind=edits.ADD_ZONE,
+        title=f"Add a node like {node.name} in a new {key.rsplit('/', 1)[-1]}",
+        note=described(made),
+        added=(*base.added, f"labels: {{{key}: {value}}}"),
+        cost=COST_NODE,
+        price="1 node in a new place",
+        size=base.size + 1,
+        change={"write": manifest},
+    )
+    return edit, made

@@ -1,0 +1,660 @@
+"""Judging another scheduler: beside each of its decisions, the one we would have taken on that very state.
+
+A `Judge` is told every change of a cluster's objects, as a scheduler's informers are, and asked at the moment of a
+decision: what the other scheduler saw is what was written by then. It runs whole cycles of its own and keeps nothing
+of them. Extenders are not called: a verdict must be the same tomorrow. `judged` goes through a stretch of log.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from scheduler_core.clock import Clock
+from scheduler_core.event_handlers import EventHandlers
+from scheduler_core.events import ObjectChanged
+from scheduler_core.framework.record import BOUND, ERROR, PREEMPTING, CycleTrace
+from scheduler_core.installed_plugins import known
+from scheduler_core.objects.kinds import is_read, parse
+from scheduler_core.objects.pod import Pod, pod_from
+from scheduler_core.queue.queued_pod_info import QueuedPodInfo
+from scheduler_core.randomness import Randomness
+from scheduler_core.releases import OLDEST, Release, release_from
+from scheduler_core.schedule_one import Decision
+from scheduler_core.scheduler import Scheduler, SchedulerOptions
+from scheduler_core.sim.options import load
+from scheduler_core.version import ENGINE_VERSION
+
+BIND: Final = "bind"
+PREEMPT: Final = "preempt"
+NO_NODE: Final = "no-node"
+KINDS_OF_DECISIONS: Final = (BIND, PREEMPT, NO_NODE)
+
+AGREE: Final = "agree"
+TIE: Final = "tie"
+DIFFERENT: Final = "different"
+INFEASIBLE: Final = "infeasible"
+UNKNOWN: Final = "unknown"
+VERDICTS: Final = (AGREE, TIE, DIFFERENT, INFEASIBLE, UNKNOWN)
+"""`unknown`: our own cycle ends in an error, or the pod is not there. Not counted in a percentage."""
+
+ALL_NODES: Final = 100
+_DEFAULT_PROFILE: Final = "default-scheduler"
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignDecision:
+    """What another scheduler decided about a pod.
+
+    Attributes
+    ----------
+    kind : str
+        ``bind``, ``preempt`` (it nominated the pod to a node and evicts pods there) or ``no-node``.
+    node : str
+        Empty for ``no-node``.
+    victims : tuple of str
+        `namespace/name` of the pods it evicts.
+    """
+
+    kind: str
+    node: str = ""
+    victims: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A foreign decision beside ours.
+
+    Attributes
+    ----------
+    verdict : str
+        One of `VERDICTS`.
+    outcome : str
+        Of our cycle.
+    node : str
+        Ours: chosen, or nominated; empty for none.
+    points, our_points : int or None
+        Totals of their node and of ours, where both were scored.
+    n_tied : int
+        Nodes with our best total, where that is more than one.
+    plugin : str
+        Who parts them: the score plugin that takes most of the difference, the filter that rejects their node, or
+        the criterion (`fewestVictims`, ...) or `victims` for preemptions.
+    score, our_score : int or None
+        What that score plugin gave both nodes, out of 100 (before its weight).
+    reasons : tuple of str
+        The filter's own words; of our cycle where it ended in an error.
+    victims : tuple of str
+        Ours.
+    trace : CycleTrace
+        Our cycle with every verdict and score.
+    """
+
+    verdict: str
+    outcome: str
+    trace: CycleTrace | None
+    node: str = ""
+    points: int | None = None
+    our_points: int | None = None
+    n_tied: int = 0
+    plugin: str = ""
+    score: int | None = None
+    our_score: int | None = None
+    reasons: tuple[str, ...] = ()
+    victims: tuple[str, ...] = field(default=())
+
+    def document(self) -> dict[str, Any]:
+        """JSON-able, without the trace."""
+        return {
+            "verdict": self.verdict,
+            "outcome": self.outcome,
+            "node": self.node or None,
+            "points": self.points,
+            "ourPoints": self.our_points,
+            "nTied": self.n_tied,
+            "plugin": self.plugin or None,
+            "score": self.score,
+            "ourScore": self.our_score,
+            "reasons": list(self.reasons),
+            "victims": list(self.victims),
+        }
+
+
+class _NoQueue:
+    """Takes what a queue takes: a judge asks about the pods it is asked about, and about no others."""
+
+    def move_all(self, *args: Any, **options: Any) -> None:
+        pass
+
+    add = update = delete = move_all
+
+
+class Judge:
+    """A scheduler that knows a cluster, and decides nothing but what it is asked.
+
+    Parameters
+    ----------
+    config : mapping or None
+        The configuration to judge by; its extenders are left out.
+    release : Release
+    objects : iterable of mapping
+        What is there at the beginning; kinds that no scheduler reads are passed over.
+    now_ns : int
+        Virtual time.
+    seed : int
+        Ties are drawn by it and by the number of the question, so answers do not depend on what was asked before.
+    """
+
+    def __init__(
+        self,
+        config: Mapping[str, Any] | None = None,
+        *,
+        release: Release = OLDEST,
+        objects: Iterable[Mapping[str, Any]] = (),
+        now_ns: int = 0,
+        seed: int = 0,
+    ) -> None:
+        self._typed: dict[tuple[str, str, str], Any] = {}
+        self._clock = Clock(now_ns)
+        self._seed = seed
+        self.configure(config, release)
+        for manifest in objects:
+            self.write(manifest)
+
+    def configure(self, config: Mapping[str, Any] | None, release: Release) -> None:
+        """Judge by another configuration from here on.
+
+        Raises
+        ------
+        ConfigurationError
+        """
+        bare = None if config is None else {key: value for key, value in config.items() if key != "extenders"}
+        loaded = load(bare, release=release)
+        options = SchedulerOptions(full_traces=True, all_preemption_candidates=True)
+        self._scheduler = Scheduler(
+            loaded, self._clock, Randomness(self._seed), registry=known(), options=options
+        )
+        scheduler = self._scheduler
+        queue: Any = _NoQueue()
+        # Every pod's nomination counts, whichever scheduler it waits for.
+        scheduler.event_handlers = EventHandlers(
+            scheduler.cache,
+            queue,
+            scheduler.nominator,
+            scheduler.waiting_pods,
+            scheduler.pod_groups,
+            _anybody,
+        )
+        for (kind, _, _), typed in self._typed.items():
+            scheduler.handle(ObjectChanged(kind, None, typed))
+
+    # ---- what happens
+
+    def at(self, now_ns: int) -> None:
+        """Virtual time goes on; never back."""
+        self._clock.move_to(now_ns)
+
+    def write(self, manifest: Mapping[str, Any]) -> None:
+        """An object is now this."""
+        if not is_read(manifest):
+            return
+        parsed = parse(manifest)
+        key = (parsed.kind, parsed.namespace, parsed.name)
+        old = self._typed.get(key)
+        self._typed[key] = parsed.typed
+        self._scheduler.handle(ObjectChanged(parsed.kind, old, parsed.typed))
+
+    def delete(self, kind: str, namespace: str, name: str) -> None:
+        """An object is gone; twice is once."""
+        old = self._typed.pop((kind, namespace, name), None)
+        if old is not None:
+            self._scheduler.handle(ObjectChanged(kind, old, None))
+
+    # ---- judging
+
+    def manifest(self, kind: str, namespace: str, name: str) -> Mapping[str, Any] | None:
+        """An object as it is now; None if there is none, or of a kind of which only what schedulers read is known."""
+        typed = self._typed.get((kind, namespace, name))
+        found: Mapping[str, Any] | None = getattr(typed, "manifest", None)
+        return found
+
+    def keys(self, kind: str) -> Sequence[tuple[str, str]]:
+        """Namespace and name of the objects of a kind, in order of creation."""
+        return [(namespace, name) for known, namespace, name in self._typed if known == kind]
+
+    def profile_for(self, pod: Pod) -> str:
+        """The profile that judges: the pod's own if we have it, else the default scheduler's or the first."""
+        profiles = self._scheduler.profiles
+        if pod.scheduler_name in profiles:
+            return pod.scheduler_name
+        return _DEFAULT_PROFILE if _DEFAULT_PROFILE in profiles else next(iter(profiles))
+
+    def judge(self, manifest: Mapping[str, Any], decision: ForeignDecision, *, number: int = 0) -> Judgement:
+        """What we would have decided about a pod, beside what another scheduler did.
+
+        Parameters
+        ----------
+        manifest : mapping
+            The pod as it was when it was decided about; it need not be written.
+        number : int
+            Of the question.
+        """
+        pod = pod_from(manifest)
+        if pod.node_name:
+            said = f"the pod was on {pod.node_name} already"
+            return Judgement(UNKNOWN, "", None, reasons=(said,))
+        trace, made = self._consider(pod, number)
+        if trace.outcome == ERROR:
+            return Judgement(UNKNOWN, trace.outcome, trace, reasons=(trace.error or "",))
+        if decision.kind == BIND and pod.nominated_node_name and trace.node not in (None, decision.node):
+            # Room was made elsewhere, where we looked alone: their node is compared with all.
+            trace, made = self._consider(replace(pod, nominated_node_name=""), number)
+        match decision.kind:
+            case "bind":
+                return self._bind(decision, trace, made)
+            case "preempt":
+                return _preemption(decision, trace)
+        return _no_node(trace)
+
+    def _consider(self, pod: Pod, number: int) -> tuple[CycleTrace, Decision]:
+        scheduler = self._scheduler
+        framework = copy.copy(scheduler.profiles[self.profile_for(pod)])
+        # Theirs may be a node that a sample would leave out.
+        framework.percentage_of_nodes_to_score = ALL_NODES
+        scheduler.algorithm.next_start_node_index = 0
+        scheduler.randomness.restore(Randomness(self._seed + number).state())
+        info = QueuedPodInfo(pod, pod.key, self._clock.now_ns, attempts=1)
+        return scheduler.considered(info, framework)
+
+    def _bind(self, decision: ForeignDecision, trace: CycleTrace, made: Decision) -> Judgement:
+        attempt = made.attempt
+        ours = trace.node or ""
+        n_tied = trace.n_tied
+        row = attempt.snapshot.nodes.row_of.get(decision.node, -1)
+        there = row >= 0 and bool(attempt.snapshot.nodes.alive[row])
+        feasible = attempt.feasible.tolist()
+        if not there or row not in feasible:
+            plugin, reasons = _rejection(made, row) if there else ("", (f"there is no node {decision.node}",))
+            return Judgement(
+                INFEASIBLE, trace.outcome, trace, ours, n_tied=n_tied, plugin=plugin, reasons=reasons
+            )
+        best = trace.best_total
+        if decision.node == ours:
+            return Judgement(AGREE, BOUND, trace, ours, best, best, n_tied)
+        if row in made.tied_rows.tolist():
+            return Judgement(TIE, BOUND, trace, ours, best, best, n_tied)
+        attempt.gather_scores()
+        own = feasible.index(row)
+        chosen = [attempt.name_of(item) for item in feasible].index(ours)
+        weights = attempt.framework.weights
+        differences = [
+            (int(scores[chosen] - scores[own]) * weights[name], name)
+            for name, scores in attempt.scores.items()
+        ]
+        # The first of equals, in the profile's order.
+        most = max((item[0] for item in differences), default=0)
+        plugin = next((name for amount, name in differences if amount == most), "")
+        scores = attempt.scores.get(plugin)
+        return Judgement(
+            DIFFERENT,
+            BOUND,
+            trace,
+            ours,
+            int(attempt.total[own]),
+            best,
+            n_tied,
+            plugin,
+            None if scores is None else int(scores[own]),
+            None if scores is None else int(scores[chosen]),
+        )
+
+
+def _anybody(pod: Pod) -> bool:
+    return True
+
+
+def _rejection(made: Decision, row: int) -> tuple[str, tuple[str, ...]]:
+    """Who rejects a node, and why."""
+    attempt = made.attempt
+    status = attempt.pre_filter_status
+    if not status.is_success:
+        return status.plugin or "PreFilter", tuple(sorted(status.reasons))
+    places = np.flatnonzero(attempt.rows == row)
+    said = attempt.verdict(int(places[0])) if len(places) else None
+    if said is None:
+        return "PreFilter", (attempt.narrowed_reason,)
+    return said[0], said[2]
+
+
+def _no_node(trace: CycleTrace) -> Judgement:
+    if trace.outcome == BOUND:
+        return Judgement(DIFFERENT, BOUND, trace, trace.node or "", our_points=trace.best_total)
+    if trace.outcome == PREEMPTING:
+        return Judgement(
+            DIFFERENT, PREEMPTING, trace, trace.nominated_node or "", victims=tuple(trace.victims)
+        )
+    return Judgement(AGREE, trace.outcome, trace)
+
+
+def _preemption(decision: ForeignDecision, trace: CycleTrace) -> Judgement:
+    ours, victims = trace.nominated_node or "", tuple(trace.victims)
+    if trace.outcome == BOUND:
+        return Judgement(DIFFERENT, BOUND, trace, trace.node or "", our_points=trace.best_total)
+    found: Mapping[str, Any] = trace.preemption or {}
+    candidates: Sequence[Mapping[str, Any]] = found.get("candidates") or ()
+    by_node = {str(item["node"]): item for item in candidates}
+    theirs = by_node.get(decision.node)
+    if trace.outcome != PREEMPTING or theirs is None:
+        reasons = _no_candidate(found, decision.node)
+        return Judgement(
+            INFEASIBLE,
+            trace.outcome,
+            trace,
+            ours,
+            plugin="DefaultPreemption",
+            reasons=reasons,
+            victims=victims,
+        )
+    # A client may nominate alone, and evict later or never: then the node is what it decided.
+    same = not decision.victims or sorted(decision.victims) == sorted(map(str, theirs["victims"]))
+    if not same:
+        return Judgement(DIFFERENT, PREEMPTING, trace, ours, plugin="victims", victims=victims)
+    n_tied = int(found.get("nTied") or 0)
+    if decision.node == ours:
+        return Judgement(AGREE, PREEMPTING, trace, ours, n_tied=n_tied, victims=victims)
+    if theirs["eliminatedAt"] is None:
+        return Judgement(TIE, PREEMPTING, trace, ours, n_tied=n_tied, victims=victims)
+    return Judgement(DIFFERENT, PREEMPTING, trace, ours, plugin=str(theirs["eliminatedAt"]), victims=victims)
+
+
+def _no_candidate(found: Mapping[str, Any], node: str) -> tuple[str, ...]:
+    """Why evicting pods of a node helps nothing, or may not be done."""
+    if found.get("ineligibleReason"):
+        return (str(found["ineligibleReason"]),)
+    for group in found.get("notCandidates") or ():
+        if node in group["nodes"]:
+            return tuple(map(str, group["reasons"]))
+    return (f"there is no node {node}",)
+
+
+def share_of_agreement(verdicts: Iterable[str]) -> float | None:
+    """Per cent of the decisions that agree or tie; None without any that was judged."""
+    counted = [verdict for verdict in verdicts if verdict in VERDICTS and verdict != UNKNOWN]
+    if not counted:
+        return None
+    return 100 * sum(verdict in (AGREE, TIE) for verdict in counted) / len(counted)
+
+
+# ---- a stretch of log
+
+Manifest = Mapping[str, Any]
+Key = tuple[str, str, str]
+"""Kind, namespace and name."""
+
+NOT_THERE: Final = "the pod is not there"
+
+
+class Entry(Protocol):
+    """An entry of a log: `write`, `delete` or `config`, with the payload it has in a cluster's log."""
+
+    @property
+    def seq(self) -> int: ...
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def payload(self) -> Mapping[str, Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A cluster at some moment of its log.
+
+    Attributes
+    ----------
+    seq
+        Entries after it are not in it, but inputs after `read_seq` are not either.
+    """
+
+    seq: int = 0
+    read_seq: int = 0
+    config: Mapping[str, Any] | None = None
+    release: Mapping[str, Any] | None = None
+    objects: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A decision to judge, taken just before the entry `seq`.
+
+    Attributes
+    ----------
+    burst
+        Decisions of the same number were taken one after another by one author, in an order that their entries may not
+        have.
+    """
+
+    seq: int
+    key: int
+    burst: int
+    at_ns: int
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    node: str
+    victims: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A verdict as plain data, and our cycle's trace."""
+
+    key: int
+    verdict: str
+    outcome: str
+    node: str = ""
+    points: int | None = None
+    our_points: int | None = None
+    n_tied: int = 0
+    n_feasible: int = 0
+    plugin: str = ""
+    score: int | None = None
+    our_score: int | None = None
+    reasons: tuple[str, ...] = ()
+    victims: tuple[str, ...] = ()
+    trace: bytes | None = None
+    engine: str = ""
+
+
+def judged(
+    start: Start,
+    entries: Iterable[Entry],
+    asked: Iterable[Asked],
+    *,
+    seed: int,
+    goes_on: Callable[[], bool] = lambda: True,
+) -> Iterator[Judged]:
+    """Judge decisions in the order of the log.
+
+    Parameters
+    ----------
+    entries
+        Writes, deletes and configurations after the start, in order: inputs after `read_seq`, outcomes after `seq`.
+    asked
+        By seq; bursts whole.
+    goes_on
+        Asked after each burst; False ends it early.
+    """
+    following = _Following(start, iter(entries), seed)
+    for _, burst in groupby(asked, key=lambda item: item.burst):
+        yield from following.burst(list(burst))
+        if not goes_on():
+            return
+
+
+class _Following:
+    """A judge that goes through a log."""
+
+    def __init__(self, start: Start, entries: Iterator[Entry], seed: int) -> None:
+        self._config, self._release = start.config, start.release
+        self._judge = Judge(
+            start.config, release=release_from(start.release), objects=start.objects, seed=seed
+        )
+        self._entries = entries
+        self._next = next(entries, None)
+
+    def burst(self, asked: list[Asked]) -> Iterator[Judged]:
+        """Judge decisions that one author took one after another.
+
+        In the order of their entries; and where that does not agree, in the orders a scheduler's queue may have had. If
+        more of them agree so, that is how they were decided.
+        """
+        while asked:
+            self._take_until(asked[0].seq)
+            # A pod that came later, or a cluster that changed under them, begins another burst.
+            together, held, rest = [asked[0]], [list[Entry]()], list[Entry]()
+            for item in asked[1:]:
+                if self._pod(item) is None:
+                    break
+                between = self._held(item.seq)
+                if not all(map(_changes_no_room, between)):
+                    rest = between
+                    break
+                together.append(item)
+                held.append(between)
+            yield from self._together(together, held)
+            for entry in rest:
+                self._take(entry)
+            asked = asked[len(together) :]
+
+    def _together(self, asked: list[Asked], held: list[list[Entry]]) -> list[Judged]:
+        """Verdicts on decisions before each of which these entries came, all about pods that were there."""
+        judge = self._judge
+        pods = {item.key: self._pod(item) for item in asked}
+        touched: dict[Key, Manifest | None] = {}
+        arrived = []
+        for item, between in zip(asked, held, strict=True):
+            for entry in between:
+                key = _key(entry)
+                touched.setdefault(key, judge.manifest(*key))
+                self._take(entry)
+            arrived.append(self._verdict(item))
+        if len(asked) == 1 or all(item.verdict in ("agree", "tie", "unknown") for item in arrived):
+            return arrived
+        present = {key: judge.manifest(*key) for key in touched}
+        best = arrived
+        for queued in self._orders(asked, pods):
+            if queued == asked or _n_agreed(best) == len(best):
+                continue
+            _put(judge, touched)
+            found = {}
+            bound: dict[Key, Manifest | None] = {}
+            for item in queued:
+                found[item.key] = self._verdict(item)
+                pod = pods[item.key]
+                if item.kind == "bind" and pod is not None:
+                    bound["Pod", item.namespace, item.name] = pod
+                    judge.write({**pod, "spec": {**pod["spec"], "nodeName": item.node}})
+            _put(judge, {**bound, **present})
+            if _n_agreed(found.values()) > _n_agreed(best):
+                best = [found[item.key] for item in asked]
+        return best
+
+    def _orders(self, asked: list[Asked], pods: Mapping[int, Manifest | None]) -> Iterator[list[Asked]]:
+        """Orders in which a queue gives these pods out (PrioritySort): as they were created, and as an API server lists
+        them to who comes later, by namespace and name."""
+        turns = {key: turn for turn, key in enumerate(self._judge.keys("Pod"))}
+
+        def priority(item: Asked) -> int:
+            spec = (pods[item.key] or {}).get("spec") or {}
+            return int(spec.get("priority") or 0)
+
+        yield sorted(asked, key=lambda item: (-priority(item), turns.get((item.namespace, item.name), 0)))
+        yield sorted(asked, key=lambda item: (-priority(item), item.namespace, item.name))
+
+    def _pod(self, asked: Asked) -> Manifest | None:
+        """The pod that was decided about, as it is now."""
+        pod = self._judge.manifest("Pod", asked.namespace, asked.name)
+        return None if pod is None or pod["metadata"].get("uid") != asked.uid else pod
+
+    def _verdict(self, asked: Asked) -> Judged:
+        judge = self._judge
+        judge.at(asked.at_ns)
+        manifest = self._pod(asked)
+        if manifest is None:
+            return Judged(asked.key, "unknown", "", reasons=(NOT_THERE,), engine=ENGINE_VERSION)
+        decision = ForeignDecision(asked.kind, asked.node, asked.victims)
+        return _plain(asked.key, judge.judge(manifest, decision, number=asked.seq))
+
+    def _held(self, seq: int) -> list[Entry]:
+        found = []
+        while self._next is not None and self._next.seq < seq:
+            found.append(self._next)
+            self._next = next(self._entries, None)
+        return found
+
+    def _take_until(self, seq: int) -> None:
+        for entry in self._held(seq):
+            self._take(entry)
+
+    def _take(self, entry: Entry) -> None:
+        payload = entry.payload
+        if entry.kind == "config":
+            if payload.get("release") is not None:
+                self._release = payload["release"]
+            else:
+                self._config = payload["document"]
+            self._judge.configure(self._config, release_from(self._release))
+        elif entry.kind == "delete" and payload.get("gone", True):
+            self._judge.delete(payload["kind"], payload.get("namespace") or "", payload["name"])
+        elif entry.kind in ("write", "delete"):
+            self._judge.write(payload["manifest"])
+
+
+def _key(entry: Entry) -> Key:
+    meta = entry.payload["manifest"]["metadata"]
+    return (str(entry.payload["manifest"]["kind"]), str(meta.get("namespace") or ""), str(meta["name"]))
+
+
+def _changes_no_room(entry: Entry) -> bool:
+    """Whether it is a change of a pod that stays: a Binding, a status."""
+    return entry.kind == "write" and entry.payload["manifest"]["kind"] == "Pod"
+
+
+def _put(judge: Judge, objects: Mapping[Key, Manifest | None]) -> None:
+    for key, manifest in objects.items():
+        if manifest is None:
+            judge.delete(*key)
+        else:
+            judge.write(manifest)
+
+
+def _n_agreed(verdicts: Iterable[Judged]) -> int:
+    return sum(item.verdict in ("agree", "tie") for item in verdicts)
+
+
+def _plain(key: int, found: Judgement) -> Judged:
+    return Judged(
+        key,
+        found.verdict,
+        found.outcome,
+        found.node,
+        found.points,
+        found.our_points,
+        found.n_tied,
+        0 if found.trace is None else found.trace.n_feasible,
+        found.plugin,
+        found.score,
+        found.our_score,
+        found.reasons,
+        found.victims,
+        None if found.trace is None else found.trace.to_bytes(),
+        ENGINE_VERSION,
+    )

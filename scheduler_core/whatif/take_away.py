@@ -1,0 +1,616 @@
+"""What becomes of the pods when nodes go: a drain, a removal, a loss, and the loss of any one node.
+
+Pods are followed through their owners: a controller makes a pod anew, and the scheduler finds it a node or says why
+not, by preemption too, whose victims are followed in turn. A drain cordons first and evicts what the budgets allow; a
+pod that found its new node gives its budget back. A loss asks no budget.
+
+A drained node is still a domain of spread and anti-affinity, until it is deleted: pods that only this keeps off are
+decided once more without it. A removal is a drain with that deletion done.
+
+What is left out: time (grace periods, how long a pod takes to be ready), Permit and PreBind, cluster autoscalers, and
+pods that were pending before, which may take the room first. `drain_in_time` runs a drain on a cluster of its own as
+time goes by: evictions are tried again until budgets allow them, pods end in their grace, owners make others.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from scheduler_core.clock import SECOND_NS
+from scheduler_core.extender.transport import Transport, no_transport
+from scheduler_core.objects.node import Node, node_from
+from scheduler_core.objects.pod import Pod
+from scheduler_core.objects.policy import PodDisruptionBudget
+from scheduler_core.sim.changes import DeleteObject, WriteObject
+from scheduler_core.sim.simulation import Simulation
+from scheduler_core.whatif.fork import Sandbox, Trial, TrialOutcome, cpu_share, homeless, nodes_of
+from scheduler_core.whatif.headroom import Report, silent
+
+LANDS, PENDING, BLOCKED, LOST, WITH_NODE, ENDING = (
+    "lands",
+    "pending",
+    "blocked",
+    "lost",
+    "with-node",
+    "ending",
+)
+OUTCOMES = (LANDS, PENDING, BLOCKED, LOST, WITH_NODE, ENDING)
+"""It finds another node; it finds none; a budget holds it back; it has no owner that would recreate it; it belongs
+to its node (DaemonSet, static pod); it was being deleted before."""
+
+DRAIN, REMOVAL, LOSS = "drain", "removal", "loss"
+
+OF_THE_NODE = ("DaemonSet", "Node")
+"""Owners whose pods go with their node."""
+
+
+class UnknownNodes(ValueError):
+    """Nodes were named that are not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """One pod that had to leave its node.
+
+    Attributes
+    ----------
+    pod : str
+        `namespace/name`.
+    owner : str
+        `Kind name` of its controller, empty without one.
+    origin : str
+        The node it was on.
+    outcome : str
+        One of `OUTCOMES`.
+    node : str or None
+        Where it landed.
+    reason : str
+        The scheduler's message for `pending`, the budget for `blocked`.
+    because : str
+        The pod that preempted it; empty when its node went.
+    once_deleted : str
+        Where it lands once the drained nodes are deleted, of a pod that is `pending` or `blocked` until then.
+    """
+
+    pod: str
+    owner: str
+    origin: str
+    outcome: str
+    node: str | None = None
+    reason: str = ""
+    because: str = ""
+    once_deleted: str = ""
+
+    @property
+    def goes_to(self) -> str | None:
+        """Where it lands in the end."""
+        return self.node or self.once_deleted or None
+
+    def document(self) -> dict[str, Any]:
+        """JSON-able."""
+        return {
+            "pod": self.pod,
+            "owner": self.owner,
+            "from": self.origin,
+            "outcome": self.outcome,
+            "node": self.node,
+            "reason": self.reason,
+            "because": self.because,
+            "onceDeleted": self.once_deleted or None,
+            "to": f"{self.once_deleted} once deleted" if self.once_deleted else self.node or self.outcome,
+        }
+
+
+@dataclass(slots=True)
+class TakenAway:
+    """The answer for a set of nodes.
+
+    Attributes
+    ----------
+    how : str
+        `DRAIN`, `REMOVAL` or `LOSS`.
+    nodes : tuple of str
+    pods : list of Followed
+        In the order in which they left.
+    n_decisions : int
+        Scheduling cycles that were run.
+    cpu_after : dict of str to int
+        Requested cpu in percent of each node that took a pod, afterwards.
+    """
+
+    how: str
+    nodes: tuple[str, ...]
+    pods: list[Followed] = field(default_factory=list)
+    n_decisions: int = 0
+    cpu_after: dict[str, int] = field(default_factory=dict)
+
+    def count(self, outcome: str) -> int:
+        return sum(item.outcome == outcome for item in self.pods)
+
+    def of(self, outcome: str) -> list[Followed]:
+        return [item for item in self.pods if item.outcome == outcome]
+
+    @property
+    def preempted(self) -> list[Followed]:
+        """Pods that had to make room."""
+        return [item for item in self.pods if item.because]
+
+    @property
+    def own(self) -> list[Followed]:
+        """The pods of the nodes, each once, with what became of it last."""
+        return self._fates()[0]
+
+    @property
+    def elsewhere(self) -> list[Followed]:
+        """Pods of other nodes that were evicted for them, each once, with what became of it last."""
+        return self._fates()[1]
+
+    def _fates(self) -> tuple[list[Followed], list[Followed]]:
+        gone = set(self.nodes)
+        own: dict[str, Followed] = {}
+        elsewhere: dict[str, Followed] = {}
+        for item in self.pods:
+            is_own = not item.because or item.origin in gone or item.pod in own
+            (own if is_own else elsewhere)[item.pod] = item
+        return list(own.values()), list(elsewhere.values())
+
+    @property
+    def is_harmless(self) -> bool:
+        """Whether every pod that is made again finds a node, nothing is held back, lost or preempted.
+
+        Of a removal a pod may wait for its node until the drained ones are deleted.
+        """
+        waits = self.how == REMOVAL
+        return not self.preempted and all(
+            item.outcome in (LANDS, WITH_NODE, ENDING) or (waits and item.once_deleted) for item in self.pods
+        )
+
+    def document(self) -> dict[str, Any]:
+        """JSON-able."""
+        return {
+            "how": self.how,
+            "nodes": list(self.nodes),
+            "counts": {outcome: self.count(outcome) for outcome in OUTCOMES},
+            "preempted": len(self.preempted),
+            "harmless": self.is_harmless,
+            "decisions": self.n_decisions,
+            "pods": [item.document() for item in self.pods],
+        }
+
+
+def lose(sandbox: Sandbox, nodes: Sequence[str]) -> TakenAway:
+    """These nodes are gone at once, with all that is on them.
+
+    Raises
+    ------
+    UnknownNodes
+    """
+    return taken_away(sandbox, LOSS, nodes)
+
+
+def lose_any(sandbox: Sandbox, *, report: Report = silent) -> Iterator[TakenAway]:
+    """The loss of each node alone, in evaluation order."""
+    names = sandbox.nodes_in_order()
+    for done, name in enumerate(names):
+        report(done, len(names), f"without {name}")
+        yield lose(sandbox, (name,))
+
+
+def lose_each(sandbox: Sandbox, label: str, *, report: Report = silent) -> Iterator[tuple[str, TakenAway]]:
+    """The loss of all nodes of one value of a label, for each of its values in order: zones, racks, pools."""
+    values = values_of(sandbox, label)
+    for done, value in enumerate(values):
+        report(done, len(values), f"without {value}")
+        yield value, lose(sandbox, nodes_with(sandbox, label, value))
+
+
+def drain(sandbox: Sandbox, nodes: Sequence[str]) -> TakenAway:
+    """These nodes are cordoned and their pods evicted, as `kubectl drain --ignore-daemonsets --force` does.
+
+    Raises
+    ------
+    UnknownNodes
+    """
+    return taken_away(sandbox, DRAIN, nodes)
+
+
+def taken_away(sandbox: Sandbox, how: str, nodes: Sequence[str]) -> TakenAway:
+    """Have the nodes' pods leave and follow them, on a copy that is the same afterwards.
+
+    Raises
+    ------
+    UnknownNodes
+    """
+    unknown = [name for name in dict.fromkeys(nodes) if sandbox.scheduler.cache.node(name) is None]
+    if unknown:
+        raise UnknownNodes(f"there is no node {', '.join(unknown)}")
+    with Trial(sandbox) as trial:
+        result = take_away(trial, how, nodes)
+        takers = dict.fromkeys(item.node for item in result.pods if item.node is not None)
+        rows = sandbox.scheduler.cache.nodes.row_of
+        result.cpu_after = {name: cpu_share(sandbox, name) for name in takers if name in rows}
+    return result
+
+
+def take_away(trial: Trial, how: str, nodes: Sequence[str], *, until_harm: bool = False) -> TakenAway:
+    """The same in `trial`, where it is done until that takes it back.
+
+    With `until_harm` it ends at the first pod that is blocked, lost, left without a node, or preempts: the answer is
+    then that pod, and not all of them.
+    """
+    result = TakenAway(how, tuple(dict.fromkeys(nodes)))
+    following = _Following(trial, result, until_harm=until_harm)
+    if how == LOSS:
+        following.lose(result.nodes)
+    else:
+        following.drain(result.nodes)
+    return result
+
+
+def nodes_with(sandbox: Sandbox, key: str, value: str) -> tuple[str, ...]:
+    """Nodes that carry a label, in evaluation order: a zone, a rack, a pool."""
+    return tuple(node.name for node in nodes_of(sandbox) if node.meta.labels.get(key) == value)
+
+
+def nodes_without(sandbox: Sandbox, key: str) -> tuple[str, ...]:
+    """Nodes that do not carry a label, in evaluation order: they are in no zone, no rack, no pool."""
+    return tuple(node.name for node in nodes_of(sandbox) if key not in node.meta.labels)
+
+
+def values_of(sandbox: Sandbox, label: str) -> list[str]:
+    """Values that nodes give a label, sorted."""
+    cache = sandbox.scheduler.cache
+    nodes = (cache.node(name) for name in sandbox.nodes_in_order())
+    return sorted(
+        {node.meta.labels[label] for node in nodes if node is not None and label in node.meta.labels}
+    )
+
+
+def in_listed_order(pods: Iterable[Pod]) -> list[Pod]:
+    """As the API server lists pods, which is how `kubectl drain` comes to them: by namespace and name."""
+    return sorted(pods, key=lambda pod: (pod.namespace, pod.name))
+
+
+class _Following:
+    """Follows the pods of one question."""
+
+    def __init__(self, trial: Trial, result: TakenAway, *, until_harm: bool = False) -> None:
+        self.trial = trial
+        self.result = result
+        self.until_harm = until_harm
+        self._to_place: list[tuple[int, int, Pod]] = []
+        """(minus priority, place in `result.pods`, pod)"""
+        self._pending: dict[int, Pod] = {}
+        """By place in `result.pods` those that found no node, or whose budget is held by such a pod."""
+        self.is_harmed = False
+
+    # ---- leaving
+
+    def lose(self, nodes: Sequence[str]) -> None:
+        pods = [(pod, name) for name in nodes for pod in in_listed_order(self.trial.pods_on(name))]
+        self.trial.remove_nodes(nodes)
+        for pod, name in pods:
+            self._left(pod, name)
+        self._place_all()
+
+    def drain(self, nodes: Sequence[str]) -> None:
+        trial = self.trial
+        for name in nodes:
+            node = trial.sandbox.scheduler.cache.node(name)
+            assert node is not None
+            trial.set_node(cordoned(node))
+        waiting: list[tuple[Pod, str]] = []
+        for name in nodes:
+            for pod in in_listed_order(trial.pods_on(name)):
+                if pod.is_terminating or owner_kind(pod) in OF_THE_NODE:
+                    self._tell(pod, name, ENDING if pod.is_terminating else WITH_NODE)
+                else:
+                    waiting.append((pod, name))
+        budgets = EvictionBudgets(trial.sandbox.scheduler.cache.listers.all("PodDisruptionBudget"))
+        if self.until_harm and self._is_refused(waiting, budgets):
+            return
+        while waiting:
+            held: list[tuple[Pod, str]] = []
+            for pod, name in waiting:
+                if trial.sandbox.scheduler.cache.pod(pod.uid) is None:
+                    continue  # A preemption took it meanwhile.
+                if budgets.refusal(pod):
+                    held.append((pod, name))
+                    continue
+                budgets.take(pod)
+                trial.remove_pod(pod)
+                self._left(pod, name)
+            landed = self._place_all()
+            if self.is_harmed:
+                return
+            for pod in landed:
+                budgets.give_back(pod)
+            if len(held) == len(waiting):
+                break
+            waiting = held
+        for pod, name in waiting:
+            if trial.sandbox.scheduler.cache.pod(pod.uid) is not None:
+                if budgets.allowed_first(pod):
+                    self._pending[len(self.result.pods)] = homeless(pod)
+                self._tell(pod, name, BLOCKED, reason=budgets.refusal(pod))
+        self._delete(nodes)
+
+    def _delete(self, nodes: Sequence[str]) -> None:
+        """Decide once more, with the nodes deleted, about the pods that wait; only a removal leaves it so.
+
+        A pod that its budget holds is decided too where the budget allowed it before others that wait took it.
+        """
+        trial, mark = self.trial, self.trial.mark()
+        is_removal = self.result.how == REMOVAL
+        if not self._pending and not is_removal:
+            return
+        trial.remove_nodes(nodes)
+        for place, pod in sorted(self._pending.items(), key=lambda item: (-item[1].priority, item[0])):
+            self.result.n_decisions += 1
+            node = trial.place(pod, preempt=False).node
+            if node is not None:
+                self.result.pods[place] = replace(self.result.pods[place], once_deleted=node)
+            elif self.until_harm:
+                break
+        if not is_removal:
+            trial.back_to(mark)
+
+    def _is_refused(self, pods: Sequence[tuple[Pod, str]], budgets: EvictionBudgets) -> bool:
+        """Tell the first pod that no landing of others could help: a budget gets back no more than it gave."""
+        for pod, name in pods:
+            if why := budgets.refusal(pod):
+                self._tell(pod, name, BLOCKED, reason=why)
+                return True
+            if not owner_kind(pod):
+                self._tell(pod, name, LOST)
+                return True
+        return False
+
+    def _lands_without(self, pod: Pod, placed: TrialOutcome) -> bool:
+        """Whether a pod that found no node would find one if the drained nodes were deleted."""
+        if not placed.by_others:
+            return False
+        mark = self.trial.mark()
+        self.trial.remove_nodes(self.result.nodes)
+        self.result.n_decisions += 1
+        found = self.trial.place(pod, preempt=False).node
+        self.trial.back_to(mark)
+        return found is not None
+
+    def _forget_undecided(self) -> None:
+        """Nothing is told of pods that were on their way; victims stay, for their preemption is the harm."""
+        undecided = {place for _, place, _ in self._to_place}
+        self._to_place.clear()
+        self.result.pods = [
+            item for place, item in enumerate(self.result.pods) if place not in undecided or item.because
+        ]
+
+    def _left(self, pod: Pod, origin: str, because: str = "") -> None:
+        """A pod is off its node: say what comes of it, or have it placed."""
+        kind = owner_kind(pod)
+        if pod.is_terminating:
+            self._tell(pod, origin, ENDING, because=because)
+        elif kind in OF_THE_NODE and not because:
+            self._tell(pod, origin, WITH_NODE)
+        elif not kind:
+            self._tell(pod, origin, LOST, because=because)
+        else:
+            self._tell(pod, origin, PENDING, because=because)
+            heapq.heappush(self._to_place, (-pod.priority, len(self.result.pods) - 1, homeless(pod)))
+
+    def _tell(self, pod: Pod, origin: str, outcome: str, *, reason: str = "", because: str = "") -> None:
+        self.result.pods.append(Followed(pod.key, owner_words(pod), origin, outcome, None, reason, because))
+
+    # ---- landing
+
+    def _place_all(self) -> list[Pod]:
+        """Find places in the order of priority, then of leaving; pods that landed."""
+        landed: list[Pod] = []
+        trial, sandbox = self.trial, self.trial.sandbox
+        while self._to_place:
+            _, place, pod = heapq.heappop(self._to_place)
+            told = self.result.pods[place]
+            if pod.scheduler_name not in sandbox.scheduler.profiles:
+                said = f"it waits for the scheduler {pod.scheduler_name}, which is not here"
+                self.result.pods[place] = replace(told, reason=said)
+                continue
+            placed = trial.place(pod)
+            self.result.n_decisions += 1 + bool(placed.victims)
+            outcome = PENDING if placed.node is None else LANDS
+            self.result.pods[place] = replace(told, outcome=outcome, node=placed.node, reason=placed.message)
+            if placed.node is not None:
+                landed.append(pod)
+            elif placed.by_others:
+                self._pending[place] = pod
+            for victim, origin in placed.victims:
+                self._left(victim, origin, because=pod.key)
+            if self.until_harm and (placed.victims or not (placed.node or self._lands_without(pod, placed))):
+                self.is_harmed = True
+                self._forget_undecided()
+        return landed
+
+
+class EvictionBudgets:
+    """What each PodDisruptionBudget still allows, as the eviction API counts it."""
+
+    def __init__(self, budgets: Iterable[PodDisruptionBudget]) -> None:
+        self._budgets = list(budgets)
+        self._first = [budget.disruptions_allowed for budget in self._budgets]
+        self._allowed = list(self._first)
+
+    def _of(self, pod: Pod) -> list[int]:
+        return [
+            index
+            for index, budget in enumerate(self._budgets)
+            if budget.meta.namespace == pod.namespace and budget.selector.matches(pod.labels)
+        ]
+
+    def covering(self, pod: Pod) -> int:
+        """How many budgets the pod has."""
+        return len(self._of(pod))
+
+    def refusal(self, pod: Pod) -> str:
+        """Why the pod may not be evicted now; empty when it may."""
+        found = self._of(pod)
+        if len(found) > 1:
+            return "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+        for index in found:
+            if self._allowed[index] <= 0:
+                name = self._budgets[index].meta.name
+                return (
+                    "Cannot evict pod as it would violate the pod's disruption budget."
+                    f" The disruption budget {name} allows no disruption now."
+                )
+        return ""
+
+    def allowed_first(self, pod: Pod) -> bool:
+        """Whether it might have been evicted before any other was."""
+        found = self._of(pod)
+        return len(found) < 2 and all(self._first[index] > 0 for index in found)
+
+    def holding(self, pod: Pod) -> tuple[str, ...]:
+        """Budgets by which the pod may not be evicted now, `namespace/name`."""
+        found = self._of(pod)
+        return tuple(
+            f"{pod.namespace}/{self._budgets[index].meta.name}"
+            for index in found
+            if len(found) > 1 or self._allowed[index] <= 0
+        )
+
+    def take(self, pod: Pod) -> None:
+        for index in self._of(pod):
+            self._allowed[index] -= 1
+
+    def give_back(self, pod: Pod) -> None:
+        for index in self._of(pod):
+            self._allowed[index] += 1
+
+
+def held_up(sandbox: Sandbox) -> dict[str, list[str]]:
+    """Budget -> nodes with a pod whose eviction it refuses now, in evaluation order: a drain waits there."""
+    cache = sandbox.scheduler.cache
+    budgets = EvictionBudgets(cache.listers.all("PodDisruptionBudget"))
+    found: dict[str, set[str]] = {}
+    for pod in cache.pods_in_order():
+        if pod.is_terminating or owner_kind(pod) in OF_THE_NODE:
+            continue
+        for budget in budgets.holding(pod):
+            found.setdefault(budget, set()).add(cache.node_name_of(pod.uid) or "")
+    order = sandbox.nodes_in_order()
+    return {budget: [name for name in order if name in found[budget]] for budget in sorted(found)}
+
+
+def cordoned(node: Node) -> Node:
+    """The node as `kubectl cordon` leaves it."""
+    spec: Mapping[str, Any] = {**(node.manifest.get("spec") or {}), "unschedulable": True}
+    return node_from({**node.manifest, "spec": spec})
+
+
+def owner_words(pod: Pod) -> str:
+    """`Kind name` of its controller, empty without one."""
+    controller = pod.meta.controller
+    return "" if controller is None else f"{controller.kind} {controller.name}"
+
+
+def owner_kind(pod: Pod) -> str:
+    """Kind of its controller, empty without one."""
+    controller = pod.meta.controller
+    return "" if controller is None else str(controller.kind)
+
+
+# ---- as time goes by
+
+RETRY_NS = 5 * SECOND_NS
+"""How long `kubectl drain` waits before it asks for a refused eviction again (pkg/drain/drain.go)."""
+
+
+@dataclass(slots=True)
+class DrainedInTime:
+    """What came of it.
+
+    Attributes
+    ----------
+    took_ns : int
+        Virtual time until the nodes were empty and every pod that was made anew had its node; the limit if not.
+    left : list of str
+        Pods still on the nodes then, `namespace/name`.
+    refused : dict of str to str
+        Of these, why the last eviction was refused.
+    waiting : list of str
+        Pods that were made meanwhile and have no node.
+    """
+
+    took_ns: int
+    left: list[str]
+    refused: dict[str, str]
+    waiting: list[str]
+
+    @property
+    def is_done(self) -> bool:
+        return not self.left and not self.waiting
+
+
+def drain_in_time(
+    original: Simulation, nodes: Sequence[str], limit_ns: int, *, transport: Transport = no_transport
+) -> DrainedInTime:
+    """Drain nodes as `kubectl drain --ignore-daemonsets --force` does, for at most so long.
+
+    Parameters
+    ----------
+    original : Simulation
+        Read, never changed.
+    limit_ns : int
+        Virtual time there is.
+
+    Raises
+    ------
+    KeyError
+        A node is not there.
+    """
+    simulation = Simulation.restore(original.checkpoint(), transport=transport)
+    world = simulation.world
+    waited_before = {pod.uid for pod in _alive(simulation) if not pod.node_name}
+    for name in nodes:
+        node: Node | None = world.node(name)
+        if node is None:
+            raise KeyError(f"there is no node {name}")
+        simulation.submit(WriteObject(dict(cordoned(node).manifest)))
+    began_ns = simulation.now_ns
+    while True:
+        refused: dict[str, str] = {}
+        left = _to_leave(simulation, nodes)
+        for pod in left:
+            if pod.is_terminating:
+                continue
+            # Read for each: an eviction takes from the budget that the next one asks.
+            why = EvictionBudgets(stored.typed for stored in world.all("PodDisruptionBudget")).refusal(pod)
+            if why:
+                refused[pod.key] = why
+                continue
+            simulation.submit(DeleteObject("Pod", pod.namespace, pod.name, None))
+            simulation.advance(0)
+        took_ns = simulation.now_ns - began_ns
+        left = _to_leave(simulation, nodes)
+        waiting = [
+            pod.key for pod in _alive(simulation) if not pod.node_name and pod.uid not in waited_before
+        ]
+        if (not left and not waiting) or took_ns >= limit_ns:
+            return DrainedInTime(took_ns, [pod.key for pod in left], refused, waiting)
+        deadline = simulation.next_deadline()
+        if deadline is None or deadline.at_ns - began_ns > limit_ns:
+            return DrainedInTime(limit_ns, [pod.key for pod in left], refused, waiting)
+        until_ns = max(simulation.now_ns + RETRY_NS, deadline.at_ns)
+        simulation.advance(min(until_ns - simulation.now_ns, limit_ns - took_ns))
+
+
+def _alive(simulation: Simulation) -> list[Pod]:
+    pods = (stored.typed for stored in simulation.world.all("Pod"))
+    return in_listed_order(pod for pod in pods if not pod.is_terminal)
+
+
+def _to_leave(simulation: Simulation, nodes: Sequence[str]) -> list[Pod]:
+    gone = set(nodes)
+    return [pod for pod in _alive(simulation) if pod.node_name in gone and owner_kind(pod) not in OF_THE_NODE]

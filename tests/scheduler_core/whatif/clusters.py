@@ -1,0 +1,93 @@
+"""Small clusters for questions about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from scheduler_core.objects.defaults import StoredPriorities, prepare
+from scheduler_core.sim.changes import WriteObject
+from scheduler_core.sim.options import SimulationOptions
+from scheduler_core.sim.simulation import Simulation
+from scheduler_core.whatif.fork import Sandbox
+
+Manifest = dict[str, Any]
+
+
+def node(name: str, *, cpu: str = "4", pods: str = "110", zone: str = "", **labels: str) -> Manifest:
+    names = {"kubernetes.io/hostname": name, **labels}
+    if zone:
+        names["topology.kubernetes.io/zone"] = zone
+    allocatable = {"cpu": cpu, "memory": "64Gi", "pods": pods}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": names},
+        "status": {"allocatable": allocatable, "conditions": [{"type": "Ready", "status": "True"}]},
+    }
+
+
+def pod(
+    name: str,
+    *,
+    cpu: str = "1",
+    on: str = "",
+    owner: str = "",
+    priority: int = 0,
+    port: int = 0,
+    labels: dict[str, str] | None = None,
+) -> Manifest:
+    """A pod; `owner` is `Kind/name` of its controller."""
+    container: Manifest = {"name": "c", "image": "x", "resources": {"requests": {"cpu": cpu}}}
+    if port:
+        container["ports"] = [{"containerPort": port, "hostPort": port}]
+    meta: Manifest = {"name": name, "namespace": "default", "labels": labels or {"app": name}}
+    if owner:
+        kind, _, owner_name = owner.partition("/")
+        meta["ownerReferences"] = [
+            {"apiVersion": "apps/v1", "kind": kind, "name": owner_name, "uid": owner, "controller": True}
+        ]
+    spec: Manifest = {"containers": [container], "priority": priority}
+    if on:
+        spec["nodeName"] = on
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+
+
+def budget(name: str, allowed: int, **labels: str) -> Manifest:
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"selector": {"matchLabels": labels}},
+        "status": {"disruptionsAllowed": allowed},
+    }
+
+
+def cluster_of(objects: Iterable[Manifest], *, first_of_ties: bool = False) -> Simulation:
+    """The objects as they are, with nothing decided yet."""
+    options = SimulationOptions(controllers=False, first_of_ties=first_of_ties)
+    simulation = Simulation(options=options)
+    priorities = StoredPriorities(())
+    for manifest in objects:
+        simulation.submit(WriteObject(prepare(manifest, priorities)))
+    simulation.advance(0, max_cycles=0)
+    return simulation
+
+
+def state_of(sandbox: Sandbox) -> dict[str, Any]:
+    """All that a later question could tell apart: rows, ids, orders and sums."""
+    cache = sandbox.scheduler.cache
+    nodes, pods = cache.nodes, cache.pods
+    rows = sandbox.snapshot.rows
+    return {
+        "order": [(name, nodes.row_of[name]) for name in sandbox.nodes_in_order()],
+        "pods": {name: nodes.pods_on(nodes.row_of[name]) for name in sandbox.nodes_in_order()},
+        "ids": dict(pods.id_of),
+        "arrived": [uid for _, uid in sorted((int(pods.arrival[i]), uid) for uid, i in pods.id_of.items())],
+        "requested": np.asarray(nodes.requested[:, rows]).tolist(),
+        "counts": nodes.n_pods[rows].tolist(),
+        "known": sorted(sandbox.scheduler.pods),
+        "assumed": sorted(cache.assumed),
+    }

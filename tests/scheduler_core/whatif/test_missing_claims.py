@@ -1,0 +1,82 @@
+"""A pod that names a claim which is not there is offered one, and the offer, made, places it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduler_core.scenario import load_scenario, run_scenario
+from scheduler_core.whatif.workload_edits import edits_document, pending_pod
+from tests.scheduler_core.scenario.builders import document, make_node, make_pod
+
+
+def storage_class(
+    name: str, mode: str, *, default: bool = False, provisioner: str = "x.io/y"
+) -> dict[str, Any]:
+    notes = {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}} if default else {}
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": name, **notes},
+        "provisioner": provisioner,
+        "volumeBindingMode": mode,
+    }
+
+
+def needing(*claims: str) -> dict[str, Any]:
+    volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]
+    return make_pod("p", volumes=volumes)
+
+
+WAITS, AT_ONCE = "WaitForFirstConsumer", "Immediate"
+
+
+@pytest.mark.parametrize(
+    ("objects", "title"),
+    [
+        ([], "Create PersistentVolumeClaim default/data, with a volume"),
+        ([storage_class("late", WAITS)], "Create PersistentVolumeClaim default/data"),
+        ([storage_class("now", AT_ONCE)], "Create PersistentVolumeClaim default/data"),
+        (
+            [storage_class("a", AT_ONCE), storage_class("b", WAITS, default=True)],
+            "Create PersistentVolumeClaim default/data",
+        ),
+        (
+            [storage_class("local", WAITS, provisioner="kubernetes.io/no-provisioner")],
+            "Create PersistentVolumeClaim default/data, with a volume",
+        ),
+    ],
+    ids=["no class", "waits for a consumer", "binds at once", "the default class", "without a provisioner"],
+)
+def test_the_claim_that_is_offered_places_the_pod(objects: list[dict[str, Any]], title: str) -> None:
+    written = document(make_node("n"), *objects, needing("data"))
+    simulation = run_scenario(load_scenario(written)).simulation
+    found = edits_document(simulation, pending_pod(simulation, "default", "p"))
+    [edit] = found["edits"]
+    assert (edit["kind"], edit["title"], edit["node"]) == ("create-claim", title, "n")
+    made = {**written, "steps": [{"run": "idle"}, {"apply": edit["change"]["write"]}, {"run": "idle"}]}
+    assert run_scenario(load_scenario(made)).placement() == {"default/p": "n"}
+    # The copy is as it was: asked again it says the same.
+    assert edits_document(simulation, pending_pod(simulation, "default", "p")) == found
+    default = [one["metadata"]["name"] for one in objects if "annotations" in one["metadata"]]
+    if default:
+        assert edit["change"]["write"][0]["spec"]["storageClassName"] == default[0]
+
+
+def test_all_missing_claims_are_one_edit_and_a_pod_that_lacks_none_is_offered_none() -> None:
+    simulation = run_scenario(load_scenario(document(make_node("n"), needing("data", "logs")))).simulation
+    [edit] = edits_document(simulation, pending_pod(simulation, "default", "p"))["edits"]
+    assert edit["title"] == "Create PersistentVolumeClaims default/data and default/logs, with a volume"
+    large = run_scenario(load_scenario(document(make_node("n"), make_pod("p", "64")))).simulation
+    found = edits_document(large, pending_pod(large, "default", "p"))
+    assert "create-claim" not in {one["kind"] for one in found["edits"] + found["failed"]}
+
+
+def test_a_claim_that_would_not_help_is_not_offered() -> None:
+    pod = needing("data")
+    pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "64"}}
+    simulation = run_scenario(load_scenario(document(make_node("n"), pod))).simulation
+    found = edits_document(simulation, pending_pod(simulation, "default", "p"))
+    assert "create-claim" not in {one["kind"] for one in found["edits"]}
+    assert "create-claim" in {one["kind"] for one in found["failed"]}

@@ -1,0 +1,58 @@
+"""The expectation that an answer offers is what should hold: it holds where the answer is good, and fails elsewhere."""
+
+from typing import Any
+
+import pytest
+
+from scheduler_core.scenario import load_scenario, run_scenario
+from scheduler_core.whatif.answers import answer_question
+from scheduler_core.whatif.questions import BAD, GOOD
+from tests.scheduler_core.scenario.builders import document, make_node, make_pod
+
+
+def workload(replicas: int, cpu: str) -> dict[str, Any]:
+    labels = {"app": "web"}
+    container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": cpu}}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+        },
+    }
+
+
+def zone(name: str) -> dict[str, Any]:
+    node = make_node(name)
+    node["metadata"]["labels"] = {
+        **(node["metadata"].get("labels") or {}),
+        "topology.kubernetes.io/zone": name,
+    }
+    return node
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"ask": "any-node"},
+        {"ask": "any-domain", "label": "topology.kubernetes.io/zone"},
+        {"ask": "headroom", "workload": "Deployment default/web"},
+        {"ask": "backlog"},
+    ],
+    ids=lambda asked: str(asked["ask"]),
+)
+@pytest.mark.parametrize(("replicas", "cpu", "tone"), [(1, "1", GOOD), (2, "4", BAD)])
+def test_what_is_offered_is_what_should_hold(
+    asked: dict[str, Any], replicas: int, cpu: str, tone: str
+) -> None:
+    objects = [zone("a"), zone("b"), workload(replicas, cpu)]
+    if asked["ask"] == "backlog" and tone == BAD:
+        objects.append(make_pod("waits", "64"))
+    written = document(*objects)
+    answer = answer_question(run_scenario(load_scenario(written)).simulation, asked)
+    assert (answer["tone"] == BAD) is (tone == BAD)
+    [finding] = run_scenario(load_scenario({**written, "expect": [answer["test"]]})).findings
+    assert finding.holds is (tone == GOOD), finding.sentence

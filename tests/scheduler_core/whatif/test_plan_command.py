@@ -1,0 +1,110 @@
+"""`python -m scheduler_core plan`, as a person or a CI job uses it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from scheduler_core.cli.main import main
+from tests.scheduler_core.whatif.clusters import Manifest, node, pod
+
+
+def _dump(folder: Path, *objects: Manifest) -> str:
+    path = folder / "dump.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}))
+    return str(path)
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> str:
+    owned = pod("web-1", on="a", owner="ReplicaSet/web")
+    return _dump(tmp_path, node("a", zone="x"), node("b", zone="y"), owned, pod("bare", on="b"))
+
+
+def test_a_harmless_drain_ends_with_0_and_a_loss_that_hurts_with_1(
+    dump: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", dump, "drain", "a"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("Its one pod finds another node.\n")
+    assert "default/web-1: a -> b" in said
+    assert main(["plan", dump, "lose", "-l", "topology.kubernetes.io/zone=y"]) == 1
+    assert capsys.readouterr().out.startswith("default/bare has no owner that recreates it.\n")
+
+
+def test_answers_as_json_are_the_same_bytes_twice(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for question in (["any-node"], ["headroom", "--like", "default/web-1"]):
+        main(["plan", "--json", dump, *question])
+        first = capsys.readouterr().out
+        main(["plan", "--json", dump, *question])
+        assert capsys.readouterr().out == first
+        assert json.loads(first)["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["lose", "nowhere"], "nodes: there is no node nowhere"),
+        (["drain"], "nodes: name a node, or give a label"),
+        (["drain", "-l", "zone=q"], 'label: "zone=q" is on no node'),
+        (
+            ["headroom", "--like", "default/no"],
+            'workload: "Pod default/no" is not here: there is no Pod default/no',
+        ),
+        (["headroom", "--pod", "/nowhere.yaml"], "/nowhere.yaml: No such file or directory"),
+    ],
+)
+def test_what_cannot_be_used_is_named(
+    dump: str, arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", dump, *arguments]) == 2
+    assert capsys.readouterr().err.strip() == said
+
+
+def test_a_mangled_file_is_told_with_its_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "dump.yaml"
+    path.write_text("kind: List\nitems:\n- kind: Node\n  metadata: {name: a\n")
+    assert main(["plan", str(path), "any-node"]) == 2
+    assert "line" in capsys.readouterr().err
+    broken = node("a")
+    broken["status"]["allocatable"]["cpu"] = "lots"
+    assert main(["plan", _dump(tmp_path, broken), "any-node"]) == 2
+    assert "allocatable.cpu" in capsys.readouterr().err
+
+
+def test_what_it_takes_is_told_of_a_pending_pod_and_of_no_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = _dump(tmp_path, node("a", cpu="2"), pod("large", cpu="3"), pod("there", on="a", cpu="100m"))
+    assert main(["plan", path, "what-would-it-take", "large"]) == 1
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("default/large waits: 0/1 nodes are available: 1 Insufficient cpu.")
+    assert "  Lower the cpu request from 3 to 1.9, then it goes to a" in said
+    assert main(["plan", "--json", path, "what-would-it-take", "default/large"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert [edit["node"] for edit in found["edits"] if edit["kind"] == "lower-request"] == ["a"]
+    for name, words in (("there", "default/there runs on a already."), ("x/y", "There is no pod x/y.")):
+        assert main(["plan", path, "what-would-it-take", name]) == 2
+        assert capsys.readouterr().err == f"{words}\n"
+
+
+def test_outcomes_are_words_and_a_missing_claim_is_offered_as_the_page_of_the_pod_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    claims = pod("claims")
+    claims["spec"]["volumes"] = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
+    nodes = [node("a", zone="x"), node("b", zone="y")]
+    dump = _dump(tmp_path, *nodes, claims, pod("agent", on="a", owner="DaemonSet/d"), pod("bare", on="a"))
+    create = "create PersistentVolumeClaim default/data, with a volume"
+    assert main(["plan", dump, "what-would-it-take", "default/claims"]) == 1
+    assert f"C{create[1:]}, then it goes to " in capsys.readouterr().out
+    assert main(["plan", dump, "backlog"]) == 1
+    said = capsys.readouterr().out
+    assert f"Pod default/claims: {create}, and it finds a node. The sums leave it out.\n" in said
+    assert "No edit places" not in said and "  default/claims: finds no node\n" in said
+    main(["plan", dump, "drain", "a"])
+    said = capsys.readouterr().out
+    assert "  default/agent: a -> goes with its node\n" in said
+    assert "  default/bare: a -> lost: nothing recreates it\n" in said

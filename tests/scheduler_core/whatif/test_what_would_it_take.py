@@ -1,0 +1,472 @@
+"""Every single edit that helps is found, and none that does not: against trying them all, one by one."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scheduler_core.whatif.edits import LAST_RESORT, Advice, SearchLimits
+from scheduler_core.whatif.fork import Sandbox
+from scheduler_core.whatif.what_would_it_take import what_would_it_take
+from tests.scheduler_core.whatif.random_clusters import (
+    ALL,
+    CLASSES,
+    GPU,
+    Cluster,
+    Manifest,
+    draw_cluster,
+    node,
+    pod,
+)
+
+# ---- all single edits, one by one
+
+
+def smallest(helps: Any, values: list[int]) -> int | None:
+    return next((value for value in values if helps(value)), None)
+
+
+def brute_force(cluster: Cluster) -> set[tuple[Any, ...]]:
+    return {
+        *_pod_edits(cluster), *_requests(cluster), *_spread(cluster), *_priorities(cluster),
+        *_nodes(cluster), *_departures(cluster),
+    }  # fmt: skip
+
+
+def _pod_edits(cluster: Cluster) -> Iterator[tuple[Any, ...]]:
+    spec = cluster.pending["spec"]
+    taints = {
+        (taint["key"], taint.get("value", ""), taint["effect"])
+        for item in cluster.nodes
+        for taint in item["spec"].get("taints", ())
+        if taint["effect"] != "PreferNoSchedule"
+    }
+    if any(item["spec"].get("unschedulable") for item in cluster.nodes):
+        taints.add(("node.kubernetes.io/unschedulable", "", "NoSchedule"))
+    for key, value, effect in taints:
+        changed = cluster.edited()
+        changed.pending["spec"].setdefault("tolerations", []).append(
+            {"key": key, "value": value, "effect": effect, "operator": "Equal"}
+        )
+        if changed.places:
+            yield "tolerate", key, value, effect
+    for key in spec.get("nodeSelector", ()):
+        changed = cluster.edited()
+        del changed.pending["spec"]["nodeSelector"][key]
+        if changed.places:
+            yield "drop-selector", key
+    affinity = spec.get("affinity", {})
+    required = affinity.get("nodeAffinity", {}).get("requiredDuringSchedulingIgnoredDuringExecution")
+    if required:
+        for index, term in enumerate(required["nodeSelectorTerms"]):
+            expressions = term["matchExpressions"]
+            for place in range(len(expressions)) if len(expressions) > 1 else ():
+                changed = cluster.edited()
+                terms = changed.pending["spec"]["affinity"]["nodeAffinity"][
+                    "requiredDuringSchedulingIgnoredDuringExecution"
+                ]["nodeSelectorTerms"]
+                del terms[index]["matchExpressions"][place]
+                if changed.places:
+                    yield "drop-requirement", index, place
+        changed = cluster.edited()
+        del changed.pending["spec"]["affinity"]["nodeAffinity"]
+        if changed.places:
+            yield ("drop-node-affinity",)
+    for key, kind in (("podAffinity", "drop-affinity-term"), ("podAntiAffinity", "drop-anti-affinity-term")):
+        for index in range(
+            len(affinity.get(key, {}).get("requiredDuringSchedulingIgnoredDuringExecution", ()))
+        ):
+            changed = cluster.edited()
+            del changed.pending["spec"]["affinity"][key]["requiredDuringSchedulingIgnoredDuringExecution"][
+                index
+            ]
+            if changed.places:
+                yield kind, index
+    for index in range(len(spec["containers"][0]["ports"])):
+        changed = cluster.edited()
+        del changed.pending["spec"]["containers"][0]["ports"][index]
+        if changed.places:
+            yield "drop-host-port", index
+
+
+def _requests(cluster: Cluster) -> Iterator[tuple[Any, ...]]:
+    """Amounts on these clusters are whole tenths of a cpu, mebibytes and devices."""
+    requests = cluster.pending["spec"]["containers"][0]["resources"]["requests"]
+    steps = {
+        "cpu": [f"{100 * tenth}m" for tenth in range(40, -1, -1)],
+        "memory": [f"{512 * step}Mi" for step in range(20, -1, -1)],
+        GPU: [str(count) for count in range(5, -1, -1)],
+    }
+    for resource, values in steps.items():
+        if resource not in requests or requests[resource] == "0":
+            continue
+        for value in values[values.index(requests[resource]) + 1 :]:
+            changed = cluster.edited()
+            changed.pending["spec"]["containers"][0]["resources"]["requests"][resource] = value
+            if changed.places:
+                yield "lower-request", resource, value
+                break
+
+
+def _spread(cluster: Cluster) -> Iterator[tuple[Any, ...]]:
+    for index, item in enumerate(cluster.pending["spec"].get("topologySpreadConstraints", ())):
+        if item["whenUnsatisfiable"] != "DoNotSchedule":
+            continue
+        for max_skew in range(item["maxSkew"] + 1, len(cluster.pods) + item["maxSkew"] + 2):
+            changed = cluster.edited()
+            changed.pending["spec"]["topologySpreadConstraints"][index]["maxSkew"] = max_skew
+            if changed.places:
+                yield "relax-spread", index, max_skew
+                break
+        else:
+            changed = cluster.edited()
+            del changed.pending["spec"]["topologySpreadConstraints"][index]
+            if changed.places:
+                yield "drop-spread", index
+
+
+def _priorities(cluster: Cluster) -> Iterator[tuple[Any, ...]]:
+    for item in CLASSES:
+        if item.value <= cluster.pending_pod().priority:
+            continue
+        changed = cluster.edited()
+        changed.pending["spec"]["priorityClassName"] = item.name
+        if changed.outcome() in ("bound", "preempting"):
+            yield "raise-priority", item.name
+
+
+def _nodes(cluster: Cluster) -> Iterator[tuple[Any, ...]]:
+    for index, item in enumerate(cluster.nodes):
+        changed = cluster.edited()
+        spec = changed.nodes[index]["spec"]
+        if spec.pop("unschedulable", False) and changed.places:
+            yield "uncordon", item["metadata"]["name"]
+        changed = cluster.edited()
+        extra = copy.deepcopy(item)
+        extra["metadata"]["name"] = extra["metadata"]["labels"]["kubernetes.io/hostname"] = "extra"
+        extra["spec"].pop("unschedulable", None)
+        changed.nodes.append(extra)
+        if changed.places:
+            extra["metadata"]["labels"].pop("kubernetes.io/hostname")
+            yield "add-node", json.dumps([extra["metadata"]["labels"], extra["spec"], extra["status"]])
+
+
+def _departures(cluster: Cluster) -> Iterator[tuple[Any, ...]]:
+    alone: set[str] = set()
+    for index, item in enumerate(cluster.pods):
+        changed = cluster.edited()
+        del changed.pods[index]
+        if changed.places:
+            alone.add(item["metadata"]["name"])
+            yield "delete-pod", item["metadata"]["name"]
+    for each in cluster.nodes:
+        name = each["metadata"]["name"]
+        there = [item for item in cluster.pods if item["spec"]["nodeName"] == name]
+        if len(there) < 2 or any(item["metadata"]["name"] in alone for item in there):
+            continue
+        changed = cluster.edited()
+        changed.pods = [item for item in changed.pods if item["spec"]["nodeName"] != name]
+        if name in changed.feasible():
+            yield "free-room", name
+
+
+def told(advice: Advice) -> set[tuple[Any, ...]]:
+    """What was found, in the words of `brute_force`."""
+    result: set[tuple[Any, ...]] = set()
+    for item in advice.edits:
+        edit, write = item.edit, item.edit.change.get("write", {})
+        spec = write.get("spec", {})
+        match edit.kind:
+            case "tolerate":
+                last = spec["tolerations"][-1]
+                result.add((edit.kind, last["key"], last.get("value", ""), last["effect"]))
+            case "drop-selector":
+                result.add((edit.kind, edit.removed[0].split("{")[1].split(":")[0]))
+            case "lower-request":
+                resource = edit.removed[0].split(":")[0]
+                result.add((edit.kind, resource, _request(spec, resource)))
+            case "raise-priority":
+                result.add((edit.kind, spec["priorityClassName"]))
+            case "uncordon":
+                result.add((edit.kind, write["metadata"]["name"]))
+            case "add-node":
+                labels = {
+                    k: v for k, v in write["metadata"]["labels"].items() if k != "kubernetes.io/hostname"
+                }
+                allocatable = {"allocatable": write["status"]["allocatable"]}
+                result.add((edit.kind, json.dumps([labels, write["spec"], allocatable])))
+            case "delete-pod":
+                result.add((edit.kind, edit.change["delete"][0].split("/")[1]))
+            case "free-room":
+                result.add((edit.kind, edit.title.rsplit(" on ", 1)[1]))
+            case "move-pod" | "label-node" | "add-labelled-node" | "add-larger-node" | "add-zone" | "pair":
+                continue
+            case _:
+                result.add(_by_place(edit.kind, spec))
+    return result
+
+
+def _request(spec: Manifest, resource: str) -> str:
+    text = str(spec["containers"][0]["resources"]["requests"][resource])
+    if resource == "cpu" and not text.endswith("m"):
+        return f"{int(text) * 1000}m"
+    if resource == "memory":
+        units = {"Gi": 1024, "Mi": 1, "Ki": 1 / 1024}
+        return f"{int(text[:-2]) * units[text[-2:]]}Mi" if text[-2:] in units else f"{int(text) >> 20}Mi"
+    return text
+
+
+def _by_place(kind: str, spec: Manifest) -> tuple[Any, ...]:
+    """Edits that are told by the place they changed: found by what is left."""
+    return (kind, json.dumps(spec, sort_keys=True))
+
+
+_BY_PLACE = {
+    "drop-requirement", "drop-node-affinity", "drop-affinity-term", "drop-anti-affinity-term", "drop-host-port",
+    "relax-spread", "drop-spread",
+}  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(seed=st.integers(0, 2**32))
+def test_the_edits_found_are_all_that_brute_force_finds(seed: int) -> None:
+    cluster = draw_cluster(Random(seed))
+    if cluster.places:
+        assert cluster.advice().edits == []
+        return
+    expected = brute_force(cluster)
+    advice = cluster.advice()
+    found = told(advice)
+    assert {item for item in found if item[0] not in _BY_PLACE} == {
+        item for item in expected if item[0] not in _BY_PLACE
+    }
+    # Those told by place are compared by number and kind; each of them is proven again below.
+    assert sorted(item[0] for item in found if item[0] in _BY_PLACE) == sorted(
+        item[0] for item in expected if item[0] in _BY_PLACE
+    )
+    skews = {item[2] for item in expected if item[0] == "relax-spread"}
+    assert skews == {
+        item.edit.change["write"]["spec"]["topologySpreadConstraints"][0]["maxSkew"]
+        for item in advice.edits
+        if item.edit.kind == "relax-spread"
+    }
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(seed=st.integers(0, 2**32))
+def test_what_is_told_holds_when_it_is_done(seed: int) -> None:
+    cluster = draw_cluster(Random(seed))
+    for limits in (ALL, SearchLimits(per_kind=2, exhaustive_pods=0, elsewhere=0)):
+        advice = cluster.advice(limits)
+        ranks = [item.rank for item in advice.edits]
+        assert ranks == sorted(ranks)
+        for item in advice.edits:
+            changed = done(cluster, item.edit.change)
+            wanted = ("bound", "preempting") if item.edit.kind == "raise-priority" else ("bound",)
+            assert changed.outcome() in wanted, item.edit.title
+
+
+def done(cluster: Cluster, change: Any) -> Cluster:
+    """The cluster with an edit's change made."""
+    changed = cluster.edited()
+    if "delete" in change:
+        gone = {key.split("/")[1] for key in change["delete"]}
+        changed.pods = [item for item in changed.pods if item["metadata"]["name"] not in gone]
+    elif "move" in change:
+        key, to = change["move"]
+        for item in changed.pods:
+            if f"default/{item['metadata']['name']}" == key:
+                item["spec"]["nodeName"] = to
+    elif change["write"]["kind"] == "Pod":
+        changed.pending = copy.deepcopy(dict(change["write"]))
+    else:
+        name = change["write"]["metadata"]["name"]
+        changed.nodes = [item for item in changed.nodes if item["metadata"]["name"] != name]
+        changed.nodes.append(copy.deepcopy(dict(change["write"])))
+    return changed
+
+
+def test_nothing_of_the_real_cluster_changes() -> None:
+    cluster = draw_cluster(Random(11))
+    simulation = cluster.simulation()
+    before = json.dumps(simulation.checkpoint(), default=str)
+    what_would_it_take(Sandbox(simulation.scheduler), cluster.pending_pod(), priority_classes=CLASSES)
+    assert json.dumps(simulation.checkpoint(), default=str) == before
+
+
+def test_a_set_of_pods_that_must_go_has_none_that_could_stay() -> None:
+    small = [pod(f"p{index}", on="n0", requests={"cpu": "500m"}) for index in range(4)]
+    cluster = Cluster([node("n0")], small, pod("pending", requests={"cpu": "900m"}, priority=0))
+    sets = [item for item in cluster.advice().edits if item.edit.kind == "free-room"]
+    assert [item.edit.change["delete"] for item in sets] == [["default/p2", "default/p3"]]
+    assert (sets[0].edit.cost, sets[0].edit.price) == (4, "2 pods lost")
+
+
+def test_what_leaves_others_in_peace_comes_before_a_restart_before_a_loss() -> None:
+    pods = [
+        pod("kept", on="n0", requests={"cpu": "1"}),
+        pod("owned", on="n1", requests={"cpu": "1500m"}, owned=True),
+    ]
+    cluster = Cluster([node("n0"), node("n1")], pods, pod("pending", requests={"cpu": "1500m"}, priority=0))
+    kinds = [(item.edit.cost, item.edit.kind) for item in cluster.advice().edits]
+    assert kinds[0] == (1, "lower-request")
+    assert (3, "delete-pod") in kinds
+    assert (4, "delete-pod") in kinds
+    assert kinds[1] == (5, "add-node")
+    assert [cost for cost, _ in kinds[2:]] == sorted(cost for cost, _ in kinds[2:])
+
+
+def test_a_pod_that_can_go_elsewhere_is_moved_not_lost() -> None:
+    pods = [pod("small", on="n0", requests={"cpu": "500m"}), pod("big", on="n1", requests={"cpu": "1"})]
+    cluster = Cluster([node("n0"), node("n1")], pods, pod("pending", requests={"cpu": "2"}, priority=200))
+    moved = [item for item in cluster.advice().edits if item.edit.kind == "move-pod"]
+    assert [item.edit.title for item in moved] == ["Move small from n0 to n1", "Move big from n1 to n0"]
+    assert moved[0].edit.cost == 3
+
+
+@pytest.mark.parametrize("amount", ["1", "1700m"])
+def test_the_largest_request_that_fits_is_told(amount: str) -> None:
+    cluster = Cluster(
+        [node("n0")],
+        [pod("p0", on="n0", requests={"cpu": amount})],
+        pod("pending", requests={"cpu": "1900m"}),
+    )
+    first = cluster.advice().edits[0]
+    assert first.edit.added == (("cpu: 1",) if amount == "1" else ("cpu: 300m",))
+
+
+def test_max_skew_is_relaxed_no_further_than_needed() -> None:
+    nodes = [node("n0", labels={"zone": "a"}), node("n1", cpu="1", labels={"zone": "b"})]
+    pods = [pod(f"p{index}", on="n0", labels={"app": "x"}) for index in range(2)]
+    constraint = {
+        "maxSkew": 1,
+        "topologyKey": "zone",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "x"}},
+    }
+    pending = pod(
+        "pending",
+        labels={"app": "x"},
+        requests={"cpu": "1500m"},
+        priority=0,
+        topologySpreadConstraints=[constraint],
+    )
+    relaxed = [
+        item for item in Cluster(nodes, pods, pending).advice().edits if item.edit.kind == "relax-spread"
+    ]
+    assert [(item.edit.title, item.node) for item in relaxed] == [
+        ("Relax maxSkew over zone from 1 to 3", "n0")
+    ]
+
+
+def test_a_pod_that_waits_at_permit_is_rejected_not_deleted() -> None:
+    cluster = Cluster([node("n0")], [], pod("pending", requests={"cpu": "1500m"}, priority=0))
+    scheduler = cluster.simulation().scheduler
+    waiting = Cluster([], [], pod("gang-0", requests={"cpu": "1"}, priority=0)).pending_pod()
+    scheduler.pods[waiting.uid] = waiting
+    scheduler.cache.assume(waiting, "n0")
+    scheduler.waiting_pods.add(waiting, "n0", {"Gang": 10**9}, 0)
+    advice = what_would_it_take(Sandbox(scheduler), cluster.pending_pod(), limits=ALL)
+    found = [item.edit for item in advice.edits if item.edit.kind == "delete-pod"]
+    assert [(edit.title, edit.cost, edit.price) for edit in found] == [
+        ("Reject gang-0 at Permit", 2, "1 pod back to the queue")
+    ]
+    assert found[0].change == {"reject": ["default/gang-0"]}
+    assert scheduler.waiting_pods.get(waiting.uid) is not None
+    assert scheduler.cache.is_assumed(waiting.uid)
+
+
+def found(cluster: Cluster, kind: str) -> list[Any]:
+    return [item for item in cluster.advice(SearchLimits()).edits if item.edit.kind == kind]
+
+
+def test_a_node_may_be_labelled_as_the_pod_wants_it_and_nodes_alike_are_told_once() -> None:
+    nodes = [node("n0", labels={"disk": "hdd"}), node("n1", labels={"disk": "hdd"}), node("n2", cpu="1")]
+    wants = pod("pending", requests={"cpu": "1500m"}, nodeSelector={"disk": "ssd"})
+    cluster = Cluster(nodes, [], wants)
+    [item] = found(cluster, "label-node")
+    assert (item.edit.title, item.node) == ("Label n0 disk=ssd", "n0")
+    assert (
+        item.edit.note
+        == "1 other node like it would do, too; Pods that look for what it was no longer find it"
+    )
+    assert done(cluster, item.edit.change).outcome() == "bound"
+    # What a label says of hardware or place is not to be put on a node that is there; a new one may stand there.
+    wants["spec"]["nodeSelector"] = {"topology.kubernetes.io/zone": "moon"}
+    elsewhere = Cluster(nodes, [], wants)
+    assert not found(elsewhere, "label-node")
+    [item] = found(elsewhere, "add-labelled-node")
+    assert item.edit.title == "Add a node like n0 in zone moon"
+    assert done(elsewhere, item.edit.change).outcome() == "bound"
+
+
+def test_where_no_node_is_large_enough_the_smallest_larger_one_is_told_and_tried() -> None:
+    cluster = Cluster([node("n0", cpu="2"), node("n1", cpu="2")], [], pod("pending", requests={"cpu": "7"}))
+    [item] = found(cluster, "add-larger-node")
+    assert item.edit.title == "Add a node like n0, 4 times as large"
+    assert done(cluster, item.edit.change).outcome() == "bound"
+    assert not found(cluster, "add-node")
+
+
+def test_who_stands_apart_from_all_zones_gets_a_node_in_a_new_one() -> None:
+    zone = "topology.kubernetes.io/zone"
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+        {"topologyKey": zone, "labelSelector": {"matchLabels": {"app": "web"}}}
+    ]}}  # fmt: skip
+    running = pod("web-0", on="n0", labels={"app": "web"})
+    cluster = Cluster([node("n0", labels={zone: "a"})], [running], pod("pending", affinity=apart))
+    [item] = found(cluster, "add-zone")
+    assert item.edit.title == "Add a node like n0 in a new zone"
+    assert item.edit.change["write"]["metadata"]["labels"][zone] == "a-new"
+    assert done(cluster, item.edit.change).outcome() == "bound"
+
+
+def test_two_edits_are_told_where_no_single_one_leaves_others_in_peace() -> None:
+    taint = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}
+    wants = pod("pending", requests={"cpu": "500m"}, nodeSelector={"topology.kubernetes.io/zone": "b"})
+    cluster = Cluster(
+        [node("n0", labels={"topology.kubernetes.io/zone": "a"}, spec={"taints": [taint]})], [], wants
+    )
+    [item] = found(cluster, "pair")
+    first, second = item.edit.title.split(", and ")
+    assert first.startswith("Tolerate the taint") and second.startswith("drop the node selector")
+    assert done(cluster, item.edit.change).outcome() == "bound"
+    assert len(cluster.advice(SearchLimits()).edits) == 1
+
+
+def test_pods_that_make_room_are_followed_to_where_they_land_and_who_brings_them_back() -> None:
+    pods = [
+        pod("kept", on="n0", requests={"cpu": "1500m"}),
+        pod("owned", on="n1", requests={"cpu": "1500m"}, owned=True),
+    ]
+    nodes = [node("n0", cpu="2"), node("n1", cpu="2"), node("small", cpu="1600m", labels={"no": "pending"})]
+    pods.append(pod("filler", on="small", requests={"cpu": "100m"}))
+    cluster = Cluster(nodes, pods, pod("pending", requests={"cpu": "1900m"}, priority=0))
+    ends = {
+        item.edit.title: [one.document() for one in item.displaced] for item in found(cluster, "delete-pod")
+    }
+    [lost] = ends["Delete kept on n0"]
+    assert (lost["owner"], lost["node"]) == ("", None) and "no owner" in lost["message"]
+    [back] = ends["Delete owned on n1"]
+    assert back["owner"].startswith("ReplicaSet") and back["ownerIsThere"] is False
+    assert back["node"] == "small"
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(seed=st.integers(0, 2**32))
+def test_no_edit_that_takes_pods_away_stands_before_one_that_does_not(seed: int) -> None:
+    edits = draw_cluster(Random(seed)).advice(SearchLimits()).edits
+    takes_away = [
+        bool({*item.edit.change.get("delete", ()), *item.edit.change.get("move", ()), *item.victims})
+        and item.edit.price != "only time"
+        for item in edits
+        if item.edit.standing != LAST_RESORT
+    ]
+    assert takes_away == sorted(takes_away)

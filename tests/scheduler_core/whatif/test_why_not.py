@@ -1,0 +1,121 @@
+"""Why a node would not be chosen, with the values behind it."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduler_core.framework.answers import PASSES
+from scheduler_core.whatif.fork import Sandbox
+from scheduler_core.whatif.why_not import UnknownNode, WhyNot, distances, why_not
+from tests.scheduler_core.whatif.random_clusters import Cluster, draw_cluster, node, pod
+
+
+def ask(cluster: Cluster, name: str) -> WhyNot:
+    return why_not(Sandbox(cluster.simulation().scheduler), cluster.pending_pod(), name)
+
+
+def answer(found: WhyNot, plugin: str) -> tuple[str, bool, list[tuple[str, str, str, bool | None]]]:
+    item = next(item for item in found.filters if item.plugin == plugin)
+    return item.state, item.stopped, [(v.about, v.asks, v.has, v.ok) for v in item.values]
+
+
+def test_a_full_node_says_what_is_asked_and_what_is_free() -> None:
+    cluster = Cluster(
+        [node("n0", cpu="2")], [pod("p0", on="n0", requests={"cpu": "1500m"})],
+        pod("pending", requests={"cpu": "1", "memory": "1Gi"}, priority=0),
+    )  # fmt: skip
+    found = ask(cluster, "n0")
+    state, stopped, values = answer(found, "NodeResourcesFit")
+    assert (state, stopped) == ("fails", True)
+    assert values[0] == ("cpu", "1 cpu", "0.5 free of 2", False)
+    assert [value[3] for value in values] == [False, True, True]
+    assert found.sentence == "n0 is rejected by NodeResourcesFit: Insufficient cpu."
+    assert found.needs == ("0.5 cpu more: it asks 1 cpu, 0.5 free of 2",)
+
+
+def test_filters_past_the_first_failure_are_asked_too() -> None:
+    taint = {"taints": [{"key": "gpu", "value": "t4", "effect": "NoSchedule"}]}
+    cluster = Cluster([node("n0", spec=taint)], [], pod("pending", requests={"cpu": "9"}, priority=0))
+    found = ask(cluster, "n0")
+    assert answer(found, "TaintToleration")[:2] == ("fails", True)
+    assert answer(found, "TaintToleration")[2] == [
+        ("gpu", "no matching toleration", "gpu=t4:NoSchedule", False)
+    ]
+    assert answer(found, "NodeResourcesFit")[:2] == ("fails", False)
+    assert answer(found, "NodePorts")[0] == "skipped"
+
+
+def test_a_nominated_pod_is_counted_in_and_told_apart() -> None:
+    cluster = Cluster([node("n0", cpu="2")], [], pod("pending", requests={"cpu": "1500m"}, priority=0))
+    simulation = cluster.simulation()
+    nominated = Cluster([], [], pod("nominated", requests={"cpu": "1"}, priority=10)).pending_pod()
+    simulation.scheduler.pods[nominated.uid] = nominated
+    simulation.scheduler.nominator.add(nominated, "n0")
+    found = why_not(Sandbox(simulation.scheduler), cluster.pending_pod(), "n0")
+    item = next(item for item in found.filters if item.plugin == "NodeResourcesFit")
+    assert (item.state, item.stopped, found.nominated) == ("fails", True, ("default/nominated",))
+    assert (item.values[0].has, item.values[0].with_nominated) == ("2 free of 2", "1 free")
+
+
+def test_spread_is_told_in_pods_of_the_domain_and_of_the_emptiest() -> None:
+    nodes = [node("n0", labels={"zone": "a"}), node("n1", labels={"zone": "b"})]
+    pods = [pod("p0", on="n0", labels={"app": "x"})]
+    constraint = {
+        "maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "x"}},
+    }  # fmt: skip
+    pending = pod("pending", labels={"app": "x"}, priority=0, topologySpreadConstraints=[constraint])
+    state, _, values = answer(ask(Cluster(nodes, pods, pending), "n0"), "PodTopologySpread")
+    assert state == "fails"
+    assert values == [
+        ("zone", "maxSkew 1 over zone", "a holds 1, the emptiest domain 0: with this pod a skew of 2", False)
+    ]
+
+
+def test_a_feasible_node_that_lost_is_compared_score_by_score() -> None:
+    nodes = [node("n0", cpu="2"), node("n1", cpu="4", memory="8Gi")]
+    pods = [pod("p0", on="n0", requests={"cpu": "1", "memory": "1Gi"})]
+    found = ask(Cluster(nodes, pods, pod("pending", requests={"cpu": "500m"}, priority=0)), "n0")
+    assert (found.verdict, found.winner, found.rank) == ("lost", "n1", 2)
+    assert found.margin == sum((item.winner_score - item.score) * item.weight for item in found.scores)
+    assert f"{found.margin} points less than n1" in found.sentence
+    assert ask(Cluster(nodes, pods, pod("pending", priority=0)), "n1").verdict == "chosen"
+
+
+def test_an_unknown_node_is_an_error() -> None:
+    with pytest.raises(UnknownNode):
+        ask(Cluster([node("n0")], [], pod("pending", priority=0)), "n9")
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_the_verdict_is_the_cycles_own(seed: int) -> None:
+    cluster = draw_cluster(Random(seed))
+    sandbox = Sandbox(cluster.simulation().scheduler)
+    attempt = sandbox.attempt(cluster.pending_pod())
+    order, total = distances(sandbox, cluster.pending_pod())
+    assert total == len(cluster.nodes) == len(order)
+    for row in sandbox.snapshot.rows.tolist():
+        name = sandbox.snapshot.nodes.name(row)
+        found = why_not(sandbox, cluster.pending_pod(), name)
+        feasible = row in attempt.feasible.tolist()
+        assert feasible == (found.verdict != "rejected")
+        assert found.sentence
+        if feasible:
+            assert all(item.state != "fails" for item in found.filters)
+            continue
+        assert any(item.state == "fails" for item in found.filters)
+        if attempt.pre_filter_status.is_success and row in attempt.rows.tolist():
+            place = attempt.rows.tolist().index(row)
+            if int(attempt.stop[place]) < PASSES and row not in attempt.explicit:
+                assert found.rejected_by == attempt.framework.filter[int(attempt.stop[place])].name
+                item = next(item for item in found.filters if item.stopped)
+                # Words of ours never contradict the plugin.
+                assert not item.values or any(value.ok is not True for value in item.values)
+        for item in found.filters:
+            if item.state == "pass":
+                assert all(value.ok is not False for value in item.values), (item.plugin, item.values)
