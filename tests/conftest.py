@@ -58,7 +58,7 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
 @pytest.fixture
 def asgi_server(transactional_db: None) -> Iterator[str]:
     """Address of the site, served over HTTP."""
-    from playground.web.in_thread import served
+    from tests.in_thread import served
 
     with served() as place:
         yield f"http://{place}"

@@ -250,12 +250,6 @@ def asked_for(
     return rows.filter(scenario=scenario)
 
 
-def newest_upgrade(scenario: Scenario, release: str) -> Upgrade | None:
-    """The newest preview of a share on a release with the gates of that release, of the newest five. One query."""
-    rows = Upgrade.objects.filter(scenario=scenario, after__name=release).order_by("-pk")
-    return next((row for row in rows[:5] if not row.after.get("switched")), None)
-
-
 def four_ways() -> Comparison | None:
     """The comparison of the GPU use case in four ways, once it was made. One query."""
     return Comparison.objects.filter(public_id=FOUR_WAYS).first()

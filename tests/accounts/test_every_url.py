@@ -103,8 +103,6 @@ PUBLIC: Final = frozenset(
         "api/v1/gallery/<str:name>",
         "api/v1/gallery/<str:name>/open",
         "manual/<slug:name>",
-        # The same picture for a share that is not theirs and one that never was.
-        "s/<slug:share_id>/badge.svg",
     )
 )
 

@@ -188,8 +188,6 @@ def services_called(folder: Path) -> dict[str, str]:
     """Functions of the services that a folder's modules call -> one of these modules."""
     found = {}
     for path in sorted(folder.rglob("*.py")):
-        if path.name in ("screenshots.py", "rare_cycles.py"):  # commands of the tree, not pages
-            continue
         tree = ast.parse(path.read_text())
         names, modules = set(), set()
         for node in ast.walk(tree):

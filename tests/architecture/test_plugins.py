@@ -23,7 +23,6 @@ BY_NAME = {
     "extender/core_v1.py": "NodeAffinity is a Go type there",
 }
 SITE_BY_NAME = {
-    "web/rare_cycles.py": "cycles made for looking at pages",
     "api/examples.py": "examples of answers",
     "api/whole_answers.py": "examples of answers",
     "web/templatetags/playground.py": "an example",

@@ -31,10 +31,8 @@ from playground.clusters.services.mock_extenders import create_mock_extender
 from playground.scenarios.models import Verdict
 from playground.scenarios.services import branch, request_comparison, share
 from playground.web.manual import CHAPTERS, INDEX, chapter, help_path
-from playground.web.rare_cycles import run_until
-from playground.web.screenshots import LOOKS
 from tests.browser.boxes import out_of_bounds, sideways
-from tests.browser.looks import NONE_WANTED, is_wanted, seen_wrong
+from tests.browser.looks import LOOKS, NONE_WANTED, is_wanted, seen_wrong
 from tests.browser.test_account_and_api import ada
 from tests.browser.test_accounts_walk import log_in
 from tests.browser.test_letters import unexplained
@@ -43,6 +41,7 @@ from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.clusters.devices import claiming, gpu_node, template
 from tests.kube_api.conftest import Kube
 from tests.kube_api.schedulers import Faulty, Packing
+from tests.rare_cycles import run_until
 from tests.real_dump import as_yaml, real_dump
 from tests.scenarios.conftest import sent, work
 from tests.scenarios.documents import PACKING, small, text_of
@@ -363,8 +362,8 @@ def test_no_page_of_accounts_leaves_its_box_at_any_width(page, asgi_server, ada,
 def photograph(page, folder, name):
     """The page as it is now in every look; the first screens of it."""
     folder.mkdir(parents=True, exist_ok=True)
-    for look in LOOKS:
-        page.emulate_media(color_scheme=look.scheme, reduced_motion="reduce")
-        page.set_viewport_size({"width": look.width, "height": 1600})
-        page.screenshot(path=folder / f"{name.replace(':', '-')}-{look.name}.png")
+    for scheme, width in LOOKS:
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        page.set_viewport_size({"width": width, "height": 1600})
+        page.screenshot(path=folder / f"{name.replace(':', '-')}-{scheme}-{width}.png")
     page.emulate_media(color_scheme="light")

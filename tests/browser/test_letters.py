@@ -6,7 +6,7 @@ from playground.clusters.demo import create_demo
 from playground.clusters.services import questions
 from playground.clusters.services.memory import EngineMemory
 from playground.scenarios.services import request_comparison, share
-from playground.web.rare_cycles import run_until
+from tests.rare_cycles import run_until
 from tests.scenarios.conftest import sent, work
 from tests.scenarios.documents import PACKING, small, text_of
 

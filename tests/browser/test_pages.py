@@ -7,7 +7,7 @@ from django.template.loader import render_to_string
 
 from playground.clusters import services
 from playground.clusters.models import Cycle
-from playground.web import rare_cycles
+from tests import rare_cycles
 from tests.browser.looks import seen_wrong, what_is_wrong
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.kube_api.test_both_surfaces import make_class

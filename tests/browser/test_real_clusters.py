@@ -7,10 +7,10 @@ from playwright.sync_api import expect
 
 from playground.clusters import services
 from playground.clusters.models import Cluster, Node, Pod, Run
-from playground.web.rare_cycles import run_until
 from tests.browser.boxes import out_of_bounds
 from tests.browser.looks import what_is_wrong
 from tests.clusters.builders import make_pod
+from tests.rare_cycles import run_until
 from tests.real_dump import real_dump
 
 INDEXER, RENDER = "search/indexer", "reports/nightly-render"

@@ -8,11 +8,11 @@ from playwright.sync_api import expect
 from playground.clusters import services
 from playground.clusters.models import Cluster, Node, Pod
 from playground.scenarios.services import branch
-from playground.web.rare_cycles import run_until
 from tests.browser.boxes import out_of_bounds, sideways
 from tests.browser.looks import violations
 from tests.browser.test_keyboard import tab_to
 from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.rare_cycles import run_until
 
 WIDTHS = (1440, 390)
 

@@ -13,7 +13,7 @@ from playground.clusters import services
 from playground.clusters.models import LogEntry, Manifest, Pod
 from playground.engine.dumps import decide_pending, facts_of_dump
 from playground.engine.rebuilt_owners import rebuilt_owners
-from playground.web.rare_cycles import run_until
+from tests.rare_cycles import run_until
 
 DATA = Path(__file__).parent / "data"
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]

@@ -68,7 +68,7 @@ def test_the_preview_decides_as_the_cluster_does_that_is_made_of_the_dump(at_onc
     draft.refresh_from_db()
     placed = {pod for pod, told in draft.answer["decided"]["pods"].items() if told["node"]}
     from playground.clusters import services
-    from playground.web.rare_cycles import run_until
+    from tests.rare_cycles import run_until
 
     cluster = services.create_cluster(name="prod", seed=0, kubernetes_release=draft.wanted["release"])
     services.apply_documents(cluster=cluster, text=roomy)

@@ -6,8 +6,8 @@ import pytest
 
 from playground.clusters import services
 from playground.clusters.models import LogEntry, Manifest, Pod
-from playground.web.rare_cycles import run_until
 from tests import real_dump
+from tests.rare_cycles import run_until
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 

@@ -10,8 +10,8 @@ from playground.clusters.kinds import by_kind
 from playground.clusters.models import LogEntry, Manifest, Pod
 from playground.clusters.services.objects import delete_object
 from playground.engine.rebuilt_owners import rebuilt_owners
-from playground.web.rare_cycles import run_until
 from tests import real_dump
+from tests.rare_cycles import run_until
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 

@@ -20,9 +20,9 @@ from playground.clusters import services
 from playground.clusters.demo import create_demo
 from playground.clusters.kinds import KINDS
 from playground.clusters.models import Cluster, Cycle, Pod, PriorityClass
-from playground.web.in_thread import served
 from tests.clusters.builders import make_cluster
 from tests.clusters.devices import claim, claiming, gpu_node, template
+from tests.in_thread import served
 from tests.kube_api.conftest import eventually
 from tests.kube_api.kubectls import Kubectl, extremes
 from tests.markup import html_of

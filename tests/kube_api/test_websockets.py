@@ -11,8 +11,8 @@ import websocket
 from kubernetes import client as official
 from kubernetes.stream import portforward, stream
 
-from playground.web.in_thread import served
 from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.in_thread import served
 
 SAID = 'there are no containers in a playground: pod "p1" is simulated: nothing can be run or reached in it'
 

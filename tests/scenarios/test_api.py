@@ -130,7 +130,6 @@ def test_a_team_share_does_not_exist_for_others(served, client, sent):
     paths = [
         f"/s/{scenario.public_id}/",
         f"/s/{scenario.public_id}.yaml",
-        f"/s/{scenario.public_id}.svg",
         f"/s/{scenario.public_id}/cycles/1/",
         f"/s/{scenario.public_id}/embed/",
         f"{PATH}{scenario.public_id}/",

@@ -160,7 +160,7 @@ def test_a_cycle_that_is_decided_otherwise_now_keeps_what_was_recorded(client, s
     assert "They did not come" in words(client.get(f"/s/{scenario.public_id}/cycles/2/?wait=90"))
 
 
-def test_the_badge_names_the_cycle_that_differs(client, scenario, work):
+def test_the_page_names_the_cycle_that_differs(client, scenario, work):
     RecordedCycle.objects.filter(scenario=scenario, number=3).update(digest="f" * 64)
     request_verification(scenario=scenario)
     work()
@@ -169,21 +169,10 @@ def test_the_badge_names_the_cycle_that_differs(client, scenario, work):
     assert "Cycle 3 is decided differently" in said and "As recorded" in said and "As decided now" in said
 
 
-def test_the_picture_is_an_svg_that_can_be_shown_elsewhere(client, scenario):
-    from xml.etree import ElementTree
-
-    answer = client.get(f"/s/{scenario.public_id}.svg?cycle=5")
-    assert answer["Content-Type"] == "image/svg+xml"
-    assert answer["Cross-Origin-Resource-Policy"] == "cross-origin"
-    root = ElementTree.fromstring(answer.content)
-    assert root.tag.endswith("svg")
-    assert "giant" in answer.content.decode()
-
-
-def test_names_in_a_picture_are_escaped(client, work):
+def test_names_on_a_share_s_pages_are_escaped(client, work):
     title = '<script>alert("x")</script> & more'
     made = share(document=small_text(title=title)).scenario
-    for path in (f"/s/{made.public_id}.svg", f"/s/{made.public_id}/", f"/s/{made.public_id}/embed/"):
+    for path in (f"/s/{made.public_id}/", f"/s/{made.public_id}/embed/"):
         assert b"<script>alert" not in client.get(path).content
 
 
@@ -388,7 +377,6 @@ def test_every_page_has_a_fixed_number_of_queries(client, scenario, work, django
         (f"/s/{scenario.public_id}/", 5),
         (f"/s/{scenario.public_id}/embed/", 4),
         (f"/s/{scenario.public_id}.yaml", 2),
-        (f"/s/{scenario.public_id}.svg", 4),
         (f"/s/{scenario.public_id}/cycles/2/", 2),
         (f"/s/{scenario.public_id}/luck/", 2),
         ("/s/", 1),

@@ -45,7 +45,7 @@ NO_PAGES: Final = {
     },
     **dict.fromkeys(("web:live", "web:ticks", "web:inspector", "scenarios:proof"), PART),
     **dict.fromkeys(("web:verdict-answer", "web:verdict-cluster", "web:export"), FILE),
-    **{f"scenarios:{name}": FILE for name in ("saved", "raw", "picture", "photo", "badge", "oembed")},
+    **{f"scenarios:{name}": FILE for name in ("saved", "raw", "oembed")},
     "scenarios:gallery-show": "leads to the page of the share",
     "scenarios:whole-cycle": PART,
 }  # fmt: skip

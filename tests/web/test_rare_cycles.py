@@ -7,9 +7,9 @@ import pytest
 
 from playground.clusters.models import Cycle
 from playground.clusters.services.apply import apply_documents
-from playground.web import rare_cycles
-from playground.web.rare_cycles import RARE_CYCLES
+from tests import rare_cycles
 from tests.markup import html_of
+from tests.rare_cycles import RARE_CYCLES
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -6,8 +6,8 @@ import pytest
 from django.urls import reverse
 
 from playground.clusters.demo import create_demo
-from playground.web.rare_cycles import run_until
 from tests.markup import html_of
+from tests.rare_cycles import run_until
 from tests.web import factories
 from tests.web.routes import ADDRESSES
 

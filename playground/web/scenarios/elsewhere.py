@@ -1,14 +1,13 @@
-"""A share in other people's pages: picture, badge, frame and oEmbed; no picture or badge runs anything."""
+"""A share in other people's pages: the frame, and oEmbed that finds it."""
 
 from __future__ import annotations
 
-import hashlib
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urlsplit
 
 from django.conf import settings
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.html import format_html
@@ -16,93 +15,23 @@ from django.views.decorators.clickjacking import xframe_options_exempt
 from django.views.decorators.http import require_safe
 
 from playground.clusters.errors import NotFound
-from playground.engine.releases import release_names
 from playground.scenarios import selectors
 from playground.scenarios.choices import Visibility
 from playground.security import CONTENT_SECURITY_POLICY
 from playground.web.numbers import positive_int
-from playground.web.scenarios.badge import GONE, Standing, draw_badge, release_of, standing_of, standing_on
-from playground.web.scenarios.picture import HEIGHT, WIDTH, Shown, as_png, draw
+from playground.web.scenarios.badge import Standing, standing_of
 from playground.web.scenarios.shares import get_share, moment_context, opening_cycle, readable
-from playground.web.scenarios.timeline import view_timeline
 
 if TYPE_CHECKING:
     from playground.scenarios.row_types import Scenario
 
 FRAME_WIDTH, FRAME_HEIGHT = 760, 480
-_PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 _OPEN_TO_ALL = (Visibility.PUBLIC, Visibility.UNLISTED)
 
 
 def _standing(share: Scenario) -> Standing:
     found = selectors.scenario_page(share)
     return standing_of(share, found.proof, found.last_proof)
-
-
-def _drawn(request: HttpRequest, share: Scenario) -> str:
-    ticks = selectors.ticks_of(share.cycles)
-    timeline = view_timeline(
-        ticks, positive_int(request.GET.get("cycle") or opening_cycle(share)), share.start_ns
-    )
-    shown: dict[str, Any] = {"title": share.words}
-    if timeline is not None:
-        row, document = selectors.recorded_cycle(share, timeline.number)
-        shown |= {
-            "sentence": (document or {}).get("headline") or row.sentence,
-            "outcome": row.outcome,
-            "cycle": timeline.number,
-            "last": timeline.last,
-            "document": document,
-        }
-    day = f"{share.created.day} {share.created:%B %Y}"
-    return draw(Shown(**shown, scheduler=f"kube-scheduler {share.emulates}", day=day), _standing(share))
-
-
-@require_safe
-def picture(request: HttpRequest, share_id: str) -> HttpResponse:
-    """One cycle as an SVG."""
-    share = get_share(request, share_id)
-    response = HttpResponse(_drawn(request, share), content_type="image/svg+xml")
-    response.headers["Content-Security-Policy"] = _PICTURE_POLICY
-    return readable(response, share)
-
-
-@require_safe
-def photo(request: HttpRequest, share_id: str) -> HttpResponse:
-    """The same as a PNG, which is what previews of links show."""
-    share = get_share(request, share_id)
-    svg = _drawn(request, share)
-    etag = f'"{hashlib.sha256(svg.encode()).hexdigest()[:32]}"'
-    if request.headers.get("If-None-Match") == etag:
-        return readable(HttpResponse(status=304, headers={"ETag": etag}), share)
-    response = HttpResponse(as_png(svg), content_type="image/png")
-    response.headers["ETag"] = etag
-    response.headers["Cache-Control"] = "max-age=300"
-    return readable(response, share)
-
-
-@require_safe
-def badge(request: HttpRequest, share_id: str) -> HttpResponse:
-    """What its last run says, ``?on=`` a release or its own. One of a share that is gone stays a picture."""
-    try:
-        share = selectors.get_scenario(share_id, request.user)
-    except NotFound:
-        known, standing = None, GONE
-    else:
-        known = share
-        on = request.GET.get("on", "") or release_of(share)
-        if on == release_of(share):
-            standing = _standing(share)
-        elif on in release_names():
-            standing = standing_on(share, on)
-        else:
-            raise Http404(f"There is no release {on[:20]} here; there are {', '.join(release_names())}.")
-    response = HttpResponse(draw_badge(standing), content_type="image/svg+xml")
-    response.headers["Content-Security-Policy"] = _PICTURE_POLICY
-    # Pages that show it through a cache of their own are to ask again soon.
-    response.headers["Cache-Control"] = "max-age=60" if standing.css == "wait" else "max-age=300"
-    response.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
-    return response if known is None else readable(response, known)
 
 
 @require_safe
@@ -164,9 +93,6 @@ def oembed(request: HttpRequest) -> HttpResponse:
         "provider_name": "Scheduling Playground",
         "provider_url": whole("/"),
         "cache_age": 300,
-        "thumbnail_url": f"{whole(reverse('scenarios:photo', args=[share.public_id]))}{query}",
-        "thumbnail_width": WIDTH,
-        "thumbnail_height": HEIGHT,
         "html": frame(source, share.words, width, height),
         "width": width,
         "height": height,

@@ -14,7 +14,6 @@ from django.views.decorators.vary import vary_on_headers
 
 from playground.clusters.errors import ClusterError, NotFound
 from playground.engine.plugins import lacking
-from playground.engine.releases import release_names
 from playground.engine.scenarios import opening_of, with_decisions
 from playground.scenarios import selectors, services
 from playground.scenarios.choices import ScenarioState, Visibility
@@ -23,7 +22,6 @@ from playground.web.explanation import view_cycle
 from playground.web.htmx import HtmxHttpRequest
 from playground.web.numbers import positive_int
 from playground.web.problems import problems_of
-from playground.web.scenarios.badge import release_of
 from playground.web.scenarios.focus import view_focus
 from playground.web.scenarios.past_board import nothing_new, view_past
 from playground.web.scenarios.sharing import (
@@ -169,7 +167,6 @@ def _page_context(request: HttpRequest, share: Scenario) -> dict[str, Any]:
         "sides": _sides(differing),
         "link": request.build_absolute_uri(reverse("scenarios:page", args=[share.public_id])),
         "is_local": settings.EMBEDDED,
-        "other_releases": [name for name in release_names() if name != release_of(share)],
         "is_mine": _is_mine(request, share),
         "parent": selectors.visible_parent(share, request.user),
         "n_failed": sum(not finding["holds"] for finding in share.findings),

@@ -1,4 +1,4 @@
-"""The site in a thread of this process: for photographs, and for tests in a browser."""
+"""The site in a thread of this process, for tests in a browser."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Clusters that each end in a cycle the demo never has, decided by the real engine.
-
-`manage.py screenshots` photographs their pages, and a test reads what these pages say.
-"""
+"""Clusters that each end in a cycle the demo never has, decided by the real engine."""
 
 from __future__ import annotations
 
