@@ -3,7 +3,16 @@
 from scheduler_core.objects.kinds import MAKES, READ, SHAPING
 from scheduler_core.objects.reading import SERVED_EARLY, early_in, served_kinds
 from scheduler_core.schema.fields_check import FieldProblem, check_fields, nearest_name, unknown_field
-from scheduler_core.schema.tables import SCALARS, Field, Type, atomic_types, kinds, prose, types
+from scheduler_core.schema.tables import (
+    SCALARS,
+    Field,
+    Type,
+    atomic_types,
+    kinds,
+    prose,
+    table_beside,
+    types,
+)
 
 __all__ = [
     "MAKES",
@@ -21,6 +30,7 @@ __all__ = [
     "nearest_name",
     "prose",
     "served_kinds",
+    "table_beside",
     "types",
     "unknown_field",
 ]

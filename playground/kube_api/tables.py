@@ -11,21 +11,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache, lru_cache
-from pathlib import Path
+from functools import lru_cache
 from typing import Any, Final
-
-import yaml
 
 from playground.clusters.kinds import Kind
 from playground.clusters.versions import as_stored
+from playground.engine.schema import table_beside
 from playground.kube_api import cells
 from playground.kube_api.cells import Manifest
 
 Column = Mapping[str, Any]
 """`name`, and as far as they are said: `type`, `priority`, `jsonPath`, `default` and `cell`."""
 
-_COLUMNS: Final = Path(__file__).with_name("printer_columns.yaml")
 _STEP: Final = re.compile(
     r"""\.?\[\?\(\s*@\.(?P<field>[\w.\-]+)\s*==\s*["'](?P<value>[^"']*)["']\s*\)\]"""
     r"""|\.?\[["'](?P<quoted>[^"']+)["']\]"""
@@ -126,10 +123,8 @@ def columns_of(kind: Kind) -> Sequence[Column]:
     return [name, *map(_of_definition, columns)] if columns else (name, age)
 
 
-@cache
 def _own_columns() -> Mapping[str, Sequence[Column]]:
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    found: Mapping[str, Sequence[Column]] = yaml.load(_COLUMNS.read_text(), loader)["kinds"]
+    found: Mapping[str, Sequence[Column]] = table_beside(__file__, "printer_columns.yaml")["kinds"]
     return found
 
 

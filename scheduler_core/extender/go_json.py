@@ -1,4 +1,4 @@
-"""JSON as Go's encoding/json prints and reads it, for the types of `core_v1`.
+"""JSON as Go's encoding/json prints and reads it, for the types of `core_v1.yaml`.
 
 Source: encoding/json (omitempty, case-insensitive keys, null leaves a value alone), Go 1.24
 """
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from scheduler_core.extender.core_v1 import TYPES
 from scheduler_core.objects.fields import format_seconds, parse_time_ns
 from scheduler_core.objects.quantity import Quantity, QuantityError, quantity_from
+from scheduler_core.schema.tables import table_beside
 
 Document = Mapping[str, Any]
 
@@ -33,6 +33,13 @@ class DecodeProblem(ValueError):
     """A text that is not JSON, or not of the expected type. The words are ours, not those of Go's library."""
 
 
+@cache
+def types() -> Mapping[str, str]:
+    """Each struct's fields, in the notation that `core_v1.yaml` explains."""
+    found: dict[str, str] = table_beside(__file__, "core_v1.yaml")
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class _Field:
     name: str
@@ -43,13 +50,13 @@ class _Field:
     @property
     def always_printed(self) -> bool:
         """`omitempty` does nothing for structs, which Go never calls empty."""
-        return not self.pointer and (self.type in TYPES or self.type == "q")
+        return not self.pointer and (self.type in types() or self.type == "q")
 
 
 @cache
 def _fields(struct: str) -> dict[str, _Field]:
     fields = {}
-    for text in TYPES[struct].split():
+    for text in types()[struct].split():
         name, _, kind = text.partition(":")
         plain = name.rstrip("!*")
         fields[plain] = _Field(plain, kind, "!" in name, "*" in name)
@@ -75,7 +82,7 @@ def encode(struct: str, value: Any) -> Any:
     Parameters
     ----------
     struct : str
-        A key of `core_v1.TYPES`.
+        A key of `types`.
     value : mapping
         A manifest; fields the struct does not have are dropped. Values of a wrong type stay as they are:
         the surface that accepted the manifest answers for them.
@@ -87,7 +94,7 @@ def encode(struct: str, value: Any) -> Any:
         raw = value.get(name)
         if raw is None:
             if field.always_printed:
-                result[name] = encode(field.type, {}) if field.type in TYPES else _SCALAR_ZEROS[field.type]
+                result[name] = encode(field.type, {}) if field.type in types() else _SCALAR_ZEROS[field.type]
             elif field.keep:
                 result[name] = None if field.pointer else _SCALAR_ZEROS.get(field.type)
             continue
@@ -102,7 +109,7 @@ def _is_empty(printed: Any) -> bool:
 
 
 def _printed(kind: str, raw: Any) -> Any:
-    if kind in TYPES:
+    if kind in types():
         return encode(kind, raw)
     if kind[0] == "[" and isinstance(raw, list | tuple):
         return [_item(kind[1:-1], item) for item in raw]
@@ -123,7 +130,7 @@ def _item(kind: str, raw: Any) -> Any:
     if raw is None:
         if kind[0] == "*":
             return None
-        return encode(kind, {}) if kind in TYPES else _SCALAR_ZEROS[kind]
+        return encode(kind, {}) if kind in types() else _SCALAR_ZEROS[kind]
     return _printed(kind.removeprefix("*"), raw)
 
 
@@ -201,7 +208,7 @@ def decode(kind: str, value: Any, path: str = "") -> Any:
     Parameters
     ----------
     kind : str
-        A type in the notation of `core_v1`.
+        A type in the notation of `core_v1.yaml`.
 
     Raises
     ------
@@ -216,7 +223,7 @@ def _decoded(kind: str, value: Any, path: str, earlier: Any) -> Any:
         return earlier
     if kind[0] == "*":
         return _decoded(kind[1:], value, path, earlier)
-    if kind in TYPES:
+    if kind in types():
         return _decoded_struct(kind, value, path, earlier)
     if kind[0] == "[":
         if not isinstance(value, list) or isinstance(value, _Object):
@@ -254,7 +261,7 @@ def _decoded_struct(struct: str, value: Any, path: str, earlier: Any) -> dict[st
 
 def _element(kind: str, item: Any, path: str) -> Any:
     if item is None and kind[0] != "*":
-        return {} if kind in TYPES else _SCALAR_ZEROS.get(kind)
+        return {} if kind in types() else _SCALAR_ZEROS.get(kind)
     return _decoded(kind, item, path, None)
 
 

@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import yaml
+
 _FOLDER: Final = Path(__file__).parent
 SCALARS: Final = frozenset(
     (
@@ -58,6 +60,13 @@ class Field(NamedTuple):
 
 
 Type = Mapping[str, Field]
+
+
+@cache
+def table_beside(module: str, name: str) -> Any:
+    """The YAML table `name` in the folder of a module (its ``__file__``)."""
+    text = Path(module).with_name(name).read_text(encoding="utf-8")
+    return yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 def kinds() -> list[dict[str, Any]]:

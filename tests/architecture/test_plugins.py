@@ -20,7 +20,6 @@ BY_NAME = {
     "config/__init__.py": "an example",
     "whatif/tries.py": "a question about rules",
     "whatif/why_not.py": "what a spread's domains are and which amounts are missing is in these two plugins' states",
-    "extender/core_v1.py": "NodeAffinity is a Go type there",
 }
 SITE_BY_NAME = {
     "api/examples.py": "examples of answers",
