@@ -1,6 +1,6 @@
 """Rows of every kind behind one face: which model holds a kind, and a manifest as a row."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from django.db import models
@@ -30,6 +30,8 @@ MODELS: Final[dict[str, type[models.Model]]] = {
 }
 # A pod's queue state is the engine's to say, so a new manifest leaves it alone.
 KEPT: Final = {"id", "cluster", "lane"}
+MOST_NAMES: Final = 500
+"""In one query; SQLite takes a few thousand parameters."""
 _IDENTITY: Final = {"namespace", "name", "kind"}
 
 
@@ -47,6 +49,15 @@ def row_of(cluster: Cluster, kind: Kind, namespace: str, name: str) -> Any | Non
     if kind.namespaced:
         rows = rows.filter(namespace=namespace)
     return rows.first()
+
+
+def rows_named(cluster: Cluster, kind: Kind, names: Sequence[str]) -> dict[tuple[str, str], Any]:
+    """Rows with one of some names; namespace (empty for kinds without) and name -> row."""
+    found = {}
+    for start in range(0, len(names), MOST_NAMES):
+        for row in rows_of(cluster, kind).filter(name__in=names[start : start + MOST_NAMES]):
+            found[(row.namespace if kind.namespaced else ""), row.name] = row
+    return found
 
 
 def uid_of(row: Any) -> str:

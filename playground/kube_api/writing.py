@@ -224,23 +224,13 @@ def delete_collection(request: HttpRequest, cluster: Cluster, target: Target) ->
     options[0].pop("uid", None)
     options[0].pop("resource_version", None)
     found = page_of(request, cluster, target)[0]
-    gone = []
+    names = [(meta.get("namespace", ""), meta["name"]) for meta in (each["metadata"] for each in found)]
+    ones = [dataclasses.replace(target, namespace=namespace, name=name) for namespace, name in names]
     with _dry_run(request, options):
-        for manifest in found:
-            meta = manifest["metadata"]
-            one = dataclasses.replace(target, namespace=meta.get("namespace", ""), name=meta["name"])
+        for one in ones:
             write_down(cluster, one)
-            try:
-                last = services.delete_object(
-                    cluster=cluster,
-                    kind=target.kind,
-                    namespace=meta.get("namespace", ""),
-                    name=meta["name"],
-                    **options[0],
-                )
-            except NotFound:
-                continue
-            gone.append(last)
+        gone = services.delete_objects(cluster=cluster, kind=target.kind, names=names, **options[0])
+        for one in ones:
             make_again(cluster, one)
     body = {
         "kind": f"{target.kind.kind}List",

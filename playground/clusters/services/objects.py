@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from playground.clusters.errors import (
 from playground.clusters.kinds import Kind
 from playground.clusters.merging import merge_patch
 from playground.clusters.models import Cluster, LogEntry, Pod, PodDisruptionBudget, PriorityClass
-from playground.clusters.rows import row_of, rows_of, uid_of
+from playground.clusters.rows import row_of, rows_named, rows_of, uid_of
 from playground.clusters.services import deletion, foreign
 from playground.clusters.services.admitting import MOST_TRIES, Overtaken, Surroundings, admitted, settled
 from playground.clusters.services.apply import class_names, clean_posted, new_object
@@ -320,27 +320,67 @@ def delete_object(
                     namespace=namespace,
                     name=name,
                 )
-        if kind.row_kind == "Namespace":
-            if name in _LASTING_NAMESPACES:
-                raise Forbidden(
-                    f'namespaces "{name}" is forbidden: this namespace may not be deleted', kind="Namespace"
-                )
-            last = deletion.remove_namespace(writer, kind, row.manifest)
-            _wake(writer, kind)
-            return as_served(kind, last)
-        if kind.row_kind == DEFINITION:
-            return deletion.remove_definition(writer, kind, row.manifest)
-        if kind.row_kind == "PriorityClass" and name.startswith(admission.SYSTEM_PREFIX):
+        return _delete(writer, kind, row, grace_s, orphans=orphans, foreground=foreground)
+
+
+def delete_objects(
+    *,
+    cluster: Cluster,
+    kind: Kind,
+    names: Sequence[tuple[str, str]],
+    grace_s: int | None = None,
+    orphans: bool = False,
+    foreground: bool = False,
+) -> list[dict[str, Any]]:
+    """Delete objects of one kind, all or none of them; returns their last states, without those that were gone.
+
+    Parameters
+    ----------
+    names
+        Namespace and name of each; they are deleted in this order.
+    grace_s, orphans, foreground
+        As in `delete_object`.
+
+    Raises
+    ------
+    Forbidden
+        Every cluster has one of them.
+    """
+    gone = []
+    with writing(cluster) as writer:
+        found = rows_named(writer.cluster, kind, [name for _, name in names])
+        for key in names:
+            # What went with its owner, earlier in this transaction, is gone.
+            if (row := found.get(key)) is not None and not writer.removes(kind, *key):
+                gone.append(_delete(writer, kind, row, grace_s, orphans=orphans, foreground=foreground))
+    return gone
+
+
+def _delete(
+    writer: LogWriter, kind: Kind, row: Any, grace_s: int | None, *, orphans: bool, foreground: bool
+) -> dict[str, Any]:
+    """Delete the object of a row within an open transaction; its last state as it is served."""
+    if kind.row_kind == "Namespace":
+        if row.name in _LASTING_NAMESPACES:
             raise Forbidden(
-                f'{kind.resource} "{name}" is forbidden: this is a system priority class and cannot be deleted',
-                kind=kind.kind,
-                name=name,
+                f'namespaces "{row.name}" is forbidden: this namespace may not be deleted', kind="Namespace"
             )
-        if orphans and kind.row_kind != "Pod":
-            deletion.orphan(writer, kind, row.manifest)
-        by = foreign.note_evicted(writer, row) if kind.row_kind == "Pod" else ""
-        last = deletion.delete_in(writer, kind, row.manifest, grace_s, by, foreground=foreground)
+        last = deletion.remove_namespace(writer, kind, row.manifest)
         _wake(writer, kind)
+        return as_served(kind, last)
+    if kind.row_kind == DEFINITION:
+        return deletion.remove_definition(writer, kind, row.manifest)
+    if kind.row_kind == "PriorityClass" and row.name.startswith(admission.SYSTEM_PREFIX):
+        raise Forbidden(
+            f'{kind.resource} "{row.name}" is forbidden: this is a system priority class and cannot be deleted',
+            kind=kind.kind,
+            name=row.name,
+        )
+    if orphans and kind.row_kind != "Pod":
+        deletion.orphan(writer, kind, row.manifest)
+    by = foreign.note_evicted(writer, row) if kind.row_kind == "Pod" else ""
+    last = deletion.delete_in(writer, kind, row.manifest, grace_s, by, foreground=foreground)
+    _wake(writer, kind)
     return as_served(kind, last)
 
 

@@ -243,6 +243,10 @@ class LogWriter:
             if (kind, place) == (kind_name, namespace)
         ]
 
+    def removes(self, kind: Kind, namespace: str, name: str) -> bool:
+        """Whether `flush` will remove an object."""
+        return (kind.row_kind, namespace, name) in self._gone
+
     def check_room(self) -> None:
         """Refuse what would leave the cluster with more objects than `PLAYGROUND_MAX_OBJECTS`; Events are not counted.
 
