@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from scheduler_core.objects.pod import Pod
-from scheduler_core.objects.pod_group import PodGroup
+from scheduler_core.objects.policy import PodGroup
 from scheduler_core.records import record
 
 

@@ -20,7 +20,7 @@ from scheduler_core.framework.record import ERROR, PREEMPTING, UNSCHEDULABLE, Cy
 from scheduler_core.framework.runtime import Framework
 from scheduler_core.framework.status import SUCCESS, Code, Status
 from scheduler_core.objects.pod import Pod
-from scheduler_core.objects.pod_group import KIND, SCHEDULED, PodGroup, existing_condition
+from scheduler_core.objects.policy import KIND, SCHEDULED, PodGroup, existing_condition
 from scheduler_core.queue import QueuedPodInfo
 from scheduler_core.schedule_one import Algorithm, Decision
 

@@ -60,7 +60,7 @@ from scheduler_core.framework.status import SUCCESS, Code, Status
 from scheduler_core.framework.waiting_pods import WaitingPods
 from scheduler_core.group_cycle import GroupCycle
 from scheduler_core.objects.pod import DISRUPTION_TARGET, PREEMPTED_BY_SCHEDULER, Pod, no_such_profile
-from scheduler_core.objects.pod_group import PodGroup
+from scheduler_core.objects.policy import PodGroup
 from scheduler_core.plugins import REGISTRY
 from scheduler_core.queue import (
     HintMap,

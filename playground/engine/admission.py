@@ -8,15 +8,16 @@ from scheduler_core.errors import FieldError, InvalidObject
 from scheduler_core.objects.defaults import KeptPriority, PriorityClasses, prepare, priority_class_from
 from scheduler_core.objects.reading import (
     WRONG,
+    DocumentWriter,
     ManifestProblem,
     Posted,
     check_any_object,
+    dump_yaml,
     from_objects,
     problem_of_type,
     read_posted,
     type_of,
 )
-from scheduler_core.objects.writing import DocumentWriter, dump_yaml
 from scheduler_core.sim.admission import (
     POD_UPDATES,
     SYSTEM_PREFIX,

@@ -14,9 +14,8 @@ from playground.engine.core_simulator import CoreSimulator
 from playground.engine.drive import Engine
 from playground.engine.entries import Entry, Recorded
 from scheduler_core.framework.record import CycleTrace
-from scheduler_core.objects.by_spec import BySpec
 from scheduler_core.objects.node import Node
-from scheduler_core.objects.pod import Pod
+from scheduler_core.objects.pod import BySpec, Pod
 from scheduler_core.scenario.figures import node_figures
 from scheduler_core.scenario.record import budget_violations
 from scheduler_core.sim.simulation import Simulation

@@ -6,8 +6,16 @@ from typing import Any
 from playground.engine.admission import ManifestProblem, Posted
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.quantity import QuantityError
-from scheduler_core.sim.limit_ranges import Amounts, check_limit_ranges, with_limit_range_defaults
-from scheduler_core.sim.quotas import check_quota, matches, status_of, usage_of, used_of
+from scheduler_core.sim.admission import (
+    Amounts,
+    check_limit_ranges,
+    check_quota,
+    matches,
+    status_of,
+    usage_of,
+    used_of,
+    with_limit_range_defaults,
+)
 
 Manifest = Mapping[str, Any]
 

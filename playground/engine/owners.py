@@ -1,7 +1,6 @@
 """Owners and finalizers as the engine's garbage collector takes them, and who owns whom among manifests."""
 
-from scheduler_core.objects.finalizers import finalizers_of
-from scheduler_core.objects.owners import generations, uid_of
+from scheduler_core.objects.meta import finalizers_of, generations, uid_of
 from scheduler_core.sim.controllers.garbage_collector import FOREGROUND
 from scheduler_core.sim.controllers.garbage_collector import KINDS as WAITING_KINDS
 

@@ -15,10 +15,10 @@ from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.node import Node
+from scheduler_core.sim.controllers.base import workload_from
 from scheduler_core.sim.controllers.daemon_set import NAME_FIELD, PlacementRule, pinned_node
 from scheduler_core.sim.controllers.deployment import HASH_LABEL
 from scheduler_core.sim.controllers.job import DEFAULT_BACKOFF_LIMIT
-from scheduler_core.sim.controllers.workload import workload_from
 from scheduler_core.validation.kinds import validate
 
 Manifest = dict[str, Any]

@@ -3,8 +3,12 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from scheduler_core.objects.field_selector import parse_field_selector_text
-from scheduler_core.objects.labels import SelectorError, label_selector_from, parse_label_selector_text
+from scheduler_core.objects.labels import (
+    SelectorError,
+    label_selector_from,
+    parse_field_selector_text,
+    parse_label_selector_text,
+)
 
 __all__ = ["SelectorError", "field_terms", "label_test", "matcher", "selector_matches"]
 

@@ -11,7 +11,7 @@ from scheduler_core.cluster.pod_table import NO_START_NS
 from scheduler_core.objects.fields import parse_time_ns
 from scheduler_core.objects.pod import TERMINAL_PHASES, Pod
 from scheduler_core.sim.manifests import TextColumn, Texts
-from scheduler_core.sim.packed_pods import PodThen, like_of, waiting
+from scheduler_core.sim.past import PodThen, like_of, waiting
 
 
 class _Objects(msgspec.Struct):

@@ -2,8 +2,8 @@
 
 from scheduler_core.errors import FIELD_ERROR_WORDS, FieldError, InvalidObject
 from scheduler_core.framework.words import CycleFacts, headline, of_one, placed, sentence
-from scheduler_core.objects.field_errors import aggregate
-from scheduler_core.objects.label_syntax import subdomain_errors
+from scheduler_core.objects.fields import aggregate
+from scheduler_core.objects.labels import subdomain_errors
 from scheduler_core.validation.problems import FieldErrors
 
 __all__ = [

@@ -21,7 +21,7 @@ from scheduler_core.events import BindAnswered, ObjectChanged, PreemptionAnswere
 from scheduler_core.objects.defaults import StoredPriorities, prepare, priority_class_from
 from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.pod import Pod, with_node
-from scheduler_core.objects.pod_group import KIND
+from scheduler_core.objects.policy import KIND
 from scheduler_core.plugins import default_configuration, load_configuration
 from scheduler_core.randomness import Randomness
 from scheduler_core.scheduler import Scheduler, SchedulerOptions

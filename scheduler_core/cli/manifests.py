@@ -29,12 +29,11 @@ from scheduler_core.objects.reading import (
     read_posted,
     type_of,
 )
-from scheduler_core.randomness import Randomness
+from scheduler_core.randomness import MAX_GENERATED_PREFIX, Randomness, name_suffix
 from scheduler_core.releases import Release
 from scheduler_core.scenario import ScenarioError
 from scheduler_core.scenario.errors import Problem
 from scheduler_core.scenario.types import API_VERSION, KIND
-from scheduler_core.sim.identities import MAX_GENERATED_PREFIX, name_suffix
 
 MAX_BYTES = 1_000_000_000
 """Of a file on one's own machine."""

@@ -22,6 +22,7 @@ from scheduler_core.config.wire import encode
 from scheduler_core.errors import PluginDeclarationError
 from scheduler_core.framework.limit import DEFAULT_SECONDS, limit_plugins
 from scheduler_core.objects.documents import DocumentError, load_documents
+from scheduler_core.objects.fields import duration_ns
 from scheduler_core.scenario import (
     Finding,
     Scenario,
@@ -41,7 +42,6 @@ from scheduler_core.scenario.bounds import RunBounds
 from scheduler_core.scenario.carried import CarriedError, carried_in, check_words
 from scheduler_core.scenario.schema import schema_text
 from scheduler_core.scenario.standalone import TooLargeForOneFile, standalone
-from scheduler_core.sim.durations import duration_ns
 from scheduler_core.version import ENGINE_VERSION
 
 HOLDS, FAILS, UNUSABLE = 0, 1, 2

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler_core.cluster.node_table import Bool, NodeColumns, Rows
-from scheduler_core.objects.field_selector import FieldSelector
-from scheduler_core.objects.labels import LabelSelector, Requirement
+from scheduler_core.objects.labels import FieldSelector, LabelSelector, Requirement
 from scheduler_core.objects.node_selector import NodeSelector, NodeSelectorTerm, RequiredNodeAffinity
 
 

@@ -34,7 +34,7 @@ from scheduler_core.config.wire import (
     typed,
     wire,
 )
-from scheduler_core.objects.label_syntax import qualified_name_errors
+from scheduler_core.objects.labels import qualified_name_errors
 
 API_VERSION = "kubescheduler.config.k8s.io/v1"
 KIND = "KubeSchedulerConfiguration"

@@ -23,7 +23,7 @@ from scheduler_core.config.types import (
 )
 from scheduler_core.config.wire import encode
 from scheduler_core.errors import FieldError
-from scheduler_core.objects.label_syntax import is_extended_resource_name, qualified_name_errors
+from scheduler_core.objects.labels import is_extended_resource_name, qualified_name_errors
 
 
 def validation_errors(configuration: KubeSchedulerConfiguration, catalog: Catalog) -> Errors:

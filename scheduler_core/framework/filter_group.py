@@ -8,8 +8,7 @@ from itertools import count
 from typing import Any, NamedTuple, Self
 
 from scheduler_core.framework.interface import FilterPlugin, Reads
-from scheduler_core.objects.by_spec import BySpec
-from scheduler_core.objects.pod import Pod
+from scheduler_core.objects.pod import BySpec, Pod
 
 Filters = Sequence[tuple[int, FilterPlugin[Any]]]
 

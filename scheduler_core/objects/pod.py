@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import marshal
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.fields import (
@@ -472,3 +472,35 @@ def _disruption_target_reason(status: Document) -> str | None:
         if is_one and condition.get("status") == "True":
             reason = string(condition, "reason", f"status.conditions[{place}]")
     return reason
+
+
+# --- What is made of a pod's spec alone, made once for all pods that were read as one.
+
+
+T = TypeVar("T")
+
+_MOST = 4096
+
+
+class BySpec(Generic[T]):
+    """Answers about pods, kept by `Pod.read`: replicas, and the versions of one pod, have one between them.
+
+    Parameters
+    ----------
+    make : callable
+        Gives the answer from a pod's spec; its metadata, status and node it may not look at.
+    """
+
+    __slots__ = ("_kept", "_make")
+
+    def __init__(self, make: Callable[[Pod], T]) -> None:
+        self._make = make
+        self._kept: dict[object, T] = {}
+
+    def of(self, pod: Pod) -> T:
+        found = self._kept.get(pod.read)
+        if found is None:
+            if len(self._kept) >= _MOST:
+                self._kept.clear()
+            found = self._kept[pod.read] = self._make(pod)
+        return found

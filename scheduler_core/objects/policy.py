@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scheduler_core.objects.fields import Document, integer, mapping, string_map
+from scheduler_core.errors import InvalidObject
+from scheduler_core.objects.fields import (
+    Document,
+    integer,
+    mapping,
+    mappings,
+    optional_integer,
+    optional_string,
+    string,
+    string_map,
+)
 from scheduler_core.objects.labels import LabelSelector, label_selector_from
-from scheduler_core.objects.meta import ObjectMeta, object_meta_from
+from scheduler_core.objects.meta import Named, ObjectMeta, object_meta_from
 from scheduler_core.objects.pod import selector_at
 
 
@@ -69,3 +79,79 @@ def selecting_object_from(manifest: Document) -> SelectingObject:
         labels = {}
         selector = selector_at(spec, "selector", "spec")
     return SelectingObject(manifest, kind, object_meta_from(manifest), selector, labels)
+
+
+# --- PodGroup: pods that are scheduled together, as scheduling reads it.
+
+
+KIND = "PodGroup"
+SCHEDULED = "PodGroupScheduled"
+"""The condition that says how the group's last scheduling cycle ended."""
+DISRUPTED_TOGETHER = "PodGroup"
+DISRUPTION_MODES = ("Pod", DISRUPTED_TOGETHER)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PodGroup(Named):
+    """A group as the scheduler reads it; `manifest` is the whole object.
+
+    Attributes
+    ----------
+    min_count : int or None
+        Members of a gang that must be placed together; None for a group of the basic policy.
+    priority : int
+        Of the group in preemption for the group and of it; 0 where none is written.
+    disrupted_together : bool
+        Whether preemption takes all members or none.
+    topology_keys : tuple of str
+        `schedulingConstraints.topology`, in order.
+    """
+
+    manifest: Document
+    meta: ObjectMeta
+    min_count: int | None
+    priority: int
+    disrupted_together: bool
+    topology_keys: tuple[str, ...]
+
+
+def pod_group_from(manifest: Document) -> PodGroup:
+    """Parse a prepared PodGroup manifest.
+
+    Raises
+    ------
+    InvalidObject
+        Names the field path and value an API server refuses.
+    """
+    spec = mapping(manifest, "spec", "")
+    policy = mapping(spec, "schedulingPolicy", "spec")
+    path = "spec.schedulingPolicy"
+    named = [name for name in ("basic", "gang") if policy.get(name) is not None]
+    if len(named) != 1:
+        raise InvalidObject(path, sorted(policy), "must have exactly one of basic and gang")
+    min_count = None
+    if named == ["gang"]:
+        min_count = optional_integer(mapping(policy, "gang", path), "minCount", f"{path}.gang")
+        if min_count is None or min_count < 1:
+            raise InvalidObject(f"{path}.gang.minCount", min_count, "must be greater than or equal to 1")
+    mode = optional_string(spec, "disruptionMode", "spec")
+    if mode is not None and mode not in DISRUPTION_MODES:
+        raise InvalidObject("spec.disruptionMode", mode, f"must be one of {', '.join(DISRUPTION_MODES)}")
+    constraints = mapping(spec, "schedulingConstraints", "spec")
+    return PodGroup(
+        manifest=manifest,
+        meta=object_meta_from(manifest),
+        min_count=min_count,
+        priority=optional_integer(spec, "priority", "spec") or 0,
+        disrupted_together=mode == DISRUPTED_TOGETHER,
+        topology_keys=tuple(
+            string(item, "key", where)
+            for where, item in mappings(constraints, "topology", "spec.schedulingConstraints")
+        ),
+    )
+
+
+def existing_condition(group: PodGroup, kind: str) -> Document | None:
+    """The group's condition of a type."""
+    conditions = mapping(group.manifest, "status", "").get("conditions") or ()
+    return next((item for item in conditions if item.get("type") == kind), None)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from scheduler_core.errors import InvalidObject
-from scheduler_core.objects.field_errors import SelectorError
 from scheduler_core.objects.fields import (
     Document,
+    SelectorError,
     boolean,
     child,
     mapping,

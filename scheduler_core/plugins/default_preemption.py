@@ -25,7 +25,7 @@ from scheduler_core.framework.interface import (
 from scheduler_core.framework.preemption import KeptTries, PreemptionTrace, preempt
 from scheduler_core.framework.status import SUCCESS, Code, Status
 from scheduler_core.objects.pod import PREEMPTED_BY_SCHEDULER, Pod
-from scheduler_core.objects.pod_group import KIND, PodGroup
+from scheduler_core.objects.policy import KIND, PodGroup
 
 NEVER = "not eligible due to preemptionPolicy=Never."
 LEFT_TO_THE_GROUP = "not eligible due to workload aware preemption enabled"

@@ -20,7 +20,7 @@ from scheduler_core.framework.cluster_event import (
 from scheduler_core.framework.interface import PermitPlugin, PreEnqueuePlugin
 from scheduler_core.framework.status import SUCCESS, Code, Status
 from scheduler_core.objects.pod import Pod
-from scheduler_core.objects.pod_group import KIND, PodGroup
+from scheduler_core.objects.policy import KIND, PodGroup
 
 PERMIT_TIMEOUT_NS = 5 * 60 * 1_000_000_000
 

@@ -57,8 +57,7 @@ from scheduler_core.framework.interface import (
     default_normalize,
 )
 from scheduler_core.framework.status import Code, Status, Verdicts
-from scheduler_core.objects.label_syntax import label_value_errors, qualified_name_errors
-from scheduler_core.objects.labels import Requirement
+from scheduler_core.objects.labels import Requirement, label_value_errors, qualified_name_errors
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.node_selector import (
     NodeSelector,

@@ -25,8 +25,7 @@ from scheduler_core.framework.interface import (
     ScorePlugin,
     Scores,
 )
-from scheduler_core.objects.by_spec import BySpec
-from scheduler_core.objects.pod import Pod
+from scheduler_core.objects.pod import BySpec, Pod
 from scheduler_core.plugins.resource_allocation import (
     Amounts,
     WeightedResource,

@@ -51,10 +51,9 @@ from scheduler_core.framework.interface import (
     Scores,
 )
 from scheduler_core.framework.status import Code, Verdicts
-from scheduler_core.objects.by_spec import BySpec
 from scheduler_core.objects.fields import mapping, optional_string
 from scheduler_core.objects.node import Node
-from scheduler_core.objects.pod import Pod
+from scheduler_core.objects.pod import BySpec, Pod
 from scheduler_core.objects.resources import (
     CPU,
     EPHEMERAL_STORAGE,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from scheduler_core.errors import ConfigurationError, FieldError
-from scheduler_core.objects.label_syntax import worded_as_label_key
+from scheduler_core.objects.labels import worded_as_label_key
 from scheduler_core.schema.fields_check import nearest_name
 
 ALPHA, BETA, GA = "Alpha", "Beta", "GA"

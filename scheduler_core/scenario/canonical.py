@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any
 
 from scheduler_core.objects.defaults import NAMESPACED_KINDS
-from scheduler_core.objects.owners import generations, uid_of
+from scheduler_core.objects.meta import generations, uid_of
 from scheduler_core.objects.quantity import QuantityError, read_quantity
 from scheduler_core.releases import OLDEST
 from scheduler_core.scenario.load import TEMPLATED, object_key, scenario_document

@@ -16,8 +16,7 @@ from scheduler_core.objects.defaults import NAMESPACED_KINDS
 from scheduler_core.objects.documents import DocumentError, LineMap, decoded, load_documents
 from scheduler_core.objects.fields import mapping, mappings, string
 from scheduler_core.objects.kinds import parse
-from scheduler_core.objects.reading import FOREIGN, WRONG, Posted, is_foreign, notes_of, type_of
-from scheduler_core.objects.writing import dump_yaml
+from scheduler_core.objects.reading import FOREIGN, WRONG, Posted, dump_yaml, is_foreign, notes_of, type_of
 from scheduler_core.plugins import REGISTRY
 from scheduler_core.releases import Release, release_named
 from scheduler_core.scenario.bounds import RunBounds, bound_problems

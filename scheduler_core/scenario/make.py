@@ -18,7 +18,7 @@ from scheduler_core.config.types import API_VERSION as CONFIG_API_VERSION
 from scheduler_core.config.types import KIND as CONFIG_KIND
 from scheduler_core.objects.fields import parse_time_ns
 from scheduler_core.objects.kinds import KINDS, is_read
-from scheduler_core.objects.owners import owner_uids_of, uid_of
+from scheduler_core.objects.meta import owner_uids_of, uid_of
 from scheduler_core.releases import OLDEST, Release, release_from
 from scheduler_core.scenario.canonical import (
     NODES_RANK,

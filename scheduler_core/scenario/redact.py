@@ -26,7 +26,7 @@ from scheduler_core.scenario.redact_answers import redacted_call
 from scheduler_core.scenario.redact_fields import LABEL_MAPS, NAME_FIELDS, POD_FIELDS
 from scheduler_core.scenario.types import Manifest, Scenario
 from scheduler_core.schema.tables import kinds, types
-from scheduler_core.sim.devices import MODELS, devices_of, slices_of
+from scheduler_core.sim.controllers.device_driver import MODELS, devices_of, slices_of
 
 _LEFT_OUT: Final = object()
 _WORD: Final = re.compile(r"[\w./-]*[\w/-]")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduler_core.config.wire import BOOLEAN, STRING
+from scheduler_core.objects.fields import duration_ns
 from scheduler_core.releases import OLDEST, Release, release_named
 from scheduler_core.scenario.cassette import RecordedCall
 from scheduler_core.scenario.form import (
@@ -28,7 +29,6 @@ from scheduler_core.scenario.form import (
     part_of,
 )
 from scheduler_core.scenario.mock_extender import MockExtender
-from scheduler_core.sim.durations import duration_ns
 
 API_VERSION = "scheduling.playground/v1"
 KIND = "Scenario"

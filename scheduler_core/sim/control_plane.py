@@ -1,4 +1,8 @@
-"""All controllers together: who is told what, and in which order they act."""
+"""The controllers: which there are, what each is sent, and in which order they act.
+
+A controller is sent every change (`noticed`), remembers which of its objects to look at, and brings those in order
+when `sync` is called: nothing else has happened in between, so it sees a settled world.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,49 @@ from typing import Any
 from scheduler_core.objects.pod import Pod
 from scheduler_core.randomness import Randomness
 from scheduler_core.releases import OLDEST, Release
-from scheduler_core.sim.controllers import CONTROLLERS, Controller, ControllerContext
-from scheduler_core.sim.controllers.base import WorkloadController
-from scheduler_core.sim.namespace_limits import LIMITING
+from scheduler_core.sim.admission import LIMITING
+from scheduler_core.sim.controllers.autoscaler import AutoscalerController
+from scheduler_core.sim.controllers.base import Controller, ControllerContext, WorkloadController
+from scheduler_core.sim.controllers.cron_job import CronJobController
+from scheduler_core.sim.controllers.daemon_set import DaemonSetController
+from scheduler_core.sim.controllers.deployment import (
+    DeploymentController,
+    ReplicaSetController,
+    ReplicationControllerController,
+)
+from scheduler_core.sim.controllers.device_driver import DeviceDriver
+from scheduler_core.sim.controllers.disruption_budget import DisruptionController
+from scheduler_core.sim.controllers.garbage_collector import GarbageCollector
+from scheduler_core.sim.controllers.job import JobController
+from scheduler_core.sim.controllers.node_lifecycle import (
+    NodeLifecycleController,
+    PodGarbageCollector,
+    TaintEvictionController,
+)
+from scheduler_core.sim.controllers.resource_claim import ResourceClaimController
+from scheduler_core.sim.controllers.stateful_set import StatefulSetController
+from scheduler_core.sim.controllers.volume_binder import VolumeBinder
 from scheduler_core.sim.timers import Timer, Timers
 from scheduler_core.sim.world import Noticed, World
+
+CONTROLLERS: tuple[type[Controller], ...] = (
+    NodeLifecycleController,
+    TaintEvictionController,
+    GarbageCollector,
+    PodGarbageCollector,
+    AutoscalerController,
+    DeploymentController,
+    ReplicaSetController,
+    ReplicationControllerController,
+    StatefulSetController,
+    DaemonSetController,
+    CronJobController,
+    JobController,
+    VolumeBinder,
+    DeviceDriver,
+    ResourceClaimController,
+    DisruptionController,
+)
 
 
 class ControlPlane:

@@ -37,7 +37,9 @@ from scheduler_core.framework.limit import Limit
 from scheduler_core.framework.record import CycleTrace
 from scheduler_core.framework.registry import Registry
 from scheduler_core.installed_plugins import known
+from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.pod import Pod
+from scheduler_core.objects.policy import PodGroup
 from scheduler_core.queue import QueueMove
 from scheduler_core.randomness import Randomness
 from scheduler_core.releases import OLDEST, Release, release_from
@@ -57,14 +59,19 @@ from scheduler_core.sim.changes import (
 )
 from scheduler_core.sim.checkpoint import check_version, checkpoint_of, take_over
 from scheduler_core.sim.control_plane import ControlPlane
-from scheduler_core.sim.deadlines import scheduler_words, timer_words
-from scheduler_core.sim.faults import RELIST, SLOW_BIND, SLOW_EVICT, FaultOptions, Faults
 from scheduler_core.sim.kubelet import TIMER_NAMES, Kubelet, delete_pod
-from scheduler_core.sim.options import SimulationOptions, load
-from scheduler_core.sim.queue_view import QueueView
-from scheduler_core.sim.status_writes import evict, patch_group_status, patch_pod_status
+from scheduler_core.sim.options import (
+    RELIST,
+    SLOW_BIND,
+    SLOW_EVICT,
+    FaultOptions,
+    Faults,
+    SimulationOptions,
+    load,
+)
+from scheduler_core.sim.queue_view import QueueView, scheduler_words, timer_words
 from scheduler_core.sim.timers import Timer, Timers
-from scheduler_core.sim.world import Noticed, Stored, World
+from scheduler_core.sim.world import Noticed, Stored, World, with_condition
 
 MAX_MOVES = 100_000
 STARTED_ANEW = "SchedulerStarted"
@@ -667,3 +674,60 @@ class Simulation:
 
 _WRITERS = {"ResourceClaim": "dynamic resources", "Pod": "dynamic resources"}
 """Who writes before a binding; all else is written by volume binding."""
+
+
+# --- What the scheduler writes into statuses, as the API server takes it: conditions, nominations, evictions.
+
+
+def patch_pod_status(world: World, pod: Pod, action: PatchPodStatus) -> None:
+    """Write a condition, a nomination or both into the status of a pod that is there."""
+    status = dict(pod.manifest.get("status") or {})
+    reason = "status"
+    if action.condition is not None:
+        status["conditions"] = with_condition(status, {**action.condition, "lastTransitionTime": _now(world)})
+    if action.nominated_node_name is not None and action.nominated_node_name != pod.nominated_node_name:
+        status["nominatedNodeName"] = action.nominated_node_name
+        if not action.nominated_node_name:
+            del status["nominatedNodeName"]
+        reason = "nominated"
+    status.setdefault("phase", "Pending")
+    if status != pod.manifest.get("status"):
+        world.patch_status(pod, status, reason, counts=reason == "nominated")
+
+
+def patch_group_status(world: World, group: PodGroup, condition: Mapping[str, Any]) -> None:
+    """Write a condition into the status of a pod group, unless another has taken its name."""
+    stored = world.get("PodGroup", group.namespace, group.name)
+    if stored is None or stored.typed.uid != group.uid:
+        return
+    status = dict(stored.manifest.get("status") or {})
+    generation = stored.manifest["metadata"].get("generation")
+    seen = {"observedGeneration": generation} if generation else {}
+    status["conditions"] = with_condition(status, {**condition, **seen, "lastTransitionTime": _now(world)})
+    world.put({**stored.manifest, "status": status}, "status")
+
+
+def evict(world: World, eviction: EvictPod) -> None:
+    """Delete a victim, with its condition and its event; one that ends already is left alone."""
+    pod = eviction.pod
+    live = world.live(pod)
+    if live is None or live.is_terminating:
+        return
+    status = dict(live.manifest.get("status") or {})
+    condition = {**eviction.condition, "lastTransitionTime": _now(world)}
+    status["conditions"] = with_condition(status, condition)
+    delete_pod(world, world.patch_status(live, status, "preempted"), None, "preempted")
+    related = eviction.preemptor.manifest
+    world.record_event(
+        pod.manifest,
+        "Normal",
+        "Preempted",
+        "Preempting",
+        eviction.message,
+        pod.scheduler_name,
+        related=related,
+    )
+
+
+def _now(world: World) -> str:
+    return format_seconds(world.clock.now_ns)

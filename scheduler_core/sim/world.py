@@ -13,10 +13,9 @@ from scheduler_core.objects.kinds import is_read, parse
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod, with_node, with_status
 from scheduler_core.releases import OLDEST, Release
-from scheduler_core.sim.admission import with_default_tolerations, with_gated_condition
+from scheduler_core.sim.admission import NamespaceLimits, with_default_tolerations, with_gated_condition
 from scheduler_core.sim.changes import EventRecorded, Manifest, ObjectDeleted, ObjectWritten, Outcome
 from scheduler_core.sim.manifests import Packer
-from scheduler_core.sim.namespace_limits import NamespaceLimits
 
 Key = tuple[str, str, str]
 """(kind, namespace, name)"""

@@ -21,7 +21,7 @@ from scheduler_core.objects.fields import (
     string,
     strings,
 )
-from scheduler_core.objects.label_syntax import (
+from scheduler_core.objects.labels import (
     is_extended_resource_name,
     label_errors,
     label_value_errors,

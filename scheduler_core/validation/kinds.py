@@ -14,6 +14,7 @@ from scheduler_core.objects.defaults import SYSTEM_PRIORITY_CLASSES
 from scheduler_core.objects.fields import (
     Document,
     boolean,
+    duration_ns,
     integer,
     mapping,
     mappings,
@@ -23,7 +24,7 @@ from scheduler_core.objects.fields import (
     string_map,
     strings,
 )
-from scheduler_core.objects.label_syntax import (
+from scheduler_core.objects.labels import (
     label_errors,
     label_value_errors,
     qualified_name_errors,
@@ -34,7 +35,6 @@ from scheduler_core.releases import DEFAULT, Release
 from scheduler_core.schema.fields_check import check_fields
 from scheduler_core.schema.tables import types_by_kind
 from scheduler_core.sim.admission import HIGHEST_USER_PRIORITY, SYSTEM_PREFIX
-from scheduler_core.sim.durations import duration_ns
 from scheduler_core.sim.kubelet import DURATION, ENDS_AS, NEVER, START_DELAY
 from scheduler_core.sim.load import LOAD, LoadError, load_from
 from scheduler_core.validation import devices, jobs, pods

@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Final
 
-from scheduler_core.objects.amount_defaults import aggregate_text, pod_level_resources
+from scheduler_core.objects.defaults import aggregate_text, pod_level_resources
 from scheduler_core.objects.fields import (
     Document,
     child,
@@ -26,7 +26,7 @@ from scheduler_core.objects.fields import (
     string,
     strings,
 )
-from scheduler_core.objects.label_syntax import (
+from scheduler_core.objects.labels import (
     is_extended_resource_name,
     label_errors,
     label_value_errors,

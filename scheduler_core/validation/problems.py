@@ -20,13 +20,15 @@ from scheduler_core.objects.fields import (
     string_map,
     strings,
 )
-from scheduler_core.objects.label_syntax import (
+from scheduler_core.objects.labels import (
+    LabelSelector,
+    SelectorError,
     label_errors,
+    label_selector_from,
     label_value_errors,
     qualified_name_errors,
     subdomain_errors,
 )
-from scheduler_core.objects.labels import LabelSelector, SelectorError, label_selector_from
 from scheduler_core.objects.quantity import Quantity
 from scheduler_core.objects.resources import quantity_at
 from scheduler_core.releases import DEFAULT, Release

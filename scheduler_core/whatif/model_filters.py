@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from scheduler_core.cluster.node_table import normal_port
-from scheduler_core.objects.field_errors import SelectorError
+from scheduler_core.objects.fields import SelectorError
 from scheduler_core.objects.labels import LabelSelector
 from scheduler_core.objects.node import Node, Taint
 from scheduler_core.objects.node_selector import NodeSelector, node_selector_from, preferred_terms_from

@@ -19,7 +19,7 @@ from typing import Any
 
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.documents import DocumentError, load_documents
-from scheduler_core.objects.label_syntax import label_value_errors, qualified_name_errors
+from scheduler_core.objects.labels import label_value_errors, qualified_name_errors
 from scheduler_core.objects.quantity import quantity_milli_value
 from scheduler_core.whatif.fork import INSTANCE_TYPE
 

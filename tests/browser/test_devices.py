@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import expect
 
 from playground.clusters.models import Pod
-from scheduler_core.objects.writing import dump_yaml
+from scheduler_core.objects.reading import dump_yaml
 from tests import servers
 from tests.browser.looks import seen_wrong
 from tests.clusters.builders import make_cluster

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from scheduler_core.objects.documents import DocumentError, LineMap, load_documents
-from scheduler_core.objects.writing import DocumentWriter, dump_yaml
+from scheduler_core.objects.reading import DocumentWriter, dump_yaml
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ from playground.engine.compressed import to_json
 from playground.engine.texts import _Simulation, is_gone, pod_then
 from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.pod import Pod
-from scheduler_core.sim.packed_pods import PodThen
-from scheduler_core.sim.past import STILL
+from scheduler_core.sim.past import STILL, PodThen
 from tests.scheduler_core.sim.builders import make_pod
 from tests.scheduler_core.sim.test_manifests import pods
 

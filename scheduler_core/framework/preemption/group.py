@@ -13,8 +13,7 @@ from scheduler_core.cluster.cache import Cache
 from scheduler_core.framework.preemption.budgets import KIND as BUDGET
 from scheduler_core.framework.status import SUCCESS, Code, Status
 from scheduler_core.objects.pod import Pod
-from scheduler_core.objects.pod_group import KIND, PodGroup
-from scheduler_core.objects.policy import PodDisruptionBudget
+from scheduler_core.objects.policy import KIND, PodDisruptionBudget, PodGroup
 
 NEVER = "not eligible due to preemptionPolicy=Never."
 NO_VICTIMS = "No preemption victims found for incoming preemptor"

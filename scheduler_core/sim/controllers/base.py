@@ -2,22 +2,341 @@
 
 from __future__ import annotations
 
+import copy
+import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from scheduler_core.errors import ForbiddenObject, InvalidObject
+from scheduler_core.objects.fields import (
+    Document,
+    child,
+    format_seconds,
+    integer,
+    mapping,
+    optional_integer,
+    parse_time_ns,
+    string,
+    string_map,
+)
+from scheduler_core.objects.labels import LabelSelector, SelectorError, label_selector_from
+from scheduler_core.objects.meta import Named, ObjectMeta, OwnerReference, object_meta_from
 from scheduler_core.objects.pod import Pod
-from scheduler_core.randomness import Randomness
+from scheduler_core.randomness import MAX_GENERATED_PREFIX, Randomness, derived_uid, name_suffix, object_uid
 from scheduler_core.releases import OLDEST, Release
-from scheduler_core.sim.controllers.pod_factory import PodFactory
-from scheduler_core.sim.controllers.revisions import keep_revision
-from scheduler_core.sim.controllers.workload import Workload, workload_from
+from scheduler_core.sim.admission import RefusedObject, with_gated_condition
 from scheduler_core.sim.kubelet import delete_pod
-from scheduler_core.sim.namespace_limits import RefusedObject
-from scheduler_core.sim.pod_index import PodIndex, owner_of
+from scheduler_core.sim.pod_index import Owner, PodIndex, owner_of
 from scheduler_core.sim.timers import Timers
 from scheduler_core.sim.world import Noticed, Stored, World
+
+# --- ControllerRevisions: what templates a StatefulSet or DaemonSet had, for `kubectl rollout history` and `undo`.
+
+
+KIND = "ControllerRevision"
+DEFAULT_HISTORY = 10
+HASH_LABEL = "controller-revision-hash"
+
+
+def revisions_of(world: World, namespace: str, owner_uid: str) -> list[Stored]:
+    """The revisions of a workload, oldest first."""
+    found = [
+        stored
+        for stored in world.all(KIND)
+        if (meta := stored.manifest["metadata"]).get("namespace") == namespace
+        and any(item.get("uid") == owner_uid for item in meta.get("ownerReferences") or ())
+    ]
+    return sorted(found, key=_number)
+
+
+def keep_revision(world: World, pods: PodIndex, workload: Workload, hash_: str) -> None:
+    """Have the newest revision be that of the present template; forget those beyond revisionHistoryLimit.
+
+    Parameters
+    ----------
+    hash_ : str
+        Of the template; its pods carry it as `controller-revision-hash`.
+    """
+    name = f"{workload.name}-{hash_}"
+    history = revisions_of(world, workload.namespace, workload.meta.uid)
+    newest = _number(history[-1]) if history else 0
+    own = next((item for item in history if item.manifest["metadata"]["name"] == name), None)
+    if own is None:
+        world.create(_revision(workload, name, hash_, newest + 1), "template recorded")
+    elif _number(own) < newest:
+        world.put({**own.manifest, "revision": newest + 1}, "template rolled back")
+    live = {pod.labels.get(HASH_LABEL) for pod in pods.of_owner(workload.owner).pods.values()}
+    limit = max(integer(workload.spec, "revisionHistoryLimit", "spec", DEFAULT_HISTORY), 0)
+    past = [
+        item
+        for item in history
+        if item is not own and (item.manifest["metadata"].get("labels") or {}).get(HASH_LABEL) not in live
+    ]
+    for item in past[: max(len(past) - limit, 0)]:
+        world.remove(KIND, workload.namespace, item.manifest["metadata"]["name"], "revision history limit")
+
+
+def _number(stored: Stored) -> int:
+    return int(stored.manifest.get("revision") or 0)
+
+
+def _revision(workload: Workload, name: str, hash_: str, number: int) -> dict[str, Any]:
+    selector: Mapping[str, Any] = mapping(workload.spec, "selector", "spec").get("matchLabels") or {}
+    annotations = workload.manifest["metadata"].get("annotations")
+    meta: dict[str, Any] = {
+        "name": name,
+        "namespace": workload.namespace,
+        "uid": derived_uid(f"{workload.meta.uid}/{name}"),
+        "labels": {**selector, HASH_LABEL: hash_},
+        "ownerReferences": [workload.reference()],
+    }
+    if annotations:
+        meta["annotations"] = dict(annotations)
+    return {
+        "apiVersion": "apps/v1",
+        "kind": KIND,
+        "metadata": meta,
+        "data": {"spec": {"template": {**workload.template, "$patch": "replace"}}},
+        "revision": number,
+    }
+
+
+# --- What the controllers of workloads read of their objects.
+
+
+_PERCENT = re.compile(r"([0-9]+)%")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Workload(Named):
+    """An object that makes pods from a template.
+
+    Attributes
+    ----------
+    replicas : int
+        `spec.replicas`, 1 where it is not given.
+    selector : LabelSelector
+        Matches nothing where none is given.
+    template : mapping
+        `spec.template`.
+    """
+
+    manifest: Document
+    kind: str
+    meta: ObjectMeta
+    spec: Document
+    replicas: int
+    selector: LabelSelector
+    template: Document
+
+    @property
+    def owner(self) -> Owner:
+        """As pods name it."""
+        return (self.kind, self.meta.namespace, self.meta.uid)
+
+    @property
+    def is_deleted(self) -> bool:
+        return self.meta.deletion_ns is not None
+
+    @property
+    def controller(self) -> OwnerReference | None:
+        return self.meta.controller
+
+    def reference(self) -> dict[str, Any]:
+        """The owner reference its pods carry."""
+        return {
+            "apiVersion": str(self.manifest.get("apiVersion", "")),
+            "kind": self.kind,
+            "name": self.name,
+            "uid": self.meta.uid,
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
+
+
+def workload_from(manifest: Document) -> Workload:
+    """Parse a workload.
+
+    Raises
+    ------
+    InvalidObject
+        Names the field path and value that cannot be read.
+    """
+    kind = string(manifest, "kind", "")
+    spec = mapping(manifest, "spec", "")
+    template = mapping(spec, "template", "spec")
+    replicas = optional_integer(spec, "replicas", "spec")
+    selector = mapping(spec, "selector", "spec")
+    if kind == "ReplicationController":
+        labels = string_map(spec, "selector", "spec")
+        labels = labels or string_map(
+            mapping(template, "metadata", "spec.template"), "labels", "spec.template.metadata"
+        )
+        selector = {"matchLabels": labels}
+    try:
+        parsed = label_selector_from(selector or None)
+    except SelectorError as error:
+        raise InvalidObject("spec.selector", None, str(error)) from error
+    return Workload(
+        manifest,
+        kind,
+        object_meta_from(manifest),
+        spec,
+        1 if replicas is None else max(replicas, 0),
+        parsed,
+        template,
+    )
+
+
+def resolve_amount(
+    document: Mapping[str, Any], key: str, path: str, total: int, default: int, *, round_up: bool
+) -> int:
+    """A whole number or a percentage of `total`.
+
+    Source: apimachinery/pkg/util/intstr/intstr.go GetScaledValueFromIntOrPercent, v1.34
+    """
+    value = document.get(key)
+    if value is None:
+        return default
+    if isinstance(value, str):
+        match = _PERCENT.fullmatch(value)
+        if match is None:
+            raise InvalidObject(child(path, key), value, "must be a whole number or a percentage")
+        product = int(match[1]) * total
+        return -(-product // 100) if round_up else product // 100
+    return integer(document, key, path)
+
+
+# --- Makes pods from templates. What pods of one template have in common is admitted and parsed once.
+
+
+_MAX_PROTOTYPES = 4096
+
+
+class PodFactory:
+    """Creates pods in the world."""
+
+    def __init__(self, world: World, randomness: Randomness) -> None:
+        self._world = world
+        self._randomness = randomness
+        self._prototypes: dict[tuple[int, str, str], tuple[Document, object, Pod]] = {}
+
+    def free_name(self, namespace: str, prefix: str) -> str:
+        """A generated name that no pod of the namespace has."""
+        prefix = prefix[:MAX_GENERATED_PREFIX]
+        while True:
+            name = prefix + name_suffix(self._randomness)
+            if self._world.get("Pod", namespace, name) is None:
+                return name
+
+    def create(
+        self,
+        workload: Workload,
+        labels: Mapping[str, str] | None = None,
+        *,
+        name: str | None = None,
+        annotations: Mapping[str, str] | None = None,
+        spec: Document | None = None,
+        reason: str = "created by its controller",
+    ) -> Pod:
+        """Create one pod.
+
+        Parameters
+        ----------
+        workload : Workload
+            Owner and template.
+        labels, annotations : mapping, optional
+            Beside the template's.
+        name : str, optional
+            Generated from the owner's name by default.
+        spec : mapping, optional
+            In place of the template's spec. Such a pod is read for itself.
+
+        Raises
+        ------
+        InvalidObject
+            The template makes no pod an API server would take.
+        """
+        template = workload.template
+        template_meta = mapping(template, "metadata", "spec.template")
+        all_labels = {**string_map(template_meta, "labels", "spec.template.metadata"), **(labels or {})}
+        meta: dict[str, Any] = {}
+        if name is None:
+            meta["generateName"] = f"{workload.name}-"
+            name = self.free_name(workload.namespace, meta["generateName"])
+        meta |= {
+            "name": name,
+            "namespace": workload.namespace,
+            "uid": object_uid(self._randomness),
+            "creationTimestamp": format_seconds(self._world.clock.now_ns),
+            "labels": all_labels,
+            "ownerReferences": [workload.reference()],
+        }
+        all_annotations = {
+            **string_map(template_meta, "annotations", "spec.template.metadata"),
+            **(annotations or {}),
+        }
+        if all_annotations:
+            meta["annotations"] = all_annotations
+        if template_meta.get("finalizers"):
+            meta["finalizers"] = template_meta["finalizers"]
+        manifest = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": meta,
+            "spec": copy.copy(spec if spec is not None else mapping(template, "spec", "spec.template")),
+            "status": {"phase": "Pending"},
+        }
+        if spec is not None:
+            stored = self._world.create(manifest, reason)
+            made: Pod = stored.typed
+            return made
+        prototype = None
+        if not self._completed(workload.namespace):
+            prototype = self._prototype(workload, manifest, repr(sorted(all_labels.items())))
+        if prototype is None:
+            stored = self._world.create(manifest, reason)
+            made = stored.typed
+            if not self._completed(workload.namespace):
+                self._keep(workload, repr(sorted(all_labels.items())), made)
+            return made
+        manifest["spec"] = prototype.manifest["spec"]
+        manifest = self._world.limits.admitted(manifest)
+        if prototype.scheduling_gates:
+            manifest = with_gated_condition(manifest, self._world.clock.now_ns)
+        reference = workload.reference()
+        typed_meta = prototype.meta._replace(
+            name=name,
+            uid=meta["uid"],
+            creation_ns=parse_time_ns(meta["creationTimestamp"]),
+            owners=(
+                OwnerReference(
+                    reference["apiVersion"], workload.kind, workload.name, workload.meta.uid, True
+                ),
+            ),
+        )
+        typed = replace(prototype, manifest=manifest, meta=typed_meta)
+        self._world.put(manifest, reason, typed)
+        return typed
+
+    def _completed(self, namespace: str) -> bool:
+        """Whether a pod gets more there than its template says: such ones are read one by one."""
+        return self._world.limits.completes(namespace)
+
+    def _prototype(self, workload: Workload, manifest: Mapping[str, Any], labels: str) -> Pod | None:
+        kept = self._prototypes.get((id(workload.template), workload.namespace, labels))
+        if kept is None or kept[0] is not workload.template or kept[1] is not self._world.priority_classes:
+            return None
+        return kept[2]
+
+    def _keep(self, workload: Workload, labels: str, pod: Pod) -> None:
+        if len(self._prototypes) >= _MAX_PROTOTYPES:
+            self._prototypes.clear()
+        # The template is kept with it, so its id cannot come to mean another one.
+        key = (id(workload.template), workload.namespace, labels)
+        self._prototypes[key] = (workload.template, self._world.priority_classes, pod)
+
 
 Key = tuple[str, str]
 """(namespace, name)"""

@@ -22,10 +22,10 @@ from scheduler_core.objects.fields import (
     parse_time_ns,
     string,
 )
+from scheduler_core.randomness import object_uid
 from scheduler_core.sim.controllers.base import Controller, ControllerContext, Key
 from scheduler_core.sim.controllers.job import finished_as
 from scheduler_core.sim.cron import Schedule, ScheduleError, is_zone, schedule_from
-from scheduler_core.sim.identities import object_uid
 from scheduler_core.sim.world import Noticed, Stored
 
 DUE = "cron-job-due"

@@ -22,9 +22,14 @@ from scheduler_core.objects.labels import SelectorError
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.node_selector import RequiredNodeAffinity, required_node_affinity_from
 from scheduler_core.objects.pod import Pod, Toleration
-from scheduler_core.sim.controllers.base import ControllerContext, Key, WorkloadController
-from scheduler_core.sim.controllers.workload import Workload, resolve_amount
-from scheduler_core.sim.identities import template_hash
+from scheduler_core.randomness import template_hash
+from scheduler_core.sim.controllers.base import (
+    ControllerContext,
+    Key,
+    Workload,
+    WorkloadController,
+    resolve_amount,
+)
 from scheduler_core.sim.pod_index import is_active, is_ready
 from scheduler_core.sim.world import Noticed
 

@@ -16,8 +16,7 @@ from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.fields import Document, format_seconds, integer, mapping
 from scheduler_core.objects.labels import LabelSelector
 from scheduler_core.objects.pod import Pod
-from scheduler_core.sim.controllers.base import Controller, ControllerContext, Key
-from scheduler_core.sim.controllers.workload import resolve_amount
+from scheduler_core.sim.controllers.base import Controller, ControllerContext, Key, resolve_amount
 from scheduler_core.sim.pod_index import OwnedPods, Owner, condition_of, owner_of
 from scheduler_core.sim.world import Noticed, with_condition
 

@@ -11,9 +11,8 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from scheduler_core.objects.fields import format_seconds
-from scheduler_core.objects.finalizers import finalizers_of
-from scheduler_core.sim.controllers.base import Controller, ControllerContext
-from scheduler_core.sim.controllers.revisions import KIND, revisions_of
+from scheduler_core.objects.meta import finalizers_of
+from scheduler_core.sim.controllers.base import KIND, Controller, ControllerContext, revisions_of
 from scheduler_core.sim.kubelet import delete_pod
 from scheduler_core.sim.pod_index import Owner
 from scheduler_core.sim.world import Noticed, Stored

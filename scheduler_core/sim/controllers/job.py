@@ -24,8 +24,7 @@ from scheduler_core.objects.fields import (
     string,
 )
 from scheduler_core.objects.pod import Pod
-from scheduler_core.sim.controllers.base import ControllerContext, WorkloadController
-from scheduler_core.sim.controllers.workload import Workload
+from scheduler_core.sim.controllers.base import ControllerContext, Workload, WorkloadController
 from scheduler_core.sim.kubelet import DURATION, ENDS_AS
 from scheduler_core.sim.pod_index import OwnedPods, condition_of
 from scheduler_core.sim.world import Noticed, with_condition

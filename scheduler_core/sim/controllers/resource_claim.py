@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from scheduler_core.objects.pod import Pod
+from scheduler_core.randomness import name_suffix, object_uid
 from scheduler_core.sim.changes import Manifest
 from scheduler_core.sim.controllers.base import Controller, ControllerContext, Key
-from scheduler_core.sim.identities import name_suffix, object_uid
 from scheduler_core.sim.kubelet_admission import claims_of
 from scheduler_core.sim.world import Noticed, Stored
 

@@ -11,9 +11,8 @@ from typing import Any, ClassVar
 
 from scheduler_core.objects.fields import Document, integer, mapping, mappings, string
 from scheduler_core.objects.pod import Pod
-from scheduler_core.sim.controllers.base import WorkloadController
-from scheduler_core.sim.controllers.workload import Workload
-from scheduler_core.sim.identities import object_uid, template_hash
+from scheduler_core.randomness import object_uid, template_hash
+from scheduler_core.sim.controllers.base import Workload, WorkloadController
 from scheduler_core.sim.kubelet import remove_pod
 from scheduler_core.sim.pod_index import OwnedPods, is_ready
 

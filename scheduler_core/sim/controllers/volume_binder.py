@@ -20,8 +20,8 @@ from scheduler_core.objects.storage import (
     PersistentVolumeClaim,
     StorageClass,
 )
+from scheduler_core.randomness import object_uid
 from scheduler_core.sim.controllers.base import Controller, ControllerContext, Key
-from scheduler_core.sim.identities import object_uid
 from scheduler_core.sim.world import Noticed
 
 VOLUME, CLAIM, CLASS = "PersistentVolume", "PersistentVolumeClaim", "StorageClass"

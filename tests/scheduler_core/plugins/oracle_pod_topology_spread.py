@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scheduler_core.cluster.default_selectors import DefaultSelectors
-from scheduler_core.objects.field_errors import SelectorError
+from scheduler_core.objects.fields import SelectorError
 from scheduler_core.objects.labels import LabelSelector
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod, TopologySpreadConstraint

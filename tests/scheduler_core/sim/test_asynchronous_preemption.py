@@ -6,7 +6,7 @@ import pytest
 
 from scheduler_core.releases import RELEASES, Release
 from scheduler_core.sim.changes import EventRecorded, PermitDecision
-from scheduler_core.sim.faults import FaultOptions
+from scheduler_core.sim.options import FaultOptions
 from scheduler_core.sim.simulation import Simulation
 from tests.scheduler_core.sim.builders import (
     PERMIT_CONFIG,

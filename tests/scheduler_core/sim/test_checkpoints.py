@@ -8,7 +8,7 @@ import pytest
 
 from scheduler_core.extender.transport import ExtenderAnswer
 from scheduler_core.sim.changes import BindCallAnswered, DeleteObject
-from scheduler_core.sim.faults import FaultOptions
+from scheduler_core.sim.options import FaultOptions
 from scheduler_core.sim.simulation import Simulation
 from tests.scheduler_core.sim.builders import (
     PERMIT_CONFIG,

@@ -14,9 +14,8 @@ import pytest
 
 from scheduler_core.releases import RELEASES
 from scheduler_core.sim.changes import DeleteObject, SetConfiguration, WriteObject
-from scheduler_core.sim.devices import DEVICES
-from scheduler_core.sim.faults import FaultOptions
-from scheduler_core.sim.options import SimulationOptions
+from scheduler_core.sim.controllers.device_driver import DEVICES
+from scheduler_core.sim.options import FaultOptions, SimulationOptions
 from scheduler_core.sim.simulation import Simulation
 from tests.scheduler_core.sim.builders import (
     PERMIT_CONFIG,

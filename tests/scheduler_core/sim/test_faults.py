@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduler_core.sim.changes import DeleteObject, SetConfiguration
-from scheduler_core.sim.faults import FaultOptions
+from scheduler_core.sim.options import FaultOptions
 from tests.scheduler_core.sim.builders import (
     SECOND_NS,
     START_NS,

@@ -15,7 +15,7 @@ from scheduler_core.cluster.selection import PodSelector
 from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.labels import selector_from_labels
 from scheduler_core.sim.manifests import pack
-from scheduler_core.sim.packed_pods import PackedPods, PodThen
+from scheduler_core.sim.past import PackedPods, PodThen
 from tests.scheduler_core.sim.builders import make_node
 from tests.scheduler_core.sim.test_manifests import pods
 

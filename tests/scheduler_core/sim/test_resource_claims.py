@@ -9,7 +9,7 @@ import pytest
 from scheduler_core.errors import InvalidObject
 from scheduler_core.releases import RELEASES, Release
 from scheduler_core.sim.changes import DeleteObject
-from scheduler_core.sim.devices import DEVICES, devices_of
+from scheduler_core.sim.controllers.device_driver import DEVICES, devices_of
 from scheduler_core.sim.simulation import Simulation
 from tests.scheduler_core.sim.builders import (
     make_cluster,

@@ -26,10 +26,9 @@ from scheduler_core.sim.changes import (
     SetConfiguration,
     WriteObject,
 )
-from scheduler_core.sim.devices import DEVICES
-from scheduler_core.sim.faults import FaultOptions
+from scheduler_core.sim.controllers.device_driver import DEVICES
 from scheduler_core.sim.kubelet import DURATION, FINISHES, STARTS, TERMINATED, is_heard_of
-from scheduler_core.sim.options import SimulationOptions
+from scheduler_core.sim.options import FaultOptions, SimulationOptions
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.thresholds import INFINITY, Thresholds, using
 from tests.scheduler_core.sim.builders import (

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from scheduler_core.randomness import ALPHABET
 from scheduler_core.sim.changes import DeleteObject, ObjectWritten
-from scheduler_core.sim.identities import ALPHABET
 from tests.scheduler_core.sim.builders import (
     SECOND_NS,
     make_cluster,
