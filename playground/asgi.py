@@ -14,6 +14,6 @@ warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume sy
 
 application = encoding.asgi(get_asgi_application())
 
-from playground.web.warming import warm  # noqa: E402 (the apps are there only now)
+from playground.web.site import warm  # noqa: E402 (the apps are there only now)
 
 warm()

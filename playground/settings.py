@@ -155,7 +155,7 @@ MIDDLEWARE = [
     "playground.security.LoopbackOnlyMiddleware",
     "playground.security.RequestSizeMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "playground.web.static_files.StaticFilesMiddleware",
+    "playground.web.site.StaticFilesMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -164,7 +164,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "playground.web.parameters.ParametersMiddleware",
+    "playground.web.site.ParametersMiddleware",
 ]
 
 ROOT_URLCONF = "playground.urls"
@@ -182,7 +182,7 @@ TEMPLATES: list[dict[str, Any]] = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "playground.accounts.context.door",
-                "playground.web.context.site",
+                "playground.web.site.site",
             ],
         },
     }

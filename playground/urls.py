@@ -9,7 +9,7 @@ from django.urls import URLPattern, URLResolver, include, path
 from playground.play import health
 from playground.play.metrics import metrics
 
-handler500 = "playground.web.views.trouble.failed"
+handler500 = "playground.web.home.failed"
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("healthz", health.healthz, name="healthz"),

@@ -10,6 +10,6 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "playground.settings")
 
 application = encoding.wsgi(get_wsgi_application())
 
-from playground.web.warming import warm  # noqa: E402 (the apps are there only now)
+from playground.web.site import warm  # noqa: E402 (the apps are there only now)
 
 warm()

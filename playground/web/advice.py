@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from playground.engine.plugins import drawn
-from playground.web.names import without_domain
+from playground.web.amounts import without_domain
 
 AXIS_LEAST = 10
 """The weight axis is at least so long; longer where the weight, or a switch point, lies further out."""

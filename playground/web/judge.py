@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+from django.views.decorators.vary import vary_on_headers
+
+from playground.clusters.errors import ClusterError, InvalidInput, NotFound
+from playground.clusters.selectors import foreign
 from playground.clusters.selectors.foreign import MOST_NAMED, Agreement, KindCount
+from playground.clusters.selectors.schedulers import schedulers_of
+from playground.clusters.services import questions
+from playground.engine.explain import explain_trace
 from playground.engine.releases import patch_of
 from playground.engine.verdict_words import TITLES, why
+from playground.web.cycles.present import view_cycle
+from playground.web.problems import yaml_of
+from playground.web.requests import HtmxHttpRequest, get_cluster, positive_int
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster, ForeignDecision
@@ -157,3 +171,123 @@ def view_decision(row: ForeignDecision) -> DecisionView:
     css, icon = LOOKS[row.verdict]
     title = TITLES.get(row.verdict, "not judged yet")
     return DecisionView(row, css, icon, title, why(row))
+
+
+KUBECONFIG: Final = "kubeconfig.yaml"
+TOKEN_PLACE: Final = "PUT-YOUR-TOKEN-HERE"
+COMMAND: Final = f"kube-scheduler --kubeconfig {KUBECONFIG}"
+NAME: Final = "my-scheduler"
+
+STARTER: Final = f"""\
+from kubernetes import client, config, watch
+
+config.load_kube_config("{KUBECONFIG}")
+api = client.CoreV1Api()
+api.api_client.user_agent = "{NAME}/v1"
+mine = "spec.schedulerName={NAME},spec.nodeName="
+for event in watch.Watch().stream(api.list_pod_for_all_namespaces, field_selector=mine):
+    if event["type"] == "ADDED":
+        pod, node = event["object"].metadata, api.list_node().items[0].metadata.name  # choose better here
+        to = client.V1ObjectReference(api_version="v1", kind="Node", name=node)
+        body = client.V1Binding(metadata=client.V1ObjectMeta(name=pod.name, uid=pod.uid), target=to)
+        api.create_namespaced_binding(pod.namespace, body, _preload_content=False)
+"""
+
+
+def kubeconfig(server: str, name: str, *, wants_token: bool) -> str:
+    """A kubeconfig as YAML.
+
+    Parameters
+    ----------
+    server
+        Of the cluster's Kubernetes API: ``http://127.0.0.1:8000/k8s/ID``.
+    name
+        Of the cluster, the user and the context in it.
+    wants_token
+        Whether the user has a place for a token; else each client that reaches the server may write.
+    """
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": {"server": server}}],
+        "users": [{"name": name, "user": {"token": TOKEN_PLACE} if wants_token else {}}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+        "current-context": name,
+    }
+    return yaml_of([document])
+
+
+@require_safe
+def schedulers(request: HttpRequest, cluster_id: str) -> HttpResponse:
+    """What a scheduler of one's own needs to start here, and those that were seen."""
+    cluster = get_cluster(request, cluster_id)
+    server = request.build_absolute_uri(f"/k8s/{cluster.public_id}")
+    context = {
+        "cluster": cluster,
+        "tab": "config",
+        "sub": "schedulers",
+        "found": schedulers_of(cluster),
+        "kubeconfig": kubeconfig(server, cluster.public_id, wants_token=not settings.EMBEDDED),
+        "wants_token": not settings.EMBEDDED,
+        "token_place": TOKEN_PLACE,
+        "file": KUBECONFIG,
+        "command": COMMAND,
+        "starter": STARTER,
+        "starter_name": NAME,
+    }
+    return render(request, "judge/schedulers.html", context)
+
+
+@require_safe
+@vary_on_headers("HX-Request")
+def judge(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
+    """The percentage, the decisions, and what those that disagree have in common. Looking has the rest judged."""
+    cluster = get_cluster(request, cluster_id)
+    found = foreign.agreement(cluster)
+    context: dict[str, Any] = {"cluster": cluster, "tab": "config", "sub": "judge"}
+    if found.left:
+        try:
+            questions.ask_for_verdicts(cluster)
+        except ClusterError as error:
+            context["refused"] = error.message
+    verdict = request.GET.get("verdict", "")
+    try:
+        page = foreign.decisions(cluster, verdict=verdict, before=positive_int(request.GET.get("before")))
+    except InvalidInput as error:
+        raise Http404(error.message) from None
+    context |= {
+        "view": view_agreement(cluster, found),
+        "rows": [view_decision(row) for row in page.decisions],
+        "next_before": page.next_before,
+        "verdict": verdict,
+    }
+    return render(request, "judge/body.html" if request.htmx else "judge/page.html", context)
+
+
+@require_safe
+def decision(request: HttpRequest, cluster_id: str, seq: int, kind: str) -> HttpResponse:
+    """One decision: whose, and our cycle on the same state, node by node and plugin by plugin."""
+    cluster = get_cluster(request, cluster_id)
+    try:
+        row = foreign.decision(cluster, seq, kind)
+    except NotFound as error:
+        raise Http404(error.message) from None
+    context: dict[str, Any] = {
+        "cluster": cluster,
+        "tab": "config",
+        "sub": "judge",
+        "told": view_decision(row),
+        "view": None,
+    }
+    if not row.verdict:
+        try:
+            questions.ask_for_verdicts(cluster)
+        except ClusterError as error:
+            context["refused"] = error.message
+    if row.trace is not None:
+        context["view"] = view_cycle(
+            explain_trace(bytes(row.trace), full=True),
+            part=request.GET.get("part"),
+            page=positive_int(request.GET.get("page")) or 1,
+        )
+    return render(request, "judge/decision.html", context)

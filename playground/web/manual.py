@@ -11,6 +11,9 @@ from typing import Final
 
 import nh3
 from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
@@ -171,3 +174,23 @@ def _with_paths(tokens: list[Token]) -> list[Token]:
         if not (leaves_out and token.type in ("link_open", "link_close")):
             kept.append(token)
     return kept
+
+
+@require_safe
+def page(request: HttpRequest, name: str = INDEX) -> HttpResponse:
+    """A chapter; without a name the list of them."""
+    try:
+        found = chapter(name)
+    except KeyError:
+        raise Http404(f'the manual has no chapter "{name}"') from None
+    place = CHAPTERS.index(name) if name in CHAPTERS else -1
+    chapters = [chapter(one) for one in CHAPTERS]
+    return render(
+        request,
+        "manual/page.html",
+        {
+            "chapter": found,
+            "chapters": chapters,
+            "next": chapters[place + 1] if place + 1 < len(chapters) else None,
+        },
+    )

@@ -2,30 +2,15 @@
 
 from django.urls import path
 
-from playground.web.views import (
-    advice,
-    board,
-    branches,
-    changes,
-    classes,
-    clusters,
-    config,
-    cycles,
-    devices,
-    extenders,
-    find,
-    groups,
-    home,
-    imports,
-    judge,
-    load,
-    manual,
-    objects,
-    plans,
-    pods,
-    releases,
-    rules,
-)
+from playground.web import devices, home, judge, manual
+from playground.web.board import views as board
+from playground.web.clusters import views as clusters
+from playground.web.config import classes
+from playground.web.config import views as config
+from playground.web.cycles import views as cycles
+from playground.web.objects import views as objects
+from playground.web.pods import views as pods
+from playground.web.views import advice, plans
 
 app_name = "web"
 
@@ -35,13 +20,13 @@ urlpatterns = [
     path("about/", home.about, name="about"),
     path("manual/", manual.page, name="manual"),
     path("manual/<slug:name>/", manual.page, name="manual-chapter"),
-    path("find/", find.in_site, name="find-all"),
-    path("c/<slug:cluster_id>/find/", find.in_cluster, name="find"),
+    path("find/", home.in_site, name="find-all"),
+    path("c/<slug:cluster_id>/find/", home.in_cluster, name="find"),
     path("new/", clusters.new_blank, name="new-blank"),
     path("new/pools/", clusters.new_pools, name="new-pools"),
-    path("new/import/", imports.new_import, name="new-import"),
-    path("new/import/<slug:draft_id>/", imports.draft, name="draft"),
-    path("new/import/<slug:draft_id>/cancel/", imports.draft_cancel, name="draft-cancel"),
+    path("new/import/", clusters.new_import, name="new-import"),
+    path("new/import/<slug:draft_id>/", clusters.draft, name="draft"),
+    path("new/import/<slug:draft_id>/cancel/", clusters.draft_cancel, name="draft-cancel"),
     path("c/<slug:cluster_id>/", board.board, name="board"),
     path("c/<slug:cluster_id>/live/", board.live, name="live"),
     path("c/<slug:cluster_id>/ticks/", board.ticks, name="ticks"),
@@ -51,16 +36,16 @@ urlpatterns = [
     path("c/<slug:cluster_id>/run/<slug:run_id>/cancel/", board.run_cancel, name="run-cancel"),
     path("c/<slug:cluster_id>/nodes/<str:name>/cordon/", board.cordon, name="cordon"),
     path("c/<slug:cluster_id>/pods/<str:namespace>/<str:name>/permit/", board.permit, name="permit"),
-    path("c/<slug:cluster_id>/difference/", branches.difference, name="difference"),
-    path("c/<slug:cluster_id>/apply-to-parent/", branches.apply, name="apply-branch"),
-    path("c/<slug:cluster_id>/changes/", changes.changes, name="changes"),
-    path("c/<slug:cluster_id>/undo/", changes.undo, name="undo"),
-    path("c/<slug:cluster_id>/act/", changes.act, name="act"),
-    path("c/<slug:cluster_id>/nodes/", changes.node_list, name="nodes"),
+    path("c/<slug:cluster_id>/difference/", clusters.difference, name="difference"),
+    path("c/<slug:cluster_id>/apply-to-parent/", clusters.apply, name="apply-branch"),
+    path("c/<slug:cluster_id>/changes/", objects.changes, name="changes"),
+    path("c/<slug:cluster_id>/undo/", objects.undo, name="undo"),
+    path("c/<slug:cluster_id>/act/", objects.act, name="act"),
+    path("c/<slug:cluster_id>/nodes/", objects.node_list, name="nodes"),
     path("c/<slug:cluster_id>/cycles/", cycles.cycle_list, name="cycles"),
     path("c/<slug:cluster_id>/cycles/<int:number>/", cycles.cycle, name="cycle"),
     path("c/<slug:cluster_id>/pods/", pods.pod_list, name="pods"),
-    path("c/<slug:cluster_id>/groups/<str:namespace>/<str:name>/", groups.group, name="group"),
+    path("c/<slug:cluster_id>/groups/<str:namespace>/<str:name>/", pods.group, name="group"),
     path("c/<slug:cluster_id>/pods/new/", pods.pod_new, name="pod-new"),
     path("c/<slug:cluster_id>/pods/<str:namespace>/<str:name>/", pods.pod_story, name="pod"),
     path("c/<slug:cluster_id>/pods/<str:namespace>/<str:name>/explain/", advice.explain, name="explain"),
@@ -97,15 +82,15 @@ urlpatterns = [
         objects.delete,
         name="object-delete",
     ),
-    path("c/<slug:cluster_id>/load/<str:kind>/<str:namespace>/<str:name>/", load.load, name="load"),
-    path("c/<slug:cluster_id>/import/", imports.import_into, name="import"),
+    path("c/<slug:cluster_id>/load/<str:kind>/<str:namespace>/<str:name>/", objects.load, name="load"),
+    path("c/<slug:cluster_id>/import/", clusters.import_into, name="import"),
     path("c/<slug:cluster_id>/pools/", clusters.pools_into, name="pools"),
     path("c/<slug:cluster_id>/config/", config.config, name="config"),
-    path("c/<slug:cluster_id>/config/release/", releases.release, name="release"),
-    path("c/<slug:cluster_id>/config/rules/", rules.rule_page, name="rules"),
+    path("c/<slug:cluster_id>/config/release/", config.release, name="release"),
+    path("c/<slug:cluster_id>/config/rules/", config.rule_page, name="rules"),
     path("c/<slug:cluster_id>/config/classes/", classes.classes, name="classes"),
-    path("c/<slug:cluster_id>/config/extenders/new/", extenders.extender_new, name="extender-new"),
-    path("c/<slug:cluster_id>/config/extenders/<slug:extender_id>/", extenders.extender, name="extender"),
+    path("c/<slug:cluster_id>/config/extenders/new/", config.extender_new, name="extender-new"),
+    path("c/<slug:cluster_id>/config/extenders/<slug:extender_id>/", config.extender, name="extender"),
     path("c/<slug:cluster_id>/schedulers/", judge.schedulers, name="schedulers"),
     path("c/<slug:cluster_id>/judge/", judge.judge, name="judge"),
     path("c/<slug:cluster_id>/judge/<int:seq>/<slug:kind>/", judge.decision, name="judged"),

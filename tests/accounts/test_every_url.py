@@ -161,7 +161,7 @@ def test_every_route_has_a_rule() -> None:
 def people(settings: Any, db: None, wakes: list[Any], monkeypatch: pytest.MonkeyPatch) -> dict[str, User]:
     settings.EMBEDDED = False
     settings.PLAYGROUND_WRITE_RATE = settings.PLAYGROUND_REQUEST_RATE = "1000000/day"
-    monkeypatch.setattr("playground.web.accounts.passwords.MAILS_PER_HOUR", 10_000)
+    monkeypatch.setattr("playground.web.accounts.views.MAILS_PER_HOUR", 10_000)
     monkeypatch.setattr(
         services, "share_lookalike", lambda: services.share(document=small_text(seed=7)).scenario
     )

@@ -11,7 +11,7 @@ from playground.clusters.errors import InvalidManifest, NotFound
 from playground.clusters.models import Cluster, Draft, Job, Node, Pod
 from playground.clusters.services import drafts
 from playground.clusters.tasks import work_on_draft
-from playground.web.import_preview import view_import
+from playground.web.clusters.present import view_import
 from tests.clusters.builders import make_cluster, make_node
 from tests.real_dump import PENDING, as_yaml, real_dump
 

@@ -12,7 +12,7 @@ from playground.clusters.services.apply import apply_documents
 from playground.clusters.services.config import set_config
 from playground.clusters.services.lifecycle import create_cluster
 from playground.clusters.services.runs import request_run
-from playground.web.story import story_steps
+from playground.web.pods.present import story_steps
 from tests.clusters.builders import make_node, make_pod
 
 pytestmark = pytest.mark.django_db

@@ -173,7 +173,7 @@ def measure(path: str) -> dict[str, float]:
     from django.test import Client
 
     from playground.clusters.models import Cluster
-    from playground.web.warming import warm
+    from playground.web.site import warm
 
     warm()
     client = Client(SERVER_NAME="127.0.0.1")

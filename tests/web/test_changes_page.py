@@ -10,7 +10,7 @@ from playground.clusters import services
 from playground.clusters.models import Cluster, Node, Pod
 from playground.clusters.services import actions
 from playground.clusters.services.durations import job_duration
-from playground.web.choosing import NODE_BUTTONS, POD_BUTTONS
+from playground.web.listing import NODE_BUTTONS, POD_BUTTONS
 from tests.clusters.builders import make_cluster, make_node, make_pod
 
 pytestmark = pytest.mark.django_db

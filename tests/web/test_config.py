@@ -4,7 +4,7 @@ import pytest
 from django.urls import reverse
 
 from playground.engine.profiles import outline
-from playground.web.extension_points import default_profile, edited, view_profile
+from playground.web.config.present import default_profile, edited, view_profile
 from tests.markup import html_of
 from tests.web.test_pages import get
 

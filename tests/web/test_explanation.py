@@ -3,15 +3,9 @@
 import pytest
 from django.template.loader import render_to_string
 
-from playground.web.explanation import (
-    outcome_of,
-    view_cycle,
-    view_filter,
-    view_preemption,
-    view_reason_matrix,
-    view_scores,
-)
-from playground.web.explanation.cycle import emphasise
+from playground.web.cycles.preemption import view_preemption
+from playground.web.cycles.present import emphasise, view_cycle, view_filter, view_reason_matrix, view_scores
+from playground.web.looks import outcome_of
 from scheduler_core.scenario import run_scenario
 from scheduler_core.scenario.gallery import gallery_scenario
 from tests.web.cases import expectation, explanation
@@ -296,7 +290,7 @@ def test_points_are_told_from_the_rest_when_none_are_listed():
 
 @pytest.mark.parametrize(
     "module",
-    ["amounts", "readme", "posted_yaml", "templatetags.playground", "explanation.cycle"],
+    ["amounts", "problems", "templatetags.playground", "cycles.present"],
 )
 def test_the_examples_in_docstrings_are_true(module):
     import doctest

@@ -285,9 +285,8 @@ def test_a_filled_row_brings_another_one(client, cluster):
 
 
 def test_form_and_yaml_say_the_same():
-    from playground.web.forms.pod_rows import values_of
-    from playground.web.forms.pods import PodForm
-    from playground.web.posted_yaml import read_mapping
+    from playground.web.pods.forms import PodForm, values_of
+    from playground.web.problems import read_mapping
 
     manifest = read_mapping(EDITED)
     form = PodForm(values_of(manifest), base=manifest)
@@ -336,8 +335,7 @@ spec:
 
 def edited(manifest, **values):
     """The manifest after some fields of its form were changed."""
-    from playground.web.forms.pod_rows import values_of
-    from playground.web.forms.pods import PodForm
+    from playground.web.pods.forms import PodForm, values_of
 
     form = PodForm(values_of(manifest) | values, base=manifest)
     assert form.is_valid(), form.errors
@@ -345,7 +343,7 @@ def edited(manifest, **values):
 
 
 def test_whatever_yaml_says_is_there_after_another_field_was_edited():
-    from playground.web.posted_yaml import read_mapping
+    from playground.web.problems import read_mapping
 
     manifest = read_mapping(AFFINE)
     assert edited(manifest) == manifest
@@ -355,7 +353,7 @@ def test_whatever_yaml_says_is_there_after_another_field_was_edited():
 
 
 def test_a_changed_row_keeps_what_it_has_no_field_for_and_an_emptied_one_takes_only_itself_away():
-    from playground.web.posted_yaml import read_mapping
+    from playground.web.problems import read_mapping
 
     manifest = read_mapping(AFFINE)
     emptied = {"pod_affinity_1_key": "", "pod_affinity_1_selector": ""}

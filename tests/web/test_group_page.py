@@ -12,7 +12,7 @@ from playground.clusters.models import Cluster, Pod, Question
 from playground.clusters.selectors.pod_traces import pod_traces
 from playground.clusters.services import questions
 from playground.clusters.services.memory import EngineMemory
-from playground.web.story import story_steps
+from playground.web.pods.present import story_steps
 from tests.clusters.builders import START_NS, make_node, make_pod
 from tests.clusters.test_real_engine import run
 from tests.markup import html_of

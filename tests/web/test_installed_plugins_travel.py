@@ -129,7 +129,7 @@ def test_a_reader_of_a_share_who_lacks_the_package_is_told_what_to_install(
     told = client.get(f"{api}/").json()
     assert told["plugins"] == ["NightShift (night-shift==1.2)"] and INSTALL in told["lacking"][0]
     # What was recorded is shown all the same.
-    for path in (f"{here[:-1]}.yaml", f"{here[:-1]}.svg", *(here + part for part in (
+    for path in (f"{here[:-1]}.yaml", *(here + part for part in (
         "embed/", "proof/", "luck/", "upgrade/", "optimum/", "model/", "cycles/1/", "?cycle=1"
     ))):  # fmt: skip
         assert client.get(path).status_code == 200, path

@@ -10,7 +10,7 @@ from django.test import Client
 
 from playground.clusters import kinds, services
 from playground.clusters.models import Cluster, Manifest
-from playground.web.load import HEIGHT, WIDTH, anchored, lasting
+from playground.web.objects.present import HEIGHT, WIDTH, anchored, lasting
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.kube_api.test_writing import make_deployment
 from tests.markup import html_of

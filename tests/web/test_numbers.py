@@ -14,7 +14,7 @@ from playground.clusters.services.advance import advance
 from playground.clusters.services.apply import apply_documents
 from playground.clusters.services.runs import request_run
 from playground.engine.words import of_one
-from playground.web.explanation.preemption import CRITERIA
+from playground.web.cycles.preemption import CRITERIA
 from tests.web import factories
 
 pytestmark = pytest.mark.django_db

@@ -7,10 +7,10 @@ from django.test import Client
 from django.urls import reverse
 
 from playground.clusters.models import Cluster, Node, Pod, Run
-from playground.web.find import find_in_cluster
-from playground.web.priorities import PriorityScale
-from playground.web.queue_lanes import view_lanes
-from playground.web.views.board import ticks
+from playground.web.board.queue import view_lanes
+from playground.web.board.views import ticks
+from playground.web.home import find_in_cluster
+from playground.web.looks import PriorityScale
 from tests.markup import html_of
 from tests.web import factories, routes
 from tests.web.routes import ADDRESSES, C
@@ -397,7 +397,7 @@ def test_a_broken_page_says_that_nothing_was_changed(cluster, monkeypatch):
     def broken(*_):
         raise RuntimeError("boom")
 
-    monkeypatch.setattr("playground.web.views.board._context", broken)
+    monkeypatch.setattr("playground.web.board.views._context", broken)
     response = Client(raise_request_exception=False).get(reverse("web:board", args=[cluster.public_id]))
     html = html_of(response)
     assert response.status_code == 500 and "Something broke on our side" in html and "boom" not in html

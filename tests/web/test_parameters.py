@@ -11,8 +11,8 @@ from django.test import Client
 import playground.web
 from playground.clusters import services
 from playground.clusters.models import Cluster
-from playground.web.forms import classes
-from playground.web.parameters import KNOWN, OF_WEIGHTS, misspelt
+from playground.web.config import classes
+from playground.web.site import KNOWN, OF_WEIGHTS, misspelt
 
 READ = re.compile(
     r"""(?:request\.GET|asked|query)(?:\.get\(|\.getlist\(|\[)\s*"([^"]+)"|"(\w+)" (?:not )?in request\.GET"""

@@ -1,6 +1,6 @@
 """What the fills and letters of a board's pods stand for."""
 
-from playground.web.priorities import PriorityScale
+from playground.web.looks import PriorityScale
 
 
 def test_the_legend_tells_every_fill_that_was_drawn() -> None:

@@ -7,8 +7,7 @@ from playground.clusters.models import QueueMove
 from playground.clusters.selectors.pod_traces import pod_traces
 from playground.clusters.services import advance, decide_permit, request_run, set_config
 from playground.clusters.services.memory import EngineMemory
-from playground.web.story import story_steps
-from playground.web.swim_lanes import swim_lanes
+from playground.web.pods.present import story_steps, swim_lanes
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.markup import html_of
 from tests.web.factories import SECOND_NS, START_NS

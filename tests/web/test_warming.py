@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from django.db import DatabaseError
 
-from playground.web import warming
-from playground.web.views import board
+from playground.web import site as warming
+from playground.web.board import views as board
 
 
 @pytest.mark.filterwarnings("error")

@@ -22,10 +22,8 @@ from playground.clusters.choices import OPEN, WorkState
 from playground.clusters.errors import ClusterError, Conflict, Forbidden
 from playground.scenarios import services
 from playground.scenarios.selectors import ASKED, asked_for
-from playground.web.access import get_cluster
-from playground.web.htmx import HtmxHttpRequest
+from playground.web.requests import HtmxHttpRequest, get_cluster, site_user
 from playground.web.scenarios.shares import STOP_POLLING, get_share
-from playground.web.scenarios.sharing import site_user
 
 View = Callable[..., HttpResponse]
 

@@ -15,10 +15,10 @@ from django.views.decorators.vary import vary_on_headers
 from playground.clusters.errors import ClusterError
 from playground.engine.carrying import MAX_LINK_CHARS
 from playground.scenarios import services
-from playground.web.htmx import HtmxHttpRequest
 from playground.web.problems import Problem, problems_of
+from playground.web.requests import HtmxHttpRequest, site_user
 from playground.web.scenarios.shares import get_share, shared_page
-from playground.web.scenarios.sharing import expiry_of, seen_by, site_user, visibilities_for, wants_login
+from playground.web.scenarios.sharing import expiry_of, seen_by, visibilities_for, wants_login
 
 LONG_LINK = 2000
 """Characters above which some chat programs cut a link."""

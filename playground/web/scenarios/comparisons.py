@@ -20,11 +20,10 @@ from playground.scenarios import selectors, services
 from playground.scenarios.choices import Visibility
 from playground.scenarios.comparing import LETTERS
 from playground.scenarios.services.comparing import may_delete, result_of
-from playground.web.access import visible_clusters
-from playground.web.bars import Bar, bar
-from playground.web.numbers import positive_int
-from playground.web.priorities import PriorityScale
-from playground.web.scenarios.sharing import expiry_of, seen_by, site_user, visibilities_for, wants_login
+from playground.web.board.nodes import Bar, bar
+from playground.web.looks import PriorityScale
+from playground.web.requests import positive_int, site_user, visible_clusters
+from playground.web.scenarios.sharing import expiry_of, seen_by, visibilities_for, wants_login
 
 if TYPE_CHECKING:
     from playground.scenarios.row_types import Comparison

@@ -18,7 +18,7 @@ from playground.clusters.errors import NotFound
 from playground.scenarios import selectors
 from playground.scenarios.choices import Visibility
 from playground.security import CONTENT_SECURITY_POLICY
-from playground.web.numbers import positive_int
+from playground.web.requests import positive_int
 from playground.web.scenarios.badge import Standing, standing_of
 from playground.web.scenarios.shares import get_share, moment_context, opening_cycle, readable
 

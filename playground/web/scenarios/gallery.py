@@ -20,7 +20,8 @@ from playground.scenarios import selectors, services
 from playground.scenarios.selectors import ProvedScenario
 from playground.scenarios.services.gallery import LOOKALIKE, gallery_scenario
 from playground.scenarios.wake import GALLERY
-from playground.web.scenarios.sharing import site_user, wants_login
+from playground.web.requests import site_user
+from playground.web.scenarios.sharing import wants_login
 
 _GROUPS = {
     "start-here": ("Start here", "Scenes that show most of what a scheduler weighs"),

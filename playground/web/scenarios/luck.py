@@ -18,10 +18,8 @@ from playground.scenarios import selectors, services
 from playground.scenarios.choices import ScenarioState
 from playground.scenarios.services.luck import N_SEEDS
 from playground.web.advice import view_luck
-from playground.web.htmx import HtmxHttpRequest
-from playground.web.numbers import positive_int
+from playground.web.requests import HtmxHttpRequest, positive_int, site_user
 from playground.web.scenarios.shares import STOP_POLLING, get_share
-from playground.web.scenarios.sharing import site_user
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

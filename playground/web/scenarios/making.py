@@ -14,11 +14,10 @@ from playground.clusters.errors import ClusterError
 from playground.clusters.selectors.foreign import n_foreign_decisions
 from playground.scenarios import selectors, services
 from playground.scenarios.services.forking import make_text
-from playground.web.access import get_cluster
-from playground.web.numbers import positive_int
 from playground.web.problems import problems_of
+from playground.web.requests import get_cluster, positive_int, site_user
 from playground.web.scenarios.shares import shared_page
-from playground.web.scenarios.sharing import expiry_of, said_by, seen_by, site_user, visibilities_for
+from playground.web.scenarios.sharing import expiry_of, said_by, seen_by, visibilities_for
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster

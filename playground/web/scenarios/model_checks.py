@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from playground.engine.model import MODEL_DEPARTURES
 from playground.scenarios import services
 from playground.scenarios.services.model_checks import model_result
-from playground.web.numbers import positive_int
+from playground.web.requests import positive_int
 from playground.web.scenarios.asked_for import Work
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 
 from playground.clusters.choices import WorkState
 from playground.scenarios import services
-from playground.web.numbers import positive_int
+from playground.web.requests import positive_int
 from playground.web.scenarios.asked_for import Work
 from playground.web.scenarios.sharing import wants_login
 

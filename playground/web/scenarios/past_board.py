@@ -10,12 +10,10 @@ from playground.clusters.selectors.board_nodes import NodeUse, PodUse, natural
 from playground.clusters.selectors.queue import LANES, QueueItem
 from playground.engine.columns import FINISHED
 from playground.scenarios.briefs import LANE_ITEMS, MOST_CARDS, brief_of
-from playground.web.bars import Bar, bar
-from playground.web.board import ExtendedUse, extended_of, shown_taints
-from playground.web.heat_map import HeatMap, heat_map
-from playground.web.htmx import HtmxHttpRequest
-from playground.web.priorities import PriorityMark, PriorityScale
-from playground.web.queue_lanes import Lane, view_lanes
+from playground.web.board.nodes import Bar, ExtendedUse, HeatMap, bar, extended_of, heat_map, shown_taints
+from playground.web.board.queue import Lane, view_lanes
+from playground.web.looks import PriorityMark, PriorityScale
+from playground.web.requests import HtmxHttpRequest
 
 
 @dataclass(frozen=True)

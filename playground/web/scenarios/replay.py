@@ -15,12 +15,9 @@ from django.views.decorators.vary import vary_on_headers
 from playground.clusters.errors import ClusterError
 from playground.clusters.services.runs import request_run
 from playground.scenarios import selectors, services
-from playground.web.access import get_cluster
-from playground.web.htmx import HtmxHttpRequest
-from playground.web.numbers import positive_int
 from playground.web.problems import Problem, problems_of
+from playground.web.requests import HtmxHttpRequest, get_cluster, positive_int, site_user
 from playground.web.scenarios.past_board import nothing_new, view_past
-from playground.web.scenarios.sharing import site_user
 from playground.web.scenarios.timeline import view_timeline
 
 if TYPE_CHECKING:

@@ -18,20 +18,12 @@ from playground.engine.scenarios import opening_of, with_decisions
 from playground.scenarios import selectors, services
 from playground.scenarios.choices import ScenarioState, Visibility
 from playground.scenarios.services.proof import is_whole
-from playground.web.explanation import view_cycle
-from playground.web.htmx import HtmxHttpRequest
-from playground.web.numbers import positive_int
+from playground.web.cycles.present import view_cycle
 from playground.web.problems import problems_of
+from playground.web.requests import HtmxHttpRequest, positive_int, site_user
 from playground.web.scenarios.focus import view_focus
 from playground.web.scenarios.past_board import nothing_new, view_past
-from playground.web.scenarios.sharing import (
-    expiry_of,
-    said_by,
-    seen_by,
-    site_user,
-    visibilities_for,
-    wants_login,
-)
+from playground.web.scenarios.sharing import expiry_of, said_by, seen_by, visibilities_for, wants_login
 from playground.web.scenarios.timeline import view_timeline
 
 if TYPE_CHECKING:

@@ -15,12 +15,7 @@ from django.utils import timezone
 
 from playground.accounts.teams import teams_of
 from playground.clusters.errors import InvalidInput
-from playground.web.numbers import positive_int
-
-
-def site_user(request: HttpRequest) -> Any:
-    """The user; None for the one person of embedded mode, and without a login."""
-    return request.user if not settings.EMBEDDED and request.user.is_authenticated else None
+from playground.web.requests import positive_int, site_user
 
 
 def wants_login(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:

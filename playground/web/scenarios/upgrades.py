@@ -13,9 +13,9 @@ from django.urls import reverse
 from playground.engine.releases import release_names, title_of
 from playground.scenarios import services
 from playground.scenarios.services.upgrades import upgrade_result
+from playground.web.requests import site_user
 from playground.web.scenarios.asked_for import Work
 from playground.web.scenarios.badge import release_of
-from playground.web.scenarios.sharing import site_user
 
 if TYPE_CHECKING:
     from playground.scenarios.row_types import Upgrade

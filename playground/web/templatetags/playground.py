@@ -16,10 +16,10 @@ from playground.clusters.selectors.queue import LANE_TITLES
 from playground.engine.releases import patch_of, title_of
 from playground.engine.words import headline, of_one, placed
 from playground.web import amounts
-from playground.web.explanation import outcome_of
-from playground.web.names import name_parts
-from playground.web.node_groups import POOL_LABELS
-from playground.web.tabs import tabs_of
+from playground.web.amounts import name_parts
+from playground.web.board.nodes import POOL_LABELS
+from playground.web.looks import outcome_of
+from playground.web.site import tabs_of
 
 register = Library()
 
@@ -216,3 +216,27 @@ _IN_BYTES = ("memory", "ephemeral-storage")
 def of(part: float, whole: float) -> int:
     """Share in whole percent."""
     return amounts.percent(part, whole)
+
+
+@register.filter
+def lastpiece(name: Any) -> str:
+    """The end of a name that tells it from others, for narrow places.
+
+    >>> lastpiece("node-b1"), lastpiece("pool-general-0012")
+    ('b1', '0012')
+    """
+    text = str(name)
+    piece = text.rpartition("-")[2] or text
+    return piece[-5:]
+
+
+@register.filter
+def times(number: int, factor: int) -> int:
+    """A product, for places in a drawing."""
+    return number * factor
+
+
+@register.filter
+def minus(number: int, less: int) -> int:
+    """A difference."""
+    return number - less

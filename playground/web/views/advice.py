@@ -25,7 +25,6 @@ from playground.clusters.services import edit_branches, questions
 from playground.clusters.services.readiness import expect_questions
 from playground.clusters.trouble import why_waiting
 from playground.engine import advise
-from playground.web.access import get_cluster
 from playground.web.advice import (
     ABOUT,
     DrawView,
@@ -34,10 +33,9 @@ from playground.web.advice import (
     view_weights,
     view_why,
 )
-from playground.web.board import priority_scale
-from playground.web.explanation import view_cycle
-from playground.web.htmx import HtmxHttpRequest
-from playground.web.numbers import positive_int
+from playground.web.cycles.present import view_cycle
+from playground.web.looks import priority_scale
+from playground.web.requests import HtmxHttpRequest, get_cluster, positive_int
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster, Cycle, Question

@@ -21,10 +21,8 @@ from playground.clusters.services.plan_branches import branch_of_plan
 from playground.engine.plans import PlanProblem, answer_text, prices_from_text
 from playground.scenarios import services as sharing
 from playground.scenarios.selectors import get_verdict
-from playground.web.access import get_cluster
-from playground.web.htmx import HtmxHttpRequest
 from playground.web.plans import LOOKS, TITLES, title_of, view_plan
-from playground.web.scenarios.sharing import site_user
+from playground.web.requests import HtmxHttpRequest, get_cluster, site_user
 from playground.web.views.advice import STOP_POLLING, arrives_at, question_context
 
 if TYPE_CHECKING:

@@ -1,0 +1,604 @@
+"""What the pages of accounts ask first."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Final
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import login, update_session_auth_hash
+from django.contrib.auth import logout as auth_logout
+from django.contrib.auth import views as auth_views
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.mail import send_mail
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
+from django.urls import reverse, reverse_lazy
+from django.utils import timezone
+from django.utils.decorators import method_decorator
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from playground.accounts import audit, invitations, passwords, teams
+from playground.accounts.addresses import client_address, origin_of
+from playground.accounts.audit import ACTIONS, entries_for, may_see_address
+from playground.accounts.choices import Role
+from playground.accounts.devices import remember_device
+from playground.accounts.limits import count
+from playground.accounts.passwords import change_email, change_password, may_mail
+from playground.accounts.people import everyone, person_by_number
+from playground.accounts.sessions import end_other_sessions, end_session, sessions_of
+from playground.accounts.teams import TeamError, team_of_member, teams_of
+from playground.accounts.tokens import TokenError, create_token, delete_token, tokens_of
+from playground.scenarios.services.storage import quota_of
+from playground.web.accounts.forms import (
+    ROLES,
+    ChangePasswordForm,
+    EmailForm,
+    InviteForm,
+    NewAccountForm,
+    NewPasswordForm,
+    PatientLoginForm,
+    ResetForm,
+    TeamForm,
+    TokenForm,
+    check_own_password,
+)
+from playground.web.requests import positive_int, visible_clusters
+
+if TYPE_CHECKING:
+    from playground.accounts.row_types import Invitation, Team, User
+
+
+def team_mode(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+    """A page that embedded mode does not have, and that no cache keeps."""
+
+    @wraps(view)
+    def wrapped(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
+        if settings.EMBEDDED:
+            raise Http404("The embedded playground has no accounts.")
+        return view(request, *args, **kwargs)
+
+    return never_cache(wrapped)
+
+
+def administrators(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+    """A page that to all but administrators does not exist."""
+
+    @wraps(view)
+    def wrapped(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
+        if not (request.user.is_authenticated and request.user.is_superuser):
+            raise Http404("There is no such page.")
+        return view(request, *args, **kwargs)
+
+    return team_mode(wrapped)
+
+
+def own_team(request: HttpRequest, team_id: int) -> Team:
+    """A team the person is in, or 404."""
+    assert request.user.is_authenticated
+    team = team_of_member(request.user, team_id)
+    if team is None:
+        raise Http404("There is no such team.")
+    return team
+
+
+def as_page_error(error: TeamError) -> Exception:
+    """A refusal that is no form's to show."""
+    return PermissionDenied(error.message) if error.reason == "Forbidden" else Http404(error.message)
+
+
+logger = logging.getLogger(__name__)
+
+
+def mail_invitation(request: HttpRequest, invitation: Invitation, link: str) -> bool:
+    """Send an invitation's link; False if the mail server would not take it."""
+    where = f"team {invitation.team.name}" if invitation.team else "the scheduling playground"
+    text = render_to_string(
+        "accounts/invitation_mail.txt",
+        {"invitation": invitation, "link": link, "where": where, "host": request.get_host()},
+    )
+    try:
+        return bool(send_mail(f"Invitation to {where}", text, None, [invitation.email]))
+    except OSError:
+        # smtplib's errors are OSErrors.
+        logger.exception("an invitation could not be sent by mail")
+        return False
+
+
+@method_decorator(team_mode, name="dispatch")
+class Login(auth_views.LoginView):
+    """The login page of team mode."""
+
+    template_name = "accounts/login.html"
+    authentication_form = PatientLoginForm
+    redirect_authenticated_user = True
+    next_page = "/"
+    extra_context = {"may_mail": may_mail}
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        response = super().form_valid(form)
+        audit.record("login", by=form.get_user(), about=form.get_user(), address=client_address(self.request))
+        remember_device(self.request, response, form.get_user())
+        return response
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        response = super().form_invalid(form)
+        attempt = getattr(form, "attempt", None)
+        if attempt is not None and attempt.wait_s:
+            response.status_code = 429
+            response.headers["Retry-After"] = str(attempt.wait_s)
+        return response
+
+
+@team_mode
+@require_POST
+def logout(request: HttpRequest) -> HttpResponse:
+    """End this session."""
+    if request.user.is_authenticated:
+        audit.record("logout", by=request.user, address=client_address(request))
+    auth_logout(request)
+    return redirect("accounts:login")
+
+
+@team_mode
+@require_http_methods(["GET", "HEAD", "POST"])
+def account(request: HttpRequest) -> HttpResponse:
+    """One's tokens and teams. POST makes a token, which this one answer shows."""
+    assert request.user.is_authenticated
+    rows = visible_clusters(request).order_by("-created").values_list("public_id", "name")
+    clusters = [(public_id, f"{name} ({public_id})") for public_id, name in rows[:200]]
+    form, made, status = TokenForm(request.POST or None, clusters=clusters), "", 200
+    if request.method == "POST":
+        status = 400
+        if form.is_valid():
+            data = form.cleaned_data
+            try:
+                _, made = create_token(
+                    user=request.user,
+                    name=data["name"],
+                    scope=data["scope"],
+                    cluster=data["cluster"],
+                    days=int(data["days"]) if data["days"] else None,
+                )
+            except TokenError as error:
+                form.add_error("name", str(error))
+            else:
+                status, made_for = 201, data["cluster"]
+                form = TokenForm(clusters=clusters)
+                return _account_page(request, form, made=made, made_for=made_for, status=status)
+    return _account_page(request, form, made=made, made_for="", status=status)
+
+
+def _account_page(
+    request: HttpRequest, form: TokenForm, *, made: str, made_for: str, status: int
+) -> HttpResponse:
+    assert request.user.is_authenticated
+    context = {
+        "form": form,
+        "made": made,
+        "made_for": made_for,
+        "tokens": tokens_of(request.user),
+        "teams": teams_of(request.user),
+        "team_form": TeamForm(auto_id="id_team_%s"),
+        "now": timezone.now(),
+        "sessions": sessions_of(request.user),
+        "session_key": request.session.session_key,
+        "quota": quota_of(request.user),
+        "server": f"{request.scheme}://{request.get_host()}",
+    }
+    return render(request, "accounts/account.html", context, status=status)
+
+
+@team_mode
+@require_POST
+def token_delete(request: HttpRequest, token_id: int) -> HttpResponse:
+    """It stops working at once."""
+    assert request.user.is_authenticated
+    if not delete_token(user=request.user, token_id=token_id):
+        raise Http404("There is no such token.")
+    return redirect("accounts:account")
+
+
+@team_mode
+@require_POST
+def session_end(request: HttpRequest, session: str) -> HttpResponse:
+    """Its user is asked to log in again; one's own may be ended, too."""
+    assert request.user.is_authenticated
+    if not end_session(user=request.user, handle=session):
+        raise Http404("There is no such session.")
+    messages.success(request, "The session is ended.")
+    return redirect("accounts:account")
+
+
+@team_mode
+@require_POST
+def sessions_end(request: HttpRequest) -> HttpResponse:
+    """End all of one's sessions but this one."""
+    assert request.user.is_authenticated
+    number = end_other_sessions(user=request.user, but=request.session.session_key)
+    messages.success(request, f"{number} other session{'' if number == 1 else 's'} ended.")
+    return redirect("accounts:account")
+
+
+MAILS_PER_HOUR: Final = 10
+
+
+@team_mode
+@require_http_methods(["GET", "HEAD", "POST"])
+def change(request: HttpRequest) -> HttpResponse:
+    """Change the password; other sessions end, this one goes on."""
+    assert request.user.is_authenticated
+    form = ChangePasswordForm(request.user, request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        change_password(
+            user=request.user,
+            password=form.cleaned_data["new_password1"],
+            address=client_address(request),
+            end_tokens=form.cleaned_data["end_tokens"],
+        )
+        update_session_auth_hash(request, request.user)
+        messages.success(request, "The password is changed; you are logged out everywhere else.")
+        response = redirect("accounts:account")
+        remember_device(request, response, request.user)
+        return response
+    status = 400 if request.method == "POST" else 200
+    return render(request, "accounts/password.html", {"form": form}, status=status)
+
+
+@team_mode
+@require_http_methods(["GET", "HEAD", "POST"])
+def email(request: HttpRequest) -> HttpResponse:
+    """Change where reset links go; it takes the password."""
+    assert request.user.is_authenticated
+    form = EmailForm(request.POST or None, initial={"email": request.user.email})
+    status = 400 if request.method == "POST" else 200
+    if request.method == "POST" and form.is_valid():
+        try:
+            check_own_password(request.user, form.cleaned_data["password"])
+        except ValidationError as error:
+            form.add_error("password", error)
+        else:
+            change_email(user=request.user, email=form.cleaned_data["email"])
+            messages.success(request, "The mail address is changed.")
+            return redirect("accounts:account")
+    return render(request, "accounts/email.html", {"form": form}, status=status)
+
+
+@method_decorator(team_mode, name="dispatch")
+class Reset(auth_views.PasswordResetView):
+    """Ask for a link by mail. The answer says nothing of whether there is such an account."""
+
+    template_name = "accounts/reset.html"
+    email_template_name = "accounts/reset_mail.txt"
+    subject_template_name = "accounts/reset_subject.txt"
+    form_class = ResetForm
+    success_url = reverse_lazy("accounts:reset-sent")
+    extra_context = {"may_mail": may_mail}
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        address = client_address(self.request)
+        mail = form.cleaned_data["email"].casefold()
+        keys = (f"mail:address:{origin_of(address)}", f"mail:to:{mail}"[:100])
+        # Each is counted, whichever is over; beyond that the answer is the same and nothing is sent.
+        most = max(count(key, period_s=3600)[0] for key in keys)
+        if most <= MAILS_PER_HOUR and may_mail():
+            for user in form.get_users(form.cleaned_data["email"]):
+                audit.record("reset-asked", about=user, address=address)
+            return super().form_valid(form)
+        return redirect(self.get_success_url())
+
+
+@team_mode
+@require_safe
+def reset_sent(request: HttpRequest) -> HttpResponse:
+    """What happens next."""
+    return render(request, "accounts/reset_sent.html")
+
+
+@method_decorator(team_mode, name="dispatch")
+class ResetConfirm(auth_views.PasswordResetConfirmView):
+    """Set a new password with the link; it works once, and who has it is logged in on this device."""
+
+    template_name = "accounts/reset_confirm.html"
+    form_class = NewPasswordForm
+    success_url = reverse_lazy("accounts:account")
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        user: User = form.user
+        address = client_address(self.request)
+        change_password(
+            user=user, password=form.cleaned_data["new_password1"], how="password-reset", address=address
+        )
+        self.request.session.pop(auth_views.INTERNAL_RESET_SESSION_TOKEN, None)
+        response = redirect(self.get_success_url())
+        if user.is_active:
+            login(self.request, user, "django.contrib.auth.backends.ModelBackend")
+            audit.record("login", by=user, about=user, address=address, detail="with a reset link")
+            remember_device(self.request, response, user)
+        messages.success(self.request, "The new password is set; you are logged out everywhere else.")
+        return response
+
+
+@team_mode
+@require_http_methods(["GET", "HEAD", "POST"])
+def invitation(request: HttpRequest, secret: str) -> HttpResponse:
+    """Accept it: as who is logged in, or with a new account."""
+    found = invitations.invitation_of(secret)
+    if found is None:
+        return render(request, "accounts/invitation_over.html", status=404)
+    form = None if request.user.is_authenticated else NewAccountForm(request.POST or None)
+    status = 200
+    if request.method == "POST":
+        status = 400
+        try:
+            if form is None:
+                assert request.user.is_authenticated
+                invitations.accept(secret=secret, user=request.user, address=client_address(request))
+                return _welcome(request, found)
+            if form.is_valid():
+                return _as_new(request, secret, found, form)
+        except TeamError as error:
+            if form is None:
+                messages.error(request, error.message)
+                return redirect("accounts:account")
+            form.add_error("username" if error.reason == "AlreadyExists" else None, error.message)
+    context = {"invitation": found, "form": form, "here": request.path}
+    return render(request, "accounts/invitation.html", context, status=status)
+
+
+def _as_new(request: HttpRequest, secret: str, found: Invitation, form: NewAccountForm) -> HttpResponse:
+    address = client_address(request)
+    user = invitations.accept_as_new(
+        secret=secret,
+        name=form.cleaned_data["username"],
+        password=form.cleaned_data["password1"],
+        email=form.cleaned_data["email"],
+        address=address,
+    )
+    login(request, user, "django.contrib.auth.backends.ModelBackend")
+    audit.record("login", by=user, about=user, address=address, detail="with an invitation")
+    response = _welcome(request, found)
+    remember_device(request, response, user)
+    return response
+
+
+def _welcome(request: HttpRequest, found: Invitation) -> HttpResponse:
+    if found.team is None:
+        messages.success(request, "Welcome.")
+        return redirect("web:home")
+    messages.success(request, f"You are in team {found.team.name}, as {found.role}.")
+    return redirect("accounts:team", found.team.pk)
+
+
+@team_mode
+@require_POST
+def team_new(request: HttpRequest) -> HttpResponse:
+    """Make a team; who makes it owns it."""
+    assert request.user.is_authenticated
+    form = TeamForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, "A team needs a name of at most 100 characters.")
+        return redirect("accounts:account")
+    try:
+        made = teams.create_team(name=form.cleaned_data["name"], owner=request.user)
+    except TeamError as error:
+        messages.error(request, error.message)
+        return redirect("accounts:account")
+    return redirect("accounts:team", made.pk)
+
+
+@team_mode
+@require_safe
+def team(request: HttpRequest, team_id: int) -> HttpResponse:
+    """Who is in it, and for its owners: roles and invitations."""
+    return _team_page(request, own_team(request, team_id))
+
+
+@team_mode
+@require_POST
+def team_invite(request: HttpRequest, team_id: int) -> HttpResponse:
+    """Make an invitation, whose link this one answer shows."""
+    assert request.user.is_authenticated
+    found = own_team(request, team_id)
+    form = InviteForm(request.POST, mails=may_mail())
+    if not form.is_valid():
+        return _team_page(request, found, form=form, status=400)
+    data = form.cleaned_data
+    try:
+        invitation, secret = invitations.create_invitation(
+            by=request.user, team=found, role=data["role"], days=data["days"], email=data.get("email", "")
+        )
+    except TeamError as error:
+        if error.reason == "Forbidden":
+            raise as_page_error(error) from None
+        form.add_error(None, error.message)
+        return _team_page(request, found, form=form, status=400)
+    link = request.build_absolute_uri(reverse("accounts:invitation", args=[secret]))
+    sent = bool(invitation.email) and mail_invitation(request, invitation, link)
+    return _team_page(request, found, made=link, sent_to=invitation.email if sent else "", status=201)
+
+
+@team_mode
+@require_POST
+def team_member(request: HttpRequest, team_id: int) -> HttpResponse:
+    """Give a member another role, or let them go; members may leave by themselves."""
+    assert request.user.is_authenticated
+    found, name = own_team(request, team_id), request.POST.get("user", "")
+    leaves = request.POST.get("role", "") == ""
+    itself = name == request.user.get_username()
+    try:
+        teams.get_team(found.name, request.user, to_manage=not (leaves and itself))
+        if leaves:
+            teams.remove_member(team=found, username=name, by=request.user)
+        elif request.POST["role"] in Role.values and found.members.filter(username=name).exists():
+            teams.set_member(team=found, username=name, role=request.POST["role"], by=request.user)
+        else:
+            raise Http404("There is no such member or role.")
+    except TeamError as error:
+        if error.reason != "Conflict":
+            raise as_page_error(error) from None
+        messages.error(request, error.message)
+    if leaves and itself:
+        return redirect("accounts:account")
+    return redirect("accounts:team", found.pk)
+
+
+@team_mode
+@require_POST
+def team_withdraw(request: HttpRequest, team_id: int, invitation_id: int) -> HttpResponse:
+    """The invitation's link leads nowhere then."""
+    assert request.user.is_authenticated
+    found = own_team(request, team_id)
+    try:
+        teams.get_team(found.name, request.user, to_manage=True)
+    except TeamError as error:
+        raise as_page_error(error) from None
+    if not invitations.withdraw(by=request.user, team=found, invitation_id=invitation_id):
+        raise Http404("There is no such invitation.")
+    return redirect("accounts:team", found.pk)
+
+
+def _team_page(
+    request: HttpRequest, found: Team, *, form: InviteForm | None = None, status: int = 200, **also: Any
+) -> HttpResponse:
+    assert request.user.is_authenticated
+    members = list(found.memberships.select_related("user").order_by("user__username"))
+    owns = any(one.user_id == request.user.pk and one.role == Role.OWNER for one in members)
+    context = {
+        "team": found,
+        "members": members,
+        "roles": ROLES,
+        "owns": owns,
+        "form": form or InviteForm(mails=may_mail()),
+        "invitations": invitations.open_invitations(request.user, found) if owns else [],
+        **also,
+    }
+    return render(request, "accounts/team.html", context, status=status)
+
+
+SHOWN = 500
+
+
+@administrators
+@require_safe
+def people(request: HttpRequest) -> HttpResponse:
+    """Everybody with an account."""
+    return _people_page(request)
+
+
+@administrators
+@require_POST
+def people_invite(request: HttpRequest) -> HttpResponse:
+    """Invite a person to the site, whose link this one answer shows."""
+    assert request.user.is_authenticated
+    form = InviteForm(request.POST, mails=passwords.may_mail(), of_team=False)
+    if not form.is_valid():
+        return _people_page(request, form=form, status=400)
+    data = form.cleaned_data
+    try:
+        invitation, secret = invitations.create_invitation(
+            by=request.user, team=None, days=data["days"], email=data.get("email", "")
+        )
+    except TeamError as error:
+        form.add_error(None, error.message)
+        return _people_page(request, form=form, status=400)
+    link = request.build_absolute_uri(reverse("accounts:invitation", args=[secret]))
+    sent = bool(invitation.email) and mail_invitation(request, invitation, link)
+    sent_to = invitation.email if sent else ""
+    return _people_page(request, made=link, made_what="invitation", sent_to=sent_to, status=201)
+
+
+@administrators
+@require_POST
+def people_withdraw(request: HttpRequest, invitation_id: int) -> HttpResponse:
+    """The invitation's link leads nowhere then."""
+    assert request.user.is_authenticated
+    if not invitations.withdraw(by=request.user, team=None, invitation_id=invitation_id):
+        raise Http404("There is no such invitation.")
+    return redirect("accounts:people")
+
+
+@administrators
+@require_POST
+def people_reset(request: HttpRequest, user_id: int) -> HttpResponse:
+    """Make a link that sets a new password once, to be passed on by hand."""
+    person = _person(user_id)
+    try:
+        path = passwords.hand_out_reset(by=request.user, user=person)
+    except TeamError as error:
+        messages.error(request, error.message)
+        return redirect("accounts:people")
+    link = request.build_absolute_uri(path)
+    return _people_page(request, made=link, made_what="reset", made_for=person.get_username(), status=201)
+
+
+@administrators
+@require_POST
+def people_action(request: HttpRequest, user_id: int, action: str) -> HttpResponse:
+    """Close an account, or open it again."""
+    person = _person(user_id)
+    if action not in ("close", "open"):
+        raise Http404(f'There is no "{action}" to do.')
+    try:
+        passwords.set_active(by=request.user, user=person, active=action == "open")
+    except TeamError as error:
+        messages.error(request, error.message)
+    return redirect("accounts:people")
+
+
+def _person(user_id: int) -> User:
+    found = person_by_number(user_id)
+    if found is None:
+        raise Http404("There is no such person.")
+    return found
+
+
+def _people_page(
+    request: HttpRequest, *, form: InviteForm | None = None, status: int = 200, **also: Any
+) -> HttpResponse:
+    assert request.user.is_authenticated
+    rows = everyone().order_by("username")
+    context = {
+        "people": rows[:SHOWN],
+        "form": form or InviteForm(mails=passwords.may_mail(), of_team=False),
+        "invitations": invitations.open_invitations(request.user, None),
+        **also,
+    }
+    return render(request, "accounts/people.html", context, status=status)
+
+
+ENTRIES_SHOWN = 50
+
+
+@team_mode
+@require_safe
+def audit_list(request: HttpRequest) -> HttpResponse:
+    """What the person may read of it, newest first; ``?action=`` chooses, ``?before=`` goes on."""
+    rows = entries_for(request.user).select_related("actor", "about")
+    action, before = request.GET.get("action", ""), positive_int(request.GET.get("before"))
+    if action:
+        rows = rows.filter(action=action)
+    if before:
+        rows = rows.filter(pk__lt=before)
+    found = list(rows[: ENTRIES_SHOWN + 1])
+    entries: list[dict[str, Any]] = [
+        {
+            "row": row,
+            "words": ACTIONS.get(row.action, row.action),
+            "address": row.address if may_see_address(row, request.user) else "",
+        }
+        for row in found[:ENTRIES_SHOWN]
+    ]
+    context = {
+        "entries": entries,
+        "actions": ACTIONS,
+        "action": action,
+        "next": found[ENTRIES_SHOWN - 1].pk if len(found) > ENTRIES_SHOWN else None,
+    }
+    return render(request, "accounts/audit.html", context)

@@ -1,9 +1,0 @@
-"""The pages."""
-
-from django.apps import AppConfig
-
-
-class WebConfig(AppConfig):
-    name = "playground.web"
-    label = "web"
-    verbose_name = "Pages"

@@ -1,0 +1,1 @@
+"""The board: nodes, queue, feed and run bar."""

@@ -1,0 +1,647 @@
+"""What a board shows is in its address: links carry it, Back goes through it, and ticks ask for the same."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from math import ceil
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
+
+from playground.clusters.selectors.board_nodes import NodeUse, PodUse, node_uses, pods_on
+from playground.clusters.selectors.devices import DeviceUse, devices_on_nodes
+from playground.clusters.selectors.memo import Memo
+from playground.web import amounts
+from playground.web.looks import PriorityMark, PriorityScale
+from playground.web.requests import positive_int
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster
+
+_FIELDS: Final = ("view", "group", "by", "q", "open", "sort", "node", "pod")
+
+
+@dataclass(frozen=True)
+class BoardAddress:
+    """The query of a board.
+
+    Attributes
+    ----------
+    view
+        ``cards``, ``heat`` or ``table``; empty = what suits the number of nodes.
+    group
+        Label nodes are grouped by, ``none`` for one group; empty = what suits their labels.
+    by
+        Resource the heat map shows, ``pods`` for how many; empty = cpu.
+    q
+        Words nodes are looked for by.
+    open
+        Name of the group whose cards are all shown.
+    sort
+        Column nodes are sorted by, ``-`` before it for the largest first; empty = by name.
+    page
+        Of the table.
+    node, pod
+        What is selected; a pod as ``namespace/name``. At most one of the two.
+    """
+
+    view: str = ""
+    group: str = ""
+    by: str = ""
+    q: str = ""
+    open: str = ""
+    sort: str = ""
+    page: int = 1
+    node: str = ""
+    pod: str = ""
+
+    @classmethod
+    def read(cls, query: Mapping[str, Any]) -> BoardAddress:
+        """From a query; ``selected`` stands for a node or a pod."""
+        found = {name: str(query.get(name) or "").strip() for name in _FIELDS}
+        address = cls(**found, page=positive_int(query.get("page", "")) or 1)
+        picked = found["node"] or found["pod"] or str(query.get("selected") or "")
+        return address.selecting(picked)
+
+    @property
+    def selected(self) -> str:
+        """The name of a node, or ``namespace/name`` of a pod; empty for nothing."""
+        return self.node or self.pod
+
+    def selecting(self, picked: str) -> BoardAddress:
+        """The same board with something else selected: a slash is no part of a node's name."""
+        is_pod = "/" in picked
+        return replace(self, node="" if is_pod else picked, pod=picked if is_pod else "")
+
+    def facts(self) -> dict[str, str]:
+        """What differs from a plain board, as text by name."""
+        said = {name: str(value) for name, value in asdict(self).items() if value}
+        return {name: value for name, value in said.items() if (name, value) != ("page", "1")}
+
+    def href(self, **changes: Any) -> str:
+        """The query of this board with changes: ``?view=heat``; ``?`` for a plain one."""
+        return f"?{urlencode(replace(self, **changes).facts())}"
+
+
+ZONE_LABEL: Final = "topology.kubernetes.io/zone"
+TYPE_LABEL: Final = "node.kubernetes.io/instance-type"
+POOL_LABELS: Final = (
+    "karpenter.sh/nodepool",
+    "eks.amazonaws.com/nodegroup",
+    "cloud.google.com/gke-nodepool",
+    "kubernetes.azure.com/agentpool",
+)
+"""What clouds call the pool of a node."""
+NOT_GROUPED: Final = "none"
+NO_LABEL: Final = "no such label"
+_FIRST: Final = (TYPE_LABEL, *POOL_LABELS, ZONE_LABEL)
+_SAMPLE: Final = 500
+
+
+def group_labels(uses: Sequence[NodeUse]) -> tuple[str, ...]:
+    """Labels worth grouping by, as several nodes share a value: type, pool and zone first.
+
+    Of a large cluster it looks at nodes from all over the list.
+    """
+    values: dict[str, set[str]] = {}
+    sample = uses[:: max(1, len(uses) // _SAMPLE)]
+    for use in sample:
+        for key, value in use.labels.items():
+            values.setdefault(key, set()).add(value)
+    few = max(1, len(sample) // 2)
+    shared = [key for key, found in values.items() if len(found) <= few or key == ZONE_LABEL]
+    return tuple(sorted(shared, key=lambda key: (_FIRST.index(key) if key in _FIRST else len(_FIRST), key)))
+
+
+def usual_label(labels: Sequence[str]) -> str:
+    """The label to group by when none was asked for."""
+    return next((label for label in (TYPE_LABEL, ZONE_LABEL) if label in labels), NOT_GROUPED)
+
+
+def matching(uses: Sequence[NodeUse], words: str) -> Sequence[NodeUse]:
+    """Nodes all words are found in: their names, labels (``zone=eu-central-1a``), taints and states."""
+    wanted = [word for word in words.lower().split() if word]
+    if not wanted:
+        return uses
+    texts = ((use, _text(use)) for use in uses)
+    return [use for use, text in texts if all(word in text for word in wanted)]
+
+
+def _text(use: NodeUse) -> str:
+    labels = " ".join(f"{key}={value}" for key, value in use.labels.items())
+    taints = " ".join(f"{taint.get('key', '')}={taint.get('value') or ''}" for taint in use.taints)
+    return f"{use.name} {labels} {taints} {use.state.replace(' ', '-')}".lower()
+
+
+def sorted_by(uses: Sequence[NodeUse], sort: str) -> Sequence[NodeUse]:
+    """Nodes by a resource's share, their state, or (as they come) their name; ``-`` before it turns it round."""
+    column = sort.removeprefix("-")
+    turned = sort.startswith("-")
+    if column in ("", "name"):
+        return uses[::-1] if turned else uses
+    if column == "state":
+        return sorted(uses, key=lambda use: use.state, reverse=turned)
+    return sorted(uses, key=lambda use: _share(use, column), reverse=turned)
+
+
+def _share(use: NodeUse, resource: str) -> float:
+    """What nodes without the resource have is less than nothing."""
+    used, has = use.amounts(resource)
+    return used / has if has else -1.0
+
+
+MAX_SEGMENTS = 40
+_AWAITS: Final = {"permit": "waiting at Permit", "binding": "waiting for its Binding"}
+
+
+@dataclass(frozen=True)
+class BarSegment:
+    """One pod's piece, in percent of what the node can give; `pod` is ``namespace/name``."""
+
+    pod: str
+    x: float
+    width: float
+    mark: PriorityMark
+    title: str
+    terminating: bool
+    reserved: bool
+    nominated: bool
+
+    @property
+    def middle(self) -> float:
+        """Where the letter stands."""
+        return round(self.x + self.width / 2, 2)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a letter can be read inside."""
+        return self.width >= 9
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A node's bar for one resource."""
+
+    resource: str
+    used: str
+    allocatable: str
+    unit: str
+    segments: tuple[BarSegment, ...]
+
+
+def bar(resource: str, allocatable: int, used: int, pods: Sequence[PodUse], scale: PriorityScale) -> Bar:
+    """Build the bar of ``cpu`` or ``memory``; pieces below a tenth of a percent are left out."""
+    is_cpu = resource == "cpu"
+    text = amounts.cores if is_cpu else amounts.gib
+    segments: list[BarSegment] = []
+    x = 0.0
+    for pod in pods:
+        amount = pod.cpu_milli if is_cpu else pod.memory_bytes
+        if not allocatable or not amount or len(segments) >= MAX_SEGMENTS:
+            continue
+        width = round(100 * amount / allocatable, 2)
+        if width < 0.1:
+            continue
+        start = min(x, max(0.0, 100 - width)) if pod.nominated else min(x, 100.0)
+        mark = scale.mark(pod.priority, pod.priority_class)
+        segments.append(
+            BarSegment(
+                pod=f"{pod.namespace}/{pod.name}",
+                x=round(start, 2),
+                width=min(width, round(100 - start, 2)),
+                mark=mark,
+                title=_title(pod, mark),
+                terminating=pod.terminating,
+                reserved=pod.reserved,
+                nominated=pod.nominated,
+            )
+        )
+        if not pod.nominated:
+            x += width
+    return Bar(resource, text(used), text(allocatable), "" if is_cpu else "Gi", tuple(segments))
+
+
+def _title(pod: PodUse, mark: PriorityMark) -> str:
+    words = (
+        f"{pod.namespace}/{pod.name}: {amounts.requested(pod.cpu_milli, pod.memory_bytes)}, "
+        f"priority {pod.priority} ({mark.title})"
+    )
+    if pod.nominated:
+        return f"{words}, nominated"
+    if pod.reserved:
+        return f"{words}, reserved, {_AWAITS.get(pod.held_in, _AWAITS['permit'])}"
+    return f"{words}, terminating" if pod.terminating else words
+
+
+# Cells a row: the fewer nodes, the larger the squares.
+COLUMNS = ((40, 20), (160, 40))
+MOST_COLUMNS = 80
+CELL = 10
+LEVELS = 6
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """Paths of one group of nodes, on a grid of square cells.
+
+    Attributes
+    ----------
+    levels : tuple of (class, path)
+        ``h0`` to ``h5``: the higher the share, the higher and the darker the fill.
+    names : str
+        Node names in the order of the cells, separated by blanks: a place in the grid becomes a node.
+    """
+
+    columns: int
+    names: str
+    width: int
+    height: int
+    cells: str
+    levels: tuple[tuple[str, str], ...]
+    not_ready: str
+    cordoned: str
+    without: str
+
+
+def heat_map(nodes: Sequence[NodeUse], by: str = "cpu", *, most: int = 0) -> HeatMap:
+    """Draw the nodes in the order given, by their share of a resource; those that have none of it get a dash.
+
+    Parameters
+    ----------
+    most
+        Nodes of the largest map beside this one: the squares of all have one size.
+    """
+    n_nodes = max(most, len(nodes))
+    columns = next((columns for limit, columns in COLUMNS if n_nodes <= limit), MOST_COLUMNS)
+    levels: list[list[str]] = [[] for _ in range(LEVELS)]
+    not_ready: list[str] = []
+    cordoned: list[str] = []
+    without: list[str] = []
+    for i, node in enumerate(nodes):
+        x, y = (i % columns) * CELL, (i // columns) * CELL
+        share = node.percent(by)
+        if share is None:
+            without.append(f"M{x + 2.5:g} {y + 4}h3")
+        fill = max(1, round(8 * share / 100)) if share else 0
+        if share and fill:
+            levels[min(LEVELS - 1, share * LEVELS // 100)].append(f"M{x} {y + 8 - fill}h8v{fill}h-8z")
+        if not node.ready:
+            not_ready.append(f"M{x + 1} {y + 1}l6 6m0-6l-6 6")
+        elif node.unschedulable:
+            cordoned.append(f"M{x + 0.5:g} {y + 4}h7")
+    rows = -(-len(nodes) // columns)
+    return HeatMap(
+        columns=columns,
+        names=" ".join(node.name for node in nodes),
+        width=columns * CELL,
+        height=max(rows, 1) * CELL,
+        cells=_grid(len(nodes), columns),
+        levels=tuple((f"h{level}", "".join(paths)) for level, paths in enumerate(levels) if paths),
+        not_ready="".join(not_ready),
+        cordoned="".join(cordoned),
+        without="".join(without),
+    )
+
+
+@lru_cache(maxsize=64)  # groups are often of one size, and stay so
+def _grid(n_cells: int, columns: int) -> str:
+    """The squares behind the fills."""
+    return "".join(f"M{(i % columns) * CELL} {(i // columns) * CELL}h8v8h-8z" for i in range(n_cells))
+
+
+def histogram(nodes: Sequence[NodeUse], by: str = "cpu") -> list[tuple[str, str, int, int]]:
+    """Count nodes that have the resource per level: (class, words, count, percent of the fullest level)."""
+    counts = [0] * LEVELS
+    for node in nodes:
+        share = node.percent(by)
+        if share is not None:
+            counts[min(LEVELS - 1, share * LEVELS // 100)] += 1
+    most = max(counts) or 1
+    edges = ("0–16%", "17–33%", "34–49%", "50–66%", "67–83%", "84–100%")
+    return [(f"h{i}", edges[i], n, round(100 * n / most)) for i, n in enumerate(counts)]
+
+
+CARD_LIMIT = 200
+ALL_CARDS = 60
+"""Up to so many nodes every card is shown; above, the first ones of each group."""
+CARDS_A_GROUP = 12
+TABLE_PAGE = 200
+MAX_PIPS = 16
+MEBIBYTE = 2**20
+NODE_COLUMNS = (
+    ("name", "Node", False),
+    ("cpu", "cpu", True),
+    ("memory", "memory, Gi", True),
+    ("pods", "Pods", True),
+    ("state", "State", False),
+)
+"""Of the table: key, words, and whether its numbers are first sorted with the largest on top."""
+
+
+@dataclass(frozen=True)
+class ExtendedUse:
+    """An extended resource on a node card; `pips` say used or free where there are few enough to draw."""
+
+    resource: str
+    used: int
+    allocatable: int
+    pips: tuple[bool, ...]
+
+
+@dataclass(frozen=True)
+class NodeCard:
+    """One node on the board; what is used includes what reserved pods hold."""
+
+    use: NodeUse
+    bars: tuple[Bar, ...]
+    extended: tuple[ExtendedUse, ...]
+    taints: tuple[str, ...]
+    n_nominated: int
+    n_reserved: int
+    selected: bool
+
+
+@dataclass(frozen=True)
+class NodeGroup:
+    """Nodes that share a label value; what is summed is summed over all of them, however many are shown.
+
+    Attributes
+    ----------
+    name, value
+        In words, and the label's value.
+    shape
+        What one of its nodes has, where all have the same; else empty.
+    cards, members
+        Nodes that are shown, as cards or as rows of a table.
+    """
+
+    name: str
+    value: str
+    shape: str
+    n_nodes: int
+    n_pods: int
+    cpu_milli: int
+    used_cpu_milli: int
+    cards: tuple[NodeCard, ...]
+    heat: HeatMap | None
+    members: tuple[NodeUse, ...]
+
+    @property
+    def n_more(self) -> int:
+        """How many cards are not shown."""
+        return self.n_nodes - len(self.cards)
+
+
+@dataclass(frozen=True)
+class NodesView:
+    """The middle of the board.
+
+    Attributes
+    ----------
+    n_nodes, n_found
+        All nodes, and those the words in the address mean.
+    n_pods, requested
+        Over the nodes found: pods, and percent of the resources most or some have, by name.
+    resources
+        What a heat map can show.
+    """
+
+    groups: tuple[NodeGroup, ...]
+    n_nodes: int
+    n_found: int
+    n_pods: int
+    requested: tuple[tuple[str, int], ...]
+    group_by: str
+    labels: tuple[str, ...]
+    view: str
+    by: str
+    resources: tuple[str, ...]
+    cards_allowed: bool
+    legend: Sequence[PriorityMark]
+    histogram: list[tuple[str, str, int, int]]
+    n_not_ready: int
+    n_cordoned: int
+    page: int
+    n_pages: int
+
+
+def view_nodes(
+    cluster: Cluster,
+    scale: PriorityScale,
+    address: BoardAddress,
+    *,
+    reserved: Mapping[str, str] | None = None,
+) -> NodesView:
+    """Find, sort and group the nodes; cards up to `CARD_LIMIT` nodes, a heat map above or when asked."""
+    uses = node_uses(cluster)
+    found = sorted_by(matching(uses, address.q), address.sort)
+    labels = group_labels(uses)
+    group_by = address.group if address.group in (*labels, NOT_GROUPED) else usual_label(labels)
+    resources = _resources(uses)
+    by = address.by if address.by in resources else "cpu"
+    cards_allowed = len(found) <= CARD_LIMIT
+    drawn = "table" if address.view == "table" else "heat"
+    if cards_allowed and address.view in ("", "cards"):
+        drawn = "cards"
+    n_pages = max(1, ceil(len(found) / TABLE_PAGE)) if drawn == "table" else 1
+    page = min(address.page, n_pages)
+    by_value: dict[str, list[NodeUse]] = {}
+    for use in found:
+        value = "" if group_by == NOT_GROUPED else use.labels.get(group_by, NO_LABEL)
+        by_value.setdefault(value, []).append(use)
+    on_page = (
+        {use.name for use in found[(page - 1) * TABLE_PAGE : page * TABLE_PAGE]} if drawn == "table" else ()
+    )
+    shown = {
+        value: _shown(members, address, value, drawn, len(found), len(by_value), on_page)
+        for value, members in by_value.items()
+    }
+    most = max(map(len, by_value.values()), default=0)
+    draw = _CardDrawer(cluster, scale, shown if drawn == "cards" else {}, address.node, reserved)
+    groups = tuple(
+        NodeGroup(
+            name=value or "All nodes",
+            value=value or NOT_GROUPED,
+            shape=_shape(members),
+            n_nodes=len(members),
+            n_pods=sum(use.n_pods for use in members),
+            cpu_milli=sum(use.cpu_milli for use in members),
+            used_cpu_milli=sum(use.used_cpu_milli for use in members),
+            cards=tuple(draw.card(use) for use in shown[value]) if drawn == "cards" else (),
+            heat=_heat(cluster, address, group_by, value, by, members, most) if drawn == "heat" else None,
+            members=tuple(shown[value]) if drawn != "cards" else (),
+        )
+        for value, members in sorted(by_value.items())
+        if drawn != "table" or shown[value]
+    )
+    return NodesView(
+        groups=groups,
+        n_nodes=len(uses),
+        n_found=len(found),
+        n_pods=sum(use.n_pods for use in found),
+        requested=tuple(_requested(found, resources)),
+        group_by=group_by,
+        labels=labels,
+        view=drawn,
+        by=by,
+        resources=resources,
+        cards_allowed=cards_allowed,
+        legend=scale.legend(),
+        histogram=histogram(found, by) if drawn == "heat" else [],
+        n_not_ready=sum(not use.ready for use in found),
+        n_cordoned=sum(use.unschedulable for use in found),
+        page=page,
+        n_pages=n_pages,
+    )
+
+
+def _shown(
+    members: Sequence[NodeUse],
+    address: BoardAddress,
+    value: str,
+    drawn: str,
+    n_found: int,
+    n_groups: int,
+    on_page: Collection[str],
+) -> Sequence[NodeUse]:
+    """Nodes of a group that are drawn one by one."""
+    if drawn == "table":
+        return [use for use in members if use.name in on_page]
+    if drawn == "heat" or n_found <= ALL_CARDS or address.open == (value or NOT_GROUPED):
+        return members
+    most = CARDS_A_GROUP if n_groups > 1 else ALL_CARDS
+    # What is selected is to be seen, wherever it stands.
+    return [use for i, use in enumerate(members) if i < most or use.name == address.node]
+
+
+def _resources(uses: Sequence[NodeUse]) -> tuple[str, ...]:
+    """Resources that some node has, and pods: cpu and memory first."""
+    more = {
+        name
+        for use in uses
+        for name, amount in use.extended.items()
+        if amount
+        and (name != "ephemeral-storage" or use.used_extended.get(name))
+        and not name.startswith("hugepages-")
+    }
+    return ("cpu", "memory", "pods", *sorted(more))
+
+
+def _requested(uses: Sequence[NodeUse], resources: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """Percent requested of each resource, over the nodes that have it."""
+    for resource in resources:
+        used, has = (
+            sum(amounts) for amounts in zip((0, 0), *(use.amounts(resource) for use in uses), strict=True)
+        )
+        if has and resource != "pods":
+            yield resource, round(100 * used / has)
+
+
+def _shape(members: Sequence[NodeUse]) -> str:
+    """``16 cpu, 64 Gi`` where all nodes have about that; cloud machines of one type differ by some bytes."""
+    first = members[0]
+    alike = all(
+        use.cpu_milli == first.cpu_milli and abs(use.memory_bytes - first.memory_bytes) < MEBIBYTE
+        for use in members
+    )
+    return f"{amounts.cores(first.cpu_milli)} cpu, {amounts.memory(first.memory_bytes)}" if alike else ""
+
+
+_HEATS: Memo[HeatMap] = Memo(64)
+
+
+def _heat(
+    cluster: Cluster,
+    address: BoardAddress,
+    group_by: str,
+    value: str,
+    by: str,
+    members: Sequence[NodeUse],
+    most: int,
+) -> HeatMap:
+    """The map of a group, drawn once a version: a tick about the clock or a run finds it here."""
+    what = (group_by, value, by, address.q, address.sort)
+    key = (cluster.public_id, cluster.generation, cluster.version, *what)
+    return _HEATS.get(key, lambda: heat_map(members, by, most=most))
+
+
+class _CardDrawer:
+    """Draws cards of the nodes that are shown; pods and devices of others are not read."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        scale: PriorityScale,
+        shown: Mapping[str, Sequence[NodeUse]],
+        selected: str,
+        reserved: Mapping[str, str] | None,
+    ) -> None:
+        self.scale = scale
+        self.selected = selected
+        names = [use.name for members in shown.values() for use in members]
+        self.pods = pods_on(cluster, names, reserved=reserved) if names else {}
+        self.devices = devices_on_nodes(cluster) if names else {}
+
+    def card(self, use: NodeUse) -> NodeCard:
+        """The card of one of them."""
+        return _card(
+            use, self.pods.get(use.name, ()), self.devices.get(use.name, ()), self.scale, self.selected
+        )
+
+
+def _card(
+    use: NodeUse, pods: Sequence[PodUse], devices: Sequence[DeviceUse], scale: PriorityScale, selected: str
+) -> NodeCard:
+    # The scheduler counts a pod that waits at Permit as if it ran there; the API server knows nothing of it yet.
+    held = [pod for pod in pods if pod.reserved]
+    cpu_milli = use.used_cpu_milli + sum(pod.cpu_milli for pod in held)
+    memory_bytes = use.used_memory_bytes + sum(pod.memory_bytes for pod in held)
+    return NodeCard(
+        use=use,
+        bars=(
+            bar("cpu", use.cpu_milli, cpu_milli, pods, scale),
+            bar("memory", use.memory_bytes, memory_bytes, pods, scale),
+        ),
+        extended=extended_of(use) + _devices(devices),
+        taints=shown_taints(use),
+        n_nominated=sum(pod.nominated for pod in pods),
+        n_reserved=len(held),
+        selected=use.name == selected,
+    )
+
+
+def shown_taints(use: NodeUse) -> tuple[str, ...]:
+    """A node's taints in words, without those that only repeat its state."""
+    return tuple(_taint(t) for t in use.taints if not str(t.get("key", "")).startswith("node.kubernetes.io/"))
+
+
+def extended_of(use: NodeUse) -> tuple[ExtendedUse, ...]:
+    """A node's GPUs and other extended resources."""
+    found = []
+    for resource, allocatable in sorted(use.extended.items()):
+        if resource == "ephemeral-storage" or resource.startswith("hugepages-") or not allocatable:
+            continue
+        used = use.used_extended.get(resource, 0)
+        pips = tuple(i < used for i in range(allocatable)) if allocatable <= MAX_PIPS else ()
+        found.append(ExtendedUse(resource.rpartition("/")[2] or resource, used, allocatable, pips))
+    return tuple(found[:2])
+
+
+def _devices(uses: Sequence[DeviceUse]) -> tuple[ExtendedUse, ...]:
+    """Devices of pools, the driver's first word for a name."""
+    return tuple(
+        ExtendedUse(
+            use.driver.partition(".")[0],
+            sum(use.taken),
+            len(use.taken),
+            use.taken if len(use.taken) <= MAX_PIPS else (),
+        )
+        for use in uses[:2]
+    )
+
+
+def _taint(taint: Mapping[str, Any]) -> str:
+    value = taint.get("value")
+    soft = "~" if taint.get("effect") == "PreferNoSchedule" else ""
+    return f"{soft}{taint.get('key', '')}{'=' + str(value) if value else ''}"

@@ -1,0 +1,1 @@
+"""Clusters: made, imported into, compared with their parents, reset and deleted."""

@@ -1,0 +1,459 @@
+"""Clusters: new ones, node pools, and what can be done to one as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings as site
+from django.contrib import messages
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.text import slugify
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.vary import vary_on_headers
+
+from playground.bodies import in_parts
+from playground.clusters import lanes
+from playground.clusters.errors import ClusterError, InvalidInput, NotFound
+from playground.clusters.selectors.home_cards import figures_of
+from playground.clusters.selectors.objects import current_run
+from playground.clusters.services import drafts
+from playground.clusters.services.apply import ApplyResult, apply_documents
+from playground.clusters.services.applying_branches import apply_branch, edits_of
+from playground.clusters.services.durations import job_duration, set_job_duration
+from playground.clusters.services.lifecycle import (
+    clone_cluster,
+    create_cluster,
+    delete_cluster,
+    export_manifests,
+    rename_cluster,
+    reset_cluster,
+)
+from playground.clusters.services.pools import expand_pool
+from playground.clusters.services.runs import unpark_cluster
+from playground.clusters.trouble import why_waiting
+from playground.scenarios.branch_difference import KINDS
+from playground.scenarios.branch_difference import difference as difference_of
+from playground.web.clusters.forms import ClusterNameForm, ImportForm, NodePoolForm
+from playground.web.clusters.present import (
+    DUMP_LINE,
+    import_hint,
+    missing_words,
+    progress_of,
+    rebuilt_words,
+    view_import,
+)
+from playground.web.clusters.present import preview as preview_pool
+from playground.web.problems import problems_of, yaml_of
+from playground.web.requests import HtmxHttpRequest, get_cluster, positive_int, site_user, visible_clusters
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster, Draft
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def new_blank(request: HttpRequest) -> HttpResponse:
+    """A cluster without nodes."""
+    form = ClusterNameForm(request.POST or None, initial={"name": "my-cluster"})
+    if request.method == "POST" and form.is_valid():
+        try:
+            cluster = create_cluster(
+                name=form.cleaned_data["name"],
+                kubernetes_release=form.cleaned_data["kubernetes_release"] or None,
+                owner=site_user(request),
+            )
+        except ClusterError as error:
+            form.add_error("name", error.message)
+        else:
+            return redirect("web:board", cluster.public_id)
+    return render(request, "clusters/new_blank.html", {"form": form}, status=400 if form.errors else 200)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@vary_on_headers("HX-Request")
+def new_pools(request: HtmxHttpRequest) -> HttpResponse:
+    """A cluster made of a node pool."""
+    return _pools(request, None)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@vary_on_headers("HX-Request")
+def pools_into(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
+    """Another node pool for a cluster."""
+    return _pools(request, get_cluster(request, cluster_id))
+
+
+@require_safe
+def settings(request: HttpRequest, cluster_id: str) -> HttpResponse:
+    """Rename, clone, reset, delete, export."""
+    cluster = get_cluster(request, cluster_id)
+    context = {
+        "cluster": cluster,
+        "tab": "settings",
+        "figures": figures_of([cluster])[cluster.pk],
+        "confirm": request.GET.get("confirm", ""),
+        "keep_log_days": site.PLAYGROUND_KEEP_LOG_DAYS,
+        "job_duration": job_duration(cluster),
+    }
+    return render(request, "clusters/settings.html", context)
+
+
+@require_POST
+def action(request: HttpRequest, cluster_id: str, action: str) -> HttpResponse:
+    """Do one of: rename, clone, jobs, reset, delete, retry. Reset and delete ask once more first."""
+    cluster = get_cluster(request, cluster_id)
+    page = redirect("web:settings", cluster.public_id)
+    name = request.POST.get("name", "").strip()
+    if action in ("reset", "delete") and request.POST.get("sure") != "yes":
+        return redirect(f"{reverse('web:settings', args=[cluster.public_id])}?confirm={action}#{action}")
+    try:
+        if action == "rename":
+            rename_cluster(cluster=cluster, name=name)
+            messages.success(request, f"The cluster is called {name} now.")
+        elif action == "clone":
+            clone = clone_cluster(
+                cluster=cluster, name=name or f"{cluster.name} copy", owner=site_user(request)
+            )
+            messages.success(request, f"{clone.name} is a copy of {cluster.name}.")
+            return redirect("web:board", clone.public_id)
+        elif action == "reset":
+            reset_cluster(cluster=cluster)
+            messages.success(
+                request, "Back to the start: what you wrote is kept, what the engine did is gone."
+            )
+            return redirect("web:board", cluster.public_id)
+        elif action == "delete":
+            delete_cluster(cluster=cluster, by=site_user(request))
+            messages.success(request, f"{cluster.name} is deleted.")
+            return redirect("web:home")
+        elif action == "jobs":
+            lasting = set_job_duration(cluster=cluster, lasting=request.POST.get("duration", "").strip())
+            words = "never end by themselves" if lasting == "never" else f"end {lasting} after they started"
+            messages.success(request, f"Pods that Jobs make from now on {words}.")
+        elif action == "retry":
+            unpark_cluster(cluster=cluster)
+            messages.success(request, "The engine tries again.")
+        else:
+            raise Http404(f'There is no "{action}" to do.')
+    except ClusterError as error:
+        messages.error(request, error.message)
+    return page
+
+
+@require_safe
+def export(request: HttpRequest, cluster_id: str) -> StreamingHttpResponse:
+    """Every object people can apply again, as a YAML file."""
+    cluster = get_cluster(request, cluster_id)
+    response = in_parts(request, export_manifests(cluster), "application/yaml; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{slugify(cluster.name) or "cluster"}.yaml"'
+    return response
+
+
+def _pools(request: HtmxHttpRequest, cluster: Cluster | None) -> HttpResponse:
+    posted = request.method == "POST"
+    initial = {"cluster_name": "my-cluster"}
+    form = NodePoolForm(request.POST if posted else None, initial=initial)
+    shown = form if posted else NodePoolForm(_initial(form) | initial)
+    nodes: list[dict[str, Any]] = []
+    if shown.is_valid():
+        data = shown.cleaned_data
+        try:
+            nodes = expand_pool(
+                name=data["pool"],
+                count=data["count"],
+                cpu=data["cpu"],
+                memory=data["memory"],
+                pods=data["pods"],
+                extended=data["extended"],
+                labels=data["labels"],
+                taints=data["taints"],
+                zones=data["zones"],
+            )
+        except InvalidInput as error:
+            shown.add_error({"name": "pool"}.get(error.field, error.field) or None, error.message)
+    is_preview = request.POST.get("action") == "preview"
+    if posted and nodes and not is_preview:
+        try:
+            target, _ = _apply(request, cluster, form.cleaned_data, objects=nodes)
+        except ClusterError as error:
+            form.add_error(None, error.message)
+        else:
+            messages.success(request, f"{len(nodes)} node{'' if len(nodes) == 1 else 's'} added.")
+            return redirect("web:board", target.public_id)
+    context = {
+        "cluster": cluster,
+        "form": form,
+        "preview": preview_pool(nodes) if nodes else None,
+        "sample": yaml_of(nodes[:1]) if nodes else "",
+    }
+    template = "clusters/pool_preview.html" if request.htmx else "clusters/pools.html"
+    refused = posted and not is_preview and bool(form.errors)
+    return render(request, template, context, status=400 if refused else 200)
+
+
+def _apply(
+    request: HttpRequest, cluster: Cluster | None, wanted: Mapping[str, Any], **manifests: Any
+) -> tuple[Cluster, ApplyResult]:
+    """Apply to the cluster, or to a new one that exists only if everything goes well."""
+    if cluster is not None:
+        return cluster, apply_documents(cluster=cluster, **manifests)
+    with transaction.atomic():
+        target = create_cluster(
+            name=wanted["cluster_name"] or "my-cluster",
+            kubernetes_release=wanted["kubernetes_release"] or None,
+            owner=site_user(request),
+        )
+        return target, apply_documents(cluster=target, **manifests)
+
+
+def _initial(form: NodePoolForm) -> dict[str, Any]:
+    values = {name: form.get_initial_for_field(field, name) for name, field in form.fields.items()}
+    return {name: "" if value is None else value for name, value in values.items()}
+
+
+TOLD_AT_ONCE = 5
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@vary_on_headers("HX-Request")
+def new_import(request: HtmxHttpRequest) -> HttpResponse:
+    """A cluster from pasted or uploaded manifests."""
+    return _import(request, None)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@vary_on_headers("HX-Request")
+def import_into(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
+    """Manifests into a cluster."""
+    return _import(request, get_cluster(request, cluster_id))
+
+
+@require_safe
+@vary_on_headers("HX-Request")
+def draft(request: HtmxHttpRequest, draft_id: str) -> HttpResponse:
+    """How far a preview or a large import is; the board of the cluster once it is made."""
+    found = _get_draft(request, draft_id)
+    if found.made is not None:
+        if request.htmx:
+            # Several looks may be under way: what was made is told by the page they lead to, and once.
+            return HttpResponse(headers={"HX-Redirect": request.path})
+        _tell(request, found.answer["import"])
+        return redirect("web:board", found.made.public_id)
+    into = found.wanted.get("into")
+    context: dict[str, Any] = {
+        "cluster": get_cluster(request, into) if into else None,
+        "tab": "import",
+        "form": ImportForm(initial={"cluster_name": "imported"}),
+        "dump_line": DUMP_LINE,
+        "here": _form_of(found),
+    }
+    return _render(request, context | _of_draft(found))
+
+
+@require_POST
+def draft_cancel(request: HttpRequest, draft_id: str) -> HttpResponse:
+    """No more is wanted."""
+    found = _get_draft(request, draft_id)
+    drafts.cancel_draft(public_id=found.public_id, owner=site_user(request))
+    return redirect(_form_of(found))
+
+
+def _form_of(draft: Draft) -> str:
+    """Address of the page the text was posted on."""
+    into = draft.wanted.get("into")
+    return reverse("web:import", args=[into]) if into else reverse("web:new-import")
+
+
+def _get_draft(request: HttpRequest, draft_id: str) -> Draft:
+    try:
+        return drafts.get_draft(draft_id, site_user(request))
+    except NotFound as error:
+        raise Http404(error.message) from None
+
+
+def _import(request: HtmxHttpRequest, cluster: Cluster | None) -> HttpResponse:
+    posted = request.method == "POST"
+    initial = {"cluster_name": "imported"}
+    form = ImportForm(request.POST, request.FILES) if posted else ImportForm(initial=initial)
+    context: dict[str, Any] = {
+        "cluster": cluster,
+        "tab": "import",
+        "form": form,
+        "dump_line": DUMP_LINE,
+        "here": request.path,
+    }
+    status = 200
+    if posted and form.is_valid():
+        data = form.cleaned_data
+        try:
+            if request.POST.get("action") == "preview":
+                context |= _preview(request, cluster, data)
+            else:
+                return _make(request, cluster, data)
+        except ClusterError as error:
+            context["problems"] = problems_of(error, data["manifests"])
+            status = error.status
+    elif posted:
+        status = 400
+    return _render(request, context, 200 if request.htmx else status)
+
+
+def _render(request: HtmxHttpRequest, context: dict[str, Any], status: int = 200) -> HttpResponse:
+    template = "clusters/dump.html" if request.htmx else "clusters/dump_page.html"
+    context["hint"] = import_hint(context.get("problems") or ())
+    return render(request, template, context, status=status)
+
+
+def _preview(request: HttpRequest, cluster: Cluster | None, data: Mapping[str, Any]) -> dict[str, Any]:
+    """What would happen, as far as it is known at once."""
+    if before := request.POST.get("draft"):
+        drafts.cancel_draft(public_id=before, owner=site_user(request))
+    text, rebuild_owners = data["manifests"], not data["without_owners"]
+    if cluster is not None and drafts.is_large(text):
+        return _of_draft(
+            drafts.import_into(
+                cluster=cluster,
+                text=text,
+                owner=site_user(request),
+                rebuild_owners=rebuild_owners,
+                dry_run=True,
+            )
+        )
+    if cluster is not None:
+        # Without a transaction: a text takes up to a second, and others want to write meanwhile.
+        result = apply_documents(cluster=cluster, text=text, dry_run=True, rebuild_owners=rebuild_owners)
+        return {"preview": view_import(drafts.summary_of(result))}
+    found = drafts.start_preview(
+        text=text,
+        owner=site_user(request),
+        release=data["kubernetes_release"],
+        rebuild_owners=rebuild_owners,
+    )
+    return _of_draft(found)
+
+
+def _of_draft(found: Draft) -> dict[str, Any]:
+    context: dict[str, Any] = {"draft": found, "percent": progress_of(found), "polls": found.is_open}
+    if found.is_open:
+        context["why_waiting"] = why_waiting(lanes.ASK, found.touched)
+    if found.problems:
+        context["problems"] = problems_of(drafts.error_from(found.problems), drafts.text_of(found))
+    elif "import" in found.answer:
+        context["preview"] = view_import(found.answer["import"], found.answer)
+    return context
+
+
+def _make(request: HttpRequest, cluster: Cluster | None, data: Mapping[str, Any]) -> HttpResponse:
+    text = data["manifests"]
+    name = data["cluster_name"] or "my-cluster"
+    rebuild_owners = not data["without_owners"]
+    if cluster is not None and drafts.is_large(text):
+        started = drafts.import_into(
+            cluster=cluster, text=text, owner=site_user(request), rebuild_owners=rebuild_owners
+        )
+        return redirect("web:draft", started.public_id)
+    if cluster is not None:
+        result = apply_documents(cluster=cluster, text=text, rebuild_owners=rebuild_owners)
+    elif drafts.is_large(text):
+        started = drafts.start_import(
+            text=text,
+            owner=site_user(request),
+            name=name,
+            release=data["kubernetes_release"],
+            rebuild_owners=rebuild_owners,
+        )
+        return redirect("web:draft", started.public_id)
+    else:
+        cluster, result = _new_cluster(request, name, data)
+    _tell(request, drafts.summary_of(result))
+    return redirect("web:board", cluster.public_id)
+
+
+def _new_cluster(request: HttpRequest, name: str, data: Mapping[str, Any]) -> tuple[Cluster, ApplyResult]:
+    """A cluster that exists only if everything goes well."""
+    with transaction.atomic():
+        cluster = create_cluster(
+            name=name, kubernetes_release=data["kubernetes_release"] or None, owner=site_user(request)
+        )
+        result = apply_documents(
+            cluster=cluster, text=data["manifests"], rebuild_owners=not data["without_owners"]
+        )
+        return cluster, result
+
+
+def _tell(request: HttpRequest, summary: Mapping[str, Any]) -> None:
+    """Say on the next page what was done."""
+    counts = summary["counts"]
+    verbs = (("create", "created"), ("update", "updated"), ("unchanged", "unchanged"), ("ignored", "ignored"))
+    words = ", ".join(f"{counts[key]:,} {verb}" for key, verb in verbs if counts[key])
+    kinds = sorted({row["name"].partition(" ")[0] for row in summary["ignored"]["changes"]})
+    ignored = f" Ignored kinds: {', '.join(kinds)}." if kinds else ""
+    messages.success(request, f"{words}.{ignored}")
+    if said := rebuilt_words(summary["rebuilt"]):
+        messages.info(request, said)
+    if missing := missing_words(summary["missingOwners"]):
+        messages.warning(request, f"Owners are missing. {missing}")
+    if summary["leftOut"]:
+        messages.warning(request, f"Left out: {'; '.join(summary['leftOut'][:TOLD_AT_ONCE])}.")
+
+
+SHOWN = 50
+
+
+@require_safe
+def difference(request: HttpRequest, cluster_id: str) -> HttpResponse:
+    """What a branch came to beside its parent: who moved, who waits, and the first decision that differs."""
+    branch = get_cluster(request, cluster_id)
+    parent = _parent_of(request, branch)
+    found = difference_of(branch=branch, parent=parent, place=positive_int(request.GET.get("n")) or 1)
+    kind = request.GET.get("kind", "")
+    chosen = [change for change in found.changes if kind in ("", change.kind)]
+    run = current_run(branch)
+    edits = list(edits_of(branch))
+    since = branch.parent_seq
+    context = {
+        "cluster": branch,
+        "tab": "difference",
+        "parent": parent,
+        "found": found,
+        "kinds": [(name, found.counts[name]) for name in KINDS if found.counts.get(name)],
+        "kind": kind,
+        "changes": chosen if request.GET.get("all") else chosen[:SHOWN],
+        "n_chosen": len(chosen),
+        "edits": edits,
+        "is_running": run is not None and run.is_open,
+        "was_run": branch.next_cycle > 1,
+        "n_since": 0 if since is None else edits_of(parent, since=since).count(),
+    }
+    return render(request, "difference/page.html", context)
+
+
+@require_POST
+def apply(request: HttpRequest, cluster_id: str) -> HttpResponse:
+    """Apply the edits of a branch to its parent, of which one must be an editor."""
+    branch = visible_clusters(request).filter(public_id=cluster_id).first()
+    if branch is None:
+        raise Http404(f'There is no cluster "{cluster_id}".')
+    parent = get_cluster(request, _parent_of(request, branch).public_id)
+    try:
+        applied = apply_branch(branch=branch, parent=parent)
+    except ClusterError as error:
+        messages.error(request, f"{error.message[:1].upper()}{error.message[1:]}.")
+        return redirect("web:difference", branch.public_id)
+    n = applied.n_edits
+    messages.success(
+        request,
+        f"{n:,} write{'' if n == 1 else 's'} of {branch.name} applied here. Run it to see what is decided;"
+        " undo is one key: Z.",
+    )
+    return redirect("web:board", parent.public_id)
+
+
+def _parent_of(request: HttpRequest, branch: Cluster) -> Cluster:
+    parent = visible_clusters(request).filter(pk=branch.parent_id).first() if branch.parent_id else None
+    if parent is None:
+        raise Http404(f"{branch.name} is no branch of a cluster that is here.")
+    return parent

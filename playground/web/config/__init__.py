@@ -1,0 +1,1 @@
+"""The scheduler's configuration: plugins, release, rules, extenders, classes and budgets."""

@@ -1,0 +1,128 @@
+"""Cycles: the list and the page of one."""
+
+from dataclasses import replace
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+from django.views.decorators.vary import vary_on_headers
+
+from playground.clusters.choices import CycleOutcome
+from playground.clusters.errors import NotFound
+from playground.clusters.selectors.aftermath import aftermath
+from playground.clusters.selectors.cycle_pages import CycleSearch, cycle_page, plugins_that_ended
+from playground.clusters.selectors.cycles import Explanation, cycle_explanation, neighbours
+from playground.clusters.selectors.devices import asks_for_devices
+from playground.clusters.selectors.extender_calls import calls_of_cycle
+from playground.clusters.selectors.foreign import n_foreign_decisions
+from playground.clusters.selectors.pod_lists import pod_of_cycle
+from playground.clusters.services.traces import request_trace
+from playground.web.amounts import rfc3339
+from playground.web.cycles.preemption import next_steps
+from playground.web.cycles.present import view_cycle, with_wire_calls
+from playground.web.listing import Listing, sorted_columns
+from playground.web.looks import priority_scale
+from playground.web.requests import HtmxHttpRequest, get_cluster, positive_int
+
+CYCLE_COLUMNS = (
+    ("number", "Cycle", True),
+    ("", "Time", False),
+    ("pod", "Pod", False),
+    ("outcome", "Outcome", False),
+    ("node", "Node", False),
+    ("feasible", "Feasible", True),
+    ("victims", "Victims", True),
+    ("", "In words", False),
+)
+
+
+@require_safe
+@vary_on_headers("HX-Request", "HX-Target")
+def cycle_list(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
+    """Cycles, found and sorted as the address says; the table alone for htmx."""
+    cluster = get_cluster(request, cluster_id)
+    asked = {name: request.GET.get(name, "").strip() for name in CycleSearch.__dataclass_fields__}
+    search = CycleSearch(**asked)
+    context = {
+        "cluster": cluster,
+        "tab": "cycles",
+        "found": cycle_page(cluster, search, page=positive_int(request.GET.get("page")) or 1),
+        "search": search,
+        "filtered": any(value for name, value in asked.items() if name != "sort"),
+        "n_foreign": n_foreign_decisions(cluster),
+        "address": Listing(asked),
+        "columns": sorted_columns(CYCLE_COLUMNS, search.sort or "-number"),
+    }
+    if request.htmx and request.htmx.target == "rows" and not request.htmx.history_restore_request:
+        return render(request, "cycles/found.html", context)
+    context |= {"outcomes": CycleOutcome.values, "plugins": plugins_that_ended(cluster)}
+    return render(request, "cycles/find.html", context)
+
+
+@require_safe
+def cycle(request: HttpRequest, cluster_id: str, number: int) -> HttpResponse:
+    """One cycle opened up, from its explanation alone."""
+    cluster = get_cluster(request, cluster_id)
+    try:
+        found = cycle_explanation(cluster, number, full=True)
+    except NotFound as error:
+        raise Http404(error.message) from None
+    row = found.cycle
+    view = view_cycle(
+        _document(found), part=request.GET.get("part"), page=positive_int(request.GET.get("page")) or 1
+    )
+    if view.extenders or (cluster.config or {}).get("extenders"):
+        view = replace(view, extenders=with_wire_calls(view.extenders, calls_of_cycle(cluster, number)))
+    before, after = neighbours(cluster, number)
+    pod = pod_of_cycle(row)
+    context: dict[str, Any] = {
+        "cluster": cluster,
+        "tab": "cycles",
+        "row": row,
+        "view": view,
+        "recorded_only": found.document is None,
+        # A body that was not kept is made again when it is looked at.
+        "waiting": found.document is None and request_trace(cluster=cluster, number=number),
+        "previous": before,
+        "next": after,
+        "n_cycles": cluster.next_cycle - 1,
+        "pod": pod,
+        "asks_for_devices": asks_for_devices(pod),
+        "mark": priority_scale(cluster).mark(pod.priority, pod.priority_class) if pod else None,
+    }
+    preemption = view.preemption
+    if preemption and preemption.nominated:
+        came_after = aftermath(row, [f"{v.namespace}/{v.name}" for v in preemption.victims])
+        context["next_steps"] = next_steps(row, preemption.nominated, came_after)
+    if view.is_sampled:
+        context["sampling"] = f"this cycle evaluated {view.n_evaluated:,} of {view.n_nodes:,} nodes"
+    return render(request, "cycles/page.html", context)
+
+
+def _document(found: Explanation) -> dict[str, Any]:
+    """The explanation, or what the summary row says of it, under the same keys."""
+    if found.document is not None:
+        return found.document
+    row = found.cycle
+    return {
+        "cycle": row.number,
+        "pod": row.pod,
+        "uid": row.pod_uid,
+        "profile": row.profile,
+        "attempt": row.attempt,
+        "at": rfc3339(row.at_ns),
+        "outcome": row.outcome,
+        "sentence": row.sentence,
+        "headline": row.headline,
+        "node": row.node or None,
+        "nNodes": row.n_nodes,
+        "nFeasible": row.n_feasible,
+        "nViable": row.n_viable,
+        "nodesEvaluated": row.n_evaluated or row.n_nodes,
+        "bestTotal": row.best_total,
+        "failedPlugin": row.failed_plugin or None,
+        "message": row.message or None,
+        "engine": row.engine_version,
+        "digest": row.digest,
+    }

@@ -1,1 +1,0 @@
-"""Forms of the pages. They check what a person typed; services check what it means."""

@@ -1,0 +1,379 @@
+"""Everything a person may be looking for, by a few words: pages, actions, nodes, pods, workloads, cycles, clusters."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.contrib import messages
+from django.db import InterfaceError, OperationalError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.vary import vary_on_headers
+from django.views.defaults import server_error
+
+from playground.clusters.demo import create_demo
+from playground.clusters.errors import ClusterError, NotFound
+from playground.clusters.selectors.board_nodes import node_uses
+from playground.clusters.selectors.cycles import get_cycle
+from playground.clusters.selectors.home_cards import ClusterFigures, figures_of
+from playground.clusters.selectors.pod_lists import owners_named, pods_named
+from playground.clusters.trouble import cause_of
+from playground.engine.differences import known_differences
+from playground.web.board.nodes import matching
+from playground.web.clusters.present import DUMP_LINE
+from playground.web.requests import HtmxHttpRequest, digest_of, get_cluster, site_user, visible_clusters
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster
+
+MOST: Final = 6
+"""Of each kind."""
+
+# (words, what it is about, name of its path): of a cluster.
+PAGES: Final = (
+    ("Board", "nodes, queue (active, backoff, permit) and cycles", "web:board"),
+    ("Cycles", "every decision", "web:cycles"),
+    ("Pods", "all of them, by state, name and size", "web:pods"),
+    ("Plan", "drain, lose a zone, consolidate", "web:plan"),
+    ("Best joint placement", "the optimum for all pending pods", "scenarios:cluster-optimum"),
+    ("Formal model", "decisions checked against the rules", "scenarios:cluster-model"),
+    ("Submit a pod", "by form or YAML", "web:pod-new"),
+    ("Import", "manifests into this cluster", "web:import"),
+    ("Add a node pool", "more nodes, with GPUs too", "web:pools"),
+    ("Configuration", "plugins, weights, profiles, extenders, policy, manual approval", "web:config"),
+    ("Classes and budgets", "priority classes and disruption budgets", "web:classes"),
+    ("Release", "which kube-scheduler it follows", "web:release"),
+    ("Objects", "of every kind", "web:objects"),
+    ("Nodes", "cordon, drain, taint, label or delete many", "web:nodes"),
+    ("Changes", "undo the last one", "web:changes"),
+    ("Another scheduler", "its decisions beside ours", "web:judge"),
+    ("Bring your own scheduler", "kubeconfig, schedulers seen", "web:schedulers"),
+    ("Luck", "what other seeds decide", "web:luck"),
+    ("Replay", "cycle by cycle", "scenarios:replay"),
+    ("Share", "a link that reproduces it", "scenarios:share"),
+    ("Cluster", "rename, clone, reset, delete", "web:settings"),
+)
+SITE_PAGES: Final = (
+    ("All clusters", "home", "web:home"),
+    ("New cluster from a dump", "paste or upload YAML", "web:new-import"),
+    ("New cluster from node pools", "count, size, zones", "web:new-pools"),
+    ("New blank cluster", "no nodes yet", "web:new-blank"),
+    ("Lessons", "teaching scenarios", "scenarios:gallery"),
+    ("Shared scenarios", "yours", "scenarios:mine"),
+    ("Compare", "two runs side by side", "scenarios:compare-ask"),
+    ("Known differences", "to kube-scheduler", "web:about"),
+)
+# (words, what happens, name of the path that is posted to, fields)
+ACTIONS: Final = (
+    ("Step one cycle", "the first pod of activeQ", "web:run", {"until": "cycle"}),
+    ("Run until idle", "cycle after cycle, over timers", "web:run", {"until": "idle"}),
+    ("Auto: let the clock run", "1x", "web:clock", {"mode": "realtime"}),
+    ("Pause the clock", "", "web:clock", {"mode": "paused"}),
+)
+
+
+@dataclass(frozen=True)
+class Found:
+    """One thing that was found.
+
+    Attributes
+    ----------
+    icon, title, detail
+        As it is drawn.
+    href
+        Where it leads; of an action, where it is posted to.
+    fields
+        What is posted; empty for a link.
+    """
+
+    icon: str
+    title: str
+    detail: str
+    href: str
+    fields: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class FoundGroup:
+    """Things of one kind."""
+
+    title: str
+    items: tuple[Found, ...]
+
+    @property
+    def words(self) -> str:
+        """How many, as it is read out."""
+        kind = "actions" if self.title == "Do" else self.title.lower()
+        return f"{len(self.items)} {kind.removesuffix('s') if len(self.items) == 1 else kind}"
+
+
+def find_in_cluster(cluster: Cluster, words: str) -> list[FoundGroup]:
+    """What the words mean in a cluster; without words its pages and what can be done. Four queries."""
+    one = [cluster.public_id]
+    actions = [
+        Found("play", title, detail, reverse(path, args=one), fields)
+        for title, detail, path, fields in ACTIONS
+    ]
+    pages = [Found("file", title, detail, reverse(path, args=one)) for title, detail, path in PAGES]
+    site = [Found("file", title, detail, reverse(path)) for title, detail, path in SITE_PAGES]
+    if not words:
+        return _groups((("Do", actions), ("Pages", pages)))
+    return _groups(
+        (
+            ("Do", [action for action in actions if _has(action, words)]),
+            ("Nodes", _nodes(cluster, words)),
+            ("Pods", _pods(cluster, words)),
+            ("Workloads", _workloads(cluster, words)),
+            ("Cycles", _cycles(cluster, words)),
+            ("Pages", [page for page in (*pages, *site) if _has(page, words)]),
+        )
+    )
+
+
+def find_in_site(clusters: Iterable[Cluster], words: str) -> list[FoundGroup]:
+    """Pages of the site, and those of the clusters one may see whose names have the words."""
+    site = [Found("file", title, detail, reverse(path)) for title, detail, path in SITE_PAGES]
+    found = [
+        Found("pool", item.name, "cluster", reverse("web:board", args=[item.public_id])) for item in clusters
+    ]
+    return _groups(
+        (("Clusters", found), ("Pages", [page for page in site if not words or _has(page, words)]))
+    )
+
+
+def _groups(parts: Iterable[tuple[str, Sequence[Found]]]) -> list[FoundGroup]:
+    most = {"Pages": len(PAGES)}
+    return [FoundGroup(title, tuple(items[: most.get(title, MOST)])) for title, items in parts if items]
+
+
+def _has(item: Found, words: str) -> bool:
+    text = f"{item.title} {item.detail}".lower()
+    return all(word in text for word in words.lower().split())
+
+
+def _nodes(cluster: Cluster, words: str) -> list[Found]:
+    """Those whose names have the words first, then those whose labels have them."""
+    board = reverse("web:board", args=[cluster.public_id])
+    found = matching(node_uses(cluster), words)
+    named = [use for use in found if all(word in use.name for word in words.lower().split())]
+    others = [use for use in found if use not in named] if len(named) < MOST else []
+    return [
+        Found(
+            "grid",
+            use.name,
+            f"{use.n_pods} pod{'' if use.n_pods == 1 else 's'}",
+            f"{board}?{urlencode({'node': use.name})}",
+        )
+        for use in (*named[:MOST], *others[:MOST])
+    ]
+
+
+def _pods(cluster: Cluster, words: str) -> list[Found]:
+    return [
+        Found("dot", name, namespace, reverse("web:pod", args=[cluster.public_id, namespace, name]))
+        for namespace, name in pods_named(cluster, words, limit=MOST)
+    ]
+
+
+def _workloads(cluster: Cluster, words: str) -> list[Found]:
+    pods = reverse("web:pods", args=[cluster.public_id])
+    return [
+        Found(
+            "pool",
+            name,
+            f"{kind} in {namespace}",
+            f"{pods}?{urlencode({'owner': name, 'namespace': namespace})}",
+        )
+        for kind, namespace, name in owners_named(cluster, words, limit=MOST)
+    ]
+
+
+def _cycles(cluster: Cluster, words: str) -> list[Found]:
+    """``12``, ``#12`` and ``cycle 12`` are the same one."""
+    number = words.lower().removeprefix("cycle").strip().removeprefix("#").replace(",", "")
+    if not number.isdecimal() or len(number) > 12:
+        return []
+    try:
+        row = get_cycle(cluster, int(number))
+    except NotFound:
+        return []
+    return [
+        Found(
+            "step",
+            f"Cycle {row.number:,}",
+            f"{row.pod_name} {row.outcome}",
+            reverse("web:cycle", args=[cluster.public_id, row.number]),
+        )
+    ]
+
+
+CARDS = 60
+BRANCHES = 5
+"""That a card names, the newest; the others are a word."""
+# What is another on every look, and is no news: whether it is read out, and how old the clusters are.
+_CHANGING = re.compile(r'data-say="[^"]*"|<time.*?</time>|\s+')
+# Group of the gallery, title, words.
+TOPICS = (
+    (
+        "filtering",
+        "Filtering",
+        "Which nodes are even possible: taints that keep ordinary pods off GPU nodes.",
+    ),
+    ("spreading", "Spreading", "Topology spread and affinity, and the surprises in both."),
+    ("preemption", "Preemption", "Who has to go: disruption budgets, and every tie-break of the six."),
+    ("permit", "Permit", "Chosen, and still waiting: a gang that starts together, a person who approves."),
+    ("extenders", "Extenders", "A webhook has a say: vetoes, favourites, and one that times out."),
+    ("queue", "Queue", "When a pod gets its turn: backoff, hints, and the five-minute flush."),
+)
+
+
+@dataclass(frozen=True)
+class Spark:
+    """One bar of a card's sparkline, in percent."""
+
+    x: float
+    y: int
+    width: float
+    height: int
+
+
+@dataclass(frozen=True)
+class Card:
+    """A cluster's card."""
+
+    cluster: Cluster
+    figures: ClusterFigures
+    spark: list[Spark]
+    lowest: int
+    highest: int
+    branches: tuple[Cluster, ...] = ()
+    n_more: int = 0
+
+
+@require_safe
+@vary_on_headers("HX-Request")
+def home(request: HtmxHttpRequest) -> HttpResponse:
+    """Every cluster as a card with live figures; the cards alone for htmx, 204 if they are on the page already."""
+    q = request.GET.get("q", "").strip()
+    found = visible_clusters(request).order_by("-created")
+    if q:
+        found = found.filter(name__icontains=q)
+    clusters = [*found[:CARDS]]
+    figures = figures_of(clusters)
+    cards = _cards(clusters, figures)
+    had = request.GET.get("have")
+    # What a poll brings is not read out; it may be something every few seconds.
+    html = render_to_string("home/cards.html", {"cards": cards, "q": q, "polled": had is not None}, request)
+    have = digest_of(f"{q} {_CHANGING.sub('', html)}")
+    if not request.htmx:
+        context = {"cards_html": html, "have": have, "q": q, "topics": TOPICS, "dump_line": DUMP_LINE}
+        return render(request, "home/page.html", context)
+    if had == have:
+        return HttpResponse(status=204)
+    return HttpResponse(html + render_to_string("home/have.html", {"have": have, "htmx": True}, request))
+
+
+@require_POST
+def watch(request: HttpRequest) -> HttpResponse:
+    """The first door: a fresh demo, on whose board the first steps are told."""
+    try:
+        cluster = create_demo(owner=site_user(request))
+    except ClusterError as error:
+        messages.error(request, error.message)
+        return redirect("web:home")
+    return redirect("web:board", cluster.public_id)
+
+
+@require_safe
+def about(request: HttpRequest) -> HttpResponse:
+    """Say what is emulated and where it is known to differ."""
+    context: dict[str, Any] = {"differences": known_differences(_readme())}
+    return render(request, "about/page.html", context)
+
+
+def _readme() -> str:
+    path = Path(settings.BASE_DIR) / "scheduler_core" / "README.md"
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+
+def _cards(clusters: Sequence[Cluster], figures: Mapping[int, ClusterFigures]) -> list[Card]:
+    """A card a cluster; a branch stands below what it is a branch of, where that is among them."""
+    here = {cluster.pk: cluster for cluster in clusters}
+    below: dict[int, list[Cluster]] = {}
+    roots = []
+    for cluster in clusters:
+        root = cluster
+        while root.parent_id in here and root.parent_id != cluster.pk:
+            root = here[root.parent_id]
+        if root is cluster:
+            roots.append(cluster)
+        else:
+            below.setdefault(root.pk, []).append(cluster)
+    cards = []
+    for root in roots:
+        branches = below.get(root.pk, [])
+        card = _card(root, figures[root.pk])
+        cards.append(
+            replace(card, branches=tuple(branches[:BRANCHES]), n_more=max(0, len(branches) - BRANCHES))
+        )
+    return cards
+
+
+def _card(cluster: Cluster, figures: ClusterFigures) -> Card:
+    n = len(figures.usage)
+    step = 100 / n if n else 100
+    width = round(step * 0.82, 2)
+    spark = [Spark(round(i * step, 2), 100 - share, width, share) for i, share in enumerate(figures.usage)]
+    return Card(cluster, figures, spark, min(figures.usage, default=0), max(figures.usage, default=0))
+
+
+LONGEST = 200
+
+
+@require_safe
+@vary_on_headers("HX-Request")
+def in_cluster(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
+    """What the words mean in a cluster."""
+    cluster = get_cluster(request, cluster_id)
+    return _answer(request, find_in_cluster(cluster, _words(request)), cluster)
+
+
+@require_safe
+@vary_on_headers("HX-Request")
+def in_site(request: HtmxHttpRequest) -> HttpResponse:
+    """What the words mean where no cluster is open."""
+    words = _words(request)
+    clusters = visible_clusters(request).filter(name__icontains=words).order_by("-created")[:MOST]
+    return _answer(request, find_in_site(clusters, words), None)
+
+
+def _words(request: HttpRequest) -> str:
+    return request.GET.get("q", "").strip()[:LONGEST]
+
+
+def _answer(request: HtmxHttpRequest, groups: list[FoundGroup], cluster: Cluster | None) -> HttpResponse:
+    """The list alone for htmx; Enter (``go``) leads to the first link at once, whatever the list shows by then."""
+    first = groups[0].items[0] if groups else None
+    if first is not None and request.GET.get("go") and not first.fields:
+        return redirect(first.href)
+    context = {"cluster": cluster, "groups": groups, "q": _words(request), "tab": ""}
+    return render(request, "find/list.html" if request.htmx else "find/page.html", context)
+
+
+def failed(request: HttpRequest) -> HttpResponse:
+    """Name what is amiss with the database or its disk; of anything else only that something broke."""
+    error = sys.exc_info()[1]
+    if not isinstance(error, OperationalError | InterfaceError):
+        return server_error(request)
+    html = render_to_string("trouble.html", {"cause": cause_of(error)})
+    return HttpResponse(html, status=503, headers={"Retry-After": "2"})

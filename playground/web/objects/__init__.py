@@ -1,0 +1,1 @@
+"""Objects of every kind, the load of workloads, changes and their undo."""

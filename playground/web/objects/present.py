@@ -1,0 +1,326 @@
+"""All that a cluster holds, as its pages show it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from django.http import Http404
+
+from playground.clusters.clock import virtual_now_ns
+from playground.clusters.kinds import KEPT, MAKES, READ, Kind
+from playground.clusters.selectors.kinds_held import counts_by_kind, objects_of_kind
+from playground.clusters.selectors.usage import autoscalers_of, sharing, total
+from playground.engine.load import LOAD, Load, LoadError, curves_of, load_from
+from playground.engine.times import format_seconds, parse_time_ns
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster
+
+SHOWN: Final = 100
+LABELS: Final = 4
+_WORDS: Final = {
+    READ: ("eye", "the scheduler reads", "Shapes placement", "A change here can move a pod."),
+    MAKES: (
+        "pool",
+        "makes or admits pods",
+        "Makes or admits pods",
+        "Decides which pods there are, not where.",
+    ),
+    KEPT: ("file", "only kept", "Only kept", "Comes back as it came, over the API too."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class KindRow:
+    """One kind: how many there are, what they do, and what of them counts."""
+
+    kind: Kind
+    count: int
+    effect: str
+    icon: str
+    words: str
+    counts: str
+
+
+@dataclass(frozen=True, slots=True)
+class Facet:
+    """Kinds of one effect."""
+
+    key: str
+    icon: str
+    title: str
+    words: str
+    n_kinds: int
+    n_objects: int
+
+
+@dataclass(frozen=True, slots=True)
+class KindsView:
+    """The page of all kinds.
+
+    Attributes
+    ----------
+    facets
+        All kinds, then those of each effect.
+    built_in, custom
+        Rows of the chosen effect.
+    n_hidden
+        Kinds without an object that are left out.
+    """
+
+    n_objects: int
+    n_kinds: int
+    n_shaping: int
+    effect: str
+    facets: Sequence[Facet]
+    built_in: Sequence[KindRow]
+    custom: Sequence[KindRow]
+    n_hidden: int
+    with_none: bool
+
+
+def view_kinds(cluster: Cluster, *, effect: str, with_none: bool) -> KindsView:
+    """Every kind, those with objects only unless asked otherwise."""
+    if effect and effect not in _WORDS:
+        raise Http404(f'There is no effect "{effect}".')
+    rows = [_row(kind, count) for kind, count in counts_by_kind(cluster)]
+    there = [row for row in rows if row.count]
+    shown = [row for row in (rows if with_none else there) if effect in ("", row.effect)]
+    facets = [Facet("", "grid", "All", "", len(there), sum(row.count for row in there))]
+    for key, (icon, _, title, words) in _WORDS.items():
+        some = [row for row in there if row.effect == key]
+        facets.append(Facet(key, icon, title, words, len(some), sum(row.count for row in some)))
+    return KindsView(
+        n_objects=facets[0].n_objects,
+        n_kinds=len(there),
+        n_shaping=facets[1].n_objects,
+        effect=effect,
+        facets=facets,
+        built_in=[row for row in shown if row.kind.custom is None],
+        custom=[row for row in shown if row.kind.custom is not None],
+        n_hidden=len([row for row in rows if effect in ("", row.effect)]) - len(shown),
+        with_none=with_none,
+    )
+
+
+def _row(kind: Kind, count: int) -> KindRow:
+    icon, words, _, _ = _WORDS[kind.role]
+    return KindRow(kind, count, kind.role, icon, words, kind.effect)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedObject:
+    """One object; `namespace` is ``-`` for kinds that live in none."""
+
+    namespace: str
+    name: str
+    made: str
+    labels: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectsView:
+    """The page of one kind."""
+
+    row: KindRow
+    objects: Sequence[ListedObject]
+    named: str
+    next_after: str
+
+
+def view_objects(cluster: Cluster, kind: Kind, *, named: str, after: str) -> ObjectsView:
+    """Objects of a kind, a page of them.
+
+    Parameters
+    ----------
+    after
+        ``namespace/name`` of the last one of the page before.
+    """
+    namespace, _, name = after.rpartition("/")
+    place = (namespace, name) if name else None
+    found = list(objects_of_kind(cluster, kind, named=named[:253], after=place, limit=SHOWN + 1))
+    objects = [_object(item["metadata"]) for item in found[:SHOWN]]
+    last = objects[-1] if len(found) > SHOWN else None
+    count = next(number for each, number in counts_by_kind(cluster) if each.row_kind == kind.row_kind)
+    return ObjectsView(
+        row=_row(kind, count),
+        objects=objects,
+        named=named,
+        next_after=f"{'' if last.namespace == '-' else last.namespace}/{last.name}" if last else "",
+    )
+
+
+def _object(meta: dict[str, Any]) -> ListedObject:
+    labels = [f"{key}={value}" for key, value in sorted((meta.get("labels") or {}).items())]
+    return ListedObject(
+        meta.get("namespace") or "-", meta["name"], str(meta.get("creationTimestamp") or ""), labels[:LABELS]
+    )
+
+
+CARRIERS: Final = (
+    "Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "DaemonSet", "Job", "Pod",
+)  # fmt: skip
+"""Kinds on which a load is drawn."""
+WIDTH: Final = 720
+HEIGHT: Final = 160
+LEAST_S: Final = 600.0
+EXAMPLE: Final = """\
+every 24h
+0h cpu=500m memory=256Mi
+8h cpu=1
+12h cpu=4 memory=1Gi
+18h cpu=3
+22h cpu=500m memory=256Mi
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One curve: what it is of, its peak in words, its path, the class that colours it."""
+
+    name: str
+    peak: str
+    path: str
+    css: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """The curves of one resource.
+
+    Attributes
+    ----------
+    top
+        The amount at the upper edge, in words.
+    """
+
+    resource: str
+    top: str
+    lines: list[Line]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadView:
+    """The page of one workload's load.
+
+    Attributes
+    ----------
+    ticks
+        (x, time in words) along the lower edge.
+    now_x
+        Where the clock stands; None beyond the drawing.
+    sharing
+        (pod, cpu, memory) of running pods, as of now.
+    in_use
+        What they use together: (cpu, memory).
+    autoscalers
+        Manifests of those that scale it.
+    """
+
+    text: str
+    problem: str
+    charts: list[Chart]
+    ticks: list[tuple[int, str]]
+    now_x: int | None
+    now: str
+    each: bool
+    sharing: list[tuple[Any, str, str]]
+    in_use: tuple[str, str]
+    autoscalers: list[Mapping[str, Any]]
+
+
+def view_load(cluster: Cluster, kind: Kind, manifest: Mapping[str, Any], text: str | None = None) -> LoadView:
+    """The load of an object, or what it would be with another text."""
+    meta = manifest["metadata"]
+    if text is None:
+        text = str((meta.get("annotations") or {}).get(LOAD) or "")
+    now_ns = virtual_now_ns(cluster)
+    load, problem = None, ""
+    try:
+        load = load_from(text) if text.strip() else None
+    except LoadError as error:
+        problem = str(error)
+    charts, ticks, now_x = ([], [], None) if load is None else _drawn(load, manifest, now_ns)
+    namespace = str(meta.get("namespace") or "default")
+    pods = sharing(cluster, kind, namespace, str(meta["name"]))
+    together = total(use for _, use in pods)
+    return LoadView(
+        text,
+        problem,
+        charts,
+        ticks,
+        now_x,
+        format_seconds(now_ns),
+        load is not None and load.each,
+        [(pod, cores(total([use])["cpu"]), size(total([use])["memory"])) for pod, use in pods],
+        (cores(together["cpu"]), size(together["memory"])),
+        autoscalers_of(cluster, kind, namespace, str(meta["name"])),
+    )
+
+
+def anchored(text: str, now_ns: int) -> str:
+    """A load whose time 0 is now."""
+    kept = [line for line in text.replace(";", "\n").splitlines() if line.split()[:1] != ["from"]]
+    return "\n".join([f"from {format_seconds(now_ns)}", *(line for line in kept if line.strip())])
+
+
+def _drawn(
+    load: Load, manifest: Mapping[str, Any], now_ns: int
+) -> tuple[list[Chart], list[tuple[int, str]], int | None]:
+    curves = curves_of(load)
+    span_s = load.every_ns / 1e9 or max(LEAST_S, load.end_ns / 1e9 * 1.1)
+    charts = []
+    for resource, words in (("cpu", cores), ("memory", size)):
+        own = [curve for curve in curves if curve.resource == resource]
+        if not own:
+            continue
+        top = max((amount for curve in own for _, amount in curve.points), default=0) or 1
+        lines = [
+            Line(
+                curve.container or ("each pod" if load.each else "all pods together"),
+                words(round(max(amount for _, amount in curve.points) * 1e9)),
+                _path(curve.points, span_s, top),
+                f"l{number % 3 + 1}",
+            )
+            for number, curve in enumerate(own)
+        ]
+        charts.append(Chart(resource, words(round(top * 1e9)), lines))
+    created = manifest["metadata"].get("creationTimestamp")
+    start_ns = load.start_ns if load.start_ns is not None else parse_time_ns(created) if created else 0
+    after_s = (now_ns - start_ns) / 1e9
+    if load.every_ns:
+        after_s %= span_s
+    now_x = round(after_s / span_s * WIDTH) if 0 <= after_s <= span_s else None
+    return charts, [(WIDTH * part // 4, lasting(span_s * part / 4)) for part in range(5)], now_x
+
+
+def _path(points: tuple[tuple[float, float], ...], span_s: float, top: float) -> str:
+    """From edge to edge: level before the first point and after the last."""
+    inside = [(at_s, amount) for at_s, amount in points if at_s <= span_s]
+    whole = [(0.0, points[0][1]), *inside, (span_s, inside[-1][1] if inside else points[0][1])]
+    places = [
+        f"{at_s / span_s * WIDTH:.1f} {HEIGHT - amount / top * (HEIGHT - 10):.1f}" for at_s, amount in whole
+    ]
+    return f"M{'L'.join(places)}"
+
+
+def cores(nano: int) -> str:
+    """`250m`, `1.5`."""
+    milli = round(nano / 10**6)
+    return f"{milli}m" if milli < 1000 else f"{milli / 1000:g}"
+
+
+def size(nano: int) -> str:
+    """`64 MiB`, `1.5 GiB`."""
+    mebi = nano / 10**9 / 2**20
+    return f"{mebi:.0f} MiB" if mebi < 1024 else f"{mebi / 1024:.1f} GiB"
+
+
+def lasting(seconds: float) -> str:
+    """`0`, `90s`, `15m`, `6h`, `2.5d`."""
+    for unit, length in (("d", 86400), ("h", 3600), ("m", 60)):
+        if seconds >= 2 * length or seconds == length:
+            return f"{seconds / length:.3g}{unit}"
+    return f"{seconds:.3g}s" if seconds else "0"

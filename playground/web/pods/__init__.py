@@ -1,0 +1,1 @@
+"""Pods: submitted, listed, their stories, and those of their groups."""
