@@ -3,8 +3,129 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+
+
+class ClusterError(Exception):
+    """Base of what is refused on purpose, in one family that every surface maps to its own shape.
+
+    Attributes
+    ----------
+    message : str
+        One sentence for a person.
+    reason, status
+        Kubernetes' word for it, and the HTTP status that goes with it.
+    """
+
+    status = 400
+    reason = "BadRequest"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+    def as_dict(self) -> dict[str, Any]:
+        """Every known fact as JSON data; keys without a value are left out."""
+        return {"reason": self.reason, "message": self.message}
+
+
+_STATUS: Final = {"Forbidden": 403, "RequestEntityTooLarge": 413}
+
+
+class InvalidManifest(ClusterError):
+    """Text or an object that is not what it should be, with every place that is known.
+
+    Attributes
+    ----------
+    reason : str
+        ``Invalid``; ``Forbidden`` for a whole sentence of admission, ``BadRequest`` for fields that a kind does not
+        have, ``RequestEntityTooLarge`` for a text of which nothing was read.
+    document : int or None
+        Position in the text, from 0.
+    line, column : int or None
+        From 1, in the whole text.
+    path : str
+        Field path from the root of the object (of its list, if it came in one); empty at its top or if unknown.
+    value : object
+        The value at fault, or None.
+    kind, name : str
+        The object at fault, where already known.
+    type : str
+        Kubernetes' type of the field's error (`FieldValueForbidden`); empty for what is no error of validation.
+    causes : tuple of InvalidManifest
+        Further problems, of the same object and of others of the request.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        reason: str = "Invalid",
+        document: int | None = None,
+        line: int | None = None,
+        column: int | None = None,
+        path: str = "",
+        value: object = None,
+        kind: str = "",
+        name: str = "",
+        type_: str = "",
+        causes: tuple[InvalidManifest, ...] = (),
+    ) -> None:
+        super().__init__(_sayable(message))
+        self.reason = reason
+        self.status = _STATUS.get(reason, 400)
+        self.document = document
+        self.line = line
+        self.column = column
+        self.path: str = _sayable(path)
+        self.value = _sayable(value)
+        self.kind = kind
+        self.name = name
+        self.type = type_
+        self.causes = causes
+
+    @classmethod
+    def of(cls, problems: list[InvalidManifest]) -> InvalidManifest:
+        """The first of some problems, the next ones (19 at most) among its causes."""
+        first, *rest = problems
+        first.causes += tuple(rest[:19])
+        return first
+
+    @property
+    def words(self) -> str:
+        """What is wrong, without the place."""
+        return self.message.removeprefix(f"{self.path}: ")
+
+    @property
+    def in_text(self) -> str:
+        """What is wrong, with its line."""
+        return self.message if self.line is None else f"line {self.line}: {self.message}"
+
+    def as_dict(self) -> dict[str, Any]:
+        facts = {
+            "document": self.document,
+            "line": self.line,
+            "column": self.column,
+            "field": self.path or None,
+            "value": self.value if isinstance(self.value, (str, int, float, bool)) else None,
+            "kind": self.kind or None,
+            "name": self.name or None,
+        }
+        body = super().as_dict() | {key: value for key, value in facts.items() if value is not None}
+        if self.causes:
+            body["causes"] = [cause.as_dict() for cause in self.causes]
+        return body
+
+
+def _sayable(value: Any) -> Any:
+    """The value as JSON and UTF-8 can hold it: a number beyond floats as a word, half of a surrogate pair escaped."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, str) and not value.isascii():
+        return value.encode("utf-8", "backslashreplace").decode()
+    return value
 
 
 class InvalidObject(ValueError):

@@ -9,9 +9,7 @@ from rest_framework.parsers import BaseParser
 from playground.bodies import BodyTooLarge, decoded
 from playground.clusters.errors import InvalidInput
 from playground.clusters.services.config import read_config
-from playground.clusters.services.posted import as_error
-from playground.engine.admission import ManifestProblem
-from playground.engine.documents import load_all, load_one
+from scheduler_core.objects.documents import load_document, load_documents
 
 MAX_BYTES: Final = 1024 * 1024
 
@@ -30,17 +28,14 @@ class StrictJSONParser(BaseParser):
             raise BodyTooLarge(MAX_BYTES)
         encoding = parser_context["request"].headers.get("Content-Encoding", "") if parser_context else ""
         body = decoded(body, encoding, limit_bytes=MAX_BYTES)
-        try:
-            document = self.read(body)
-        except ManifestProblem as problem:
-            raise as_error(problem) from None
+        document = self.read(body)
         if document is None and body.strip():
             raise InvalidInput("the body holds nothing; an object is wanted")
         return document or {}
 
     def read(self, body: bytes) -> dict[str, Any] | None:
         """The document of a body; None for an empty one."""
-        document: dict[str, Any] | None = load_one(body, json_only=self.json_only, max_bytes=MAX_BYTES)
+        document: dict[str, Any] | None = load_document(body, json_only=self.json_only, max_bytes=MAX_BYTES)
         return document
 
 
@@ -55,7 +50,7 @@ class ConfigurationParser(YAMLParser):
     """A scheduler configuration, also out of a ConfigMap among other manifests."""
 
     def read(self, body: bytes) -> dict[str, Any] | None:
-        documents = load_all(body, max_bytes=MAX_BYTES)
+        documents = [document.value for document in load_documents(body, max_bytes=MAX_BYTES)]
         return read_config(documents) if documents else None
 
 

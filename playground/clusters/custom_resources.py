@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from playground.clusters import structural
 from playground.clusters.kinds import Kind
-from playground.engine.admission import ManifestProblem, Posted, check_metadata
+from playground.engine.admission import Posted, check_metadata
 
 _LABEL: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _KIND: Final = re.compile(r"[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?")
@@ -35,7 +35,7 @@ def admit_definition(posted: Posted, *, stamp: str, old: Mapping[str, Any] | Non
 
     Raises
     ------
-    ManifestProblem
+    InvalidManifest
     """
     manifest = dict(posted.manifest)
     check_metadata(posted)
@@ -174,7 +174,7 @@ def admit_custom(kind: Kind, posted: Posted, old: Mapping[str, Any] | None = Non
 
     Raises
     ------
-    ManifestProblem
+    InvalidManifest
     """
     manifest = dict(posted.manifest)
     check_metadata(posted)
@@ -210,4 +210,4 @@ def _object(posted: Posted, document: Mapping[str, Any], key: str, under: str = 
     return value
 
 
-__all__ = ["ManifestProblem", "admit_custom", "admit_definition", "schema_of", "unknown_fields"]
+__all__ = ["admit_custom", "admit_definition", "schema_of", "unknown_fields"]

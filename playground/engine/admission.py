@@ -9,7 +9,6 @@ from scheduler_core.objects.defaults import KeptPriority, PriorityClasses, prepa
 from scheduler_core.objects.reading import (
     WRONG,
     DocumentWriter,
-    ManifestProblem,
     Posted,
     check_any_object,
     dump_yaml,
@@ -43,7 +42,6 @@ __all__ = [
     "DocumentWriter",
     "FieldError",
     "InvalidObject",
-    "ManifestProblem",
     "Posted",
     "PriorityClasses",
     "admit",
@@ -83,7 +81,7 @@ def check_metadata(posted: Posted) -> None:
 
     Raises
     ------
-    ManifestProblem
+    InvalidManifest
     """
     try:
         validate_metadata(posted.manifest)
@@ -113,7 +111,7 @@ def admit(
 
     Raises
     ------
-    ManifestProblem
+    InvalidManifest
         With the place in the text, if it came as text.
     """
     try:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from playground.engine.admission import ManifestProblem, Posted
+from playground.engine.admission import Posted
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.quantity import QuantityError
 from scheduler_core.sim.admission import (
@@ -19,7 +19,7 @@ from scheduler_core.sim.admission import (
 
 Manifest = Mapping[str, Any]
 
-__all__ = ["Amounts", "ManifestProblem", "NamespaceLimits", "quota_status"]
+__all__ = ["Amounts", "NamespaceLimits", "quota_status"]
 
 
 class NamespaceLimits:
@@ -53,7 +53,7 @@ class NamespaceLimits:
 
         Raises
         ------
-        ManifestProblem
+        InvalidManifest
             In an API server's words.
         """
         result = dict(manifest)
@@ -66,9 +66,7 @@ class NamespaceLimits:
             for place in concerned:
                 check_quota(self._quotas[place], self._used[place], result, usage)
         except InvalidObject as error:
-            problem = Posted(result).problem(error.reason, path=error.path)
-            problem.forbidden = True
-            raise problem from None
+            raise Posted(result).problem(error.reason, path=error.path, reason="Forbidden") from None
         for place in concerned:
             used = self._used[place]
             for key, amount in usage.items():

@@ -21,7 +21,7 @@ def resized(posted: Posted, old: Mapping[str, Any], new: Mapping[str, Any]) -> d
 
     Raises
     ------
-    ManifestProblem
+    InvalidManifest
     """
     try:
         containers = _resized(old, new)
@@ -39,7 +39,7 @@ def check_quality(posted: Posted, old: Mapping[str, Any], new: Mapping[str, Any]
 
     Raises
     ------
-    ManifestProblem
+    InvalidManifest
     """
     if qos_class(new["spec"]) != qos_class(old["spec"]):
         words = "Pod QOS Class may not change as a result of resizing"

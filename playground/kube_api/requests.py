@@ -8,12 +8,11 @@ from django.conf import settings
 from django.http import HttpRequest
 
 from playground.bodies import media_type, read_body
+from playground.clusters.errors import InvalidManifest
 from playground.clusters.kinds import Kind
-from playground.clusters.services.posted import as_error
-from playground.engine.admission import ManifestProblem
-from playground.engine.documents import load_one
 from playground.kube_api import protobuf
 from playground.kube_api.status import Refusal
+from scheduler_core.objects.documents import load_document
 
 JSON_TYPES: Final = ("", "application/json")
 YAML_TYPES: Final = ("application/yaml", "application/x-yaml", "text/yaml")
@@ -79,11 +78,10 @@ def _body_of(request: HttpRequest) -> bytes:
 
 def _loaded(body: bytes, *, json_only: bool) -> dict[str, Any]:
     try:
-        document = load_one(body, json_only=json_only)
-    except ManifestProblem as problem:
-        error = as_error(problem)
-        if problem.too_large:
-            raise error from None
+        document = load_document(body, json_only=json_only)
+    except InvalidManifest as error:
+        if error.status == 413:
+            raise
         raise Refusal("BadRequest", f"the object provided is unrecognized: {error.message}") from None
     return {} if document is None else document
 

@@ -19,10 +19,8 @@ from playground.bodies import BodyTooLarge, NotUnpacked, UnknownEncoding
 from playground.clusters import kinds
 from playground.clusters.errors import (
     ClusterError,
-    ForbiddenManifest,
     InvalidInput,
     InvalidManifest,
-    UnknownFields,
 )
 from playground.clusters.trouble import cause_of
 from playground.engine.words import FIELD_ERROR_WORDS, FieldError, aggregate
@@ -100,14 +98,8 @@ def status_of(error: Exception) -> tuple[dict[str, Any], dict[str, str]] | None:
     if isinstance(error, Refusal):
         details = {"causes": [dict(cause) for cause in error.causes]} if error.causes else None
         return failure(error.reason, error.message, details=details), {}
-    if isinstance(error, ForbiddenManifest):
-        kind = kinds.by_kind(error.kind)
-        subject = f'{kind.resource if kind else error.kind} "{error.name}" is forbidden'
-        return failure("Forbidden", f"{subject}: {error.message}", details=_about(error)), {}
-    if isinstance(error, UnknownFields):
-        return failure("BadRequest", _strict(error)), {}
     if isinstance(error, InvalidManifest):
-        return _invalid(error), {}
+        return _manifest(error), {}
     if isinstance(error, InvalidInput):
         return failure("BadRequest", error.message), {}
     if isinstance(error, ClusterError):
@@ -156,11 +148,21 @@ def _about(error: ClusterError) -> dict[str, Any]:
     return details
 
 
-def _strict(error: UnknownFields) -> str:
+def _manifest(error: InvalidManifest) -> dict[str, Any]:
+    if error.reason == "Forbidden":
+        kind = kinds.by_kind(error.kind)
+        subject = f'{kind.resource if kind else error.kind} "{error.name}" is forbidden'
+        return failure("Forbidden", f"{subject}: {error.message}", details=_about(error))
+    if error.reason == "BadRequest":
+        return failure("BadRequest", _strict(error))
+    if error.reason == "RequestEntityTooLarge":
+        return failure(error.reason, error.message)
+    return _invalid(error)
+
+
+def _strict(error: InvalidManifest) -> str:
     found = ", ".join(
-        each.message.removeprefix(f"{each.path}: ").replace(
-            "unknown field", f'unknown field "{each.path}"', 1
-        )
+        each.words.replace("unknown field", f'unknown field "{each.path}"', 1)
         for each in (error, *error.causes)
     )
     kind = kinds.by_kind(error.kind)
@@ -196,7 +198,7 @@ def _invalid(error: InvalidManifest) -> dict[str, Any]:
 
 def _cause(error: InvalidManifest) -> dict[str, str]:
     """One problem of a field, as an API server words it: a client writes the field before the message."""
-    said = error.message.removeprefix(f"{error.path}: ")
+    said = error.words
     type_ = error.type or next(
         (name for name, words in FIELD_ERROR_WORDS.items() if said == words or said.startswith(f"{words}: ")),
         "",

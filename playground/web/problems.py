@@ -11,7 +11,7 @@ from playground.clusters.errors import ClusterError, InvalidManifest
 from playground.clusters.services.config import read_config
 from playground.clusters.services.posted import read_posted
 from playground.engine.admission import dump_yaml
-from playground.engine.documents import decoded
+from scheduler_core.objects.documents import decoded
 
 AROUND = 3
 

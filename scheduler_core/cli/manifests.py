@@ -14,14 +14,13 @@ from scheduler_core.config import conversion
 from scheduler_core.config.construction import files_unread
 from scheduler_core.config.decode import configuration_among, documents_of_text
 from scheduler_core.config.load import load_configuration
-from scheduler_core.errors import ConfigurationError, FieldError
+from scheduler_core.errors import ConfigurationError, FieldError, InvalidManifest
 from scheduler_core.installed_plugins import known
 from scheduler_core.objects.defaults import NAMESPACED_KINDS
 from scheduler_core.objects.documents import LineMap, decoded
 from scheduler_core.objects.reading import (
     FOREIGN,
     WRONG,
-    ManifestProblem,
     Posted,
     check_any_object,
     from_objects,
@@ -78,9 +77,9 @@ def read_manifests(
                 found += read_posted(text, max_bytes=MAX_BYTES, file=file)
         if file:
             check_any_object(found)
-    except ManifestProblem as error:
+    except InvalidManifest as error:
         subject = f"{error.kind} {error.name}".strip()
-        problem = Problem(error.path, error.reason, None, error.line, error.column, file, subject)
+        problem = Problem(error.path, error.words, None, error.line, error.column, file, subject)
         raise ScenarioError([problem]) from None
     taken, problems, noted = [], [], []
     names = Randomness(0)

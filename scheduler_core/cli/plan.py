@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from scheduler_core.cli.manifests import named_by_file, notes_by_file, read_manifests, scenario_of_dump
-from scheduler_core.errors import InvalidObject
+from scheduler_core.errors import InvalidManifest, InvalidObject
 from scheduler_core.framework.record import BOUND
-from scheduler_core.objects.documents import DocumentError, load_documents
+from scheduler_core.objects.documents import load_documents
 from scheduler_core.objects.reading import Posted
 from scheduler_core.releases import DEFAULT
 from scheduler_core.scenario import Scenario, ScenarioError, load_scenario, run_scenario
@@ -114,8 +114,8 @@ def run(options: argparse.Namespace) -> int:
         return HARMLESS if answer["tone"] == GOOD else HURT
     except OSError as error:
         said = f"{error.filename}: {error.strerror}"
-    except DocumentError as error:
-        said = f"{options.pod}: {error}"
+    except InvalidManifest as error:
+        said = f"{options.pod}: {error.in_text}"
     except InvalidObject as error:
         said = str(error)
     except ScenarioError as error:

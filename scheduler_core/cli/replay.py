@@ -19,9 +19,9 @@ from scheduler_core.cli import release_options, reports
 from scheduler_core.cli.manifests import named_by_file, read_manifests, with_manifests
 from scheduler_core.clock import SECOND_NS, measure_ns
 from scheduler_core.config.wire import encode
-from scheduler_core.errors import PluginDeclarationError
+from scheduler_core.errors import InvalidManifest, PluginDeclarationError
 from scheduler_core.framework.limit import DEFAULT_SECONDS, limit_plugins
-from scheduler_core.objects.documents import DocumentError, load_documents
+from scheduler_core.objects.documents import load_documents
 from scheduler_core.objects.fields import duration_ns
 from scheduler_core.scenario import (
     Finding,
@@ -143,7 +143,7 @@ def _load(text: bytes, apply: list[str], bounds: RunBounds) -> Scenario:
         return load_scenario(text, bounds=bounds)
     try:
         document = load_documents(text)[0].value
-    except (DocumentError, IndexError):
+    except (InvalidManifest, IndexError):
         return load_scenario(text, bounds=bounds)  # which says what is wrong with it
     posted, notes = read_manifests(apply)
     for note in notes:

@@ -16,8 +16,8 @@ from typing import Any
 from scheduler_core.config.catalog import Catalog, args_kind
 from scheduler_core.config.types import API_VERSION, KIND, POLICY_KIND, KubeSchedulerConfiguration
 from scheduler_core.config.wire import UNSET, Document, Problems, typed
-from scheduler_core.errors import DecodeError, FieldError
-from scheduler_core.objects.documents import DocumentError, load_documents
+from scheduler_core.errors import DecodeError, FieldError, InvalidManifest
+from scheduler_core.objects.documents import load_documents
 
 _TYPE_META = ("apiVersion", "kind")
 _CONFIG_MAP = "ConfigMap"
@@ -123,11 +123,11 @@ def documents_of_text(text: str | bytes) -> list[Document]:
     is_json = head in ("{", b"{")
     try:
         documents = load_documents(text, json_only=is_json)
-    except DocumentError as error:
+    except InvalidManifest as error:
         where = error.path or (f"line {error.line}" if error.line is not None else "document")
-        kind = "strict" if error.reason.endswith("is there twice") else "other"
-        problem = FieldError("FieldValueTypeInvalid", where, error.value, error.reason)
-        raise DecodeError(kind, str(error), (problem,)) from error
+        kind = "strict" if error.words.endswith("is there twice") else "other"
+        problem = FieldError("FieldValueTypeInvalid", where, error.value, error.words)
+        raise DecodeError(kind, error.in_text, (problem,)) from error
     if is_json and len(documents) > 1:
         second = FieldError("FieldValueTypeInvalid", "document", None, "there is more than one document")
         raise DecodeError("other", second.detail, (second,))

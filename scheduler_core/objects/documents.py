@@ -19,6 +19,8 @@ from typing import Any
 
 import yaml
 
+from scheduler_core.errors import InvalidManifest
+
 MAX_BYTES = 10_000_000
 MAX_DEPTH = 64
 MAX_PLACED = 16 * 2**20
@@ -28,58 +30,6 @@ TAG_PREFIX = "tag:yaml.org,2002:"
 _PLAIN_TAGS = frozenset(TAG_PREFIX + name for name in ("str", "int", "float", "bool", "null", "map", "seq"))
 _TAG_OF = {"mapping": TAG_PREFIX + "map", "sequence": TAG_PREFIX + "seq"}
 _BaseLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-class DocumentError(ValueError):
-    """Text that cannot be read.
-
-    Attributes
-    ----------
-    reason : str
-        What is wrong, in words, without the place.
-    document : int or None
-        Position of the document in the text, from 0.
-    line, column : int or None
-        Place in the whole text, from 1.
-    path : str
-        Field path inside the document; empty at its top or if unknown.
-    value : object
-        The value at fault where it is a short one, else None; like the words and the path in a form that JSON and
-        UTF-8 can hold.
-    too_large : bool
-        The text is over the size limit, nothing of it was read.
-    """
-
-    def __init__(
-        self,
-        reason: str,
-        *,
-        document: int | None = None,
-        line: int | None = None,
-        column: int | None = None,
-        path: str = "",
-        value: object = None,
-        too_large: bool = False,
-    ) -> None:
-        self.reason = reason = _sayable(reason)
-        self.document = document
-        self.line = line
-        self.column = column
-        self.path = path = _sayable(path)
-        self.value = _sayable(value)
-        self.too_large = too_large
-        where = f"line {line}: " if line is not None else ""
-        field = f"{path}: " if path else ""
-        super().__init__(f"{where}{field}{reason}")
-
-
-def _sayable(value: Any) -> Any:
-    """The value as an error may repeat it: a number beyond floats as a word, half of a surrogate pair escaped."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if isinstance(value, str) and not value.isascii():
-        return value.encode("utf-8", "backslashreplace").decode()
-    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +75,25 @@ class LineMap:
         return None
 
 
+def load_document(text: bytes, *, json_only: bool = False, max_bytes: int = MAX_BYTES) -> Any:
+    """The one document of a text that is no manifest, with the same guards (depth, aliases, NUL, duplicates).
+
+    Returns
+    -------
+    object
+        A mapping, or None for an empty text.
+
+    Raises
+    ------
+    InvalidManifest
+        It cannot be read, is no mapping, or there are several.
+    """
+    documents = load_documents(text, json_only=json_only, max_bytes=max_bytes)
+    if len(documents) > 1:
+        raise InvalidManifest("one document is wanted here, not several", document=1, line=documents[1].line)
+    return documents[0].value if documents else None
+
+
 def load_documents(
     text: str | bytes, *, json_only: bool = False, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH
 ) -> list[LoadedDocument]:
@@ -146,21 +115,22 @@ def load_documents(
 
     Raises
     ------
-    DocumentError
+    InvalidManifest
         With document, line, column, path and value as far as they are known.
     """
     size = (
         len(text) if isinstance(text, bytes) or text.isascii() else len(text.encode("utf-8", "surrogatepass"))
     )
     if size > max_bytes:
-        raise DocumentError(f"the text has {size:,} bytes, the limit is {max_bytes:,}", too_large=True)
+        words = f"the text has {size:,} bytes, the limit is {max_bytes:,}"
+        raise InvalidManifest(words, reason="RequestEntityTooLarge")
     written = decoded(text)
     if json_only or written.lstrip()[:1] == "{":
         try:
             return _load_json(written, max_depth)
         except json.JSONDecodeError as error:
             if json_only:
-                raise DocumentError(
+                raise InvalidManifest(
                     f"not valid JSON: {error.msg}", document=0, line=error.lineno, column=error.colno
                 ) from None
     return _load_yaml(written, max_depth)
@@ -185,7 +155,7 @@ def decoded(text: str | bytes, errors: str = "strict") -> str:
 
     Raises
     ------
-    DocumentError
+    InvalidManifest
         The bytes are none of that encoding.
     """
     if isinstance(text, str):
@@ -195,7 +165,7 @@ def decoded(text: str | bytes, errors: str = "strict") -> str:
         return text.decode(encoding, errors).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         line = text[: error.start].decode(encoding, "replace").count("\n") + 1
-        raise DocumentError(f"the text is not {encoding}", line=line) from None
+        raise InvalidManifest(f"the text is not {encoding}", line=line) from None
 
 
 # --- JSON ---------------------------------------------------------------------------------------------------
@@ -212,7 +182,7 @@ def _load_json(text: str, max_depth: int) -> list[LoadedDocument]:
             depth += 1
             if depth > max_depth:
                 line, column = _place(text, token.start())
-                raise DocumentError(
+                raise InvalidManifest(
                     f"nested deeper than {max_depth} levels", document=0, line=line, column=column
                 )
         elif first in "]}":
@@ -227,10 +197,10 @@ def _load_json(text: str, max_depth: int) -> list[LoadedDocument]:
             value, end = decoder.raw_decode(text, position)
         except json.JSONDecodeError:
             raise
-        except DocumentError as error:
-            raise DocumentError(error.reason, document=index, line=line, value=error.value) from None
+        except InvalidManifest as error:
+            raise InvalidManifest(error.message, document=index, line=line, value=error.value) from None
         except ValueError:  # an integer of more digits than Python turns into one
-            raise DocumentError("is a number too large", document=index, line=line) from None
+            raise InvalidManifest("is a number too large", document=index, line=line) from None
         if value is not None:
             documents.append(LoadedDocument(index, line, _checked(value, index, LineMap(text))))
         position = _skip_space(text, end)
@@ -255,13 +225,13 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise DocumentError(f'the key "{key}" is there twice', value=key)
+                raise InvalidManifest(f'the key "{key}" is there twice', value=key)
             seen.add(key)
     return result
 
 
 def _no_constant(name: str) -> Any:
-    raise DocumentError(f"{name} is not a JSON value", value=name)
+    raise InvalidManifest(f"{name} is not a JSON value", value=name)
 
 
 # --- YAML ---------------------------------------------------------------------------------------------------
@@ -324,7 +294,7 @@ class _Reading:
 
     Attributes
     ----------
-    documents : list of (int, object, DocumentError or YAMLError or None)
+    documents : list of (int, object, InvalidManifest or YAMLError or None)
         The line each begins at, from 1, its data, and the first thing that is wrong with it.
     """
 
@@ -403,12 +373,13 @@ class _Reading:
             value = event.value
         if value in self._inside:
             mark = event.start_mark
-            problem = DocumentError(
-                f'the key "{event.value}" is there twice',
+            path = self._path(event.value)
+            problem = InvalidManifest(
+                f'{path}: the key "{event.value}" is there twice',
                 document=len(self.documents),
                 line=mark.line + 1,
                 column=mark.column + 1,
-                path=self._path(event.value),
+                path=path,
                 value=event.value,
             )
             self._note(problem)
@@ -466,9 +437,11 @@ class _Reading:
     def _note(self, problem: Exception) -> None:
         self._problem = self._problem or problem
 
-    def _refused(self, said: str, event: Any, value: Any = None) -> DocumentError:
+    def _refused(self, said: str, event: Any, value: Any = None) -> InvalidManifest:
         mark, document = event.start_mark, len(self.documents)
-        return DocumentError(said, document=document, line=mark.line + 1, column=mark.column + 1, value=value)
+        return InvalidManifest(
+            said, document=document, line=mark.line + 1, column=mark.column + 1, value=value
+        )
 
 
 def _composed(loader: Any) -> Iterator[tuple[int, Any]]:
@@ -480,7 +453,7 @@ def _composed(loader: Any) -> Iterator[tuple[int, Any]]:
         index += 1
 
 
-def _yaml_error(error: yaml.YAMLError, text: str, document: int | None) -> DocumentError:
+def _yaml_error(error: yaml.YAMLError, text: str, document: int | None) -> InvalidManifest:
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
     context = getattr(error, "context", None)
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
@@ -498,7 +471,7 @@ def _yaml_error(error: yaml.YAMLError, text: str, document: int | None) -> Docum
         )
         document = len(starts) - (1 if leading else 0)
     words = f"{problem} ({context})" if context else f"{problem}"
-    return DocumentError(f"not valid YAML: {words}", document=document, line=line, column=column)
+    return InvalidManifest(f"not valid YAML: {words}", document=document, line=line, column=column)
 
 
 # --- what holds for both ------------------------------------------------------------------------------------
@@ -507,7 +480,7 @@ def _yaml_error(error: yaml.YAMLError, text: str, document: int | None) -> Docum
 def _checked(value: Any, document: int, lines: LineMap) -> dict[str, Any]:
     if not isinstance(value, dict):
         place = lines.place(document, "")
-        raise DocumentError(
+        raise InvalidManifest(
             "a document must be an object with apiVersion and kind",
             document=document,
             line=place[0] if place else None,
@@ -518,7 +491,7 @@ def _checked(value: Any, document: int, lines: LineMap) -> dict[str, Any]:
         path, reason = problem
         place = lines.place(document, path)
         line, column = place if place else (None, None)
-        raise DocumentError(reason, document=document, line=line, column=column, path=path)
+        raise InvalidManifest(f"{path}: {reason}", document=document, line=line, column=column, path=path)
     return value
 
 

@@ -15,16 +15,15 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple
 
 import yaml
 
-from scheduler_core.errors import ForbiddenObject, InvalidObject
+from scheduler_core.errors import ForbiddenObject, InvalidManifest, InvalidObject
 from scheduler_core.objects.defaults import from_first_beta
 from scheduler_core.objects.documents import (
     MAX_BYTES,
     TAG_PREFIX,
-    DocumentError,
     LineMap,
     decoded,
     load_documents,
@@ -33,75 +32,7 @@ from scheduler_core.objects.fields import Document, mapping, mappings, string
 from scheduler_core.objects.kinds import SHAPING
 from scheduler_core.schema.tables import kinds as upstream_kinds
 
-# ---- problems, objects
-
-
-class ManifestProblem(ValueError):
-    """One thing wrong with written manifests, with every place that is known.
-
-    Attributes
-    ----------
-    reason : str
-        In words, without the place.
-    document, line, column : int or None
-        Document from 0; line and column in the whole text, from 1.
-    path : str
-        Field path, from the root of the object (of its list, if it came in one).
-    value : object
-        The value at fault.
-    kind, name : str
-        The object at fault.
-    too_large : bool
-        Over the size limit.
-    forbidden : bool
-        Admission refuses it, in a whole sentence.
-    type : str
-        Kubernetes' type of the error (`FieldValueForbidden`); empty for what is no error of validation.
-    others : tuple of ManifestProblem
-        What else is wrong with the same object.
-    """
-
-    type = ""
-    others: tuple[ManifestProblem, ...] = ()
-
-    def __init__(
-        self,
-        reason: str,
-        *,
-        document: int | None = None,
-        line: int | None = None,
-        column: int | None = None,
-        path: str = "",
-        value: object = None,
-        kind: str = "",
-        name: str = "",
-        too_large: bool = False,
-        forbidden: bool = False,
-    ) -> None:
-        super().__init__(f"{path}: {reason}" if path else reason)
-        self.reason = reason
-        self.document = document
-        self.line = line
-        self.column = column
-        self.path = path
-        self.value = value
-        self.kind = kind
-        self.name = name
-        self.too_large = too_large
-        self.forbidden = forbidden
-
-    @classmethod
-    def of(cls, error: DocumentError) -> Self:
-        """A text that could not be read, as a problem of what was posted."""
-        return cls(
-            error.reason,
-            document=error.document,
-            line=error.line,
-            column=error.column,
-            path=error.path,
-            value=error.value,
-            too_large=error.too_large,
-        )
+# ---- objects
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,14 +89,17 @@ class Posted:
         place = self.lines.place(self.document, whole) if self.lines else None
         return place[0] if place else None
 
-    def problem(self, reason: str, *, path: str = "", value: object = None) -> ManifestProblem:
-        """A problem of this object at a field path of its own."""
+    def problem(
+        self, words: str, *, path: str = "", value: object = None, reason: str = "Invalid"
+    ) -> InvalidManifest:
+        """A problem of this object at a field path of its own; admission's words (``Forbidden``) are a sentence."""
         whole = ".".join(part for part in (self.prefix, path) if part)
         # Of a label an API server names the map, and the key as the value: the line is the key's.
         key = f"[{value}]" if whole and isinstance(value, str) else ""
         place = self.lines.place(self.document, whole + key) if self.lines else None
-        return ManifestProblem(
-            reason,
+        return InvalidManifest(
+            f"{whole}: {words}" if whole and reason != "Forbidden" else words,
+            reason=reason,
             document=self.document,
             line=place[0] if place else None,
             column=place[1] if place else None,
@@ -175,13 +109,13 @@ class Posted:
             name=self.name,
         )
 
-    def invalid(self, error: InvalidObject) -> ManifestProblem:
+    def invalid(self, error: InvalidObject) -> InvalidManifest:
         """The same problem, placed in the text."""
-        problem = self.problem(error.words, path=error.path, value=error.value)
-        problem.forbidden = isinstance(error, ForbiddenObject)
+        reason = "Forbidden" if isinstance(error, ForbiddenObject) else "Invalid"
+        problem = self.problem(error.words, path=error.path, value=error.value, reason=reason)
         if error.errors:
             problem.type = error.errors[0].type
-            problem.others = tuple(self.invalid(InvalidObject.of(other)) for other in error.errors[1:])
+            problem.causes = tuple(self.invalid(InvalidObject.of(other)) for other in error.errors[1:])
         return problem
 
 
@@ -202,14 +136,11 @@ def read_posted(
 
     Raises
     ------
-    ManifestProblem
+    InvalidManifest
         For the first thing that cannot be read.
     """
-    try:
-        documents = load_documents(text, json_only=json_only, max_bytes=max_bytes)
-        lines = LineMap(decoded(text))
-    except DocumentError as error:
-        raise ManifestProblem.of(error) from None
+    documents = load_documents(text, json_only=json_only, max_bytes=max_bytes)
+    lines = LineMap(decoded(text))
     result: list[Posted] = []
     for document in documents:
         _open(Posted(document.value, document.index, "", lines, file=file), result)
@@ -221,12 +152,12 @@ def check_any_object(posted: Sequence[Posted]) -> None:
 
     Raises
     ------
-    ManifestProblem
+    InvalidManifest
     """
     if posted and not any(item.kind for item in posted):
         raise posted[0].problem(type_of("", "").words)
     if not posted:
-        raise ManifestProblem("there is no object in the text")
+        raise InvalidManifest("there is no object in the text")
 
 
 def from_objects(manifests: Iterable[Mapping[str, Any]]) -> list[Posted]:
@@ -247,7 +178,7 @@ def opened(manifest: Mapping[str, Any], prefix: str = "") -> list[Posted]:
 
     Raises
     ------
-    ManifestProblem
+    InvalidManifest
     """
     result: list[Posted] = []
     _open(Posted(dict(manifest), prefix=prefix), result)
@@ -640,7 +571,7 @@ def is_foreign(manifest: Document) -> bool:
     return type_of(str(manifest.get("apiVersion", "")), str(manifest.get("kind", ""))).role == FOREIGN
 
 
-def problem_of_type(item: Posted, found: TypeOf) -> ManifestProblem:
+def problem_of_type(item: Posted, found: TypeOf) -> InvalidManifest:
     """The problem of an object whose type is wrong."""
     return item.problem(found.words, path=found.path, value=item.manifest.get(found.path))
 

@@ -14,9 +14,9 @@ from typing import Any
 
 from scheduler_core.config import wire
 from scheduler_core.config.wire import OMIT_EMPTY, POINTER, UNSET, Field, FieldKind, Problems
-from scheduler_core.errors import FieldError, InvalidObject
+from scheduler_core.errors import FieldError, InvalidManifest, InvalidObject
 from scheduler_core.objects.fields import format_time_ns, parse_time_ns
-from scheduler_core.objects.reading import ManifestProblem, opened
+from scheduler_core.objects.reading import opened
 from scheduler_core.releases import release_named
 
 
@@ -296,8 +296,8 @@ class ManifestList(ListOf):
             here = f"{path}[{index}]"
             try:
                 read = opened(manifest, here) if isinstance(manifest, Mapping) else ()
-            except ManifestProblem as problem:
-                problems.wrong_type(problem.path, problem.value, problem.reason)
+            except InvalidManifest as problem:
+                problems.wrong_type(problem.path, problem.value, problem.words)
                 continue
             members = [(one.manifest, one.prefix) for one in read]
             if not isinstance(manifest, Mapping):

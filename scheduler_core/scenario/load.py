@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from scheduler_core.config.decode import configuration_among
 from scheduler_core.config.wire import Problems, encode
-from scheduler_core.errors import ConfigurationError, InvalidObject
+from scheduler_core.errors import ConfigurationError, InvalidManifest, InvalidObject
 from scheduler_core.installed_plugins import outside
 from scheduler_core.objects.defaults import NAMESPACED_KINDS
-from scheduler_core.objects.documents import DocumentError, LineMap, decoded, load_documents
+from scheduler_core.objects.documents import LineMap, decoded, load_documents
 from scheduler_core.objects.fields import mapping, mappings, string
 from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.reading import FOREIGN, WRONG, Posted, dump_yaml, is_foreign, notes_of, type_of
@@ -84,9 +84,9 @@ def load_scenario(
 def _document(text: str | bytes, max_bytes: int) -> Mapping[str, Any]:
     try:
         documents = load_documents(text, max_bytes=max_bytes)
-    except DocumentError as error:
+    except InvalidManifest as error:
         raise ScenarioError(
-            [Problem(error.path, error.reason, error.value, error.line, error.column)]
+            [Problem(error.path, error.words, error.value, error.line, error.column)]
         ) from None
     if not documents:
         raise ScenarioError([Problem("", "there is no document")])

@@ -17,8 +17,8 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from scheduler_core.errors import InvalidObject
-from scheduler_core.objects.documents import DocumentError, load_documents
+from scheduler_core.errors import InvalidManifest, InvalidObject
+from scheduler_core.objects.documents import load_documents
 from scheduler_core.objects.labels import label_value_errors, qualified_name_errors
 from scheduler_core.objects.quantity import quantity_milli_value
 from scheduler_core.whatif.fork import INSTANCE_TYPE
@@ -110,12 +110,12 @@ def read_prices(text: str) -> list[Any]:
         return _rows_of_csv(text, separator)
     try:
         documents = load_documents(text)
-    except DocumentError as error:
-        if "must be an object" in error.reason:
+    except InvalidManifest as error:
+        if "must be an object" in error.words:
             raise InvalidObject("prices", None, _NO_LIST) from None
         where = "" if error.line is None else f"line {error.line}: "
         path = f"prices{error.path.removeprefix('types')}" if error.path.startswith("types[") else "prices"
-        raise InvalidObject(path, None, where + error.reason) from None
+        raise InvalidObject(path, None, where + error.words) from None
     if len(documents) != 1 or not isinstance(documents[0].value.get("types"), list):
         raise InvalidObject("prices", None, _NO_LIST)
     return list(documents[0].value["types"])

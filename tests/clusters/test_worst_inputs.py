@@ -23,7 +23,7 @@ from playground.clusters.models import Cluster
 from playground.clusters.services import admitting, apply, objects
 from playground.clusters.services.admitting import Surroundings, admitted
 from playground.engine import admission
-from playground.engine.admission import ManifestProblem, Posted
+from playground.engine.admission import Posted
 from playground.engine.selectors import selector_matches
 from playground.kube_api import json_path, list_keys, managed_fields, patches, tables
 from playground.kube_api.status import Refusal
@@ -147,7 +147,7 @@ def test_each_list_of_each_kind_is_validated_in_time_that_grows_with_it_alone(ki
     for name, document in list_cases(kind):
 
         def admit(document: dict[str, Any] = document) -> None:
-            with contextlib.suppress(ManifestProblem):
+            with contextlib.suppress(InvalidManifest):
                 admitted(kind, Posted(document), Surroundings(admission.priority_classes([])))
 
         if (seconds := took_s(admit)) > LIST_S:

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from playground.clusters.errors import InvalidManifest
 from playground.engine import columns
-from playground.engine.admission import ManifestProblem, PriorityClasses, admit, from_objects, read_posted
+from playground.engine.admission import PriorityClasses, admit, from_objects, read_posted
 
 POD: dict[str, Any] = {
     "apiVersion": "v1",
@@ -145,8 +146,8 @@ def admitted(manifest: dict[str, Any]) -> dict[str, Any]:
     return admit(from_objects([manifest])[0], PriorityClasses())
 
 
-def problem_of(text: str) -> ManifestProblem:
-    with pytest.raises(ManifestProblem) as caught:
+def problem_of(text: str) -> InvalidManifest:
+    with pytest.raises(InvalidManifest) as caught:
         for posted in read_posted(text):
             admit(posted, PriorityClasses())
     return caught.value
@@ -240,7 +241,7 @@ def test_members_of_a_typed_list_need_not_say_what_they_are() -> None:
     ],
 )
 def test_what_an_api_server_refuses_is_refused(path: str, value: Any, words: str) -> None:
-    with pytest.raises(ManifestProblem, match=words):
+    with pytest.raises(InvalidManifest, match=words):
         admitted(_changed(POD, path.split("."), value))
 
 
@@ -300,8 +301,8 @@ def test_any_field_of_any_type_is_taken_or_refused_and_never_crashes(
     changed = _changed(manifest, path, data.draw(ANYTHING))
     try:
         result = admitted(changed)
-    except ManifestProblem as problem:
-        assert problem.path or problem.reason
+    except InvalidManifest as problem:
+        assert problem.path or problem.words
         return
     COLUMNS.get(manifest["kind"], dict)(result)
 
@@ -335,6 +336,6 @@ def test_what_a_pod_requests_as_a_whole_must_cover_its_containers(
         "spec": {"resources": pod_level, "containers": items},
     }
     [posted] = from_objects([manifest])
-    with pytest.raises(ManifestProblem) as caught:
+    with pytest.raises(InvalidManifest) as caught:
         admit(posted, PriorityClasses())
-    assert (caught.value.path, caught.value.reason.endswith(words)) == (path, True), caught.value
+    assert (caught.value.path, caught.value.words.endswith(words)) == (path, True), caught.value

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from scheduler_core.objects.documents import DocumentError, LineMap, load_documents
+from scheduler_core.errors import InvalidManifest
+from scheduler_core.objects.documents import LineMap, load_documents
 from scheduler_core.objects.reading import DocumentWriter, dump_yaml
 
 
@@ -55,14 +56,14 @@ def test_scalars_mean_what_kubernetes_tools_take_them_for(text: str, value: Any)
     ],
 )
 def test_what_could_do_harm_is_refused_with_its_line(text: str, words: str, line: int) -> None:
-    with pytest.raises(DocumentError) as caught:
+    with pytest.raises(InvalidManifest) as caught:
         load_documents(text)
     assert words in str(caught.value)
     assert caught.value.line == line
 
 
 def test_a_key_that_is_there_twice_is_named_by_its_path() -> None:
-    with pytest.raises(DocumentError) as caught:
+    with pytest.raises(InvalidManifest) as caught:
         load_documents("ok: 1\n---\nspec:\n  containers:\n  - {a: 1}\n  - b: {c: 1, d: 2, c: 3}\n")
     error = caught.value
     assert (error.document, error.line, error.column) == (1, 6, 21)

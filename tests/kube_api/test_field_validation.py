@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from playground.clusters import services
-from playground.clusters.errors import UnknownFields
+from playground.clusters.errors import InvalidManifest
 from playground.clusters.models import Cluster, LogEntry
 from tests.clusters.builders import make_pod
 from tests.kube_api.conftest import PODS, Kube
@@ -103,7 +103,7 @@ def test_the_rest_api_tells_and_refuses_when_asked_to(kube: Kube, cluster: Clust
     strict = kube.client.post(f"{path}?fieldValidation=Strict", misspelt(), content_type="application/json")
     assert strict.status_code == 400
     assert "spec.nodeSelectr" in str(strict.json())
-    with pytest.raises(UnknownFields):
+    with pytest.raises(InvalidManifest):
         services.apply_documents(cluster=cluster, objects=[misspelt()], field_validation="Strict")
 
 

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from playground.clusters import services
-from playground.clusters.errors import ForbiddenManifest
+from playground.clusters.errors import InvalidManifest
 from playground.clusters.models import Cluster, Pod
 from tests.clusters.builders import make_pod
 from tests.kube_api.conftest import PODS, Kube, Work
@@ -151,7 +151,7 @@ def test_objects_of_other_kinds_are_counted(kube: Kube) -> None:
 def test_one_text_is_held_to_what_it_brings_itself_and_nothing_of_it_is_kept(cluster: Cluster) -> None:
     objects = [quota(hard={"pods": "2"}), pod("x"), pod("y")]
     with pytest.raises(
-        ForbiddenManifest, match="exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=2"
+        InvalidManifest, match="exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=2"
     ):
         services.apply_documents(cluster=cluster, objects=objects)
     assert set(Pod.objects.filter(cluster=cluster).values_list("name", flat=True)) == {"p1"}

@@ -78,7 +78,7 @@ def admitted(
 
     Raises
     ------
-    ManifestProblem
+    InvalidManifest
     """
     try:
         with at_most(VALIDATION_S):

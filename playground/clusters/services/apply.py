@@ -8,6 +8,7 @@ from playground.clusters import kinds, wake
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.custom_kinds import DEFINITION, table_of, with_definitions
 from playground.clusters.custom_resources import admit_definition
+from playground.clusters.errors import InvalidManifest
 from playground.clusters.kinds import BUILT_IN, Kind, KindTable
 from playground.clusters.models import Cluster, LogEntry, PriorityClass
 from playground.clusters.rows import row_of, rows_of
@@ -18,11 +19,11 @@ from playground.clusters.services.cluster_ips import with_addresses
 from playground.clusters.services.fields import FieldValidation
 from playground.clusters.services.identity import generated_name, object_uid
 from playground.clusters.services.namespace_limits import with_namespace_limits
-from playground.clusters.services.posted import as_error, read_posted
+from playground.clusters.services.posted import read_posted
 from playground.clusters.services.updates import same, updated, without_server_fields
 from playground.clusters.services.writer import LogWriter, ObjectKey, key_of, writing
 from playground.engine import admission
-from playground.engine.admission import ManifestProblem, Posted, taken_only_here
+from playground.engine.admission import Posted, taken_only_here
 from playground.engine.columns import why_it_waits
 from playground.engine.rebuilt_owners import rebuilt_owners, without_their_sets
 from playground.engine.times import format_seconds, parse_time_ns
@@ -153,7 +154,7 @@ def apply_documents(
     InvalidManifest
         The first problem, its `causes` the next ones (20 at most).
     TooLarge
-        The text, or the cluster afterwards.
+        The cluster afterwards.
     NotAllowed
         The definition of an object's kind is on its way out.
     Unsupported
@@ -161,14 +162,8 @@ def apply_documents(
     if text is not None:
         posted = read_posted(text, content_type)
     elif posted is None:
-        try:
-            posted = admission.from_objects(objects or ())
-        except ManifestProblem as problem:
-            raise as_error(problem) from None
-    try:
-        admission.check_any_object(posted)
-    except ManifestProblem as problem:
-        raise as_error(problem) from None
+        posted = admission.from_objects(objects or ())
+    admission.check_any_object(posted)
     result = ApplyResult()
     table = BUILT_IN if cluster is None else table_of(cluster)
     known = _known(table, posted, result, "" if cluster is None else cluster.kubernetes_release)
@@ -219,7 +214,7 @@ def _known(
         A kind Kubernetes' own groups do not have: a misspelt Deployment must not vanish among the ignored.
     """
     known: list[tuple[Kind, Posted]] = []
-    problems: list[ManifestProblem] = []
+    problems: list[InvalidManifest] = []
     definitions = [item for item in posted if item.kind == DEFINITION]
     table = with_definitions(table, [made for item in definitions if (made := _definition(item)) is not None])
     for item in posted:
@@ -233,7 +228,7 @@ def _known(
         else:
             result.ignored.append(IgnoredObject(item.api_version, item.kind, item.name, found.words))
     if problems:
-        raise as_error(problems[0], problems[1:20])
+        raise InvalidManifest.of(problems)
     return in_order(known)
 
 
@@ -241,7 +236,7 @@ def _definition(item: Posted) -> dict[str, Any] | None:
     """A definition that can be read; one that cannot is refused where it is admitted."""
     try:
         return admit_definition(item, stamp="")
-    except ManifestProblem:
+    except InvalidManifest:
         return None
 
 
@@ -329,7 +324,7 @@ def _admitted(
     stored = PriorityClass.objects.filter(cluster=cluster).values_list("manifest", flat=True)
     before = {manifest["metadata"]["name"]: manifest for manifest in stored}
     by_name = dict(before)
-    problems: list[ManifestProblem] = []
+    problems: list[InvalidManifest] = []
     planned: list[_Planned] = []
     pods = _stored_of(cluster, "Pod", known)
     groups = _stored_of(cluster, "PodGroup", known)
@@ -352,7 +347,7 @@ def _admitted(
                 Surroundings(classes, by_name.values(), stamp, fields),
                 old,
             )
-        except ManifestProblem as problem:
+        except InvalidManifest as problem:
             problems.append(problem)
             if len(problems) >= 20:
                 break
@@ -363,7 +358,7 @@ def _admitted(
         planned.append(_Planned(kind, item, manifest))
     problems += _twice(planned)
     if problems:
-        raise as_error(problems[0], problems[1:])
+        raise InvalidManifest.of(problems)
     fields.refuse()
     return planned
 
@@ -394,7 +389,7 @@ def clean_posted(kind: Kind, item: Posted, *, planned_for: Cluster) -> Posted:
 
     Raises
     ------
-    ManifestProblem
+    InvalidManifest
         metadata is not an object, or a cluster-scoped object names a namespace.
     """
     meta = item.manifest.get("metadata")
@@ -418,7 +413,7 @@ def _place_number(item: Posted) -> int:
     return item.document * 1_000_003 + place
 
 
-def _twice(planned: Sequence[_Planned]) -> list[ManifestProblem]:
+def _twice(planned: Sequence[_Planned]) -> list[InvalidManifest]:
     seen: set[ObjectKey] = set()
     problems = []
     for item in planned:
@@ -438,7 +433,7 @@ def _twice(planned: Sequence[_Planned]) -> list[ManifestProblem]:
 
 def _fold(writer: LogWriter, planned: Sequence[_Planned], result: ApplyResult) -> None:
     stored = _stored(writer.cluster, planned)
-    problems: list[ManifestProblem] = []
+    problems: list[InvalidManifest] = []
     for namespace in _missing_namespaces(writer.cluster, planned):
         kind = kinds.by_kind("Namespace")
         assert kind is not None
@@ -468,7 +463,7 @@ def _fold(writer: LogWriter, planned: Sequence[_Planned], result: ApplyResult) -
             continue
         try:
             manifest = updated(item.kind, item.posted, old, item.manifest, writer.cluster.next_seq)
-        except ManifestProblem as problem:
+        except InvalidManifest as problem:
             problems.append(problem)
             continue
         if same(old, manifest):
@@ -484,7 +479,7 @@ def _fold(writer: LogWriter, planned: Sequence[_Planned], result: ApplyResult) -
         where = f"{applied.namespace}/{applied.name}" if applied.namespace else applied.name
         result.changes[f"{applied.kind} {where}"] = differences(old, manifest)
     if problems:
-        raise as_error(problems[0], problems[1:20])
+        raise InvalidManifest.of(problems)
 
 
 def _try(writer: LogWriter, planned: Sequence[_Planned], result: ApplyResult) -> None:

@@ -64,10 +64,7 @@ def _invalid(problem: ConfigurationProblem, config: Mapping[str, Any]) -> Invali
     errors = [
         InvalidManifest(item.message, path=item.field, value=item.value, kind=kind) for item in problem.items
     ]
-    if not errors:
-        return InvalidManifest(str(problem), kind=kind)
-    errors[0].causes = tuple(errors[1:])
-    return errors[0]
+    return InvalidManifest.of(errors or [InvalidManifest(str(problem), kind=kind)])
 
 
 def convert_config(

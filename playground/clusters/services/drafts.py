@@ -27,8 +27,8 @@ from playground.clusters.services.apply import ApplyResult, apply_documents
 from playground.clusters.services.config import checked_release
 from playground.clusters.services.lifecycle import create_cluster
 from playground.clusters.services.posted import checked_media_type, read_posted
-from playground.engine.documents import decoded
 from playground.engine.dumps import decide_pending, facts_of_dump
+from scheduler_core.objects.documents import decoded
 
 READ_AT_ONCE_BYTES: Final = 2 * 2**20
 """A text of so many bytes is read in about a second; a larger one by a worker."""
@@ -466,9 +466,7 @@ def problems_of(error: ClusterError) -> list[dict[str, Any]]:
 
 def error_from(problems: list[Mapping[str, Any]]) -> InvalidManifest:
     """The error a worker met."""
-    first, *rest = [InvalidManifest(**problem) for problem in problems]
-    first.causes = tuple(rest)
-    return first
+    return InvalidManifest.of([InvalidManifest(**problem) for problem in problems])
 
 
 # ---- what a worker's room asks about drafts

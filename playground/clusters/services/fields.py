@@ -14,10 +14,9 @@ from typing import Any, Final
 
 from playground.clusters import structural
 from playground.clusters.custom_resources import schema_of, unknown_fields
-from playground.clusters.errors import UnknownFields
+from playground.clusters.errors import InvalidManifest
 from playground.clusters.kinds import Kind
-from playground.clusters.services.posted import as_error
-from playground.engine.admission import InvalidObject, ManifestProblem, Posted
+from playground.engine.admission import InvalidObject, Posted
 from playground.engine.schema import FieldProblem, check_fields, unknown_field
 
 _MOST: Final = 20
@@ -38,7 +37,7 @@ class FieldValidation:
 
     mode: str = "Ignore"
     warnings: list[str] = field(default_factory=list)
-    _told: list[ManifestProblem] = field(default_factory=list)
+    _told: list[InvalidManifest] = field(default_factory=list)
 
     def known(
         self, kind: Kind, posted: Posted, old: Mapping[str, Any] | None = None
@@ -83,15 +82,16 @@ class FieldValidation:
 
         Raises
         ------
-        UnknownFields
+        InvalidManifest
+            A ``BadRequest``.
         """
         if self.mode == "Strict" and self._told:
-            first, *rest = self._told
-            causes = as_error(first, rest[:19])
-            raise UnknownFields.of(causes)
+            error = InvalidManifest.of(self._told)
+            error.reason = "BadRequest"
+            raise error
 
 
-def type_problem(posted: Posted, problems: Sequence[FieldProblem]) -> ManifestProblem:
+def type_problem(posted: Posted, problems: Sequence[FieldProblem]) -> InvalidManifest:
     """The first value of another type, as a problem of what was posted."""
     problem = problems[0]
     error = InvalidObject(problem.path, problem.value, problem.reason)

@@ -7,9 +7,8 @@ from playground.clusters import kinds
 from playground.clusters.kinds import Kind
 from playground.clusters.models import Manifest
 from playground.clusters.namespace_objects import Charged, stored_objects
-from playground.clusters.services.posted import as_error
 from playground.clusters.services.writer import LogWriter, key_of
-from playground.engine.namespace_limits import ManifestProblem, NamespaceLimits
+from playground.engine.namespace_limits import NamespaceLimits
 
 KINDS = ("LimitRange", "ResourceQuota")
 
@@ -19,7 +18,7 @@ def with_namespace_limits(writer: LogWriter, kind: Kind, manifest: dict[str, Any
 
     Raises
     ------
-    ForbiddenManifest
+    InvalidManifest
         They do not allow it, or a quota has no room.
     """
     if not kind.namespaced or kind.row_kind == "Event":
@@ -34,10 +33,7 @@ def with_namespace_limits(writer: LogWriter, kind: Kind, manifest: dict[str, Any
     limits: NamespaceLimits | None = writer.namespace_limits[namespace]
     if limits is None:
         return manifest
-    try:
-        return limits.admitted(manifest, kind.plural, kind.group)
-    except ManifestProblem as problem:
-        raise as_error(problem) from None
+    return limits.admitted(manifest, kind.plural, kind.group)
 
 
 def _limits_of(writer: LogWriter, namespace: str) -> NamespaceLimits | None:

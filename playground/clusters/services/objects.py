@@ -27,12 +27,11 @@ from playground.clusters.services.admitting import MOST_TRIES, Overtaken, Surrou
 from playground.clusters.services.apply import class_names, clean_posted, new_object
 from playground.clusters.services.changes import one_change
 from playground.clusters.services.fields import FieldValidation
-from playground.clusters.services.posted import as_error
 from playground.clusters.services.updates import same, updated
 from playground.clusters.services.writer import LogWriter, key_of, writing
 from playground.clusters.versions import as_served, as_stored
 from playground.engine import admission
-from playground.engine.admission import ManifestProblem, Posted
+from playground.engine.admission import Posted
 from playground.engine.resizing import check_quality, resized
 from playground.engine.selectors import selector_matches
 from playground.engine.times import format_seconds
@@ -168,13 +167,10 @@ def _replace(
         among.check(writer.cluster)
         if row.resource_version != before.resource_version:
             raise Overtaken
-        try:
-            if subresource == "resize":
-                check_quality(posted, row.manifest, new)
-            elif not subresource:
-                new = updated(kind, posted, row.manifest, ready, writer.cluster.next_seq)
-        except ManifestProblem as problem:
-            raise as_error(problem) from None
+        if subresource == "resize":
+            check_quality(posted, row.manifest, new)
+        elif not subresource:
+            new = updated(kind, posted, row.manifest, ready, writer.cluster.next_seq)
         managers = row.manifest["metadata"].get("managedFields")
         if same(row.manifest, new) and managed_fields in (None, managers):
             return as_served(kind, dict(row.manifest))
@@ -202,20 +198,17 @@ def _prepared(
     fields: FieldValidation | None,
 ) -> tuple[_Among, dict[str, Any], dict[str, Any]]:
     """What it was admitted among, the object that replaces `old`, and what was admitted, before the lock is taken."""
-    try:
-        if subresource == "status":
-            wanted = as_stored(kind, dict(posted.manifest))
-            new = dict(old) | {"status": wanted.get("status") or {}}
-            among, ready = _admit(cluster, kind, Posted(new), old, fields=fields)  # for what it refuses
-            return among, new if kind.custom is None else ready, ready
-        if subresource == "resize":
-            new = resized(posted, old, posted.manifest)
-            among, ready = _admit(cluster, kind, Posted(new), None, fields=fields)  # for what it refuses
-            return among, new, ready
-        among, ready = _admit(cluster, kind, posted, old, fields=fields)
-        return among, ready, ready
-    except ManifestProblem as problem:
-        raise as_error(problem) from None
+    if subresource == "status":
+        wanted = as_stored(kind, dict(posted.manifest))
+        new = dict(old) | {"status": wanted.get("status") or {}}
+        among, ready = _admit(cluster, kind, Posted(new), old, fields=fields)  # for what it refuses
+        return among, new if kind.custom is None else ready, ready
+    if subresource == "resize":
+        new = resized(posted, old, posted.manifest)
+        among, ready = _admit(cluster, kind, Posted(new), None, fields=fields)  # for what it refuses
+        return among, new, ready
+    among, ready = _admit(cluster, kind, posted, old, fields=fields)
+    return among, ready, ready
 
 
 def patch_object(
@@ -567,21 +560,16 @@ def _in_namespace(kind: Kind, posted: Posted, namespace: str | None) -> Posted:
     """The object with its namespace settled between path and body."""
     meta = posted.manifest.get("metadata")
     if not isinstance(meta, dict):
-        raise as_error(posted.problem("must be an object with a name", path="metadata", value=meta))
+        raise posted.problem("must be an object with a name", path="metadata", value=meta)
     if not kind.namespaced:
         return Posted(posted.manifest | {"metadata": {k: v for k, v in meta.items() if k != "namespace"}})
     written = meta.get("namespace")
     if written and namespace and written != namespace:
-        raise as_error(
-            posted.problem(
-                "the namespace of the object does not match the namespace of the request",
-                path="metadata.namespace",
-                value=written,
-            )
-        )
+        words = "the namespace of the object does not match the namespace of the request"
+        raise posted.problem(words, path="metadata.namespace", value=written)
     settled = written or namespace or "default"
     if not isinstance(settled, str):
-        raise as_error(posted.problem("must be a string", path="metadata.namespace", value=written))
+        raise posted.problem("must be a string", path="metadata.namespace", value=written)
     return Posted(posted.manifest | {"metadata": meta | {"namespace": settled}})
 
 
@@ -625,11 +613,8 @@ def _admit(
         format_seconds(virtual_now_ns(now)),
         fields or FieldValidation(),
     )
-    try:
-        ready = admitted(kind, clean_posted(kind, posted, planned_for=now), around, old)
-        around.fields.refuse()
-    except ManifestProblem as problem:
-        raise as_error(problem) from None
+    ready = admitted(kind, clean_posted(kind, posted, planned_for=now), around, old)
+    around.fields.refuse()
     return among, ready
 
 

@@ -32,10 +32,9 @@ from playground.clusters.services.extenders import asking_transport
 from playground.clusters.services.histories import HISTORIES
 from playground.clusters.services.luck import end_states_of, run_again
 from playground.clusters.services.memory import ENGINES, Driven, EngineMemory
-from playground.clusters.services.posted import as_error, read_posted
+from playground.clusters.services.posted import read_posted
 from playground.clusters.services.traces import recompute_trace
 from playground.engine import admission, advise, plans, rules
-from playground.engine.admission import ManifestProblem
 from playground.engine.advise import CannotAnswer
 from playground.engine.drive import collector_paused
 from playground.engine.seeds import LAST_SEED, SeedRun, end_of
@@ -244,10 +243,7 @@ def admitted_pod(
     if not posted:
         raise InvalidManifest("there is no Pod in the text to try")
     stored = PriorityClass.objects.filter(cluster=cluster).values_list("manifest", flat=True)
-    try:
-        manifest = admission.admit(posted[0], admission.priority_classes(stored))
-    except ManifestProblem as problem:
-        raise as_error(problem) from None
+    manifest = admission.admit(posted[0], admission.priority_classes(stored))
     meta = dict(manifest["metadata"])
     if not meta.get("name"):
         meta["name"] = f"{meta.get('generateName') or 'pod-'}tried"

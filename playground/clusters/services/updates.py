@@ -10,7 +10,6 @@ from playground.engine.admission import (
     POD_UPDATES,
     FieldError,
     InvalidObject,
-    ManifestProblem,
     Posted,
     as_read_today,
     check_update,
@@ -61,7 +60,7 @@ def updated(
 
     Raises
     ------
-    ManifestProblem
+    InvalidManifest
         A field that may not change does.
     """
     old_meta = old["metadata"]
@@ -173,4 +172,4 @@ def _images_aside(value: Any) -> Any:
     ] or None
 
 
-__all__ = ["ManifestProblem", "same", "updated", "without_server_fields"]
+__all__ = ["same", "updated", "without_server_fields"]

@@ -15,7 +15,7 @@ from django.utils import timezone
 from playground.accounts import audit
 from playground.accounts.models import Team
 from playground.clusters import jobs, lanes
-from playground.clusters.errors import Forbidden, InvalidInput, InvalidManifest, TooLarge, UnknownFields
+from playground.clusters.errors import Forbidden, InvalidInput, InvalidManifest, TooLarge
 from playground.engine.carrying import Unfolded, unfolded
 from playground.engine.scenarios import (
     FreshRun,
@@ -112,8 +112,7 @@ def as_error(problem: ScenarioProblem) -> InvalidManifest:
         )
         for item in problem.items[:20]
     ]
-    errors[0].causes = tuple(errors[1:])
-    return errors[0]
+    return InvalidManifest.of(errors)
 
 
 def share(
@@ -164,7 +163,7 @@ def share(
     ------
     InvalidManifest
         The document is no scenario, or a step of it cannot be done; nothing is kept.
-    UnknownFields, InvalidInput, TooLarge, QuotaExceeded
+    InvalidManifest, InvalidInput, TooLarge, QuotaExceeded
     """
     team = checked_audience(visibility, team, owner, expires)
     data, facts, carried = checked_document(document)
@@ -278,14 +277,17 @@ def _told(facts: ScenarioFacts, field_validation: str) -> tuple[str, ...]:
 
     Raises
     ------
-    UnknownFields
+    InvalidManifest
         Where that is wanted: each with its place.
     """
     faults = [note for note in facts.field_notes if note.fault]
     if field_validation == "Strict" and faults:
-        errors = [UnknownFields(note.fault, path=note.path, kind="Scenario") for note in faults]
-        errors[0].causes = tuple(errors[1:])
-        raise errors[0]
+        raise InvalidManifest.of(
+            [
+                InvalidManifest(note.fault, reason="BadRequest", path=note.path, kind="Scenario")
+                for note in faults
+            ]
+        )
     return tuple(note.words for note in facts.field_notes) if field_validation == "Warn" else ()
 
 

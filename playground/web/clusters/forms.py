@@ -6,9 +6,10 @@ from django import forms
 from django.conf import settings
 
 from playground.bodies import BodyTooLarge, NotUnpacked, megabytes, size_words, unpacked
-from playground.engine.documents import DocumentError, decoded
+from playground.clusters.errors import InvalidManifest
 from playground.engine.releases import DEFAULT, release_outlines
 from playground.web.fields import AmountsField, NameField, PairsField, QuantityField, TaintsField
+from scheduler_core.objects.documents import decoded
 
 MAX_NODES = 5000
 
@@ -66,7 +67,7 @@ def _as_utf8(data: bytes) -> bytes:
     """A file in UTF-8, whatever its byte order mark says it is, as what PowerShell redirects into a file is UTF-16."""
     try:
         return decoded(data).encode()
-    except DocumentError:
+    except InvalidManifest:
         return data  # reading it says what is wrong, and where
 
 

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from playground.clusters.errors import InvalidInput
 from playground.clusters.services.mock_extenders import mock_extender_url
-from playground.clusters.services.posted import as_error
-from playground.engine.admission import ManifestProblem
 from playground.engine.configuration import is_policy
-from playground.engine.documents import load_one
 from playground.engine.mock_extender import VERBS
 from playground.engine.plugins import InstalledPlugin, installed, plugin_points
 from playground.engine.profiles import POINTS, ProfileOutline, outline
 from playground.web.problems import yaml_of
+from scheduler_core.objects.documents import load_document
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import MockExtender
@@ -312,10 +310,7 @@ def read_rules(text: str) -> list[Any]:
     InvalidManifest, InvalidInput
         Bad YAML, with its line; or something else than ``rules:`` with a list.
     """
-    try:
-        document = load_one(text.encode()) or {}
-    except ManifestProblem as problem:
-        raise as_error(problem) from None
+    document = load_document(text.encode()) or {}
     rules = document.get("rules")
     if set(document) != {"rules"} or not isinstance(rules, list):
         raise InvalidInput("the text begins with rules: and lists them below", field="rules")
