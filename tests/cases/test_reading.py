@@ -199,8 +199,9 @@ def test_utf16_powershell(
 
 
 def test_a_mark_that_is_not_kept_is_said_with_its_line() -> None:
-    with pytest.raises(ValueError, match="line 2: the text is not UTF-16"):
+    with pytest.raises(InvalidManifest) as refused:
         load_documents(b"\xff\xfea\x00:\x00\n\x00x")
+    assert refused.value.in_text == "line 2: the text is not UTF-16"
 
 
 @pytest.mark.django_db
