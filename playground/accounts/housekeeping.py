@@ -7,7 +7,7 @@ from importlib import import_module
 
 from django.conf import settings
 
-from playground.accounts import audit, invitations, limits, repeats, tokens
+from playground.accounts import audit, idempotency, invitations, limits, tokens
 
 
 def tidy(*, now: datetime | None = None) -> dict[str, int]:
@@ -18,5 +18,5 @@ def tidy(*, now: datetime | None = None) -> dict[str, int]:
         "tokens": tokens.forget_expired(now=now),
         "invitations": invitations.forget_over(now=now),
         "audit": audit.forget_old(now=now),
-        "keptAnswers": repeats.forget_old(now=now),
+        "keptAnswers": idempotency.forget_old(now=now),
     }

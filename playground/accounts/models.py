@@ -7,6 +7,7 @@ from django.contrib.auth.models import AbstractUser
 from django.contrib.sessions.backends.base import SessionBase
 from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
+from django.utils.module_loading import import_string
 
 from playground.accounts.choices import Role, TokenScope
 
@@ -78,7 +79,7 @@ class AccessToken(models.Model):
 
 
 class KeptAnswer(models.Model):
-    """What a POST with an `Idempotency-Key` was answered; see `repeats`."""
+    """What a POST with an `Idempotency-Key` was answered; see `idempotency`."""
 
     person = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="kept_answers"
@@ -179,9 +180,8 @@ class Session(AbstractBaseSession):
 
     @classmethod
     def get_session_store_class(cls) -> type[SessionBase]:
-        from playground.accounts.sessions import SessionStore
-
-        return SessionStore
+        found: type[SessionBase] = import_string(f"{settings.SESSION_ENGINE}.SessionStore")
+        return found
 
     @property
     def handle(self) -> str:

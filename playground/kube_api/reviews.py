@@ -17,7 +17,7 @@ from django.conf import settings
 from django.http import HttpRequest
 
 from playground.accounts.choices import Role
-from playground.accounts.people import person_named
+from playground.accounts.teams import person_named
 from playground.accounts.tokens import token_of
 from playground.clusters.custom_kinds import table_of
 from playground.clusters.kinds import ALL_VERBS, KindTable

@@ -16,8 +16,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from playground.engine.redacting import Dump, UnreadableDump, dump_of
-from playground.remote.instance import Instance, Refused, part, pod_path
-from playground.remote.reading import reasons_of
+from playground.remote.instance import Instance, Refused, part, pod_path, reasons_of
 
 READ: Final = "nodes,pods,deploy,rs,sts,ds,jobs,pdb,pc,pv,pvc,sc,csinodes"
 PLANS: Final = ("drain", "lose", "any-node", "any-domain", "headroom", "backlog", "consolidate")

@@ -11,7 +11,7 @@ import pytest
 from django.test import Client, override_settings
 from django.utils import timezone
 
-from playground.accounts import repeats
+from playground.accounts import idempotency
 from playground.accounts.models import KeptAnswer, User
 from playground.accounts.tokens import create_token
 from playground.clusters.models import Cluster, Run
@@ -120,23 +120,23 @@ def test_a_request_that_is_being_answered_is_not_begun_twice(api: Api) -> None:
     api.post("/clusters/", NEW, Idempotency_Key=KEY)
     KeptAnswer.objects.update(status=0)
     problem(api.post("/clusters/", NEW, Idempotency_Key=KEY), 409)
-    KeptAnswer.objects.update(created=timezone.now() - repeats.ABANDONED - datetime.timedelta(seconds=1))
+    KeptAnswer.objects.update(created=timezone.now() - idempotency.ABANDONED - datetime.timedelta(seconds=1))
     assert api.post("/clusters/", NEW, Idempotency_Key=KEY).status_code == 201
 
 
 def test_keys_end_and_are_bounded(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repeats, "MOST", 2)
+    monkeypatch.setattr(idempotency, "MOST", 2)
     for key in ("a", "b", "c"):
         api.post("/clusters/", NEW, Idempotency_Key=key)
     assert sorted(KeptAnswer.objects.values_list("key", flat=True)) == ["b", "c"]
-    KeptAnswer.objects.update(created=timezone.now() - repeats.KEPT)
+    KeptAnswer.objects.update(created=timezone.now() - idempotency.KEPT)
     assert api.post("/clusters/", {"name": "another"}, Idempotency_Key="b").status_code == 201
     assert list(KeptAnswer.objects.values_list("key", flat=True)) == ["b"]
-    assert repeats.forget_old(now=timezone.now() + repeats.KEPT) == 1
+    assert idempotency.forget_old(now=timezone.now() + idempotency.KEPT) == 1
 
 
 def test_a_long_answer_is_not_kept_and_says_so(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repeats, "MAX_BODY_BYTES", 10)
+    monkeypatch.setattr(idempotency, "MAX_BODY_BYTES", 10)
     assert api.post("/clusters/", NEW, Idempotency_Key=KEY).status_code == 201
     problem(api.post("/clusters/", NEW, Idempotency_Key=KEY), 409)
     assert Cluster.objects.count() == 1 and not bytes(KeptAnswer.objects.get().body)

@@ -20,7 +20,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from playground.accounts import repeats
+from playground.accounts import idempotency
 from playground.accounts.authentication import BearerToken, MayEnter, Requests, SessionLogin, Writes
 from playground.accounts.choices import Role
 from playground.api import errors
@@ -97,8 +97,8 @@ class PlaygroundView(APIView):
             raise errors.bad_query(IDEMPOTENCY_KEY, "is 1 to 255 printable ASCII characters without spaces")
         inner = django_request(request)
         asked = (inner.get_full_path(), request.content_type or "")
-        digest = repeats.digest_of(*(part.encode() for part in asked), inner.body)
-        found = repeats.begin(person=self.person, key=key, digest=digest)
+        digest = idempotency.digest_of(*(part.encode() for part in asked), inner.body)
+        found = idempotency.begin(person=self.person, key=key, digest=digest)
         if not found.same:
             raise errors.KeyReused()
         if found.claim is not None:
@@ -131,10 +131,10 @@ class PlaygroundView(APIView):
     def _keep(self, claim: Any, response: Any) -> None:
         body, told = bytes(response.content), not self.told_once or response.status_code >= 300
         status = response.status_code
-        if len(body) > repeats.MAX_BODY_BYTES or not told:
+        if len(body) > idempotency.MAX_BODY_BYTES or not told:
             status, body = 409, b""
         kept = {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}
-        repeats.keep(claim, status, kept, body)
+        idempotency.keep(claim, status, kept, body)
 
     @property
     def person(self) -> Any:

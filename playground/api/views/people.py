@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from playground.accounts import invitations, passwords, people
+from playground.accounts import invitations, passwords, teams
 from playground.api.documentation import number, operation
 from playground.api.pages import next_page
 from playground.api.queries import whole_number
@@ -57,7 +57,7 @@ class AdministratorView(TeamView):
             raise NotFound(f"there is nothing at {request.path}")
 
     def one(self, user_id: int) -> User:
-        found = people.person_by_number(user_id)
+        found = teams.person_by_number(user_id)
         if found is None:
             raise NotFound(f"person {user_id} not found", kind="Person", name=str(user_id))
         return found
@@ -81,7 +81,7 @@ class AllPeople(AdministratorView):
         """For administrators: by id."""
         limit = whole_number(request, "limit", default=100, least=1, most=500) or 100
         after = whole_number(request, "after", default=0) or 0
-        rows = people.everyone().filter(pk__gt=after).order_by("pk")
+        rows = teams.everyone().filter(pk__gt=after).order_by("pk")
         found = list(rows[: limit + 1])
         more = found[limit - 1].pk if len(found) > limit else None
         return Response(

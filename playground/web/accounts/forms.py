@@ -13,9 +13,9 @@ from django.core.exceptions import ValidationError
 from playground.accounts import audit, throttle
 from playground.accounts.addresses import client_address
 from playground.accounts.choices import Role, TokenScope
-from playground.accounts.devices import known_device
 from playground.accounts.invitations import DAYS
-from playground.accounts.people import person_named
+from playground.accounts.teams import person_named
+from playground.accounts.throttle import known_device
 from playground.accounts.tokens import DEFAULT_DAYS
 
 if TYPE_CHECKING:

@@ -28,12 +28,11 @@ from playground.accounts import audit, invitations, passwords, teams
 from playground.accounts.addresses import client_address, origin_of
 from playground.accounts.audit import ACTIONS, entries_for, may_see_address
 from playground.accounts.choices import Role
-from playground.accounts.devices import remember_device
 from playground.accounts.limits import count
 from playground.accounts.passwords import change_email, change_password, may_mail
-from playground.accounts.people import everyone, person_by_number
 from playground.accounts.sessions import end_other_sessions, end_session, sessions_of
-from playground.accounts.teams import TeamError, team_of_member, teams_of
+from playground.accounts.teams import TeamError, everyone, person_by_number, team_of_member, teams_of
+from playground.accounts.throttle import remember_device
 from playground.accounts.tokens import TokenError, create_token, delete_token, tokens_of
 from playground.scenarios.services.storage import quota_of
 from playground.web.accounts.forms import (

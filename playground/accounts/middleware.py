@@ -1,9 +1,9 @@
-"""Team mode's door: pages are for people who are logged in."""
+"""Team mode's door: pages are for people who are logged in, and the header says who is there."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
@@ -67,3 +67,9 @@ def _too_often(left_s: int) -> HttpResponse:
         content_type="text/plain; charset=utf-8",
         headers={"Retry-After": str(left_s)},
     )
+
+
+def door(request: HttpRequest) -> dict[str, Any]:
+    """`may_log_in`: whether this site has a login and no user is logged in."""
+    user = getattr(request, "user", None)
+    return {"may_log_in": not settings.EMBEDDED and not (user and user.is_authenticated)}
