@@ -8,7 +8,7 @@ from typing import Any, Final
 from scheduler_core.config.construction import files_unread
 from scheduler_core.config.conversion import convert
 from scheduler_core.config.decode import configuration_among as _among
-from scheduler_core.config.policy_document import in_todays_case
+from scheduler_core.config.policy import in_todays_case
 from scheduler_core.config.types import POLICY_KIND
 from scheduler_core.errors import ConfigurationError
 from scheduler_core.installed_plugins import known

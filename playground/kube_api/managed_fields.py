@@ -17,7 +17,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from playground.kube_api.list_keys import DEFAULTS, is_set, keys_of, root_of
+from playground.kube_api.patches import DEFAULTS, is_set, keys_of, root_of
 from playground.kube_api.status import Refusal
 
 Path = tuple[str, ...]
@@ -255,7 +255,7 @@ class _Reader:
     Parameters
     ----------
     root
-        Where the document is (list_keys.py).
+        Where the document is (`patches`).
     """
 
     def __init__(self, document: Any, root: Path) -> None:

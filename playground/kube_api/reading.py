@@ -1,13 +1,21 @@
-"""Objects and lists in the form a client asked for."""
+"""Objects and lists in the form a client asked for, with what a kubelet would say; nothing of that is kept.
+
+The simulation takes a node without a Ready condition for ready. `kubectl get nodes` and
+`kubectl wait --for=condition=Ready` want to read it. Clients count on the API's defaults, too (`read_defaults`).
+
+Addresses follow from a node's name and a pod's uid, so that they stay and nothing has to be kept: nodes are in
+10.128.0.0/9, pods below 10.96.0.0, where Services begin. Two of many thousands may have the same one.
+"""
 
 from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 import heapq
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,14 +26,105 @@ from playground.clusters.clock import virtual_now_ns
 from playground.clusters.kinds import Kind
 from playground.clusters.selection import ObjectSelection, selection_of
 from playground.engine.releases import patch_of
-from playground.kube_api.paths import Target
-from playground.kube_api.presented import internal_address, node_wanted, presented
-from playground.kube_api.standing import standing_objects
+from playground.kube_api.built_in import built_in_objects
+from playground.kube_api.read_defaults import with_read_defaults
+from playground.kube_api.requests import Target
 from playground.kube_api.status import Refusal
 from playground.kube_api.tables import partial, table
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster
+
+
+_SYSTEM: Final = {
+    "architecture": "amd64",
+    "bootID": "",
+    "containerRuntimeVersion": "playground://1",
+    "kernelVersion": "simulated",
+    "kubeProxyVersion": "",
+    "machineID": "",
+    "operatingSystem": "linux",
+    "osImage": "simulated",
+    "systemUUID": "",
+}
+
+
+def presented(
+    kind: Kind, manifest: dict[str, Any], patch: str, hosts: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """The object with what was left out and every client looks for; nodes run the cluster's release (`v1.36.2`).
+
+    Parameters
+    ----------
+    hosts
+        Addresses of nodes that have one written down, by name, as far as pods need them (`node_wanted`).
+    """
+    if kind.row_kind == "Node":
+        return _node(manifest, patch)
+    if kind.row_kind == "Pod":
+        manifest = _with_addresses(manifest, hosts or {})
+    return with_read_defaults(kind.row_kind, manifest)
+
+
+def _node(manifest: dict[str, Any], patch: str) -> dict[str, Any]:
+    status = manifest.get("status") or {}
+    conditions = list(status.get("conditions") or ())
+    added: dict[str, Any] = {}
+    if not any(isinstance(item, Mapping) and item.get("type") == "Ready" for item in conditions):
+        since = manifest["metadata"].get("creationTimestamp")
+        ready = {
+            "type": "Ready",
+            "status": "True",
+            "reason": "KubeletReady",
+            "message": "the simulated kubelet is ready",
+            "lastHeartbeatTime": since,
+            "lastTransitionTime": since,
+        }
+        added["conditions"] = [*conditions, ready]
+    if not status.get("addresses"):
+        name = manifest["metadata"]["name"]
+        added["addresses"] = [
+            {"type": "InternalIP", "address": _address(name, 128, 128)},
+            {"type": "Hostname", "address": name},
+        ]
+    if not status.get("nodeInfo"):
+        added["nodeInfo"] = {**_SYSTEM, "kubeletVersion": patch}
+    return {**manifest, "status": {**status, **added}} if added else manifest
+
+
+def node_wanted(manifest: Mapping[str, Any]) -> str:
+    """The node of a pod that was started and has no address; empty for all others."""
+    spec, status = manifest.get("spec") or {}, manifest.get("status") or {}
+    started = status.get("phase") == "Running" or status.get("containerStatuses")
+    node = spec.get("nodeName")
+    return node if isinstance(node, str) and started and not status.get("podIP") else ""
+
+
+def internal_address(addresses: Any) -> str:
+    """The InternalIP among a node's addresses; empty if none is written down."""
+    for item in addresses if isinstance(addresses, list) else ():
+        if isinstance(item, Mapping) and item.get("type") == "InternalIP" and item.get("address"):
+            return str(item["address"])
+    return ""
+
+
+def _with_addresses(manifest: dict[str, Any], hosts: Mapping[str, str]) -> dict[str, Any]:
+    """A pod that was started, with its addresses and its node's."""
+    node = node_wanted(manifest)
+    if not node:
+        return manifest
+    spec, status = manifest.get("spec") or {}, manifest.get("status") or {}
+    host = status.get("hostIP") or hosts.get(node) or _address(node, 128, 128)
+    own = host if spec.get("hostNetwork") else _address(str(manifest["metadata"].get("uid")), 0, 96)
+    addresses = {"hostIP": host, "hostIPs": [{"ip": host}], "podIP": own, "podIPs": [{"ip": own}]}
+    return {**manifest, "status": {**status, **addresses}}
+
+
+def _address(text: str, first: int, n: int) -> str:
+    """An address from 10.{first}.0.1 on, out of n networks of 16 bits."""
+    number = hashlib.sha256(text.encode()).digest()
+    return f"10.{first + number[0] % n}.{number[1]}.{1 + number[2] % 254}"
+
 
 _AS: Final = re.compile(r"as=(Table|PartialObjectMetadataList|PartialObjectMetadata)")
 _META: Final = re.compile(r"v=(v1beta1|v1)\b")
@@ -173,7 +272,7 @@ def page_of(
         name=target.name,
         after=after and after[1:],
     )
-    for manifest in _with_standing(cluster, target, selection, found_all, after and after[1:]):
+    for manifest in _with_built_in(cluster, target, selection, found_all, after and after[1:]):
         if limit and len(found) == limit:
             more = True
             break
@@ -194,12 +293,12 @@ def page_of(
 
 def _remaining(cluster: Cluster, target: Target, selection: ObjectSelection, last: tuple[str, str]) -> int:
     """How many objects come after the last one of a page. One query."""
-    standing = standing_objects(cluster, target, selection)
+    built_in = built_in_objects(cluster, target, selection)
     written = selectors.n_objects_after(cluster, target.kind, last, namespace=target.namespace)
-    return written + sum(_place(manifest) > last for manifest in standing)
+    return written + sum(_place(manifest) > last for manifest in built_in)
 
 
-def _with_standing(
+def _with_built_in(
     cluster: Cluster,
     target: Target,
     selection: ObjectSelection,
@@ -207,12 +306,12 @@ def _with_standing(
     after: tuple[str, str] | None,
 ) -> Iterator[dict[str, Any]]:
     """What was written, and what is there without being written, in one order."""
-    standing = (
+    built_in = (
         manifest
-        for manifest in standing_objects(cluster, target, selection)
+        for manifest in built_in_objects(cluster, target, selection)
         if after is None or _place(manifest) > after
     )
-    return heapq.merge(found, standing, key=_place)
+    return heapq.merge(found, built_in, key=_place)
 
 
 def _place(manifest: dict[str, Any]) -> tuple[str, str]:

@@ -29,17 +29,16 @@ from playground.clusters.custom_kinds import table_of
 from playground.clusters.kinds import KindTable
 from playground.engine.releases import patch_of
 from playground.kube_api import discovery, openapi, writing
-from playground.kube_api.health import PATHS, health
+from playground.kube_api.built_in import COMPONENTS_WARNING, built_in_object, component_statuses
+from playground.kube_api.discovery import PATHS, health
 from playground.kube_api.metrics import metrics_of, with_metrics
-from playground.kube_api.parameters import unknown_parameters
-from playground.kube_api.paths import Target, target_of
 from playground.kube_api.reading import form_of, list_of, switched
+from playground.kube_api.requests import Target, target_of, unknown_parameters
 from playground.kube_api.reviews import review, review_path
-from playground.kube_api.scales import scale_of
-from playground.kube_api.standing import COMPONENTS_WARNING, component_statuses, standing_object
 from playground.kube_api.status import Refusal, status_of
 from playground.kube_api.tables import scale_table
 from playground.kube_api.watch import bounded, stream, watch_of
+from playground.kube_api.writing import scale_of
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster
@@ -180,7 +179,7 @@ def _say_why_not(cluster: Cluster, path: str) -> None:
         match, kind = pattern.fullmatch(path), kinds.by_kind(kind_name)
         if match is not None and kind is not None:
             of_path = Target(kind, match["namespace"], match["name"])
-            if standing_object(cluster, of_path) is None:
+            if built_in_object(cluster, of_path) is None:
                 selectors.get_object(cluster, kind, match["namespace"], match["name"])
             raise Refusal("BadRequest", sentence.format(name=match["name"], people=people))
 
@@ -209,7 +208,7 @@ def _read(request: HttpRequest, cluster: Cluster, target: Target) -> HttpRespons
         return _watched(request, cluster, target)
     if not target.name:
         return _json(list_of(request, cluster, target))
-    manifest = standing_object(cluster, target) or selectors.get_object(
+    manifest = built_in_object(cluster, target) or selectors.get_object(
         cluster, target.kind, target.namespace, target.name
     )
     if target.subresource == "scale":

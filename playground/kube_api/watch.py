@@ -26,9 +26,9 @@ from playground.clusters.kinds import Kind
 from playground.clusters.selection import ObjectSelection
 from playground.clusters.selectors.objects import entry_before, first_seq, last_entry
 from playground.clusters.versions import as_served
-from playground.kube_api.paths import Target
+from playground.kube_api.built_in import built_in_objects, is_built_in, made_in, of_namespaces
 from playground.kube_api.reading import Form, check_version_match, form_of, selection_for, switched, whole
-from playground.kube_api.standing import is_standing, made_in, of_namespaces, standing_objects
+from playground.kube_api.requests import Target
 from playground.kube_api.status import Refusal, failure
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class Watch:
                 meta = manifest["metadata"]
                 self.sent[(meta.get("namespace", ""), meta["name"])] = int(meta["resourceVersion"])
                 found.append(manifest)
-        return [*found, *standing_objects(cluster, self.target, self.selection)]
+        return [*found, *built_in_objects(cluster, self.target, self.selection)]
 
     def _changes(self, cluster: Cluster, last: int) -> list[WatchEvent]:
         kind, began = self.target.kind, self.since
@@ -170,7 +170,7 @@ class Watch:
             return None
         gone = _is_gone(entry)
         matches = self.selection.matches(manifest)
-        stood = entry.created and is_standing(self.target.kind, *key) and not _is_gone(entry_before(entry))
+        stood = entry.created and is_built_in(self.target.kind, *key) and not _is_gone(entry_before(entry))
         if not self.selection.may_change:
             if not matches:
                 return None

@@ -1,4 +1,10 @@
-"""Writes: every one ends in a service, with the same objects the pages and /api give it."""
+"""Writes: every one ends in a service, with the same objects the pages and /api give it.
+
+Pod templates are kept as written, and answered with the API's defaults. `kubectl edit`, `replace` and `rollout undo`
+send the whole of what they read; it is the same template (`as_once_written`), so that no pod is replaced for it.
+
+Source of scales: staging/src/k8s.io/apiextensions-apiserver/pkg/registry/customresource/etcd.go (ScaleREST), v1.34
+"""
 
 from __future__ import annotations
 
@@ -11,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db import transaction
 from django.http import HttpRequest
 
-from playground.clusters import selectors, services
+from playground.clusters import kinds, selectors, services
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.errors import AlreadyExists, Conflict, NotFound
 from playground.clusters.kinds import Kind
@@ -21,16 +27,15 @@ from playground.clusters.services.fields import MODES, FieldValidation
 from playground.engine.admission import taken_only_here
 from playground.engine.times import format_seconds
 from playground.kube_api import managed_fields, patches
-from playground.kube_api.paths import Target
+from playground.kube_api.built_in import built_in_object, keep, recreate, write_down
+from playground.kube_api.read_defaults import with_read_defaults
 from playground.kube_api.reading import page_of, switched
-from playground.kube_api.requests import APPLY, JSON_PATCH, MERGE, document_of, manifest_of, patch_of
-from playground.kube_api.scales import scale_of, scaled
-from playground.kube_api.standing import keep, make_again, standing_object, write_down
+from playground.kube_api.requests import APPLY, JSON_PATCH, MERGE, Target, document_of, manifest_of, patch_of
 from playground.kube_api.status import Refusal, success
-from playground.kube_api.templates import as_once_written
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster
+
 
 MAX_TRIES: Final = 5
 
@@ -61,7 +66,7 @@ def create(request: HttpRequest, cluster: Cluster, target: Target) -> WriteAnswe
     """POST to a collection."""
     manifest = manifest_of(document_of(request), target.kind, namespace=target.namespace)
     name = manifest["metadata"].get("name")
-    if name and standing_object(cluster, dataclasses.replace(target, name=name)) is not None:
+    if name and built_in_object(cluster, dataclasses.replace(target, name=name)) is not None:
         raise AlreadyExists(
             f'{target.kind.resource} "{name}" already exists',
             kind=target.kind.kind,
@@ -214,7 +219,7 @@ def delete(request: HttpRequest, cluster: Cluster, target: Target) -> WriteAnswe
         last = services.delete_object(
             cluster=cluster, kind=target.kind, namespace=target.namespace, name=target.name, **options[0]
         )
-        make_again(cluster, target)
+        recreate(cluster, target)
     return _deleted(target.kind, last)
 
 
@@ -231,7 +236,7 @@ def delete_collection(request: HttpRequest, cluster: Cluster, target: Target) ->
             write_down(cluster, one)
         gone = services.delete_objects(cluster=cluster, kind=target.kind, names=names, **options[0])
         for one in ones:
-            make_again(cluster, one)
+            recreate(cluster, one)
     body = {
         "kind": f"{target.kind.kind}List",
         "apiVersion": target.kind.api_version,
@@ -320,7 +325,7 @@ def _deleted(kind: Kind, last: dict[str, Any]) -> WriteAnswer:
 
 
 def _live(cluster: Cluster, target: Target) -> dict[str, Any]:
-    return standing_object(cluster, target) or selectors.get_object(
+    return built_in_object(cluster, target) or selectors.get_object(
         cluster, target.kind, target.namespace, target.name
     )
 
@@ -412,3 +417,116 @@ def _dry_run(request: HttpRequest, options: tuple[Any, bool] = (None, False)) ->
     with transaction.atomic():
         yield True
         transaction.set_rollback(True)
+
+
+_HASH: Final = "pod-template-hash"
+
+
+def as_once_written(
+    cluster: Cluster, kind: Kind, live: Mapping[str, Any], manifest: dict[str, Any]
+) -> dict[str, Any]:
+    """An object that takes the place of `live`, its template spelt as the live one's, or an earlier one's, was."""
+    template = _template(manifest)
+    if template is None or _template(live) in (None, template):
+        return manifest
+    wanted = _read(template)
+    for known in (_template(live), *_earlier(cluster, kind, live)):
+        if known is not None and _read(known) == wanted:
+            return manifest | {"spec": manifest["spec"] | {"template": known}}
+    return manifest
+
+
+def _template(manifest: Mapping[str, Any]) -> dict[str, Any] | None:
+    spec = manifest.get("spec")
+    template = spec.get("template") if isinstance(spec, Mapping) else None
+    return template if isinstance(template, dict) and isinstance(template.get("spec"), dict) else None
+
+
+def _earlier(cluster: Cluster, kind: Kind, live: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The templates of a Deployment's ReplicaSets."""
+    of_set = kinds.by_kind("ReplicaSet")
+    if kind.row_kind != "Deployment" or of_set is None:
+        return
+    rows = selectors.list_objects(cluster, of_set, namespace=live["metadata"].get("namespace"))
+    for manifest in rows.order_by("-resource_version").values_list("manifest", flat=True):
+        owners = manifest["metadata"].get("ownerReferences") or ()
+        template = _template(manifest)
+        if template is not None and any(each.get("uid") == live["metadata"].get("uid") for each in owners):
+            meta = template.get("metadata") or {}
+            labels = {key: value for key, value in (meta.get("labels") or {}).items() if key != _HASH}
+            yield template | {"metadata": meta | {"labels": labels}}
+
+
+def _read(template: dict[str, Any]) -> dict[str, Any]:
+    """A template as clients are answered it."""
+    read = with_read_defaults("Deployment", {"metadata": {}, "spec": {"template": template}})["spec"][
+        "template"
+    ]
+    meta = {key: value for key, value in (read.get("metadata") or {}).items() if value}
+    return {**read, "metadata": meta}
+
+
+_KEPT: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+
+
+def scale_of(kind: Kind, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The Scale of an object.
+
+    Raises
+    ------
+    Refusal
+        A custom resource has no such field.
+    """
+    spec, status = manifest.get("spec") or {}, manifest.get("status") or {}
+    if kind.custom is None:
+        selector = spec.get("selector") or {}
+        labels = selector.get("matchLabels", {}) if "matchLabels" in selector else selector
+        words = ",".join(f"{key}={value}" for key, value in sorted(labels.items()) if isinstance(value, str))
+        replicas, now = spec.get("replicas"), status.get("replicas")
+        replicas = 1 if replicas is None else replicas
+    else:
+        paths = _paths(kind)
+        replicas, now = _at(manifest, paths["specReplicasPath"]), _at(manifest, paths["statusReplicasPath"])
+        words = _at(manifest, paths.get("labelSelectorPath", ""))
+        if not isinstance(replicas, int):
+            said = f'the spec replicas field "{paths["specReplicasPath"]}" does not exist'
+            raise Refusal("InternalError", f"Internal error occurred: {said}")
+    meta = manifest["metadata"]
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {key: meta[key] for key in _KEPT if key in meta},
+        "spec": {"replicas": replicas},
+        "status": {
+            "replicas": now if isinstance(now, int) else 0,
+            **({"selector": words} if isinstance(words, str) else {}),
+        },
+    }
+
+
+def scaled(kind: Kind, manifest: Mapping[str, Any], replicas: int) -> dict[str, Any]:
+    """The object with another number of replicas."""
+    path = [part for part in _paths(kind)["specReplicasPath"].split(".") if part]
+    return _with(manifest, path, replicas)
+
+
+def _paths(kind: Kind) -> Mapping[str, str]:
+    if kind.custom is None:
+        return {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+    found: Mapping[str, str] = kind.custom["subresources"]["scale"]
+    return found
+
+
+def _at(value: Any, path: str) -> Any:
+    for part in filter(None, path.split(".")):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value if path else None
+
+
+def _with(value: Mapping[str, Any], path: list[str], replicas: int) -> dict[str, Any]:
+    first, *rest = path
+    inner = value.get(first)
+    return {
+        **value,
+        first: _with(inner if isinstance(inner, Mapping) else {}, rest, replicas) if rest else replicas,
+    }

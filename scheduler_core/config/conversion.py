@@ -17,18 +17,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduler_core.config.catalog import (
-    BIND,
-    FILTER,
     POST_FILTER,
-    PRE_BIND,
-    PRE_FILTER,
     PRE_SCORE,
-    QUEUE_SORT,
     RESERVE,
     SCORE,
     Catalog,
 )
-from scheduler_core.config.policy_document import modern_extender, spelled_today
+from scheduler_core.config.policy import legacy, modern_extender, spelled_today
 from scheduler_core.config.types import (
     API_VERSION,
     KIND,
@@ -66,72 +61,6 @@ _STRATEGIES = {
     "RequestedToCapacityRatio": REQUESTED_TO_CAPACITY_RATIO,
 }
 _FIT = "NodeResourcesFit"
-_SPREAD = "was removed in v1beta3: PodTopologySpread spreads the pods of a service by its default constraints"
-_LIMITS = "was removed with the in-tree volumes it counted: NodeVolumeLimits counts those of CSI drivers"
-RETIRED = {
-    "NodeLabel": "was removed in v1beta2: write the labels as NodeAffinity's addedAffinity",
-    "ServiceAffinity": "was removed in v1beta2: write pod affinity in the pods, which InterPodAffinity heeds",
-    "NodePreferAvoidPods": "was removed in v1beta3: give the nodes a PreferNoSchedule taint instead",
-    "SelectorSpread": _SPREAD,
-    "DefaultPodTopologySpread": _SPREAD,
-    "NodeResourceLimits": "was removed in v1beta1: no plugin scores by limits",
-    "EBSLimits": _LIMITS,
-    "GCEPDLimits": _LIMITS,
-    "AzureDiskLimits": _LIMITS,
-    "CinderLimits": _LIMITS,
-}
-"""Plugins that v1 does not have, and what to do instead."""
-
-_OLD_WEIGHTS = {"TaintToleration": 1, "NodeAffinity": 1, "InterPodAffinity": 1}
-"""Default weights up to v1beta2 where v1 has others."""
-_OLD_POINTS = {
-    QUEUE_SORT: ("PrioritySort",),
-    PRE_FILTER: (_FIT, "NodePorts", "PodTopologySpread", "InterPodAffinity", "VolumeBinding"),
-    FILTER: (
-        *("NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts", _FIT),
-        *("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone"),
-        *("PodTopologySpread", "InterPodAffinity"),
-    ),
-    POST_FILTER: ("DefaultPreemption",),
-    PRE_SCORE: ("InterPodAffinity", "PodTopologySpread", "TaintToleration"),
-    SCORE: (
-        *("NodeResourcesBalancedAllocation", "ImageLocality", "InterPodAffinity", "NodeAffinity"),
-        *("PodTopologySpread", "TaintToleration"),
-    ),
-    RESERVE: ("VolumeBinding",),
-    PRE_BIND: ("VolumeBinding",),
-    BIND: ("DefaultBinder",),
-}
-"""Where plugins of today ran by default in every version up to v1beta2."""
-
-SCHEDULER_PLUGINS = frozenset(
-    (
-        *(
-            "CapacityScheduling",
-            "Coscheduling",
-            "CrossNodePreemption",
-            "DiskIOScheduling",
-            "LowRiskOverCommitment",
-        ),
-        *(
-            "LoadVariationRiskBalancing",
-            "NetworkOverhead",
-            "NodeMetadata",
-            "NodeResourcesAllocatable",
-            "PodState",
-        ),
-        *(
-            "NodeResourceTopologyMatch",
-            "Peaks",
-            "PreemptionToleration",
-            "QOSSort",
-            "SySched",
-            "TargetLoadPacking",
-        ),
-        "TopologicalSort",
-    )
-)
-"""Plugins of sigs.k8s.io/scheduler-plugins, v0.31."""
 _OTHER_PROGRAM = (
     "it is a plugin of sigs.k8s.io/scheduler-plugins, another program than kube-scheduler, and not built in here: "
     "remove it, or install a Python plugin of that name"
@@ -188,7 +117,11 @@ def with_the_way(
     for one in error.errors:
         change = ways.pop(one.field, None) or ways.pop(one.field.removesuffix(".name"), None)
         detail = one.detail if change is None else f"{one.detail}; {change.detail}"
-        if isinstance(one.value, str) and one.value in SCHEDULER_PLUGINS and one.value not in catalog:
+        if (
+            isinstance(one.value, str)
+            and one.value in legacy("schedulerPlugins")
+            and one.value not in catalog
+        ):
             detail = f"{detail}; {_OTHER_PROGRAM}{_INSTEAD.get(one.value, '')}"
         errors.append(dataclasses.replace(one, detail=detail))
     if isinstance(error, DecodeError) and error.kind == "notRegistered":
@@ -288,21 +221,7 @@ class _Conversion:
                 for profile in self._profiles():
                     self._args(profile, plugin).setdefault(arg, value)
                 self._say(name, value, f"is {arg} of {plugin}'s args in each profile now")
-        for name, detail in (
-            (
-                "healthzBindAddress",
-                "was removed in v1beta3: the flags --bind-address and --secure-port say it",
-            ),
-            (
-                "metricsBindAddress",
-                "was removed in v1beta3: the flags --bind-address and --secure-port say it",
-            ),
-            (
-                "failureDomains",
-                "was removed in v1alpha1: a preferred pod anti-affinity term names its topologyKey",
-            ),
-            ("featureGates", "was removed in v1beta1: feature gates are switched with the release"),
-        ):
+        for name, detail in legacy("goneFields").items():
             if name in self.document:
                 self._say(name, take(name), detail, is_kept=False)
 
@@ -442,17 +361,17 @@ class _Conversion:
     def _retired(self, plugins: dict[str, Any], path: str) -> None:
         for point, part, names in _sets(plugins):
             for one in _named(names):
-                if one["name"] in RETIRED and one["name"] not in self.catalog:
+                if one["name"] in legacy("retired") and one["name"] not in self.catalog:
                     here = f"{path}.{point}.{part}[{self._place(one)}]"
-                    self._say(here, one["name"], RETIRED[one["name"]], is_kept=part == "disabled")
+                    self._say(here, one["name"], legacy("retired")[one["name"]], is_kept=part == "disabled")
                     plugins[point][part] = [other for other in plugins[point][part] if other is not one]
 
     def _plugin_configs(self, profile: dict[str, Any], path: str) -> None:
         for config in _named(profile.get("pluginConfig")):
             name, args = config["name"], config.get("args")
             here = f"{path}.pluginConfig[{self._place(config)}]"
-            if name in RETIRED and name not in self.catalog:
-                self._say(here, name, RETIRED[name], is_kept=False)
+            if name in legacy("retired") and name not in self.catalog:
+                self._say(here, name, legacy("retired")[name], is_kept=False)
                 profile["pluginConfig"] = [one for one in profile["pluginConfig"] if one is not config]
                 continue
             if not isinstance(args, dict):
@@ -467,9 +386,9 @@ class _Conversion:
 
     def _switched_off(self, profile: dict[str, Any], path: str) -> None:
         """A plugin that is off wherever it ran stays off where it runs since."""
-        names = {name for point in _OLD_POINTS for name in _OLD_POINTS[point]}
+        names = {name for point in legacy("oldPoints") for name in legacy("oldPoints")[point]}
         for name in sorted(names & set(self.catalog)):
-            ran = [point for point, there in _OLD_POINTS.items() if name in there]
+            ran = [point for point, there in legacy("oldPoints").items() if name in there]
             if not all(_is_off(_plugin_set(profile, point), name) for point in ran):
                 continue
             for point in self.catalog[name].points:
@@ -482,12 +401,12 @@ class _Conversion:
         score = _plugin_set(profile, SCORE)
         names = [
             name
-            for name in _OLD_WEIGHTS
+            for name in legacy("oldWeights")
             if name in self.catalog and not _says(score, name) and not _is_off(score, name)
         ]
         if names:
             enabled = _list(profile, "plugins", SCORE, "enabled")
-            enabled += [{"name": name, "weight": _OLD_WEIGHTS[name]} for name in names]
+            enabled += [{"name": name, "weight": legacy("oldWeights")[name]} for name in names]
             now = {name: weight for name, weight in self.catalog.defaults if name in names}
             told = ", ".join(str(now.get(name, 0)) for name in names)
             detail = (

@@ -11,8 +11,11 @@ Differs: the three resource priorities are strategies of one plugin today, so a 
 SchedulingGates and dynamic resources, which are younger than Policy files, stay on.
 """
 
+# ruff: noqa: RUF009 - `wire` is dataclasses.field under another name
+
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,13 +36,7 @@ from scheduler_core.config.catalog import (
     SCORE,
     Catalog,
 )
-from scheduler_core.config.policy_document import (
-    LegacyPolicy,
-    PolicyPredicate,
-    PolicyPriority,
-    decode_policy,
-    in_todays_case,
-)
+from scheduler_core.config.duration import format_duration
 from scheduler_core.config.types import (
     API_VERSION,
     KIND,
@@ -47,86 +44,34 @@ from scheduler_core.config.types import (
     LIST_DEFAULTING,
     MOST_ALLOCATED,
     REQUESTED_TO_CAPACITY_RATIO,
+    Extender,
+    ResourceSpec,
+    UtilizationShapePoint,
     shape_errors,
 )
 from scheduler_core.config.validation import extender_errors
-from scheduler_core.config.wire import Document, encode
-from scheduler_core.errors import ConfigurationError, FieldError
+from scheduler_core.config.wire import (
+    BOOLEAN,
+    INT32,
+    INT64,
+    KEEP,
+    POINTER,
+    STRING,
+    Document,
+    FieldKind,
+    Fields,
+    ListOf,
+    Problems,
+    build,
+    encode,
+    typed,
+    wire,
+)
+from scheduler_core.errors import ConfigurationError, DecodeError, FieldError
+from scheduler_core.schema.tables import table_beside
 
 _FILTER_POINTS = (PRE_FILTER, FILTER, RESERVE, PRE_BIND)
 _SCORE_POINTS = (PRE_SCORE, SCORE)
-
-PREDICATES: dict[str, tuple[str, ...]] = {
-    "CheckNodeUnschedulable": ("NodeUnschedulable",),
-    "GeneralPredicates": ("NodeResourcesFit", "NodeName", "NodePorts", "NodeAffinity"),
-    "HostName": ("NodeName",),
-    "PodFitsHostPorts": ("NodePorts",),
-    "MatchNodeSelector": ("NodeAffinity",),
-    "PodFitsResources": ("NodeResourcesFit",),
-    "NoDiskConflict": ("VolumeRestrictions",),
-    "PodToleratesNodeTaints": ("TaintToleration",),
-    "CheckNodeLabelPresence": ("NodeLabel",),
-    "CheckServiceAffinity": ("ServiceAffinity",),
-    "MaxEBSVolumeCount": ("EBSLimits",),
-    "MaxGCEPDVolumeCount": ("GCEPDLimits",),
-    "MaxCSIVolumeCountPred": ("NodeVolumeLimits",),
-    "MaxAzureDiskVolumeCount": ("AzureDiskLimits",),
-    "MaxCinderVolumeCount": ("CinderLimits",),
-    "CheckVolumeBinding": ("VolumeBinding",),
-    "NoVolumeZoneConflict": ("VolumeZone",),
-    "EvenPodsSpread": ("PodTopologySpread",),
-    "MatchInterPodAffinity": ("InterPodAffinity",),
-}
-"""Predicate -> its plugins; in the order in which predicates were run."""
-
-MANDATORY_PREDICATES = ("PodToleratesNodeTaints", "CheckNodeUnschedulable")
-"""Always on, whatever the file says."""
-
-DEFAULT_PREDICATES = (
-    "NoVolumeZoneConflict",
-    "MaxEBSVolumeCount",
-    "MaxGCEPDVolumeCount",
-    "MaxAzureDiskVolumeCount",
-    "MaxCSIVolumeCountPred",
-    "MatchInterPodAffinity",
-    "NoDiskConflict",
-    "GeneralPredicates",
-    "PodToleratesNodeTaints",
-    "CheckVolumeBinding",
-    "CheckNodeUnschedulable",
-    "EvenPodsSpread",
-)
-"""On when the file has no `predicates` at all."""
-
-PRIORITIES: dict[str, str] = {
-    "SelectorSpreadPriority": "SelectorSpread",
-    "InterPodAffinityPriority": "InterPodAffinity",
-    "LeastRequestedPriority": "NodeResourcesFit",
-    "MostRequestedPriority": "NodeResourcesFit",
-    "RequestedToCapacityRatio": "NodeResourcesFit",
-    "BalancedResourceAllocation": "NodeResourcesBalancedAllocation",
-    "NodePreferAvoidPodsPriority": "NodePreferAvoidPods",
-    "NodeAffinityPriority": "NodeAffinity",
-    "TaintTolerationPriority": "TaintToleration",
-    "ImageLocalityPriority": "ImageLocality",
-    "EvenPodsSpreadPriority": "PodTopologySpread",
-    "NodeLabel": "NodeLabel",
-    "ServiceAffinity": "ServiceAffinity",
-}
-"""Priority -> its plugin."""
-
-DEFAULT_PRIORITIES: dict[str, int] = {
-    "SelectorSpreadPriority": 1,
-    "InterPodAffinityPriority": 1,
-    "LeastRequestedPriority": 1,
-    "BalancedResourceAllocation": 1,
-    "NodePreferAvoidPodsPriority": 10000,
-    "NodeAffinityPriority": 1,
-    "TaintTolerationPriority": 1,
-    "ImageLocalityPriority": 1,
-    "EvenPodsSpreadPriority": 2,
-}
-"""On when the file has no `priorities` at all."""
 
 _STRATEGIES = {
     "LeastRequestedPriority": LEAST_ALLOCATED,
@@ -138,29 +83,186 @@ _NAMED_BY_ARGUMENT = ("NodeLabel", "ServiceAffinity", "RequestedToCapacityRatio"
 _PREDICATE_ALIASES = {"PodFitsPorts": "PodFitsHostPorts"}
 _PRIORITY_ALIASES = {"ServiceSpreadingPriority": "SelectorSpreadPriority"}
 
-_BY_TAINTS = (
-    "node conditions keep pods away through taints now, which PodToleratesNodeTaints (always on) heeds"
-)
-FORGOTTEN_PREDICATES: dict[str, str] = {
-    "CheckNodeCondition": _BY_TAINTS,
-    "CheckNodeReady": _BY_TAINTS,
-    "CheckNodeMemoryPressure": _BY_TAINTS,
-    "CheckNodeDiskPressure": _BY_TAINTS,
-    "CheckNodePIDPressure": _BY_TAINTS,
-    "PodToleratesNodeNoExecuteTaints": "PodToleratesNodeTaints (always on) heeds NoExecute taints too",
-    "NoVolumeNodeConflict": "CheckVolumeBinding took its place",
-    "CheckVolumeNodeConflict": "CheckVolumeBinding took its place",
-}
-"""Predicates of old releases with no plugin of their own, and why."""
-FORGOTTEN_PRIORITIES: dict[str, str] = {
-    "ResourceLimitsPriority": "scoring by limits was removed with the plugin NodeResourceLimits",
-    "NodeSelectorSpreadPriority": "SelectorSpreadPriority took its place",
-}
-"""Priorities of old releases with no plugin of their own, and why."""
-
 _MAX_WEIGHT = 2**31 - 1
 _FIRST_WITH_EXTENDERS, _FIRST_WITHOUT_TAGS, _LAST_WITH_POLICY = 2, 6, 22
 """Minor releases of Kubernetes."""
+
+
+# --- the document ---
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceAffinity:
+    """Labels that hold the pods of a service together."""
+
+    labels: tuple[str, ...] = wire("labels", ListOf(STRING))
+
+
+@dataclass(frozen=True, slots=True)
+class LabelsPresence:
+    """Labels nodes must have, or must not have."""
+
+    labels: tuple[str, ...] = wire("labels", ListOf(STRING))
+    presence: bool = wire("presence", BOOLEAN, KEEP)
+
+
+@dataclass(frozen=True, slots=True)
+class PredicateArgument:
+    """Exactly one of them."""
+
+    service_affinity: ServiceAffinity | None = wire("serviceAffinity", typed(ServiceAffinity), POINTER, None)
+    labels_presence: LabelsPresence | None = wire("labelsPresence", typed(LabelsPresence), POINTER, None)
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyPredicate:
+    """A predicate by name; with an argument the name is free."""
+
+    name: str = wire("name", STRING, KEEP)
+    argument: PredicateArgument | None = wire("argument", typed(PredicateArgument), POINTER, None)
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceAntiAffinity:
+    """The label a service's pods are spread over."""
+
+    label: str = wire("label", STRING, KEEP)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelPreference:
+    """A label nodes should have, or should not have."""
+
+    label: str = wire("label", STRING, KEEP)
+    presence: bool = wire("presence", BOOLEAN, KEEP)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedToCapacityRatioArguments:
+    """The scoring function and the resources it applies to."""
+
+    shape: tuple[UtilizationShapePoint, ...] = wire("shape", ListOf(typed(UtilizationShapePoint)))
+    resources: tuple[ResourceSpec, ...] = wire("resources", ListOf(typed(ResourceSpec)))
+
+
+@dataclass(frozen=True, slots=True)
+class PriorityArgument:
+    """Exactly one of them."""
+
+    service_anti_affinity: ServiceAntiAffinity | None = wire(
+        "serviceAntiAffinity", typed(ServiceAntiAffinity), POINTER, None
+    )
+    label_preference: LabelPreference | None = wire("labelPreference", typed(LabelPreference), POINTER, None)
+    requested_to_capacity_ratio: RequestedToCapacityRatioArguments | None = wire(
+        "requestedToCapacityRatioArguments", typed(RequestedToCapacityRatioArguments), POINTER, None
+    )
+
+    @property
+    def given(self) -> list[str]:
+        """The names of those that are there."""
+        return [
+            item.metadata["wire"].name
+            for item in dataclasses.fields(self)
+            if getattr(self, item.name) is not None
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyPriority:
+    """A priority by name and its weight; with an argument the name is free."""
+
+    name: str = wire("name", STRING, KEEP)
+    weight: int = wire("weight", INT64, KEEP)
+    argument: PriorityArgument | None = wire("argument", typed(PriorityArgument), POINTER, None)
+
+
+@dataclass(frozen=True, slots=True)
+class LegacyPolicy:
+    """A Policy; None for predicates or priorities means the defaults of its time, () means none.
+
+    `kubernetesVersion` is this package's: the release whose kube-scheduler speaks to the extenders, e.g. `1.5`.
+    """
+
+    predicates: tuple[PolicyPredicate, ...] | None = wire(
+        "predicates", ListOf(typed(PolicyPredicate)), POINTER, None
+    )
+    priorities: tuple[PolicyPriority, ...] | None = wire(
+        "priorities", ListOf(typed(PolicyPriority)), POINTER, None
+    )
+    extenders: tuple[Extender, ...] = wire("extenders", ListOf(typed(Extender)))
+    hard_pod_affinity_symmetric_weight: int = wire("hardPodAffinitySymmetricWeight", INT32)
+    always_check_all_predicates: bool = wire("alwaysCheckAllPredicates", BOOLEAN)
+    kubernetes_version: str = wire("kubernetesVersion", STRING)
+
+
+def decode_policy(document: Document) -> LegacyPolicy:
+    """Read a Policy document.
+
+    Raises
+    ------
+    DecodeError
+        Every unknown field and every value of a wrong type, with their paths.
+    """
+    fields = {
+        key: value for key, value in in_todays_case(document).items() if key not in ("apiVersion", "kind")
+    }
+    extenders = fields.get("extenders")
+    if isinstance(extenders, list | tuple):
+        fields["extenders"] = [modern_extender(extender) for extender in extenders]
+    problems = Problems()
+    checked: Any = typed(LegacyPolicy).check(fields, "", problems)
+    errors = (*problems.types, *problems.unknown)
+    if errors:
+        message = "; ".join(str(error) for error in errors)
+        raise DecodeError("other" if problems.types else "strict", f"invalid policy: {message}", errors)
+    return build(LegacyPolicy, checked)
+
+
+def in_todays_case(document: Document) -> dict[str, Any]:
+    """The Policy with its keys as they are spelled today: early releases read them in any case.
+
+    Unknown keys and second spellings of one key stay as they are, to be named.
+    """
+    spelled: dict[str, Any] = spelled_today(document, typed(LegacyPolicy))
+    return spelled
+
+
+def spelled_today(value: Any, kind: FieldKind) -> Any:
+    """A value with its keys in the case of its kind: what was read in any case, as it is spelled today."""
+    if isinstance(kind, ListOf) and isinstance(value, list | tuple):
+        return [spelled_today(item, kind.item) for item in value]
+    if not isinstance(kind, Fields) or not isinstance(value, Mapping):
+        return value
+    names = {name.lower(): name for name in kind.fields}
+    result: dict[str, Any] = {}
+    for key, item in value.items():
+        name = names.get(str(key).lower(), str(key))
+        if name != key and (name in value or name in result):
+            name = str(key)
+        known = kind.fields.get(name)
+        result[name] = item if known is None else spelled_today(item, known.kind)
+    return result
+
+
+def modern_extender(extender: Any) -> Any:
+    """An extender in today's form: its timeout was plain nanoseconds, and early examples gave it an `apiVersion`."""
+    if not isinstance(extender, Mapping):
+        return extender
+    modern = {key: value for key, value in extender.items() if key != "apiVersion"}
+    timeout = modern.get("httpTimeout", 0)
+    if timeout is None:
+        del modern["httpTimeout"]
+    elif isinstance(timeout, int) and not isinstance(timeout, bool) and -(2**63) <= timeout < 2**63:
+        modern["httpTimeout"] = format_duration(timeout)
+    return modern
+
+
+# --- its translation ---
+
+
+def legacy(name: str) -> Any:
+    """A table of `legacy.yaml`."""
+    return table_beside(__file__, "legacy.yaml")[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,15 +351,15 @@ class _Translation:
             self._enable(name, (PRE_ENQUEUE,))
         self._enable("PrioritySort", (QUEUE_SORT,))
         self._enable("DefaultBinder", (BIND,))
-        for predicate in PREDICATES:
+        for predicate, plugins in legacy("predicates").items():
             if predicate in predicates:
-                for plugin in PREDICATES[predicate]:
+                for plugin in plugins:
                     self._enable_or_name(plugin, _FILTER_POINTS, predicates[predicate], predicate)
         self._enable("DynamicResources", (PRE_FILTER, FILTER, POST_FILTER, RESERVE, PRE_BIND))
         self._enable("DefaultPreemption", (POST_FILTER,))
         for priority in sorted(priorities):
             where, weight = priorities[priority]
-            self._enable_or_name(PRIORITIES[priority], _SCORE_POINTS, where, priority, weight)
+            self._enable_or_name(legacy("priorities")[priority], _SCORE_POINTS, where, priority, weight)
         return TranslatedPolicy(
             self._document(),
             tuple(self.untranslated),
@@ -285,9 +387,9 @@ class _Translation:
 
     def _predicates(self) -> dict[str, str]:
         """Predicate -> where it was asked for."""
-        wanted = dict.fromkeys(MANDATORY_PREDICATES, "predicates")
+        wanted = dict.fromkeys(legacy("mandatoryPredicates"), "predicates")
         if self.policy.predicates is None:
-            wanted.update(dict.fromkeys(DEFAULT_PREDICATES, "predicates"))
+            wanted.update(dict.fromkeys(legacy("defaultPredicates"), "predicates"))
             return wanted
         for index, predicate in enumerate(self.policy.predicates):
             path = f"predicates[{index}]"
@@ -309,11 +411,11 @@ class _Translation:
             )
             return None
         name = _PREDICATE_ALIASES.get(predicate.name, predicate.name)
-        if name in PREDICATES:
+        if name in legacy("predicates"):
             self._ignored_argument(bool(given), path, name)
             return name
         if argument is None:
-            self._unknown(name, path, FORGOTTEN_PREDICATES, "predicate")
+            self._unknown(name, path, legacy("forgottenPredicates"), "predicate")
             return None
         if argument.service_affinity is not None:
             self.service_affinity.setdefault("affinityLabels", []).extend(argument.service_affinity.labels)
@@ -328,7 +430,7 @@ class _Translation:
         """Priority -> where it was asked for, and its weight."""
         if self.policy.priorities is None:
             self.strategy = (LEAST_ALLOCATED, "priorities")
-            return {name: ("priorities", weight) for name, weight in DEFAULT_PRIORITIES.items()}
+            return {name: ("priorities", weight) for name, weight in legacy("defaultPriorities").items()}
         wanted: dict[str, tuple[str, int]] = {}
         declared: dict[str, PolicyPriority] = {}
         for index, priority in enumerate(self.policy.priorities):
@@ -377,11 +479,11 @@ class _Translation:
             if argument is None:
                 self.errors.append(required(f"{path}.argument", f'"{name}" scores by its argument'))
                 return None
-        elif name in PRIORITIES:
+        elif name in legacy("priorities"):
             self._ignored_argument(bool(given), path, name)
             return name
         if argument is None:
-            self._unknown(name, path, FORGOTTEN_PRIORITIES, "priority")
+            self._unknown(name, path, legacy("forgottenPriorities"), "priority")
             return None
         if argument.service_anti_affinity is not None:
             labels = self.service_affinity.setdefault("antiAffinityLabelsPreference", [])

@@ -25,7 +25,7 @@ from playground.clusters.access import cluster_now, get_cluster
 from playground.clusters.errors import Forbidden
 from playground.clusters.models import Cluster
 from playground.clusters.services import drafts
-from playground.kube_api.paths import Target
+from playground.kube_api.requests import Target
 from playground.kube_api.watch import watch_of
 from playground.scenarios import services
 from playground.scenarios.models import Origin, Scenario

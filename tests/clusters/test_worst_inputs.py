@@ -25,7 +25,7 @@ from playground.clusters.services.admitting import Surroundings, admitted
 from playground.engine import admission
 from playground.engine.admission import Posted
 from playground.engine.selectors import selector_matches
-from playground.kube_api import json_path, list_keys, managed_fields, patches, tables
+from playground.kube_api import managed_fields, patches, tables
 from playground.kube_api.status import Refusal
 from scheduler_core.objects.quantity import parse_quantity
 from scheduler_core.schema.tables import Field, types
@@ -230,7 +230,7 @@ PODLIKE = {
 }
 FINALIZERS = [f"example.com/f{number}" for number in range(200_000)]
 CONTAINERS = [{"name": f"c{number}", "image": "j"} for number in range(20_000)]
-ROOT = list_keys.root_of(PODLIKE)
+ROOT = patches.root_of(PODLIKE)
 
 
 def applied_again() -> Any:
@@ -297,7 +297,7 @@ READERS: dict[str, Callable[[], Any]] = {
         {"matchExpressions": [{"key": "a", "operator": "NotIn", "values": ["x"]}] * 200_000}, {"a": "b"}
     ),
     "a selector of many labels": lambda: selector_matches({"matchLabels": LABELS}, LABELS),
-    "a JSON path": lambda: json_path.values({"a": KEYED}, json_path.path_of(".a[*].name")),
+    "a JSON path": lambda: tables.values({"a": KEYED}, tables.path_of(".a[*].name")),
     "a table": lambda: tables.table(by_kind("Pod"), [PODLIKE], now_ns=0),
     "a quantity": lambda: quantity("1" * MOST_BYTES),
     "a quantity's exponent": lambda: quantity("1e" + "9" * 1000),

@@ -14,7 +14,7 @@ from django.test import RequestFactory
 from playground.clusters import services
 from playground.clusters.kinds import by_kind
 from playground.clusters.models import Cluster
-from playground.kube_api.paths import Target
+from playground.kube_api.requests import Target
 from playground.kube_api.watch import watch_of
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.kube_api.conftest import PODS, TABLE, Kube

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scheduler_core.config import LoadedConfiguration
-from scheduler_core.config.policy import PREDICATES, PRIORITIES
+from scheduler_core.config.policy import legacy
 from scheduler_core.errors import ConfigurationError, DecodeError
 from scheduler_core.plugins import load_configuration
 from scheduler_core.plugins.inter_pod_affinity.plugin import InterPodAffinityArgs
@@ -99,17 +99,19 @@ def test_absent_lists_mean_the_defaults_of_their_time() -> None:
     assert loaded.plans[0].args["PodTopologySpread"] == PodTopologySpreadArgs(defaulting_type="List")
 
 
-@pytest.mark.parametrize("name", PREDICATES)
+@pytest.mark.parametrize("name", legacy("predicates"))
 def test_every_predicate_turns_its_plugins_on(name: str) -> None:
     loaded = load(predicates=[{"name": name}])
-    assert set(PREDICATES[name]) <= set(filters(loaded))
+    assert set(legacy("predicates")[name]) <= set(filters(loaded))
     assert loaded.untranslated == ()
 
 
-@pytest.mark.parametrize("name", [name for name in PRIORITIES if name.endswith(("Priority", "Allocation"))])
+@pytest.mark.parametrize(
+    "name", [name for name in legacy("priorities") if name.endswith(("Priority", "Allocation"))]
+)
 def test_every_priority_turns_its_plugin_on_with_its_weight(name: str) -> None:
     loaded = load(priorities=[{"name": name, "weight": 7}])
-    assert dict(loaded.plans[0].weights) == {PRIORITIES[name]: 7}
+    assert dict(loaded.plans[0].weights) == {legacy("priorities")[name]: 7}
     assert loaded.untranslated == ()
 
 

@@ -1,4 +1,4 @@
-"""What every cluster has without anybody writing it: accounts, the Service `kubernetes`, health, addresses."""
+"""What every cluster has without a client writing it: accounts, the Service `kubernetes`, health, addresses."""
 
 from __future__ import annotations
 
