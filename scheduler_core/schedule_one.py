@@ -12,8 +12,9 @@ import numpy as np
 
 from scheduler_core.cluster.node_table import Rows
 from scheduler_core.cluster.snapshot import Snapshot
-from scheduler_core.extender import ExtenderCall, ExtenderChain, no_transport
+from scheduler_core.extender.chain import ExtenderChain
 from scheduler_core.extender.cycle import ExtendedAttempt, ExtenderFailure
+from scheduler_core.extender.transport import ExtenderCall, no_transport
 from scheduler_core.framework.attempt import NOT_EVALUATED, Attempt
 from scheduler_core.framework.diagnosis import NO_NODES, fit_error, with_post_filter
 from scheduler_core.framework.failure import PluginFailure

@@ -12,8 +12,7 @@ from itertools import islice
 from typing import Any, Final
 
 from playground.clusters.bounds import go_on
-from playground.engine.patterns import is_pattern, matches
-from playground.engine.validations import broken_rule
+from playground.engine.validations import broken_rule, is_pattern, matches
 
 Schema = Mapping[str, Any]
 Problem = tuple[str, str, Any]

@@ -13,7 +13,7 @@ from playground.engine.entries import Entry, Recorded
 from playground.engine.relay import answer_of
 from playground.engine.releases import release_of
 from playground.engine.seeds import Beginning, SeedRun, run_seed
-from scheduler_core.extender import ExtenderAnswer, ExtenderRequest, Transport, no_transport
+from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest, Transport, no_transport
 from scheduler_core.framework.record import CycleTrace
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.randomness import Randomness

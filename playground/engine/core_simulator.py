@@ -17,7 +17,7 @@ from playground.engine.entries import (
 from playground.engine.relay import answer_of
 from playground.engine.timing import ExtensionPointTimes
 from playground.engine.version import engine_version
-from scheduler_core.extender import Transport, no_transport
+from scheduler_core.extender.transport import Transport, no_transport
 from scheduler_core.framework.record import ERROR, CycleTrace
 from scheduler_core.queue import QueueMove
 from scheduler_core.releases import release_from

@@ -26,7 +26,7 @@ from playground.engine.ports import Deadline, RunReport, Simulation, Simulator
 from playground.engine.reading import read
 from playground.engine.relay import Relay
 from playground.engine.timing import ExtensionPointTimes, Observe
-from scheduler_core.extender import Transport
+from scheduler_core.extender.transport import Transport
 
 CHECKPOINT_FORMAT: Final = 1
 LONGEST_SLICE_NS: Final = 48 * 3600 * 10**9

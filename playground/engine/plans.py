@@ -6,7 +6,7 @@ from typing import Any, Final
 from playground.engine.advise import CannotAnswer, Report
 from playground.engine.drive import Engine
 from scheduler_core.errors import InvalidObject
-from scheduler_core.extender import Transport, no_transport
+from scheduler_core.extender.transport import Transport, no_transport
 from scheduler_core.whatif.answers import answer_question, answer_text
 from scheduler_core.whatif.fork import ZONE
 from scheduler_core.whatif.prices import read_prices

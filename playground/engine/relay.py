@@ -10,7 +10,7 @@ from typing import Any
 
 from playground.engine.entries import ExtenderEntry
 from playground.engine.mock_extender import OWN_PATH
-from scheduler_core.extender import ExtenderAnswer, ExtenderRequest, Transport, no_transport
+from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest, Transport, no_transport
 from scheduler_core.scenario.cassette import subject_digest
 
 

@@ -30,7 +30,7 @@ from playground.engine.outbound import (
     resolve_host,
 )
 from scheduler_core.config.types import ExtenderTLSConfig
-from scheduler_core.extender import ExtenderAnswer, ExtenderRequest
+from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest
 
 __all__ = ["DELAY_HEADER", "FAILURE_HEADER", "Exchanged", "ExtenderAnswer", "HttpTransport"]
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from scheduler_core.cli.conformance_scheduling import CaseCluster, decision_body, differences
 from scheduler_core.cli.difference import Difference
-from scheduler_core.extender import ExtenderAnswer, ExtenderBinding, ExtenderCall, ExtenderRequest
+from scheduler_core.extender.chain import ExtenderBinding
+from scheduler_core.extender.transport import ExtenderAnswer, ExtenderCall, ExtenderRequest
 from scheduler_core.framework.status import Code, Status
 from scheduler_core.schedule_one import Decision
 

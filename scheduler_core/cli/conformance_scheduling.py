@@ -11,7 +11,8 @@ from scheduler_core.clock import Clock
 from scheduler_core.cluster.cache import Cache
 from scheduler_core.cluster.nominator import Nominator
 from scheduler_core.config.load import LoadedConfiguration
-from scheduler_core.extender import Transport, extender_chain, no_transport
+from scheduler_core.extender.chain import extender_chain
+from scheduler_core.extender.transport import Transport, no_transport
 from scheduler_core.framework.interface import PostFilterResult
 from scheduler_core.framework.preemption import preemption_document
 from scheduler_core.framework.preemption_options import ChoiceOptions

@@ -32,23 +32,3 @@ Known differences from kube-scheduler v1.34: YAML aliases are refused; a tlsConf
 caller passes a way to read them; a RequestedToCapacityRatio strategy without its parameters is an error where
 the real program crashes; a negative score weight is always refused, where upstream lets some through.
 """
-
-from scheduler_core.config.args import PluginArgs
-from scheduler_core.config.catalog import EXTENSION_POINTS, Catalog, PluginSpec
-from scheduler_core.config.construction import ProfilePlan
-from scheduler_core.config.load import LoadedConfiguration
-from scheduler_core.config.policy import Untranslated
-from scheduler_core.config.types import Extender, KubeSchedulerConfiguration, KubeSchedulerProfile
-
-__all__ = [
-    "EXTENSION_POINTS",
-    "Catalog",
-    "Extender",
-    "KubeSchedulerConfiguration",
-    "KubeSchedulerProfile",
-    "LoadedConfiguration",
-    "PluginArgs",
-    "PluginSpec",
-    "ProfilePlan",
-    "Untranslated",
-]

@@ -9,17 +9,18 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from scheduler_core.dynamic_resources import capacity
-from scheduler_core.dynamic_resources.alike import SliceIndex
 from scheduler_core.dynamic_resources.allocation import (
     AllocationError,
+    Amounts,
     Chosen,
     RequestRow,
+    UndefinedCapacity,
+    add_amounts,
     allocation_of,
+    consumed,
+    has_room,
     release_has_binding,
 )
-from scheduler_core.dynamic_resources.capacity import Amounts, UndefinedCapacity
-from scheduler_core.dynamic_resources.constraints import Constraint, DistinctAttribute, MatchAttribute
 from scheduler_core.dynamic_resources.model import (
     ALL,
     EXACT_COUNT,
@@ -31,11 +32,95 @@ from scheduler_core.dynamic_resources.model import (
     Request,
     Slice,
 )
-from scheduler_core.dynamic_resources.pools import DevicePool, gather, node_matches
+from scheduler_core.dynamic_resources.pools import DevicePool, SliceIndex, gather, node_matches
 from scheduler_core.dynamic_resources.selectors import DeviceSelectorError, compiled
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.quantity import Quantity, read_quantity
 from scheduler_core.releases import Release
+
+
+class Constraint:
+    """A rule between the devices of some requests of a claim."""
+
+    def __init__(self, names: tuple[str, ...], attribute: str) -> None:
+        self.names = names
+        self.attribute = attribute
+
+    def applies_to(self, request: Request) -> bool:
+        return not self.names or request.base_name in self.names or request.full_name in self.names
+
+    def add(self, request: Request, device: Device) -> bool:
+        raise NotImplementedError
+
+    def words(self, device: Device) -> str:
+        """Why it refuses a device."""
+        raise NotImplementedError
+
+    def remove(self, request: Request, device: Device) -> None:
+        raise NotImplementedError
+
+
+class MatchAttribute(Constraint):
+    def __init__(self, names: tuple[str, ...], attribute: str) -> None:
+        super().__init__(names, attribute)
+        self.value: tuple[str, Any] | None = None
+        self.n_devices = 0
+
+    def add(self, request: Request, device: Device) -> bool:
+        if not self.applies_to(request):
+            return True
+        value = device.attribute(self.attribute)
+        if value is None:
+            return False
+        if self.n_devices and value != self.value:
+            return False
+        self.value = value
+        self.n_devices += 1
+        return True
+
+    def words(self, device: Device) -> str:
+        value = device.attribute(self.attribute)
+        if value is None:
+            return f"{self.attribute} must match: this device has none"
+        wanted = "" if self.value is None else self.value[1]
+        return f"{self.attribute} must match: {value[1]} here, {wanted} for what is chosen already"
+
+    def remove(self, request: Request, device: Device) -> None:
+        if self.applies_to(request):
+            self.n_devices -= 1
+
+
+class DistinctAttribute(Constraint):
+    """One value is remembered a request, the last one: so upstream."""
+
+    def __init__(self, names: tuple[str, ...], attribute: str) -> None:
+        super().__init__(names, attribute)
+        self.values: dict[str, tuple[str, Any]] = {}
+        self.n_devices = 0
+
+    def add(self, request: Request, device: Device) -> bool:
+        if not self.applies_to(request):
+            return True
+        value = device.attribute(self.attribute)
+        if value is None:
+            return False
+        if self.n_devices and value in self.values.values():
+            return False
+        self.values[request.base_name] = value
+        self.n_devices += 1
+        return True
+
+    def words(self, device: Device) -> str:
+        value = device.attribute(self.attribute)
+        if value is None:
+            return f"{self.attribute} must be distinct: this device has none"
+        return f"{self.attribute} must be distinct: {value[1]} is chosen already"
+
+    def remove(self, request: Request, device: Device) -> None:
+        if self.applies_to(request):
+            self.values.pop(request.base_name, None)
+            self.n_devices -= 1
+
 
 NOTHING = read_quantity("0")
 IN_USE, SELECTOR, CAPACITY = "in use", "selector", "capacity"
@@ -81,7 +166,7 @@ class Allocated:
                         name: read_quantity(str(value))
                         for name, value in (item.get("consumedCapacity") or {}).items()
                     }
-                    capacity.add(found.capacity.setdefault(device, {}), amounts)
+                    add_amounts(found.capacity.setdefault(device, {}), amounts)
                 else:
                     found.devices.add(device)
         return found
@@ -416,10 +501,10 @@ class NodeSearch:
         if not self._consumable:
             return True
         taken: Amounts = {}
-        capacity.add(taken, self.shared.allocated.capacity.get(device.id, {}))
-        capacity.add(taken, self.taking_capacity.get(device.id, {}))
+        add_amounts(taken, self.shared.allocated.capacity.get(device.id, {}))
+        add_amounts(taken, self.taking_capacity.get(device.id, {}))
         try:
-            return capacity.has_room(request, device, taken)
+            return has_room(request, device, taken)
         except UndefinedCapacity:
             return False
 
@@ -454,7 +539,7 @@ class NodeSearch:
             return None
         amounts: Amounts | None = None
         if is_shared:
-            amounts = capacity.consumed(request, device)
+            amounts = consumed(request, device)
             self._take_capacity(device, amounts, taken)
         self.results[index].append(Chosen(request, device, amounts))
         taken.append(self.results[index].pop)
@@ -471,7 +556,7 @@ class NodeSearch:
     def _take_capacity(self, device: Device, amounts: Amounts, taken: list[Callable[[], object]]) -> None:
         was_shared = device.id in self.taking_capacity
         held = self.taking_capacity.setdefault(device.id, {})
-        capacity.add(held, amounts)
+        add_amounts(held, amounts)
 
         def give_back() -> None:
             for name, amount in amounts.items():

@@ -9,9 +9,9 @@ from functools import lru_cache
 from typing import Any, Final
 
 from scheduler_core.dynamic_resources.model import Device
-from scheduler_core.expressions import Expression, ExpressionError, ExpressionLimits
+from scheduler_core.expressions.expression import Expression, ExpressionLimits
 from scheduler_core.expressions.functions import quantity_value, semver_value
-from scheduler_core.expressions.syntax import TOKEN
+from scheduler_core.expressions.syntax import TOKEN, ExpressionError
 
 LIMITS: Final = ExpressionLimits(length=10 * 1024, steps=1_000_000)
 """Length and cost as the API server has them (CELSelectorExpressionMaxLength, CELSelectorExpressionMaxCost)."""

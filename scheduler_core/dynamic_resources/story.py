@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scheduler_core.dynamic_resources import capacity
-from scheduler_core.dynamic_resources.allocation import AllocationError
+from scheduler_core.dynamic_resources.allocation import AllocationError, UndefinedCapacity, has_room
 from scheduler_core.dynamic_resources.allocator import (
     CAPACITY,
     CONSTRAINT,
@@ -255,8 +254,8 @@ def _say_capacity(attempt: NodeSearch, request: Request, device: Device, say: An
     held = ", ".join(f"{value} {name}" for name, value in taken.items()) or "nothing"
     whole = ", ".join(f"{item['value']} {name}" for name, item in device.capacity.items())
     try:
-        ok = not attempt.release.gate("DRAConsumableCapacity") or capacity.has_room(request, device, taken)
-    except capacity.UndefinedCapacity:
+        ok = not attempt.release.gate("DRAConsumableCapacity") or has_room(request, device, taken)
+    except UndefinedCapacity:
         say(CAPACITY, False, f"asks for {asked}, which the device does not have")
         return
     say(CAPACITY, ok, f"asks for {asked}; {held} of {whole} taken")

@@ -57,8 +57,14 @@ class LineMap:
 
     text: str
 
-    def place(self, document: int, path: str) -> tuple[int, int] | None:
-        """Line and column (from 1) of `path` in a document, or its nearest parent that exists; None in a long text."""
+    def place(self, document: int, path: str, entry: str = "") -> tuple[int, int] | None:
+        """Line and column (from 1) of `path` in a document, or its nearest parent that exists; None in a long text.
+
+        Parameters
+        ----------
+        entry
+            Of a map at the path: the key that is meant, or the value.
+        """
         if len(self.text) > MAX_PLACED:
             return None
         loader = _loader(self.text)
@@ -66,7 +72,7 @@ class LineMap:
             for index, root in _composed(loader):
                 if index != document or root is None:
                     continue
-                mark = _descend(root, _parts(path))
+                mark = _descend(root, _parts(path), entry)
                 return mark.line + 1, mark.column + 1
         except yaml.YAMLError:  # JSON that is no YAML
             return None
@@ -528,7 +534,7 @@ def _parts(path: str) -> list[str]:
     ]
 
 
-def _descend(node: Any, parts: list[str]) -> Any:
+def _descend(node: Any, parts: list[str], entry: str) -> Any:
     """The mark of the field, or of its nearest existing parent; keys with dots are tried joined."""
     mark = node.start_mark
     position = 0
@@ -552,6 +558,10 @@ def _descend(node: Any, parts: list[str]) -> Any:
                 break
         else:
             return mark
+    if entry and isinstance(node, yaml.MappingNode):
+        of_value = (pair for pair in node.value if pair[1].value == entry)
+        found = _entry(node, entry) or next(of_value, None)
+        return mark if found is None else found[0].start_mark
     return mark
 
 

@@ -94,9 +94,9 @@ class Posted:
     ) -> InvalidManifest:
         """A problem of this object at a field path of its own; admission's words (``Forbidden``) are a sentence."""
         whole = ".".join(part for part in (self.prefix, path) if part)
-        # Of a label an API server names the map, and the key as the value: the line is the key's.
-        key = f"[{value}]" if whole and isinstance(value, str) else ""
-        place = self.lines.place(self.document, whole + key) if self.lines else None
+        # Of a label an API server names the map, and the key or the value as the value: the line is that label's.
+        entry = value if whole and isinstance(value, str) else ""
+        place = self.lines.place(self.document, whole, entry) if self.lines else None
         return InvalidManifest(
             f"{whole}: {words}" if whole and reason != "Forbidden" else words,
             reason=reason,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduler_core.config.wire import ANY, STRING
-from scheduler_core.extender import ExtenderAnswer, ExtenderRequest, Transport
+from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest, Transport
 from scheduler_core.scenario.form import DURATION, POD_NAME, Number, OneOf, part
 from scheduler_core.scenario.mock_extender import HTTP_OK, VERBS
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduler_core.config.wire import BOOLEAN, STRING
-from scheduler_core.extender import ExtenderAnswer, ExtenderRequest
+from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest
 from scheduler_core.scenario.form import (
     DURATION,
     POD_NAME,

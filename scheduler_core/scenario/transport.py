@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scheduler_core.extender import ExtenderAnswer, ExtenderRequest
+from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest
 from scheduler_core.scenario.cassette import CassetteTransport
 from scheduler_core.scenario.mock_extender import MockTransport
 from scheduler_core.scenario.types import Scenario

@@ -339,3 +339,28 @@ def test_what_a_pod_requests_as_a_whole_must_cover_its_containers(
     with pytest.raises(InvalidManifest) as caught:
         admit(posted, PriorityClasses())
     assert (caught.value.path, caught.value.words.endswith(words)) == (path, True), caught.value
+
+
+LABELLED = """kind: Pod
+apiVersion: v1
+metadata:
+  name: p
+  labels:
+    app: web
+    tier: bad value
+    bad key: ok
+spec:
+  containers: [{name: c}]
+"""
+
+
+def test_a_bad_label_is_shown_at_its_own_line_whether_its_key_or_its_value_is_wrong() -> None:
+    """Kubernetes names the map alone."""
+    [posted] = read_posted(LABELLED)
+    with pytest.raises(InvalidManifest) as caught:
+        admit(posted, PriorityClasses())
+    found = [caught.value, *caught.value.causes]
+    assert [(one.path, one.value, one.line) for one in found] == [
+        ("metadata.labels", "bad key", 8),
+        ("metadata.labels", "bad value", 7),
+    ]

@@ -15,7 +15,7 @@ import pytest
 from playground.engine.outbound import OutboundPolicy, OwnSite, URLRefused, destination
 from playground.engine.transport import Exchanged, HttpTransport
 from scheduler_core.config.types import ExtenderTLSConfig
-from scheduler_core.extender import ExtenderRequest
+from scheduler_core.extender.transport import ExtenderRequest
 from tests.engine.extender_server import serving
 
 LISTED = OutboundPolicy(allowed_hosts=frozenset({"127.0.0.1", "localhost"}))

@@ -11,7 +11,6 @@ import numpy as np
 from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.config.args import PluginArgs
-from scheduler_core.dynamic_resources.alike import SliceIndex
 from scheduler_core.dynamic_resources.allocation import AllocationError, release_has_binding
 from scheduler_core.dynamic_resources.allocator import Allocated, Allocator, NotOnNode
 from scheduler_core.dynamic_resources.extended import (
@@ -21,6 +20,7 @@ from scheduler_core.dynamic_resources.extended import (
     requests_and_mappings,
 )
 from scheduler_core.dynamic_resources.model import MAX_ALTERNATIVES, Claim, claim_from, reads_taint_rules
+from scheduler_core.dynamic_resources.pools import SliceIndex
 from scheduler_core.dynamic_resources.story import story
 from scheduler_core.framework.cluster_event import ClusterEventWithHint
 from scheduler_core.framework.failure import PluginFailure

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_core.config import LoadedConfiguration
+from scheduler_core.config.load import LoadedConfiguration
 from scheduler_core.config.policy import legacy
 from scheduler_core.errors import ConfigurationError, DecodeError
 from scheduler_core.plugins import load_configuration

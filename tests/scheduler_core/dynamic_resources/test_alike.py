@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_core.dynamic_resources.alike import SliceIndex
+from scheduler_core.dynamic_resources.pools import SliceIndex
 from scheduler_core.releases import RELEASES
 from scheduler_core.sim.changes import DeleteObject
 from scheduler_core.sim.simulation import Simulation

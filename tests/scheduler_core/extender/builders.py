@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from scheduler_core.cli.conformance_scheduling import CaseCluster
-from scheduler_core.extender import ExtenderAnswer, ExtenderChain, ExtenderRequest, extender_chain
+from scheduler_core.extender.chain import ExtenderChain, extender_chain
+from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest
 from scheduler_core.objects.node import Node, node_from
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.plugins import load_configuration

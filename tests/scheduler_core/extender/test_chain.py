@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 
 from scheduler_core.errors import ConfigurationError
-from scheduler_core.extender import (
-    ExtenderAnswer,
+from scheduler_core.extender.chain import (
     ExtenderFilterResult,
     bind_request,
     extender_chain,
-    no_transport,
     parse_bind_answer,
 )
+from scheduler_core.extender.transport import ExtenderAnswer, no_transport
 from scheduler_core.framework.status import Code
 from scheduler_core.plugins import load_configuration
 from tests.scheduler_core.extender.builders import (

@@ -12,7 +12,7 @@ import pytest
 
 from scheduler_core.cli.conformance_extender import run_case
 from scheduler_core.cli.conformance_scheduling import decision_body
-from scheduler_core.extender import ExtenderAnswer, ExtenderRequest
+from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest
 from tests.scheduler_core.extender.builders import (
     URL,
     Answers,

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from scheduler_core.errors import ConfigurationError
-from scheduler_core.expressions import Expression, ExpressionError, ExpressionLimits
-from scheduler_core.expressions.cost import bound
+from scheduler_core.expressions.expression import Expression, ExpressionLimits, bound
+from scheduler_core.expressions.syntax import ExpressionError
 from scheduler_core.framework.registry import member_of
 from scheduler_core.objects.defaults import prepare
 from scheduler_core.plugin_kit import check

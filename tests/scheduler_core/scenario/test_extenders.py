@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scheduler_core.config.wire import Problems
-from scheduler_core.extender import ExtenderRequest
+from scheduler_core.extender.transport import ExtenderRequest
 from scheduler_core.scenario import MockExtender, MockTransport, run_scenario
 from scheduler_core.scenario.cassette import CassetteTransport, RecordedCall, RecordingTransport, record
 from scheduler_core.scenario.form import part_of

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_core.extender import ExtenderRequest
+from scheduler_core.extender.transport import ExtenderRequest
 from scheduler_core.framework.record import CycleTrace
 from scheduler_core.releases import OLDEST, RELEASES, Release
 from scheduler_core.scenario import (
