@@ -89,8 +89,9 @@ class InvalidManifest(ClusterError):
     @classmethod
     def of(cls, problems: list[InvalidManifest]) -> InvalidManifest:
         """The first of some problems, the next ones (19 at most) among its causes."""
-        first, *rest = problems
-        first.causes += tuple(rest[:19])
+        first, *others = problems
+        rest = [*first.causes, *(each for other in others for each in (other, *other.causes))]
+        first.causes = tuple(rest[:19])
         return first
 
     @property

@@ -261,7 +261,7 @@ class _Document(FieldKind):
 
 
 class _Manifest(_Document):
-    """A manifest: it says at least what it is and its name."""
+    """A manifest: it says at least what it is."""
 
     def check(self, value: Any, path: str, problems: Problems) -> Any:
         checked = super().check(value, path, problems)
@@ -272,9 +272,6 @@ class _Manifest(_Document):
                 return problems.wrong_type(
                     f"{path}.{key}", checked.get(key), "is required and must be a string"
                 )
-        meta = checked.get("metadata")
-        if not isinstance(meta, Mapping) or not isinstance(meta.get("name"), str) or not meta["name"]:
-            return problems.wrong_type(f"{path}.metadata.name", None, "is required and must be a string")
         return checked
 
 

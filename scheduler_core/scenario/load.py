@@ -341,7 +341,7 @@ def _problems(scenario: Scenario) -> Iterator[Problem]:
     seen: set[tuple[str, str, str]] = set()
     for index, manifest in enumerate(scenario.objects):
         key = object_key(manifest)
-        if key in seen and not is_foreign(manifest):
+        if key in seen and key[2] and not is_foreign(manifest):
             yield Problem(f"objects[{index}]", f"{key[0]} {'/'.join(key[1:]).strip('/')} is there twice")
         seen.add(key)
 
@@ -412,11 +412,13 @@ def check_shape(manifest: Manifest) -> None:
 def object_key(manifest: Manifest) -> tuple[str, str, str]:
     """(kind, namespace, name), the namespace as `objects.defaults.prepare` fills it in."""
     kind = str(manifest.get("kind", ""))
-    meta = manifest.get("metadata") or {}
+    meta = manifest.get("metadata")
+    if not isinstance(meta, Mapping):
+        meta = {}
     namespace = str(meta.get("namespace") or "")
     if kind in NAMESPACED_KINDS:
         namespace = namespace or "default"
-    return kind, namespace, str(meta.get("name", ""))
+    return kind, namespace, str(meta.get("name") or "")
 
 
 def scenario_document(scenario: Scenario) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from playground.clusters import services
@@ -457,3 +457,52 @@ def test_a_number_of_thousands_of_digits_is_refused_in_words(client: Client) -> 
     text = b'{"apiVersion": "v1", "kind": "Pod", "spec": {"priority": ' + b"9" * 5000 + b"}}"
     code, answer = applied(text, client)
     assert (code, answer["detail"]) == (400, "is a number too large")
+
+
+WHOLE = [
+    Path(BASE).read_text(),
+    *((DATA / name).read_text() for name in ("invalid-pods.yaml", "old-versions.yaml")),
+]
+PIECES = [
+    "", ":", ": ", "\t", "\n", "- ", "{", "}", "[", "]", '"', "'", "#", "&a ", "*a", "!!binary x", "|", ">", "null",
+    "~", "---\n", "%YAML 1.1\n", "\x00", "\x85", "\u2028", "é", "😀", "1e999", "0x1F", "1_000", "yes", "<<: *a",
+    "? ", "@", "apiVersion: v1\n", "kind: List\n", "9" * 400, "\r\n", "\ufeff",
+]  # fmt: skip
+
+
+@st.composite
+def mangled(draw: st.DrawFn) -> str:
+    """Manifests as a person may have them: cut, doubled, with something else between."""
+    text = draw(st.sampled_from(WHOLE))
+    for _ in range(draw(st.integers(1, 3))):
+        begin = draw(st.integers(0, len(text)))
+        end = min(len(text), begin + draw(st.sampled_from([0, 0, 1, 2, 9, 40])))
+        text = text[:begin] + draw(st.sampled_from(PIECES)) + text[end:]
+    return text
+
+
+@pytest.mark.django_db
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=mangled())
+def test_any_text_has_one_verdict_in_the_same_words_at_every_door(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], client: Client
+) -> None:
+    cluster = services.create_cluster(name="test", seed=7)
+    path = f"/api/v1/clusters/{cluster.public_id}/apply?dryRun=true"
+    answer = client.post(path, text.encode(), content_type="application/yaml")
+    body = answer.json()
+    found = [] if answer.status_code == 200 else [body, *body.get("causes", ())]
+    by_rest = [(one.get("line"), one["detail"]) for one in found]
+    page = client.post(f"/c/{cluster.public_id}/import/", {"text": text, "action": "preview"})
+    by_page = [(problem.line, problem.message) for problem in page.context.get("problems") or ()]
+    assert by_page == by_rest or page.context["form"].errors
+    file = tmp_path / "it.yaml"
+    file.write_bytes(text.encode())
+    capsys.readouterr()
+    status = main(["simulate", str(file)])
+    said = [line for line in capsys.readouterr().err.split("\n") if line and not line.startswith("note: ")]
+    assert (status == 2) == bool(by_rest), (said, by_rest)
+    # An answer names the first of them alone, where there are many.
+    assert len(said) == len(by_rest) or len(said) > len(by_rest) == 20
+    for line, (number, words) in zip(said, by_rest, strict=False):
+        assert line.startswith(f"{file}: line {number}: " if number else f"{file}: ") and line.endswith(words)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import Any
 
 from playground.clusters import kinds, wake
@@ -23,7 +24,7 @@ from playground.clusters.services.posted import read_posted
 from playground.clusters.services.updates import same, updated, without_server_fields
 from playground.clusters.services.writer import LogWriter, ObjectKey, key_of, writing
 from playground.engine import admission
-from playground.engine.admission import Posted, taken_only_here
+from playground.engine.admission import InvalidObject, Posted, taken_only_here
 from playground.engine.columns import why_it_waits
 from playground.engine.rebuilt_owners import rebuilt_owners, without_their_sets
 from playground.engine.times import format_seconds, parse_time_ns
@@ -324,7 +325,7 @@ def _admitted(
     stored = PriorityClass.objects.filter(cluster=cluster).values_list("manifest", flat=True)
     before = {manifest["metadata"]["name"]: manifest for manifest in stored}
     by_name = dict(before)
-    problems: list[InvalidManifest] = []
+    refused: list[tuple[int, InvalidManifest]] = []
     planned: list[_Planned] = []
     pods = _stored_of(cluster, "Pod", known)
     groups = _stored_of(cluster, "PodGroup", known)
@@ -348,15 +349,16 @@ def _admitted(
                 old,
             )
         except InvalidManifest as problem:
-            problems.append(problem)
-            if len(problems) >= 20:
+            refused.append((_place_number(item), problem))
+            if len(refused) >= 20:
                 break
             continue
         if kind.row_kind == "PriorityClass":
             by_name[manifest["metadata"]["name"]] = manifest
             stale = True
         planned.append(_Planned(kind, item, manifest))
-    problems += _twice(planned)
+    # In the order of the text: PriorityClasses are looked at before what names them.
+    problems = [problem for _, problem in sorted(refused, key=itemgetter(0))] + _twice(planned)
     if problems:
         raise InvalidManifest.of(problems)
     fields.refuse()
@@ -384,6 +386,19 @@ def _stored_of(
     return stored
 
 
+def metadata_of(item: Posted) -> dict[str, Any]:
+    """The metadata of a posted object, empty where it has none.
+
+    Raises
+    ------
+    InvalidManifest
+    """
+    meta = item.manifest.get("metadata")
+    if meta is not None and not isinstance(meta, dict):
+        raise item.invalid(InvalidObject("metadata", meta, "must be an object"))
+    return meta or {}
+
+
 def clean_posted(kind: Kind, item: Posted, *, planned_for: Cluster) -> Posted:
     """The posted object without what only a server sets, its generateName turned into a name.
 
@@ -392,10 +407,7 @@ def clean_posted(kind: Kind, item: Posted, *, planned_for: Cluster) -> Posted:
     InvalidManifest
         metadata is not an object, or a cluster-scoped object names a namespace.
     """
-    meta = item.manifest.get("metadata")
-    if not isinstance(meta, dict):
-        raise item.problem("must be an object with a name", path="metadata", value=meta)
-    manifest = without_server_fields(item.manifest)
+    manifest = without_server_fields(item.manifest | {"metadata": metadata_of(item)})
     cleaned = manifest["metadata"]
     prefix = cleaned.get("generateName")
     if not cleaned.get("name") and isinstance(prefix, str) and prefix:
@@ -408,7 +420,7 @@ def clean_posted(kind: Kind, item: Posted, *, planned_for: Cluster) -> Posted:
 
 
 def _place_number(item: Posted) -> int:
-    """A number that differs between the objects of one text."""
+    """A number that rises with the objects of one text."""
     place = int("".join(letter for letter in item.prefix if letter.isdigit()) or 0)
     return item.document * 1_000_003 + place
 

@@ -24,7 +24,7 @@ from playground.clusters.models import Cluster, LogEntry, Pod, PodDisruptionBudg
 from playground.clusters.rows import row_of, rows_named, rows_of, uid_of
 from playground.clusters.services import deletion, foreign
 from playground.clusters.services.admitting import MOST_TRIES, Overtaken, Surroundings, admitted, settled
-from playground.clusters.services.apply import class_names, clean_posted, new_object
+from playground.clusters.services.apply import class_names, clean_posted, metadata_of, new_object
 from playground.clusters.services.changes import one_change
 from playground.clusters.services.fields import FieldValidation
 from playground.clusters.services.updates import same, updated
@@ -558,9 +558,7 @@ def _existing(cluster: Cluster, kind: Kind, namespace: str, name: str) -> Any:
 
 def _in_namespace(kind: Kind, posted: Posted, namespace: str | None) -> Posted:
     """The object with its namespace settled between path and body."""
-    meta = posted.manifest.get("metadata")
-    if not isinstance(meta, dict):
-        raise posted.problem("must be an object with a name", path="metadata", value=meta)
+    meta = metadata_of(posted)
     if not kind.namespaced:
         return Posted(posted.manifest | {"metadata": {k: v for k, v in meta.items() if k != "namespace"}})
     written = meta.get("namespace")
