@@ -51,7 +51,8 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
     return {
         **browser_type_launch_args,
         "executable_path": servers.chromium(),
-        "args": ["--disable-dev-shm-usage"],
+        # One process less for each browser draws pages.
+        "args": ["--disable-dev-shm-usage", "--disable-gpu", "--in-process-gpu"],
     }
 
 

@@ -1,9 +1,7 @@
-"""The tests of what is written to the database and read from it, once more on PostgreSQL.
+"""What asks the SQL dialect (`dialect`) once more on PostgreSQL, and by night the rooms that own models and queries.
 
-Taken are the rooms that own models and queries, as a whole; of the surfaces above them, the files that go through
-every page and every operation once, and those in which several write at a time. What else the engine or a surface does
-with what it was given (decisions, words, refusals, permissions, clients) is the same on every database
-(`any_database` says so of a test in a room that is taken).
+Locks, upserts, JSON and labels, limits, order, constraints and raw SQL are where databases differ; what else the engine
+or a surface does with what it was given (decisions, words, refusals, permissions, clients) is the same on each.
 """
 
 from __future__ import annotations
@@ -16,20 +14,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-TAKEN = (
-    *(f"tests/{room}" for room in ("broker", "clusters", "play", "scenarios")),
-    *(
-        f"tests/accounts/test_{name}.py"
-        for name in ("login_limits", "quotas", "sessions", "tokens_and_teams")
-    ),
-    *(
-        f"tests/api/test_{name}.py"
-        for name in ("clusters", "drafts", "events", "forks", "objects", "questions", "repeats", "what_if")
-    ),
-    *(f"tests/kube_api/test_{name}.py" for name in ("deletion", "patches", "reading", "watch", "writing")),
-    *(f"tests/web/test_{name}.py" for name in ("objects_pages", "pages", "plan_pages", "story")),
-)
-PART = "database and not (any_database or browser or kubectl or postgres)"
+ROOMS = [
+    f"tests/{room}"
+    for room in ("accounts", "api", "broker", "clusters", "kube_api", "play", "scenarios", "web")
+]
+ALL = "database and not (any_database or browser or kubectl or postgres or nightly)"
 
 
 @pytest.mark.postgres
@@ -38,18 +27,29 @@ PART = "database and not (any_database or browser or kubectl or postgres)"
     reruns=0
 )  # its own tests are run again where it helps; all of them again would help nothing
 @pytest.mark.timeout(2700)  # a suite of its own, also on a busy machine
-def test_the_database_tests_pass_on_postgresql_too(
-    postgresql_url: str, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        "dialect",
+        pytest.param(
+            ALL, id="all", marks=pytest.mark.nightly("playground/clusters/bulk.py", "playground/migrating.py")
+        ),
+    ],
+)
+def test_what_is_stored_and_found_is_the_same_on_postgresql(
+    postgresql_url: str, capsys: pytest.CaptureFixture[str], chosen: str
 ) -> None:
     environment = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith("PYTEST_") and name not in ("PLAYGROUND_REQUIRE", "DJANGO_ALLOW_ASYNC_UNSAFE")
+        if not name.startswith(("PYTEST_", "PLAYGROUND_TOOLS"))
+        and name not in ("PLAYGROUND_REQUIRE", "DJANGO_ALLOW_ASYNC_UNSAFE")
     }
+    files = _marked() if chosen == "dialect" else ROOMS
     result = subprocess.run(
         [
             *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", "-rfE"),
-            *("-n", "2", "-m", PART, *TAKEN),
+            *("-n", "0" if chosen == "dialect" else "2", "-m", chosen, *files),
         ],
         env=environment | {"PLAYGROUND_TEST_ON": postgresql_url},
         cwd=ROOT,
@@ -61,6 +61,12 @@ def test_the_database_tests_pass_on_postgresql_too(
     with capsys.disabled():
         print(f"\non PostgreSQL: {lines[-1] if lines else result.stderr}")
     assert result.returncode == 0, _told(lines) + result.stderr[-2000:]
+
+
+def _marked() -> list[str]:
+    """The files with such tests: to collect all others takes longer than to run these."""
+    files = [path for room in ROOMS for path in sorted((ROOT / room).rglob("test_*.py"))]
+    return [str(path.relative_to(ROOT)) for path in files if "mark.dialect" in path.read_text()]
 
 
 def _told(lines: list[str]) -> str:

@@ -54,6 +54,7 @@ def actions() -> list[str]:
     return list(AuditEntry.objects.order_by("pk").values_list("action", flat=True))
 
 
+@pytest.mark.dialect
 def test_an_invitation_takes_one_new_person_in_once(ada: User, team: Team) -> None:
     made = client_of(ada).post(f"/account/teams/{team.pk}/invite/", {"role": "viewer", "days": "7"})
     assert made.status_code == 201

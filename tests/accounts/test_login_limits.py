@@ -64,6 +64,7 @@ def login(
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.dialect
 def test_of_many_wrong_passwords_at_once_no_more_than_the_limit_are_tried(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

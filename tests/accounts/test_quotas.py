@@ -98,6 +98,7 @@ def test_shares_are_bounded(ada: User, settings: Any) -> None:
     share(document=small_text(seed=2), owner=ada)
 
 
+@pytest.mark.dialect
 def test_bytes_are_bounded_on_every_surface_and_deleting_always_works(ada: User, settings: Any) -> None:
     cluster = services.create_cluster(name="x", owner=ada)
     services.apply_documents(cluster=cluster, objects=[make_node("n1"), make_pod("p1")])
@@ -176,6 +177,7 @@ def test_what_counts_is_on_the_account_page_and_in_the_api(ada: User) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.dialect
 def test_two_at_the_limit_are_not_both_let_in(settings: Any) -> None:
     settings.PLAYGROUND_MAX_CLUSTERS = 3
     ada = User.objects.create_user("ada")

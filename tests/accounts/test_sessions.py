@@ -36,6 +36,7 @@ def is_in(client: Client) -> bool:
     return client.get("/account/").status_code == 200
 
 
+@pytest.mark.dialect
 def test_each_is_listed_with_its_browser_and_ended_alone_or_with_all_others(ada: User) -> None:
     clients = {name: logged_in(name) for name in ("laptop", "phone", "library")}
     User.objects.create_user("bob", password=PASSWORD)

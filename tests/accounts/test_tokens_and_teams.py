@@ -104,6 +104,7 @@ def test_a_session_needs_the_csrf_token_to_write() -> None:
     assert (refused.status_code, refused.json()["reason"]) == (403, "Forbidden")
 
 
+@pytest.mark.dialect
 def test_requests_are_counted_over_pages_and_surfaces_alike(settings: Any, wakes: list[Any]) -> None:
     settings.PLAYGROUND_WRITE_RATE = "3/day"
     ada, bob = person("ada"), person("bob")
@@ -129,6 +130,7 @@ def test_requests_are_counted_over_pages_and_surfaces_alike(settings: Any, wakes
     assert speaks.get("/clusters/").status_code == 429
 
 
+@pytest.mark.dialect
 def test_counts_begin_anew_when_a_window_is_over_and_are_forgotten() -> None:
     sums = [limits.count("k", period_s=60, now=moment) for moment in (1030.0, 1060.5, 1089.9)]
     assert sums == [(1, 1030), (2, 1030), (3, 1030)]
@@ -148,6 +150,7 @@ def test_who_asked_too_often_is_told_how_long_to_wait(settings: Any) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.dialect
 def test_no_request_of_many_threads_goes_uncounted() -> None:
     def ask() -> None:
         try:
@@ -173,6 +176,7 @@ def test_a_mock_extender_and_metrics_need_no_login(wakes: list[Any]) -> None:
     assert Client().get("/metrics").status_code == 200
 
 
+@pytest.mark.dialect
 def test_a_team_always_keeps_an_owner() -> None:
     ada, bob = person("ada"), person("bob")
     team = teams.create_team(name="platform", owner=ada)

@@ -29,6 +29,7 @@ metadata: {name: web}
 """
 
 
+@pytest.mark.dialect
 def test_the_whole_way_from_a_name_to_an_explained_cycle(api: Api, work: Callable[[Cluster], None]) -> None:
     made = api.post("/clusters/", {"name": "demo"})
     assert made.status_code == 201
@@ -127,6 +128,7 @@ def test_clusters_are_listed_newest_first_in_pages(api: Api) -> None:
     assert rest["next"] is None
 
 
+@pytest.mark.dialect
 def test_cycles_and_runs_come_in_pages(api: Api, cluster: Cluster, work: Callable[[Cluster], None]) -> None:
     services.apply_documents(cluster=cluster, objects=[make_pod(f"q{i}", cpu="100m") for i in range(4)])
     for _ in range(5):

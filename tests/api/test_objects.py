@@ -79,6 +79,7 @@ def test_a_budget_of_a_patch_keeps_what_the_patch_does_not_name(api: Api, cluste
     }
 
 
+@pytest.mark.dialect
 def test_lists_come_in_pages_and_are_filtered(api: Api, cluster: Cluster) -> None:
     services.apply_documents(
         cluster=cluster,
@@ -104,6 +105,7 @@ def test_lists_come_in_pages_and_are_filtered(api: Api, cluster: Cluster) -> Non
 
 
 @pytest.mark.parametrize("n_pods", [3, 60])
+@pytest.mark.dialect
 def test_a_page_costs_the_same_queries_however_many_objects_there_are(
     api: Api, cluster: Cluster, n_pods: int, django_assert_num_queries: Any
 ) -> None:
@@ -134,6 +136,7 @@ def test_who_saw_an_older_version_changes_nothing(api: Api, cluster: Cluster) ->
     assert api.send("PATCH", path, {"spec": {"unschedulable": None}}, if_match="*").status_code == 200
 
 
+@pytest.mark.dialect
 def test_a_version_that_moves_on_between_look_and_write_is_412_too(
     api: Api, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -80,6 +80,7 @@ def test_a_request_has_the_name_it_was_given_or_one_is_drawn(api: Api) -> None:
         assert re.fullmatch("[0-9a-f]{32}", api.get("/version", X_Request_Id=given)["X-Request-Id"])
 
 
+@pytest.mark.dialect
 def test_the_same_key_and_request_is_answered_as_before(api: Api) -> None:
     first = api.post("/clusters/", NEW, Idempotency_Key=KEY)
     again = api.post("/clusters/", NEW, Idempotency_Key=KEY)
@@ -116,6 +117,7 @@ def test_a_refusal_is_repeated_and_a_failure_tried_again(api: Api, monkeypatch: 
     assert api.post("/clusters/", NEW, Idempotency_Key="b").status_code == 201
 
 
+@pytest.mark.dialect
 def test_a_request_that_is_being_answered_is_not_begun_twice(api: Api) -> None:
     api.post("/clusters/", NEW, Idempotency_Key=KEY)
     KeptAnswer.objects.update(status=0)
@@ -124,6 +126,7 @@ def test_a_request_that_is_being_answered_is_not_begun_twice(api: Api) -> None:
     assert api.post("/clusters/", NEW, Idempotency_Key=KEY).status_code == 201
 
 
+@pytest.mark.dialect
 def test_keys_end_and_are_bounded(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(idempotency, "MOST", 2)
     for key in ("a", "b", "c"):

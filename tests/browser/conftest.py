@@ -18,6 +18,30 @@ def context(context):
     return context
 
 
+@pytest.fixture(scope="session")
+def pages_left(browser):
+    """The page of the tests before, for the next one: a new one is a new process, half a second of a processor."""
+    kept = []
+    yield kept
+    for page in kept:
+        page.context.close()
+
+
+@pytest.fixture
+def page(browser, browser_context_args, pages_left):
+    """A page as a new one: each test's site has an address of its own, of which nothing is stored or cached."""
+    page = pages_left.pop() if pages_left else browser.new_context(**browser_context_args).new_page()
+    page.context.set_default_timeout(1000 * PATIENCE_S)
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.emulate_media(media="null", color_scheme="null", reduced_motion="null")
+    yield page
+    page.unroute_all(behavior="ignoreErrors")
+    page.context.clear_cookies()
+    page.context.clear_permissions()
+    page.goto("about:blank")
+    pages_left.append(page)
+
+
 @pytest.fixture
 def cluster(transactional_db, no_broker):
     return factories.full_cluster()
@@ -27,14 +51,21 @@ def cluster(transactional_db, no_broker):
 def complaints(page):
     """What the browser complains about: errors of scripts, refusals of the content policy, failed requests."""
     found: list[str] = []
-    page.on("pageerror", lambda error: found.append(f"error: {error}"))
-    page.on(
-        "console",
-        lambda message: found.append(message.text) if message.type in ("error", "warning") else None,
-    )
+
+    def broke(error):
+        found.append(f"error: {error}")
+
+    def said(message):
+        if message.type in ("error", "warning"):
+            found.append(message.text)
+
+    page.on("pageerror", broke)
+    page.on("console", said)
     yield found
+    page.remove_listener("pageerror", broke)
+    page.remove_listener("console", said)
     # A page that is left while it asks for something gives that up, and htmx says so: nothing is wrong.
-    left = any(said.startswith("htmx:sendAbort") for said in found)
+    left = any(one.startswith("htmx:sendAbort") for one in found)
     assert not [
-        said for said in found if not (left and said.startswith(("htmx:sendAbort", "htmx:afterRequest")))
+        one for one in found if not (left and one.startswith(("htmx:sendAbort", "htmx:afterRequest")))
     ]

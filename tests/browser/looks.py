@@ -1,5 +1,8 @@
 """What axe says of a page, and whether it fits, as it looks in light, in the dark and on a phone.
 
+By day a page is looked at in light, and whether it fits on a phone, too; where static files or templates have changed
+(`nightly`), also in the dark and on the phone, and what is done with it is done on a phone, too.
+
 With ``PLAYGROUND_SHOTS=DIR`` each page that is looked at is photographed there, to be looked at by people, too. With
 ``PLAYGROUND_ONLY=WORDS`` the walks over all pages visit those alone whose address, without its ids, has them in it.
 """
@@ -12,7 +15,13 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 LOOKS = (("light", 1440), ("dark", 1440), ("light", 390))
-PHONE = LOOKS[-1]
+LIGHT, PHONE = LOOKS[:1], LOOKS[-1]
+nightly = pytest.mark.nightly("static/", "templates/")
+EVERY_LOOK = pytest.mark.parametrize(
+    "looks",
+    [pytest.param(LIGHT, id="light"), pytest.param(LOOKS[1:], id="dark-and-phone", marks=nightly)],
+)
+BOTH_WIDTHS = pytest.mark.parametrize("width", [1440, pytest.param(390, marks=nightly)])
 
 # What axe is asked: everything, and in the dark, where a page has other colors and nothing else, of those.
 ALL = {"resultTypes": ["violations"]}
@@ -42,10 +51,13 @@ def violations(page: Any, options: dict[str, Any] = ALL) -> list[str]:
     ]
 
 
-def seen_wrong(page: Any, name: str, looks: tuple[tuple[str, int], ...] = LOOKS) -> list[str]:
-    """What is wrong with the page that is open, in each look, the light first; the last one, a phone's, stays."""
+Looks = tuple[tuple[str, int], ...]
+
+
+def seen_wrong(page: Any, name: str, looks: Looks = LIGHT) -> list[str]:
+    """What is wrong with the page that is open, in each look, and whether it fits on a phone, which stays."""
     found = []
-    for scheme, width in looks:
+    for scheme, width in (*looks, *(() if PHONE in looks else (PHONE,))):
         wear(page, scheme, width)
         if folder := os.environ.get("PLAYGROUND_SHOTS"):
             Path(folder).mkdir(parents=True, exist_ok=True)
@@ -53,14 +65,15 @@ def seen_wrong(page: Any, name: str, looks: tuple[tuple[str, int], ...] = LOOKS)
             # Without its caret hidden: the style for that is what the content policy refuses.
             page.screenshot(path=Path(folder) / shot, full_page=True, caret="initial")
         where, asked = f"{name}, {scheme} at {width}", COLORS if scheme == "dark" else ALL
-        found += [f"{where}: {violation}" for violation in violations(page, asked)]
+        if (scheme, width) in looks:
+            found += [f"{where}: {violation}" for violation in violations(page, asked)]
         wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         if wide > 0:
             found.append(f"{where}: {wide} px too wide")
     return found
 
 
-def what_is_wrong(page: Any, url: str, pages: dict[str, str]) -> list[str]:
+def what_is_wrong(page: Any, url: str, pages: dict[str, str], looks: Looks = LIGHT) -> list[str]:
     """`seen_wrong` of pages by name and path, with everything opened."""
     found = []
     if not any(map(is_wanted, pages)):
@@ -71,5 +84,5 @@ def what_is_wrong(page: Any, url: str, pages: dict[str, str]) -> list[str]:
         wear(page, *LOOKS[0])
         page.goto(url + path)
         page.locator("details").evaluate_all("all => all.forEach(d => { d.open = true; })")
-        found += seen_wrong(page, name)
+        found += seen_wrong(page, name, looks)
     return found

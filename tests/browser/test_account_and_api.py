@@ -1,4 +1,4 @@
-"""Logging in, one's account and the API's own page in a real browser: in light, dark and on a phone."""
+"""Logging in, one's account and the API's own page in a real browser."""
 
 from __future__ import annotations
 

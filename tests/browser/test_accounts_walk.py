@@ -1,11 +1,9 @@
-"""Invitation, scopes, expiry, a new password and the audit list, walked in a real browser: light, dark and phone."""
+"""Invitation, scopes, expiry, a new password and the audit list, walked in a real browser."""
 
 from __future__ import annotations
 
-import os
 import re
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 from django.core import mail
@@ -44,8 +42,6 @@ def test_a_team_grows_and_its_owner_sees_who_did_what(
 
     def seen(there: Any, name: str) -> None:
         found.extend(problems_of(there, name))
-        if folder := os.environ.get("ACCOUNT_PICTURES"):
-            there.screenshot(path=str(Path(folder) / f"{name}.png"), full_page=True)
 
     log_in(page, asgi_server, "ada", "correct horse battery")
 

@@ -13,7 +13,7 @@ from playground.clusters import services, wake
 from playground.clusters.models import Cluster, Question
 from playground.clusters.services import questions
 from playground.clusters.services.memory import EngineMemory
-from tests.browser.looks import what_is_wrong
+from tests.browser.looks import EVERY_LOOK, Looks, what_is_wrong
 from tests.browser.waits import wait_until
 from tests.clusters.builders import make_cluster, make_node, make_pod
 
@@ -64,12 +64,15 @@ PAGES = {
 }
 
 
-def test_answers_are_accessible_and_fit(page: Any, asgi_server: str, asked: Cluster, complaints: Any) -> None:
+@EVERY_LOOK
+def test_answers_are_accessible_and_fit(
+    page: Any, asgi_server: str, asked: Cluster, complaints: Any, looks: Looks
+) -> None:
     tried = Question.objects.get(kind="try").public_id
     pages = {**PAGES, "tried": f"/c/{{id}}/questions/{tried}/"}
     assert not (
         found := what_is_wrong(
-            page, asgi_server, {name: path.format(id=asked.public_id) for name, path in pages.items()}
+            page, asgi_server, {name: path.format(id=asked.public_id) for name, path in pages.items()}, looks
         )
     ), "\n".join(found)
 

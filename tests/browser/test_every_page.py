@@ -1,24 +1,17 @@
 """Every page of the site with a real cluster's names and numbers, at every width: no box leaves its place,
 and no letter is without its words.
 
-In the first of the walks each page's Help is followed into the manual, too.
+In the first of the walks Help is followed into each place of the manual, too; whose Help leads where: `tests.web`.
 
 `PAGES`, `ACCOUNTS` and `OF_STRANGERS` have an address for each route that shows something, `NO_PAGES` (in
 `tests.web.routes`) the reason for each that does not; a route in none fails. A page is loaded once and then made wider
 and narrower.
-
-With ``PLAYGROUND_PHOTOGRAPHS=DIR`` each page is photographed, too, in light, dark and on a phone, to be looked at, and
-axe looks at it: at these sizes that takes longer than the rest of the suite (`test_pages` has each page in small).
 """
-
-import os
-from contextlib import suppress
-from pathlib import Path
 
 import pytest
 from django.test import Client
 from django.urls import resolve
-from playwright.sync_api import TimeoutError, expect
+from playwright.sync_api import expect
 
 from playground.accounts import invitations, teams
 from playground.accounts.models import User
@@ -32,7 +25,7 @@ from playground.scenarios.models import Verdict
 from playground.scenarios.services import branch, request_comparison, share
 from playground.web.manual import CHAPTERS, INDEX, chapter, help_path
 from tests.browser.boxes import out_of_bounds, sideways
-from tests.browser.looks import LOOKS, NONE_WANTED, is_wanted, seen_wrong
+from tests.browser.looks import LOOKS, NONE_WANTED, is_wanted, nightly, seen_wrong
 from tests.browser.test_account_and_api import ada
 from tests.browser.test_accounts_walk import log_in
 from tests.browser.test_letters import unexplained
@@ -52,6 +45,7 @@ __all__ = ["ada", "sent", "work"]
 
 WIDTHS = (1920, 1440, 1280, 1024, 800, 390)
 DESK = 1440
+THREE_WIDTHS = (1440, 800, 390)
 TWO_WIDTHS = (1440, 390)  # of what differs from the first of the walks in its names and numbers alone
 
 PAGES = {
@@ -251,24 +245,22 @@ def self_scheduled(client):
 @pytest.mark.parametrize(
     ("size", "routes", "widths"),
     [
-        ({"n_nodes": 200, "n_pods": 3000}, PAGES, WIDTHS),
-        ({"n_nodes": 200, "n_pods": 3000, "cloud": "gke"}, OF_NODES, TWO_WIDTHS),
-        ({"n_nodes": 5000, "n_pods": 5400}, PAGES, TWO_WIDTHS),
+        ({"n_nodes": 80, "n_pods": 700}, PAGES, THREE_WIDTHS),
+        pytest.param({"n_nodes": 200, "n_pods": 3000}, PAGES, WIDTHS, marks=nightly),
+        pytest.param({"n_nodes": 200, "n_pods": 3000, "cloud": "gke"}, OF_NODES, TWO_WIDTHS, marks=nightly),
+        pytest.param({"n_nodes": 5000, "n_pods": 5400}, PAGES, TWO_WIDTHS, marks=nightly),
     ],
-    ids=["aws", "gke", "five-thousand"],
+    ids=["day", "aws", "gke", "five-thousand"],
 )
 def test_nothing_leaves_its_box_on_any_page_at_any_width_and_help_leads_into_the_manual(
-    page, asgi_server, world, sent, work, request, size, routes, widths
+    page, asgi_server, world, size, routes, widths
 ):
     if not any(is_wanted(address) for route in routes for address in PAGES[route]):
         pytest.skip(NONE_WANTED)
     places = world(**size)
-    sent.clear()
-    found = []
-    photographs = os.environ.get("PLAYGROUND_PHOTOGRAPHS")
-    # Photographed are all pages.
+    found, followed = [], set()
     for route, addresses in PAGES.items():
-        for template_ in filter(is_wanted, addresses if route in routes or photographs else ()):
+        for template_ in filter(is_wanted, addresses if route in routes else ()):
             path = template_.format(**places)
             assert resolve(path.partition("?")[0]).view_name == route, path
             page.set_viewport_size({"width": WIDTHS[0], "height": 900})
@@ -276,29 +268,19 @@ def test_nothing_leaves_its_box_on_any_page_at_any_width_and_help_leads_into_the
             assert page.goto(asgi_server + path).ok, path
             found += [f"{template_} does not explain its letter {letter}" for letter in unexplained(page)]
             expect(page.locator('form[hx-trigger^="load"]')).to_have_count(0)  # what is asked on arrival is
-            if photographs and sent and route != "web:plan":  # it asked by itself: its answer is looked at
-                found += [f"{template_}, not answered yet: {wrong}" for wrong in out_of_bounds(page)]
-                work()
-                with suppress(TimeoutError):  # the answer comes by itself; that of many seeds does not
-                    page.locator(".asking").wait_for(state="detached", timeout=5000)
-                page.wait_for_load_state()
             for width in widths:
                 page.set_viewport_size({"width": width, "height": 900})
                 found += [f"{template_} at {width}: {wrong}" for wrong in out_of_bounds(page)]
                 if width == DESK:
                     wide = [name for name in sideways(page) if not name.startswith(SCROLL_ON_A_PHONE)]
                     found += [f"{template_} at {width}: {name} scrolls sideways" for name in wide]
-            if photographs:
-                photograph(
-                    page, Path(photographs) / request.node.callspec.id, f"{route}{addresses.index(template_)}"
-                )
-                found += seen_wrong(page, template_)
-                page.emulate_media(color_scheme="light")
             page.set_viewport_size({"width": 390, "height": 900})
             page.locator("main details").evaluate_all("all => all.forEach(e => { e.open = true; })")
             read = [name for name in sideways(page) if not name.startswith(SCROLL_ON_A_PHONE)]
             found += [f"{template_} on a phone: {name} scrolls sideways" for name in read]
-        if widths is WIDTHS and route not in WITHOUT_HELP and any(map(is_wanted, addresses)):
+        chapter_ = help_path(*route.split(":"))
+        if widths is THREE_WIDTHS and chapter_ not in followed and route not in WITHOUT_HELP:
+            followed.add(chapter_)
             follow_help(page, route)
     assert not found, "\n".join(found)
 
@@ -320,7 +302,8 @@ def follow_help(page, route):
         expect(page.locator(f"#{heading}")).to_be_in_viewport()
 
 
-def test_no_page_of_accounts_leaves_its_box_at_any_width(page, asgi_server, ada, settings, request):
+@pytest.mark.parametrize("looks", [(), pytest.param(LOOKS, marks=nightly)], ids=["boxes", "looks"])
+def test_no_page_of_accounts_leaves_its_box_at_any_width(page, asgi_server, ada, settings, looks):
     settings.PLAYGROUND_MAIL = True
     name = "maximiliane-von-hohenstein-schwarzenberg"
     User.objects.filter(pk=ada.pk).update(
@@ -336,7 +319,6 @@ def test_no_page_of_accounts_leaves_its_box_at_any_width(page, asgi_server, ada,
     )
     _, secret = invitations.create_invitation(by=ada, team=team, days=7, email="")
     places = {"team": team.pk, "invitation": secret}
-    photographs = os.environ.get("PLAYGROUND_PHOTOGRAPHS")
     found = []
 
     def walk(pages):
@@ -349,21 +331,10 @@ def test_no_page_of_accounts_leaves_its_box_at_any_width(page, asgi_server, ada,
                     page.set_viewport_size({"width": width, "height": 900})
                     found.extend(f"{address} at {width}: {wrong}" for wrong in out_of_bounds(page))
                 found.extend(f"{address} at {width}: {name} scrolls sideways" for name in sideways(page))
-                if photographs:
-                    photograph(page, Path(photographs) / "accounts", f"{route}{addresses.index(address)}")
+                found.extend(seen_wrong(page, address, looks) if looks else ())
             follow_help(page, route)
 
     walk(OF_STRANGERS)
     log_in(page, asgi_server, name, "correct horse battery")
     walk(ACCOUNTS)
     assert not found, "\n".join(found)
-
-
-def photograph(page, folder, name):
-    """The page as it is now in every look; the first screens of it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for scheme, width in LOOKS:
-        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-        page.set_viewport_size({"width": width, "height": 1600})
-        page.screenshot(path=folder / f"{name.replace(':', '-')}-{scheme}-{width}.png")
-    page.emulate_media(color_scheme="light")

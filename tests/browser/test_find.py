@@ -2,12 +2,11 @@
 
 import re
 
-import pytest
 from playwright.sync_api import expect
 
 from playground.clusters.models import Node, Pod, Run
 from tests.browser.boxes import out_of_bounds
-from tests.browser.looks import violations
+from tests.browser.looks import BOTH_WIDTHS, violations
 from tests.browser.test_keyboard import tab_to
 from tests.browser.test_real_clusters import board, real
 from tests.browser.waits import wait_until
@@ -15,7 +14,7 @@ from tests.browser.waits import wait_until
 __all__ = ["real"]
 
 
-@pytest.mark.parametrize("width", [1440, 390])
+@BOTH_WIDTHS
 def test_the_palette_finds_nodes_pods_workloads_and_cycles_by_keyboard(
     page, asgi_server, real, complaints, width
 ):
@@ -124,7 +123,7 @@ def test_pods_are_filtered_and_sorted_and_the_address_says_so(page, asgi_server,
     expect(rows.first).to_contain_text(first)
 
 
-@pytest.mark.parametrize("width", [1440, 390])
+@BOTH_WIDTHS
 def test_lists_are_filtered_and_sorted_by_keyboard(page, asgi_server, real, complaints, width):
     page.set_viewport_size({"width": width, "height": 844})
     page.goto(board(asgi_server, real, "pods/"))

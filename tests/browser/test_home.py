@@ -3,18 +3,18 @@
 import gzip
 import re
 
-import pytest
 from playwright.sync_api import expect
 
 from playground.clusters.models import Cluster, Draft, Manifest, Run
 from playground.clusters.services import drafts, edit_branches, questions
 from playground.scenarios.services.gallery import gallery_scenario
 from tests.browser.boxes import out_of_bounds
+from tests.browser.looks import BOTH_WIDTHS
 from tests.browser.waits import wait_until
 from tests.real_dump import as_yaml, real_dump
 
 
-@pytest.mark.parametrize("width", [1440, 390])
+@BOTH_WIDTHS
 def test_the_first_door_leads_to_a_board_that_says_what_to_do(
     page, asgi_server, transactional_db, no_broker, complaints, width
 ):
@@ -61,7 +61,7 @@ def test_an_import_makes_missing_owners_and_says_so(
     assert {"ReplicaSet", "DaemonSet", "Job"} <= kinds
 
 
-@pytest.mark.parametrize("width", [1440, 390])
+@BOTH_WIDTHS
 def test_the_preview_says_who_is_pending_and_why_as_soon_as_a_worker_knows(
     page, asgi_server, transactional_db, no_broker, complaints, width
 ):

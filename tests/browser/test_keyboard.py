@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from playground.clusters.models import Cluster, Pod, Question
 from playground.scenarios.models import Scenario
 from playground.scenarios.services import request_moment
-from tests.browser.looks import NONE_WANTED, is_wanted
+from tests.browser.looks import BOTH_WIDTHS, NONE_WANTED, is_wanted
 from tests.scenarios.conftest import sent, work
 from tests.scenarios.test_clusters import made_by_hand
 from tests.scenarios.test_pages import EDIT
@@ -54,7 +54,7 @@ LOOK = """() => {
 }"""
 
 
-@pytest.mark.parametrize("width", [1440, 390], ids=["wide", "phone"])
+@BOTH_WIDTHS
 def test_everything_is_reached_and_seen_by_keyboard(page, asgi_server, cluster, complaints, width):
     page.set_viewport_size({"width": width, "height": 844})
     page.emulate_media(reduced_motion="reduce")

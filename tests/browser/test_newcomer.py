@@ -9,6 +9,7 @@ from playground.clusters import services, wake
 from playground.clusters.models import Cluster, Question
 from playground.clusters.services import drafts, questions
 from playground.clusters.services.memory import EngineMemory
+from tests.browser.looks import nightly
 from tests.real_dump import as_yaml, real_dump
 
 
@@ -57,7 +58,10 @@ class Actions:
             target.click()
 
 
-@pytest.mark.parametrize(("width", "by_keyboard"), [(1440, False), (1440, True), (390, True)])
+@pytest.mark.parametrize(
+    ("width", "by_keyboard"),
+    [(1440, True), pytest.param(1440, False, marks=nightly), pytest.param(390, True, marks=nightly)],
+)
 def test_a_newcomer_learns_why_a_pod_is_pending_and_the_cheapest_fix_in_five_actions(
     page, asgi_server, working, complaints, width, by_keyboard
 ):

@@ -8,7 +8,7 @@ from django.template.loader import render_to_string
 from playground.clusters import services
 from playground.clusters.models import Cycle
 from tests import rare_cycles
-from tests.browser.looks import seen_wrong, what_is_wrong
+from tests.browser.looks import EVERY_LOOK, LOOKS, nightly, seen_wrong, what_is_wrong
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.kube_api.test_both_surfaces import make_class
 from tests.web.routes import ADDRESSES
@@ -17,11 +17,13 @@ from tests.web.test_classes_page import make_budget
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_every_page_is_accessible_and_fits(page, asgi_server, cluster, complaints):
+@EVERY_LOOK
+def test_every_page_is_accessible_and_fits(page, asgi_server, cluster, complaints, looks):
     pages = {address: address.format(c=cluster.public_id) for _, address in ADDRESSES}
-    assert not (found := what_is_wrong(page, asgi_server, pages)), "\n".join(found)
+    assert not (found := what_is_wrong(page, asgi_server, pages, looks)), "\n".join(found)
 
 
+@nightly
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_pages_of_rare_cycles_are_accessible_and_fit(
@@ -35,7 +37,7 @@ def test_pages_of_rare_cycles_are_accessible_and_fit(
         pages[name] = f"{base}cycles/{cluster.next_cycle - 1}/"
         pages[f"{name}, board"] = f"{base}?pod=default/web-0"
         pages[f"{name}, story"] = f"{base}pods/default/web-0/"
-    assert not (found := what_is_wrong(page, asgi_server, pages)), "\n".join(found)
+    assert not (found := what_is_wrong(page, asgi_server, pages, LOOKS)), "\n".join(found)
 
 
 def test_names_as_long_as_a_cloud_gives_them_are_shown_whole(page, asgi_server, transactional_db, complaints):

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from playground.clusters import services
 from playground.clusters.models import Cluster, Node, Pod, Run
 from tests.browser.boxes import out_of_bounds
-from tests.browser.looks import what_is_wrong
+from tests.browser.looks import BOTH_WIDTHS, EVERY_LOOK, nightly, what_is_wrong
 from tests.clusters.builders import make_pod
 from tests.rare_cycles import run_until
 from tests.real_dump import real_dump
@@ -43,6 +43,7 @@ def board(asgi_server, cluster, query=""):
     return f"{asgi_server}/c/{cluster.public_id}/{query}"
 
 
+@nightly
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_five_thousand_nodes_are_found(page, asgi_server, transactional_db, no_broker, complaints):
@@ -54,7 +55,8 @@ def test_five_thousand_nodes_are_found(page, asgi_server, transactional_db, no_b
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_boards_with_real_names_are_accessible(page, asgi_server, real, complaints):
+@EVERY_LOOK
+def test_boards_with_real_names_are_accessible(page, asgi_server, real, complaints, looks):
     node = Node.objects.filter(cluster=real).order_by("pk").first().name
     pod = Pod.objects.filter(cluster=real, name__startswith="nightly-render").order_by("pk").first()
     queries = {
@@ -67,10 +69,10 @@ def test_boards_with_real_names_are_accessible(page, asgi_server, real, complain
         "found": "?q=gpu",
     }
     pages = {name: f"/c/{real.public_id}/{query}" for name, query in queries.items()}
-    assert not (found := what_is_wrong(page, asgi_server, pages)), "\n".join(found)
+    assert not (found := what_is_wrong(page, asgi_server, pages, looks)), "\n".join(found)
 
 
-@pytest.mark.parametrize("width", [1440, 390])
+@BOTH_WIDTHS
 def test_totals_by_weights_are_seen_beside_long_names(page, asgi_server, real, complaints, width):
     services.apply_documents(cluster=real, objects=[make_pod("late")])
     run_until(real, "idle")

@@ -19,7 +19,7 @@ from playground.scenarios.services import (
     share_gallery,
 )
 from playground.scenarios.services.luck import seeds_of
-from tests.browser.looks import seen_wrong
+from tests.browser.looks import EVERY_LOOK, seen_wrong
 from tests.browser.steps import do_every_step
 from tests.scenarios.conftest import sent, work
 from tests.scenarios.documents import PACKING, node, pod, priority_class, small, text_of
@@ -107,14 +107,15 @@ def pages(work, monkeypatch):
     }
 
 
-def test_every_scenario_page_is_accessible_and_fits(page, asgi_server, pages, work, complaints):
+@EVERY_LOOK
+def test_every_scenario_page_is_accessible_and_fits(page, asgi_server, pages, work, complaints, looks):
     found = []
     for name, path in pages.items():
         page.goto(asgi_server + path)
         work()
         if page.locator("#deciding").count():
             page.wait_for_selector("#deciding", state="detached", timeout=15_000)
-        found += seen_wrong(page, name)
+        found += seen_wrong(page, name, looks)
     assert not found, "\n".join(found)
 
 

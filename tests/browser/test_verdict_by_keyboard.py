@@ -2,11 +2,11 @@
 
 import re
 
-import pytest
 from playwright.sync_api import expect
 
 from playground.clusters.models import Cluster, Node
 from playground.scenarios.models import Verdict
+from tests.browser.looks import BOTH_WIDTHS
 from tests.browser.test_keyboard import tab_to
 from tests.browser.test_newcomer import working
 from tests.real_dump import as_yaml, real_dump
@@ -14,7 +14,7 @@ from tests.real_dump import as_yaml, real_dump
 __all__ = ["working"]
 
 
-@pytest.mark.parametrize("width", [1440, 390])
+@BOTH_WIDTHS
 def test_from_home_to_a_shared_verdict_by_keyboard_alone(page, asgi_server, working, complaints, width):
     page.set_viewport_size({"width": width, "height": 844})
     page.goto(asgi_server)

@@ -9,12 +9,10 @@ from playground.clusters import services
 from playground.clusters.models import Cluster, Node, Pod
 from playground.scenarios.services import branch
 from tests.browser.boxes import out_of_bounds, sideways
-from tests.browser.looks import violations
+from tests.browser.looks import BOTH_WIDTHS, violations
 from tests.browser.test_keyboard import tab_to
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.rare_cycles import run_until
-
-WIDTHS = (1440, 390)
 
 
 def clean(page):
@@ -23,7 +21,7 @@ def clean(page):
     assert page.viewport_size["width"] > 760 or not sideways(page)
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@BOTH_WIDTHS
 def test_pods_are_chosen_deleted_and_brought_back_by_keyboard(page, asgi_server, cluster, complaints, width):
     page.set_viewport_size({"width": width, "height": 844})
     pods = list(Pod.objects.filter(cluster=cluster).order_by("pk")[:2])
@@ -57,7 +55,7 @@ def test_pods_are_chosen_deleted_and_brought_back_by_keyboard(page, asgi_server,
     )
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@BOTH_WIDTHS
 def test_nodes_are_tainted_together_and_back_by_keyboard(page, asgi_server, cluster, complaints, width):
     page.set_viewport_size({"width": width, "height": 844})
     tainted = Node.objects.filter(cluster=cluster, taints__icontains="maintenance")
@@ -83,7 +81,7 @@ def test_nodes_are_tainted_together_and_back_by_keyboard(page, asgi_server, clus
     assert not tainted.exists()
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@BOTH_WIDTHS
 def test_a_node_is_edited_and_is_as_before_by_keyboard(page, asgi_server, cluster, complaints, width):
     page.set_viewport_size({"width": width, "height": 844})
     node = Node.objects.filter(cluster=cluster).order_by("pk").first()
@@ -129,7 +127,7 @@ def branched(transactional_db, no_broker):
     return parent, made, node, alone
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@BOTH_WIDTHS
 def test_a_branch_tells_its_difference_and_is_applied_and_undone_by_keyboard(
     page, asgi_server, branched, complaints, width
 ):

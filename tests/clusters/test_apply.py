@@ -61,6 +61,7 @@ def names(items: Any) -> list[str]:
     return [f"{item.kind} {item.name}" for item in items]
 
 
+@pytest.mark.dialect
 def test_every_object_of_a_text_is_created_and_what_is_ignored_is_named() -> None:
     cluster = make_cluster()
     result = services.apply_documents(cluster=cluster, text=SHOP)
@@ -94,6 +95,7 @@ def test_applying_again_changes_nothing() -> None:
     assert cluster.next_seq == before
 
 
+@pytest.mark.dialect
 def test_a_changed_object_is_configured_and_the_change_is_named() -> None:
     cluster = make_cluster(make_node("n1", "4"))
     uid = Node.objects.get().uid
@@ -210,6 +212,7 @@ def test_a_configuration_that_cannot_be_used_is_refused_and_changes_nothing() ->
     assert cluster.config is None
 
 
+@pytest.mark.dialect
 def test_one_object_is_created_once_and_replaced_only_by_who_has_seen_it() -> None:
     cluster = make_cluster()
     stored_pod = services.create_object(cluster=cluster, manifest=make_pod("a"))
@@ -264,6 +267,7 @@ def test_a_generated_name_is_new_each_time() -> None:
     assert all(name.startswith("job-") and len(name) == 9 for name in made)
 
 
+@pytest.mark.dialect
 def test_deleting_takes_a_pending_pod_at_once_and_lets_a_bound_one_terminate() -> None:
     cluster = make_cluster(make_node(), make_pod("a"), make_pod("b", nodeName="n1"))
     kind = by_kind("Pod")
@@ -279,6 +283,7 @@ def test_deleting_takes_a_pending_pod_at_once_and_lets_a_bound_one_terminate() -
     assert same_objects(folded(cluster), stored(cluster))
 
 
+@pytest.mark.dialect
 def test_a_namespace_takes_everything_in_it_along_and_the_default_one_stays() -> None:
     cluster = make_cluster()
     services.apply_documents(cluster=cluster, text=SHOP)
@@ -320,6 +325,7 @@ def test_an_eviction_honours_the_budget() -> None:
     assert dict(Pod.objects.values_list("name", "terminating")) == {"a": True, "b": False}
 
 
+@pytest.mark.dialect
 def test_an_export_applies_to_an_empty_cluster_and_gives_the_same_export() -> None:
     cluster = make_cluster()
     services.apply_documents(cluster=cluster, text=SHOP)
@@ -369,6 +375,7 @@ def test_a_run_goal_that_is_none_is_refused(until: str) -> None:
     assert caught.value.field == "until"
 
 
+@pytest.mark.dialect
 def test_amounts_beyond_64_bits_are_kept_in_the_manifest_and_capped_in_the_columns() -> None:
     make_cluster(make_node("n1", "1e30"), make_pod("a", "1e30"))
     assert Node.objects.get().cpu_milli == 2**47

@@ -67,6 +67,7 @@ def numbers(cluster, page=1, **search):
     return [cycle.number for cycle in cycle_page(cluster, CycleSearch(**search), page=page).cycles]
 
 
+@pytest.mark.dialect
 def test_each_filter_keeps_what_it_says_and_all_of_them_together():
     cluster = with_cycles(200)
     everything = [*Cycle.objects.filter(cluster=cluster).order_by("-number")]
@@ -87,6 +88,7 @@ def test_each_filter_keeps_what_it_says_and_all_of_them_together():
     assert plugins_that_ended(cluster) == ["NodeAffinity", "NodeResourcesFit"]
 
 
+@pytest.mark.dialect
 def test_sorting_is_by_the_column_and_then_the_newest_first():
     cluster = with_cycles(200)
     assert numbers(cluster, sort="number") == [*range(1, 51)]
@@ -115,6 +117,7 @@ def test_sorting_is_by_the_column_and_then_the_newest_first():
             assert pages == wanted, (sort, descending)
 
 
+@pytest.mark.dialect
 def test_a_page_beyond_the_last_is_the_last():
     cluster = with_cycles(120)
     found = cycle_page(cluster, CycleSearch(), page=99)

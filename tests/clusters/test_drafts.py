@@ -104,6 +104,7 @@ def test_a_large_dump_is_read_and_imported_by_a_worker(at_once, monkeypatch, cli
     assert board.content.decode().count("made again from their pods") == 1
 
 
+@pytest.mark.dialect
 def test_a_large_text_for_a_cluster_that_is_there_is_a_workers_too(monkeypatch, client, no_wake):
     cluster = make_cluster(make_node("n0"))
     monkeypatch.setattr(drafts, "READ_AT_ONCE_BYTES", 1000)
@@ -159,6 +160,7 @@ def test_what_is_wrong_with_a_large_dump_is_told_at_its_line(at_once, monkeypatc
     assert f"line {refused.value.line}" in html and "sixty" in html
 
 
+@pytest.mark.dialect
 def test_a_preview_is_its_owners_and_is_cancelled_and_forgotten(at_once):
     ada, bob = (get_user_model().objects.create_user(name, password="x") for name in ("ada", "bob"))
     text = as_yaml(real_dump(3, 230))

@@ -291,6 +291,7 @@ def killed_after_the_call(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
+@pytest.mark.dialect
 def test_after_a_crash_a_bind_is_not_sent_for_a_bound_pod(killed_after_the_call: None, settings: Any) -> None:
     cluster = three_nodes(make_pod("a"))
     seen: list[str] = []

@@ -21,6 +21,7 @@ from tests.clusters.builders import make_cluster, make_node, make_pod
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.dialect
 def test_old_traces_are_dropped_and_made_again_and_the_log_is_never_touched(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -57,6 +58,7 @@ def test_without_a_checkpoint_nothing_is_dropped() -> None:
     assert services.tidy(now=timezone.now() + timedelta(days=99))["traces"] == 0
 
 
+@pytest.mark.dialect
 def test_superseded_outcomes_leave_the_log_and_every_cycle_is_decided_again_as_it_was(
     settings: Any, client: Client
 ) -> None:

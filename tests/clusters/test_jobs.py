@@ -47,6 +47,7 @@ def taken(holder: str = "here:x") -> str:
     return job.person
 
 
+@pytest.mark.dialect
 def test_a_wake_up_of_a_cluster_is_a_message_and_a_question_is_a_row(looks: list[str]) -> None:
     question = asked()
     wake.send(wake.ADVANCE, cluster_id=question.cluster_id)
@@ -58,6 +59,7 @@ def test_a_wake_up_of_a_cluster_is_a_message_and_a_question_is_a_row(looks: list
     assert looks[1:] == ["ask"] * 2
 
 
+@pytest.mark.dialect
 def test_each_person_has_a_turn_before_anybody_has_a_second_one() -> None:
     many, few = person("many"), person("few")
     long, short = asked(many), asked(few)
@@ -67,6 +69,7 @@ def test_each_person_has_a_turn_before_anybody_has_a_second_one() -> None:
     assert [taken() for _ in range(7)] == [a, b, a, b, a, a, ""]
 
 
+@pytest.mark.dialect
 def test_a_single_question_stands_before_what_the_same_person_asked_in_bulk() -> None:
     sweep = asked()
     wake.send_group(wake.SEEDS, [{"question_id": sweep.pk, "seeds": [number]} for number in range(3)])
@@ -75,6 +78,7 @@ def test_a_single_question_stands_before_what_the_same_person_asked_in_bulk() ->
     assert job is not None and job.task == wake.ANSWER
 
 
+@pytest.mark.dialect
 def test_a_person_has_one_piece_of_work_under_way_in_a_lane_and_others_go_on() -> None:
     first, second = person("first"), person("second")
     for owner in (first, first, second):
@@ -86,6 +90,7 @@ def test_a_person_has_one_piece_of_work_under_way_in_a_lane_and_others_go_on() -
     assert jobs.claim(lanes.ASK, holder="c:x") is not None
 
 
+@pytest.mark.dialect
 def test_a_sweep_takes_every_worker_that_would_be_idle_and_stands_behind_all_else() -> None:
     sweeper, other = person("sweeper"), person("other")
     sweep = asked(sweeper)
@@ -104,6 +109,7 @@ def test_a_sweep_takes_every_worker_that_would_be_idle_and_stands_behind_all_els
     ]
 
 
+@pytest.mark.dialect
 def test_what_a_dead_worker_held_is_taken_by_another_and_its_word_counts_no_more() -> None:
     question = asked()
     wake.send(wake.ANSWER, question_id=question.pk)
@@ -117,6 +123,7 @@ def test_what_a_dead_worker_held_is_taken_by_another_and_its_word_counts_no_more
     assert Job.objects.filter(pk=again.pk).exists()
 
 
+@pytest.mark.dialect
 def test_a_cancelled_question_wants_no_work_and_may_be_asked_again() -> None:
     question = asked()
     wake.send(wake.ANSWER, question_id=question.pk)
@@ -134,6 +141,7 @@ def test_a_cancelled_question_wants_no_work_and_may_be_asked_again() -> None:
     assert questions.ask(cluster=question.cluster, kind="try", params={"manifest": make_pod("x")}).is_open
 
 
+@pytest.mark.dialect
 def test_work_that_is_given_up_says_why_where_people_look() -> None:
     question = asked()
     wake.send(wake.ANSWER, question_id=question.pk)
@@ -145,6 +153,7 @@ def test_work_that_is_given_up_says_why_where_people_look() -> None:
     assert not Job.objects.exists()
 
 
+@pytest.mark.dialect
 def test_one_person_may_have_so_much_waiting_and_is_told_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lanes, "MOST_OPEN", 2)
     for _ in range(2):
@@ -154,6 +163,7 @@ def test_one_person_may_have_so_much_waiting_and_is_told_the_limit(monkeypatch: 
         questions.ask(cluster=cluster, kind="try", params={"manifest": make_pod("x")})
 
 
+@pytest.mark.dialect
 def test_rows_that_an_older_version_left_queued_or_running_go_on() -> None:
     queued, running = asked(kind="try"), asked(seeds=7)
     Question.objects.filter(pk=running.pk).update(state="running")

@@ -88,6 +88,7 @@ def test_buckets_rise_and_end_at_the_count(client: Any) -> None:
     assert str(buckets[-1]) == found[f"{name}_count{{{labels}}}"] == "3"
 
 
+@pytest.mark.dialect
 def test_counts_of_two_workers_add_up() -> None:
     for _ in range(2):
         counts = services.metrics.Counts()
@@ -97,6 +98,7 @@ def test_counts_of_two_workers_add_up() -> None:
     assert (row.value, row.labels) == (6, 'profile="odd\\"name",result="scheduled"')
 
 
+@pytest.mark.dialect
 def test_the_page_costs_a_fixed_number_of_queries(client: Any, django_assert_num_queries: Any) -> None:
     with django_assert_num_queries(12):
         client.get("/metrics")
@@ -175,6 +177,7 @@ def test_metrics_can_be_had_for_one_cluster_with_every_point_and_plugin(client: 
     assert Metric.objects.filter(name="scheduler_schedule_attempts_total").exists()
 
 
+@pytest.mark.dialect
 def test_a_cluster_that_begins_anew_counts_anew(client: Any) -> None:
     lived_through(client)
     cluster = Cluster.objects.get()

@@ -33,6 +33,7 @@ from tests.clusters.builders import (
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.dialect
 def test_a_run_until_idle_binds_what_fits_and_the_log_folds_to_the_rows() -> None:
     pods = [make_pod(f"p{number}") for number in range(6)]
     cluster = make_cluster(make_node("n1", "4"), *pods)
@@ -86,6 +87,7 @@ def test_a_cluster_at_work_is_left_to_its_worker() -> None:
     assert Worker().advance(cluster).state == "held"
 
 
+@pytest.mark.dialect
 def test_an_expired_lease_is_taken_over_and_the_stalled_worker_cannot_commit() -> None:
     cluster = make_cluster(make_node(), make_pod("a"))
     run = services.request_run(cluster=cluster)
@@ -112,6 +114,7 @@ def test_an_expired_lease_is_taken_over_and_the_stalled_worker_cannot_commit() -
     assert same_objects(folded(cluster), stored(cluster))
 
 
+@pytest.mark.dialect
 def test_a_worker_killed_before_its_commit_loses_and_repeats_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = make_cluster(make_node("n1", "8"), *(make_pod(f"p{number}") for number in range(6)))
     services.request_run(cluster=cluster)
@@ -136,6 +139,7 @@ def test_a_worker_killed_before_its_commit_loses_and_repeats_nothing(monkeypatch
     assert Pod.objects.exclude(node_name="").count() == 6
 
 
+@pytest.mark.dialect
 def test_three_failures_park_the_cluster_with_the_reason_and_unparking_lets_it_go_on() -> None:
     cluster = make_cluster(make_node(), make_pod("a"))
     run = services.request_run(cluster=cluster)
@@ -156,6 +160,7 @@ def test_three_failures_park_the_cluster_with_the_reason_and_unparking_lets_it_g
     assert worker.advance(cluster).cycles == 1
 
 
+@pytest.mark.dialect
 def test_a_batch_that_lost_a_race_is_decided_again_with_the_newer_object() -> None:
     cluster = make_cluster(make_node("n1", "4"), make_pod("a", "3"), make_pod("b", "3"))
     services.request_run(cluster=cluster)
@@ -275,6 +280,7 @@ def test_runs_are_served_in_order() -> None:
     assert list(Run.objects.order_by("finished").values_list("pk", flat=True)) == [first.pk, second.pk]
 
 
+@pytest.mark.dialect
 def test_a_deleted_or_reset_cluster_fences_its_engine_off() -> None:
     cluster = make_cluster(make_node(), make_pod("a"))
     services.request_run(cluster=cluster)
@@ -356,6 +362,7 @@ def test_a_reset_keeps_what_people_changed_and_nothing_that_was_decided(settings
     assert same_objects(folded(cluster), stored(cluster))
 
 
+@pytest.mark.dialect
 def test_a_clone_has_the_objects_and_a_life_of_its_own() -> None:
     cluster = make_cluster(make_node("n1", "3"), make_pod("a"), make_pod("b"))
     services.request_run(cluster=cluster, until="cycle")
@@ -412,6 +419,7 @@ def test_a_clock_set_to_1x_schedules_what_waits_and_later_arrivals_without_a_run
     assert cluster.now_ns - START_NS >= 60 * 10**9
 
 
+@pytest.mark.dialect
 def test_the_lease_of_a_dead_process_of_this_machine_is_free_at_once() -> None:
     cluster = make_cluster(make_node(), make_pod("a"))
     finished = subprocess.Popen(["true"])
@@ -423,6 +431,7 @@ def test_the_lease_of_a_dead_process_of_this_machine_is_free_at_once() -> None:
     assert Worker().advance(cluster).state == "driven"
 
 
+@pytest.mark.dialect
 def test_a_token_that_is_not_the_newest_commits_nothing() -> None:
     cluster = make_cluster()
     old = lease.claim(cluster.pk)
@@ -436,6 +445,7 @@ def test_a_token_that_is_not_the_newest_commits_nothing() -> None:
     assert lease.release(Lease(cluster.pk, new.token)) is True
 
 
+@pytest.mark.dialect
 def test_a_lease_goes_by_the_databases_clock_whatever_a_worker_thinks_the_time_is() -> None:
     cluster = make_cluster(make_node(), make_pod("a"))
     assert lease.claim(cluster.pk, holder="other") is not None
@@ -448,6 +458,7 @@ def test_a_lease_goes_by_the_databases_clock_whatever_a_worker_thinks_the_time_i
     assert Worker().advance(cluster, now=lambda: timezone.now() - timedelta(hours=2)).state == "driven"
 
 
+@pytest.mark.dialect
 def test_a_lease_written_before_the_clock_went_back_keeps_no_worker_waiting() -> None:
     cluster = make_cluster(make_node(), make_pod("a"))
     assert lease.claim(cluster.pk, holder="other") is not None
@@ -455,6 +466,7 @@ def test_a_lease_written_before_the_clock_went_back_keeps_no_worker_waiting() ->
     assert Worker().advance(cluster).state == "driven"
 
 
+@pytest.mark.dialect
 def test_an_engine_behind_the_rows_commits_nothing_whatever_its_token() -> None:
     cluster = make_cluster(make_node(), make_pod("a"))
     services.request_run(cluster=cluster)
@@ -474,6 +486,7 @@ def test_an_engine_behind_the_rows_commits_nothing_whatever_its_token() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.dialect
 def test_no_two_claims_share_a_token_even_where_every_lease_has_run_out_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -42,6 +42,7 @@ def told(cluster: Cluster, name: str) -> list[str]:
     return [step.title for step in selectors.pod_story(cluster, "default", name).steps]
 
 
+@pytest.mark.dialect
 def test_at_one_instant_an_edit_comes_before_the_attempt_it_caused_and_after_those_before_it(
     cluster: Cluster,
 ) -> None:

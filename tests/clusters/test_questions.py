@@ -107,6 +107,7 @@ def test_every_edit_told_places_the_pod_in_a_branch_of_its_own() -> None:
         edit_branches.branch_with_edit(question=question, rank=99)
 
 
+@pytest.mark.dialect
 def test_asking_twice_is_asking_once_until_something_happens(
     sent: list[tuple[str, dict[str, Any]]], django_capture_on_commit_callbacks: Any
 ) -> None:
@@ -124,6 +125,7 @@ def test_asking_twice_is_asking_once_until_something_happens(
     assert questions.ask(cluster=cluster, **ask).pk != first.pk
 
 
+@pytest.mark.dialect
 def test_answering_twice_is_answering_once() -> None:
     cluster = full_cluster()
     question = answered(cluster, "what-would-it-take", namespace="default", name="large")

@@ -83,6 +83,7 @@ def test_a_batch_keeps_what_tells_most(cluster, monkeypatch):
     assert kept == [("n0", "activeQ"), ("m", "activeQ"), ("m", "activeQ")]
 
 
+@pytest.mark.dialect
 def test_the_oldest_of_a_cluster_go_first(cluster, monkeypatch):
     monkeypatch.setattr(module, "MOST_OF_A_CLUSTER", 4)
     monkeypatch.setattr(module, "TRIM_EVERY", 1)

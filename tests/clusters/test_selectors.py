@@ -43,6 +43,7 @@ def grown(n_nodes: int) -> Cluster:
 
 
 @pytest.mark.parametrize("n_nodes", [2, 40])
+@pytest.mark.dialect
 def test_the_number_of_queries_does_not_grow(n_nodes: int, django_assert_num_queries: Any) -> None:
     cluster = grown(n_nodes)
     reads: dict[str, Callable[[], Any]] = {
@@ -62,6 +63,7 @@ def test_the_number_of_queries_does_not_grow(n_nodes: int, django_assert_num_que
             read()
 
 
+@pytest.mark.dialect
 def test_nodes_pods_lanes_and_the_newest_run_are_read() -> None:
     cluster = grown(2)
     uses = node_uses(cluster)
@@ -81,6 +83,7 @@ def test_nodes_pods_lanes_and_the_newest_run_are_read() -> None:
     assert found is not None and found.state == "done"
 
 
+@pytest.mark.dialect
 def test_cycles_are_paged_and_filtered() -> None:
     cluster = grown(2)
     page = selectors.cycles(cluster, limit=3)
@@ -95,6 +98,7 @@ def test_cycles_are_paged_and_filtered() -> None:
         selectors.cycle_explanation(cluster, 99)
 
 
+@pytest.mark.dialect
 def test_a_pods_story_is_told_in_order_even_when_it_is_gone() -> None:
     cluster = grown(2)
     story = selectors.pod_story(cluster, "default", "p000")
@@ -143,6 +147,7 @@ def test_another_users_cluster_looks_like_none() -> None:
         selectors.get_cluster(local.public_id, user)
 
 
+@pytest.mark.dialect
 def test_a_watch_reads_the_log_after_a_resource_version() -> None:
     cluster = make_cluster(make_node())
     start = cluster.last_seq
@@ -153,6 +158,7 @@ def test_a_watch_reads_the_log_after_a_resource_version() -> None:
     assert selectors.log_after(cluster, cluster.last_seq) == []
 
 
+@pytest.mark.dialect
 def test_a_finished_or_waiting_pod_takes_no_room() -> None:
     def pod(name: str, phase: str, **spec: Any) -> dict[str, Any]:
         return make_pod(name, cpu="1", **spec) | {"status": {"phase": phase}}
@@ -170,6 +176,7 @@ def test_a_finished_or_waiting_pod_takes_no_room() -> None:
     assert list(Pod.objects.filter(takes_room=True).values_list("name", flat=True)) == ["running"]
 
 
+@pytest.mark.dialect
 def test_a_watch_of_events_reads_the_rows_which_have_numbers_but_no_entries() -> None:
     cluster = make_cluster(make_node("n1", "8"), make_pod("a"), make_pod("b", namespace="other"))
     services.request_run(cluster=cluster)

@@ -51,6 +51,7 @@ def test_where_nothing_is_to_be_done_a_worker_pauses() -> None:
     assert (report.state, report.pause_s) == ("idle", turns.LOOK_EVERY_S)
 
 
+@pytest.mark.dialect
 def test_two_workers_end_all_runs_without_a_message() -> None:
     clusters = clusters_with_runs(3)
     workers = [EngineMemory(), EngineMemory()]
@@ -62,6 +63,7 @@ def test_two_workers_end_all_runs_without_a_message() -> None:
     assert {cluster.pods.exclude(node_name="").count() for cluster in clusters} == {4}
 
 
+@pytest.mark.dialect
 def test_the_cluster_that_has_waited_longest_is_next() -> None:
     first, second, third = clusters_with_runs(3)
     for cluster, seconds in ((first, 10), (second, 30), (third, 20)):
@@ -93,6 +95,7 @@ def test_a_pod_of_another_person_waits_for_one_visit_and_not_for_twenty_clusters
     assert own.cycles.count() == 4
 
 
+@pytest.mark.dialect
 def test_one_driven_before_the_databases_clock_went_back_has_waited_longest() -> None:
     first, second = clusters_with_runs(2)
     driven_ago(first, 30)
@@ -115,6 +118,7 @@ def test_a_cluster_waits_a_little_for_the_worker_that_knows_it_and_no_longer() -
     assert (known.cycles.count(), other.cycles.count()) == (2, 1)
 
 
+@pytest.mark.dialect
 def test_a_cluster_another_worker_is_at_or_that_failed_just_now_is_not_the_next() -> None:
     held, failing, waiting = clusters_with_runs(3)
     assert lease.claim(held.pk, holder="elsewhere") is not None
@@ -134,6 +138,7 @@ def test_a_cluster_another_worker_is_at_or_that_failed_just_now_is_not_the_next(
     assert services.take_turn(memory=memory).cycles == 1
 
 
+@pytest.mark.dialect
 def test_clusters_at_1x_with_pods_to_try_take_turns_too() -> None:
     cluster = make_cluster(make_node(cpu="32"), *(make_pod(f"p{index}") for index in range(3)))
     services.set_clock(cluster=cluster, mode="realtime")

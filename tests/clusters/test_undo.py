@@ -272,6 +272,7 @@ def test_the_cluster_is_as_it_was_whatever_was_done(name: str, with_run: bool) -
     assert make_text(cluster=cluster).text == text
 
 
+@pytest.mark.dialect
 def test_what_is_decided_next_is_what_would_have_been_decided_without_the_change() -> None:
     twins = [a_cluster(), a_cluster()]
     services.set_cordon(cluster=twins[0], node="n1", unschedulable=True)
@@ -344,6 +345,7 @@ def test_a_run_under_way_goes_on_from_before_the_change_and_one_asked_for_later_
     assert Cycle.objects.count() == 12
 
 
+@pytest.mark.dialect
 def test_a_worker_in_the_middle_of_a_batch_cannot_commit_what_was_undone() -> None:
     cluster = a_cluster()
     services.create_object(cluster=cluster, manifest=make_pod("new"))
@@ -373,6 +375,7 @@ def test_what_other_schedulers_decide_is_no_change_and_goes_with_the_one_before(
     assert not cluster.foreign.exists()
 
 
+@pytest.mark.dialect
 def test_several_requests_are_one_change_within_one_change_and_nothing_if_one_fails() -> None:
     cluster = a_cluster()
     before = picture(cluster)
@@ -388,6 +391,7 @@ def test_several_requests_are_one_change_within_one_change_and_nothing_if_one_fa
     assert differences(before, picture(cluster)) == []
 
 
+@pytest.mark.dialect
 def test_custom_kinds_come_back_with_their_objects() -> None:
     cluster = a_cluster()
     definition = {

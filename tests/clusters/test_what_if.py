@@ -62,6 +62,7 @@ def nodes(cluster: Cluster) -> dict[str, Any]:
 # ---- actions on many
 
 
+@pytest.mark.dialect
 def test_many_pods_are_deleted_by_one_change_that_is_undone_at_once() -> None:
     cluster = a_cluster()
     before = stored(cluster)

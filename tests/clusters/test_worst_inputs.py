@@ -371,6 +371,7 @@ def test_doubles_of_a_set_are_found_among_sixty_thousand() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.dialect
 def test_no_lock_is_held_while_an_object_is_validated(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = make_cluster(DEFINITION)
     in_transaction: list[bool] = []
@@ -391,6 +392,7 @@ def test_no_lock_is_held_while_an_object_is_validated(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.dialect
 def test_what_comes_in_between_has_the_object_validated_again(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = make_cluster()
     tries: list[str] = []

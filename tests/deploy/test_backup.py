@@ -69,6 +69,7 @@ def decided(said: str) -> dict[str, Any]:
     return json.loads(said)
 
 
+@pytest.mark.nightly("deploy/README.md", "playground/settings.py")
 @pytest.mark.postgres
 @pytest.mark.slow
 @pytest.mark.timeout(400)

@@ -20,7 +20,13 @@ from tests.clusters.builders import make_node, make_pod
 from tests.deploy.commands import ROOT
 from tests.servers import free_port
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(600),
+    pytest.mark.nightly(
+        "pyproject.toml", "constraints.txt", "scheduler_core/pyproject.toml", "playground/__main__.py"
+    ),
+]
 WAIT_S = 120.0
 KEPT = ("PIP_", "SSL_", "REQUESTS_")
 

@@ -19,7 +19,11 @@ from tests.clusters.builders import make_node, make_pod
 from tests.deploy.commands import ROOT
 from tests.deploy.test_distributions import KEPT
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(600),
+    pytest.mark.nightly("deploy/github-action/", "scheduler_core/cli/", "scheduler_core/pyproject.toml"),
+]
 ACTION = ROOT / "deploy" / "github-action"
 
 

@@ -160,6 +160,7 @@ def eventually(look: Any, say: Any) -> Any:
     raise AssertionError(say())
 
 
+@pytest.mark.nightly("README.md", "pyproject.toml", "constraints.txt", "playground/settings.py")
 @pytest.mark.postgres
 @pytest.mark.redis
 @pytest.mark.slow

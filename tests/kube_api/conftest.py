@@ -19,7 +19,7 @@ from playground.clusters.models import Cluster
 from playground.clusters.services.memory import EngineMemory
 from tests.api.conftest import Api, wakes, work
 from tests.clusters.builders import make_cluster, make_node, make_pod
-from tests.kube_api.kubectls import Kubectl, extremes
+from tests.kube_api.kubectls import Kubectl, programs
 
 __all__ = ["cluster", "kube", "wakes", "work"]
 
@@ -109,7 +109,7 @@ def eventually(look: Callable[[], Any], *, timeout_s: float = 30.0) -> Any:
     raise AssertionError(f"nothing came of {look} within {timeout_s} s")
 
 
-@pytest.fixture(params=extremes(), ids=lambda program: Path(program).name)
+@pytest.fixture(params=programs(), ids=lambda program: Path(program).name)
 def kubectl(
     request: pytest.FixtureRequest, asgi_server: str, live_cluster: Cluster, tmp_path: Path
 ) -> Iterator[Kubectl]:

@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests import servers
 
 
@@ -45,6 +47,13 @@ def extremes() -> list[str]:
     return (
         [versions[key] for key in dict.fromkeys((min(versions), max(versions)))] if versions else ["kubectl"]
     )
+
+
+def programs() -> list[Any]:
+    """Parameters of a test with each of them: the newest, and by night the oldest."""
+    oldest, newest = extremes()[0], extremes()[-1]
+    by_night = pytest.param(oldest, marks=pytest.mark.nightly("playground/kube_api/"))
+    return [newest] if oldest == newest else [newest, by_night]
 
 
 class Kubectl:

@@ -37,6 +37,7 @@ def idle(cluster: Cluster, work: Work) -> None:
         ({}, 0),
     ],
 )
+@pytest.mark.dialect
 def test_dependents_go_with_their_owner_or_stay_without_one(
     kube: Kube, cluster: Cluster, work: Work, options: dict[str, Any], left: int
 ) -> None:
@@ -198,6 +199,7 @@ def test_a_pod_that_is_held_and_has_no_node_is_not_scheduled(
     assert kube.get(f"{PODS}/held").status_code == 404
 
 
+@pytest.mark.dialect
 def test_a_namespace_waits_for_what_finalizers_keep_in_it(kube: Kube) -> None:
     spaces, maps = "/api/v1/namespaces", "/api/v1/namespaces/team/configmaps"
     kube.post(spaces, {"metadata": {"name": "team"}})

@@ -24,6 +24,7 @@ from playground.clusters.models import Cluster, Pod
 from tests.kube_api.kubectls import kubeconfig
 
 pytestmark = [pytest.mark.any_database, pytest.mark.slow]
+nightly = pytest.mark.nightly("playground/kube_api/")
 
 CHARTS = Path(__file__).parent / "data" / "charts"
 TIMEOUT_S = 90
@@ -72,7 +73,7 @@ def helm(asgi_server: str, live_cluster: Cluster) -> Iterator[Helm]:
     helm.config.close()
 
 
-@pytest.mark.parametrize("wait", ["watcher", "legacy"])
+@pytest.mark.parametrize("wait", ["watcher", pytest.param("legacy", marks=nightly)])
 def test_the_chart_that_helm_create_makes(helm: Helm, tmp_path: Path, wait: str) -> None:
     helm_python.Chart.create("web", tmp_path)
     before, chart = helm.there(), tmp_path / "web"
@@ -95,6 +96,7 @@ def test_the_chart_that_helm_create_makes(helm: Helm, tmp_path: Path, wait: str)
     assert helm.there() == before
 
 
+@nightly
 def test_an_operator_with_its_definitions_roles_webhooks_and_hooks(helm: Helm) -> None:
     before, chart = helm.there(), CHARTS / "operator"
     assert helm.install(chart, "op")["status"] == "deployed"
@@ -119,6 +121,7 @@ def test_an_operator_with_its_definitions_roles_webhooks_and_hooks(helm: Helm) -
     }  # fmt: skip
 
 
+@nightly
 def test_a_database_with_volumes_hooks_and_a_password_that_stays(helm: Helm) -> None:
     before, chart = helm.there(), CHARTS / "store"
     helm.install(chart, "db")

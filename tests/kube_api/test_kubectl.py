@@ -24,7 +24,7 @@ from tests.clusters.builders import make_cluster
 from tests.clusters.devices import claim, claiming, gpu_node, template
 from tests.in_thread import served
 from tests.kube_api.conftest import eventually
-from tests.kube_api.kubectls import Kubectl, extremes
+from tests.kube_api.kubectls import Kubectl, programs
 from tests.markup import html_of
 
 pytestmark = [pytest.mark.kubectl, pytest.mark.slow]
@@ -397,7 +397,7 @@ def test_a_paused_cluster_tells_the_command_that_lets_it_run(kubectl: Kubectl, l
 
 
 @pytest.mark.openssl
-@pytest.mark.parametrize("program", extremes(), ids=lambda program: Path(program).name)
+@pytest.mark.parametrize("program", programs(), ids=lambda program: Path(program).name)
 def test_a_personal_token_opens_ones_own_cluster_and_no_other(
     program: str, transactional_db: None, wakes: list[object], settings: Any, tmp_path: Path
 ) -> None:
@@ -432,7 +432,7 @@ def test_a_personal_token_opens_ones_own_cluster_and_no_other(
 
 
 @pytest.mark.timeout(400)  # some fifty calls of kubectl
-@pytest.mark.parametrize("program", extremes(), ids=lambda program: Path(program).name)
+@pytest.mark.parametrize("program", programs(), ids=lambda program: Path(program).name)
 def test_every_kind_is_read_described_and_explained_on_the_demo_and_freshly_applied(
     program: str, asgi_server: str, transactional_db: None, wakes: list[Any], tmp_path: Path
 ) -> None:
@@ -483,7 +483,7 @@ def test_every_kind_is_read_described_and_explained_on_the_demo_and_freshly_appl
 
 
 @pytest.mark.timeout(200)
-@pytest.mark.parametrize("program", extremes(), ids=lambda program: Path(program).name)
+@pytest.mark.parametrize("program", programs(), ids=lambda program: Path(program).name)
 def test_an_object_of_any_kind_that_is_applied_again_is_unchanged(
     program: str, asgi_server: str, transactional_db: None, wakes: list[Any], tmp_path: Path
 ) -> None:

@@ -114,6 +114,7 @@ def test_a_list_has_its_kind_and_version(kube: Kube, cluster: Cluster) -> None:
     assert kube.get("/apis/apps/v1/deployments").json()["items"] == []
 
 
+@pytest.mark.dialect
 def test_a_long_list_comes_in_pages(kube: Kube, cluster: Cluster) -> None:
     services.apply_documents(
         cluster=cluster,
@@ -147,6 +148,7 @@ def test_a_long_list_comes_in_pages(kube: Kube, cluster: Cluster) -> None:
         ("", ["a", "b", "c", "p1"]),
     ],
 )
+@pytest.mark.dialect
 def test_label_selectors(kube: Kube, cluster: Cluster, selector: str, found: list[str]) -> None:
     labelled = {
         "a": {"app": "web", "tier": "front", "size": "2"},
@@ -172,6 +174,7 @@ def test_label_selectors(kube: Kube, cluster: Cluster, selector: str, found: lis
         ("metadata.namespace=other", []),
     ],
 )
+@pytest.mark.dialect
 def test_field_selectors(kube: Kube, cluster: Cluster, selector: str, found: list[str]) -> None:
     services.apply_documents(cluster=cluster, objects=[make_pod("here", nodeName="n1")])
     answer = kube.client.get(f"{kube.prefix}/api/v1/pods", {"fieldSelector": selector})

@@ -14,7 +14,7 @@ from playground.clusters.models import Cluster, LogEntry
 from playground.clusters.services.writer import MAX_OBJECT_BYTES
 from tests.clusters.builders import make_cluster, make_node
 from tests.kube_api.conftest import PODS, Kube
-from tests.kube_api.kubectls import Kubectl, extremes
+from tests.kube_api.kubectls import Kubectl, programs
 from tests.kube_api.test_custom_resources import CRDS, GROUP, definition, made
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
@@ -360,7 +360,7 @@ def test_a_copy_that_kubectl_keeps_may_be_larger_and_that_is_told(kube: Kube, cl
 @pytest.mark.kubectl
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("program", extremes(), ids=lambda program: Path(program).name)
+@pytest.mark.parametrize("program", programs(), ids=lambda program: Path(program).name)
 def test_a_definition_too_large_for_its_own_annotation_is_applied_by_both_sides(
     program: str, asgi_server: str, transactional_db: None, wakes: list[Any], tmp_path: Path
 ) -> None:

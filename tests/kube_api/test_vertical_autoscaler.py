@@ -10,7 +10,7 @@ import yaml
 from playground.clusters import services
 from playground.clusters.models import Cluster
 from tests.clusters.builders import make_cluster, make_node
-from tests.kube_api.kubectls import Kubectl, extremes
+from tests.kube_api.kubectls import Kubectl, programs
 
 pytestmark = [pytest.mark.kubectl, pytest.mark.slow]
 
@@ -125,7 +125,7 @@ RECOMMENDED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("program", extremes(), ids=lambda path: path.rpartition("/")[2])
+@pytest.mark.parametrize("program", programs(), ids=lambda path: path.rpartition("/")[2])
 def test_a_vertical_autoscaler_is_applied_listed_and_deleted(
     program: str, asgi_server: str, transactional_db: None, wakes: list[Any], tmp_path: Any
 ) -> None:

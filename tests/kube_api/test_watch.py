@@ -42,6 +42,7 @@ def test_a_watch_without_a_version_begins_with_what_is_there(kube: Kube) -> None
     assert seen(kube.watch(f"{PODS}?watch=1&resourceVersion=0")) == [("ADDED", "p1")]
 
 
+@pytest.mark.dialect
 def test_a_watch_resumes_from_a_version(kube: Kube, cluster: Cluster) -> None:
     version = kube.get(PODS).json()["metadata"]["resourceVersion"]
     services.create_object(cluster=cluster, manifest=make_pod("p2"))
@@ -142,6 +143,7 @@ def test_a_watch_of_a_paused_cluster_warns_of_what_waits_for_the_clock(kube: Kub
         assert "Warning" not in answer.headers
 
 
+@pytest.mark.dialect
 def test_streams_that_read_up_to_one_number_tell_of_a_commit_together(cluster: Cluster) -> None:
     watches = [watch_of(RequestFactory().get("/", {"resourceVersion": cluster.last_seq}), cluster, Target(kind))
                for kind in (POD, NODE)]  # fmt: skip

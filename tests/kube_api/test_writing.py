@@ -141,6 +141,7 @@ def test_a_status_is_written_apart_from_the_rest(kube: Kube) -> None:
     assert patched.json()["status"]["nominatedNodeName"] == "n2"
 
 
+@pytest.mark.dialect
 def test_the_three_patches(kube: Kube) -> None:
     kube.post(DEPLOYMENTS, make_deployment())
     path = f"{DEPLOYMENTS}/web"
@@ -251,6 +252,7 @@ def test_an_event_of_a_client_is_deleted_as_other_objects_are(kube: Kube, cluste
     assert [item["metadata"]["name"] for item in kube.delete(events).json()["items"]] == ["f"]
 
 
+@pytest.mark.dialect
 def test_a_collection_is_deleted_by_selector(kube: Kube, cluster: Cluster) -> None:
     labelled = make_pod("x")
     labelled["metadata"]["labels"] = {"app": "x"}
@@ -415,6 +417,7 @@ def test_workloads_get_the_defaults_clients_count_on(kube: Kube, cluster: Cluste
 
 
 @pytest.mark.any_database
+@pytest.mark.dialect
 def test_every_kind_applied_twice_on_the_server_is_written_once(kube: Kube) -> None:
     disputed = set()
     for document in yaml.safe_load_all((DATA / "every_kind.yaml").read_text()):

@@ -44,6 +44,7 @@ def test_healthz_asks_nothing_of_the_database(client: Client, path: str) -> None
 
 
 @pytest.mark.django_db
+@pytest.mark.dialect
 def test_readyz_is_200_once_every_lane_gave_a_sign(client: Client) -> None:
     all_lanes_pulse()
     assert checks(client, 200) == WELL
@@ -58,6 +59,7 @@ def test_readyz_says_that_a_lane_has_no_worker(client: Client) -> None:
 
 
 @pytest.mark.django_db
+@pytest.mark.dialect
 def test_readyz_tells_a_stuck_worker_from_one_that_ended(client: Client) -> None:
     all_lanes_pulse(decide=60.0, ask=70.0)
     gone = next(pid for pid in range(400_000, 500_000) if not Path(f"/proc/{pid}").exists())

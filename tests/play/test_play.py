@@ -101,7 +101,9 @@ def gone(pids: list[int]) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stop_signal", [signal.SIGINT, signal.SIGTERM])
-def test_play_serves_says_where_and_stops_cleanly(playground: Playground, stop_signal: int) -> None:
+def test_play_serves_says_where_and_stops_cleanly_also_while_a_live_page_is_open(
+    playground: Playground, stop_signal: int
+) -> None:
     line = playground.wait_until_it_says("Playground ready")
     assert line.startswith(f"Playground ready: http://127.0.0.1:{playground.port}/")
     assert "Ctrl-C" in line
@@ -113,30 +115,13 @@ def test_play_serves_says_where_and_stops_cleanly(playground: Playground, stop_s
     assert (status, json.loads(body)["ready"]) == (200, True)
     workers = list(playground.processes())
     assert len(workers) == 4  # web, two that decide, one that works
-    started_s = time.monotonic()
-    playground.process.send_signal(stop_signal)
-    assert playground.process.wait(10) == 0
-    assert time.monotonic() - started_s < 5
-    assert gone(workers)
-    assert "Traceback" not in "".join(playground.said) + playground.process.stdout.read()
-
-
-@pytest.mark.slow
-def test_an_open_live_page_does_not_keep_it_from_stopping(playground: Playground) -> None:
-    playground.wait_until_it_says("Playground ready")
-    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
-    address = f"http://127.0.0.1:{playground.port}"
-    with browser.open(f"{address}/new/") as page:
-        token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.read().decode())[1]
-    form = urllib.parse.urlencode({"csrfmiddlewaretoken": token, "name": "live"}).encode()
-    with browser.open(f"{address}/new/", form) as board:
-        ticks = f"{board.url}ticks/"
-    with browser.open(ticks) as stream:
+    with urllib.request.urlopen(f"http://127.0.0.1:{playground.port}{demo[1]}ticks/") as stream:
         assert b"retry" in stream.readline()
         started_s = time.monotonic()
-        playground.process.send_signal(signal.SIGINT)
+        playground.process.send_signal(stop_signal)
         assert playground.process.wait(10) == 0
         assert time.monotonic() - started_s < 6
+    assert gone(workers)
     assert "Traceback" not in "".join(playground.said) + playground.process.stdout.read()
 
 
@@ -150,16 +135,9 @@ def test_whatever_is_killed_or_stopped_pods_are_bound_and_nothing_outlives_the_p
 
 
 @pytest.mark.slow
-def test_the_processes_of_a_killed_parent_end_too(playground: Playground) -> None:
-    playground.wait_until_it_says("Playground ready")
-    processes = list(playground.processes())
-    playground.process.kill()
-    playground.process.wait()
-    wait_for(lambda: gone(processes))
-
-
-@pytest.mark.slow
-def test_a_gang_at_permit_a_veto_and_a_preemption_run_live(playground: Playground) -> None:
+def test_a_gang_at_permit_a_veto_and_a_preemption_run_live_and_all_ends_with_a_killed_parent(
+    playground: Playground,
+) -> None:
     playground.wait_until_it_says("Playground ready")
     browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
     address = f"http://127.0.0.1:{playground.port}"
@@ -195,6 +173,10 @@ def test_a_gang_at_permit_a_veto_and_a_preemption_run_live(playground: Playgroun
     bound = wait_for(lambda: "batch" not in pods() and all(pods().values()) and pods())
     assert bound["train-3"] == "node-c"
     assert {bound["train-1"], bound["train-2"]} == {"node-a", "node-b"}
+    processes = list(playground.processes())
+    playground.process.kill()
+    playground.process.wait()
+    wait_for(lambda: gone(processes))
 
 
 def wait_for(look):

@@ -65,6 +65,7 @@ def test_a_lane_without_a_worker_shows(client: Client, lane: str) -> None:
     assert read(client)[name] == 0
 
 
+@pytest.mark.dialect
 def test_a_run_no_worker_takes_grows_old_in_the_deciding_lane(client: Client) -> None:
     name = f'{AGE}{{lane="decide"}}'
     cluster = make_cluster(make_node(), make_pod())
@@ -80,6 +81,7 @@ def test_a_run_no_worker_takes_grows_old_in_the_deciding_lane(client: Client) ->
 
 
 @pytest.mark.parametrize("lane", ["ask", "make"])
+@pytest.mark.dialect
 def test_work_no_worker_takes_grows_old_in_its_lane(client: Client, lane: str) -> None:
     name = f'{AGE}{{lane="{lane}"}}'
     assert read(client)[name] == 0

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from playground.remote.instance import Instance
-from tests.kube_api.kubectls import extremes, kubeconfig
+from tests.kube_api.kubectls import kubeconfig, programs
 from tests.remote.cases import node, pod
 from tests.servers import free_port
 
@@ -60,7 +60,7 @@ class Plugin:
         return [one for one in found if one["name"] == "from kubectl"]
 
 
-@pytest.fixture(params=extremes(), ids=lambda program: Path(program).name)
+@pytest.fixture(params=programs(), ids=lambda program: Path(program).name)
 def plugin(request: pytest.FixtureRequest, tmp_path: Path, instance: Instance) -> Plugin:
     return Plugin(request.param, tmp_path, instance)
 

@@ -71,6 +71,7 @@ def test_two_moments_of_one_cluster(work):
     ]
 
 
+@pytest.mark.dialect
 def test_a_share_and_the_cluster_forked_from_it(work):
     scenario = share(document=small_text()).scenario
     cluster = fork(scenario=scenario)

@@ -144,6 +144,7 @@ def test_a_fork_says_which_extender_is_asked_now(client, sent):
     assert "asks the extender at http://gone.example/x" in answer.content.decode()
 
 
+@pytest.mark.dialect
 def test_a_step_that_is_undone_is_still_to_be_done_and_the_cluster_unchanged_again(unrecorded, sent, work):
     from playground.scenarios.services import undo
 

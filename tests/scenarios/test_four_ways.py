@@ -11,6 +11,7 @@ from playground.scenarios.services import compare_four_ways
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+@pytest.mark.dialect
 def test_four_ways_are_run_by_a_worker_and_shown_side_by_side(client, work):
     cache.clear()
     here = "/gallery/gpu/four-ways/"

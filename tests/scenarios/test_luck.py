@@ -47,6 +47,7 @@ def groups(sent, monkeypatch):
     return found
 
 
+@pytest.mark.dialect
 def test_fifty_seeds_are_a_group_of_tasks_and_their_end_states_are_counted(client, drawn, groups, work):
     assert "Not run yet" in words(client.get(f"/s/{drawn.public_id}/luck/"))
     answer = client.post(f"/s/{drawn.public_id}/luck/", {"seeds": "50"})

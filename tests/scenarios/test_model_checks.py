@@ -28,6 +28,7 @@ def overtaken(work):
     return scenario
 
 
+@pytest.mark.dialect
 def test_a_share_is_checked_once_and_its_departures_are_told(client, overtaken, work):
     here = f"/s/{overtaken.public_id}/model/"
     assert "keep to the formal model?" in words(client.get(here))

@@ -78,6 +78,7 @@ def test_ids_are_short_and_never_end_in_what_a_chat_cuts_off(sent):
         assert len(public_id) == 12 and public_id.isalnum() and public_id.isascii()
 
 
+@pytest.mark.dialect
 def test_the_same_owner_content_and_visibility_is_the_same_share(sent):
     first = share(document=small_text())
     again = share(document=small_text())
@@ -202,6 +203,7 @@ def test_a_team_share_needs_a_team(sent):
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.dialect
 def test_an_expired_share_is_tidied_away_and_one_of_the_same_content_is_not(work):
     from playground.scenarios.models import Comparison, Luck, LuckEnd, Moment, RecordedCycle
     from playground.scenarios.services import request_comparison, request_moment, tidy
@@ -228,6 +230,7 @@ def test_an_expired_share_is_tidied_away_and_one_of_the_same_content_is_not(work
     assert list(Comparison.objects.all()) == [alone]
 
 
+@pytest.mark.dialect
 def test_old_proofs_are_tidied_away_and_the_newest_stay(sent, monkeypatch):
     from playground.scenarios.services import housekeeping
 
@@ -244,6 +247,7 @@ def test_old_proofs_are_tidied_away_and_the_newest_stay(sent, monkeypatch):
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.dialect
 def test_a_comparison_goes_with_its_shares(client, work):
     from playground.scenarios.services import request_comparison
 

@@ -48,6 +48,7 @@ def test_the_page_names_every_kind_with_objects(client: Client, full: Cluster) -
     assert client.get(f"/c/{full.public_id}/objects/?effect=x").status_code == 404
 
 
+@pytest.mark.dialect
 def test_objects_of_a_kind_are_found_and_edited(client: Client, full: Cluster) -> None:
     text = page(client, full, "Gadget.fresh.example/?name=fre")
     path = f"/c/{full.public_id}/objects/Gadget.fresh.example/fresh/fresh/"

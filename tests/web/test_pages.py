@@ -7,6 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from playground.clusters.models import Cluster, Node, Pod, Run
+from playground.web import manual
 from playground.web.board.queue import view_lanes
 from playground.web.board.views import ticks
 from playground.web.home import find_in_cluster
@@ -14,6 +15,8 @@ from playground.web.looks import PriorityScale
 from tests.markup import html_of
 from tests.web import factories, routes
 from tests.web.routes import ADDRESSES, C
+from tests.web.test_manual import help_of
+from tests.web.test_words import miscounted
 
 pytestmark = pytest.mark.django_db
 
@@ -26,21 +29,6 @@ def get(client, name, *args, **query):
 
 def test_what_is_said_of_routes_is_said_of_routes_there_are():
     assert routes.MORE.keys() | routes.NO_PAGES.keys() <= routes.ROUTES.keys()
-
-
-@pytest.mark.parametrize(("route", "address"), ADDRESSES)
-def test_every_page_is_whole_and_obeys_the_content_policy(client, cluster, route, address):
-    response = client.get(address.format(c=cluster.public_id))
-    assert response.status_code == 200, (
-        f"{route} shows no page; if it is none, say so in NO_PAGES of {routes.__file__}"
-    )
-    html = html_of(response)
-    title = html.partition("<title>")[2].partition("</title>")[0]
-    assert "{c}" not in address or cluster.name in title, "the tabs of a browser can be told apart"
-    follows = "kube-scheduler v1.34.1" if "{c}" in address else "kube-scheduler 1.34 to 1.36"
-    assert html.count("<main") == 1 and follows in html
-    assert " style=" not in html and "<script>" not in html and "onclick" not in html
-    assert "script-src 'self'" in response["Content-Security-Policy"]
 
 
 QUERIES = {
@@ -66,10 +54,29 @@ QUERIES = {
 MOST = 8
 
 
+AT_THE_BEGINNING = {"web:home", "web:about", "web:manual"}
+"""Pages whose Help is the manual's list of chapters."""
+
+
 @pytest.mark.parametrize(("route", "address"), ADDRESSES)
-def test_the_number_of_queries_is_bounded(client, cluster, route, address, django_assert_max_num_queries):
+@pytest.mark.dialect
+def test_every_page_is_whole_obeys_the_content_policy_counts_rightly_and_has_its_chapter_of_help(
+    client, cluster, route, address, django_assert_max_num_queries
+):
     with django_assert_max_num_queries(QUERIES.get(address, MOST)):
-        client.get(address.format(c=cluster.public_id))
+        response = client.get(address.format(c=cluster.public_id))
+    assert response.status_code == 200, (
+        f"{route} shows no page; if it is none, say so in NO_PAGES of {routes.__file__}"
+    )
+    html = html_of(response)
+    follows = "kube-scheduler v1.34.1" if "{c}" in address else "kube-scheduler 1.34 to 1.36"
+    assert html.count("<main") == 1 and follows in html
+    assert " style=" not in html and "<script>" not in html and "onclick" not in html
+    assert "script-src 'self'" in response["Content-Security-Policy"]
+    assert "{c}" not in address or not (wrong := miscounted(html, route, cluster)), wrong
+    [target] = help_of(html)
+    assert target == manual.help_path(*route.split(":"))
+    assert target != "/manual/" or route in AT_THE_BEGINNING
 
 
 def test_more_rows_make_no_more_queries(client, cluster, django_assert_max_num_queries):
@@ -150,6 +157,7 @@ def test_pieces_of_bars_and_rows_of_a_node_lead_to_their_pod(client, cluster):
 
 @pytest.mark.parametrize("view", ["cards", "heat", "table"])
 @pytest.mark.parametrize("group", ["none", "disk", "nonsense"])
+@pytest.mark.dialect
 def test_nodes_can_be_seen_in_three_ways_and_grouped_by_any_label(client, cluster, view, group):
     assert get(client, "board", cluster.public_id, view=view, group=group).status_code == 200
 
@@ -239,6 +247,7 @@ def test_a_part_of_the_message_works_without_script(client, cluster):
     assert 'aria-pressed="true"' in html
 
 
+@pytest.mark.dialect
 def test_cycles_are_filtered(client, cluster):
     def rows(**query):
         to_the_table = {**HTMX, "HTTP_HX_TARGET": "rows"}

@@ -25,6 +25,7 @@ __all__ = ["sent"]
 
 ZONE = "topology.kubernetes.io/zone"
 NODE = "ip-10-0-128-{}.eu-central-1.compute.internal"
+nightly = pytest.mark.nightly("scheduler_core/whatif/", "scheduler_core/cli/", "playground/engine/")
 Asked = tuple[dict[str, Any], list[str]]
 
 # What a question costs grows with the cluster: of the large one those that a person waits for, of a small one the rest.
@@ -47,7 +48,9 @@ OF_20: list[Asked] = [
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
-    ("size", "asked"), [((200, 3_000, 3), OF_200), ((20, 150, 3), OF_20)], ids=["200-nodes", "20-nodes"]
+    ("size", "asked"),
+    [pytest.param((200, 3_000, 3), OF_200, marks=nightly), ((20, 150, 3), OF_20)],
+    ids=["200-nodes", "20-nodes"],
 )
 def test_page_rest_and_command_line_give_the_same_bytes(
     client: Client,
@@ -103,10 +106,16 @@ def ask(client: Client, cluster: Cluster, params: dict[str, Any], memory: Engine
 
 
 @pytest.mark.slow
-def test_what_a_pod_of_200_nodes_takes_is_the_same_by_page_rest_and_command_line(
-    client: Client, db: None, sent: list[Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("size", [(20, 150, 3), pytest.param((200, 3_000, 3), marks=nightly)])
+def test_what_a_pod_of_a_dump_takes_is_the_same_by_page_rest_and_command_line(
+    client: Client,
+    db: None,
+    sent: list[Any],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    size: tuple[int, int, int],
 ) -> None:
-    cluster, memory, objects = make_cluster(), EngineMemory(), cloud.cluster(200, 3_000, 3)
+    cluster, memory, objects = make_cluster(), EngineMemory(), cloud.cluster(*size)
     fill(cluster, objects, memory)
     stays = cluster.pods.filter(node_name="").first()
     assert stays is not None
