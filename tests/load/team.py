@@ -96,7 +96,7 @@ def be_busy(round_: Round, folder: Path, stops: contextlib.ExitStack) -> dict[st
     database, drop = servers.make_database(url, "team")
     stops.callback(drop)
     broker = Broker(redis)
-    stops.callback(broker.end)
+    stops.callback(lambda: broker.end())  # that of the newest: an outage starts another
     port = servers.free_port()
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("PLAYGROUND_")
