@@ -12,6 +12,7 @@ from tests.browser.looks import BOTH_WIDTHS, EVERY_LOOK, nightly, what_is_wrong
 from tests.clusters.builders import make_pod
 from tests.rare_cycles import run_until
 from tests.real_dump import real_dump
+from tests.web import factories
 
 INDEXER, RENDER = "search/indexer", "reports/nightly-render"
 
@@ -28,10 +29,14 @@ def load(n_nodes, n_pods, **how):
 @pytest.fixture
 def real(transactional_db, no_broker):
     """Eighty nodes, after a run: 223 pods unschedulable for five reasons, two gated."""
-    cluster = load(80, 700)
-    run_until(cluster, "idle")
-    cluster.refresh_from_db()
-    return cluster
+
+    def make():
+        cluster = load(80, 700)
+        run_until(cluster, "idle")
+        cluster.refresh_from_db()
+        return cluster
+
+    return factories.copied("real", make)
 
 
 def share(cell):

@@ -2,10 +2,11 @@
 
 import json
 import zlib
+from collections.abc import Callable
 from typing import Any
 
 from django.apps import apps
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import Model
 
 from playground.clusters.models import Cluster, Cycle, Event, Pod, QueueMove, QueueSnapshot
@@ -194,18 +195,24 @@ _made: dict[str, list[list[Model]]] = {}
 
 
 def full_cluster(name: str = "storefront-3z") -> Cluster:
-    """A cluster with every kind of cycle, a queue and events; on SQLite its rows are made once and copied then."""
+    """A cluster with every kind of cycle, a queue and events."""
+    return copied(name, lambda: _new_full_cluster(name))
+
+
+def copied(name: str, make: Callable[[], Cluster]) -> Cluster:
+    """A cluster that is made once for all tests of a process: on SQLite its rows are copied from then on."""
     if connection.vendor != "sqlite" or Cluster.objects.exists():
-        return _new_full_cluster(name)
+        return make()
     if name not in _made:
-        cluster = _new_full_cluster(name)
+        cluster = make()
         _made[name] = [[Cluster.objects.get(pk=cluster.pk)], *_rows_of(cluster)]
         return cluster
     [cluster], *others = _made[name]
     cluster.public_id = Cluster._meta.get_field("public_id").get_default()
-    for rows in ([cluster], *others):
-        type(rows[0])._base_manager.bulk_create(rows)
-    return Cluster.objects.get(name=name)
+    with transaction.atomic():
+        for rows in ([cluster], *others):
+            type(rows[0])._base_manager.bulk_create(rows)
+    return Cluster.objects.get(pk=cluster.pk)
 
 
 def _rows_of(cluster: Cluster) -> list[list[Model]]:
