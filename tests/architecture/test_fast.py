@@ -20,7 +20,7 @@ def test_fast_takes_examples_and_leaves_searches_and_databases() -> None:
     done = subprocess.run(
         [
             *(sys.executable, "-m", "pytest", "--collect-only", "-q", "-n", "0", "-p", "no:cacheprovider"),
-            *("-m", "fast", "tests/scheduler_core/queue", "tests/scheduler_core/cluster", "tests/broker"),
+            *("-m", "fast", "tests/scheduler_core/queue", "tests/broker"),
         ],
         cwd=ROOT,
         env={name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")},

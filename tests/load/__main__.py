@@ -1,12 +1,8 @@
 """How long clusters and pages wait while workers are busy: a JSON report of what was measured.
 
 ``clusters``: real workers on a throw-away PostgreSQL and Redis drive many clusters at once; how long each waits
-for its next batch. ``burst``: `manage.py play` is given many pods at once; when the last is decided, and how far
-the board's ticks and fragments are behind the database. ``step``: how long one step of a large cluster takes.
-``kills``: processes of `manage.py play` are killed and stopped at random; how long a pod waits for its node then.
-``crowd``: while seeds, shares and a search fill the other lanes, how long a pod of another cluster waits.
-``site``: pods a second through REST and run, at several sizes. ``plans``: questions about a large cluster.
-``cycles``: a sample of the cycles of a long run, opened whole. ``mcp``: how long an agent waits for a tool.
+for its next batch. ``kills``: processes of `manage.py play` are killed and stopped at random; how long a pod waits for
+its node then. ``site``: pods a second through REST and run, at several sizes.
 ``team``: many clusters, event streams and outages of the broker on a team's site; 1 where something did not hold.
 """
 
@@ -16,15 +12,12 @@ import argparse
 import contextlib
 import json
 import os
-import re
 import shutil
 import signal
-import sqlite3
 import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import urllib.request
 from collections.abc import Callable
@@ -32,9 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from tests import servers
-from tests.load import cycles, mcp, plans, site, team
-from tests.load.crowd import be_crowded, kill_processes
-from tests.load.steps import step_large
+from tests.load import site, team
+from tests.play import kills
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -50,30 +42,12 @@ def main() -> int:
     clusters.add_argument("--nodes", type=int, default=100)
     clusters.add_argument("--pods", type=int, default=1000)
     clusters.set_defaults(measure=drive_clusters)
-    burst = commands.add_parser("burst", help="many pods at once on the embedded default")
-    burst.add_argument("--nodes", type=int, default=100)
-    burst.add_argument("--pods", type=int, default=1000)
-    burst.set_defaults(measure=post_burst)
-    step = commands.add_parser("step", help="one step of a large cluster")
-    step.add_argument("--nodes", type=int, default=5000)
-    step.add_argument("--pods", type=int, default=60_000)
-    step.add_argument("--steps", type=int, default=20)
-    step.set_defaults(measure=step_large)
     hit = commands.add_parser("kills", help="random kills of the processes of manage.py play")
     hit.add_argument("--kills", type=int, default=100)
     hit.add_argument("--seed", type=int, default=1)
     hit.add_argument("--port", type=int, default=0)
     hit.set_defaults(measure=kill_processes)
-    crowd = commands.add_parser("crowd", help="seeds, shares and an optimum beside another cluster's pods")
-    crowd.add_argument("--nodes", type=int, default=50)
-    crowd.add_argument("--pods", type=int, default=1000)
-    crowd.add_argument("--seconds", type=int, default=90)
-    crowd.add_argument("--port", type=int, default=0)
-    crowd.set_defaults(measure=be_crowded)
     site.add_to(commands)
-    plans.add_to(commands)
-    cycles.add_to(commands)
-    mcp.add_to(commands)
     team.add_to(commands)
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="playground-load-"))
@@ -82,6 +56,12 @@ def main() -> int:
         report = options.measure(options, folder, stops)
     print(json.dumps(report, indent=2))
     return 1 if report.get("violations") else 0
+
+
+def kill_processes(options: argparse.Namespace, folder: Path, stops: contextlib.ExitStack) -> dict[str, Any]:
+    """Random kills and stops; after each a pod must be bound within ten seconds."""
+    port = options.port or servers.free_port()
+    return kills.run(folder / "data", port, n_kills=options.kills, seed=options.seed)
 
 
 def nodes(number: int) -> list[dict[str, Any]]:
@@ -194,88 +174,6 @@ def drive_clusters(options: argparse.Namespace, folder: Path, stops: contextlib.
         },
         "load": os.getloadavg()[0],
     }
-
-
-# ---- many pods at once on the embedded default
-
-
-def post_burst(options: argparse.Namespace, folder: Path, stops: contextlib.ExitStack) -> dict[str, Any]:
-    port = servers.free_port()
-    os.environ["PLAYGROUND_DATA"] = str(folder)
-    for name in ("DATABASE_URL", "CELERY_BROKER_URL"):
-        os.environ.pop(name, None)
-    address = f"http://127.0.0.1:{port}"
-    _start([sys.executable, "manage.py", "play", "--port", str(port)], folder / "play.log", stops)
-    _until(lambda: _answers(f"{address}/readyz"), 120, "play does not get ready")
-    made = _send(f"{address}/api/v1/clusters/", {"name": "burst"})
-    cluster = f"{address}/api/v1/clusters/{made['id']}"
-    _send(f"{cluster}/apply", {"apiVersion": "v1", "kind": "List", "items": nodes(options.nodes)})
-    _send(f"{cluster}/clock/", {"mode": "1x"}, method="PUT")
-    database = sqlite3.connect(
-        f"file:{folder / 'playground.sqlite3'}?mode=ro", uri=True, check_same_thread=False
-    )
-    stops.callback(database.close)
-    where = "WHERE public_id = ?", (made["id"],)
-    changed_at: dict[int, float] = {}
-    seen: list[tuple[int, float]] = []
-    over = threading.Event()
-
-    def watch_database() -> None:
-        while not over.is_set():
-            (version,) = database.execute(
-                f"SELECT version FROM clusters_cluster {where[0]}", where[1]
-            ).fetchone()
-            changed_at.setdefault(version, time.monotonic())
-            time.sleep(0.01)
-
-    def watch_page() -> None:
-        board = f"{address}/c/{made['id']}/"
-        with urllib.request.urlopen(f"{board}ticks/") as stream:
-            for line in stream:
-                if over.is_set():
-                    return
-                tick = re.match(rb"data: \d+\.(\d+)", line)
-                if tick:
-                    # A page without JavaScript's digests: everything is drawn, which is the dearest answer.
-                    with urllib.request.urlopen(f"{board}live/") as page:
-                        page.read()
-                    seen.append((int(tick[1]), time.monotonic()))
-
-    threads = [threading.Thread(target=watch, daemon=True) for watch in (watch_database, watch_page)]
-    for thread in threads:
-        thread.start()
-    _until(lambda: bool(seen), 20, "the page's stream says nothing")
-    began = time.monotonic()
-    _send(f"{cluster}/apply", {"apiVersion": "v1", "kind": "List", "items": pods(options.pods)})
-    posted_s = time.monotonic() - began
-
-    _until(lambda: _n_cycles(database, made["id"]) >= options.pods, 300, "not all are decided")
-    decided_s = time.monotonic() - began
-    last = max(changed_at)
-    _until(lambda: seen[-1][0] >= last, 60, "the page never caught up")
-    over.set()
-    lags = []
-    for version, at in changed_at.items():
-        shown = next((moment for seen_version, moment in seen if seen_version >= version), None)
-        if at >= began and shown is not None:
-            lags.append(shown - at)
-    return {
-        "pods": options.pods,
-        "nodes": options.nodes,
-        "posted_s": round(posted_s, 2),
-        "decided_s": round(decided_s, 2),
-        "page_behind_s": {"p50": round(statistics.median(lags), 3), "longest": round(max(lags), 3)},
-        "load": os.getloadavg()[0],
-    }
-
-
-def _n_cycles(database: sqlite3.Connection, cluster: str) -> int:
-    row = database.execute(
-        "SELECT COUNT(*) FROM clusters_cycle JOIN clusters_cluster ON clusters_cluster.id = cluster_id "
-        "WHERE public_id = ?",
-        (cluster,),
-    ).fetchone()
-    return int(row[0])
 
 
 # ---- helpers
