@@ -27,7 +27,12 @@ from playground.engine.admission import Posted
 from playground.engine.selectors import selector_matches
 from playground.kube_api import managed_fields, patches, tables
 from playground.kube_api.status import Refusal
+from scheduler_core import load_scenario
+from scheduler_core.dynamic_resources.model import Device, Slice
+from scheduler_core.dynamic_resources.selectors import DeviceSelectorError, compiled
 from scheduler_core.objects.quantity import parse_quantity
+from scheduler_core.scenario.canonical import scenario_digest
+from scheduler_core.scenario.redact import redact
 from scheduler_core.schema.tables import Field, types
 from tests.clusters.builders import make_cluster, make_pod
 
@@ -255,7 +260,61 @@ def operations(*, target: Any, many: list[dict[str, Any]]) -> Callable[[], Any]:
     return lambda: patches.json_patch(target, many)
 
 
+IN_A_POD: dict[str, dict[str, Any]] = {
+    "labels": {
+        "metadata": {"name": "x", "labels": {f"key-{number}": f"value-{number}" for number in range(50_000)}}
+    },
+    "containers": {
+        "spec": {"containers": [{"name": f"c{number}", "image": "i"} for number in range(40_000)]}
+    },
+    "tolerations": {
+        "spec": PODLIKE["spec"]
+        | {"tolerations": [{"key": f"k{number}", "operator": "Exists"} for number in range(30_000)]}
+    },
+    "conditions": {
+        "status": {"conditions": [{"type": f"T{number}", "status": "True"} for number in range(40_000)]}
+    },
+}
+"""Each about as large as the largest object that a cluster takes, 1.5 MB."""
+
+
+def shared_without_names(**parts: Any) -> None:
+    """Redact a scenario of one pod and take its digest; both are done by a child that holds no lock."""
+    plain = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "x"},
+        "spec": {"containers": CONTAINERS[:1]},
+    }
+    head = {"apiVersion": "scheduling.playground/v1", "kind": "Scenario"}
+    scenario = load_scenario({**head, "objects": [plain | parts]})
+    scenario_digest(redact(scenario).scenario)
+
+
+def select_device(text: str) -> None:
+    attributes = {f"a{number}": {"string": "x" * 64} for number in range(32)}
+    manifest = {"name": "d", "attributes": attributes}
+    device = Device(manifest, ("x.example.com", "p", "d"), Slice("s", {}))
+    with contextlib.suppress(DeviceSelectorError):
+        compiled(text).matches(device)
+
+
+LETTER = 'device.attributes["x.example.com"].a1'
+NUMBERS = f"[{', '.join('1' for _ in range(1000))}]"
+SELECTORS = {
+    "a pattern": f'{LETTER}.matches("(x+x+)+y")',
+    "a pattern and a long text": f'({" + ".join([LETTER] * 200)}).matches("(x+)+y")',
+    "lists in lists": f"{NUMBERS}.all(a, {NUMBERS}.all(b, {NUMBERS}.all(c, a == b)))",
+    "brackets": "(" * 5000 + "true" + ")" * 5000,
+    "negations": "!" * 10_000 + "true",
+}
+
 READERS: dict[str, Callable[[], Any]] = {
+    **{
+        f"redaction and digest: many {name}": partial(shared_without_names, **given)
+        for name, given in IN_A_POD.items()
+    },
+    **{f"a device's selector: {name}": partial(select_device, text) for name, text in SELECTORS.items()},
     **{f"custom: {name}": partial(validate_custom, *given) for name, given in SCHEMAS.items()},
     "strategic merge by key": strategic({"spec": {"containers": CONTAINERS}}),
     "strategic merge, deletes and an order": strategic(
