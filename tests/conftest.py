@@ -33,13 +33,21 @@ def quick_where_django_takes_its_time() -> None:
     quick.empty_tables_without_ado()
 
 
+few = pytest.mark.nightly(
+    "scheduler_core/thresholds.py", "scheduler_core/plugins/", "scheduler_core/framework/"
+)
+
+
 @pytest.fixture(
     scope="module",
-    params=[Thresholds(), Thresholds.all_at(0), Thresholds.all_at(INFINITY)],
+    params=[Thresholds(), Thresholds.all_at(0), pytest.param(Thresholds.all_at(INFINITY), marks=few)],
     ids=["default", "zero", "infinity"],
 )
 def every_threshold(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Where two ways lead to the same answer: as usual, always the way for many, always the way for few."""
+    """Where two ways lead to the same answer: as usual, always the way for many, always the way for few.
+
+    By day not the last: what most tests have is few enough for that way as usual.
+    """
     with using(request.param):
         yield
 
