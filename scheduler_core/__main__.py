@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
+from scheduler_core.cli.main import command
 
-from scheduler_core.cli.main import main
-
-sys.exit(main(sys.argv[1:]))
+command()

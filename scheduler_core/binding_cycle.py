@@ -27,8 +27,7 @@ from scheduler_core.event_handlers import EventHandlers
 from scheduler_core.extender.chain import ExtenderChain, bind_request, parse_bind_answer
 from scheduler_core.extender.transport import ExtenderAnswer, ExtenderCall
 from scheduler_core.framework.cluster_event import ASSIGNED_POD_DELETE
-from scheduler_core.framework.cycle_state import CycleState
-from scheduler_core.framework.interface import PermitPlugin
+from scheduler_core.framework.interface import CycleState, PermitPlugin
 from scheduler_core.framework.record import (
     BINDING,
     BOUND,
@@ -42,7 +41,9 @@ from scheduler_core.framework.runtime import Framework
 from scheduler_core.framework.status import Code, Status
 from scheduler_core.framework.waiting_pods import WaitingPod, WaitingPods
 from scheduler_core.objects.pod import Pod
-from scheduler_core.queue import Lane, QueuedPodInfo, QueueMove, SchedulingQueue
+from scheduler_core.queue.moves import Lane, QueueMove
+from scheduler_core.queue.queued_pod_info import QueuedPodInfo
+from scheduler_core.queue.scheduling_queue import SchedulingQueue
 
 _GONE = "the pod was deleted before its Binding to {} was heard of"
 _RESTARTED = "the scheduler was started anew before the pod's Binding to {} was heard of"

@@ -40,7 +40,7 @@ from scheduler_core.framework.cluster_event import (
 from scheduler_core.framework.waiting_pods import WaitingPods
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
-from scheduler_core.queue import SchedulingQueue
+from scheduler_core.queue.scheduling_queue import SchedulingQueue
 
 EVENT_RESOURCE_OF_KIND = {
     "PersistentVolume": PERSISTENT_VOLUME,

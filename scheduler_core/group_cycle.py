@@ -14,15 +14,14 @@ from typing import Any
 from scheduler_core.actions import PatchPodGroupStatus
 from scheduler_core.binding_cycle import BindingCycle, rejected_on_node
 from scheduler_core.cluster.pod_groups import Key, PodGroups
-from scheduler_core.framework.diagnosis import NO_NODES
 from scheduler_core.framework.preemption.group import GroupPreemptor, find_group_victims
 from scheduler_core.framework.record import ERROR, PREEMPTING, UNSCHEDULABLE, CycleTrace
 from scheduler_core.framework.runtime import Framework
 from scheduler_core.framework.status import SUCCESS, Code, Status
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.policy import KIND, SCHEDULED, PodGroup, existing_condition
-from scheduler_core.queue import QueuedPodInfo
-from scheduler_core.schedule_one import Algorithm, Decision
+from scheduler_core.queue.queued_pod_info import QueuedPodInfo
+from scheduler_core.schedule_one import NO_NODES, Algorithm, Decision
 
 GROUP_UNSCHEDULABLE = "pod group is unschedulable"
 WAITS_FOR_PREEMPTION = "pod group is waiting for preemption to complete"

@@ -16,7 +16,6 @@ from scheduler_core.extender.chain import ExtenderChain
 from scheduler_core.extender.cycle import ExtendedAttempt, ExtenderFailure
 from scheduler_core.extender.transport import ExtenderCall, no_transport
 from scheduler_core.framework.attempt import NOT_EVALUATED, Attempt
-from scheduler_core.framework.diagnosis import NO_NODES, fit_error, with_post_filter
 from scheduler_core.framework.failure import PluginFailure
 from scheduler_core.framework.interface import PostFilterResult
 from scheduler_core.framework.runtime import Framework
@@ -306,3 +305,32 @@ class Algorithm:
         if snapshot.rows is snapshot.order:
             return int(tied_rows[drawn])
         return int(snapshot.order[np.partition(snapshot.rank[tied_rows], drawn)[drawn]])
+
+
+# --- The words Kubernetes finds for a pod that fits nowhere.
+
+
+NO_NODES = "no nodes available to schedule pods"
+
+
+def fit_error(attempt: Attempt) -> str:
+    """`0/3 nodes are available: ...`, without what PostFilter has to add."""
+    n_nodes = len(attempt.snapshot.order)
+    message = f"0/{n_nodes} nodes are available:"
+    if not attempt.pre_filter_status.is_success:
+        words = attempt.pre_filter_status.message
+        return f"{message} {words}." if words else message
+    counts = attempt.reason_counts()
+    n_outside = n_nodes - attempt.n_statuses
+    if n_outside > 0 and attempt.node_names is not None:
+        reason = attempt.absent_reason
+        counts[reason] = counts.get(reason, 0) + n_outside
+    if not counts:
+        return message
+    # Sorted as strings, counts and all: "10 ..." stands before "7 ...".
+    return f"{message} {', '.join(sorted(f'{count} {reason}' for reason, count in counts.items()))}."
+
+
+def with_post_filter(message: str, post_filter_message: str) -> str:
+    """The text of the event and the pod's condition: the fit error, then what PostFilter said."""
+    return f"{message} {post_filter_message}" if post_filter_message else message

@@ -41,9 +41,9 @@ from scheduler_core.events import (
 from scheduler_core.extender.chain import extender_chain
 from scheduler_core.extender.transport import Transport, no_transport
 from scheduler_core.framework.attempt import EXTENDER_NAME
+from scheduler_core.framework.interface import ChoiceOptions
 from scheduler_core.framework.limit import Limit
-from scheduler_core.framework.preemption import preemption_document
-from scheduler_core.framework.preemption_options import ChoiceOptions
+from scheduler_core.framework.preemption.trace import preemption_document
 from scheduler_core.framework.profile import MAX_EVENT_MESSAGE, SchedulerHandle, build_profiles
 from scheduler_core.framework.record import (
     BOUND,
@@ -62,16 +62,10 @@ from scheduler_core.group_cycle import GroupCycle
 from scheduler_core.objects.pod import DISRUPTION_TARGET, PREEMPTED_BY_SCHEDULER, Pod, no_such_profile
 from scheduler_core.objects.policy import PodGroup
 from scheduler_core.plugins import REGISTRY
-from scheduler_core.queue import (
-    HintMap,
-    Lane,
-    QueuedPodInfo,
-    QueueMove,
-    Rejection,
-    SchedulingQueue,
-    build_hint_map,
-)
-from scheduler_core.queue.hints import ALL_EVENTS
+from scheduler_core.queue.hints import ALL_EVENTS, HintMap, build_hint_map
+from scheduler_core.queue.moves import Lane, QueueMove
+from scheduler_core.queue.queued_pod_info import QueuedPodInfo
+from scheduler_core.queue.scheduling_queue import Rejection, SchedulingQueue
 from scheduler_core.randomness import Randomness
 from scheduler_core.schedule_one import TIE_STREAM, Algorithm, AlgorithmOptions, Decision, Recorded
 

@@ -19,7 +19,7 @@ from playground.engine.timing import ExtensionPointTimes
 from playground.engine.version import engine_version
 from scheduler_core.extender.transport import Transport, no_transport
 from scheduler_core.framework.record import ERROR, CycleTrace
-from scheduler_core.queue import QueueMove
+from scheduler_core.queue.moves import QueueMove
 from scheduler_core.releases import release_from
 from scheduler_core.sim.changes import (
     BindCallAnswered,

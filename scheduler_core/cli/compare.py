@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from scheduler_core.cli import upgrade
-from scheduler_core.scenario import ScenarioError, ScenarioRun, compare, load_scenario, run_scenario
+from scheduler_core.cli import reports, upgrade
+from scheduler_core.cli.manifests import read_scenario
+from scheduler_core.scenario import ScenarioError, ScenarioRun, compare, run_scenario
 
-SAME, DIFFERENT, UNUSABLE = 0, 1, 2
+SAME, DIFFERENT = 0, 1
 LETTERS = "ABCDEF"
 
 
@@ -47,15 +46,13 @@ def run(options: argparse.Namespace) -> int:
     if options.release or options.feature_gates:
         return upgrade.run(options)
     if not 2 <= len(names) <= len(LETTERS):
-        return _unusable(options, f"two to {len(LETTERS)} scenarios are compared, not {len(names)}")
+        return reports.unusable(options, f"two to {len(LETTERS)} scenarios are compared, not {len(names)}")
     runs = []
     for name in names:
         try:
-            runs.append(run_scenario(load_scenario(Path(name).read_bytes())))
-        except OSError as error:
-            return _unusable(options, f"{name}: {error.strerror}")
-        except ScenarioError as error:
-            return _unusable(options, "\n".join(f"{name}: {problem}" for problem in error.problems[:20]))
+            runs.append(run_scenario(read_scenario(name)))
+        except (OSError, ScenarioError) as error:
+            return reports.unusable(options, error, name)
     found = document(names, runs)
     if options.json:
         print(json.dumps(found, ensure_ascii=False))
@@ -91,13 +88,6 @@ def document(names: Sequence[str], runs: Sequence[ScenarioRun]) -> dict[str, Any
         ],
         "moved": [{"pod": pod, "nodes": nodes} for pod, nodes in moved if len(set(nodes)) > 1],
     }
-
-
-def _unusable(options: argparse.Namespace, said: str) -> int:
-    if options.json:
-        print(json.dumps({"status": "unusable", "error": said}, ensure_ascii=False))
-    print(said, file=sys.stderr)
-    return UNUSABLE
 
 
 def _print(found: dict[str, Any]) -> None:

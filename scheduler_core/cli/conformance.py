@@ -9,28 +9,83 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from scheduler_core.cli.difference import Difference
 from scheduler_core.clock import SECOND_NS, measure_ns
+from scheduler_core.releases import OLDEST, Release, release_named
+
+
+class Difference(NamedTuple):
+    """A key of a case's expectations whose recorded value is not what was computed.
+
+    Attributes
+    ----------
+    key : str
+        Path of the key inside `expect`, e.g. `nodes[2].error`.
+    expected, got : object
+        The recorded and the computed value.
+    """
+
+    key: str
+    expected: object
+    got: object
+
+
+def release_of(case: Mapping[str, Any]) -> Release:
+    """The release of a case's `version`, its `features` switched; without one, the oldest release.
+
+    Gates that a recording names for its own sake are left at what they are where the release has them locked.
+    """
+    release = release_named(case["version"], "version") if "version" in case else OLDEST
+    return release.with_gates(case.get("features") or {})
+
+
+def differences(expect: Any, got: Any, path: str = "", absent: object = None) -> Iterator[Difference]:
+    """Every place below `path` where the computed value is not the recorded one.
+
+    Parameters
+    ----------
+    absent : object
+        What a key counts as that only the other side has.
+    """
+    if isinstance(expect, Mapping) and isinstance(got, Mapping):
+        for key in dict.fromkeys([*expect, *got]):
+            where = f"{path}.{key}" if path else str(key)
+            yield from differences(expect.get(key, absent), got.get(key, absent), where, absent)
+    elif isinstance(expect, list) and isinstance(got, list) and len(expect) == len(got):
+        for index, (wanted, found) in enumerate(zip(expect, got, strict=True)):
+            yield from differences(wanted, found, f"{path}[{index}]", absent)
+    elif expect != got or isinstance(expect, bool) != isinstance(got, bool):
+        yield Difference(path, expect, got)
+
+
+def expected_differences(expect: Mapping[str, Any], got: Mapping[str, Any]) -> list[Difference]:
+    """The differences of the keys of `expect`; keys that only `got` has do not count at the top."""
+    return list(differences(expect, {key: got.get(key) for key in expect}))
+
+
+def present(document: Mapping[str, Any]) -> dict[str, Any]:
+    """A document without what is null or empty: it may be left out."""
+    return {key: value for key, value in document.items() if value not in (None, "", [], {}, False)}
+
 
 Runner = Callable[[Mapping[str, Any]], list[Difference]]
 
-_SCHEDULING = "scheduler_core.cli.conformance_scheduling:run_case"
+_SCHEDULING = "conformance_cycles:run_case"
 RUNNERS: dict[str, str] = {
-    "quantities": "scheduler_core.cli.conformance_objects:run_quantity_case",
-    "selectors": "scheduler_core.cli.conformance_objects:run_selector_case",
-    "config-validation": "scheduler_core.cli.conformance_config:run_case",
-    "queue": "scheduler_core.cli.conformance_queue:run_queue_case",
-    "queueing-hints": "scheduler_core.cli.conformance_queue:run_hint_case",
-    "extender-wire": "scheduler_core.cli.conformance_extender:run_case",
-    "sequence": "scheduler_core.cli.conformance_sequence:run_sequence_case",
-    "dra": "scheduler_core.cli.conformance_devices:run_case",
-    "dra-cycle": "scheduler_core.cli.conformance_devices:run_cycle_case",
-    "dra-sequence": "scheduler_core.cli.conformance_devices:run_sequence_case",
-    "gang": "scheduler_core.cli.conformance_gang:run_case",
-    "capacity": "scheduler_core.cli.conformance_capacity:run_case",
-    "trace": "scheduler_core.cli.conformance_sequence:run_trace_case",
+    "quantities": "conformance_values:run_quantity_case",
+    "selectors": "conformance_values:run_selector_case",
+    "config-validation": "conformance_values:run_config_case",
+    "queue": "conformance_queue:run_queue_case",
+    "queueing-hints": "conformance_queue:run_hint_case",
+    "extender-wire": "conformance_cycles:run_wire_case",
+    "sequence": "conformance_cycles:run_sequence_case",
+    "dra": "conformance_devices:run_case",
+    "dra-cycle": "conformance_devices:run_cycle_case",
+    "dra-sequence": "conformance_devices:run_sequence_case",
+    "gang": "conformance_gang:run_case",
+    "capacity": "conformance_values:run_capacity_case",
+    "trace": "conformance_cycles:run_trace_case",
 }
 """Family -> what runs its cases; any other family holds ordinary scheduling cases."""
 
@@ -123,13 +178,17 @@ def run_case(case: Mapping[str, Any], keys: Sequence[str] = ()) -> list[Differen
     """Differences of one case; what it raises is a difference too, so that a case never counts as passed unrun."""
     module, _, function = RUNNERS.get(case["family"], _SCHEDULING).partition(":")
     try:
-        runner: Runner = getattr(import_module(module), function)
+        runner: Runner = getattr(import_module(f"scheduler_core.cli.{module}"), function)
         found = runner(case)
     except Exception as error:
         return [Difference("(run)", "no exception", f"{type(error).__name__}: {error}")]
     if not keys:
         return found
-    return [item for item in found if any(item.key == key or item.key.startswith(f"{key}.") for key in keys)]
+    return [
+        item
+        for item in found
+        if any(item.key == key or item.key.startswith((f"{key}.", f"{key}[")) for key in keys)
+    ]
 
 
 def _show(name: str, differences: Sequence[Difference], *, every: bool) -> None:

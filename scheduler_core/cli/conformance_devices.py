@@ -7,10 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from scheduler_core.cli.case_release import release_of
-from scheduler_core.cli.conformance_scheduling import CaseCluster, decision_body, differences, explain
-from scheduler_core.cli.conformance_sequence import Sequence, compare_cycles, sequence_cycle
-from scheduler_core.cli.difference import Difference
+from scheduler_core.cli.conformance import Difference, expected_differences, release_of
+from scheduler_core.cli.conformance_cycles import (
+    CaseCluster,
+    CaseSequence,
+    compare_cycles,
+    decision_body,
+    explain,
+    sequence_cycle,
+)
 from scheduler_core.framework.interface import FilterPlugin, PreBindPlugin, PreFilterPlugin
 from scheduler_core.framework.runtime import Framework
 from scheduler_core.framework.status import Code, Status
@@ -129,11 +134,11 @@ def run_cycle_case(case: Mapping[str, Any]) -> list[Difference]:
     expect = case["expect"]
     gate = cluster.framework_for(pod).run_pre_enqueue(pod)
     if not gate.is_success:
-        return list(differences(expect, explain(cluster, pod)))
+        return expected_differences(expect, explain(cluster, pod))
     decision = cluster.schedule(pod)
     if decision.error is not None and decision.post_filter is None:
         # A cycle that ended in an error before PostFilter was recorded without its verdicts.
-        return list(differences(expect, {"error": decision.error, "feasible": []}))
+        return expected_differences(expect, {"error": decision.error, "feasible": []})
     got = decision_body(decision)
     if decision.post_filter is not None:
         for manifest in decision.post_filter.writes:
@@ -142,7 +147,7 @@ def run_cycle_case(case: Mapping[str, Any]) -> list[Difference]:
         got["claims"] = cluster.claims()
     if "onNode" in expect:
         got["onNode"] = {node: _on_node(case, node) for node in got.get("feasible") or ()}
-    return list(differences(expect, got))
+    return expected_differences(expect, got)
 
 
 def _on_node(case: Mapping[str, Any], node_name: str) -> dict[str, Any]:
@@ -164,7 +169,7 @@ def run_case(case: Mapping[str, Any]) -> list[Difference]:
     plugin: Any = cluster.framework_for(pod).plugins[NAME]
     gate = plugin.pre_enqueue(pod)
     if not gate.is_success:
-        return list(differences(case["expect"], {"preEnqueue": _said(gate)}))
+        return expected_differences(case["expect"], {"preEnqueue": _said(gate)})
     got["preFilter"] = _said(_pre_filter(cluster, plugin, pod)[0])
     verdicts = _verdicts(cluster, plugin, pod)
     if verdicts is not None:
@@ -178,7 +183,7 @@ def run_case(case: Mapping[str, Any]) -> list[Difference]:
             for manifest in result.writes:
                 cluster.put(manifest)
             got["claims"] = cluster.claims()
-    return list(differences(case["expect"], got))
+    return expected_differences(case["expect"], got)
 
 
 class _Filtered:
@@ -254,7 +259,7 @@ def run_sequence_case(case: Mapping[str, Any]) -> list[Difference]:
     return compare_cycles(case, sequence.bodies(), ends)
 
 
-class DeviceSequence(Sequence):
+class DeviceSequence(CaseSequence):
     """A sequence whose pods bind with Reserve and PreBind, and whose victims give their devices back."""
 
     def make_cluster(self, case: Mapping[str, Any]) -> CaseCluster:

@@ -14,8 +14,7 @@ from scheduler_core.actions import (
     PatchPodGroupStatus,
     RecordEvent,
 )
-from scheduler_core.cli.case_release import release_of
-from scheduler_core.cli.difference import Difference
+from scheduler_core.cli.conformance import Difference, differences, release_of
 from scheduler_core.clock import Clock
 from scheduler_core.events import BindAnswered, ObjectChanged, PreemptionAnswered
 from scheduler_core.objects.defaults import StoredPriorities, prepare, priority_class_from
@@ -45,18 +44,13 @@ def run_case(case: Mapping[str, Any]) -> list[Difference]:
     n_steps = 0
     for got in run.steps():
         wanted = expected[n_steps] if n_steps < len(expected) else {}
-        found = [
-            Difference(f"steps[{n_steps}].{key}", wanted.get(key), got.get(key))
-            for key in sorted({*wanted, *got})
-            if wanted.get(key) != got.get(key)
-        ]
+        found = list(differences(wanted, got, f"steps[{n_steps}]"))
         if found:
             return found
         n_steps += 1
     if n_steps != len(expected):
         return [Difference("steps", len(expected), n_steps)]
-    final = case["expect"]["final"]
-    return [] if run.final() == final else [Difference("final", final, run.final())]
+    return list(differences(case["expect"]["final"], run.final(), "final"))
 
 
 class GangRun:

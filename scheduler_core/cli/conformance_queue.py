@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
-from scheduler_core.cli.case_release import release_of
-from scheduler_core.cli.difference import Difference
+from scheduler_core.cli.conformance import Difference, differences, present, release_of
 from scheduler_core.clock import Clock
 from scheduler_core.cluster.listers import Listers
 from scheduler_core.config.wire import build
@@ -37,8 +36,10 @@ from scheduler_core.objects.pod import DEFAULT_SCHEDULER_NAME, Pod, pod_from
 from scheduler_core.objects.policy import selecting_object_from
 from scheduler_core.plugins import REGISTRY
 from scheduler_core.plugins.scheduling_gates import closed_gates
-from scheduler_core.queue import HintMap, QueuedPodInfo, Rejection, SchedulingQueue, build_hint_map
 from scheduler_core.queue.backoff_queue import SECOND_NS
+from scheduler_core.queue.hints import HintMap, build_hint_map
+from scheduler_core.queue.queued_pod_info import QueuedPodInfo
+from scheduler_core.queue.scheduling_queue import Rejection, SchedulingQueue
 from scheduler_core.releases import OLDEST, Release
 
 _SELECTING_KINDS = ("Service", "ReplicationController", "ReplicaSet", "StatefulSet")
@@ -82,7 +83,7 @@ def run_hint_case(case: Mapping[str, Any]) -> list[Difference]:
         got = _hint(case)
     else:
         raise ValueError(f"queueing-hints case of unknown kind {kind!r}")
-    return _differences("", expect, got)
+    return list(differences(present(expect), present(got)))
 
 
 def _registrations(plugin: str, release: Release) -> dict[str, Any]:
@@ -181,9 +182,9 @@ def run_queue_case(case: Mapping[str, Any]) -> list[Difference]:
     """
     run = _QueueRun(case)
     for index, (operation, expected) in enumerate(zip(case["ops"], case["expect"]["steps"], strict=True)):
-        differences = _differences(f"steps[{index}].", expected, run.step(operation))
-        if differences:
-            return differences
+        found = list(differences(present(expected), present(run.step(operation)), f"steps[{index}]"))
+        if found:
+            return found
     return []
 
 
@@ -410,12 +411,3 @@ def _mask_document(event: ClusterEvent, release: Release) -> dict[str, Any]:
     if "NodeDeclaredFeatures" not in release.gates:
         names, mask = [name for name in names if name != "UpdateNodeDeclaredFeature"], event.action.mask_1_34
     return {"resource": event.resource, "actions": names, "mask": mask}
-
-
-def _differences(prefix: str, expect: Mapping[str, Any], got: Mapping[str, Any]) -> list[Difference]:
-    """Every key of either side whose values differ; absent counts as nothing."""
-    return [
-        Difference(prefix + key, expect.get(key), got.get(key))
-        for key in sorted({*expect, *got})
-        if (expect.get(key) or None) != (got.get(key) or None)
-    ]

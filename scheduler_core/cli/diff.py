@@ -39,7 +39,7 @@ from scheduler_core.scenario.landings import Landing, Why
 from scheduler_core.scenario.types import KIND
 from scheduler_core.version import ENGINE_VERSION
 
-SAME, DIFFERENT, UNUSABLE = 0, 1, 2
+SAME, DIFFERENT = 0, 1
 _SHOWN = 40
 _POINTS = 5
 
@@ -118,19 +118,11 @@ def run(options: argparse.Namespace) -> int:
         found = _run(options)
         report = _report(options, found, (measure_ns() - started_ns) / SECOND_NS)
         reports.write(options, report)
-    except OSError as error:
-        said = f"{error.filename}: {error.strerror}"
-    except ScenarioError as error:
-        said = "\n".join(str(problem) for problem in error.problems[:20])
-    else:
-        fails = any(case.fails or (options.strict and case.known) for case in report.cases)
-        print(_json(found, report) if options.json else _text(found, report))
-        return DIFFERENT if fails else SAME
-    if options.json:
-        print(json.dumps({"status": "unusable", "error": said}, ensure_ascii=False))
-    print(said, file=sys.stderr)
-    reports.write_unusable(options, options.files[-1], said)
-    return UNUSABLE
+    except (OSError, ScenarioError) as error:
+        return reports.unusable(options, error, options.files[-1])
+    fails = any(case.fails or (options.strict and case.known) for case in report.cases)
+    print(_json(found, report) if options.json else _text(found, report))
+    return DIFFERENT if fails else SAME
 
 
 def _run(options: argparse.Namespace) -> _Found:

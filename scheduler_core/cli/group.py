@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
-from pathlib import Path
 
-from scheduler_core.scenario import ScenarioError, load_scenario, run_scenario
+from scheduler_core.cli import reports
+from scheduler_core.cli.manifests import read_scenario
+from scheduler_core.scenario import ScenarioError, run_scenario
 from scheduler_core.whatif.pod_group import GroupStory, UnknownGroup, group_story
 
 
@@ -26,19 +26,10 @@ def run(options: argparse.Namespace) -> int:
     name = options.scenario
     namespace, _, group = options.group.rpartition("/")
     try:
-        text = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-        result = run_scenario(load_scenario(text))
+        result = run_scenario(read_scenario(name))
         story = group_story(result.simulation.scheduler, namespace or "default", group)
-    except OSError as error:
-        print(f"group: {name}: {error.strerror}", file=sys.stderr)
-        return 2
-    except ScenarioError as error:
-        for problem in error.problems[:20]:
-            print(f"group: {name}: {problem}", file=sys.stderr)
-        return 2
-    except UnknownGroup as error:
-        print(f"group: {error}", file=sys.stderr)
-        return 2
+    except (OSError, ScenarioError, UnknownGroup) as error:
+        return reports.unusable(options, error, name)
     if options.json:
         print(json.dumps(story.document(), ensure_ascii=False))
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import gc
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -29,6 +30,9 @@ from scheduler_core.version import ENGINE_VERSION
 
 def command() -> None:
     """The installed command `scheduler-core`."""
+    # As other programs do, it ends quietly when the reader of its output has gone (`scheduler-core plan ... | head`).
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     sys.exit(main(sys.argv[1:]))
 
 

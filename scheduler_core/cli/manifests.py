@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import gzip
+import io
 import re
 import sys
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,15 +33,45 @@ from scheduler_core.objects.reading import (
 )
 from scheduler_core.randomness import MAX_GENERATED_PREFIX, Randomness, name_suffix
 from scheduler_core.releases import Release
-from scheduler_core.scenario import ScenarioError
+from scheduler_core.scenario import Scenario, ScenarioError, load_scenario
 from scheduler_core.scenario.errors import Problem
 from scheduler_core.scenario.types import API_VERSION, KIND
 
 MAX_BYTES = 1_000_000_000
 """Of a file on one's own machine."""
-SUFFIXES = (".yaml", ".yml", ".json")
+SUFFIXES = (".yaml", ".yml", ".json", ".yaml.gz", ".yml.gz", ".json.gz")
 
 Manifest = Mapping[str, Any]
+
+
+def read_file(name: str) -> bytes:
+    """The bytes of a file, `-` for standard input; what gzip packed is unpacked.
+
+    Raises
+    ------
+    OSError
+    ScenarioError
+        It begins as a gzip file and is none.
+    """
+    data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    if not data.startswith(b"\x1f\x8b"):
+        return data
+    try:
+        # One byte more than may be: the reader of texts says that it is too long.
+        return gzip.GzipFile(fileobj=io.BytesIO(data)).read(MAX_BYTES + 1)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ScenarioError([Problem("", f"is no whole gzip file: {error}", file=name)]) from None
+
+
+def read_scenario(name: str) -> Scenario:
+    """The scenario of a file, `-` for standard input.
+
+    Raises
+    ------
+    OSError
+    ScenarioError
+    """
+    return load_scenario(read_file(name))
 
 
 def read_manifests(
@@ -73,8 +106,7 @@ def read_manifests(
                 continue
             for path in _files(item):
                 file = str(path)
-                text = sys.stdin.buffer.read() if item == "-" else path.read_bytes()
-                found += read_posted(text, max_bytes=MAX_BYTES, file=file)
+                found += read_posted(read_file(file), max_bytes=MAX_BYTES, file=file)
         if file:
             check_any_object(found)
     except InvalidManifest as error:
@@ -111,7 +143,7 @@ def _files(name: str) -> list[Path]:
     folder = Path(name)
     if not folder.is_dir():
         return [folder]
-    return sorted(path for path in folder.rglob("*") if path.suffix in SUFFIXES and path.is_file())
+    return sorted(path for path in folder.rglob("*") if path.name.endswith(SUFFIXES) and path.is_file())
 
 
 def with_manifests(document: Manifest, posted: Sequence[Posted]) -> tuple[dict[str, Any], dict[int, Posted]]:
@@ -225,7 +257,7 @@ def read_configuration(name: str, release: Release, *, convert: bool) -> dict[st
     ScenarioError
         It cannot be read or used; every problem names the file, and the line where it is known.
     """
-    text = Path(name).read_bytes()
+    text = read_file(name)
     catalog = known().in_release(release).catalog
     changes: tuple[conversion.FieldChange, ...] = ()
     is_whole_file = True

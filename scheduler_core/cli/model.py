@@ -10,9 +10,10 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
+from scheduler_core.cli import reports
+from scheduler_core.cli.manifests import read_file
 from scheduler_core.scenario import ScenarioError, load_scenario
 from scheduler_core.scenario.gallery import ORDER, gallery_text
 from scheduler_core.scenario.run import check_scenario
@@ -20,7 +21,7 @@ from scheduler_core.version import ENGINE_VERSION
 from scheduler_core.whatif.model import ModelReport
 from scheduler_core.whatif.model_filters import FAILS, NOT_COMPUTED, PROPERTIES
 
-HOLDS, VIOLATED, UNUSABLE = 0, 1, 2
+HOLDS, VIOLATED = 0, 1
 _WORDS = {"order": "Order", "placement": "Placement", "casualty": "Minimal casualty"}
 
 
@@ -40,23 +41,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    sources: list[tuple[str, Callable[[str], str | bytes]]] = [(name, _read) for name in options.scenarios]
+    sources: list[tuple[str, Callable[[str], str | bytes]]] = [
+        (name, read_file) for name in options.scenarios
+    ]
     if options.gallery:
         sources += [(name, gallery_text) for name in ORDER]
     if not sources:
         print("name a scenario, or --gallery", file=sys.stderr)
-        return UNUSABLE
+        return reports.UNUSABLE
     worst = HOLDS
     for name, read in sources:
         try:
             scenario = load_scenario(read(name))
             report = check_scenario(scenario)
-        except OSError as error:
-            worst = max(worst, _unusable(options, f"{name}: {error.strerror}"))
-            continue
-        except ScenarioError as error:
-            said = "\n".join(f"{name}: {problem}" for problem in error.problems[:20])
-            worst = max(worst, _unusable(options, said))
+        except (OSError, ScenarioError) as error:
+            worst = max(worst, reports.unusable(options, error, name))
             continue
         if options.json:
             document = {
@@ -67,17 +66,6 @@ def run(options: argparse.Namespace) -> int:
             _print(name, report, every=options.cycles)
         worst = max(worst, HOLDS if report.holds else VIOLATED)
     return worst
-
-
-def _read(name: str) -> str | bytes:
-    return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-
-
-def _unusable(options: argparse.Namespace, said: str) -> int:
-    if options.json:
-        print(json.dumps({"status": "unusable", "error": said}, ensure_ascii=False))
-    print(said, file=sys.stderr)
-    return UNUSABLE
 
 
 def _print(name: str, report: ModelReport, *, every: bool) -> None:

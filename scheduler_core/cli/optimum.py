@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from scheduler_core.scenario import ScenarioError, load_scenario, run_scenario
+from scheduler_core.cli import reports
+from scheduler_core.cli.manifests import read_scenario
+from scheduler_core.scenario import ScenarioError, run_scenario
 from scheduler_core.whatif.optimum import Unsolvable, joint_problem, optimum_document, solve
 
-PROVED, NOT_PROVED, UNUSABLE = 0, 1, 2
+PROVED, NOT_PROVED = 0, 1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,33 +32,23 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     name = options.scenario
     if options.time_limit <= 0:
-        return _unusable(options, f"--time-limit {options.time_limit:g}: must be above 0")
+        return reports.unusable(options, f"--time-limit {options.time_limit:g}: must be above 0")
     try:
-        text = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-        result = run_scenario(load_scenario(text))
+        result = run_scenario(read_scenario(name))
         manifests = [stored.manifest for stored in result.simulation.world.everything()]
         movable = frozenset(trace.pod for trace in result.cycles)
         problem = joint_problem(manifests, result.simulation.config, movable, result.simulation.release)
         solution = solve(problem, time_limit_s=options.time_limit, progress=lambda step, share: None)
         found = optimum_document(problem, manifests, solution)
-    except OSError as error:
-        return _unusable(options, f"{name}: {error.strerror}")
-    except ScenarioError as error:
-        return _unusable(options, "\n".join(f"{name}: {problem}" for problem in error.problems[:20]))
+    except (OSError, ScenarioError) as error:
+        return reports.unusable(options, error, name)
     except Unsolvable as error:
-        return _unusable(options, f"{name}: {error}")
+        return reports.unusable(options, f"{name}: {error}")
     if options.json:
         print(json.dumps({"scenario": name, **found}, ensure_ascii=False))
     else:
         _print(name, found)
     return PROVED if found["proved"] else NOT_PROVED
-
-
-def _unusable(options: argparse.Namespace, said: str) -> int:
-    if options.json:
-        print(json.dumps({"status": "unusable", "error": said}, ensure_ascii=False))
-    print(said, file=sys.stderr)
-    return UNUSABLE
 
 
 def _print(name: str, found: Mapping[str, Any]) -> None:

@@ -8,12 +8,12 @@ status is 0 when nothing is hurt (or something fits), 1 when it is, 2 when a fil
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from scheduler_core.cli import reports
 from scheduler_core.cli.manifests import named_by_file, notes_by_file, read_manifests, scenario_of_dump
 from scheduler_core.errors import InvalidManifest, InvalidObject
 from scheduler_core.framework.record import BOUND
@@ -112,20 +112,10 @@ def run(options: argparse.Namespace) -> int:
             _print(answer)
         _print_release(simulation, options)
         return HARMLESS if answer["tone"] == GOOD else HURT
-    except OSError as error:
-        said = f"{error.filename}: {error.strerror}"
     except InvalidManifest as error:
-        said = f"{options.pod}: {error.in_text}"
-    except InvalidObject as error:
-        said = str(error)
-    except ScenarioError as error:
-        said = "\n".join(str(problem) for problem in named_by_file(error, {}, options.file).problems[:20])
-    except (_Unusable, NotPending) as error:
-        said = str(error)
-    if options.json:
-        print(json.dumps({"status": "unusable", "error": said}, ensure_ascii=False))
-    print(said, file=sys.stderr)
-    return UNUSABLE
+        return reports.unusable(options, f"{options.pod}: {error.in_text}")
+    except (OSError, InvalidObject, ScenarioError, _Unusable, NotPending) as error:
+        return reports.unusable(options, error, options.file)
 
 
 def _cluster(name: str, release: str | None) -> Simulation:

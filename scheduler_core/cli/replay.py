@@ -7,7 +7,6 @@ failing cycle is explained), 2 when the file cannot be used.
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import gc
 import json
 import sys
@@ -16,7 +15,7 @@ from typing import Any
 
 from scheduler_core import installed_plugins
 from scheduler_core.cli import release_options, reports
-from scheduler_core.cli.manifests import named_by_file, read_manifests, with_manifests
+from scheduler_core.cli.manifests import named_by_file, read_file, read_manifests, with_manifests
 from scheduler_core.clock import SECOND_NS, measure_ns
 from scheduler_core.config.wire import encode
 from scheduler_core.errors import InvalidManifest, PluginDeclarationError
@@ -44,7 +43,7 @@ from scheduler_core.scenario.schema import schema_text
 from scheduler_core.scenario.standalone import TooLargeForOneFile, standalone
 from scheduler_core.version import ENGINE_VERSION
 
-HOLDS, FAILS, UNUSABLE = 0, 1, 2
+HOLDS, FAILS = 0, 1
 NOTHING = "nothing to check: the scenario has no `expect` and no `decisions` (--record writes them)"
 
 
@@ -128,9 +127,7 @@ def _duration(text: str) -> int:
 
 def _text(place: str) -> bytes:
     """What is at a place: standard input, a link itself, or a file."""
-    if place == "-":
-        return sys.stdin.buffer.read()
-    return place.encode() if place.startswith(("http://", "https://")) else Path(place).read_bytes()
+    return place.encode() if place.startswith(("http://", "https://")) else read_file(place)
 
 
 def _load(text: bytes, apply: list[str], bounds: RunBounds) -> Scenario:
@@ -182,26 +179,18 @@ def run(options: argparse.Namespace) -> int:
         else:
             result = run_scenario(scenario, bounds=bounds)
     except (CarriedError, TooLargeForOneFile) as error:
-        return _unusable(options, f"{options.scenario[:80]}: {error}")
-    except OSError as error:
-        return _unusable(options, f"{error.filename or options.scenario}: {error.strerror}")
+        return reports.unusable(options, f"{options.scenario[:80]}: {error}", options.scenario)
     except PluginDeclarationError as error:
-        return _unusable(options, f"--plugin {error}")
-    except ScenarioError as error:
-        return _unusable(
-            options,
-            "\n".join(
-                str(problem if problem.file else dataclasses.replace(problem, file=options.scenario))
-                for problem in error.problems[:20]
-            ),
-        )
+        return reports.unusable(options, f"--plugin {error}", options.scenario)
+    except (OSError, ScenarioError) as error:
+        return reports.unusable(options, error, options.scenario)
     finally:
         # Nor is what came of it: the first look would be as long as a tenth of the run.
         gc.freeze()
         gc.enable()
     if options.opens_at is not None and not 1 <= options.opens_at <= len(result.cycles):
         said = f"--opens-at {options.opens_at}: there is no such cycle, the run has {len(result.cycles)}"
-        return _unusable(options, said)
+        return reports.unusable(options, said, options.scenario)
     verification = verify(result)
     took_s = (measure_ns() - started_ns) / SECOND_NS
     holds = all(finding.holds for finding in result.findings) and (verification is None or verification.same)
@@ -234,14 +223,6 @@ def run(options: argparse.Namespace) -> int:
         _print(options, result, verification, digest, holds, claims_nothing)
     print(f"took {took_s:.1f} s", file=sys.stderr)
     return HOLDS if holds else FAILS
-
-
-def _unusable(options: argparse.Namespace, said: str) -> int:
-    if options.json:
-        print(json.dumps({"status": "unusable", "error": said}, ensure_ascii=False))
-    print(said, file=sys.stderr)
-    reports.write_unusable(options, options.scenario, said)
-    return UNUSABLE
 
 
 def _print(

@@ -1,17 +1,24 @@
-"""Results for a continuous integration: JUnit XML, a summary in Markdown, annotations of a GitHub workflow."""
+"""How commands answer: why a file cannot be used, JUnit XML, Markdown, annotations of a GitHub workflow."""
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import json
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
+from scheduler_core.scenario import ScenarioError
+
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What no XML document may hold, not even escaped; an extender may say it all the same."""
 _PODS_OF_A_REASON = 5
+UNUSABLE = 2
+"""The exit status of a command whose file or option cannot be used."""
 MAX_ANNOTATIONS = 10
 """GitHub shows so many of a step."""
 
@@ -117,8 +124,32 @@ def write(options: argparse.Namespace, report: Report) -> None:
             print(line)
 
 
-def write_unusable(options: argparse.Namespace, name: str, said: str) -> None:
-    """The same for a file that cannot be used."""
+def unusable(options: argparse.Namespace, error: Exception | str, name: str = "") -> int:
+    """Print why a command cannot be run, in every form its options ask for; returns the exit status.
+
+    Parameters
+    ----------
+    name : str
+        The file, for errors that do not name one.
+    """
+    match error:
+        case ScenarioError(problems=problems):
+            said = "\n".join(
+                str(one if one.file else dataclasses.replace(one, file=name)) for one in problems[:20]
+            )
+        case OSError(strerror=str(words)):
+            said = f"{error.filename or name}: {words}"
+        case _:
+            said = str(error)
+    if options.json:
+        print(json.dumps({"status": "unusable", "error": said}, ensure_ascii=False))
+    print(said, file=sys.stderr)
+    if "junit" in options:
+        _write_unusable(options, name, said)
+    return UNUSABLE
+
+
+def _write_unusable(options: argparse.Namespace, name: str, said: str) -> None:
     if options.junit:
         suite = ElementTree.Element("testsuite", name=name, tests="1", failures="0", errors="1")
         case = ElementTree.SubElement(suite, "testcase", classname="scenario", name="load")

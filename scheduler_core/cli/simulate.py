@@ -24,7 +24,7 @@ from scheduler_core.cli.manifests import (
 from scheduler_core.releases import DEFAULT
 from scheduler_core.scenario import ScenarioError, ScenarioRun, load_scenario, run_scenario
 
-ALL_BOUND, SOME_WAIT, UNUSABLE = 0, 1, 2
+ALL_BOUND, SOME_WAIT = 0, 1
 _SHOWN = 40
 
 
@@ -46,20 +46,13 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     try:
         found = _run(options)
-    except OSError as error:
-        said = [f"{error.filename}: {error.strerror}"]
-    except ScenarioError as error:
-        said = [str(problem) for problem in error.problems[:20]]
-    else:
-        result = _result(found)
-        for note in found.notes:
-            print(f"note: {note}", file=sys.stderr)
-        print(json.dumps(result, ensure_ascii=False, indent=1) if options.json else _text(result))
-        return SOME_WAIT if result["waiting"] else ALL_BOUND
-    if options.json:
-        print(json.dumps({"status": "unusable", "error": "\n".join(said)}, ensure_ascii=False))
-    print("\n".join(said), file=sys.stderr)
-    return UNUSABLE
+    except (OSError, ScenarioError) as error:
+        return reports.unusable(options, error)
+    result = _result(found)
+    for note in found.notes:
+        print(f"note: {note}", file=sys.stderr)
+    print(json.dumps(result, ensure_ascii=False, indent=1) if options.json else _text(result))
+    return SOME_WAIT if result["waiting"] else ALL_BOUND
 
 
 def _run(options: argparse.Namespace) -> ScenarioRun:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from pathlib import Path
 
-from scheduler_core.cli import openb, release_options
+from scheduler_core.cli import openb, release_options, reports
 from scheduler_core.scenario import Problem, Scenario, ScenarioError, load_scenario
 from scheduler_core.scenario.openb import trace_scenario
 from scheduler_core.scenario.upgrade import UpgradePreview, preview
 
-SAME, DIFFERENT, UNUSABLE = 0, 1, 2
+SAME, DIFFERENT = 0, 1
 SHOWN = 10
 
 
@@ -28,11 +27,8 @@ def run(options: argparse.Namespace) -> int:
         last = options.release[-1] if options.release else None
         after = release_options.named(last, options.feature_gates, scenario.release)
         found = preview(scenario, before, after, first_of_ties=name.is_dir())
-    except OSError as error:
-        return _unusable(options, f"{error.filename}: {error.strerror}")
-    except (KeyError, ValueError) as error:
-        problems = error.problems[:20] if isinstance(error, ScenarioError) else [error]
-        return _unusable(options, "\n".join(str(problem) for problem in problems))
+    except (OSError, KeyError, ValueError) as error:
+        return reports.unusable(options, error)
     if options.json:
         print(json.dumps(found.document(), ensure_ascii=False))
     else:
@@ -49,13 +45,6 @@ def _trace(directory: Path) -> Scenario:
     for manifest in items:
         manifest["metadata"].pop("annotations", None)
     return trace_scenario(items, name="openb", title="The openb production trace")
-
-
-def _unusable(options: argparse.Namespace, said: str) -> int:
-    if options.json:
-        print(json.dumps({"status": "unusable", "error": said}, ensure_ascii=False))
-    print(said, file=sys.stderr)
-    return UNUSABLE
 
 
 def _print(found: UpgradePreview) -> None:

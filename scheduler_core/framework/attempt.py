@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from scheduler_core.cluster.journal import Journal, JournalReader
 from scheduler_core.cluster.node_table import Rows
 from scheduler_core.cluster.snapshot import Snapshot
-from scheduler_core.framework.all_filters import hear_all_filters
 from scheduler_core.framework.answers import (
     PASSES,
     JoinedLayers,
@@ -26,11 +25,11 @@ from scheduler_core.framework.answers import (
     first_rejections,
     passing,
 )
-from scheduler_core.framework.cycle_state import CycleState
 from scheduler_core.framework.distinct import tally
 from scheduler_core.framework.failure import PluginFailure, failure_of, filter_failure, guarded, invalid_score
-from scheduler_core.framework.filter_group import FilterGroup
+from scheduler_core.framework.filtering import AttemptWorlds, FilterGroup, hear_all_filters
 from scheduler_core.framework.interface import (
+    CycleState,
     PreFilterResult,
     PreScoreResult,
     Reads,
@@ -40,7 +39,6 @@ from scheduler_core.framework.interface import (
 from scheduler_core.framework.nominated_pods import NominatedPods
 from scheduler_core.framework.runtime import Framework
 from scheduler_core.framework.status import SUCCESS, Code, Status
-from scheduler_core.framework.world import AttemptWorlds
 from scheduler_core.objects.pod import Pod
 from scheduler_core.thresholds import thresholds
 

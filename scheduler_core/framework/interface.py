@@ -17,7 +17,8 @@ Differs: Filter, Score and NormalizeScore answer for all rows in one call; AddPo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+import json
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cmp_to_key, lru_cache
@@ -26,6 +27,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeV
 import numpy as np
 from numpy.typing import NDArray
 
+from scheduler_core.actions import EvictBeside, EvictPod
 from scheduler_core.cluster.journal import JournalReader
 from scheduler_core.cluster.listers import Listers
 from scheduler_core.cluster.node_table import NodeColumns, Rows
@@ -34,8 +36,6 @@ from scheduler_core.config.args import PluginArgs
 from scheduler_core.config.catalog import EXTENSION_POINTS, interface_name
 from scheduler_core.framework.amounts import Comparison
 from scheduler_core.framework.cluster_event import ClusterEventWithHint
-from scheduler_core.framework.cycle_state import CycleState
-from scheduler_core.framework.preemption_options import ChoiceOptions, PreemptingExtenders
 from scheduler_core.framework.status import SKIP, SUCCESS, Code, Status, Verdicts
 from scheduler_core.objects.fields import Document
 from scheduler_core.objects.node import Node
@@ -47,8 +47,148 @@ if TYPE_CHECKING:
     from scheduler_core.cluster.nominator import Nominator
     from scheduler_core.cluster.pod_groups import PodGroups
     from scheduler_core.cluster.what_if import WhatIf
-    from scheduler_core.framework.preemptions import Preemptions
+    from scheduler_core.framework.interface import Preemptions
     from scheduler_core.framework.waiting_pods import WaitingPods
+
+
+# --- What the plugins of one scheduling cycle tell each other.
+
+
+class CycleState:
+    """Values by key, from PreFilter to PostBind of one attempt.
+
+    >>> state = CycleState()
+    >>> state.write("example.com/rack", {"name": "r1"})
+    >>> state.read("example.com/rack")
+    {'name': 'r1'}
+    """
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: Mapping[str, Any] | None = None) -> None:
+        self._values: dict[str, Any] = dict(values or {})
+
+    def read(self, key: str) -> Any:
+        """The value of a key.
+
+        Raises
+        ------
+        KeyError
+            None was written in this cycle.
+        """
+        if key not in self._values:
+            raise KeyError(f'reading "{key}" from cycleState: not found')
+        return self._values[key]
+
+    def get(self, key: str, default: Any = None) -> Any:
+        return self._values.get(key, default)
+
+    def write(self, key: str, value: Any) -> None:
+        if not isinstance(key, str):
+            raise TypeError(f"a key of cycleState is a text, not {type(key).__name__}")
+        self._values[key] = value
+
+    def delete(self, key: str) -> None:
+        self._values.pop(key, None)
+
+    def data(self) -> dict[str, Any]:
+        """The values that are plain data (JSON), as they come back from a checkpoint."""
+        kept: dict[str, Any] = {}
+        for key, value in self._values.items():
+            try:
+                kept[key] = json.loads(json.dumps(value, allow_nan=False))
+            except (TypeError, ValueError, RecursionError):
+                continue
+        return kept
+
+    def keep_data(self) -> None:
+        """Forget what is no plain data: the scheduling cycle is over, binding may take any time."""
+        if self._values:
+            self._values = self.data()
+
+
+# --- Preemptions that go on beside the scheduling cycle: their victims are deleted, their preemptors are held.
+
+
+class Preemptions:
+    """Evictions that were asked for and are not over, by the uid of the pod or group they make room for.
+
+    Parameters
+    ----------
+    is_asynchronous : bool
+        Whether evictions go on beside the cycle at all; otherwise they are part of it.
+    """
+
+    def __init__(self, is_asynchronous: bool) -> None:
+        self.is_asynchronous = is_asynchronous
+        self._running: dict[str, tuple[EvictPod, ...]] = {}
+
+    def begin(self, uid: str, evictions: Sequence[EvictPod]) -> EvictBeside:
+        """From now on the preemptor is held until `end`."""
+        self._running[uid] = tuple(evictions)
+        return EvictBeside(uid, self._running[uid])
+
+    def end(self, uid: str) -> tuple[EvictPod, ...]:
+        """It is over; the evictions it was about."""
+        return self._running.pop(uid, ())
+
+    def is_running(self, uid: str) -> bool:
+        """Whether this pod or group waits for evictions to be asked for."""
+        return uid in self._running
+
+    def evictions(self, uid: str) -> tuple[EvictPod, ...]:
+        return self._running.get(uid, ())
+
+    def uids(self) -> list[str]:
+        """In order of beginning."""
+        return list(self._running)
+
+    def take_over(self, uid: str, evictions: Sequence[EvictPod]) -> None:
+        """Go on with one of a checkpoint."""
+        self._running[uid] = tuple(evictions)
+
+
+# --- What preemption goes by besides the cluster: how equals are told apart, and extenders.
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceOptions:
+    """How equals are told apart, and how many candidates are worth a look.
+
+    Attributes
+    ----------
+    first_of_ties : bool
+        Take the first name of equals instead of drawing one: for comparing with recordings.
+    all_preemption_candidates : bool
+        Try preemption on every node where it might help, not on a sample of them.
+    """
+
+    first_of_ties: bool = False
+    all_preemption_candidates: bool = False
+
+
+class PreemptingExtenders(Protocol):
+    """Extenders as preemption asks them (`extender.chain.ExtenderChain`)."""
+
+    def preempt(
+        self, pod: Pod, candidates: Mapping[str, tuple[tuple[Pod, ...], int]], snapshot: Snapshot
+    ) -> ExtendersLeft:
+        """`candidates` by node name: victims in order, and how many of them violate a budget."""
+        ...
+
+
+class ExtendersLeft(Protocol):
+    """What extenders left of the candidates; with an error the whole preemption ends in it."""
+
+    @property
+    def candidates(self) -> dict[str, tuple[tuple[Pod, ...], int]]: ...
+
+    @property
+    def error(self) -> str | None: ...
+
+    @property
+    def calls(self) -> Sequence[Any]: ...
+
 
 S = TypeVar("S")
 
@@ -571,37 +711,3 @@ def default_normalize(scores: Scores, max_score: int = MAX_NODE_SCORE, *, revers
         return np.full_like(scores, max_score) if reverse else scores
     scaled = max_score * scores // top
     return max_score - scaled if reverse else scaled
-
-
-__all__ = [
-    "MAX_NODE_SCORE",
-    "POINT_CLASSES",
-    "SKIP",
-    "SUCCESS",
-    "BindPlugin",
-    "Code",
-    "FilterPlugin",
-    "FilteredCycle",
-    "Handle",
-    "PermitPlugin",
-    "Plugin",
-    "PostBindPlugin",
-    "PostFilterPlugin",
-    "PostFilterResult",
-    "PreBindPlugin",
-    "PreEnqueuePlugin",
-    "PreFilterPlugin",
-    "PreFilterResult",
-    "PreScorePlugin",
-    "PreScoreResult",
-    "QueueSortPlugin",
-    "QueuedPod",
-    "Reads",
-    "ReservePlugin",
-    "RowWorlds",
-    "ScorePlugin",
-    "Scores",
-    "Status",
-    "Verdicts",
-    "default_normalize",
-]

@@ -12,11 +12,9 @@ from scheduler_core.cluster.nominator import Nominator
 from scheduler_core.cluster.pod_groups import PodGroups
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.config.load import LoadedConfiguration
-from scheduler_core.framework.cycle_state import CycleState
 from scheduler_core.framework.failure import plain, text_problem
+from scheduler_core.framework.interface import ChoiceOptions, CycleState, PreemptingExtenders, Preemptions
 from scheduler_core.framework.limit import Limit
-from scheduler_core.framework.preemption_options import ChoiceOptions, PreemptingExtenders
-from scheduler_core.framework.preemptions import Preemptions
 from scheduler_core.framework.registry import Registry
 from scheduler_core.framework.runtime import Framework
 from scheduler_core.framework.waiting_pods import WaitingPods

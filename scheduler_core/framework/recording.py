@@ -12,10 +12,10 @@ from scheduler_core.framework.amounts import packed
 from scheduler_core.framework.answers import PASSES
 from scheduler_core.framework.attempt import EXTENDER, NOT_EVALUATED, Attempt
 from scheduler_core.framework.distinct import distinct
+from scheduler_core.framework.failure import PluginFailure
 from scheduler_core.framework.interface import PreFilterPlugin
 from scheduler_core.framework.record import FEASIBLE, UNSEEN, Body, CycleTrace
-from scheduler_core.framework.status import Code
-from scheduler_core.framework.two_passes import two_passes
+from scheduler_core.framework.status import Code, Status
 
 Verdict = tuple[str | None, str, tuple[str, ...]]
 """(plugin, code, reasons)."""
@@ -211,3 +211,68 @@ def _record_matrix(
         body.amounts = amounts
         body.arrays["amounts"] = np.stack(lines)
     body.arrays["matrix"] = np.array(columns, np.int32).reshape(len(columns), n_places)
+
+
+# --- The two Filter passes over nodes with nominated pods, side by side, for the reader of a cycle.
+
+
+Document = dict[str, Any]
+
+MOST_NODES = 200
+WITH, WITHOUT, BOTH = "with", "without", "both"
+
+
+def two_passes(attempt: Attempt) -> Document | None:
+    """What both passes said; to be called before the cluster changes.
+
+    Returns
+    -------
+    dict or None
+        None where no node has nominated pods that count, else `count`, the number of such nodes that were filtered,
+        and `nodes`, `MOST_NODES` of them at most: {node, pods, with, without, failsIn}. pods are those nominated;
+        with and without are a verdict {plugin, code, reasons}, or null for a pass that holds; failsIn is ``with``,
+        ``without``, ``both`` or null. Nodes that fail in one pass alone come first.
+    """
+    places = attempt.nominated_places(attempt.rows)
+    if not attempt.pre_filter_status.is_success or not len(places):
+        return None
+    rows = attempt.rows[places]
+    every = np.arange(len(rows))
+    try:
+        world = attempt.what_if(rows)
+        without, without_statuses = world.told(every, world.run_filters(every))
+        beside, beside_statuses = world.told(every, world.run_filters_beside_nominated(every))
+    except PluginFailure:
+        # The cycle itself has ended with that error.
+        return None
+    snapshot = attempt.snapshot
+    pods: dict[int, list[str]] = {}
+    nominated = attempt.nominated_pods()
+    assert nominated is not None
+    indices, pod_ids, _ = nominated.counted_on(attempt.pod, rows)
+    for index, pod_id in zip(indices.tolist(), pod_ids.tolist(), strict=True):
+        pods.setdefault(index, []).append(snapshot.pods[pod_id].key)
+    nodes: list[Document] = []
+    for index, row in enumerate(rows.tolist()):
+        first = _verdict(int(beside[index]), beside_statuses)
+        second = _verdict(int(without[index]), without_statuses)
+        fails_in = BOTH if first and second else WITH if first else WITHOUT if second else None
+        nodes.append(
+            {
+                "node": snapshot.nodes.name(row),
+                "pods": sorted(pods.get(index, ())),
+                "with": first,
+                "without": second,
+                "failsIn": fails_in,
+            }
+        )
+    turn: dict[str | None, int] = {WITHOUT: 0, WITH: 0, BOTH: 1, None: 2}
+    nodes.sort(key=lambda node: (turn[node["failsIn"]], node["node"]))
+    return {"count": len(nodes), "nodes": nodes[:MOST_NODES]}
+
+
+def _verdict(index: int, statuses: list[Status]) -> Document | None:
+    if index < 0:
+        return None
+    status = statuses[index]
+    return {"plugin": status.plugin or None, "code": status.code.name, "reasons": sorted(status.reasons)}

@@ -24,7 +24,7 @@ from scheduler_core.framework.cluster_event import (
     QueueingHint,
 )
 from scheduler_core.framework.failure import PluginFailure, guarded, text_problem, words_of
-from scheduler_core.framework.filter_group import FilterGroup
+from scheduler_core.framework.filtering import FilterGroup
 from scheduler_core.framework.guard import FAILURES, GuardedOrder, guard
 from scheduler_core.framework.interface import (
     BindPlugin,

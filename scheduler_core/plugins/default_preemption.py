@@ -22,7 +22,9 @@ from scheduler_core.framework.interface import (
     PostFilterResult,
     PreEnqueuePlugin,
 )
-from scheduler_core.framework.preemption import KeptTries, PreemptionTrace, preempt
+from scheduler_core.framework.preemption.evaluator import preempt
+from scheduler_core.framework.preemption.reprieve import KeptTries
+from scheduler_core.framework.preemption.trace import PreemptionTrace
 from scheduler_core.framework.status import SUCCESS, Code, Status
 from scheduler_core.objects.pod import PREEMPTED_BY_SCHEDULER, Pod
 from scheduler_core.objects.policy import KIND, PodGroup

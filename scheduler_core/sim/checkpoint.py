@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from scheduler_core.actions import EvictPod
 from scheduler_core.binding_cycle import PodBinding
 from scheduler_core.cluster.cache import AssumedPod
-from scheduler_core.framework.cycle_state import CycleState
+from scheduler_core.framework.interface import CycleState
 from scheduler_core.framework.record import CycleTrace
 from scheduler_core.objects.kinds import KINDS, parse
 from scheduler_core.objects.pod import HostPort, Pod

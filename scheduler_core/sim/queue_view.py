@@ -8,9 +8,9 @@ from typing import Any
 
 from scheduler_core.objects.fields import format_time_ns
 from scheduler_core.objects.pod import Pod
-from scheduler_core.queue import QueuedPodInfo
 from scheduler_core.queue.backoff_queue import ORDERING_WINDOW_NS
 from scheduler_core.queue.moves import Lane
+from scheduler_core.queue.queued_pod_info import QueuedPodInfo
 from scheduler_core.scheduler import Scheduler
 from scheduler_core.sim.controllers.autoscaler import SYNC
 from scheduler_core.sim.controllers.cron_job import DUE

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from scheduler_core.cluster.listers import Listers
 from scheduler_core.framework.attempt import Attempt
-from scheduler_core.framework.preemption.potential import PodsOfPlaces, potential_victims
+from scheduler_core.framework.preemption.candidates import PodsOfPlaces, potential_victims
 from scheduler_core.objects.defaults import SYSTEM_CRITICAL_PRIORITY
 from scheduler_core.objects.node import (
     LABEL_HOSTNAME,

@@ -18,7 +18,7 @@ from scheduler_core.group_cycle import Member
 from scheduler_core.objects.node import Node, node_from
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.policy import KIND, SCHEDULED, PodGroup, existing_condition
-from scheduler_core.queue import QueuedPodInfo
+from scheduler_core.queue.queued_pod_info import QueuedPodInfo
 from scheduler_core.scheduler import Scheduler
 from scheduler_core.whatif.fork import Sandbox
 

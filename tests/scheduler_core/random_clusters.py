@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from scheduler_core.cli.conformance_scheduling import CaseCluster
+from scheduler_core.cli.conformance_cycles import CaseCluster
 from scheduler_core.cluster.node_table import normal_port
 from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.node import Node, node_from

@@ -721,7 +721,7 @@ def view_passes(explanation: Mapping[str, Any]) -> PassesView | None:
     Parameters
     ----------
     explanation : mapping
-        Reads ``nominatedPasses`` (`scheduler_core.framework.two_passes`).
+        Reads ``nominatedPasses`` (`scheduler_core.framework.recording`).
     """
     found: Mapping[str, Any] | None = explanation.get("nominatedPasses")
     if not found:

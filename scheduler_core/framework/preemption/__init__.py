@@ -4,9 +4,3 @@
 `reprieve` who can stay after all, `kept_tries` keeps that for the next pod, `choice` the node, and `trace` shows every
 step.
 """
-
-from scheduler_core.framework.preemption.evaluator import OFFSET_STREAM, TIE_STREAM, preempt
-from scheduler_core.framework.preemption.kept_tries import KeptTries
-from scheduler_core.framework.preemption.trace import PreemptionTrace, preemption_document
-
-__all__ = ["OFFSET_STREAM", "TIE_STREAM", "KeptTries", "PreemptionTrace", "preempt", "preemption_document"]

@@ -9,8 +9,13 @@ import numpy as np
 
 from scheduler_core.framework.interface import FilteredCycle, Handle, PostFilterResult
 from scheduler_core.framework.preemption.candidates import Candidates
-from scheduler_core.framework.preemption.kept_tries import DryRun, KeptTries
-from scheduler_core.framework.preemption.sampling import Sampling, candidates_wanted, dry_run
+from scheduler_core.framework.preemption.reprieve import (
+    DryRun,
+    KeptTries,
+    Sampling,
+    candidates_wanted,
+    dry_run,
+)
 from scheduler_core.framework.preemption.trace import PreemptionTrace
 from scheduler_core.framework.status import Code, Status
 

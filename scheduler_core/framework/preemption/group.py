@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from scheduler_core.cluster.cache import Cache
-from scheduler_core.framework.preemption.budgets import KIND as BUDGET
+from scheduler_core.framework.preemption.candidates import KIND as BUDGET
 from scheduler_core.framework.status import SUCCESS, Code, Status
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.policy import KIND, PodDisruptionBudget, PodGroup

@@ -11,11 +11,15 @@ from scheduler_core.cluster.node_table import Rows
 from scheduler_core.cluster.pod_table import NO_START_NS
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.framework.interface import PostFilterResult
-from scheduler_core.framework.preemption.candidates import Candidates
-from scheduler_core.framework.preemption.choice import CRITERIA, LARGEST_WINS, UNDECIDED, CandidateChoice
-from scheduler_core.framework.preemption.kept_tries import DryRun
-from scheduler_core.framework.preemption.potential import Int64
-from scheduler_core.framework.preemption.sampling import Sampling
+from scheduler_core.framework.preemption.candidates import (
+    CRITERIA,
+    LARGEST_WINS,
+    UNDECIDED,
+    CandidateChoice,
+    Candidates,
+    Int64,
+)
+from scheduler_core.framework.preemption.reprieve import DryRun, Sampling
 from scheduler_core.objects.fields import format_time_ns
 from scheduler_core.objects.pod import Pod
 

@@ -1,7 +1,455 @@
-"""VolumeBinding.
+"""VolumeBinding: a pod runs where its volumes are, or can be made."""
 
-`plugin` has the extension points, `claims` sorts a pod's claims, `finder` finds volumes for all rows at once,
-`assume_cache` and `reservation` remember what was assumed until the API server confirms it.
-"""
+from __future__ import annotations
 
-from scheduler_core.plugins.volume_binding.plugin import VolumeBinding as VolumeBinding
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from scheduler_core.cluster.listers import Listers
+from scheduler_core.cluster.node_table import NodeColumns, Rows
+from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.config.args import Errors, PluginArgs, invalid
+from scheduler_core.config.types import UtilizationShapePoint
+from scheduler_core.config.wire import INT64, POINTER, ListOf, encode, typed, wire
+from scheduler_core.framework.cluster_event import (
+    CSI_DRIVER,
+    CSI_NODE,
+    CSI_STORAGE_CAPACITY,
+    NODE,
+    PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
+    QUEUE,
+    SKIP,
+    STORAGE_CLASS,
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    QueueingHint,
+    annotations_of,
+    without_empties,
+)
+from scheduler_core.framework.interface import (
+    SKIP_FILTER,
+    SKIP_SCORE,
+    FilterPlugin,
+    Handle,
+    PreBindPlugin,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    PreScoreResult,
+    ReservePlugin,
+    ScorePlugin,
+    Scores,
+)
+from scheduler_core.framework.status import SUCCESS, Code, Status, Verdicts
+from scheduler_core.objects.fields import Document, boolean, mapping, sequence, string
+from scheduler_core.objects.node import Node
+from scheduler_core.objects.pod import Pod
+from scheduler_core.objects.resources import quantity_nano
+from scheduler_core.objects.storage import PersistentVolume, PersistentVolumeClaim
+from scheduler_core.plugins.stored_objects import HasManifest, name_of, namespace_of, used_claim_names
+from scheduler_core.plugins.volume_binding.finder import (
+    CLAIM,
+    REASONS,
+    VOLUME,
+    AssumeCache,
+    BindingInfo,
+    ClaimError,
+    PodClaims,
+    Reservation,
+    bound_to_claim,
+    claim_name,
+    claims_of,
+    find_pod_volumes,
+    provisioned_on,
+    reservation_from,
+    usable_on,
+    wrong_claim,
+)
+
+# --- When a pod rejected by VolumeBinding is worth another try.
+
+
+MIGRATED_PLUGINS_ANNOTATION = "storage.alpha.kubernetes.io/migrated-plugins"
+_CHANGED = ActionType.ADD | ActionType.UPDATE
+
+_NEW_CLASS = QUEUE.because("a storage class was created")
+_TOPOLOGIES = QUEUE.because("the storage class allows other topologies now")
+_SAME_TOPOLOGIES = SKIP.because("the storage class allows the same topologies as before")
+_CLAIM = QUEUE.because("a claim the pod uses was created or changed")
+_OTHER_CLAIM = SKIP.because("the pod does not use this claim")
+_OTHER_NAMESPACE = SKIP.because("it is in another namespace")
+_NEW_CSI_NODE = QUEUE.because("a node announced its storage drivers")
+_MIGRATED = QUEUE.because("the node's list of migrated plugins changed")
+_NOT_MIGRATED = SKIP.because("the node's list of migrated plugins is as before")
+_NEW_CAPACITY = QUEUE.because("storage capacity was announced")
+_MORE_CAPACITY = QUEUE.because("larger volumes are possible now")
+_NO_MORE_CAPACITY = SKIP.because("no larger volumes are possible than before")
+_UNCHECKED = QUEUE.because("a driver the pod uses no longer has its capacity checked")
+_STILL_CHECKED = SKIP.because("nothing changed for a driver the pod uses")
+
+
+def events_to_register() -> list[ClusterEventWithHint]:
+    return [
+        ClusterEventWithHint(ClusterEvent(STORAGE_CLASS, _CHANGED), after_storage_class_change),
+        ClusterEventWithHint(ClusterEvent(PERSISTENT_VOLUME_CLAIM, _CHANGED), after_claim_change),
+        ClusterEventWithHint(ClusterEvent(PERSISTENT_VOLUME, _CHANGED)),
+        ClusterEventWithHint(ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL)),
+        ClusterEventWithHint(ClusterEvent(CSI_NODE, _CHANGED), after_csi_node_change),
+        ClusterEventWithHint(ClusterEvent(CSI_DRIVER, ActionType.UPDATE), after_csi_driver_change),
+        ClusterEventWithHint(ClusterEvent(CSI_STORAGE_CAPACITY, _CHANGED), after_capacity_change),
+    ]
+
+
+def after_storage_class_change(pod: Pod, old: HasManifest | None, new: HasManifest) -> QueueingHint:
+    if old is None:
+        return _NEW_CLASS
+    before, after = (
+        without_empties(list(sequence(item.manifest, "allowedTopologies", ""))) for item in (old, new)
+    )
+    return _TOPOLOGIES if before != after else _SAME_TOPOLOGIES
+
+
+def after_claim_change(pod: Pod, old: HasManifest | None, new: HasManifest) -> QueueingHint:
+    if namespace_of(new) != pod.namespace:
+        return _OTHER_NAMESPACE
+    return _CLAIM if name_of(new) in used_claim_names(pod) else _OTHER_CLAIM
+
+
+def after_csi_node_change(pod: Pod, old: HasManifest | None, new: HasManifest) -> QueueingHint:
+    if old is None:
+        return _NEW_CSI_NODE
+    before = annotations_of(old).get(MIGRATED_PLUGINS_ANNOTATION) or ""
+    return (
+        _MIGRATED if before != (annotations_of(new).get(MIGRATED_PLUGINS_ANNOTATION) or "") else _NOT_MIGRATED
+    )
+
+
+def after_csi_driver_change(pod: Pod, old: HasManifest, new: HasManifest) -> QueueingHint:
+    driver = name_of(new)
+    uses = any(
+        volume.get("csi") is not None and string(mapping(volume, "csi", ""), "driver", "csi") == driver
+        for volume in pod.volumes
+    )
+    return _UNCHECKED if uses and _checks_capacity(old) and not _checks_capacity(new) else _STILL_CHECKED
+
+
+def after_capacity_change(pod: Pod, old: HasManifest | None, new: HasManifest) -> QueueingHint:
+    if old is None:
+        return _NEW_CAPACITY
+    before, after = _largest_volume(old), _largest_volume(new)
+    return _MORE_CAPACITY if after is not None and (before is None or after > before) else _NO_MORE_CAPACITY
+
+
+def _checks_capacity(driver: HasManifest) -> bool:
+    return boolean(mapping(driver.manifest, "spec", ""), "storageCapacity", "spec")
+
+
+def _largest_volume(capacity: HasManifest) -> int | None:
+    """Bytes of the largest volume possible; None when nothing is said.
+
+    Source: volumebinding/binder.go volumeLimit, v1.34
+    """
+    for name in ("maximumVolumeSize", "capacity"):
+        value = capacity.manifest.get(name)
+        if value is not None:
+            return -(-quantity_nano(value, name) // 10**9)
+    return None
+
+
+REASON_IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
+REASON_TIMEOUT = "binding volumes: context deadline exceeded"
+
+_DEFAULT_BIND_TIMEOUT_S = 600
+_NS_PER_S = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeBindingArgs(PluginArgs):
+    """`shape` needs a feature gate that is off by default: any value but None is invalid."""
+
+    bind_timeout_s: int = wire("bindTimeoutSeconds", INT64, POINTER, 600)
+    shape: tuple[UtilizationShapePoint, ...] | None = wire(
+        "shape", ListOf(typed(UtilizationShapePoint)), POINTER, None
+    )
+
+    def problems(self, path: str) -> Errors:
+        errors: Errors = []
+        if self.bind_timeout_s < 0:
+            detail = "invalid BindTimeoutSeconds, should not be a negative value"
+            errors.append(invalid(f"{path}.bindTimeoutSeconds", self.bind_timeout_s, detail))
+        if self.shape is not None:
+            detail = "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring"
+            errors.append(invalid(f"{path}.shape", [encode(point) for point in self.shape], detail))
+        return errors
+
+
+@dataclass(slots=True)
+class State:
+    """The pod's claims; `messages` holds texts of errors, a verdict's detail is a place in it."""
+
+    claims: PodClaims
+    messages: list[str] = field(default_factory=list)
+
+
+class VolumeBinding(
+    PreFilterPlugin[State],
+    FilterPlugin[State],
+    PreScorePlugin[None],
+    ScorePlugin[None],
+    ReservePlugin,
+    PreBindPlugin,
+):
+    """Rejects rows where bound volumes cannot be used, or unbound claims neither find nor get a volume.
+
+    A claim that waits for its first consumer gets the smallest volume that will do on the row, or one is
+    provisioned there if the class allows the row and its driver has room. Reserve keeps the volumes, PreBind
+    has the API server told (`take_writes`) and waits until all claims are bound. It scores nothing:
+    scoring by capacity is behind a feature gate that is off.
+
+    Source: pkg/scheduler/framework/plugins/volumebinding/{volume_binding.go,binder.go}, v1.34
+    Differs: of equally small volumes the first by name is taken; upstream takes any.
+
+    Attributes
+    ----------
+    bind_timeout_ns : int
+        How long PreBind waits.
+    """
+
+    name: ClassVar[str] = "VolumeBinding"
+    Args = VolumeBindingArgs
+    default_weight: ClassVar[int | None] = 0
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        super().__init__(args, handle)
+        timeout_s = getattr(args, "bind_timeout_s", None)
+        self.bind_timeout_ns = _NS_PER_S * (_DEFAULT_BIND_TIMEOUT_S if timeout_s is None else int(timeout_s))
+        self._cache = AssumeCache()
+        self._reservations: dict[str, Reservation] = {}
+
+    def events(self) -> list[ClusterEventWithHint]:
+        return events_to_register()
+
+    # ---- scheduling cycle
+
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[State]:
+        if not pod.volumes or not any(claim_name(pod, volume) for volume in pod.volumes):
+            return SKIP_FILTER
+        reason = wrong_claim(pod, snapshot.listers)
+        if reason is not None:
+            return PreFilterResult(Status(Code.UnschedulableAndUnresolvable, (reason,)))
+        try:
+            claims = claims_of(pod, self._cache, snapshot.listers)
+        except ClaimError as error:
+            return PreFilterResult(Status(Code.Error, (str(error),)))
+        if claims.immediate:
+            return PreFilterResult(Status(Code.UnschedulableAndUnresolvable, (REASON_IMMEDIATE,)))
+        return PreFilterResult(state=State(claims))
+
+    def filter(self, state: State, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
+        found = find_pod_volumes(state.claims, self._cache, self.handle.snapshot.listers, nodes, rows)
+        codes = np.where(found.conflicts != 0, Code.UnschedulableAndUnresolvable, Code.Success).astype(
+            np.int8
+        )
+        details = found.conflicts
+        for message, failed in found.errors.items():
+            if message not in state.messages:
+                state.messages.append(message)
+            codes[failed] = Code.Error
+            details[failed] = state.messages.index(message)
+        return Verdicts(codes, details)
+
+    def reasons(
+        self, state: State, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int
+    ) -> tuple[str, ...]:
+        if code is Code.Error:
+            return (state.messages[detail],)
+        return tuple(reason for conflict, reason in REASONS.items() if conflict & detail)
+
+    def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> PreScoreResult[None]:
+        return SKIP_SCORE
+
+    def score(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
+        return np.zeros(len(rows), np.int64)
+
+    # ---- reserving and binding
+
+    def reserve(self, pod: Pod, node_name: str) -> Status:
+        """Keep the volumes the pod gets on its node.
+
+        Source: volumebinding/binder.go AssumePodVolumes, v1.34
+        """
+        if not pod.volumes or not any(claim_name(pod, volume) for volume in pod.volumes):
+            return SUCCESS
+        snapshot = self.handle.snapshot
+        listers, nodes = snapshot.listers, snapshot.nodes
+        try:
+            claims = claims_of(pod, self._cache, listers)
+        except ClaimError as error:
+            return Status(Code.Error, (str(error),))
+        if not claims.delayed:
+            self._reservations[pod.uid] = Reservation(node_name, all_bound=True)
+            return SUCCESS
+        row = np.array([nodes.row_of[node_name]], np.int64)
+        found = find_pod_volumes(claims, self._cache, listers, nodes, row)
+        bindings, provisions = [], []
+        for claim, volumes, places in found.bindings:
+            if places[0] >= 0:
+                volume, is_new = bound_to_claim(volumes[int(places[0])], claim)
+                if is_new:
+                    self._cache.assume_volume(listers, volume)
+                bindings.append(BindingInfo(volume, claim.namespace, claim.name, is_new))
+        for claim, wanted in found.provisions:
+            if wanted[0]:
+                provision = provisioned_on(claim, node_name)
+                self._cache.assume_claim(listers, provision)
+                provisions.append(provision)
+        self._reservations[pod.uid] = Reservation(node_name, tuple(bindings), tuple(provisions))
+        return SUCCESS
+
+    def unreserve(self, pod: Pod, node_name: str) -> None:
+        reservation = self._reservations.pop(pod.uid, None)
+        if reservation is None:
+            return
+        for binding in reservation.bindings:
+            self._cache.restore_volume(binding.volume.name)
+        for claim in reservation.provisions:
+            self._cache.restore_claim(claim.namespace, claim.name)
+
+    def will_pre_bind(self, pod: Pod, node_name: str) -> bool:
+        reservation = self._reservations.get(pod.uid)
+        return reservation is not None and not reservation.all_bound
+
+    def pre_bind(self, pod: Pod, node_name: str) -> Status:
+        """Success when all claims are bound; Wait while they are not: ask again when storage objects change.
+
+        The first Wait comes with objects to be written (`take_writes`). An error means that the pod is to be
+        scheduled again.
+
+        Source: volumebinding/binder.go BindPodVolumes, v1.34
+        """
+        reservation = self._reservations.get(pod.uid)
+        if reservation is None or reservation.all_bound:
+            self._reservations.pop(pod.uid, None)
+            return SUCCESS
+        if reservation.started_ns is None:
+            reservation.started_ns = self.handle.now_ns
+            return Status(Code.Wait)
+        status = self._check_bindings(reservation)
+        if status.is_success:
+            del self._reservations[pod.uid]
+        elif status.code is Code.Wait and self.handle.now_ns >= reservation.started_ns + self.bind_timeout_ns:
+            return Status(Code.Error, (REASON_TIMEOUT,))
+        return status
+
+    def take_writes(self, pod: Pod) -> tuple[Document, ...]:
+        """Whole manifests the API server is to be given, after the first Wait of `pre_bind`."""
+        reservation = self._reservations.get(pod.uid)
+        if reservation is None or reservation.written:
+            return ()
+        reservation.written = True
+        return reservation.writes()
+
+    def pre_bind_deadline_ns(self, pod: Pod) -> int | None:
+        """When `pre_bind` gives up on a pod that waits; None for one that does not."""
+        reservation = self._reservations.get(pod.uid)
+        if reservation is None or reservation.started_ns is None:
+            return None
+        return reservation.started_ns + self.bind_timeout_ns
+
+    def _check_bindings(self, reservation: Reservation) -> Status:
+        """Source: volumebinding/binder.go checkBindings, v1.34."""
+        snapshot = self.handle.snapshot
+        listers = snapshot.listers
+        row = snapshot.nodes.row_of.get(reservation.node_name)
+        if row is None:
+            name = reservation.node_name
+            return _failed(f'failed to get node "{name}": node "{name}" not found')
+        node = snapshot.nodes.node(row)
+        for binding in reservation.bindings:
+            status = _check_binding(binding, node, listers)
+            if not status.is_success:
+                return status
+        for assumed in reservation.provisions:
+            status = _check_provision(assumed, reservation.node_name, node, listers)
+            if not status.is_success:
+                return status
+        return SUCCESS
+
+    # ---- keeping it
+
+    def checkpoint(self) -> dict[str, Any]:
+        """Reservations by pod uid, as JSON-able data."""
+        return {uid: reservation.to_document() for uid, reservation in self._reservations.items()}
+
+    def restore(self, document: Mapping[str, Any]) -> None:
+        """Take over what `checkpoint` gave; the listers must hold the cluster again."""
+        listers = self.handle.snapshot.listers
+        self._reservations = {uid: reservation_from(item) for uid, item in document.items()}
+        for reservation in self._reservations.values():
+            for binding in reservation.bindings:
+                if binding.is_new and _is_unchanged(binding.volume, listers):
+                    self._cache.assume_volume(listers, binding.volume)
+            for claim in reservation.provisions:
+                if _is_unchanged(claim, listers):
+                    self._cache.assume_claim(listers, claim)
+
+
+def _failed(reason: str) -> Status:
+    return Status(Code.Error, (f"binding volumes: {reason}",))
+
+
+def _is_unchanged(assumed: PersistentVolume | PersistentVolumeClaim, listers: Listers) -> bool:
+    """Whether the API server still holds the version the assumption was made of."""
+    if isinstance(assumed, PersistentVolume):
+        found = listers.get(VOLUME, "", assumed.name)
+    else:
+        found = listers.get(CLAIM, assumed.namespace, assumed.name)
+    return found is not None and found.meta.resource_version == assumed.meta.resource_version
+
+
+def _check_binding(binding: BindingInfo, node: Node, listers: Listers) -> Status:
+    volume: PersistentVolume | None = listers.get(VOLUME, "", binding.volume.name)
+    if volume is None:
+        name = binding.volume.name
+        return _failed(f'failed to check binding: could not find v1.PersistentVolume "{name}"')
+    key = f"{binding.claim_namespace}/{binding.claim_name}"
+    claim: PersistentVolumeClaim | None = listers.get(CLAIM, binding.claim_namespace, binding.claim_name)
+    if claim is None:
+        return _failed(f'failed to check binding: could not find v1.PersistentVolumeClaim "{key}"')
+    if binding.is_new and _is_unchanged(binding.volume, listers):
+        # Our write has not come back yet.
+        return Status(Code.Wait)
+    problem = usable_on(volume, node, listers)
+    if problem is not None:
+        return _failed(problem)
+    if volume.claim_ref is None or not volume.claim_ref.uid:
+        return _failed(f'ClaimRef got reset for pv "{volume.name}"')
+    return SUCCESS if claim.is_fully_bound else Status(Code.Wait)
+
+
+def _check_provision(assumed: PersistentVolumeClaim, node_name: str, node: Node, listers: Listers) -> Status:
+    claim: PersistentVolumeClaim | None = listers.get(CLAIM, assumed.namespace, assumed.name)
+    if claim is None:
+        return _failed(
+            f'failed to check provisioning pvc: could not find v1.PersistentVolumeClaim "{assumed.key}"'
+        )
+    if _is_unchanged(assumed, listers):
+        return Status(Code.Wait)
+    if not claim.has_annotations:
+        return _failed(f'selectedNode annotation reset for PVC "{claim.name}"')
+    if (claim.selected_node or "") != node_name:
+        return _failed(f'provisioning failed for PVC "{claim.name}"')
+    if claim.volume_name:
+        volume: PersistentVolume | None = listers.get(VOLUME, "", claim.volume_name)
+        if volume is None:
+            # It may yet come.
+            return Status(Code.Wait)
+        problem = usable_on(volume, node, listers)
+        if problem is not None:
+            return _failed(problem)
+    return SUCCESS if claim.is_fully_bound else Status(Code.Wait)

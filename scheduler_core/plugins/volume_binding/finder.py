@@ -6,9 +6,10 @@ staging/src/k8s.io/component-helpers/storage/volume/pv_helpers.go FindMatchingVo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntFlag
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,12 +24,17 @@ from scheduler_core.objects.csi_translation import (
     translate_node_affinity,
     volume_plugin,
 )
+from scheduler_core.objects.fields import Document, mapping, string
 from scheduler_core.objects.labels import LabelSelector, requirement_errors, requirement_of
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.node_selector import NodeSelector
+from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.storage import (
     AVAILABLE,
+    BOUND_BY_CONTROLLER_ANNOTATION,
+    LOST,
     NO_PROVISIONER,
+    SELECTED_NODE_ANNOTATION,
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
@@ -36,9 +42,205 @@ from scheduler_core.objects.storage import (
     PersistentVolumeClaim,
     StorageClass,
     TopologyTerm,
+    persistent_volume_claim_from,
+    persistent_volume_from,
 )
-from scheduler_core.plugins.volume_binding.assume_cache import AssumeCache
-from scheduler_core.plugins.volume_binding.claims import PodClaims
+
+# --- Volumes and claims as the scheduler believes them to be before the API server says so.
+
+
+VOLUME = "PersistentVolume"
+CLAIM = "PersistentVolumeClaim"
+
+
+class AssumeCache:
+    """The cluster's volumes and claims with assumed ones in their place.
+
+    An assumption holds until it is taken back, or until the cluster's object is no longer the one it was made
+    of.
+    """
+
+    def __init__(self) -> None:
+        self._volumes: dict[str, tuple[PersistentVolume, PersistentVolume]] = {}
+        self._claims: dict[tuple[str, str], tuple[PersistentVolumeClaim, PersistentVolumeClaim]] = {}
+        self._by_class: dict[str, list[str]] = {}
+        self._read: tuple[Listers, int] | None = None
+
+    def volume(self, listers: Listers, name: str) -> PersistentVolume | None:
+        found: PersistentVolume | None = listers.get(VOLUME, "", name)
+        assumed = self._volumes.get(name)
+        if assumed is not None:
+            if found is not None and _is_same(found, assumed[0]):
+                return assumed[1]
+            del self._volumes[name]
+        return found
+
+    def claim(self, listers: Listers, namespace: str, name: str) -> PersistentVolumeClaim | None:
+        found: PersistentVolumeClaim | None = listers.get(CLAIM, namespace, name)
+        assumed = self._claims.get((namespace, name))
+        if assumed is not None:
+            if found is not None and _is_same(found, assumed[0]):
+                return assumed[1]
+            del self._claims[namespace, name]
+        return found
+
+    def volumes_of_class(self, listers: Listers, storage_class: str) -> list[PersistentVolume]:
+        """All volumes of a storage class by name; the empty class is that of volumes without one."""
+        read = self._read
+        if read is None or read[0] is not listers or read[1] != listers.version(VOLUME):
+            self._read = (listers, listers.version(VOLUME))
+            self._by_class = {}
+            volumes: list[PersistentVolume] = sorted(listers.all(VOLUME), key=_name)
+            for volume in volumes:
+                self._by_class.setdefault(volume.storage_class, []).append(volume.name)
+        names = self._by_class.get(storage_class, ())
+        return [found for name in names if (found := self.volume(listers, name)) is not None]
+
+    def assume_volume(self, listers: Listers, volume: PersistentVolume) -> None:
+        base: PersistentVolume | None = listers.get(VOLUME, "", volume.name)
+        if base is not None:
+            self._volumes[volume.name] = (base, volume)
+
+    def assume_claim(self, listers: Listers, claim: PersistentVolumeClaim) -> None:
+        base: PersistentVolumeClaim | None = listers.get(CLAIM, claim.namespace, claim.name)
+        if base is not None:
+            self._claims[claim.namespace, claim.name] = (base, claim)
+
+    def restore_volume(self, name: str) -> None:
+        """Take an assumption back; nothing happens without one."""
+        self._volumes.pop(name, None)
+
+    def restore_claim(self, namespace: str, name: str) -> None:
+        """Take an assumption back; nothing happens without one."""
+        self._claims.pop((namespace, name), None)
+
+
+def _name(volume: PersistentVolume) -> str:
+    return volume.name
+
+
+def _is_same(
+    one: PersistentVolume | PersistentVolumeClaim, other: PersistentVolume | PersistentVolumeClaim
+) -> bool:
+    """The same version of an object; read twice (after a restart) it is two values with one version."""
+    if one is other:
+        return True
+    version = one.meta.resource_version
+    return bool(version) and version == other.meta.resource_version and one.meta.uid == other.meta.uid
+
+
+# --- The claims of a pod, sorted by what is still to be done about them.
+
+
+class ClaimError(Exception):
+    """Claims that upstream cannot sort: an error of the attempt, not a rejection."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodClaims:
+    """Claims of one pod in the order of its volumes.
+
+    Attributes
+    ----------
+    bound : tuple of PersistentVolumeClaim
+        Fully bound to a volume.
+    delayed : tuple of PersistentVolumeClaim
+        Waiting for their first consumer: the scheduler binds them, or has a volume provisioned.
+    immediate : tuple of PersistentVolumeClaim
+        The volume controller should have bound them already.
+    """
+
+    bound: tuple[PersistentVolumeClaim, ...] = ()
+    delayed: tuple[PersistentVolumeClaim, ...] = ()
+    immediate: tuple[PersistentVolumeClaim, ...] = ()
+
+
+def claim_name(pod: Pod, volume: Document) -> tuple[str, bool] | None:
+    """The claim behind a pod's volume, and whether it is an ephemeral one; None for other volumes."""
+    if volume.get("persistentVolumeClaim") is not None:
+        return string(mapping(volume, "persistentVolumeClaim", ""), "claimName", ""), False
+    if volume.get("ephemeral") is not None:
+        return f"{pod.name}-{string(volume, 'name', '')}", True
+    return None
+
+
+def wrong_claim(pod: Pod, listers: Listers) -> str | None:
+    """Why the pod's claims cannot be used at all; None when they can.
+
+    Source: volumebinding/volume_binding.go podHasPVCs, v1.34
+    """
+    for volume in pod.volumes:
+        named = claim_name(pod, volume)
+        if named is None:
+            continue
+        name, is_ephemeral = named
+        claim: PersistentVolumeClaim | None = listers.get(CLAIM, pod.namespace, name)
+        if claim is None:
+            if is_ephemeral:
+                return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
+            return f'persistentvolumeclaim "{name}" not found'
+        if claim.phase == LOST:
+            return (
+                f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{claim.volume_name}"'
+            )
+        if claim.meta.deletion_ns is not None:
+            return f'persistentvolumeclaim "{name}" is being deleted'
+        if is_ephemeral and not _is_for(pod, claim):
+            return f"PVC {claim.key} was not created for pod {pod.key} (pod is not owner)"
+    return None
+
+
+def claims_of(pod: Pod, cache: AssumeCache, listers: Listers) -> PodClaims:
+    """Sort the claims of a pod that `wrong_claim` found nothing against.
+
+    Raises
+    ------
+    ClaimError
+        A storage class does not say when it binds.
+
+    Source: volumebinding/binder.go GetPodVolumeClaims, v1.34
+    """
+    bound, delayed, immediate = [], [], []
+    for volume in pod.volumes:
+        named = claim_name(pod, volume)
+        if named is None:
+            continue
+        name, is_ephemeral = named
+        claim = cache.claim(listers, pod.namespace, name)
+        if claim is None:
+            raise ClaimError(
+                f'error getting PVC "{pod.namespace}/{name}": could not find v1.PersistentVolumeClaim '
+                f'"{pod.namespace}/{name}"'
+            )
+        if is_ephemeral and not _is_for(pod, claim):
+            raise ClaimError(f"PVC {claim.key} was not created for pod {pod.key} (pod is not owner)")
+        if claim.is_fully_bound:
+            bound.append(claim)
+        elif _is_delayed(claim, listers) and not claim.volume_name:
+            delayed.append(claim)
+        else:
+            # A claim that names its volume is the controller's business too.
+            immediate.append(claim)
+    return PodClaims(tuple(bound), tuple(delayed), tuple(immediate))
+
+
+def _is_for(pod: Pod, claim: PersistentVolumeClaim) -> bool:
+    """Source: component-helpers/storage/ephemeral/ephemeral.go VolumeIsForPod, v1.34."""
+    controller = claim.meta.controller
+    return claim.namespace == pod.namespace and controller is not None and controller.uid == pod.uid
+
+
+def _is_delayed(claim: PersistentVolumeClaim, listers: Listers) -> bool:
+    """Source: component-helpers/storage/volume/pv_helpers.go IsDelayBindingMode, v1.34."""
+    if not claim.storage_class:
+        return False
+    storage_class: StorageClass | None = listers.get("StorageClass", "", claim.storage_class)
+    if storage_class is None:
+        return False
+    if storage_class.volume_binding_mode is None:
+        raise ClaimError(f'VolumeBindingMode not set for StorageClass "{claim.storage_class}"')
+    return storage_class.waits_for_first_consumer
+
 
 _NO_RANK = np.iinfo(np.int64).max
 
@@ -426,3 +628,135 @@ def usable_on(volume: PersistentVolume, node: Node, listers: Listers) -> str | N
     return (
         f'pv "{volume.name}" node affinity doesn\'t match node "{node.name}": no matching NodeSelectorTerms'
     )
+
+
+# --- What was reserved for a pod that has its node, and what the API server is to be told of it.
+
+
+@dataclass(frozen=True, slots=True)
+class BindingInfo:
+    """A volume kept for a claim; `is_new` when the API server does not know yet."""
+
+    volume: PersistentVolume
+    claim_namespace: str
+    claim_name: str
+    is_new: bool
+
+
+@dataclass(slots=True)
+class Reservation:
+    """Volumes of one pod on its node.
+
+    Attributes
+    ----------
+    bindings : tuple of BindingInfo
+    provisions : tuple of PersistentVolumeClaim
+        Claims that name the node a volume is to be provisioned for.
+    all_bound : bool
+        There was nothing to do.
+    started_ns : int or None
+        When binding began, None before it did.
+    written : bool
+        The writes were given out.
+    """
+
+    node_name: str
+    bindings: tuple[BindingInfo, ...] = ()
+    provisions: tuple[PersistentVolumeClaim, ...] = ()
+    all_bound: bool = False
+    started_ns: int | None = None
+    written: bool = False
+
+    def writes(self) -> tuple[Document, ...]:
+        """Objects to write, volumes first.
+
+        Source: volumebinding/binder.go bindAPIUpdate, v1.34
+        Differs: a volume that already is as it should be is not written once more.
+        """
+        return (
+            *(binding.volume.manifest for binding in self.bindings if binding.is_new),
+            *(claim.manifest for claim in self.provisions),
+        )
+
+    def to_document(self) -> dict[str, Any]:
+        """All of it as JSON-able data."""
+        return {
+            "nodeName": self.node_name,
+            "bindings": [
+                {
+                    "volume": binding.volume.manifest,
+                    "claimNamespace": binding.claim_namespace,
+                    "claimName": binding.claim_name,
+                    "isNew": binding.is_new,
+                }
+                for binding in self.bindings
+            ],
+            "provisions": [claim.manifest for claim in self.provisions],
+            "allBound": self.all_bound,
+            "startedNs": self.started_ns,
+            "written": self.written,
+        }
+
+
+def reservation_from(document: Mapping[str, Any]) -> Reservation:
+    """Read what `Reservation.to_document` wrote."""
+    return Reservation(
+        document["nodeName"],
+        tuple(
+            BindingInfo(
+                persistent_volume_from(item["volume"]),
+                item["claimNamespace"],
+                item["claimName"],
+                item["isNew"],
+            )
+            for item in document["bindings"]
+        ),
+        tuple(persistent_volume_claim_from(manifest) for manifest in document["provisions"]),
+        document["allBound"],
+        document["startedNs"],
+        document["written"],
+    )
+
+
+def bound_to_claim(volume: PersistentVolume, claim: PersistentVolumeClaim) -> tuple[PersistentVolume, bool]:
+    """The volume, kept for the claim, and whether that is new.
+
+    Source: component-helpers/storage/volume/pv_helpers.go GetBindVolumeToClaim, v1.34
+    """
+    manifest = dict(volume.manifest)
+    is_new = False
+    reference = volume.claim_ref
+    was_bound = volume.is_bound_to(claim)
+    if not was_bound or reference is None or reference.uid != claim.meta.uid:
+        claim_ref = {
+            "kind": "PersistentVolumeClaim",
+            "namespace": claim.namespace,
+            "name": claim.name,
+            "uid": claim.meta.uid,
+            "apiVersion": "v1",
+            "resourceVersion": claim.meta.resource_version,
+        }
+        manifest["spec"] = {
+            **manifest["spec"],
+            "claimRef": {key: value for key, value in claim_ref.items() if value},
+        }
+        is_new = True
+    annotations = manifest["metadata"].get("annotations") or {}
+    if not was_bound and BOUND_BY_CONTROLLER_ANNOTATION not in annotations:
+        manifest["metadata"] = {
+            **manifest["metadata"],
+            "annotations": {**annotations, BOUND_BY_CONTROLLER_ANNOTATION: "yes"},
+        }
+        is_new = True
+    return (persistent_volume_from(manifest), True) if is_new else (volume, False)
+
+
+def provisioned_on(claim: PersistentVolumeClaim, node_name: str) -> PersistentVolumeClaim:
+    """The claim, asking for a volume for a node."""
+    manifest = dict(claim.manifest)
+    annotations = manifest["metadata"].get("annotations") or {}
+    manifest["metadata"] = {
+        **manifest["metadata"],
+        "annotations": {**annotations, SELECTED_NODE_ANNOTATION: node_name},
+    }
+    return persistent_volume_claim_from(manifest)

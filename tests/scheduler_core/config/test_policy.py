@@ -11,9 +11,9 @@ from scheduler_core.config.load import LoadedConfiguration
 from scheduler_core.config.policy import legacy
 from scheduler_core.errors import ConfigurationError, DecodeError
 from scheduler_core.plugins import load_configuration
-from scheduler_core.plugins.inter_pod_affinity.plugin import InterPodAffinityArgs
+from scheduler_core.plugins.inter_pod_affinity import InterPodAffinityArgs
 from scheduler_core.plugins.node_resources_fit import NodeResourcesFitArgs
-from scheduler_core.plugins.pod_topology_spread.args import PodTopologySpreadArgs
+from scheduler_core.plugins.pod_topology_spread import PodTopologySpreadArgs
 from scheduler_core.plugins.retired.node_label import NodeLabelArgs
 from scheduler_core.plugins.retired.service_affinity import ServiceAffinityArgs
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_core.cli.conformance_config import outcome, run_case
+from scheduler_core.cli.conformance_values import outcome, run_config_case
 from scheduler_core.errors import ConfigurationError
 from scheduler_core.plugins import load_configuration
 
@@ -31,7 +31,7 @@ def source_of(case: dict[str, Any]) -> Any:
 
 @EACH
 def test_the_outcome_is_the_recorded_one(case: dict[str, Any]) -> None:
-    assert run_case(case) == []
+    assert run_config_case(case) == []
 
 
 @EACH
@@ -57,6 +57,6 @@ def test_a_changed_expectation_is_a_difference() -> None:
     changed = json.loads(json.dumps(case))
     changed["expect"]["defaulted"]["profiles"][0]["args"] = {}
     changed["expect"]["constructionError"] = "nothing fits"
-    keys = [difference.key for difference in run_case(changed)]
+    keys = [difference.key for difference in run_config_case(changed)]
     assert "constructionError" in keys
     assert any(key.startswith("defaulted.profiles[0].args") for key in keys)

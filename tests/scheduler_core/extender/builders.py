@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from scheduler_core.cli.conformance_scheduling import CaseCluster
+from scheduler_core.cli.conformance_cycles import CaseCluster
 from scheduler_core.extender.chain import ExtenderChain, extender_chain
 from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest
 from scheduler_core.objects.node import Node, node_from

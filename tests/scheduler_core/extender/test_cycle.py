@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scheduler_core.cli.conformance_extender import run_case
-from scheduler_core.cli.conformance_scheduling import decision_body
+from scheduler_core.cli.conformance_cycles import decision_body, run_wire_case
 from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest
 from tests.scheduler_core.extender.builders import (
     URL,
@@ -38,20 +37,20 @@ CASES = recorded()
 
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
 def test_a_recorded_attempt_agrees(case: dict[str, Any]) -> None:
-    assert run_case(case) == []
+    assert run_wire_case(case) == []
 
 
 def test_a_request_that_differs_is_reported() -> None:
     case = json.loads(json.dumps(CASES[0]))
     case["expect"]["requests"][0]["body"]["NodeNames"] = ["n1"]
-    assert [difference.key for difference in run_case(case)] == ["requests"]
+    assert [difference.key for difference in run_wire_case(case)] == ["requests[0].body.NodeNames"]
 
 
 def test_words_of_a_library_may_differ_but_not_that_there_is_an_error() -> None:
     (case,) = [case for case in CASES if case["name"] == "extender-wire/filter-invalid-json"]
     case = json.loads(json.dumps(case))
     case["expect"]["error"] = None
-    assert "error" in [difference.key for difference in run_case(case)]
+    assert "error" in [difference.key for difference in run_wire_case(case)]
 
 
 def test_a_failure_ends_the_cycle_without_preemption() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler_core.cli.conformance_scheduling import CaseCluster, decision_body, explain
+from scheduler_core.cli.conformance_cycles import CaseCluster, decision_body, explain
 from scheduler_core.framework.amounts import Amount, Comparison, packed, unpacked
 from tests.scheduler_core.random_clusters import RandomCluster
 

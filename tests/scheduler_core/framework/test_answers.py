@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler_core.cli.conformance_scheduling import CaseCluster, decision_body
+from scheduler_core.cli.conformance_cycles import CaseCluster, decision_body
 from scheduler_core.cluster.journal import Journal
 from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.pod import Pod, pod_from

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler_core.cli.conformance_scheduling import CaseCluster
+from scheduler_core.cli.conformance_cycles import CaseCluster
 from scheduler_core.framework.status import Code
 from scheduler_core.schedule_one import Decision
 

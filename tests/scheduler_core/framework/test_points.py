@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from scheduler_core.framework import points as module
-from scheduler_core.framework.points import PIPELINE, points
+from scheduler_core.framework import words as module
 from scheduler_core.framework.record import CycleTrace
+from scheduler_core.framework.words import PIPELINE, points
 from scheduler_core.sim.changes import WriteObject
 from scheduler_core.sim.simulation import Simulation
 

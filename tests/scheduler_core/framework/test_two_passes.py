@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler_core.cli.conformance_scheduling import CaseCluster
+from scheduler_core.cli.conformance_cycles import CaseCluster
 from scheduler_core.framework.record import CycleTrace
-from scheduler_core.framework.two_passes import two_passes
+from scheduler_core.framework.recording import two_passes
 from scheduler_core.scenario import run_scenario
 from scheduler_core.scenario.gallery import gallery_scenario
 

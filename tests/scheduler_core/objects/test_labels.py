@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler_core.cli.conformance_objects import run_selector_case
+from scheduler_core.cli.conformance_values import run_selector_case
 from scheduler_core.objects.labels import (
     EVERYTHING,
     NOTHING,

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler_core.cli.conformance_objects import run_quantity_case
+from scheduler_core.cli.conformance_values import run_quantity_case
 from scheduler_core.objects.quantity import (
     FORMAT_WRONG,
     NUMERIC_WRONG,

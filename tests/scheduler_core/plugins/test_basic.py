@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler_core.cli.conformance_scheduling import decision_body
+from scheduler_core.cli.conformance_cycles import decision_body
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
 from tests.scheduler_core.plugins import oracle_basic as oracle

@@ -14,8 +14,7 @@ from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.what_if import WhatIf
 from scheduler_core.framework.status import Code
 from scheduler_core.objects.pod import Pod
-from scheduler_core.plugins.inter_pod_affinity import InterPodAffinity
-from scheduler_core.plugins.inter_pod_affinity.filtering import RequiredState
+from scheduler_core.plugins.inter_pod_affinity import InterPodAffinity, RequiredState
 from tests.scheduler_core.plugins.oracle_inter_pod_affinity import FilterTwin, ScoreTwin
 from tests.scheduler_core.plugins.shared_domain_clusters import RandomCluster
 

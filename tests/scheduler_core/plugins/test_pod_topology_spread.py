@@ -19,9 +19,7 @@ from scheduler_core.objects.labels import EVERYTHING
 from scheduler_core.objects.node import node_from
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.objects.policy import selecting_object_from
-from scheduler_core.plugins.pod_topology_spread import PodTopologySpread
-from scheduler_core.plugins.pod_topology_spread.filtering import HardState
-from scheduler_core.plugins.pod_topology_spread.scoring import normalizing_weight
+from scheduler_core.plugins.pod_topology_spread import HardState, PodTopologySpread, normalizing_weight
 from tests.scheduler_core.plugins.oracle_pod_topology_spread import FilterTwin, ScoreTwin, constraints_of
 from tests.scheduler_core.plugins.shared_domain_clusters import RandomCluster
 

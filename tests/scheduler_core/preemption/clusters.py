@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
-from scheduler_core.cli.conformance_scheduling import CaseCluster
+from scheduler_core.cli.conformance_cycles import CaseCluster
 from scheduler_core.framework.attempt import Attempt
-from scheduler_core.framework.interface import PostFilterResult
-from scheduler_core.framework.preemption_options import ChoiceOptions
+from scheduler_core.framework.interface import ChoiceOptions, PostFilterResult
 from scheduler_core.framework.profile import SchedulerHandle
 from scheduler_core.framework.runtime import Framework
 from scheduler_core.objects.pod import Pod

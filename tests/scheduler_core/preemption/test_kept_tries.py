@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler_core.cli.conformance_scheduling import CaseCluster, decision_body
-from scheduler_core.framework.preemption.kept_tries import DryRun, KeptTries
-from scheduler_core.framework.preemption.sampling import Sampling, dry_run
+from scheduler_core.cli.conformance_cycles import CaseCluster, decision_body
+from scheduler_core.framework.preemption.reprieve import DryRun, KeptTries, Sampling, dry_run
 from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.pod import Pod
 from tests.scheduler_core.preemption.clusters import FullCluster

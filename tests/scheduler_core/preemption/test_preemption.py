@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from scheduler_core.framework.preemption.choice import CRITERIA
-from scheduler_core.framework.preemption_options import ChoiceOptions
+from scheduler_core.framework.interface import ChoiceOptions
+from scheduler_core.framework.preemption.candidates import CRITERIA
 from scheduler_core.framework.status import Code
 from tests.scheduler_core.preemption.clusters import FullCluster, set_choices
 from tests.scheduler_core.preemption.oracle import Oracle, message

@@ -11,7 +11,8 @@ from scheduler_core.framework.cluster_event import ClusterEventWithHint
 from scheduler_core.objects.node import Node, node_from
 from scheduler_core.objects.pod import DEFAULT_SCHEDULER_NAME, Pod, pod_from
 from scheduler_core.plugins.scheduling_gates import closed_gates
-from scheduler_core.queue import Rejection, SchedulingQueue, build_hint_map
+from scheduler_core.queue.hints import build_hint_map
+from scheduler_core.queue.scheduling_queue import Rejection, SchedulingQueue
 from tests.scheduler_core.stored import prepare
 
 SECOND_NS = 1_000_000_000

@@ -19,11 +19,15 @@ from scheduler_core.framework.cluster_event import (
 )
 from scheduler_core.objects.pod import pod_from
 from scheduler_core.objects.policy import selecting_object_from
-from scheduler_core.plugins import node_ports, node_volume_limits, volume_restrictions
-from scheduler_core.plugins.dynamic_resources import hints as dynamic_resources
-from scheduler_core.plugins.pod_topology_spread import hints as pod_topology_spread
-from scheduler_core.plugins.volume_binding import hints as volume_binding
-from scheduler_core.queue import build_hint_map
+from scheduler_core.plugins import (
+    node_ports,
+    node_volume_limits,
+    pod_topology_spread,
+    volume_binding,
+    volume_restrictions,
+)
+from scheduler_core.plugins.dynamic_resources import claims as dynamic_resources
+from scheduler_core.queue.hints import build_hint_map
 from tests.scheduler_core.queue.builders import make_node, make_pod
 from tests.scheduler_core.stored import prepare
 

@@ -25,9 +25,11 @@ from scheduler_core.framework.cluster_event import (
 )
 from scheduler_core.objects.pod import DEFAULT_SCHEDULER_NAME, Pod, pod_from
 from scheduler_core.plugins.scheduling_gates import SchedulingGates
-from scheduler_core.queue import HintMap, Lane, QueuedPodInfo, SchedulingQueue
 from scheduler_core.queue.checkpoint import queue_checkpoint, restore_queue
-from scheduler_core.queue.hints import HintEntry, always_queue
+from scheduler_core.queue.hints import HintEntry, HintMap, always_queue
+from scheduler_core.queue.moves import Lane
+from scheduler_core.queue.queued_pod_info import QueuedPodInfo
+from scheduler_core.queue.scheduling_queue import SchedulingQueue
 from tests.scheduler_core.queue.builders import SECOND_NS, START_NS, gates_check, make_node, make_pod
 from tests.scheduler_core.queue.naive_queue import NaivePod, NaiveQueue
 

@@ -23,10 +23,12 @@ from scheduler_core.framework.cluster_event import (
     QueueingHint,
 )
 from scheduler_core.objects.pod import DEFAULT_SCHEDULER_NAME, Pod, pod_from
-from scheduler_core.queue import Lane, QueuedPodInfo, QueueMove, SchedulingQueue, build_hint_map
 from scheduler_core.queue.active_queue import ActiveQueue
 from scheduler_core.queue.checkpoint import queue_checkpoint, restore_queue
-from scheduler_core.queue.hints import ALL_EVENTS
+from scheduler_core.queue.hints import ALL_EVENTS, build_hint_map
+from scheduler_core.queue.moves import Lane, QueueMove
+from scheduler_core.queue.queued_pod_info import QueuedPodInfo
+from scheduler_core.queue.scheduling_queue import SchedulingQueue
 from tests.scheduler_core.queue.builders import SECOND_NS, START_NS, make_node, make_pod, make_queue
 
 

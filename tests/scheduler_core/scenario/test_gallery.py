@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import scheduler_core.scenario.gallery as gallery_package
-from scheduler_core.framework.preemption.choice import CRITERIA
+from scheduler_core.framework.preemption.candidates import CRITERIA
 from scheduler_core.releases import RELEASES
 from scheduler_core.scenario import Scenario, end_states, run_scenario, with_seed
 from scheduler_core.scenario.gallery import ORDER, gallery, gallery_scenario

@@ -8,8 +8,8 @@ import pytest
 
 from scheduler_core.clock import SECOND_NS
 from scheduler_core.extender.transport import ExtenderAnswer
-from scheduler_core.framework.points import points
 from scheduler_core.framework.record import CycleTrace
+from scheduler_core.framework.words import points
 from scheduler_core.sim.changes import (
     BindCallAnswered,
     DeleteObject,

@@ -13,7 +13,7 @@ import scheduler_core.whatif.model_checks as casualty_module
 from scheduler_core.cli.main import main
 from scheduler_core.framework.attempt import Attempt
 from scheduler_core.framework.preemption import candidates
-from scheduler_core.framework.preemption.choice import CandidateChoice, choose
+from scheduler_core.framework.preemption.candidates import CandidateChoice, choose
 from scheduler_core.plugins.node_resources_fit import NodeResourcesFit
 from scheduler_core.queue.active_queue import ActiveQueue
 from scheduler_core.queue.queued_pod_info import QueuedPodInfo
@@ -116,7 +116,7 @@ def test_a_wrong_order_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_pod_that_need_not_go_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scheduler_core.framework.world.AttemptWorlds.feasible", _never)
+    monkeypatch.setattr("scheduler_core.framework.filtering.AttemptWorlds.feasible", _never)
     found = failures("casualty")
     assert any("the reprieve leaves" in item.sentence for item in found)
 
