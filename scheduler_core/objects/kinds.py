@@ -125,7 +125,7 @@ SHAPING: Final[Mapping[str, ShapingKind]] = {
         "volumes a node has attached already", volume_attachment_from),
     "LimitRange": ShapingKind("", True, 1, MAKES, "default requests of new pods, and their bounds"),
     "ResourceQuota": ShapingKind("", True, 1, MAKES, "refuses pods above it, before they reach the queue"),
-    "CronJob": ShapingKind("batch", True, 5, MAKES, "makes a Job whenever its schedule says so"),
+    "CronJob": ShapingKind("batch", True, 5, MAKES, "owns Jobs; makes none here, its schedule is not followed"),
     "HorizontalPodAutoscaler": ShapingKind("autoscaling", True, 6, MAKES,
         "sets the replicas of a workload by the load drawn on it"),
     "ControllerRevision": ShapingKind("apps", True, 4, MAKES, "templates that rollouts go back to"),

@@ -46,21 +46,13 @@ class RunBounds:
 def pods_asked_for(manifest: Manifest, n_nodes: int) -> tuple[int, str] | None:
     """How many pods a workload's controller makes at most, and the field that says so; None of other objects.
 
-    A Job makes one pod for each completion, a DaemonSet one for each node, a CronJob those of the Jobs it keeps and one
-    more; an autoscaler asks for its maximum. A rollout's surge is not counted.
+    A Job makes one pod for each completion, a DaemonSet one for each node, an autoscaler asks for its maximum. A
+    rollout's surge is not counted.
     """
     kind, spec = manifest.get("kind"), manifest.get("spec")
     spec = spec if isinstance(spec, Mapping) else {}
     if kind == "HorizontalPodAutoscaler":
         return _whole(spec.get("maxReplicas"), 0), "spec.maxReplicas"
-    if kind == "CronJob":
-        template = spec.get("jobTemplate")
-        job: Manifest = {"kind": "Job", "spec": template.get("spec") if isinstance(template, Mapping) else {}}
-        found = pods_asked_for(job, n_nodes)
-        n_kept = _whole(spec.get("successfulJobsHistoryLimit"), 3) + _whole(
-            spec.get("failedJobsHistoryLimit"), 1
-        )
-        return (found[0] if found else 0) * (n_kept + 1), "spec.jobTemplate"
     if kind in _REPLICATED:
         return _whole(spec.get("replicas"), 1), "spec.replicas"
     if kind == "Job":

@@ -15,7 +15,6 @@ from scheduler_core.releases import OLDEST, Release
 from scheduler_core.sim.admission import LIMITING
 from scheduler_core.sim.controllers.autoscaler import AutoscalerController
 from scheduler_core.sim.controllers.base import Controller, ControllerContext, WorkloadController
-from scheduler_core.sim.controllers.cron_job import CronJobController
 from scheduler_core.sim.controllers.daemon_set import DaemonSetController
 from scheduler_core.sim.controllers.deployment import (
     DeploymentController,
@@ -48,7 +47,6 @@ CONTROLLERS: tuple[type[Controller], ...] = (
     ReplicationControllerController,
     StatefulSetController,
     DaemonSetController,
-    CronJobController,
     JobController,
     VolumeBinder,
     DeviceDriver,

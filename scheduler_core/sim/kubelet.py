@@ -77,9 +77,7 @@ class Kubelet:
                 self._add(pod, self._world.clock.now_ns, STARTS)
 
     def _add(self, pod: Pod, at_ns: int, what: str) -> None:
-        # What a CronJob began is not waited for: there is always more of it.
-        aside = is_of_cron_job(self._world, pod)
-        self._timers.add(at_ns, what, pod.namespace, pod.name, pod.uid, aside=aside)
+        self._timers.add(at_ns, what, pod.namespace, pod.name, pod.uid)
 
     def node_changed(self, old: Node | None, new: Node | None) -> None:
         """A node came, changed or went."""
@@ -299,18 +297,6 @@ def waits_on_its_node(manifest: Mapping[str, Any]) -> str:
         if waiting.get("reason") == "ContainerCreating" and status.get("phase") == "Pending":
             return str(waiting.get("message") or "")
     return ""
-
-
-def is_of_cron_job(world: World, pod: Pod) -> bool:
-    """Whether a CronJob's Job made the pod."""
-    controller = pod.meta.controller
-    if controller is None or controller.kind != "Job":
-        return False
-    job = world.get("Job", pod.namespace, controller.name)
-    return job is not None and any(
-        item.get("controller") and item.get("kind") == "CronJob"
-        for item in job.manifest["metadata"].get("ownerReferences") or ()
-    )
 
 
 def delete_pod(world: World, pod: Pod, grace_period_s: int | None, reason: str | None) -> None:

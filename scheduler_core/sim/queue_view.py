@@ -13,7 +13,6 @@ from scheduler_core.queue.moves import Lane
 from scheduler_core.queue.queued_pod_info import QueuedPodInfo
 from scheduler_core.scheduler import Scheduler
 from scheduler_core.sim.controllers.autoscaler import SYNC
-from scheduler_core.sim.controllers.cron_job import DUE
 from scheduler_core.sim.controllers.job import BACKOFF, DEADLINE, TTL
 from scheduler_core.sim.controllers.node_lifecycle import COLLECT, EVICT
 from scheduler_core.sim.kubelet import FINISHES, STARTS, TERMINATED
@@ -32,7 +31,6 @@ _WORDS = {
     TTL: "the finished job {} is removed",
     DEADLINE: "job {} has been active for as long as it may",
     BACKOFF: "job {} makes pods again after failures",
-    DUE: "cron job {} is due",
     SYNC: "autoscaler {} looks at its workload",
     SLOW_BIND: "the slow binding of {} is answered",
     SLOW_EVICT: "the slow evictions for {} are answered",

@@ -254,7 +254,7 @@ class Simulation:
         """Run cycles and timers until nothing is left that would happen by itself, or until a bound is reached.
 
         Idle is when no pod may be tried, nothing is being bound, started or terminated, and every timer left is a
-        leftover: the flush of unschedulable pods, a Permit deadline, what comes again and again (a CronJob's schedule
+        leftover: the flush of unschedulable pods, a Permit deadline, what comes again and again (an autoscaler's look
         and what it began, an autoscaler's look at its workload), the expiry of an assumed pod whose Binding its
         extender is to post (`extenders_post_bindings`), or the backoff of a pod whose last attempt failed as the one
         before it, with nothing having happened in between.

@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-RECURRING = frozenset(("cron-job-due", "autoscaler-syncs"))
+RECURRING = frozenset(("autoscaler-syncs",))
 """Errands that come again and again for as long as their object is there: nothing is ever idle that waits for them."""
 
 
@@ -37,7 +37,7 @@ class Timers:
         self._heap: list[Timer] = []
         self._set: dict[tuple[str, ...], Timer] = {}
         self._aside: dict[tuple[str, ...], None] = {}
-        """Errands of `_set` that hold nothing up."""
+        """Errands of `_set` that recur: they hold nothing up."""
         self._n_asked = 0
 
     def __len__(self) -> int:
@@ -48,15 +48,13 @@ class Timers:
         """Whether one is set that a cluster is not idle before."""
         return len(self._set) > len(self._aside)
 
-    def add(self, at_ns: int, what: str, *subject: str, aside: bool = False) -> None:
-        """Set a timer; `aside` is what a recurring one began, and is waited for as little as that."""
+    def add(self, at_ns: int, what: str, *subject: str) -> None:
+        """Set a timer."""
         self._n_asked += 1
         timer = Timer(at_ns, self._n_asked, what, subject)
         errand = (what, *subject)
-        if aside or what in RECURRING:
+        if what in RECURRING:
             self._aside[errand] = None
-        else:
-            self._aside.pop(errand, None)
         replaces = errand in self._set
         self._set[errand] = timer
         heapq.heappush(self._heap, timer)
@@ -101,10 +99,8 @@ class Timers:
         return sorted(self._set.values())
 
     def state(self) -> dict[str, Any]:
-        # Checkpoints of clusters in which nothing recurs are as they were.
-        aside = {"aside": [list(errand) for errand in self._aside]} if self._aside else {}
         timers = [[*timer[:3], list(timer.subject)] for timer in self.all()]
-        return {"asked": self._n_asked, "timers": timers, **aside}
+        return {"asked": self._n_asked, "timers": timers}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         self._n_asked = state["asked"]
@@ -112,4 +108,4 @@ class Timers:
             Timer(at_ns, order, what, tuple(subject)) for at_ns, order, what, subject in state["timers"]
         ]
         self._set = {(timer.what, *timer.subject): timer for timer in self._heap}
-        self._aside = {tuple(errand): None for errand in state.get("aside", ())}
+        self._aside = {errand: None for errand in self._set if errand[0] in RECURRING}

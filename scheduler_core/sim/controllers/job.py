@@ -177,10 +177,7 @@ class JobController(WorkloadController):
         return True
 
     def _look_later(self, workload: Workload, at_ns: int, what: str) -> None:
-        controller = workload.controller
-        aside = controller is not None and controller.kind == "CronJob"
-        subject = (workload.namespace, workload.name, workload.meta.uid)
-        self.timers.add(at_ns, what, *subject, aside=aside)
+        self.timers.add(at_ns, what, workload.namespace, workload.name, workload.meta.uid)
 
     def _counts(self, workload: Workload) -> tuple[int, int]:
         """(succeeded, failed) pods; of an indexed Job succeeded indexes."""
