@@ -13,13 +13,11 @@ from scheduler_core.cluster.cache import Cache
 from scheduler_core.cluster.nominator import Nominator
 from scheduler_core.config.load import LoadedConfiguration
 from scheduler_core.extender.chain import ExtenderBinding, extender_chain
-from scheduler_core.extender.transport import ExtenderAnswer, ExtenderCall, ExtenderRequest, Transport, no_transport
+from scheduler_core.extender.transport import (
     ExtenderAnswer,
-    ExtenderBinding,
     ExtenderCall,
     ExtenderRequest,
     Transport,
-    extender_chain,
     no_transport,
 )
 from scheduler_core.framework.interface import ChoiceOptions, PostFilterResult
