@@ -18,9 +18,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """What `manage.py play` does, or another of `manage.py`'s commands by its name."""
     told = list(sys.argv[1:] if arguments is None else arguments)
     if told in (["--version"], ["-V"]):
-        from playground.engine.version import engine_version
+        from scheduler_core.version import ENGINE_VERSION
 
-        print(f"{PROGRAM} {engine_version()}")
+        print(f"{PROGRAM} {ENGINE_VERSION}")
         return
     if told[:1] == ["mcp"]:
         _serve_tools(told[1:])

@@ -92,8 +92,8 @@ def errands_done_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def nothing_remembered_of_another_tests_clusters() -> Iterator[None]:
     """A cluster's number is never given twice by a site, but by a database that tests roll back."""
-    from playground.clusters.services.histories import HISTORIES
-    from playground.clusters.services.memory import ENGINES
+    from playground.clusters.drive.memory import ENGINES
+    from playground.clusters.history.redecide import HISTORIES
 
     yield
     ENGINES.clear()

@@ -6,7 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from playground.clusters import services
+from playground.clusters.drive.advance import advance
+from playground.clusters.drive.config import set_config
+from playground.clusters.drive.runs import request_run
+from playground.clusters.extenders.mock import create_mock_extender, mock_extender_url
+from playground.clusters.lifecycle import create_cluster
+from playground.clusters.objects.apply import apply_documents
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster
@@ -133,17 +138,17 @@ def make(name: str) -> Cluster:
         The run did not end.
     """
     rare = RARE_CYCLES[name]
-    cluster = services.create_cluster(name=name, seed=SEED, kubernetes_release=RELEASE)
+    cluster = create_cluster(name=name, seed=SEED, kubernetes_release=RELEASE)
     config = {**_CONFIGURATION, **rare.config}
     if rare.extender:
-        mock = services.create_mock_extender(cluster=cluster, rules=rare.extender)
-        url = services.mock_extender_url(mock)
+        mock = create_mock_extender(cluster=cluster, rules=rare.extender)
+        url = mock_extender_url(mock)
         config["extenders"] = [{"urlPrefix": url, "filterVerb": "filter", "nodeCacheCapable": True}]
-    services.set_config(cluster=cluster, config=config)
+    set_config(cluster=cluster, config=config)
     if rare.objects:
-        services.apply_documents(cluster=cluster, text=rare.objects)
+        apply_documents(cluster=cluster, text=rare.objects)
         run_until(cluster, "idle")
-    services.apply_documents(cluster=cluster, text=rare.pod)
+    apply_documents(cluster=cluster, text=rare.pod)
     run_until(cluster, "cycle")
     cluster.refresh_from_db()
     return cluster
@@ -157,9 +162,9 @@ def run_until(cluster: Cluster, until: str) -> None:
     RuntimeError
         It is not over after many visits.
     """
-    run = services.request_run(cluster=cluster, until=until)
+    run = request_run(cluster=cluster, until=until)
     for _ in range(MOST_VISITS):
-        services.advance(cluster_id=cluster.pk)
+        advance(cluster_id=cluster.pk)
         run.refresh_from_db()
         if not run.is_open:
             return

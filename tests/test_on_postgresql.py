@@ -32,7 +32,9 @@ ALL = "database and not (any_database or browser or kubectl or postgres or night
     [
         "dialect",
         pytest.param(
-            ALL, id="all", marks=pytest.mark.nightly("playground/clusters/bulk.py", "playground/migrating.py")
+            ALL,
+            id="all",
+            marks=pytest.mark.nightly("playground/clusters/log/rows.py", "playground/migrating.py"),
         ),
     ],
 )

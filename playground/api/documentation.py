@@ -11,7 +11,7 @@ from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiRespo
 
 from playground.api.errors import MEDIA_TYPE, REASONS
 from playground.api.serializers import answers
-from playground.clusters.services.fields import MODES
+from playground.clusters.objects.admission import MODES
 
 View = TypeVar("View", bound=Callable[..., Any])
 

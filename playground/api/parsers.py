@@ -7,8 +7,8 @@ from typing import IO, Any, Final
 from rest_framework.parsers import BaseParser
 
 from playground.bodies import BodyTooLarge, decoded
+from playground.clusters.drive.config import read_config
 from playground.clusters.errors import InvalidInput
-from playground.clusters.services.config import read_config
 from scheduler_core.objects.documents import load_document, load_documents
 
 MAX_BYTES: Final = 1024 * 1024

@@ -6,12 +6,14 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from playground.clusters.board.overview import ClusterSummary
 from playground.clusters.clock import virtual_now_ns
-from playground.clusters.selectors import ClusterSummary, PodStory, QueueItem
-from playground.clusters.selectors.extender_calls import WireCall, matched
-from playground.clusters.services import mock_extender_url
+from playground.clusters.drive.extender_calls import WireCall, matched
+from playground.clusters.extenders.mock import mock_extender_url
+from playground.clusters.history.queue import QueueItem
+from playground.clusters.history.story import PodStory
 from playground.clusters.trouble import why_run_waits
-from playground.engine.times import format_time_ns
+from scheduler_core.objects.fields import format_time_ns
 
 if TYPE_CHECKING:
     from playground.accounts.row_types import AccessToken

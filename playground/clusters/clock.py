@@ -1,5 +1,6 @@
 """The cluster's own clock at 1x: wall anchor, virtual anchor and rate; read without changing it."""
 
+import time
 from datetime import datetime
 from typing import Final
 
@@ -62,3 +63,11 @@ def new_anchor(cluster: Cluster, wall: datetime) -> tuple[int, str] | None:
             at_ns = max(cluster.now_ns, cluster.next_deadline_ns)
             return at_ns, f"The clock stood still for {late_s:.0f} s while no worker was there."
     return None
+
+
+# ---- Virtual time at the edges: int nanoseconds inside, RFC 3339 outside
+
+
+def wall_now_ns() -> int:
+    """The wall clock, whole seconds: where a new live cluster's virtual clock starts."""
+    return time.time_ns() // 1_000_000_000 * 1_000_000_000

@@ -2,8 +2,9 @@
 
 from typing import Any, Final
 
-from playground.clusters import services
+from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cluster
+from playground.clusters.objects.apply import apply_documents
 
 NAME: Final = "storefront-3z"
 SEED: Final = 20260101
@@ -72,8 +73,8 @@ def ensure_demo() -> Cluster:
 
 def create_demo(*, owner: Any = None) -> Cluster:
     """A fresh demo cluster. Its pending pods are not tried yet: the first Step is the newcomer's."""
-    cluster = services.create_cluster(name=NAME, owner=owner, seed=SEED, kubernetes_release=RELEASE)
-    services.apply_documents(cluster=cluster, objects=demo_objects())
+    cluster = create_cluster(name=NAME, owner=owner, seed=SEED, kubernetes_release=RELEASE)
+    apply_documents(cluster=cluster, objects=demo_objects())
     return cluster
 
 

@@ -12,10 +12,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from playground.engine import schema
+from scheduler_core.objects import kinds
+from scheduler_core.objects.kinds import SHAPING
+from scheduler_core.objects.reading import SERVED_EARLY, served_kinds
 
-READ: Final = schema.READ
-MAKES: Final = schema.MAKES
+READ: Final = kinds.READ
+MAKES: Final = kinds.MAKES
 KEPT: Final = "kept"
 ALL_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
@@ -268,18 +270,18 @@ def version_order(version: str) -> tuple[Any, ...]:
     return (0, {None: 0, "beta": 1, "alpha": 2}[stage], -int(major), -int(minor or 0), "")
 
 
-def built_in(early: Iterable[str] = schema.SERVED_EARLY) -> KindTable:
+def built_in(early: Iterable[str] = SERVED_EARLY) -> KindTable:
     """Kubernetes' own kinds: all stable versions, and those of `early` (`SERVED_EARLY`).
 
     Kinds that shape placement stand in the core's order in discovery and exports, then all others in that of an
     apply.
     """
-    wanted = schema.served_kinds(early)
+    wanted = served_kinds(early)
     stored: dict[tuple[str, str], str] = {}
     for said in sorted(wanted, key=lambda said: version_order(said["apiVersion"].rpartition("/")[2])):
         stored.setdefault((said["apiVersion"].rpartition("/")[0], said["kind"]), said["apiVersion"])
     served = [_kind(said, stored) for said in wanted]
-    order = {name: number for number, name in enumerate(schema.SHAPING)}
+    order = {name: number for number, name in enumerate(SHAPING)}
     served.sort(
         key=lambda kind: (
             order.get(kind.kind, len(order)),
@@ -294,7 +296,7 @@ def built_in(early: Iterable[str] = schema.SERVED_EARLY) -> KindTable:
 
 def _kind(said: Mapping[str, Any], preferred: Mapping[tuple[str, str], str]) -> Kind:
     name, api_version = said["kind"], said["apiVersion"]
-    shaping = schema.SHAPING.get(name)
+    shaping = SHAPING.get(name)
     special = _SPECIAL.get(name, _Special())
     parts = special.subresources if special.subresources is not None else tuple(said.get("subresources", ()))
     stored = special.stored_as or preferred[api_version.rpartition("/")[0], name]

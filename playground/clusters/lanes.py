@@ -7,7 +7,10 @@ few moments, so a broker that is away costs those moments and nothing else. Name
 file.
 """
 
+import os
+import socket
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 DECIDE: Final = "decide"
@@ -92,3 +95,34 @@ class LaneLimits:
 def limits_of(processor_s: int, memory_mb: int) -> LaneLimits:
     """The limits of a lane's work; waiting for others may take as long again as working."""
     return LaneLimits(processor_s, 2 * processor_s + 60, memory_mb * 2**20)
+
+
+# ---- Who holds a claim: a process of a machine, and whether it still lives
+
+
+def holder_name() -> str:
+    """This process, for people who look at the row."""
+    return f"{socket.gethostname()}:{os.getpid()}"[:120]
+
+
+def on_this_machine() -> str:
+    """What the names of this machine's processes begin with."""
+    return f"{socket.gethostname()}:"
+
+
+def is_alive(holder: str) -> bool:
+    """Whether a process of this machine lives; a moment of doubt counts as life."""
+    pid = holder.removeprefix(on_this_machine())
+    if not pid.isdigit():
+        return True
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    try:
+        # One that ended is listed until its parent asks for it (Linux).
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][:1] != "Z"
+    except OSError:
+        return True

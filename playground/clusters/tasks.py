@@ -7,8 +7,10 @@ they are done, True when more is left for another turn, or the seconds after whi
 from celery import shared_task
 
 from playground.accounts import housekeeping as accounts
-from playground.clusters import jobs, lanes, services
-from playground.clusters.services import drafts, questions, quotas, readiness
+from playground.clusters import drafts, jobs, lanes, questions
+from playground.clusters.drive import turns
+from playground.clusters.history import redecide
+from playground.clusters.log import housekeeping, quotas
 
 
 @shared_task(name=lanes.LOOK)
@@ -23,7 +25,7 @@ def recompute_trace(*, cluster_id: int, number: int) -> None:
 
     Safe to run twice: it writes the same bytes, and only where none are.
     """
-    services.recompute_trace(cluster_id=cluster_id, number=number)
+    redecide.recompute_trace(cluster_id=cluster_id, number=number)
 
 
 @shared_task(name="playground.clusters.tasks.answer")
@@ -42,7 +44,7 @@ def ready_engine(*, cluster_id: int) -> None:
 
     Safe to run twice, or never: it only saves the next task of this process the loading.
     """
-    readiness.ready_engine(cluster_id=cluster_id)
+    turns.ready_engine(cluster_id=cluster_id)
 
 
 @shared_task(name="playground.clusters.tasks.run_seeds")
@@ -69,7 +71,7 @@ def tidy() -> None:
 
     Safe to run twice: what is gone stays gone, and the inputs in the log, from which all else comes, are never touched.
     """
-    services.tidy()
+    housekeeping.tidy()
     drafts.drop_old()
     quotas.measure_changed()
     accounts.tidy()

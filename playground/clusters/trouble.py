@@ -20,8 +20,8 @@ from django.utils import timezone
 
 from playground import broker as brokers
 from playground.clusters import lanes
+from playground.clusters.lanes import is_alive, on_this_machine
 from playground.clusters.models import Cluster, LanePulse, Run
-from playground.clusters.processes import is_alive, on_this_machine
 
 logger = logging.getLogger(__name__)
 

@@ -5,25 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from scheduler_core.errors import FieldError, InvalidObject
+from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.defaults import KeptPriority, PriorityClasses, prepare, priority_class_from
+from scheduler_core.objects.labels import subdomain_errors
 from scheduler_core.objects.reading import (
-    WRONG,
-    DocumentWriter,
     Posted,
-    check_any_object,
-    dump_yaml,
-    from_objects,
-    problem_of_type,
-    read_posted,
-    type_of,
 )
 from scheduler_core.sim.admission import (
-    POD_UPDATES,
-    SYSTEM_PREFIX,
-    system_priority_classes,
     with_default_tolerations,
-    with_gated_condition,
 )
 from scheduler_core.validation import jobs
 from scheduler_core.validation.admission import admitted
@@ -33,33 +22,7 @@ from scheduler_core.validation.kinds import (
     annotation_bytes,
     validate_metadata,
 )
-from scheduler_core.validation.updates import check_update
-
-__all__ = [
-    "LAST_APPLIED",
-    "POD_UPDATES",
-    "SYSTEM_PREFIX",
-    "WRONG",
-    "DocumentWriter",
-    "FieldError",
-    "InvalidObject",
-    "Posted",
-    "PriorityClasses",
-    "admit",
-    "as_read_today",
-    "check_any_object",
-    "check_metadata",
-    "check_update",
-    "dump_yaml",
-    "from_objects",
-    "priority_classes",
-    "problem_of_type",
-    "read_posted",
-    "system_priority_classes",
-    "taken_only_here",
-    "type_of",
-    "with_gated_condition",
-]
+from scheduler_core.validation.problems import FieldErrors
 
 
 def priority_classes(manifests: Iterable[Mapping[str, Any]]) -> PriorityClasses:
@@ -181,3 +144,26 @@ def _rolling(strategy: Any, amounts: Mapping[str, Any]) -> Any:
     if not isinstance(written, Mapping):
         return strategy
     return {**strategy, "type": "RollingUpdate", "rollingUpdate": {**amounts, **written}}
+
+
+# ---- The words of the engine, for those who keep only columns of what it did
+
+
+def amount_problem(text: str) -> str:
+    """What Kubernetes says of a text that is no amount of 0 or more; empty where it is one.
+
+    >>> amount_problem("-5"), amount_problem("16Gi")
+    ('Invalid value: "-5": must be greater than or equal to 0', '')
+    """
+    problems = FieldErrors()
+    try:
+        problems.amount(text, "")
+        problems.refuse()
+    except InvalidObject as error:
+        return error.words
+    return ""
+
+
+def name_problem(text: str) -> str:
+    """What Kubernetes says of a text that cannot be the name of most objects; empty where it can."""
+    return next(iter(subdomain_errors(text)), "")

@@ -8,9 +8,9 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from playground.engine.drive import Engine
-from playground.engine.entries import Entry, Recorded
-from playground.engine.relay import answer_of
+from playground.engine.batch import Engine
+from playground.engine.entries import Entry
+from playground.engine.extender_answers import answer_of
 from playground.engine.releases import release_of
 from playground.engine.seeds import Beginning, SeedRun, run_seed
 from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest, Transport, no_transport
@@ -18,7 +18,7 @@ from scheduler_core.framework.record import CycleTrace
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.randomness import Randomness
 from scheduler_core.scenario.make import make_scenario
-from scheduler_core.schedule_one import TIE_STREAM
+from scheduler_core.schedule_one import TIE_STREAM, Recorded
 from scheduler_core.scheduler import Scheduler
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif.fork import Sandbox

@@ -2,10 +2,11 @@
 
 import marshal
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from playground.engine.times import parse_time_ns
+from scheduler_core.objects.fields import parse_time_ns
 from scheduler_core.objects.pod import DEFAULT_SCHEDULER_NAME as DEFAULT_SCHEDULER
 from scheduler_core.objects.pod import no_such_profile
 from scheduler_core.objects.resources import (
@@ -18,6 +19,7 @@ from scheduler_core.objects.resources import (
 )
 from scheduler_core.sim.controllers.disruption_budget import COMPUTED, DISRUPTION_ALLOWED, is_computed
 from scheduler_core.sim.kubelet import waits_on_its_node
+from scheduler_core.sim.load import Load
 from scheduler_core.sim.pod_index import condition_of
 
 ZONE_LABELS: Final = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
@@ -250,3 +252,35 @@ def _time(text: Any) -> int:
         return parse_time_ns(text)
     except ValueError:
         return 0
+
+
+# ---- What pods use, from the curves drawn on workloads and pods
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """One resource of a load over time.
+
+    Attributes
+    ----------
+    container
+        Of which it is; empty = the whole workload or pod.
+    resource
+        ``cpu`` or ``memory``.
+    points
+        (seconds after the start, cores or bytes), in order of time; straight in between.
+    """
+
+    container: str
+    resource: str
+    points: tuple[tuple[float, float], ...]
+
+
+def curves_of(load: Load) -> list[Curve]:
+    """The curves of a load, cpu first."""
+    return [
+        Curve(container, resource, tuple((at_ns / 1e9, amount / 1e9) for at_ns, amount in points))
+        for (container, resource), points in sorted(
+            load.curves.items(), key=lambda item: (item[0][1], item[0][0])
+        )
+    ]

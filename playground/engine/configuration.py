@@ -1,17 +1,21 @@
 """KubeSchedulerConfiguration documents and Policy files: is this one usable?"""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from scheduler_core.config.catalog import EXTENSION_POINTS
 from scheduler_core.config.construction import files_unread
 from scheduler_core.config.conversion import convert
 from scheduler_core.config.decode import configuration_among as _among
+from scheduler_core.config.load import LoadedConfiguration
 from scheduler_core.config.policy import in_todays_case
 from scheduler_core.config.types import POLICY_KIND
 from scheduler_core.errors import ConfigurationError
 from scheduler_core.installed_plugins import known
+from scheduler_core.queue.backoff_queue import BackoffQueue
 from scheduler_core.releases import release_from
 from scheduler_core.sim.options import load
 
@@ -152,3 +156,159 @@ def _problem(error: ConfigurationError) -> ConfigurationProblem:
 def _read_file(path: str) -> bytes:
     with Path(path).open("rb") as file:
         return file.read(_MAX_FILE_BYTES)
+
+
+# ---- What a configuration amounts to: plugins per extension point, weights, arguments and extenders
+
+POINTS: Final = EXTENSION_POINTS
+"""Extension points under their names in a configuration, in pipeline order."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileOutline:
+    """What one profile runs.
+
+    Attributes
+    ----------
+    plugins
+        Point -> plugins in the order they run.
+    weights
+        Of the score plugins.
+    args
+        Plugin -> its arguments by field.
+    release
+        The release of Kubernetes it runs in, as a document; None is the oldest.
+    """
+
+    scheduler_name: str
+    plugins: Mapping[str, tuple[str, ...]]
+    weights: Mapping[str, int]
+    args: Mapping[str, Mapping[str, Any]]
+    percentage_of_nodes_to_score: int | None
+    release: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExtenderOutline:
+    """One extender: where, which verbs in the order they are called, and how it is treated."""
+
+    url: str
+    verbs: tuple[str, ...]
+    weight: int
+    timeout_s: float
+    ignorable: bool
+    managed_resources: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationOutline:
+    """A whole configuration."""
+
+    profiles: tuple[ProfileOutline, ...]
+    extenders: tuple[ExtenderOutline, ...]
+
+
+def outline(
+    document: Mapping[str, Any] | None, release: Mapping[str, Any] | None = None
+) -> ConfigurationOutline:
+    """Load a configuration that is known to be usable (None = the default one) in a release (None = the oldest).
+
+    Raises
+    ------
+    ConfigurationError
+        It is not usable; `check_configuration` says where.
+    """
+    loaded: LoadedConfiguration = load(document, release=release_from(release))
+    profiles = tuple(
+        ProfileOutline(
+            plan.scheduler_name,
+            dict(plan.plugins),
+            dict(plan.weights),
+            {name: _fields(args) for name, args in plan.args.items()},
+            plan.percentage_of_nodes_to_score,
+            release,
+        )
+        for plan in loaded.plans
+    )
+    extenders = tuple(
+        ExtenderOutline(
+            extender.url_prefix,
+            tuple(
+                verb
+                for verb, path in (
+                    ("filter", extender.filter_verb),
+                    ("prioritize", extender.prioritize_verb),
+                    ("preempt", extender.preempt_verb),
+                    ("bind", extender.bind_verb),
+                )
+                if path
+            ),
+            extender.weight,
+            extender.http_timeout_ns / 1e9,
+            extender.ignorable,
+            tuple(resource.name for resource in extender.managed_resources),
+        )
+        for extender in loaded.configuration.extenders
+    )
+    return ConfigurationOutline(profiles, extenders)
+
+
+def outline_and_problem(
+    document: Mapping[str, Any] | None, release: Mapping[str, Any] | None = None
+) -> tuple[ConfigurationOutline, str]:
+    """The same, and why it cannot be used any more (a plugin it names was uninstalled): then of the default one."""
+    try:
+        return outline(document, release), ""
+    except ConfigurationError as error:
+        return outline(None, release), str(error)
+
+
+def _fields(args: Any) -> Mapping[str, Any]:
+    if isinstance(args, Mapping):
+        return dict(args)
+    return dataclasses.asdict(args) if dataclasses.is_dataclass(args) and not isinstance(args, type) else {}
+
+
+# ---- How long a pod backs off, as a configuration says
+
+SECOND_NS = 1_000_000_000
+
+
+def backoffs_ns(
+    document: Mapping[str, Any] | None,
+    failures: Sequence[bool],
+    release: Mapping[str, Any] | None = None,
+) -> list[int]:
+    """How long a pod backs off after each of its failed attempts, in nanoseconds.
+
+    Parameters
+    ----------
+    document
+        The cluster's KubeSchedulerConfiguration; None = the default one.
+    failures
+        Of each attempt in order: whether it ended in an error, and not because no node fitted.
+    release
+        The cluster's release of Kubernetes; None is the oldest.
+
+    Returns
+    -------
+    list of int
+        0 where the configuration cannot be used any more.
+    """
+    try:
+        configuration = load(document, release=release_from(release)).configuration
+    except ConfigurationError:
+        # A plugin it names was uninstalled: how long pods backed off is unknown.
+        return [0] * len(failures)
+    queue = BackoffQueue(
+        configuration.pod_initial_backoff_s * SECOND_NS,
+        configuration.pod_max_backoff_s * SECOND_NS,
+        lambda _: (),
+    )
+    unschedulable = errors = 0
+    found = []
+    for is_error in failures:
+        errors = errors + 1 if is_error else 0
+        unschedulable += not is_error
+        found.append(queue.backoff_ns(errors or unschedulable))
+    return found

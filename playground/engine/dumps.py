@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from playground.engine.batch import collector_paused
 from playground.engine.columns import FINISHED, node_columns, pod_columns
-from playground.engine.drive import collector_paused
 from scheduler_core.errors import InvalidObject
 from scheduler_core.framework.record import CycleTrace
 from scheduler_core.scenario import ScenarioError, load_scenario, run_scenario

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Self
 
-from playground.engine.words import sentence
-from scheduler_core.schedule_one import Placement, Recorded
+from scheduler_core.framework.record import CycleTrace
+from scheduler_core.framework.words import sentence
 
 HEAD_ITEMS: Final = 200
 """Pods of each lane that a queue's head describes."""
@@ -199,16 +199,21 @@ class CycleRecord:
         return f"{self.pod_namespace}/{self.pod_name}"
 
 
-__all__ = [
-    "HEAD_ITEMS",
-    "HOLDING",
-    "CycleRecord",
-    "Entry",
-    "ExtenderEntry",
-    "MoveRecord",
-    "NewEntry",
-    "OutsideCall",
-    "Placement",
-    "QueueState",
-    "Recorded",
-]
+# ---- Stored traces back into explanations
+
+
+def explain_trace(data: bytes, *, full: bool = False) -> dict[str, Any]:
+    """The explanation of one cycle from its stored bytes.
+
+    Parameters
+    ----------
+    data
+        What `CycleRecord.trace` held.
+    full
+        With the reason matrix of every filter plugin and the amounts behind it.
+    """
+    document = CycleTrace.from_bytes(data).explain()
+    if not full:
+        document.pop("filterByPlugin", None)
+        document.pop("amounts", None)
+    return document

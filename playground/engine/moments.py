@@ -10,14 +10,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from playground.engine import columns
-from playground.engine.core_simulator import CoreSimulator
-from playground.engine.drive import Engine
-from playground.engine.entries import Entry, Recorded
+from playground.engine.batch import Engine
+from playground.engine.entries import Entry
+from playground.engine.simulator import CoreSimulator
 from scheduler_core.framework.record import CycleTrace
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import BySpec, Pod
 from scheduler_core.scenario.figures import node_figures
 from scheduler_core.scenario.record import budget_violations
+from scheduler_core.schedule_one import Recorded
 from scheduler_core.sim.simulation import Simulation
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from playground.engine.advise import CannotAnswer, Report
-from playground.engine.drive import Engine
+from playground.engine.batch import Engine
 from scheduler_core.errors import InvalidObject
 from scheduler_core.extender.transport import Transport, no_transport
 from scheduler_core.whatif.answers import answer_question, answer_text

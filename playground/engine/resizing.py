@@ -7,10 +7,10 @@ ValidatePodResize, v1.34
 from collections.abc import Mapping
 from typing import Any
 
-from playground.engine.admission import Posted
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.fields import mapping, mappings
 from scheduler_core.objects.quantity import quantity_from
+from scheduler_core.objects.reading import Posted
 from scheduler_core.sim.resizing import RESIZED
 
 __all__ = ["check_quality", "qos_class", "resized"]

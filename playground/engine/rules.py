@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from playground.engine.advise import CannotAnswer
+from playground.engine.batch import Engine
 from playground.engine.configuration import ConfigurationItem, is_policy
-from playground.engine.drive import Engine
 from scheduler_core.config.catalog import MEMBER
 from scheduler_core.config.types import API_VERSION, KIND
 from scheduler_core.config.wire import Problems, build, typed

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from playground.engine.entries import Entry
-from playground.engine.mock_extender import extenders_of
+from playground.engine.extender_answers import extenders_of
 from playground.engine.releases import release_of
 from playground.engine.scenarios import RUN_TIMEOUT_S, AskProcess, ask_process, problem_of
 from scheduler_core.scenario.errors import ScenarioError

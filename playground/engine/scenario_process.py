@@ -8,12 +8,11 @@ import json
 import sys
 from typing import Any
 
-from playground.engine.core_simulator import record_of
 from playground.engine.moments import StateReader
 from playground.engine.plugins import use
 from playground.engine.scenarios import ScenarioProblem, load, problem_of
 from playground.engine.seeds import end_of, run_seed
-from playground.engine.version import engine_version
+from playground.engine.simulator import record_of
 from scheduler_core.errors import ConfigurationError
 from scheduler_core.framework.record import BOUND
 from scheduler_core.releases import release_from
@@ -28,6 +27,7 @@ from scheduler_core.scenario.standalone import TooLargeForOneFile, standalone
 from scheduler_core.scenario.upgrade import preview
 from scheduler_core.scenario.verify import with_decisions
 from scheduler_core.sim.simulation import Simulation
+from scheduler_core.version import ENGINE_VERSION
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         record["trace"] = base64.b64encode(trace.to_bytes()).decode() if kept else None
         cycles.append(record)
     return {
-        "engine": engine_version(),
+        "engine": ENGINE_VERSION,
         "emulates": scenario.release.patch,
         "digest": scenario_digest(scenario),
         "decisionsDigest": result.digest,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from playground.engine.drive import checkpoint_document
+from playground.engine.batch import checkpoint_document
 from scheduler_core.scenario.luck import end_state_digest, lucky_cycles, unexpecting, with_seed
 from scheduler_core.scenario.ran import ScenarioRun
 from scheduler_core.scenario.run import run as run_scenario

@@ -18,14 +18,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Final
 
-from playground.clusters import kinds, services
+from playground.clusters import kinds
 from playground.clusters.kinds import Kind
-from playground.clusters.rows import rows_of
-from playground.clusters.selection import ObjectSelection
-from playground.clusters.services.identity import object_uid
-from playground.engine.schema import table_beside
-from playground.engine.times import format_seconds
+from playground.clusters.log.rows import rows_of
+from playground.clusters.objects.queries import ObjectSelection
+from playground.clusters.objects.updates import object_uid
+from playground.clusters.objects.write import create_object
 from playground.kube_api.requests import Target
+from scheduler_core.objects.fields import format_seconds
+from scheduler_core.schema.tables import table_beside
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster
@@ -130,7 +131,7 @@ def write_down(cluster: Cluster, target: Target) -> str:
     if found is None:
         return ""
     version = str(found["metadata"].pop("resourceVersion"))
-    services.create_object(cluster=cluster, manifest=found, namespace=target.namespace)
+    create_object(cluster=cluster, manifest=found, namespace=target.namespace)
     return version
 
 
@@ -155,7 +156,7 @@ def recreate(cluster: Cluster, target: Target) -> None:
     if found is not None:
         for key in ("uid", "resourceVersion", "creationTimestamp"):
             del found["metadata"][key]
-        services.create_object(cluster=cluster, manifest=found, namespace=target.namespace)
+        create_object(cluster=cluster, manifest=found, namespace=target.namespace)
 
 
 def component_statuses() -> list[dict[str, Any]]:

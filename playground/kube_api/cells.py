@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from playground.engine.times import parse_time_ns
+from scheduler_core.objects.fields import parse_time_ns
 
 Manifest = Mapping[str, Any]
 

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 from django.http import HttpRequest
 
 from playground.clusters import kinds
+from playground.clusters.board.nodes import pods_in_use, total
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.kinds import Kind, KindTable
-from playground.clusters.selection import selection_of
-from playground.clusters.selectors.objects import list_objects
-from playground.clusters.selectors.usage import pods_in_use, total
-from playground.engine.load import Use
-from playground.engine.times import format_seconds
+from playground.clusters.objects.queries import list_objects, selection_of
 from playground.kube_api.status import Refusal
+from scheduler_core.objects.fields import format_seconds
+from scheduler_core.sim.load import Use
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster, Node, Pod

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any, Final
 
-from playground.clusters.custom_resources import schema_of
+from playground.clusters.custom_kinds import schema_of
 from playground.clusters.kinds import Kind, KindTable
-from playground.engine import schema
+from scheduler_core.schema.tables import Field, atomic_types, prose, types
 
 GVK: Final = "x-kubernetes-group-version-kind"
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
@@ -76,8 +76,8 @@ def _definition(type_name: str) -> dict[str, Any]:
     """A type as a JSON schema: `$ref` without a prefix."""
     if type_name in _NAMED:
         return dict(_NAMED[type_name][1])
-    said, fields = schema.prose().get(type_name, ("", {}))
-    known = schema.types()[type_name]
+    said, fields = prose().get(type_name, ("", {}))
+    known = types()[type_name]
     properties = {
         name: _schema(field.type)
         | ({"description": fields[name]} if fields.get(name) else {})
@@ -89,7 +89,7 @@ def _definition(type_name: str) -> dict[str, Any]:
         found["properties"] = properties
     if required := [name for name, field in known.items() if field.required]:
         found["required"] = required
-    if type_name in schema.atomic_types():
+    if type_name in atomic_types():
         found["x-kubernetes-map-type"] = "atomic"
     return found
 
@@ -101,12 +101,12 @@ def _schema(kind: str) -> dict[str, Any]:
         return {"type": "object", "additionalProperties": _schema(kind[2:])}
     if kind in _PLAIN:
         return dict(_PLAIN[kind])
-    if kind not in _NAMED and kind not in schema.types():
+    if kind not in _NAMED and kind not in types():
         return {"type": "object"}
     return {"$ref": full_name(kind)}
 
 
-def _merging(field: schema.Field) -> dict[str, Any]:
+def _merging(field: Field) -> dict[str, Any]:
     said = {
         "x-kubernetes-list-type": field.list_type,
         "x-kubernetes-list-map-keys": list(field.keys),
@@ -157,11 +157,11 @@ def definitions(kinds: Iterable[Kind]) -> dict[str, dict[str, Any]]:
 
 def _refers_to(type_name: str) -> list[str]:
     found = []
-    for field in schema.types().get(type_name, {}).values():
+    for field in types().get(type_name, {}).values():
         kind = field.type
         while kind[:2] in ("[]", "{}"):
             kind = kind[2:]
-        if kind in _NAMED or kind in schema.types():
+        if kind in _NAMED or kind in types():
             found.append(kind)
     return found
 

@@ -17,10 +17,9 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Any, Final
 
-from playground.clusters.bounds import OverLimit, at_most, go_on
-from playground.clusters.structural import copied, same
-from playground.engine.schema import Field, kinds, types
+from playground.clusters.structural import OverLimit, at_most, copied, go_on, same
 from playground.kube_api.status import Refusal
+from scheduler_core.schema.tables import Field, kinds, types
 
 Path = tuple[str, ...]
 DEFAULTS: Final = {"protocol": "TCP", "name": ""}

@@ -18,9 +18,8 @@ from functools import cache
 from typing import Any, Final
 
 from playground.clusters.kinds import BUILT_IN
-from playground.engine import schema
-from playground.engine.schema import Field
 from playground.kube_api.status import Refusal
+from scheduler_core.schema.tables import Field, types
 
 MAGIC: Final = b"k8s\x00"
 MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
@@ -86,7 +85,7 @@ def type_of(api_version: str, kind: str) -> str:
 def _numbers(type_name: str) -> dict[int, Any]:
     """Number -> field name and field; or another such table, of a struct that JSON writes into the one around it."""
     found: dict[int, Any] = {}
-    for name, field in schema.types()[type_name].items():
+    for name, field in types()[type_name].items():
         level = found
         for number in field.number[:-1]:
             level = level.setdefault(number, {})
@@ -98,7 +97,7 @@ def _numbers(type_name: str) -> dict[int, Any]:
 def _message(type_name: str, data: bytes, path: str, depth: int) -> dict[str, Any]:
     if depth > MAX_DEPTH:
         raise Refusal("BadRequest", f"{path}: nested deeper than {MAX_DEPTH} levels")
-    if type_name not in schema.types():
+    if type_name not in types():
         return {}
     result: dict[str, Any] = {}
     _read(_numbers(type_name), data, path, depth, result)

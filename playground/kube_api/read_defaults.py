@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Final
 
-from playground.engine.schema import kinds, table_beside, types
+from scheduler_core.schema.tables import kinds, table_beside, types
 
 Document = Mapping[str, Any]
 

@@ -21,10 +21,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.http import HttpRequest
 
-from playground.clusters import selectors
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.kinds import Kind
-from playground.clusters.selection import ObjectSelection, selection_of
+from playground.clusters.objects.queries import (
+    ObjectSelection,
+    n_objects_after,
+    node_addresses,
+    selected_objects,
+    selection_of,
+)
 from playground.engine.releases import patch_of
 from playground.kube_api.built_in import built_in_objects
 from playground.kube_api.read_defaults import with_read_defaults
@@ -202,7 +207,7 @@ def _hosts(cluster: Cluster, kind: Kind, manifests: list[dict[str, Any]]) -> dic
     names = {node_wanted(manifest) for manifest in manifests} - {""}
     if not names:
         return {}
-    found = selectors.node_addresses(cluster, names)
+    found = node_addresses(cluster, names)
     return {name: internal_address(listed) for name, listed in found.items()}
 
 
@@ -264,7 +269,7 @@ def page_of(
     _check_version(request, cluster)
     found: list[dict[str, Any]] = []
     more = False
-    found_all = selectors.selected_objects(
+    found_all = selected_objects(
         cluster,
         target.kind,
         selection,
@@ -294,7 +299,7 @@ def page_of(
 def _remaining(cluster: Cluster, target: Target, selection: ObjectSelection, last: tuple[str, str]) -> int:
     """How many objects come after the last one of a page. One query."""
     built_in = built_in_objects(cluster, target, selection)
-    written = selectors.n_objects_after(cluster, target.kind, last, namespace=target.namespace)
+    written = n_objects_after(cluster, target.kind, last, namespace=target.namespace)
     return written + sum(_place(manifest) > last for manifest in built_in)
 
 

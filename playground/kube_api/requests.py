@@ -17,10 +17,10 @@ from django.http import HttpRequest
 from playground.bodies import media_type, read_body
 from playground.clusters.errors import InvalidManifest
 from playground.clusters.kinds import Kind, KindTable
-from playground.engine.schema import nearest_name
 from playground.kube_api import protobuf
 from playground.kube_api.status import Refusal
 from scheduler_core.objects.documents import load_document
+from scheduler_core.schema.fields_check import nearest_name
 
 JSON_TYPES: Final = ("", "application/json")
 YAML_TYPES: Final = ("application/yaml", "application/x-yaml", "text/yaml")

@@ -19,9 +19,9 @@ from django.http import HttpRequest
 from playground.accounts.choices import Role
 from playground.accounts.teams import person_named
 from playground.accounts.tokens import token_of
+from playground.clusters.access import role_in
 from playground.clusters.custom_kinds import table_of
 from playground.clusters.kinds import ALL_VERBS, KindTable
-from playground.clusters.selectors import role_in
 from playground.kube_api import discovery
 from playground.kube_api.requests import document_of
 from playground.kube_api.status import Refusal

@@ -17,13 +17,10 @@ from rest_framework import exceptions
 
 from playground.bodies import BodyTooLarge, NotUnpacked, UnknownEncoding
 from playground.clusters import kinds
-from playground.clusters.errors import (
-    ClusterError,
-    InvalidInput,
-    InvalidManifest,
-)
+from playground.clusters.errors import ClusterError, InvalidInput, InvalidManifest
 from playground.clusters.trouble import cause_of
-from playground.engine.words import FIELD_ERROR_WORDS, FieldError, aggregate
+from scheduler_core.errors import FIELD_ERROR_WORDS, FieldError
+from scheduler_core.objects.fields import aggregate
 
 logger = logging.getLogger(__name__)
 

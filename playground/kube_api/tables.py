@@ -16,9 +16,9 @@ from typing import Any, Final
 
 from playground.clusters.kinds import Kind
 from playground.clusters.versions import as_stored
-from playground.engine.schema import table_beside
 from playground.kube_api import cells
 from playground.kube_api.cells import Manifest
+from scheduler_core.schema.tables import table_beside
 
 Column = Mapping[str, Any]
 """`name`, and as far as they are said: `type`, `priority`, `jsonPath`, `default` and `cell`."""

@@ -21,12 +21,15 @@ from rest_framework.views import APIView
 from playground.accounts.authentication import BearerToken, MayEnter, Requests, SessionLogin, Writes
 from playground.accounts.choices import Role
 from playground.bodies import warning_header
-from playground.clusters import kinds, selectors, services
-from playground.clusters.author import written_by
+from playground.clusters import kinds
+from playground.clusters.access import get_cluster, role_in
 from playground.clusters.choices import ClockMode
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.custom_kinds import table_of
+from playground.clusters.drive.config import offer_clock
 from playground.clusters.kinds import KindTable
+from playground.clusters.log.changes import written_by
+from playground.clusters.objects.queries import get_object
 from playground.engine.releases import patch_of
 from playground.kube_api import discovery, openapi, writing
 from playground.kube_api.built_in import COMPONENTS_WARNING, built_in_object, component_statuses
@@ -129,14 +132,12 @@ class KubernetesAPI(APIView):
         path = path.strip("/")
         asked = review_path(path)
         asks_only = inner.method in SAFE_METHODS or (inner.method == "POST" and bool(asked))
-        cluster = selectors.get_cluster(
-            cluster_id, person, at_least=Role.VIEWER if asks_only else Role.EDITOR
-        )
+        cluster = get_cluster(cluster_id, person, at_least=Role.VIEWER if asks_only else Role.EDITOR)
         table = table_of(cluster)
         if asked:
             if inner.method != "POST":
                 raise _no_method()
-            own_role = selectors.role_in(cluster, person) or Role.VIEWER
+            own_role = role_in(cluster, person) or Role.VIEWER
             return _json(review(inner, cluster, asked, person=person, role=own_role), 201)
         if (
             inner.method in ("GET", "HEAD")
@@ -180,7 +181,7 @@ def _say_why_not(cluster: Cluster, path: str) -> None:
         if match is not None and kind is not None:
             of_path = Target(kind, match["namespace"], match["name"])
             if built_in_object(cluster, of_path) is None:
-                selectors.get_object(cluster, kind, match["namespace"], match["name"])
+                get_object(cluster, kind, match["namespace"], match["name"])
             raise Refusal("BadRequest", sentence.format(name=match["name"], people=people))
 
 
@@ -208,7 +209,7 @@ def _read(request: HttpRequest, cluster: Cluster, target: Target) -> HttpRespons
         return _watched(request, cluster, target)
     if not target.name:
         return _json(list_of(request, cluster, target))
-    manifest = built_in_object(cluster, target) or selectors.get_object(
+    manifest = built_in_object(cluster, target) or get_object(
         cluster, target.kind, target.namespace, target.name
     )
     if target.subresource == "scale":
@@ -252,7 +253,7 @@ def _written(request: HttpRequest, cluster: Cluster, target: Target) -> HttpResp
         body = form_of(request).one(cluster, target.kind, body)
     response = _json(body, answer.code)
     if request.headers.get("User-Agent", "").startswith("kubectl") and not request.GET.get("dryRun"):
-        services.offer_clock(cluster=cluster)
+        offer_clock(cluster=cluster)
     _warn_if_paused(response, request, cluster, target)
     _warn(response, answer.warnings)
     return response

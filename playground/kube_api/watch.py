@@ -18,13 +18,20 @@ from asgiref.sync import sync_to_async
 from django.db import connections
 from django.http import HttpRequest
 
-from playground.clusters import kinds, pulse, selectors
+from playground.clusters import kinds, pulse
 from playground.clusters.access import cluster_now
 from playground.clusters.choices import EntryKind
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.kinds import Kind
-from playground.clusters.selection import ObjectSelection
-from playground.clusters.selectors.objects import entry_before, first_seq, last_entry
+from playground.clusters.objects.queries import (
+    ObjectSelection,
+    entry_before,
+    first_seq,
+    is_expired,
+    last_entry,
+    list_objects,
+    log_after,
+)
 from playground.clusters.versions import as_served
 from playground.kube_api.built_in import built_in_objects, is_built_in, made_in, of_namespaces
 from playground.kube_api.reading import Form, check_version_match, form_of, selection_for, switched, whole
@@ -111,14 +118,14 @@ class Watch:
         return [] if cluster is None else [self._bookmark(cluster)]
 
     def _present(self, cluster: Cluster) -> list[dict[str, Any]]:
-        rows = selectors.list_objects(cluster, self.target.kind, namespace=self.target.namespace or None)
+        rows = list_objects(cluster, self.target.kind, namespace=self.target.namespace or None)
         rows = self.selection.narrowed(self.target.kind, rows)
         if self.target.name:
             rows = rows.filter(name=self.target.name)
         found = []
         now_ns = virtual_now_ns(cluster)
         for manifest in rows.values_list("manifest", flat=True).iterator(chunk_size=500):
-            if selectors.is_expired(self.target.kind, manifest, now_ns):
+            if is_expired(self.target.kind, manifest, now_ns):
                 continue
             if self.selection.matches(manifest):
                 meta = manifest["metadata"]
@@ -216,9 +223,7 @@ class Watch:
 
 def _entries(cluster: Cluster, kind: Kind, namespace: str, since: int, last: int) -> Iterator[LogEntry]:
     while True:
-        entries = selectors.log_after(
-            cluster, since, until=last, kind=kind, namespace=namespace or None, limit=BATCH
-        )
+        entries = log_after(cluster, since, until=last, kind=kind, namespace=namespace or None, limit=BATCH)
         yield from entries
         if len(entries) < BATCH:
             return

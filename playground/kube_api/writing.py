@@ -17,21 +17,30 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db import transaction
 from django.http import HttpRequest
 
-from playground.clusters import kinds, selectors, services
+from playground.clusters import kinds
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.errors import AlreadyExists, Conflict, NotFound
 from playground.clusters.kinds import Kind
-from playground.clusters.merging import merge_patch
-from playground.clusters.services.deletion import POLICIES
-from playground.clusters.services.fields import MODES, FieldValidation
+from playground.clusters.objects.admission import MODES, FieldValidation
+from playground.clusters.objects.deletion import POLICIES
+from playground.clusters.objects.queries import counted, get_object, list_objects
+from playground.clusters.objects.write import (
+    bind_pod,
+    create_object,
+    delete_object,
+    delete_objects,
+    evict_pod,
+    merge_patch,
+    replace_object,
+)
 from playground.engine.admission import taken_only_here
-from playground.engine.times import format_seconds
 from playground.kube_api import managed_fields, patches
 from playground.kube_api.built_in import built_in_object, keep, recreate, write_down
 from playground.kube_api.read_defaults import with_read_defaults
 from playground.kube_api.reading import page_of, switched
 from playground.kube_api.requests import APPLY, JSON_PATCH, MERGE, Target, document_of, manifest_of, patch_of
 from playground.kube_api.status import Refusal, success
+from scheduler_core.objects.fields import format_seconds
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster
@@ -155,14 +164,14 @@ def _created(
 ) -> WriteAnswer:
     fields = field_validation_of(request)
     with _dry_run(request) as dry:
-        stored = services.create_object(
+        stored = create_object(
             cluster=cluster,
             manifest=manifest,
             namespace=target.namespace or None,
             managed_fields=managers,
             fields=fields,
         )
-        stored = selectors.counted(cluster, target.kind, stored)
+        stored = counted(cluster, target.kind, stored)
     body = _of_version(stored, None) if dry else stored
     return WriteAnswer(201, body, warnings=(*fields.warnings, *taken_only_here(stored)))
 
@@ -177,7 +186,7 @@ def _replaced(
 ) -> WriteAnswer:
     fields = field_validation_of(request)
     with _dry_run(request) as dry:
-        stored = services.replace_object(
+        stored = replace_object(
             cluster=cluster,
             manifest=as_once_written(cluster, target.kind, live, keep(cluster, target, manifest)),
             namespace=target.namespace or None,
@@ -185,7 +194,7 @@ def _replaced(
             managed_fields=managers,
             fields=fields,
         )
-        stored = selectors.counted(cluster, target.kind, stored)
+        stored = counted(cluster, target.kind, stored)
     body = _of_version(stored, live["metadata"].get("resourceVersion")) if dry else stored
     told = () if target.subresource else taken_only_here(stored)
     return WriteAnswer(200, body, warnings=(*fields.warnings, *told))
@@ -216,7 +225,7 @@ def delete(request: HttpRequest, cluster: Cluster, target: Target) -> WriteAnswe
     options = _delete_options(request)
     with _dry_run(request, options):
         write_down(cluster, target)
-        last = services.delete_object(
+        last = delete_object(
             cluster=cluster, kind=target.kind, namespace=target.namespace, name=target.name, **options[0]
         )
         recreate(cluster, target)
@@ -234,7 +243,7 @@ def delete_collection(request: HttpRequest, cluster: Cluster, target: Target) ->
     with _dry_run(request, options):
         for one in ones:
             write_down(cluster, one)
-        gone = services.delete_objects(cluster=cluster, kind=target.kind, names=names, **options[0])
+        gone = delete_objects(cluster=cluster, kind=target.kind, names=names, **options[0])
         for one in ones:
             recreate(cluster, one)
     body = {
@@ -263,7 +272,7 @@ def bind(request: HttpRequest, cluster: Cluster, target: Target) -> WriteAnswer:
     if aim.get("kind") not in (None, "", "Node"):
         raise Refusal("BadRequest", f"a pod is bound to a Node, not to a {aim.get('kind')}")
     with _dry_run(request):
-        services.bind_pod(
+        bind_pod(
             cluster=cluster,
             namespace=target.namespace,
             name=name,
@@ -281,7 +290,7 @@ def evict(request: HttpRequest, cluster: Cluster, target: Target) -> WriteAnswer
     options = document.get("deleteOptions") or {}
     grace = _grace(options.get("gracePeriodSeconds") if isinstance(options, Mapping) else None)
     with _dry_run(request, ({}, _wants_dry_run(options))):
-        services.evict_pod(cluster=cluster, namespace=target.namespace, name=target.name, grace_s=grace)
+        evict_pod(cluster=cluster, namespace=target.namespace, name=target.name, grace_s=grace)
     return WriteAnswer(201, success({"name": target.name, "kind": "pods"}), is_object=False)
 
 
@@ -306,7 +315,7 @@ def _scaled(
         "resourceVersion": given or live["metadata"]["resourceVersion"],
     }
     with _dry_run(request):
-        stored = services.replace_object(
+        stored = replace_object(
             cluster=cluster,
             manifest=manifest,
             namespace=target.namespace or None,
@@ -325,9 +334,7 @@ def _deleted(kind: Kind, last: dict[str, Any]) -> WriteAnswer:
 
 
 def _live(cluster: Cluster, target: Target) -> dict[str, Any]:
-    return built_in_object(cluster, target) or selectors.get_object(
-        cluster, target.kind, target.namespace, target.name
-    )
+    return built_in_object(cluster, target) or get_object(cluster, target.kind, target.namespace, target.name)
 
 
 def _found(cluster: Cluster, target: Target) -> dict[str, Any] | None:
@@ -447,7 +454,7 @@ def _earlier(cluster: Cluster, kind: Kind, live: Mapping[str, Any]) -> Iterator[
     of_set = kinds.by_kind("ReplicaSet")
     if kind.row_kind != "Deployment" or of_set is None:
         return
-    rows = selectors.list_objects(cluster, of_set, namespace=live["metadata"].get("namespace"))
+    rows = list_objects(cluster, of_set, namespace=live["metadata"].get("namespace"))
     for manifest in rows.order_by("-resource_version").values_list("manifest", flat=True):
         owners = manifest["metadata"].get("ownerReferences") or ()
         template = _template(manifest)

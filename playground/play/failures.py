@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import Error
 
-from playground.clusters.services.metrics import Counts
+from playground.clusters.metrics import Counts
 
 logger = logging.getLogger(__name__)
 

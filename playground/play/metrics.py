@@ -13,8 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from playground.clusters.selectors.metrics import gauge, metrics_text
-from playground.clusters.selectors.site_health import site_health
+from playground.clusters.metrics import gauge, metrics_text, site_health
 
 logger = logging.getLogger(__name__)
 

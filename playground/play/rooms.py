@@ -31,10 +31,11 @@ from django.db import (
     connections,
 )
 
-from playground.clusters import jobs, lanes, services, wake
+from playground.clusters import jobs, lanes, wake
+from playground.clusters.drive.turns import take_turn
+from playground.clusters.jobs import Signs
 from playground.clusters.lanes import LaneLimits
 from playground.clusters.models import Job
-from playground.clusters.services.pulses import Signs
 from playground.engine import limits as process_limits
 from playground.play.failures import count_failure
 from playground.play.fork_server import Body, Child, ForkServer, ServerGone
@@ -332,7 +333,7 @@ def decide_once(signs: Signs) -> float:
     try:
         close_old_connections()
         signs.sign()
-        report = services.take_turn()
+        report = take_turn()
         signs.sign()
         return report.pause_s
     except DatabaseError as error:

@@ -17,8 +17,8 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from pydantic import BaseModel, ConfigDict, Field
 
-from playground.engine.version import engine_version
 from playground.remote.instance import Instance, Refused, part, pod_path, reasons_of
+from scheduler_core.version import ENGINE_VERSION
 
 
 class Applied(BaseModel):
@@ -140,7 +140,7 @@ def server_of(instance: Instance) -> MCPServer:
         "kube-scheduler-playground",
         instructions=INSTRUCTIONS,
         log_level="WARNING",
-        version=engine_version(),
+        version=ENGINE_VERSION,
         tools=[
             strict(tool)
             for tool in (

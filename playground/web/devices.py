@@ -9,10 +9,10 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
+from playground.clusters import questions
 from playground.clusters.errors import ClusterError, NotFound
-from playground.clusters.selectors.cycles import get_cycle
-from playground.clusters.selectors.questions import latest_question
-from playground.clusters.services import questions
+from playground.clusters.history.cycles import get_cycle
+from playground.clusters.questions import latest_question
 from playground.web.requests import HtmxHttpRequest, get_cluster
 from playground.web.views.advice import question_context
 

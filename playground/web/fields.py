@@ -5,7 +5,7 @@ from typing import Any
 
 from django import forms
 
-from playground.engine.words import amount_problem, name_problem
+from playground.engine.admission import amount_problem, name_problem
 
 
 class QuantityField(forms.CharField):

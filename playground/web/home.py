@@ -21,14 +21,14 @@ from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 from django.views.defaults import server_error
 
+from playground.clusters.board.nodes import node_uses
+from playground.clusters.board.overview import ClusterFigures, figures_of
+from playground.clusters.board.pods import owners_named, pods_named
 from playground.clusters.demo import create_demo
 from playground.clusters.errors import ClusterError, NotFound
-from playground.clusters.selectors.board_nodes import node_uses
-from playground.clusters.selectors.cycles import get_cycle
-from playground.clusters.selectors.home_cards import ClusterFigures, figures_of
-from playground.clusters.selectors.pod_lists import owners_named, pods_named
+from playground.clusters.history.cycles import get_cycle
 from playground.clusters.trouble import cause_of
-from playground.engine.differences import known_differences
+from playground.engine.releases import known_differences
 from playground.web.board.nodes import matching
 from playground.web.clusters.present import DUMP_LINE
 from playground.web.requests import HtmxHttpRequest, digest_of, get_cluster, site_user, visible_clusters

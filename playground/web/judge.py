@@ -11,12 +11,11 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
+from playground.clusters import questions
 from playground.clusters.errors import ClusterError, InvalidInput, NotFound
-from playground.clusters.selectors import foreign
-from playground.clusters.selectors.foreign import MOST_NAMED, Agreement, KindCount
-from playground.clusters.selectors.schedulers import schedulers_of
-from playground.clusters.services import questions
-from playground.engine.explain import explain_trace
+from playground.clusters.foreign import agreement
+from playground.clusters.foreign.agreement import MOST_NAMED, Agreement, KindCount, schedulers_of
+from playground.engine.entries import explain_trace
 from playground.engine.releases import patch_of
 from playground.engine.verdict_words import TITLES, why
 from playground.web.cycles.present import view_cycle
@@ -243,7 +242,7 @@ def schedulers(request: HttpRequest, cluster_id: str) -> HttpResponse:
 def judge(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
     """The percentage, the decisions, and what those that disagree have in common. Looking has the rest judged."""
     cluster = get_cluster(request, cluster_id)
-    found = foreign.agreement(cluster)
+    found = agreement.agreement(cluster)
     context: dict[str, Any] = {"cluster": cluster, "tab": "config", "sub": "judge"}
     if found.left:
         try:
@@ -252,7 +251,7 @@ def judge(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
             context["refused"] = error.message
     verdict = request.GET.get("verdict", "")
     try:
-        page = foreign.decisions(cluster, verdict=verdict, before=positive_int(request.GET.get("before")))
+        page = agreement.decisions(cluster, verdict=verdict, before=positive_int(request.GET.get("before")))
     except InvalidInput as error:
         raise Http404(error.message) from None
     context |= {
@@ -269,7 +268,7 @@ def decision(request: HttpRequest, cluster_id: str, seq: int, kind: str) -> Http
     """One decision: whose, and our cycle on the same state, node by node and plugin by plugin."""
     cluster = get_cluster(request, cluster_id)
     try:
-        row = foreign.decision(cluster, seq, kind)
+        row = agreement.decision(cluster, seq, kind)
     except NotFound as error:
         raise Http404(error.message) from None
     context: dict[str, Any] = {

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from playground.clusters.selectors.classes import priorities
+from playground.clusters.board.pods import priorities
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster

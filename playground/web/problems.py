@@ -7,11 +7,11 @@ from typing import Any
 
 import yaml
 
+from playground.clusters.drive.config import read_config
 from playground.clusters.errors import ClusterError, InvalidManifest
-from playground.clusters.services.config import read_config
-from playground.clusters.services.posted import read_posted
-from playground.engine.admission import dump_yaml
+from playground.clusters.objects.admission import read_posted
 from scheduler_core.objects.documents import decoded
+from scheduler_core.objects.reading import dump_yaml
 
 AROUND = 3
 

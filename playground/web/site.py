@@ -21,13 +21,13 @@ from django.urls import reverse
 from django_htmx.middleware import HtmxDetails
 from whitenoise.middleware import WhiteNoiseMiddleware
 
-from playground.clusters.selectors.objects import empty_cluster
-from playground.engine import engine_version
-from playground.engine.profiles import outline
+from playground.clusters.objects.queries import empty_cluster
+from playground.engine.configuration import outline
 from playground.engine.releases import all_patches
-from playground.engine.schema import nearest_name
 from playground.web.manual import help_path
 from playground.web.requests import HtmxHttpRequest
+from scheduler_core.schema.fields_check import nearest_name
+from scheduler_core.version import ENGINE_VERSION
 
 
 def site(request: HttpRequest) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def site(request: HttpRequest) -> dict[str, Any]:
     match = request.resolver_match
     return {
         "emulates": all_patches(),
-        "engine_version": engine_version(),
+        "engine_version": ENGINE_VERSION,
         "help_path": help_path(match.app_name, match.url_name or "") if match else help_path("", ""),
     }
 

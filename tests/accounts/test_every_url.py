@@ -15,7 +15,8 @@ from django.urls import get_resolver
 
 from playground.accounts import teams
 from playground.accounts.models import User
-from playground.clusters import services as clusters
+from playground.clusters.lifecycle import create_cluster
+from playground.clusters.objects.apply import apply_documents
 from playground.scenarios import services
 from playground.scenarios.models import Scenario
 from tests.accounts.world import METHODS, SECRET, asked, contents, make_people, make_world, routes
@@ -228,8 +229,8 @@ def test_what_is_anothers_is_not_reached_through_what_is_ones_own(
 ) -> None:
     """eve asks her own cluster, share and team for what ada's are made of, by the ids it really has."""
     eve = people["eve"]
-    own = clusters.create_cluster(name="own", owner=eve)
-    clusters.apply_documents(cluster=own, objects=[make_node("n1")])
+    own = create_cluster(name="own", owner=eve)
+    apply_documents(cluster=own, objects=[make_node("n1")])
     team = teams.create_team(name="own", owner=eve)
     share = services.share(document=small_text(seed=3), owner=eve, visibility="private").scenario
     mine = {
@@ -264,7 +265,7 @@ def test_what_a_body_or_a_query_names_must_be_ones_own(
 ) -> None:
     before = contents()
     eve = client_of(people["eve"])
-    own = clusters.create_cluster(name="own", owner=people["eve"]).public_id
+    own = create_cluster(name="own", owner=people["eve"]).public_id
     hers = [
         {"kind": "cluster", "id": names["cluster_id"], "cycle": None},
         {"kind": "scenario", "id": names["share_id"], "cycle": None},

@@ -15,7 +15,7 @@ from playground.accounts import audit, housekeeping, invitations, teams, throttl
 from playground.accounts.choices import Role
 from playground.accounts.models import AccessToken, AuditEntry, Invitation, Session, Team, User
 from playground.accounts.teams import TeamError
-from playground.clusters import services
+from playground.clusters.lifecycle import create_cluster, delete_cluster
 from tests.api.conftest import wakes
 
 __all__ = ["wakes"]
@@ -241,9 +241,9 @@ def test_each_reads_of_the_audit_list_what_concerns_them(ada: User, team: Team) 
     bob, eve = (User.objects.create_user(name, password=RIGHT) for name in ("bob", "eve"))
     teams.set_member(team=team, username="bob", role=Role.EDITOR, by=ada)
     Client(REMOTE_ADDR="192.0.2.9").post("/account/login/", {"username": "bob", "password": RIGHT})
-    secret = services.create_cluster(name="xyzzy", owner=eve)
-    services.delete_cluster(cluster=secret, by=eve)
-    shared = services.create_cluster(name="shared", team=team)
+    secret = create_cluster(name="xyzzy", owner=eve)
+    delete_cluster(cluster=secret, by=eve)
+    shared = create_cluster(name="shared", team=team)
     client_of(bob).post(f"/c/{shared.public_id}/cluster/delete/", {"sure": "yes"})
     teams.set_member(team=team, username="bob", role=Role.OWNER, by=ada)
     client_of(bob).post(f"/c/{shared.public_id}/cluster/delete/", {"sure": "yes"})
@@ -308,5 +308,5 @@ def test_embedded_mode_has_none_of_it(settings: Any, team: Team, ada: User) -> N
         assert Client().get(f"/account/{path}").status_code == 404, path
     assert Client().get("/api/v1/audit/").json()["items"] == []
     before = AuditEntry.objects.count()
-    services.delete_cluster(cluster=services.create_cluster(name="x"))
+    delete_cluster(cluster=create_cluster(name="x"))
     assert AuditEntry.objects.count() == before

@@ -13,11 +13,12 @@ from django.test import Client
 
 from playground.accounts import teams
 from playground.accounts.models import User
-from playground.clusters import services
 from playground.clusters.errors import QuotaExceeded
+from playground.clusters.lifecycle import clone_cluster, create_cluster, delete_cluster, reset_cluster
+from playground.clusters.log import quotas
 from playground.clusters.models import Cluster
+from playground.clusters.objects.apply import apply_documents
 from playground.clusters.packed import pack
-from playground.clusters.services import quotas
 from playground.scenarios.models import Scenario
 from playground.scenarios.services import delete_share, fork, request_comparison, share
 from tests.api.conftest import wakes
@@ -46,8 +47,8 @@ def client_of(person: User) -> Client:
 def test_no_surface_makes_one_cluster_too_many(ada: User, settings: Any) -> None:
     team = teams.create_team(name="platform", owner=ada)
     scenario = share(document=small_text(), owner=ada).scenario
-    one = services.create_cluster(name="one", owner=ada)
-    services.create_cluster(name="of the team", owner=ada, team=team)
+    one = create_cluster(name="one", owner=ada)
+    create_cluster(name="of the team", owner=ada, team=team)
     settings.PLAYGROUND_MAX_CLUSTERS = 2
     client = client_of(ada)
     for path, body in (
@@ -73,14 +74,14 @@ def test_no_surface_makes_one_cluster_too_many(ada: User, settings: Any) -> None
     assert Cluster.objects.count() == 2
     for make in (
         lambda: fork(scenario=scenario, owner=ada),
-        lambda: services.clone_cluster(cluster=one, name="x", owner=ada),
+        lambda: clone_cluster(cluster=one, name="x", owner=ada),
     ):
         with pytest.raises(QuotaExceeded):
             make()
     # Another's quota is theirs; what is deleted makes room.
-    services.create_cluster(name="x", owner=User.objects.create_user("bob"))
-    services.delete_cluster(cluster=one, by=ada)
-    services.create_cluster(name="x", owner=ada)
+    create_cluster(name="x", owner=User.objects.create_user("bob"))
+    delete_cluster(cluster=one, by=ada)
+    create_cluster(name="x", owner=ada)
 
 
 def test_shares_are_bounded(ada: User, settings: Any) -> None:
@@ -100,8 +101,8 @@ def test_shares_are_bounded(ada: User, settings: Any) -> None:
 
 @pytest.mark.dialect
 def test_bytes_are_bounded_on_every_surface_and_deleting_always_works(ada: User, settings: Any) -> None:
-    cluster = services.create_cluster(name="x", owner=ada)
-    services.apply_documents(cluster=cluster, objects=[make_node("n1"), make_pod("p1")])
+    cluster = create_cluster(name="x", owner=ada)
+    apply_documents(cluster=cluster, objects=[make_node("n1"), make_pod("p1")])
     stored = quotas.bytes_of(ada)
     assert stored > 3000
     settings.PLAYGROUND_MAX_STORED_BYTES = stored + 100
@@ -134,14 +135,14 @@ def test_bytes_are_bounded_on_every_surface_and_deleting_always_works(ada: User,
     assert b"PLAYGROUND_MAX_STORED_MB" in page.content
     # What makes less is never refused.
     assert client.delete(f"{pods}/p1?gracePeriodSeconds=0").status_code == 200
-    services.reset_cluster(cluster=cluster)
+    reset_cluster(cluster=cluster)
     assert client.delete(f"{here}/").status_code == 204
     assert quotas.bytes_of(ada) == 0
 
 
 def test_the_figure_is_measured_and_grows_in_between(ada: User) -> None:
-    cluster = services.create_cluster(name="x", owner=ada)
-    services.apply_documents(cluster=cluster, objects=[make_node(f"n{n}") for n in range(20)])
+    cluster = create_cluster(name="x", owner=ada)
+    apply_documents(cluster=cluster, objects=[make_node(f"n{n}") for n in range(20)])
     assert quotas.measure_changed() == 1
     assert quotas.measure_changed() == 0
     measured = quotas.bytes_of(ada)
@@ -151,7 +152,7 @@ def test_the_figure_is_measured_and_grows_in_between(ada: User) -> None:
     noise = b"".join(hashlib.sha256(bytes([n % 256, n // 256])).digest() for n in range(2400))
     text = base64.b64encode(noise).decode()
     big = make_node("big") | {"metadata": {"name": "big", "annotations": {"x": text}}}
-    services.apply_documents(cluster=cluster, objects=[big])
+    apply_documents(cluster=cluster, objects=[big])
     # Known at once, in the log and as the object, and about right before it is measured again.
     estimate = quotas.bytes_of(ada)
     assert measured + 2 * len(noise) < estimate
@@ -160,7 +161,7 @@ def test_the_figure_is_measured_and_grows_in_between(ada: User) -> None:
     # What packs well is charged as what it is packed to.
     even = make_node("even") | {"metadata": {"name": "even", "annotations": {"x": "x" * 100_000}}}
     before = quotas.bytes_of(ada)
-    services.apply_documents(cluster=cluster, objects=[even])
+    apply_documents(cluster=cluster, objects=[even])
     assert before < quotas.bytes_of(ada) < before + 20_000
     shared = share(document=small_text(), owner=ada).scenario
     ada.refresh_from_db()
@@ -168,7 +169,7 @@ def test_the_figure_is_measured_and_grows_in_between(ada: User) -> None:
 
 
 def test_what_counts_is_on_the_account_page_and_in_the_api(ada: User) -> None:
-    services.create_cluster(name="x", owner=ada)
+    create_cluster(name="x", owner=ada)
     client = client_of(ada)
     found = client.get("/api/v1/quota").json()
     assert found["clusters"] == {"used": 1, "limit": 100}
@@ -185,7 +186,7 @@ def test_two_at_the_limit_are_not_both_let_in(settings: Any) -> None:
 
     def make() -> None:
         try:
-            services.create_cluster(name="x", owner=ada)
+            create_cluster(name="x", owner=ada)
             came.append("made")
         except QuotaExceeded:
             came.append("refused")
@@ -203,6 +204,6 @@ def test_two_at_the_limit_are_not_both_let_in(settings: Any) -> None:
 def test_embedded_mode_has_no_quotas(settings: Any) -> None:
     settings.EMBEDDED = True
     settings.PLAYGROUND_MAX_CLUSTERS = settings.PLAYGROUND_MAX_STORED_BYTES = 0
-    cluster = services.create_cluster(name="x")
-    services.apply_documents(cluster=cluster, objects=[make_node("n1")])
+    cluster = create_cluster(name="x")
+    apply_documents(cluster=cluster, objects=[make_node("n1")])
     assert Client().get("/api/v1/quota").status_code == 404

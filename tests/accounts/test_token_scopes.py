@@ -10,8 +10,9 @@ from django.test import Client
 
 from playground.accounts import tokens
 from playground.accounts.models import AccessToken, User
-from playground.clusters import services
+from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cluster, Pod
+from playground.clusters.objects.apply import apply_documents
 from tests.accounts.world import asked
 from tests.api.conftest import wakes
 from tests.clusters.builders import make_node, make_pod
@@ -27,8 +28,8 @@ def ada(settings: Any, db: None, wakes: list[Any]) -> User:
 
 
 def cluster_of(owner: User, name: str = "xyzzy") -> Cluster:
-    cluster = services.create_cluster(name=name, owner=owner)
-    services.apply_documents(cluster=cluster, objects=[make_node("n1"), make_pod("p1")])
+    cluster = create_cluster(name=name, owner=owner)
+    apply_documents(cluster=cluster, objects=[make_node("n1"), make_pod("p1")])
     return cluster
 
 

@@ -19,12 +19,12 @@ from django.utils import timezone
 from playground.accounts import tokens
 from playground.accounts.models import AccessToken, User
 from playground.api.views.openapi import document
-from playground.clusters import kinds
-from playground.clusters import services as clusters
+from playground.clusters import drafts, kinds
 from playground.clusters.access import cluster_now, get_cluster
 from playground.clusters.errors import Forbidden
+from playground.clusters.lifecycle import clone_cluster, create_cluster
 from playground.clusters.models import Cluster
-from playground.clusters.services import drafts
+from playground.clusters.objects.apply import apply_documents
 from playground.kube_api.requests import Target
 from playground.kube_api.watch import watch_of
 from playground.scenarios import services
@@ -67,8 +67,8 @@ def branch(people: dict[str, User], theirs: dict[str, str]) -> Cluster:
 
 
 def branch_for(owner: User, theirs: dict[str, str]) -> Cluster:
-    made = clusters.create_cluster(name="own", owner=owner)
-    clusters.apply_documents(cluster=made, objects=[make_node("n1"), make_pod("p1")])
+    made = create_cluster(name="own", owner=owner)
+    apply_documents(cluster=made, objects=[make_node("n1"), make_pod("p1")])
     parent = Cluster.objects.get(public_id=theirs["cluster_id"])
     share = Scenario.objects.get(public_id=theirs["share_id"])
     Origin.objects.create(
@@ -339,7 +339,7 @@ def test_a_watch_ends_with_the_right_to_it(people: dict[str, User], branch: Clus
             User.objects.filter(pk=people["ada"].pk).update(is_active=False)
         else:
             Cluster.objects.filter(pk=branch.pk).update(owner=people["eve"])
-        clusters.apply_documents(cluster=branch, objects=[make_pod(f"after-{ends.replace(' ', '-')}")])
+        apply_documents(cluster=branch, objects=[make_pod(f"after-{ends.replace(' ', '-')}")])
         assert (watch.read(), watch.over) == ([], True), ends
         assert cluster_now(branch.pk, request.user) is None
         User.objects.filter(pk=people["ada"].pk).update(is_active=True)
@@ -355,6 +355,6 @@ def test_a_row_of_another_cluster_is_handed_to_nobody_with_a_token_of_one(
     with pytest.raises(Forbidden, match="and nothing else"):
         get_cluster(theirs["cluster_id"], found.user)
     with pytest.raises(Forbidden, match="and nothing else"):
-        clusters.create_cluster(name="x", owner=found.user)
+        create_cluster(name="x", owner=found.user)
     with pytest.raises(Forbidden, match="and nothing else"):
-        clusters.clone_cluster(cluster=branch, name="x", owner=found.user)
+        clone_cluster(cluster=branch, name="x", owner=found.user)

@@ -12,7 +12,8 @@ from django.test import Client
 from playground.accounts import limits, teams, tokens
 from playground.accounts.choices import Role
 from playground.accounts.models import AccessToken, User
-from playground.clusters import services
+from playground.clusters.extenders.mock import create_mock_extender
+from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cluster
 from tests.api.conftest import Api, wakes
 
@@ -109,7 +110,7 @@ def test_requests_are_counted_over_pages_and_surfaces_alike(settings: Any, wakes
     settings.PLAYGROUND_WRITE_RATE = "3/day"
     ada, bob = person("ada"), person("bob")
     speaks = as_bearer(ada)
-    cluster = services.create_cluster(name="hers", owner=ada)
+    cluster = create_cluster(name="hers", owner=ada)
     pods = f"/k8s/{cluster.public_id}/api/v1/namespaces/default/pods"
     assert speaks.post("/clusters/", {}).status_code == 400
     assert Api(speaks.client, pods).post("", {}).status_code == 400
@@ -168,7 +169,7 @@ def test_no_request_of_many_threads_goes_uncounted() -> None:
 
 
 def test_a_mock_extender_and_metrics_need_no_login(wakes: list[Any]) -> None:
-    mock = services.create_mock_extender(cluster=services.create_cluster(name="x"), rules=[])
+    mock = create_mock_extender(cluster=create_cluster(name="x"), rules=[])
     asked = Client().post(
         f"/mock-extenders/{mock.public_id}/filter", {"nodenames": ["n1"]}, content_type="application/json"
     )
@@ -205,7 +206,7 @@ def test_teams_over_rest(wakes: list[Any]) -> None:
 
 
 def test_clusters_without_an_owner_are_hidden_in_team_mode(wakes: list[Any]) -> None:
-    ownerless = services.create_cluster(name="local")
+    ownerless = create_cluster(name="local")
     ada = as_bearer(person("ada"))
     assert ada.get("/clusters/").json()["items"] == []
     assert ada.get(f"/clusters/{ownerless.public_id}/").status_code == 404

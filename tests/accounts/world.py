@@ -15,10 +15,14 @@ from playground.accounts import audit, invitations, teams, tokens
 from playground.accounts.choices import Role
 from playground.accounts.models import Session, Team, User
 from playground.accounts.sessions import SessionStore
-from playground.clusters import services as clusters
+from playground.clusters import drafts, questions
+from playground.clusters.drive.advance import advance
+from playground.clusters.drive.memory import EngineMemory
+from playground.clusters.drive.runs import request_run
+from playground.clusters.extenders.mock import create_mock_extender
+from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cluster, Question
-from playground.clusters.services import drafts, questions
-from playground.clusters.services.memory import EngineMemory
+from playground.clusters.objects.apply import apply_documents
 from playground.scenarios import services
 from playground.scenarios.services.verdicts import share_verdict
 from tests.clusters.builders import make_node, make_pod
@@ -85,9 +89,7 @@ def make_world(people: dict[str, User]) -> dict[str, str]:
     """Everything ada has; the values of the parameters of all routes, by name."""
     ada, team = people["ada"], Team.objects.get()
     cluster = _cluster(team)
-    extender = clusters.create_mock_extender(
-        cluster=cluster, name=SECRET, rules=[{"deny": {"nodes": ["n1"]}}]
-    )
+    extender = create_mock_extender(cluster=cluster, name=SECRET, rules=[{"deny": {"nodes": ["n1"]}}])
     question = questions.ask(
         cluster=cluster, kind="what-would-it-take", params={"namespace": "default", "name": "big"}
     )
@@ -141,7 +143,7 @@ def _session(person: User) -> Session:
 
 
 def _cluster(team: Team) -> Cluster:
-    cluster = clusters.create_cluster(name=SECRET, team=team)
+    cluster = create_cluster(name=SECRET, team=team)
     marked = {"annotations": {"note": SECRET}}
     pods = [make_pod("p1"), make_pod("big", cpu="90", nodeSelector={SECRET: SECRET})]
     node = make_node("n1")
@@ -159,9 +161,9 @@ def _cluster(team: Team) -> Cluster:
     }
     for manifest in (*pods, node, important, keep):
         manifest["metadata"] |= marked
-    clusters.apply_documents(cluster=cluster, objects=[node, important, keep, *pods])
-    clusters.request_run(cluster=cluster, until="idle")
-    clusters.advance(cluster_id=cluster.pk, memory=EngineMemory())
+    apply_documents(cluster=cluster, objects=[node, important, keep, *pods])
+    request_run(cluster=cluster, until="idle")
+    advance(cluster_id=cluster.pk, memory=EngineMemory())
     cluster.refresh_from_db()
     assert cluster.cycles.count() == 2
     return cluster

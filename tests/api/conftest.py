@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from playground.clusters import services, wake
+from playground.clusters import wake
+from playground.clusters.drive.advance import Visit, advance
+from playground.clusters.drive.memory import EngineMemory
 from playground.clusters.models import Cluster
-from playground.clusters.services.memory import EngineMemory
-from playground.engine import Budget
+from playground.engine.batch import Budget
 from tests.api import told
 from tests.clusters.builders import make_cluster, make_node, make_pod
 
@@ -72,10 +73,10 @@ def work(django_capture_on_commit_callbacks: Any) -> Iterator[Callable[[Cluster]
     memory = EngineMemory()
 
     def visit(cluster: Cluster) -> None:
-        report = services.advance(
+        report = advance(
             cluster_id=cluster.pk,
             memory=memory,
-            visit=services.Visit(wall_s=60, batch=Budget(wall_s=60, max_cycles=1000)),
+            visit=Visit(wall_s=60, batch=Budget(wall_s=60, max_cycles=1000)),
         )
         cluster.refresh_from_db()
         assert report.state in ("driven", "idle"), cluster.last_error

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from playground.clusters import services
+from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Cluster, Cycle, LogEntry
+from playground.clusters.objects.apply import apply_documents
 from tests.api.conftest import Api
 from tests.clusters.builders import make_cluster, make_node, make_pod
 
@@ -61,7 +62,7 @@ def test_the_whole_way_from_a_name_to_an_explained_cycle(api: Api, work: Callabl
 def test_a_pending_pod_names_plugin_and_reason_of_each_node(
     api: Api, work: Callable[[Cluster], None], cluster: Cluster
 ) -> None:
-    services.apply_documents(cluster=cluster, objects=[make_pod("big", cpu="64")])
+    apply_documents(cluster=cluster, objects=[make_pod("big", cpu="64")])
     api.post(f"/clusters/{cluster.public_id}/run", {"until": "idle"})
     work(cluster)
     number = Cycle.objects.get(cluster=cluster, pod_name="big").number
@@ -130,9 +131,9 @@ def test_clusters_are_listed_newest_first_in_pages(api: Api) -> None:
 
 @pytest.mark.dialect
 def test_cycles_and_runs_come_in_pages(api: Api, cluster: Cluster, work: Callable[[Cluster], None]) -> None:
-    services.apply_documents(cluster=cluster, objects=[make_pod(f"q{i}", cpu="100m") for i in range(4)])
+    apply_documents(cluster=cluster, objects=[make_pod(f"q{i}", cpu="100m") for i in range(4)])
     for _ in range(5):
-        services.request_run(cluster=cluster, until="cycle")
+        request_run(cluster=cluster, until="cycle")
     work(cluster)
     for what, key in (("cycles", "cycle"), ("runs", "id")):
         seen, path = [], f"/api/v1/clusters/{cluster.public_id}/{what}/?limit=2"
@@ -155,7 +156,7 @@ def test_a_rename_checks_the_version_it_saw(api: Api, cluster: Cluster) -> None:
 
 
 def test_a_clone_and_a_reset_begin_anew(api: Api, cluster: Cluster, work: Callable[[Cluster], None]) -> None:
-    services.request_run(cluster=cluster, until="idle")
+    request_run(cluster=cluster, until="idle")
     work(cluster)
     path = f"/clusters/{cluster.public_id}"
     clone = api.post(f"{path}/clone", {"name": "twin"}).json()
@@ -240,6 +241,6 @@ def test_the_demo_can_be_asked_for(api: Api) -> None:
 def test_nodes_of_a_cluster_are_no_queries_each(
     api: Api, cluster: Cluster, django_assert_max_num_queries: Any
 ) -> None:
-    services.apply_documents(cluster=cluster, objects=[make_node(f"m{i}") for i in range(30)])
+    apply_documents(cluster=cluster, objects=[make_node(f"m{i}") for i in range(30)])
     with django_assert_max_num_queries(2):
         api.get(f"/clusters/{cluster.public_id}/")

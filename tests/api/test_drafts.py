@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from playground.clusters.author import written_by
+from playground.clusters import drafts
+from playground.clusters.log.changes import written_by
 from playground.clusters.models import Change, Cluster, Draft
-from playground.clusters.services import drafts
 from tests.api.conftest import Api
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.real_dump import as_yaml

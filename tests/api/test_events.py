@@ -12,8 +12,11 @@ from urllib.request import Request, urlopen
 import pytest
 
 from playground.api.views import events
-from playground.clusters import services
+from playground.clusters.drive.advance import advance
+from playground.clusters.drive.runs import request_run
+from playground.clusters.lifecycle import delete_cluster
 from playground.clusters.models import Cluster
+from playground.clusters.objects.apply import apply_documents
 from tests.api.conftest import Api
 from tests.clusters.builders import make_cluster, make_node, make_pod
 
@@ -46,26 +49,26 @@ def test_a_cluster_is_followed_and_comes_back_where_it_was(asgi_server: str, wak
         following = told(stream)
         first = next(following)
         assert (first["event"], first["data"]["nodes"]) == ("change", 1)
-        services.apply_documents(cluster=cluster, objects=[make_node("n2")])
+        apply_documents(cluster=cluster, objects=[make_node("n2")])
         second = next(following)
         assert second["data"]["nodes"] == 2 and second["id"] != first["id"]
     with closing(opened(address, second["id"])) as stream:
         following = told(stream)
-        services.apply_documents(cluster=cluster, objects=[make_node("n3")])
+        apply_documents(cluster=cluster, objects=[make_node("n3")])
         # What was seen is not told again.
         assert next(following)["data"]["nodes"] == 3
-        services.delete_cluster(cluster=cluster)
+        delete_cluster(cluster=cluster)
         assert [event["event"] for event in following] == ["end"]
 
 
 def test_a_run_is_followed_to_its_end(asgi_server: str, wakes: list[Any]) -> None:
     cluster = make_cluster(make_node("n1"), make_pod("p1"))
-    run = services.request_run(cluster=cluster, until="idle")
+    run = request_run(cluster=cluster, until="idle")
     address = f"{asgi_server}/api/v1/clusters/{cluster.public_id}/runs/{run.public_id}/events"
     with closing(opened(address)) as stream:
         following = told(stream)
         assert next(following)["data"]["state"] == "queued"
-        services.advance(cluster_id=cluster.pk)
+        advance(cluster_id=cluster.pk)
         *_, last = following
     assert (last["event"], last["data"]["state"], last["data"]["podsBound"]) == ("end", "done", 1)
 

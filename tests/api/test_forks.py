@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from playground.clusters import services
+from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Cluster
 from playground.scenarios.services import share
 from scheduler_core.scenario.gallery import gallery_text
@@ -33,7 +33,7 @@ def ran(work: Any) -> Cluster:
         make_pod("small", cpu="1"),
         make_pod("large", cpu="3"),
     )
-    services.request_run(cluster=cluster, until="idle")
+    request_run(cluster=cluster, until="idle")
     work()
     cluster.refresh_from_db()
     return cluster

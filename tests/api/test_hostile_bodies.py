@@ -13,10 +13,14 @@ import pytest
 from playground.accounts import teams
 from playground.accounts.models import AccessToken, User
 from playground.api.views.openapi import document
-from playground.clusters import services
+from playground.clusters import drafts, questions
+from playground.clusters.drive.advance import advance
+from playground.clusters.drive.memory import EngineMemory
+from playground.clusters.drive.runs import request_run
+from playground.clusters.extenders.mock import create_mock_extender
+from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cluster, LogEntry
-from playground.clusters.services import drafts, questions
-from playground.clusters.services.memory import EngineMemory
+from playground.clusters.objects.apply import apply_documents
 from playground.scenarios import services as scenarios
 from tests.api.conftest import Api
 from tests.api.hostile_bodies import CHARSETS, HOSTILE
@@ -61,12 +65,12 @@ def filled(api: Api, settings: Any) -> dict[str, str]:
     grace = User.objects.create_superuser("grace")
     teams.create_team(name="platform", owner=grace)
     api.client.force_login(grace)
-    cluster = services.create_cluster(name="mine", owner=grace, seed=7)
-    services.apply_documents(cluster=cluster, objects=[make_node("n1"), make_pod("p1"), BUDGET])
+    cluster = create_cluster(name="mine", owner=grace, seed=7)
+    apply_documents(cluster=cluster, objects=[make_node("n1"), make_pod("p1"), BUDGET])
     scenario = scenarios.share(document=small_text(), owner=grace).scenario
-    extender = services.create_mock_extender(cluster=cluster, rules=[{"deny": {"nodes": ["n1"]}}])
-    services.request_run(cluster=cluster)
-    services.advance(cluster_id=cluster.pk, memory=EngineMemory())
+    extender = create_mock_extender(cluster=cluster, rules=[{"deny": {"nodes": ["n1"]}}])
+    request_run(cluster=cluster)
+    advance(cluster_id=cluster.pk, memory=EngineMemory())
     question = questions.ask(cluster=cluster, kind="seeds", params={"seeds": 2})
     draft = drafts.start_preview(text=json.dumps(make_node("n2")), owner=grace, keep=True)
     return NAMES | {

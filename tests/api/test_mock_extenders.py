@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from playground.clusters import services
+from playground.clusters.extenders.mock import create_mock_extender
 from playground.clusters.models import Cluster, MockExtender
 from tests.api.conftest import Api
 from tests.clusters.builders import make_cluster
@@ -75,7 +75,7 @@ def test_a_cluster_has_twenty_at_most(api: Api, here: str) -> None:
 
 
 def test_another_clusters_mock_extender_is_not_there(api: Api, here: str) -> None:
-    theirs = services.create_mock_extender(cluster=make_cluster(), rules=[])
+    theirs = create_mock_extender(cluster=make_cluster(), rules=[])
     for method in ("GET", "PUT", "DELETE"):
         body = {"rules": []} if method == "PUT" else None
         assert api.send(method, f"{here}{theirs.public_id}/", body).status_code == 404

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from playground.clusters import services
 from playground.clusters.models import Cluster, LogEntry
+from playground.clusters.objects.apply import apply_documents
+from playground.clusters.objects.write import bind_pod, patch_object, set_cordon
 from tests.api.conftest import Api
 from tests.clusters.builders import make_node, make_pod
 
@@ -81,7 +82,7 @@ def test_a_budget_of_a_patch_keeps_what_the_patch_does_not_name(api: Api, cluste
 
 @pytest.mark.dialect
 def test_lists_come_in_pages_and_are_filtered(api: Api, cluster: Cluster) -> None:
-    services.apply_documents(
+    apply_documents(
         cluster=cluster,
         objects=[
             make_pod(f"web-{i}") | {"metadata": {"name": f"web-{i}", "labels": {"app": "web"}}}
@@ -109,7 +110,7 @@ def test_lists_come_in_pages_and_are_filtered(api: Api, cluster: Cluster) -> Non
 def test_a_page_costs_the_same_queries_however_many_objects_there_are(
     api: Api, cluster: Cluster, n_pods: int, django_assert_num_queries: Any
 ) -> None:
-    services.apply_documents(cluster=cluster, objects=[make_pod(f"x-{i:03}") for i in range(n_pods)])
+    apply_documents(cluster=cluster, objects=[make_pod(f"x-{i:03}") for i in range(n_pods)])
     api.get(at(cluster, "pods"))
     with django_assert_num_queries(2):
         api.get(at(cluster, "pods"))
@@ -142,13 +143,13 @@ def test_a_version_that_moves_on_between_look_and_write_is_412_too(
 ) -> None:
     path = at(cluster, "nodes", "n1")
     seen = api.get(path)
-    inner = services.patch_object
+    inner = patch_object
 
     def overtaken(**how: Any) -> Any:
-        services.set_cordon(cluster=cluster, node="n1", unschedulable=True)
+        set_cordon(cluster=cluster, node="n1", unschedulable=True)
         return inner(**how)
 
-    monkeypatch.setattr(services, "patch_object", overtaken)
+    monkeypatch.setattr("playground.clusters.objects.write.patch_object", overtaken)
     late = api.send("PATCH", path, {"spec": {"taints": []}}, if_match=seen["ETag"])
     assert (late.status_code, late.json()["reason"]) == (412, "PreconditionFailed")
     # Without If-Match a patch is about the newest version, whatever it is.
@@ -211,7 +212,7 @@ def test_manifests_may_be_yaml(api: Api, cluster: Cluster) -> None:
 
 
 def test_a_pod_on_a_node_terminates_for_its_grace_period(api: Api, cluster: Cluster) -> None:
-    services.bind_pod(cluster=cluster, namespace="default", name="p1", node="n1")
+    bind_pod(cluster=cluster, namespace="default", name="p1", node="n1")
     path = at(cluster, "pods", "default/p1")
     last = api.send("DELETE", path)
     assert last.json()["metadata"]["deletionGracePeriodSeconds"] == 30

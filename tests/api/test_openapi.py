@@ -23,7 +23,9 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from playground.api.views.openapi import document
-from playground.clusters import services
+from playground.clusters.drive.advance import advance
+from playground.clusters.drive.runs import request_run
+from playground.clusters.extenders.mock import create_mock_extender
 from playground.clusters.models import Cluster
 from playground.wsgi import application
 from tests.api.conftest import Api
@@ -134,15 +136,15 @@ def known(transactional_db: None, wakes: list[Any]) -> dict[str, str]:
         gold | {"metadata": {"name": "gold"}},
         web | {"metadata": {"name": "web"}},
     )
-    run = services.request_run(cluster=cluster, until="idle")
-    services.advance(cluster_id=cluster.pk)
+    run = request_run(cluster=cluster, until="idle")
+    advance(cluster_id=cluster.pk)
     return {
         "cluster_id": cluster.public_id,
         "run_id": run.public_id,
         **NAMES,
         "reason": "NotFound",
         "token_id": "1",
-        "extender_id": services.create_mock_extender(cluster=cluster, rules=[]).public_id,
+        "extender_id": create_mock_extender(cluster=cluster, rules=[]).public_id,
     }
 
 

@@ -11,8 +11,8 @@ from django.test import Client
 
 from playground.api.parsers import MAX_BYTES
 from playground.api.views.openapi import document
+from playground.clusters import drafts
 from playground.clusters.models import Cluster, Draft, Node
-from playground.clusters.services import drafts
 from playground.kube_api.requests import MOST_BYTES
 from tests.api.conftest import Api
 from tests.clusters.builders import make_node, make_pod

@@ -231,7 +231,7 @@ def test_every_service_of_the_pages_is_called_here_too() -> None:
     assert missing.keys() == ELSEWHERE.keys(), missing
 
 
-@pytest.mark.parametrize("code", ["from playground.clusters.services.objects import bury\nbury()\n",
+@pytest.mark.parametrize("code", ["from playground.clusters.objects.write import bury\nbury()\n",
                                   "from playground.scenarios import services\nservices.bury()\n"])  # fmt: skip
 def test_a_service_that_only_pages_call_is_found(code: str, tmp_path: Path) -> None:
     (tmp_path / "page.py").write_text(code)

@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
-from playground.clusters import services
+from playground.clusters import questions
+from playground.clusters.drive.advance import advance
+from playground.clusters.drive.memory import EngineMemory
+from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Cluster, Question
-from playground.clusters.services import questions
-from playground.clusters.services.memory import EngineMemory
+from playground.clusters.objects.apply import apply_documents
 from tests.api.conftest import Api
 from tests.clusters.builders import make_cluster, make_node, make_pod
 
@@ -30,8 +32,8 @@ def cluster(db: None, wakes: list[Any]) -> Cluster:
         make_pod("small", cpu="1"),
         make_pod("large", cpu="3"),
     )
-    services.request_run(cluster=made, until="idle")
-    services.advance(cluster_id=made.pk, memory=EngineMemory())
+    request_run(cluster=made, until="idle")
+    advance(cluster_id=made.pk, memory=EngineMemory())
     made.refresh_from_db()
     return made
 
@@ -69,7 +71,7 @@ def test_the_answer_of_an_equal_question_is_there_at_once(api: Api, cluster: Clu
     first = answer(api, api.post(path))
     again = api.post(path).json()
     assert (again["id"], again["state"]) == (first["id"], "done")
-    services.apply_documents(cluster=cluster, objects=[make_node("n3", cpu="8")])
+    apply_documents(cluster=cluster, objects=[make_node("n3", cpu="8")])
     assert api.get(first["url"].removeprefix("/api/v1")).json()["stale"] is True
     assert api.post(path).json()["id"] != first["id"]
 

@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from playground.clusters import services as clusters
-from playground.clusters import wake
+from playground.clusters import questions, wake
+from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Cluster, Cycle, ForeignDecision, Pod, Question
-from playground.clusters.services import questions
 from playground.scenarios.services import fork, share
 from scheduler_core.scenario.gallery import gallery_text
 from tests.api import told
@@ -79,7 +78,7 @@ def opened(name: str, work: Callable[[], None]) -> tuple[str, Cluster]:
     scenario = share(document=gallery_text(name).encode()).scenario
     work()
     cluster = walked(fork(scenario=scenario), work)
-    clusters.request_run(cluster=cluster, until="idle")
+    request_run(cluster=cluster, until="idle")
     work()
     return scenario.public_id, cluster
 
@@ -154,7 +153,7 @@ def test_edits_weights_draws_and_seeds_are_as_told(one_by_one: None, work: Any, 
         make_pod("large", cpu="5"),
         make_pod("middle", cpu="2"),
     )
-    clusters.request_run(cluster=cluster, until="idle")
+    request_run(cluster=cluster, until="idle")
     work()
     base, asked = f"/clusters/{cluster.public_id}", Asked(api, work)
     edits = asked(f"{base}/pods/default/large/what-would-it-take")["answer"]

@@ -6,15 +6,18 @@ from typing import Any
 
 import pytest
 
-from playground.clusters import services
+from playground.clusters.drive.runs import request_run
+from playground.clusters.lifecycle import clone_cluster
 from playground.clusters.models import Cluster, Node, Pod
+from playground.clusters.objects.actions import act_on_nodes
+from playground.clusters.objects.apply import apply_documents
 from tests.api.conftest import Api
 from tests.clusters.builders import make_pod
 
 
 def test_the_last_change_is_listed_first_and_undone(api: Api, cluster: Cluster) -> None:
     at = f"/clusters/{cluster.public_id}"
-    services.apply_documents(cluster=cluster, objects=[make_pod("new")])
+    apply_documents(cluster=cluster, objects=[make_pod("new")])
     done = api.post(f"{at}/actions", {"action": "cordon", "nodes": ["n1", "n2"]})
     assert (done.status_code, done.json()) == (200, {"done": "cordon 2 Nodes", "changed": 2, "held": []})
     items = api.get(f"{at}/changes/").json()["items"]
@@ -54,10 +57,10 @@ def test_a_bad_action_is_refused_by_name(
 
 
 def test_a_branch_is_applied_to_its_parent(api: Api, cluster: Cluster) -> None:
-    branch = services.clone_cluster(cluster=cluster, name="what if")
+    branch = clone_cluster(cluster=cluster, name="what if")
     at = f"/clusters/{branch.public_id}/apply-to-parent"
     assert api.post(at).status_code == 409
-    services.apply_documents(cluster=branch, objects=[make_pod("new")])
+    apply_documents(cluster=branch, objects=[make_pod("new")])
     applied = api.post(at)
     assert applied.json() == {
         "parent": cluster.public_id,
@@ -72,11 +75,11 @@ def test_a_branch_is_applied_to_its_parent(api: Api, cluster: Cluster) -> None:
 
 
 def test_a_branch_is_compared_with_its_parent(api: Api, cluster: Cluster, work: Any) -> None:
-    branch = services.clone_cluster(cluster=cluster, name="what if")
-    services.act_on_nodes(cluster=branch, action="cordon", nodes=["n1"])
+    branch = clone_cluster(cluster=cluster, name="what if")
+    act_on_nodes(cluster=branch, action="cordon", nodes=["n1"])
     for each in (cluster, branch):
-        services.apply_documents(cluster=each, objects=[make_pod("new")])
-        services.request_run(cluster=each)
+        apply_documents(cluster=each, objects=[make_pod("new")])
+        request_run(cluster=each)
         work(each)
     found = api.get(f"/clusters/{branch.public_id}/difference").json()
     was, now = (Pod.objects.get(cluster=each, name="new").node_name for each in (cluster, branch))

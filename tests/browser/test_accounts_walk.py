@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from playground.accounts.choices import Role
 from playground.accounts.models import AccessToken, Invitation, User
-from playground.clusters import services
+from playground.clusters.lifecycle import create_cluster
 from tests.browser.test_account_and_api import ada, problems_of
 
 __all__ = ["ada"]
@@ -37,7 +37,7 @@ def test_a_team_grows_and_its_owner_sees_who_did_what(
 ) -> None:
     settings.PLAYGROUND_MAIL = True
     User.objects.filter(pk=ada.pk).update(is_superuser=True)
-    cluster = services.create_cluster(name="storefront", owner=ada)
+    cluster = create_cluster(name="storefront", owner=ada)
     found: list[str] = []
 
     def seen(there: Any, name: str) -> None:
@@ -160,7 +160,7 @@ def test_a_comparison_is_deleted_on_its_page(
     from playground.scenarios.models import Comparison
     from playground.scenarios.services import compare_now, request_comparison
 
-    cluster = services.create_cluster(name="storefront", owner=ada)
+    cluster = create_cluster(name="storefront", owner=ada)
     side = {"kind": "cluster", "id": cluster.public_id, "cycle": None}
     comparison = request_comparison(a=side, b=side, owner=ada)
     compare_now(comparison_id=comparison.pk)

@@ -9,10 +9,12 @@ import pytest
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 from playwright.sync_api import expect
 
-from playground.clusters import services, wake
+from playground.clusters import questions, wake
+from playground.clusters.drive.advance import advance
+from playground.clusters.drive.memory import EngineMemory
+from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Cluster, Question
-from playground.clusters.services import questions
-from playground.clusters.services.memory import EngineMemory
+from playground.clusters.objects.apply import apply_documents
 from tests.browser.looks import EVERY_LOOK, Looks, what_is_wrong
 from tests.browser.waits import wait_until
 from tests.clusters.builders import make_cluster, make_node, make_pod
@@ -32,8 +34,8 @@ def asked(transactional_db: None, no_broker: Any, monkeypatch: pytest.MonkeyPatc
         *(make_pod(f"web-{index}", cpu="1500m") for index in range(3)),
         make_pod("large", cpu="5"),
     )
-    services.request_run(cluster=cluster, until="idle")
-    services.advance(cluster_id=cluster.pk, memory=EngineMemory())
+    request_run(cluster=cluster, until="idle")
+    advance(cluster_id=cluster.pk, memory=EngineMemory())
     cluster.refresh_from_db()
     large = {"namespace": "default", "name": "large"}
     for kind, params in (
@@ -80,7 +82,7 @@ def test_answers_are_accessible_and_fit(
 def test_an_answer_arrives_on_the_page_that_waits_for_it(
     page: Any, asgi_server: str, asked: Cluster, complaints: Any
 ) -> None:
-    services.apply_documents(cluster=asked, objects=[make_node("node-d1", cpu="2")])
+    apply_documents(cluster=asked, objects=[make_node("node-d1", cpu="2")])
     page.goto(f"{asgi_server}/c/{asked.public_id}/pods/default/large/explain/")
     page.get_by_role("button", name="Prove again").click()
     page.get_by_text("A worker looks for the answer").wait_for()

@@ -2,7 +2,8 @@
 
 from playwright.sync_api import expect
 
-from playground.clusters import services, wake
+from playground.clusters import wake
+from playground.clusters.drive.advance import advance
 from playground.clusters.models import Cluster, Run
 
 CLUSTER = """\
@@ -31,7 +32,7 @@ spec: {containers: [{name: c, image: web:1, resources: {requests: {cpu: "64"}}}]
 def work(cluster: Cluster) -> None:
     """Be the worker until nothing is open."""
     for _ in range(20):
-        services.advance(cluster_id=cluster.pk)
+        advance(cluster_id=cluster.pk)
         if not Run.objects.filter(cluster=cluster, state__in=Run.OPEN).exists():
             return
     raise AssertionError("the run did not end")

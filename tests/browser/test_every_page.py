@@ -16,11 +16,12 @@ from playwright.sync_api import expect
 from playground.accounts import invitations, teams
 from playground.accounts.models import User
 from playground.accounts.tokens import create_token
-from playground.clusters import services
+from playground.clusters import drafts, questions
+from playground.clusters.drive.memory import EngineMemory
+from playground.clusters.extenders.mock import create_mock_extender
 from playground.clusters.models import Cycle, Draft, ForeignDecision, Node, Pod, Question
-from playground.clusters.services import drafts, questions
-from playground.clusters.services.memory import EngineMemory
-from playground.clusters.services.mock_extenders import create_mock_extender
+from playground.clusters.objects.apply import apply_documents
+from playground.clusters.objects.write import set_cordon
 from playground.scenarios.models import Verdict
 from playground.scenarios.services import branch, request_comparison, share
 from playground.web.manual import CHAPTERS, INDEX, chapter, help_path
@@ -157,7 +158,7 @@ def world(work):
 
     def make(**size):
         cluster = load(size.pop("n_nodes"), size.pop("n_pods"), **size)
-        services.apply_documents(cluster=cluster, objects=[make_pod("recommendation-engine-7c9d8f6b5-late0")])
+        apply_documents(cluster=cluster, objects=[make_pod("recommendation-engine-7c9d8f6b5-late0")])
         run_until(cluster, "idle")
         cluster.refresh_from_db()
         own = {"cluster": cluster}
@@ -184,8 +185,8 @@ def world(work):
         made = branch(
             cluster=cluster, cycle=cluster.next_cycle - 1, name="what if a node of the general pool goes"
         )
-        services.set_cordon(cluster=made, node=node, unschedulable=True)
-        services.apply_documents(cluster=made, objects=[make_pod("recommendation-engine-7c9d8f6b5-late1")])
+        set_cordon(cluster=made, node=node, unschedulable=True)
+        apply_documents(cluster=made, objects=[make_pod("recommendation-engine-7c9d8f6b5-late1")])
         run_until(made, "idle")
         scenario = share(document=text_of(small())).scenario
         other = share(

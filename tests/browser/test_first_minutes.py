@@ -5,10 +5,12 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from playground.clusters import services, wake
+from playground.clusters import wake
 from playground.clusters.demo import create_demo
+from playground.clusters.drive.advance import advance
+from playground.clusters.drive.memory import EngineMemory
+from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Run
-from playground.clusters.services.memory import EngineMemory
 from tests.browser.waits import wait_until
 
 MEMORY = EngineMemory()
@@ -23,7 +25,7 @@ def demo(transactional_db, monkeypatch):
 def work(cluster):
     """Be the worker until nothing is open."""
     for _ in range(20):
-        services.advance(cluster_id=cluster.pk, memory=MEMORY)
+        advance(cluster_id=cluster.pk, memory=MEMORY)
         if not Run.objects.filter(cluster=cluster, state__in=Run.OPEN).exists():
             return
     raise AssertionError("the run did not end")
@@ -70,14 +72,14 @@ def test_several_steps_may_be_asked_for_at_once(page, asgi_server, demo, complai
 
 
 def test_the_story_of_a_pod_goes_on_while_one_reads(page, asgi_server, demo, complaints):
-    services.request_run(cluster=demo, until="cycle")
-    services.request_run(cluster=demo, until="cycle")
+    request_run(cluster=demo, until="cycle")
+    request_run(cluster=demo, until="cycle")
     work(demo)
     page.goto(f"{asgi_server}/c/{demo.public_id}/pods/default/checkout-api-0/")
     expect(page.get_by_role("heading", level=1)).to_contain_text("waits for node-b3")
     page.evaluate("window.notReloaded = true")
     page.locator("#pod-edit").focus()
-    services.request_run(cluster=demo, until="idle")
+    request_run(cluster=demo, until="idle")
     work(demo)
     expect(page.get_by_role("heading", level=1)).to_contain_text("is on node-b3 after 2 attempts")
     # The backoff that was counted while it waited for its victim is drawn dashed.
@@ -87,7 +89,7 @@ def test_the_story_of_a_pod_goes_on_while_one_reads(page, asgi_server, demo, com
 
 
 def test_weights_are_moved_on_the_page_of_the_cycle(page, asgi_server, demo, complaints):
-    services.request_run(cluster=demo, until="cycle")
+    request_run(cluster=demo, until="cycle")
     work(demo)
     page.goto(f"{asgi_server}/c/{demo.public_id}/cycles/1/")
     page.locator("#weights-box summary").focus()

@@ -5,8 +5,8 @@ import re
 
 from playwright.sync_api import expect
 
+from playground.clusters import branches, drafts, questions
 from playground.clusters.models import Cluster, Draft, Manifest, Run
-from playground.clusters.services import drafts, edit_branches, questions
 from playground.scenarios.services.gallery import gallery_scenario
 from tests.browser.boxes import out_of_bounds
 from tests.browser.looks import BOTH_WIDTHS
@@ -127,7 +127,7 @@ def test_a_branch_knows_its_parent_and_runs_itself(page, asgi_server, cluster, c
     question.answer = {"edits": [{"title": "Delete web-0", "change": change}]}
     question.state = "done"
     question.save()
-    branch = edit_branches.branch_with_edit(question=question, rank=1)
+    branch = branches.branch_with_edit(question=question, rank=1)
     assert (branch.parent, branch.parent_cycle) == (cluster, cluster.next_cycle - 1)
     assert Run.objects.get(cluster=branch).until == "idle"
     page.goto(asgi_server)

@@ -2,9 +2,9 @@
 
 import pytest
 
+from playground.clusters import questions
 from playground.clusters.demo import create_demo
-from playground.clusters.services import questions
-from playground.clusters.services.memory import EngineMemory
+from playground.clusters.drive.memory import EngineMemory
 from playground.scenarios.services import request_comparison, share
 from tests.rare_cycles import run_until
 from tests.scenarios.conftest import sent, work

@@ -5,10 +5,10 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from playground.clusters import services, wake
+from playground.clusters import drafts, questions, wake
+from playground.clusters.drive.advance import advance
+from playground.clusters.drive.memory import EngineMemory
 from playground.clusters.models import Cluster, Question
-from playground.clusters.services import drafts, questions
-from playground.clusters.services.memory import EngineMemory
 from tests.browser.looks import nightly
 from tests.real_dump import as_yaml, real_dump
 
@@ -28,7 +28,7 @@ def working(transactional_db, monkeypatch):
         ):
             questions.answer(question_id=how["question_id"], memory=EngineMemory())
         elif task == wake.ADVANCE:
-            services.advance(cluster_id=how["cluster_id"])
+            advance(cluster_id=how["cluster_id"])
         return True
 
     monkeypatch.setattr(wake, "send", do)

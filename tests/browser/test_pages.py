@@ -5,8 +5,8 @@ from functools import partial
 import pytest
 from django.template.loader import render_to_string
 
-from playground.clusters import services
 from playground.clusters.models import Cycle
+from playground.clusters.objects.apply import apply_documents
 from tests import rare_cycles
 from tests.browser.looks import EVERY_LOOK, LOOKS, nightly, seen_wrong, what_is_wrong
 from tests.clusters.builders import make_cluster, make_node, make_pod
@@ -63,7 +63,7 @@ def test_names_as_long_as_a_cloud_gives_them_are_shown_whole(page, asgi_server, 
     rare_cycles.run_until(cluster, "idle")
     evicts = [make_pod(f"checkout-payments-service-production-blue-6d5f7c8b9-{i}", cpu="5", priorityClassName=important)
               for i in range(2)]  # fmt: skip
-    services.apply_documents(cluster=cluster, objects=evicts)
+    apply_documents(cluster=cluster, objects=evicts)
     rare_cycles.run_until(cluster, "idle")
     base, found = f"/c/{cluster.public_id}/", []
     second = Cycle.objects.filter(cluster=cluster, outcome="preempting").latest("number").number

@@ -5,8 +5,9 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from playground.clusters import services
+from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cluster, Node, Pod, Run
+from playground.clusters.objects.apply import apply_documents
 from tests.browser.boxes import out_of_bounds
 from tests.browser.looks import BOTH_WIDTHS, EVERY_LOOK, nightly, what_is_wrong
 from tests.clusters.builders import make_pod
@@ -18,10 +19,10 @@ INDEXER, RENDER = "search/indexer", "reports/nightly-render"
 
 
 def load(n_nodes, n_pods, **how):
-    cluster = services.create_cluster(name=how.pop("name", "prod-eu-central-1"), seed=7)
+    cluster = create_cluster(name=how.pop("name", "prod-eu-central-1"), seed=7)
     dump = real_dump(n_nodes, n_pods, **how)
     for start in range(0, len(dump), 5000):
-        services.apply_documents(cluster=cluster, objects=dump[start : start + 5000])
+        apply_documents(cluster=cluster, objects=dump[start : start + 5000])
     cluster.refresh_from_db()
     return cluster
 
@@ -79,7 +80,7 @@ def test_boards_with_real_names_are_accessible(page, asgi_server, real, complain
 
 @BOTH_WIDTHS
 def test_totals_by_weights_are_seen_beside_long_names(page, asgi_server, real, complaints, width):
-    services.apply_documents(cluster=real, objects=[make_pod("late")])
+    apply_documents(cluster=real, objects=[make_pod("late")])
     run_until(real, "idle")
     bound = real.cycles.filter(outcome="bound").latest("number").number
     page.set_viewport_size({"width": width, "height": 844})
@@ -234,7 +235,7 @@ def test_two_hundred_pods_that_are_alike_are_one_row(page, asgi_server, real, co
     more = lane.get_by_role("link", name="190 more")
     expect(more).to_be_visible()
     # What a tick brings leaves it open.
-    services.apply_documents(cluster=real, objects=[make_pod("one-more")])
+    apply_documents(cluster=real, objects=[make_pod("one-more")])
     expect(page.locator("#lane-active")).to_contain_text("one-more")
     expect(pods).to_have_count(10)
     more.click()

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import expect
 
-from playground.clusters import services
 from playground.clusters.models import Cluster, Node, Pod, Run
+from playground.clusters.objects.write import set_cordon
 from tests.web import factories
 
 MANIFESTS = """\
@@ -341,7 +341,7 @@ def test_a_view_is_kept_although_a_tick_replaces_the_nodes_before_its_answer(
         page.locator("#view-table").click()
         until_asked()
         page.evaluate("document.getElementById('nodes-view').dataset.before = 'the tick'")
-        services.set_cordon(cluster=cluster, node="node-2", unschedulable=True)
+        set_cordon(cluster=cluster, node="node-2", unschedulable=True)
         expect(page.locator("#nodes-view")).not_to_have_attribute("data-before", "the tick")
     expect(page.locator("#view-table")).to_have_attribute("aria-current", "true")
     cluster.refresh_from_db()

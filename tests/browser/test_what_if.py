@@ -5,8 +5,9 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from playground.clusters import services
 from playground.clusters.models import Cluster, Node, Pod
+from playground.clusters.objects.actions import act_on_pods
+from playground.clusters.objects.write import create_object, set_cordon
 from playground.scenarios.services import branch
 from tests.browser.boxes import out_of_bounds, sideways
 from tests.browser.looks import BOTH_WIDTHS, violations
@@ -118,11 +119,11 @@ def branched(transactional_db, no_broker):
         name for name in ("n1", "n2", "n3") if Pod.objects.filter(cluster=parent, node_name=name).count() == 1
     )
     alone = Pod.objects.get(cluster=parent, node_name=node).name
-    services.set_cordon(cluster=made, node=node, unschedulable=True)
+    set_cordon(cluster=made, node=node, unschedulable=True)
     for cluster in (made, parent):
-        services.act_on_pods(cluster=cluster, action="delete", pods=[f"default/{alone}"])
+        act_on_pods(cluster=cluster, action="delete", pods=[f"default/{alone}"])
         run_until(cluster, "idle")
-        services.create_object(cluster=cluster, manifest=make_pod(alone, "2"))
+        create_object(cluster=cluster, manifest=make_pod(alone, "2"))
         run_until(cluster, "idle")
     return parent, made, node, alone
 

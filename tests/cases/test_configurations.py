@@ -11,7 +11,8 @@ import pytest
 import yaml
 from django.test import Client
 
-from playground.clusters import services
+from playground.clusters.drive.config import set_config
+from playground.clusters.drive.runs import request_run
 from playground.clusters.errors import InvalidManifest
 from playground.clusters.models import Cycle
 from scheduler_core.cli.main import main
@@ -152,7 +153,7 @@ def test_config_in_configmap(doors: Doors, text: str) -> None:
     answer = doors.put(text)
     assert answer.status_code == 200, answer.content
     assert answer.json()["config"] == yaml.safe_load(V1)
-    services.set_config(cluster=doors.cluster, config=None)
+    set_config(cluster=doors.cluster, config=None)
     assert doors.client.post(doors.page, {"text": text}).status_code == 302
     doors.cluster.refresh_from_db()
     assert doors.cluster.config == yaml.safe_load(V1)
@@ -219,7 +220,7 @@ def test_a_file_that_is_not_here_says_what_to_do(doors: Doors, settings: Any) ->
     for embedded in (True, False):
         settings.EMBEDDED = embedded
         with pytest.raises(InvalidManifest) as refused:
-            services.set_config(cluster=doors.cluster, config=config)
+            set_config(cluster=doors.cluster, config=config)
         assert (refused.value.path, refused.value.value) == (
             "extenders[0].tlsConfig.caFile",
             "/absent/ca.crt",
@@ -273,8 +274,8 @@ def test_config_extender_reads_the_form_its_scheduler_sent(
     with serving(strict(keys)) as server:
         cluster = make_cluster(make_node("n1"), make_node("n2"), make_pod("p"))
         config = config_of(kind, f"http://127.0.0.1:{server.port}", kubernetes_version)
-        services.set_config(cluster=cluster, config=config)
-        services.request_run(cluster=cluster, until="idle")
+        set_config(cluster=cluster, config=config)
+        request_run(cluster=cluster, until="idle")
         work(cluster)
         assert [path for path, _ in server.log] == ["/filter", "/prioritize"]
     assert list(Cycle.objects.values_list("outcome", "node")) == [("bound", "n2")]

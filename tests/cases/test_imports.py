@@ -9,8 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from playground.clusters import services
+from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import LogEntry, Manifest, Pod
+from playground.clusters.objects.apply import ApplyResult, apply_documents
 from playground.engine.dumps import decide_pending, facts_of_dump
 from playground.engine.rebuilt_owners import rebuilt_owners
 from tests.rare_cycles import run_until
@@ -21,7 +22,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 Object = dict[str, Any]
 
 
-def imported(**what: Any) -> tuple[services.ApplyResult, services.ApplyResult]:
+def imported(**what: Any) -> tuple[ApplyResult, ApplyResult]:
     """Import a dump as the page does, and let it run; all that the preview says is what is there.
 
     Returns
@@ -29,15 +30,15 @@ def imported(**what: Any) -> tuple[services.ApplyResult, services.ApplyResult]:
     tuple
         What the preview and what Create say.
     """
-    preview = services.apply_documents(cluster=None, dry_run=True, rebuild_owners=True, **what)
+    preview = apply_documents(cluster=None, dry_run=True, rebuild_owners=True, **what)
     facts = facts_of_dump(preview.manifests)
     said = {
         (m["metadata"]["namespace"], m["metadata"]["name"]) for m in preview.manifests if m["kind"] == "Pod"
     }
     decided = decide_pending(preview.manifests, release="1.36", n_pending=facts["pending"])
     assert not decided["problem"] and not decided["evicted"]
-    cluster = services.create_cluster(name="prod", seed=7)
-    made = services.apply_documents(cluster=cluster, rebuild_owners=True, **what)
+    cluster = create_cluster(name="prod", seed=7)
+    made = apply_documents(cluster=cluster, rebuild_owners=True, **what)
     assert (made.rebuilt, made.missing_owners) == (preview.rebuilt, preview.missing_owners)
     rows = Pod.objects.filter(cluster=cluster)
     before = {(pod.namespace, pod.name): pod for pod in rows}

@@ -12,8 +12,9 @@ from django.test import Client
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from playground.clusters import services
 from playground.clusters.errors import InvalidManifest
+from playground.clusters.lifecycle import create_cluster
+from playground.clusters.objects.apply import apply_documents
 from scheduler_core.cli.main import main
 from scheduler_core.objects.documents import load_documents
 from scheduler_core.objects.reading import (
@@ -41,7 +42,7 @@ def simulate(capsys: pytest.CaptureFixture[str], *names: str) -> tuple[int, dict
 
 def applied(text: bytes, client: Client) -> tuple[int, dict[str, Any]]:
     """Status and answer of a REST apply to an empty cluster."""
-    cluster = services.create_cluster(name="test", seed=7)
+    cluster = create_cluster(name="test", seed=7)
     answer = client.post(f"/api/v1/clusters/{cluster.public_id}/apply", text, content_type="application/yaml")
     return answer.status_code, answer.json()
 
@@ -364,7 +365,7 @@ def test_any_types_have_one_verdict_in_the_same_words_at_every_door(
         found.words for item in posted if (found := type_of(item.api_version, item.kind)).role == FOREIGN
     ]
     try:
-        result = services.apply_documents(cluster=None, text=text, dry_run=True)
+        result = apply_documents(cluster=None, text=text, dry_run=True)
         assert not wrong and [item.reason for item in result.ignored] == left_out
     except InvalidManifest as error:
         said = [str(error), *(str(cause) for cause in error.causes)]
@@ -487,7 +488,7 @@ def mangled(draw: st.DrawFn) -> str:
 def test_any_text_has_one_verdict_in_the_same_words_at_every_door(
     text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], client: Client
 ) -> None:
-    cluster = services.create_cluster(name="test", seed=7)
+    cluster = create_cluster(name="test", seed=7)
     path = f"/api/v1/clusters/{cluster.public_id}/apply?dryRun=true"
     answer = client.post(path, text.encode(), content_type="application/yaml")
     body = answer.json()

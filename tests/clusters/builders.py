@@ -4,7 +4,9 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from playground.clusters import services
+from playground.clusters.drive.advance import AdvanceReport, Visit, advance
+from playground.clusters.drive.memory import EngineMemory
+from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import (
     Cluster,
     LogEntry,
@@ -14,8 +16,8 @@ from playground.clusters.models import (
     PodDisruptionBudget,
     PriorityClass,
 )
-from playground.clusters.services.memory import EngineMemory
-from playground.engine import Budget
+from playground.clusters.objects.apply import apply_documents
+from playground.engine.batch import Budget
 from tests.engine.fake_simulation import FakeSimulator
 
 START_NS = 1_800_000_000_000_000_000
@@ -42,9 +44,9 @@ def make_pod(name: str = "p1", cpu: str = "1", namespace: str = "default", **spe
 
 
 def make_cluster(*objects: dict[str, Any], name: str = "test") -> Cluster:
-    cluster = services.create_cluster(name=name, seed=7, start_ns=START_NS, kubernetes_release="1.34")
+    cluster = create_cluster(name=name, seed=7, start_ns=START_NS, kubernetes_release="1.34")
     if objects:
-        services.apply_documents(cluster=cluster, objects=objects)
+        apply_documents(cluster=cluster, objects=objects)
     return cluster
 
 
@@ -55,10 +57,10 @@ class Worker:
         self.holder = holder
         self.simulator = simulator or FakeSimulator()
         self.memory = EngineMemory()
-        self.visit = services.Visit(wall_s=60, batch=Budget(wall_s=60, max_cycles=4))
+        self.visit = Visit(wall_s=60, batch=Budget(wall_s=60, max_cycles=4))
 
-    def advance(self, cluster: Cluster, **changed: Any) -> services.AdvanceReport:
-        report = services.advance(
+    def advance(self, cluster: Cluster, **changed: Any) -> AdvanceReport:
+        report = advance(
             cluster_id=cluster.pk,
             holder=self.holder,
             simulator=self.simulator,

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from playground.clusters import services
+from playground.clusters.drive.config import set_config
+from playground.clusters.drive.runs import request_run
 from playground.clusters.errors import (
     AlreadyExists,
     Conflict,
@@ -17,7 +18,17 @@ from playground.clusters.errors import (
     Unsupported,
 )
 from playground.clusters.kinds import by_kind
+from playground.clusters.lifecycle import export_manifests
 from playground.clusters.models import Cluster, LogEntry, Manifest, Node, Pod
+from playground.clusters.objects.actions import expand_pool
+from playground.clusters.objects.apply import apply_documents
+from playground.clusters.objects.write import (
+    bind_pod,
+    create_object,
+    delete_object,
+    evict_pod,
+    replace_object,
+)
 from tests.clusters.builders import START_NS, folded, make_cluster, make_node, make_pod, same_objects, stored
 
 pytestmark = pytest.mark.django_db
@@ -64,7 +75,7 @@ def names(items: Any) -> list[str]:
 @pytest.mark.dialect
 def test_every_object_of_a_text_is_created_and_what_is_ignored_is_named() -> None:
     cluster = make_cluster()
-    result = services.apply_documents(cluster=cluster, text=SHOP)
+    result = apply_documents(cluster=cluster, text=SHOP)
     assert names(result.created) == [
         "Namespace shop",
         "PriorityClass gold",
@@ -88,9 +99,9 @@ def test_every_object_of_a_text_is_created_and_what_is_ignored_is_named() -> Non
 
 def test_applying_again_changes_nothing() -> None:
     cluster = make_cluster()
-    services.apply_documents(cluster=cluster, text=SHOP)
+    apply_documents(cluster=cluster, text=SHOP)
     before = cluster.next_seq
-    again = services.apply_documents(cluster=cluster, text=SHOP)
+    again = apply_documents(cluster=cluster, text=SHOP)
     assert (len(again.unchanged), again.created, again.configured) == (4, [], [])
     assert cluster.next_seq == before
 
@@ -99,7 +110,7 @@ def test_applying_again_changes_nothing() -> None:
 def test_a_changed_object_is_configured_and_the_change_is_named() -> None:
     cluster = make_cluster(make_node("n1", "4"))
     uid = Node.objects.get().uid
-    result = services.apply_documents(cluster=cluster, objects=[make_node("n1", "8", unschedulable=True)])
+    result = apply_documents(cluster=cluster, objects=[make_node("n1", "8", unschedulable=True)])
     assert names(result.configured) == ["Node n1"]
     assert ("spec.unschedulable", None, True) in result.changes["Node n1"]
     node = Node.objects.get()
@@ -109,7 +120,7 @@ def test_a_changed_object_is_configured_and_the_change_is_named() -> None:
 def test_a_dry_run_says_the_same_and_writes_nothing() -> None:
     cluster = make_cluster(make_node("n1", "4"))
     before = LogEntry.objects.count()
-    result = services.apply_documents(cluster=cluster, text=SHOP, dry_run=True)
+    result = apply_documents(cluster=cluster, text=SHOP, dry_run=True)
     assert (names(result.configured), len(result.created)) == (["Node n1"], 4)
     assert (LogEntry.objects.count(), Pod.objects.count()) == (before, 0)
 
@@ -137,7 +148,7 @@ def test_bad_input_is_placed_and_nothing_of_the_request_is_kept(case: str) -> No
     cluster = make_cluster()
     before = cluster.version
     with pytest.raises(InvalidManifest) as caught:
-        services.apply_documents(cluster=cluster, text=SHOP.replace(old, new))
+        apply_documents(cluster=cluster, text=SHOP.replace(old, new))
     assert (caught.value.line, caught.value.path, caught.value.value) == (line, path, value)
     cluster.refresh_from_db()
     assert (cluster.version, Pod.objects.count(), Node.objects.count()) == (before, 0, 0)
@@ -146,7 +157,7 @@ def test_bad_input_is_placed_and_nothing_of_the_request_is_kept(case: str) -> No
 def test_an_object_that_is_there_twice_is_refused() -> None:
     cluster = make_cluster()
     with pytest.raises(InvalidManifest, match='Pod "default/a" is there twice') as caught:
-        services.apply_documents(cluster=cluster, objects=[make_pod("a"), make_pod("b"), make_pod("a")])
+        apply_documents(cluster=cluster, objects=[make_pod("a"), make_pod("b"), make_pod("a")])
     assert caught.value.document == 2
     assert Pod.objects.count() == 0
 
@@ -154,7 +165,7 @@ def test_an_object_that_is_there_twice_is_refused() -> None:
 def test_every_problem_of_a_request_is_named() -> None:
     objects = [make_pod(f"p{number}", cpu="1x") for number in range(3)]
     with pytest.raises(InvalidManifest) as caught:
-        services.apply_documents(cluster=make_cluster(), objects=objects)
+        apply_documents(cluster=make_cluster(), objects=objects)
     assert [cause.document for cause in (caught.value, *caught.value.causes)] == [0, 1, 2]
     assert caught.value.as_dict()["field"] == "spec.containers[0].resources.requests.cpu"
 
@@ -162,32 +173,32 @@ def test_every_problem_of_a_request_is_named() -> None:
 def test_nested_brackets_and_huge_texts_are_refused_before_they_are_read() -> None:
     cluster = make_cluster()
     with pytest.raises(InvalidManifest, match="nested deeper"):
-        services.apply_documents(cluster=cluster, text="[" * 200_000)
+        apply_documents(cluster=cluster, text="[" * 200_000)
     with pytest.raises(InvalidManifest, match="the limit is"):
-        services.apply_documents(cluster=cluster, text=b"#" * (settings.PLAYGROUND_MAX_UNPACKED_BYTES + 1))
+        apply_documents(cluster=cluster, text=b"#" * (settings.PLAYGROUND_MAX_UNPACKED_BYTES + 1))
     with pytest.raises(Unsupported, match="text/html"):
-        services.apply_documents(cluster=cluster, text="a: 1", content_type="text/html")
+        apply_documents(cluster=cluster, text="a: 1", content_type="text/html")
     with pytest.raises(InvalidManifest, match="no object"):
-        services.apply_documents(cluster=cluster, text="# nothing\n")
+        apply_documents(cluster=cluster, text="# nothing\n")
 
 
 def test_json_is_taken_and_yaml_under_its_name_is_not() -> None:
     cluster = make_cluster()
     text = '{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}'
-    services.apply_documents(cluster=cluster, text=text, content_type="application/json; charset=utf-8")
+    apply_documents(cluster=cluster, text=text, content_type="application/json; charset=utf-8")
     with pytest.raises(InvalidManifest, match="not valid JSON"):
-        services.apply_documents(cluster=cluster, text="kind: Pod", content_type="application/json")
+        apply_documents(cluster=cluster, text="kind: Pod", content_type="application/json")
 
 
 def test_pods_that_are_not_simulated_say_so() -> None:
     cluster = make_cluster()
-    result = services.apply_documents(
+    result = apply_documents(
         cluster=cluster,
         objects=[make_pod("a", schedulerName="other"), make_pod("b", workloadRef={"name": "gang"})],
     )
     assert "no profile" in result.created[0].note
     assert "not simulated" in result.created[1].note
-    services.set_config(
+    set_config(
         cluster=cluster,
         config={
             "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -206,7 +217,7 @@ def test_a_configuration_that_cannot_be_used_is_refused_and_changes_nothing() ->
         "percentageOfNodesToScore": 101,
     }
     with pytest.raises(InvalidManifest) as caught:
-        services.set_config(cluster=cluster, config=config)
+        set_config(cluster=cluster, config=config)
     assert "percentageOfNodesToScore" in caught.value.path
     cluster.refresh_from_db()
     assert cluster.config is None
@@ -215,45 +226,43 @@ def test_a_configuration_that_cannot_be_used_is_refused_and_changes_nothing() ->
 @pytest.mark.dialect
 def test_one_object_is_created_once_and_replaced_only_by_who_has_seen_it() -> None:
     cluster = make_cluster()
-    stored_pod = services.create_object(cluster=cluster, manifest=make_pod("a"))
+    stored_pod = create_object(cluster=cluster, manifest=make_pod("a"))
     meta = stored_pod["metadata"]
     assert (meta["resourceVersion"], meta["creationTimestamp"]) == (
         str(cluster.last_seq),
         "2027-01-15T08:00:00Z",
     )
     with pytest.raises(AlreadyExists, match='pods "a" already exists'):
-        services.create_object(cluster=cluster, manifest=make_pod("a"))
+        create_object(cluster=cluster, manifest=make_pod("a"))
 
     changed = stored_pod | {"metadata": meta | {"labels": {"app": "x"}}}
-    replaced = services.replace_object(cluster=cluster, manifest=changed)
+    replaced = replace_object(cluster=cluster, manifest=changed)
     assert replaced["metadata"]["uid"] == meta["uid"]
     with pytest.raises(Conflict, match="the object has been modified"):
-        services.replace_object(
-            cluster=cluster, manifest=changed | {"metadata": meta | {"labels": {"app": "y"}}}
-        )
+        replace_object(cluster=cluster, manifest=changed | {"metadata": meta | {"labels": {"app": "y"}}})
     with pytest.raises(NotFound):
-        services.replace_object(cluster=cluster, manifest=make_pod("b"))
+        replace_object(cluster=cluster, manifest=make_pod("b"))
     assert same_objects(folded(cluster), stored(cluster))
 
 
 def test_a_pods_spec_is_fixed_but_for_what_kubernetes_lets_change() -> None:
     cluster = make_cluster(make_pod("a"))
     with pytest.raises(InvalidManifest, match="pod updates may not change") as caught:
-        services.apply_documents(cluster=cluster, objects=[make_pod("a", cpu="2")])
+        apply_documents(cluster=cluster, objects=[make_pod("a", cpu="2")])
     assert caught.value.path == "spec.containers"
     image = make_pod("a")
     image["spec"]["containers"][0]["image"] = "app:2"
-    assert len(services.apply_documents(cluster=cluster, objects=[image]).configured) == 1
+    assert len(apply_documents(cluster=cluster, objects=[image]).configured) == 1
 
 
 def test_the_namespace_of_a_single_object_must_exist_and_agree() -> None:
     cluster = make_cluster()
     with pytest.raises(NotFound, match='namespaces "shop" not found'):
-        services.create_object(cluster=cluster, manifest=make_pod("a", namespace="shop"))
+        create_object(cluster=cluster, manifest=make_pod("a", namespace="shop"))
     with pytest.raises(InvalidManifest, match="does not match"):
-        services.create_object(cluster=cluster, manifest=make_pod("a"), namespace="kube-system")
+        create_object(cluster=cluster, manifest=make_pod("a"), namespace="kube-system")
     with pytest.raises(Unsupported, match="no kind"):
-        services.create_object(cluster=cluster, manifest={"apiVersion": "v1", "kind": "Widget"})
+        create_object(cluster=cluster, manifest={"apiVersion": "v1", "kind": "Widget"})
 
 
 def test_a_generated_name_is_new_each_time() -> None:
@@ -262,7 +271,7 @@ def test_a_generated_name_is_new_each_time() -> None:
     for _ in range(3):
         manifest = make_pod("x")
         manifest["metadata"] = {"generateName": "job-"}
-        made.add(services.create_object(cluster=cluster, manifest=manifest)["metadata"]["name"])
+        made.add(create_object(cluster=cluster, manifest=manifest)["metadata"]["name"])
     assert len(made) == 3
     assert all(name.startswith("job-") and len(name) == 9 for name in made)
 
@@ -272,37 +281,37 @@ def test_deleting_takes_a_pending_pod_at_once_and_lets_a_bound_one_terminate() -
     cluster = make_cluster(make_node(), make_pod("a"), make_pod("b", nodeName="n1"))
     kind = by_kind("Pod")
     assert kind is not None
-    services.delete_object(cluster=cluster, kind=kind, namespace="default", name="a")
-    last = services.delete_object(cluster=cluster, kind=kind, namespace="default", name="b")
+    delete_object(cluster=cluster, kind=kind, namespace="default", name="a")
+    last = delete_object(cluster=cluster, kind=kind, namespace="default", name="b")
     assert last["metadata"]["deletionTimestamp"] == "2027-01-15T08:00:30Z"
     assert list(Pod.objects.values_list("name", "terminating")) == [("b", True)]
-    services.delete_object(cluster=cluster, kind=kind, namespace="default", name="b", grace_s=0)
+    delete_object(cluster=cluster, kind=kind, namespace="default", name="b", grace_s=0)
     assert not Pod.objects.exists()
     with pytest.raises(NotFound):
-        services.delete_object(cluster=cluster, kind=kind, namespace="default", name="b")
+        delete_object(cluster=cluster, kind=kind, namespace="default", name="b")
     assert same_objects(folded(cluster), stored(cluster))
 
 
 @pytest.mark.dialect
 def test_a_namespace_takes_everything_in_it_along_and_the_default_one_stays() -> None:
     cluster = make_cluster()
-    services.apply_documents(cluster=cluster, text=SHOP)
+    apply_documents(cluster=cluster, text=SHOP)
     kind = by_kind("Namespace")
     assert kind is not None
-    services.delete_object(cluster=cluster, kind=kind, namespace="", name="shop")
+    delete_object(cluster=cluster, kind=kind, namespace="", name="shop")
     assert not Pod.objects.exists()
     assert not Manifest.objects.filter(kind="ServiceAccount").exists()
     with pytest.raises(Forbidden):
-        services.delete_object(cluster=cluster, kind=kind, namespace="", name="default")
+        delete_object(cluster=cluster, kind=kind, namespace="", name="default")
     assert same_objects(folded(cluster), stored(cluster))
 
 
 def test_binding_puts_a_pod_on_a_node_once() -> None:
     cluster = make_cluster(make_node(), make_pod("a"))
-    services.bind_pod(cluster=cluster, namespace="default", name="a", node="n1")
+    bind_pod(cluster=cluster, namespace="default", name="a", node="n1")
     assert Pod.objects.get().node_name == "n1"
     with pytest.raises(Conflict, match="already assigned"):
-        services.bind_pod(cluster=cluster, namespace="default", name="a", node="n2")
+        bind_pod(cluster=cluster, namespace="default", name="a", node="n2")
 
 
 def test_an_eviction_honours_the_budget() -> None:
@@ -319,25 +328,25 @@ def test_an_eviction_honours_the_budget() -> None:
         pod["metadata"]["labels"] = {"app": "web"}
         pods.append(pod)
     cluster = make_cluster(make_node(), budget, *pods)
-    services.evict_pod(cluster=cluster, namespace="default", name="a")
+    evict_pod(cluster=cluster, namespace="default", name="a")
     with pytest.raises(TooManyRequests, match="disruption budget"):
-        services.evict_pod(cluster=cluster, namespace="default", name="b")
+        evict_pod(cluster=cluster, namespace="default", name="b")
     assert dict(Pod.objects.values_list("name", "terminating")) == {"a": True, "b": False}
 
 
 @pytest.mark.dialect
 def test_an_export_applies_to_an_empty_cluster_and_gives_the_same_export() -> None:
     cluster = make_cluster()
-    services.apply_documents(cluster=cluster, text=SHOP)
-    text = "".join(services.export_manifests(cluster))
+    apply_documents(cluster=cluster, text=SHOP)
+    text = "".join(export_manifests(cluster))
     assert "kube-system" not in text
     other = make_cluster()
-    assert len(services.apply_documents(cluster=other, text=text).created) == 5
-    assert "".join(services.export_manifests(other)) == text
+    assert len(apply_documents(cluster=other, text=text).created) == 5
+    assert "".join(export_manifests(other)) == text
 
 
 def test_a_pool_becomes_nodes_in_turn_over_the_zones() -> None:
-    nodes = services.expand_pool(
+    nodes = expand_pool(
         name="gpu-{zone}-{n:02}",
         count=3,
         cpu="16",
@@ -364,14 +373,14 @@ def test_a_pool_becomes_nodes_in_turn_over_the_zones() -> None:
 )
 def test_a_bad_pool_field_is_named(changed: dict[str, Any], field: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        services.expand_pool(**({"name": "n", "count": 2} | changed))
+        expand_pool(**({"name": "n", "count": 2} | changed))
     assert caught.value.field == field
 
 
 @pytest.mark.parametrize("until", ["", "soon", "10", "-5s", "1e9h", "99999999h", "5s5m"])
 def test_a_run_goal_that_is_none_is_refused(until: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        services.request_run(cluster=make_cluster(), until=until)
+        request_run(cluster=make_cluster(), until=until)
     assert caught.value.field == "until"
 
 

@@ -8,11 +8,16 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from playground.clusters import selectors, services
+from playground.clusters.board.nodes import node_uses
+from playground.clusters.drive.advance import load
+from playground.clusters.drive.config import set_config
+from playground.clusters.drive.runs import request_run
+from playground.clusters.history.queue import queue_view
 from playground.clusters.kinds import by_kind
+from playground.clusters.lifecycle import clone_cluster, reset_cluster
+from playground.clusters.log.entries import entries_of, initial_config
 from playground.clusters.models import Cluster, Cycle, ExtenderCall, LogEntry, Pod, Run
-from playground.clusters.selectors.board_nodes import node_uses
-from playground.clusters.services.advance import entries_of, initial_config, load
+from playground.clusters.objects.write import bind_pod, delete_object
 from playground.engine.scenario_making import make_text
 from playground.engine.simulator import default_simulator
 from scheduler_core.scenario import load_scenario, run_scenario
@@ -30,14 +35,14 @@ def cluster(settings: Any) -> Cluster:
     settings.PLAYGROUND_EXTENDER_HOSTS = ["127.0.0.1"]
     made = make_cluster(make_node("n1"), make_pod("p1", "3"), make_pod("p2", "3"))
     with serving(passing) as server:
-        services.set_config(cluster=made, config=configuration(address(server), "bind"))
+        set_config(cluster=made, config=configuration(address(server), "bind"))
         run(made)
     made.refresh_from_db()
     return made
 
 
 def test_it_waits_in_a_lane_of_its_own_with_its_node(cluster: Cluster, client: Client) -> None:
-    lanes = selectors.queue_view(cluster)
+    lanes = queue_view(cluster)
     assert [(item.pod, item.node) for item in lanes["binding"]] == [("default/p1", "n1")]
     assert lanes["active"] == []
     assert [item.pod for item in lanes["unschedulable"]] == ["default/p2"]
@@ -79,7 +84,7 @@ def test_the_call_is_on_its_cycles_and_its_pods_page_with_the_time_it_took(
 
 def test_the_time_it_waited_for_its_binding_is_drawn_as_such(cluster: Cluster, client: Client) -> None:
     advance(cluster, "20s")
-    services.bind_pod(cluster=cluster, namespace="default", name="p1", node="n1")
+    bind_pod(cluster=cluster, namespace="default", name="p1", node="n1")
     run(cluster)
     page = client.get(f"/c/{cluster.public_id}/pods/default/p1/").content.decode()
     assert "<b>Binding</b>" in page
@@ -88,13 +93,13 @@ def test_the_time_it_waited_for_its_binding_is_drawn_as_such(cluster: Cluster, c
 
 
 def test_it_is_bound_when_the_binding_is_heard_of(cluster: Cluster) -> None:
-    services.bind_pod(cluster=cluster, namespace="default", name="p1", node="n1")
+    bind_pod(cluster=cluster, namespace="default", name="p1", node="n1")
     run(cluster)
     row = Pod.objects.get(name="p1")
     assert (row.lane, row.reserved_node, row.node_name) == ("", "", "n1")
     [node] = node_uses(Cluster.objects.get(pk=cluster.pk))
     assert (node.used_cpu_milli, node.n_pods) == (3000, 1)
-    assert selectors.queue_view(cluster)["binding"] == []
+    assert queue_view(cluster)["binding"] == []
 
 
 def outcome(cluster: Cluster) -> str:
@@ -102,7 +107,7 @@ def outcome(cluster: Cluster) -> str:
 
 
 def advance(cluster: Cluster, by: str) -> None:
-    services.request_run(cluster=cluster, until=by)
+    request_run(cluster=cluster, until=by)
     work(cluster)
 
 
@@ -135,7 +140,7 @@ def test_its_outcome_is_binding_until_the_binding_is_heard_of(cluster: Cluster, 
     assert (told["outcome"], told["awaited"]["until"]) == ("binding", None)
     assert Run.objects.filter(cluster=cluster).latest("pk").pods_bound == 0
     advance(cluster, "2s")
-    services.bind_pod(cluster=cluster, namespace="default", name="p1", node="n1")
+    bind_pod(cluster=cluster, namespace="default", name="p1", node="n1")
     run(cluster)
     told = client.get(f"/api/v1/clusters/{cluster.public_id}/cycles/{cycle.number}/").json()
     assert (told["outcome"], told["awaited"]["node"], told["digest"]) == ("bound", "n1", cycle.digest)
@@ -146,7 +151,7 @@ def test_its_outcome_is_binding_until_the_binding_is_heard_of(cluster: Cluster, 
 def test_its_outcome_is_an_error_where_it_is_deleted_first(cluster: Cluster) -> None:
     kind = by_kind("Pod")
     assert kind is not None
-    services.delete_object(cluster=cluster, kind=kind, namespace="default", name="p1")
+    delete_object(cluster=cluster, kind=kind, namespace="default", name="p1")
     run(cluster)
     row = Cycle.objects.get(pod_name="p1")
     assert row.outcome == "error"
@@ -187,12 +192,12 @@ def test_assumed_pods_expire_where_the_cluster_says_so(cluster: Cluster, client:
     row = Cycle.objects.get(pod_name="p1")
     page = client.get(f"{base}cycles/{row.number}/").content.decode()
     assert "no Binding to n1 was heard of within 30 s" in page
-    lanes = selectors.queue_view(Cluster.objects.get(pk=cluster.pk))
+    lanes = queue_view(Cluster.objects.get(pk=cluster.pk))
     assert [item.pod for item in lanes["foreign"]] == ["default/p1"]
     assert "<b>p1</b> is next" not in client.get(base).content.decode()
     check_share_and_replay(cluster)
-    clone = services.clone_cluster(cluster=cluster, name="clone")
-    services.reset_cluster(cluster=cluster)
+    clone = clone_cluster(cluster=cluster, name="clone")
+    reset_cluster(cluster=cluster)
     for it in (clone, cluster):
         first = LogEntry.objects.filter(cluster=it, kind="expiry").get()
         assert first.payload == {"afterNs": 30 * 10**9} and it.assumed_expiry_ns == 30 * 10**9

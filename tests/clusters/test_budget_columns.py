@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from playground.clusters import services
 from playground.clusters.errors import InvalidManifest
 from playground.clusters.models import PodDisruptionBudget
-from playground.clusters.services.objects import create_object, replace_object
+from playground.clusters.objects.apply import apply_documents
+from playground.clusters.objects.write import create_object, replace_object
 from tests.clusters.builders import make_cluster
 
 AT = "2026-01-01T00:00:00Z"
@@ -95,6 +95,6 @@ def test_what_an_api_server_refuses_is_refused_in_its_words(
     assert refused.value.path == place
     assert refused.value.message.endswith(words)
     with pytest.raises(InvalidManifest) as refused:
-        services.apply_documents(cluster=cluster, objects=[make_budget(**spec)])
+        apply_documents(cluster=cluster, objects=[make_budget(**spec)])
     assert refused.value.path == place
     assert not PodDisruptionBudget.objects.filter(cluster=cluster).exists()

@@ -7,13 +7,18 @@ from typing import Any
 
 import pytest
 
-from playground.clusters import services
 from playground.clusters.clock import virtual_now_ns
+from playground.clusters.drive import turns
+from playground.clusters.drive.advance import AdvanceReport, Visit, advance
+from playground.clusters.drive.config import set_clock
+from playground.clusters.drive.memory import EngineMemory
+from playground.clusters.drive.runs import request_run
+from playground.clusters.drive.turns import take_turn
 from playground.clusters.kinds import by_kind
 from playground.clusters.models import Cluster, Event, Pod, PodDisruptionBudget
-from playground.clusters.services import turns
-from playground.clusters.services.memory import EngineMemory
-from playground.engine import Budget
+from playground.clusters.objects.apply import apply_documents
+from playground.clusters.objects.write import create_object, delete_object
+from playground.engine.batch import Budget
 from tests.clusters.builders import START_NS, folded, make_cluster, make_node, make_pod, same_objects, stored
 
 pytestmark = pytest.mark.django_db
@@ -32,11 +37,11 @@ class Wall:
     def passes(self, seconds: float) -> None:
         self.at += timedelta(seconds=seconds)
 
-    def turn(self) -> services.AdvanceReport:
-        return services.take_turn(memory=self.memory, now=self.now)
+    def turn(self) -> AdvanceReport:
+        return take_turn(memory=self.memory, now=self.now)
 
     def work(self, cluster: Cluster) -> str:
-        report = services.advance(cluster_id=cluster.pk, memory=self.memory, now=self.now)
+        report = advance(cluster_id=cluster.pk, memory=self.memory, now=self.now)
         cluster.refresh_from_db()
         assert report.state in ("driven", "idle"), cluster.last_error
         return report.state
@@ -57,12 +62,12 @@ def elapsed_s(cluster: Cluster, wall: Wall) -> float:
 def delete(cluster: Cluster, name: str, grace_s: int) -> None:
     kind = by_kind("Pod")
     assert kind is not None
-    services.delete_object(cluster=cluster, kind=kind, namespace="default", name=name, grace_s=grace_s)
+    delete_object(cluster=cluster, kind=kind, namespace="default", name=name, grace_s=grace_s)
 
 
 def paced(wall: Wall, *pods: dict[str, Any], rate: float = 1) -> Cluster:
     cluster = make_cluster(make_node(), *pods)
-    services.set_clock(cluster=cluster, mode="realtime", rate=rate)
+    set_clock(cluster=cluster, mode="realtime", rate=rate)
     wall.work(cluster)
     return cluster
 
@@ -71,10 +76,10 @@ def test_virtual_time_follows_the_wall_clock_at_its_rate(wall: Wall) -> None:
     cluster = paced(wall, rate=10)
     wall.passes(3)
     assert elapsed_s(cluster, wall) == 30
-    services.set_clock(cluster=cluster, mode="realtime", rate=1)
+    set_clock(cluster=cluster, mode="realtime", rate=1)
     wall.passes(3)
     assert elapsed_s(cluster, wall) == 33
-    services.set_clock(cluster=cluster, mode="paused")
+    set_clock(cluster=cluster, mode="paused")
     wall.work(cluster)
     wall.passes(1000)
     assert elapsed_s(cluster, wall) == 33
@@ -122,7 +127,7 @@ def test_a_short_gap_is_caught_up_with(wall: Wall) -> None:
 def test_a_quiet_cluster_has_no_gap(wall: Wall) -> None:
     cluster = paced(wall)
     wall.passes(3600)
-    services.apply_documents(cluster=cluster, objects=[make_pod("late")])
+    apply_documents(cluster=cluster, objects=[make_pod("late")])
     wall.work(cluster)
     assert (elapsed_s(cluster, wall), cluster.clock_note) == (3600, "")
     assert Pod.objects.get().manifest["metadata"]["creationTimestamp"] == "2027-01-15T09:00:00Z"
@@ -150,7 +155,7 @@ def test_a_wall_clock_that_goes_back_never_moves_virtual_time_and_does_not_stop_
 def test_clocks_of_two_machines_may_differ_a_little(wall: Wall) -> None:
     cluster = paced(wall)
     wall.passes(100)
-    services.apply_documents(cluster=cluster, objects=[make_pod()])
+    apply_documents(cluster=cluster, objects=[make_pod()])
     wall.work(cluster)
     wall.passes(-3)
     assert wall.work(cluster) == "idle"
@@ -162,7 +167,7 @@ def test_a_run_until_idle_may_jump_ahead_of_the_wall_clock_and_the_clock_goes_on
 ) -> None:
     cluster = paced(wall, make_pod("a", "1", nodeName="n1"))
     delete(cluster, "a", 600)
-    services.request_run(cluster=cluster, until="30m")
+    request_run(cluster=cluster, until="30m")
     wall.work(cluster)
     assert elapsed_s(cluster, wall) == 1800
     wall.passes(7)
@@ -171,11 +176,11 @@ def test_a_run_until_idle_may_jump_ahead_of_the_wall_clock_and_the_clock_goes_on
 
 def test_at_1x_a_visit_that_is_over_before_the_pods_are_leaves_work_for_the_next(wall: Wall) -> None:
     cluster = paced(wall)
-    services.apply_documents(cluster=cluster, objects=[make_pod(f"p{number}", "100m") for number in range(9)])
+    apply_documents(cluster=cluster, objects=[make_pod(f"p{number}", "100m") for number in range(9)])
     wall.passes(1)
-    visit = services.Visit(wall_s=0, batch=Budget(wall_s=60, max_cycles=2))
+    visit = Visit(wall_s=0, batch=Budget(wall_s=60, max_cycles=2))
     visits = 0
-    while services.advance(cluster_id=cluster.pk, memory=wall.memory, now=wall.now, visit=visit).more:
+    while advance(cluster_id=cluster.pk, memory=wall.memory, now=wall.now, visit=visit).more:
         visits += 1
     assert visits >= 4
     assert Pod.objects.filter(node_name="n1").count() == 9
@@ -183,9 +188,9 @@ def test_at_1x_a_visit_that_is_over_before_the_pods_are_leaves_work_for_the_next
 
 def test_at_1x_pods_that_a_step_left_are_tried_without_another_step(wall: Wall) -> None:
     cluster = make_cluster(make_node(), make_pod("a"), make_pod("b"))
-    services.set_clock(cluster=cluster, mode="realtime")
-    services.request_run(cluster=cluster, until="cycle")
-    while services.advance(cluster_id=cluster.pk, memory=wall.memory, now=wall.now).more:
+    set_clock(cluster=cluster, mode="realtime")
+    request_run(cluster=cluster, until="cycle")
+    while advance(cluster_id=cluster.pk, memory=wall.memory, now=wall.now).more:
         pass
     assert Pod.objects.filter(node_name="n1").count() == 2
 
@@ -193,7 +198,7 @@ def test_at_1x_pods_that_a_step_left_are_tried_without_another_step(wall: Wall) 
 def test_what_was_deleted_right_after_the_engine_wrote_it_stays_deleted(wall: Wall) -> None:
     # One visit reads a creation and a deletion a moment later; what the engine did in between comes too late.
     cluster = paced(wall)
-    services.create_object(cluster=cluster, manifest=make_pod("brief"))
+    create_object(cluster=cluster, manifest=make_pod("brief"))
     wall.passes(0.1)
     delete(cluster, "brief", 0)
     wall.passes(0.1)
@@ -214,7 +219,7 @@ def test_a_budget_deleted_after_its_pod_is_not_written_again(wall: Wall) -> None
     assert kind is not None
     delete(cluster, "a", 0)
     wall.passes(0.1)
-    services.delete_object(cluster=cluster, kind=kind, namespace="default", name="b")
+    delete_object(cluster=cluster, kind=kind, namespace="default", name="b")
     wall.passes(0.1)
     wall.work(cluster)
     assert not PodDisruptionBudget.objects.filter(cluster=cluster).exists()
@@ -225,16 +230,16 @@ def test_what_people_change_before_the_engine_looks_holds_together_with_what_it_
     wall: Wall,
 ) -> None:
     cluster = make_cluster(make_node("n1"), make_node("n2"))
-    services.set_clock(cluster=cluster, mode="realtime")
+    set_clock(cluster=cluster, mode="realtime")
     wall.work(cluster)
     pod = by_kind("Pod")
     assert pod is not None
     wall.passes(1)
-    services.apply_documents(cluster=cluster, objects=[make_pod("labelled"), make_pod("ends")])
+    apply_documents(cluster=cluster, objects=[make_pod("labelled"), make_pod("ends")])
     wall.passes(1)
     changed = make_pod("labelled")
     changed["metadata"]["labels"] = {"tier": "web"}
-    services.apply_documents(cluster=cluster, objects=[changed])
+    apply_documents(cluster=cluster, objects=[changed])
     delete(cluster, "ends", grace_s=0)
     wall.passes(1)
     wall.work(cluster)
@@ -251,18 +256,18 @@ def test_what_people_change_before_the_engine_looks_holds_together_with_what_it_
 
 def test_what_the_cluster_removed_in_between_does_not_come_back_by_a_late_change(wall: Wall) -> None:
     cluster = make_cluster(make_node("n1"), make_pod("going"))
-    services.set_clock(cluster=cluster, mode="realtime")
+    set_clock(cluster=cluster, mode="realtime")
     wall.passes(1)
     wall.work(cluster)
     delete(cluster, "going", grace_s=5)
     wall.passes(10)
     changed = make_pod("going")
     changed["metadata"]["labels"] = {"tier": "web"}
-    services.apply_documents(cluster=cluster, objects=[changed])
+    apply_documents(cluster=cluster, objects=[changed])
     wall.passes(1)
     wall.work(cluster)
     assert not Pod.objects.filter(name="going").exists()
     assert same_objects(folded(cluster), stored(cluster))
-    services.request_run(cluster=cluster, until="idle")
+    request_run(cluster=cluster, until="idle")
     wall.work(cluster)
     assert not Pod.objects.filter(name="going").exists()

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from playground.clusters import services
 from playground.clusters.models import Cluster
+from playground.clusters.objects.apply import apply_documents
 from playground.engine import scenario_process
 from playground.scenarios.services import errands
 from playground.scenarios.services.forking import fork, make_text
@@ -107,7 +107,7 @@ def custom(cluster: Cluster) -> dict[tuple[str, str, str], Any]:
 def test_custom_resources_come_through_a_share_and_out_of_it_again(world: list[dict[str, Any]]) -> None:
     name = f"cluster-{next(NUMBERS)}"
     cluster = make_cluster(make_node("n1"), make_node("n2"), make_pod("p1"), name=name)
-    services.apply_documents(cluster=cluster, objects=world)
+    apply_documents(cluster=cluster, objects=world)
     text = make_text(cluster=cluster).text
     with pytest.MonkeyPatch.context() as patch:
         # A process for each of these would take a second.

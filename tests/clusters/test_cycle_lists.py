@@ -5,9 +5,9 @@ import time
 import pytest
 from django.db import connection
 
-from playground.clusters import services
+from playground.clusters.history.cycles import SORTS, CycleSearch, cycle_page, plugins_that_ended
+from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cycle
-from playground.clusters.selectors.cycle_pages import SORTS, CycleSearch, cycle_page, plugins_that_ended
 
 pytestmark = pytest.mark.django_db
 REPEATED = 7700
@@ -19,7 +19,7 @@ def with_cycles(n):
 
     The database repeats them after 7,700, which is as many as pods, nodes, victims and feasible nodes take to return.
     """
-    cluster = services.create_cluster(name="long", seed=7)
+    cluster = create_cluster(name="long", seed=7)
     rows = []
     for number in range(1, min(n, REPEATED) + 1):
         outcome = OUTCOMES[number % 5]

@@ -4,10 +4,14 @@ from typing import Any
 
 import pytest
 
-from playground.clusters import demo, selectors, services, wake
+from playground.clusters import demo, wake
+from playground.clusters.board.nodes import node_uses
+from playground.clusters.board.overview import cluster_summary
+from playground.clusters.drive.advance import advance
+from playground.clusters.drive.memory import EngineMemory
+from playground.clusters.drive.runs import request_run
+from playground.clusters.history.cycles import cycle_explanation
 from playground.clusters.models import Cluster, Cycle, PodDisruptionBudget
-from playground.clusters.selectors.board_nodes import node_uses
-from playground.clusters.services.memory import EngineMemory
 from tests.clusters.builders import folded, same_objects, stored
 
 pytestmark = pytest.mark.django_db
@@ -17,7 +21,7 @@ def test_the_demo_is_made_once_and_has_something_of_everything() -> None:
     cluster = demo.ensure_demo()
     assert demo.ensure_demo() == cluster
     assert Cluster.objects.count() == 1
-    figures = selectors.cluster_summary(cluster)
+    figures = cluster_summary(cluster)
     assert (figures.n_nodes, figures.n_pods, figures.n_pending) == (12, 50, 9)
     uses = node_uses(cluster)
     assert [use.name for use in uses if not use.ready] == ["node-c2"]
@@ -33,12 +37,12 @@ def test_a_newcomers_first_steps_show_a_choice_a_preemption_and_a_tie(
     cluster = demo.ensure_demo()
     memory = EngineMemory()
     for until in ("cycle", "cycle", "idle"):
-        services.request_run(cluster=cluster, until=until)
-        services.advance(cluster_id=cluster.pk, memory=memory)
+        request_run(cluster=cluster, until=until)
+        advance(cluster_id=cluster.pk, memory=memory)
     told = {cycle.number: cycle for cycle in Cycle.objects.filter(cluster=cluster)}
     assert (told[1].pod_name, told[1].outcome, told[1].n_feasible) == ("gateway-0", "bound", 7)
     assert (told[2].pod_name, told[2].outcome) == ("checkout-api-0", "preempting")
-    preemption: Any = selectors.cycle_explanation(cluster, 2).document
+    preemption: Any = cycle_explanation(cluster, 2).document
     criteria = preemption["preemption"]["criteria"]
     # Seven candidates, and the last question but one settles it: everything on the page has something to show.
     assert [step["left"] for step in criteria] == [7, 3, 2, 2, 1]
@@ -52,7 +56,7 @@ def test_a_newcomers_first_steps_show_a_choice_a_preemption_and_a_tie(
 def test_its_budget_counts_the_pods_that_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wake, "send", lambda *_, **__: True)
     cluster = demo.ensure_demo()
-    services.request_run(cluster=cluster, until="cycle")
-    services.advance(cluster_id=cluster.pk, memory=EngineMemory())
+    request_run(cluster=cluster, until="cycle")
+    advance(cluster_id=cluster.pk, memory=EngineMemory())
     status = PodDisruptionBudget.objects.get(cluster=cluster).manifest["status"]
     assert (status["expectedPods"], status["currentHealthy"], status["disruptionsAllowed"]) == (6, 5, 1)

@@ -7,9 +7,9 @@ from django.contrib.auth import get_user_model
 from django.urls import reverse
 from django.utils import timezone
 
+from playground.clusters import drafts
 from playground.clusters.errors import InvalidManifest, NotFound
 from playground.clusters.models import Cluster, Draft, Job, Node, Pod
-from playground.clusters.services import drafts
 from playground.clusters.tasks import work_on_draft
 from playground.web.clusters.present import view_import
 from tests.clusters.builders import make_cluster, make_node
@@ -67,11 +67,12 @@ def test_the_preview_decides_as_the_cluster_does_that_is_made_of_the_dump(at_onc
     work_on_draft(draft_id=draft.pk)
     draft.refresh_from_db()
     placed = {pod for pod, told in draft.answer["decided"]["pods"].items() if told["node"]}
-    from playground.clusters import services
+    from playground.clusters.lifecycle import create_cluster
+    from playground.clusters.objects.apply import apply_documents
     from tests.rare_cycles import run_until
 
-    cluster = services.create_cluster(name="prod", seed=0, kubernetes_release=draft.wanted["release"])
-    services.apply_documents(cluster=cluster, text=roomy)
+    cluster = create_cluster(name="prod", seed=0, kubernetes_release=draft.wanted["release"])
+    apply_documents(cluster=cluster, text=roomy)
     before = set(Pod.objects.filter(cluster=cluster, node_name="").values_list("namespace", "name"))
     run_until(cluster, "idle")
     now = Pod.objects.filter(cluster=cluster).exclude(node_name="").values_list("namespace", "name")

@@ -10,9 +10,18 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from playground.clusters import selectors, services
+from playground.clusters.drive import extender_calls
+from playground.clusters.drive.advance import Visit, advance, load
+from playground.clusters.drive.config import set_config
+from playground.clusters.drive.memory import EngineMemory
+from playground.clusters.drive.runs import request_run
 from playground.clusters.errors import InvalidManifest
+from playground.clusters.extenders.mock import create_mock_extender, mock_extender_url
+from playground.clusters.history.cycles import cycle_explanation
+from playground.clusters.history.redecide import recompute_trace
+from playground.clusters.history.undo import undo
 from playground.clusters.kinds import by_kind
+from playground.clusters.lifecycle import reset_cluster
 from playground.clusters.models import (
     Change,
     Checkpoint,
@@ -24,11 +33,8 @@ from playground.clusters.models import (
     Pod,
     Run,
 )
-from playground.clusters.services import extenders
-from playground.clusters.services.advance import load
-from playground.clusters.services.memory import EngineMemory
-from playground.engine import Budget
-from playground.engine.drive import checkpoint_document
+from playground.clusters.objects.write import bind_pod, delete_object
+from playground.engine.batch import Budget, checkpoint_document
 from playground.engine.simulator import default_simulator
 from tests.clusters.builders import folded, make_cluster, make_node, make_pod, same_objects, stored
 from tests.engine.extender_server import ExtenderServer, serving
@@ -66,14 +72,14 @@ def configuration(url: str, *verbs: str, **more: Any) -> dict[str, Any]:
 
 
 def work(cluster: Cluster, memory: EngineMemory | None = None, max_cycles: int = 50) -> str:
-    visit = services.Visit(wall_s=60, batch=Budget(wall_s=60, max_cycles=max_cycles))
-    report = services.advance(cluster_id=cluster.pk, memory=memory or EngineMemory(), visit=visit)
+    visit = Visit(wall_s=60, batch=Budget(wall_s=60, max_cycles=max_cycles))
+    report = advance(cluster_id=cluster.pk, memory=memory or EngineMemory(), visit=visit)
     cluster.refresh_from_db()
     return report.state
 
 
 def run(cluster: Cluster, until: str = "idle", **how: Any) -> Run:
-    asked = services.request_run(cluster=cluster, until=until)
+    asked = request_run(cluster=cluster, until=until)
     assert work(cluster, **how) == "driven", cluster.last_error
     asked.refresh_from_db()
     assert asked.state == "done", asked.message
@@ -98,24 +104,24 @@ def test_a_mock_extender_filters_and_scores_over_http_and_its_log_counts_the_req
     own_site: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     cluster = three_nodes(*(make_pod(f"p{number}") for number in range(3)))
-    mock = services.create_mock_extender(
+    mock = create_mock_extender(
         cluster=cluster,
         rules=[
             {"deny": {"nodes": ["n1"], "reason": "not today"}},
             {"score": {"nodes": ["n3"], "points": 10}},
         ],
     )
-    url = services.mock_extender_url(mock)
+    url = mock_extender_url(mock)
     assert url == f"{own_site}/mock-extenders/{mock.public_id}"
-    services.set_config(cluster=cluster, config=configuration(url, "filter", "prioritize", weight=5))
-    with caplog.at_level(logging.INFO, "playground.clusters.services.mock_answers"):
+    set_config(cluster=cluster, config=configuration(url, "filter", "prioritize", weight=5))
+    with caplog.at_level(logging.INFO, "playground.clusters.extenders.mock"):
         run(cluster)
     assert set(Pod.objects.values_list("node_name", flat=True)) == {"n3"}
     requests = [record for record in caplog.records if record.name.endswith("mock_answers")]
     assert [record.verb for record in requests] == ["filter", "prioritize"] * 3  # type: ignore[attr-defined]
     mock.refresh_from_db()
     assert mock.calls == {"filter": 3, "prioritize": 3}
-    document = selectors.cycle_explanation(cluster, 1, full=True).document
+    document = cycle_explanation(cluster, 1, full=True).document
     assert document is not None
     asked = document["extenders"][0]
     assert (asked["verb"], asked["status"], json.loads(asked["answer"])["FailedNodes"]) == (
@@ -132,25 +138,25 @@ def test_a_mock_extender_filters_and_scores_over_http_and_its_log_counts_the_req
 
 def test_a_mock_extender_is_reached_by_its_id_whatever_the_host(own_site: str) -> None:
     cluster = three_nodes(make_pod())
-    mock = services.create_mock_extender(cluster=cluster, rules=[{"deny": {"nodes": ["n1", "n2"]}}])
+    mock = create_mock_extender(cluster=cluster, rules=[{"deny": {"nodes": ["n1", "n2"]}}])
     config = configuration(f"https://elsewhere.example/mock-extenders/{mock.public_id}", "filter")
-    services.set_config(cluster=cluster, config=config)
+    set_config(cluster=cluster, config=config)
     run(cluster)
     assert Pod.objects.get().node_name == "n3"
 
 
 def test_a_mock_extender_of_another_cluster_is_no_way_in(own_site: str) -> None:
     mine, theirs = three_nodes(make_pod()), make_cluster(name="theirs")
-    mock = services.create_mock_extender(cluster=theirs, rules=[])
-    services.set_config(cluster=mine, config=configuration(services.mock_extender_url(mock), "filter"))
+    mock = create_mock_extender(cluster=theirs, rules=[])
+    set_config(cluster=mine, config=configuration(mock_extender_url(mock), "filter"))
     run(mine)
     assert "inside this server's network" in Cycle.objects.get(number=1).message
 
 
 def test_a_mock_extender_binds_and_the_pod_is_assumed_until_then(own_site: str) -> None:
     cluster = three_nodes(make_pod("a"), make_pod("b"))
-    mock = services.create_mock_extender(cluster=cluster, rules=[])
-    services.set_config(cluster=cluster, config=configuration(services.mock_extender_url(mock), "bind"))
+    mock = create_mock_extender(cluster=cluster, rules=[])
+    set_config(cluster=cluster, config=configuration(mock_extender_url(mock), "bind"))
     run(cluster)
     assert set(Pod.objects.values_list("phase", flat=True)) == {"Running"}
     assert Event.objects.filter(reason="Scheduled").count() == 2
@@ -162,14 +168,14 @@ def test_a_mock_extender_binds_and_the_pod_is_assumed_until_then(own_site: str) 
 
 def test_slowness_of_a_mock_extender_is_virtual_time_and_a_timeout_when_too_long(own_site: str) -> None:
     cluster = three_nodes(make_pod())
-    mock = services.create_mock_extender(
+    mock = create_mock_extender(
         cluster=cluster,
         rules=[
             {"slow": "1h", "verbs": ["filter"], "times": 1},
             {"fail": {"error": "EOF"}, "after": 1, "times": 1},
         ],
     )
-    services.set_config(cluster=cluster, config=configuration(services.mock_extender_url(mock), "filter"))
+    set_config(cluster=cluster, config=configuration(mock_extender_url(mock), "filter"))
     run(cluster)
     errors = list(ExtenderCall.objects.order_by("id").values_list("error", flat=True))
     assert "Client.Timeout exceeded" in errors[0] and errors[1].endswith(": EOF") and errors[2] == ""
@@ -179,13 +185,13 @@ def test_slowness_of_a_mock_extender_is_virtual_time_and_a_timeout_when_too_long
 def test_bad_rules_are_refused_with_their_place() -> None:
     cluster = make_cluster()
     with pytest.raises(InvalidManifest) as refused:
-        services.create_mock_extender(cluster=cluster, rules=[{"deny": {"node": ["n1"]}}])
+        create_mock_extender(cluster=cluster, rules=[{"deny": {"node": ["n1"]}}])
     assert (refused.value.path, "nodes" in refused.value.message) == ("rules[0].deny.node", True)
 
 
 def test_odd_requests_to_a_mock_extender_are_answered(client: Any) -> None:
     cluster = make_cluster()
-    mock = services.create_mock_extender(cluster=cluster, rules=[])
+    mock = create_mock_extender(cluster=cluster, rules=[])
     path = f"/mock-extenders/{mock.public_id}"
 
     def status(path: str, body: Any) -> int:
@@ -218,7 +224,7 @@ def test_a_replay_never_calls_out_and_arrives_where_the_engine_is() -> None:
     cluster = three_nodes(*(make_pod(f"p{number}") for number in range(5)))
     memory = EngineMemory()
     with serving(passing) as server:
-        services.set_config(cluster=cluster, config=configuration(address(server), "filter", "prioritize"))
+        set_config(cluster=cluster, config=configuration(address(server), "filter", "prioritize"))
         run(cluster, memory=memory, max_cycles=2)
         driven = memory.take(cluster)
         assert driven is not None
@@ -226,7 +232,7 @@ def test_a_replay_never_calls_out_and_arrives_where_the_engine_is() -> None:
     assert len(server.log) == 10
     assert state_of(cluster) == lived
     Cycle.objects.filter(number=2).update(trace=None)
-    assert services.recompute_trace(cluster_id=cluster.pk, number=2)
+    assert recompute_trace(cluster_id=cluster.pk, number=2)
     assert len(server.log) == 10
     entries = LogEntry.objects.filter(kind="extender")
     assert entries.count() == 10 and set(entries.values_list("cycle", flat=True)) == {1, 2, 3, 4, 5}
@@ -239,12 +245,12 @@ def test_an_extender_that_fails_fails_the_cycle_unless_it_is_ignorable() -> None
         return lambda handler: handler.send_error(500)
 
     with serving(fail) as server:
-        services.set_config(cluster=cluster, config=configuration(address(server), "filter"))
+        set_config(cluster=cluster, config=configuration(address(server), "filter"))
         run(cluster, "cycle")
         first = Cycle.objects.get(number=1)
         assert first.outcome == "error" and "code 500" in first.message
         config = configuration(address(server), "filter", ignorable=True)
-        services.set_config(cluster=cluster, config=config)
+        set_config(cluster=cluster, config=config)
         run(cluster)
     assert Pod.objects.get().phase == "Running"
 
@@ -257,7 +263,7 @@ def bind_by_hand(cluster: Cluster, seen: list[str]) -> Any:
             try:
                 intended = ExtenderCall.objects.filter(pod_uid=body["PodUID"], state="intended").exists()
                 seen.append(f"{body['PodName']} {'intended' if intended else 'unannounced'}")
-                services.bind_pod(
+                bind_pod(
                     cluster=cluster, namespace=body["PodNamespace"], name=body["PodName"], node=body["Node"]
                 )
             finally:
@@ -271,7 +277,7 @@ def test_the_intent_of_a_bind_is_committed_before_the_call() -> None:
     cluster = three_nodes(make_pod("a"), make_pod("b"))
     seen: list[str] = []
     with serving(bind_by_hand(cluster, seen)) as server:
-        services.set_config(cluster=cluster, config=configuration(address(server), "bind"))
+        set_config(cluster=cluster, config=configuration(address(server), "bind"))
         run(cluster)
     assert seen == ["a intended", "b intended"]
     assert set(Pod.objects.values_list("phase", flat=True)) == {"Running"}
@@ -287,7 +293,7 @@ def killed_after_the_call(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.undo()
         raise Killed
 
-    monkeypatch.setattr(extenders, "_keep_answer", keep_nothing)
+    monkeypatch.setattr(extender_calls, "_keep_answer", keep_nothing)
     yield
 
 
@@ -296,8 +302,8 @@ def test_after_a_crash_a_bind_is_not_sent_for_a_bound_pod(killed_after_the_call:
     cluster = three_nodes(make_pod("a"))
     seen: list[str] = []
     with serving(bind_by_hand(cluster, seen)) as server:
-        services.set_config(cluster=cluster, config=configuration(address(server), "bind"))
-        services.request_run(cluster=cluster)
+        set_config(cluster=cluster, config=configuration(address(server), "bind"))
+        request_run(cluster=cluster)
         with pytest.raises(Killed):
             work(cluster)
         settings.PLAYGROUND_EXTENDER_HOSTS = ["127.0.0.1"]
@@ -314,12 +320,12 @@ def test_after_a_crash_a_bind_is_not_sent_for_a_bound_pod(killed_after_the_call:
 def test_a_reset_forgets_the_bind_call_a_killed_worker_had_intended(killed_after_the_call: None) -> None:
     cluster = three_nodes(make_pod("a"))
     with serving(passing) as server:
-        services.set_config(cluster=cluster, config=configuration(address(server), "bind"))
-        services.request_run(cluster=cluster)
+        set_config(cluster=cluster, config=configuration(address(server), "bind"))
+        request_run(cluster=cluster)
         with pytest.raises(Killed):
             work(cluster)
     assert ExtenderCall.objects.filter(state="intended").exists()
-    services.reset_cluster(cluster=cluster)
+    reset_cluster(cluster=cluster)
     assert work(cluster) == "driven"
     # It would be work for ever: each visit would end with a wake-up for the next.
     assert work(cluster) == "idle"
@@ -328,8 +334,8 @@ def test_a_reset_forgets_the_bind_call_a_killed_worker_had_intended(killed_after
 
 def test_an_undo_between_a_bind_call_and_its_answer_has_it_called_again(own_site: str) -> None:
     cluster = three_nodes(make_pod("p1"))
-    mock = services.create_mock_extender(cluster=cluster, rules=[])
-    services.set_config(cluster=cluster, config=configuration(services.mock_extender_url(mock), "bind"))
+    mock = create_mock_extender(cluster=cluster, rules=[])
+    set_config(cluster=cluster, config=configuration(mock_extender_url(mock), "bind"))
     run(cluster, "cycle")
     assert [item.words for item in Change.objects.order_by("-id")[:2]] == [
         "run one cycle",
@@ -348,7 +354,7 @@ def test_an_undo_between_a_bind_call_and_its_answer_has_it_called_again(own_site
     }
     change.save()
 
-    services.undo(cluster=cluster)
+    undo(cluster=cluster)
 
     assert (Cycle.objects.get().outcome, Pod.objects.get().node_name) == ("binding", "")
     assert list(ExtenderCall.objects.values_list("verb", "state")) == [("bind", "intended")]
@@ -361,7 +367,7 @@ def test_an_undo_between_a_bind_call_and_its_answer_has_it_called_again(own_site
 def test_an_extender_that_says_yes_and_never_binds_leaves_the_pod_assumed() -> None:
     cluster = three_nodes(make_pod("a", "4"), make_pod("b", "4"), make_pod("c", "4"), make_pod("d", "4"))
     with serving(passing) as server:
-        services.set_config(cluster=cluster, config=configuration(address(server), "bind"))
+        set_config(cluster=cluster, config=configuration(address(server), "bind"))
         run(cluster)
     assert [path for path, _ in server.log] == ["/bind"] * 3
     assert not Pod.objects.exclude(node_name="").exists()
@@ -371,17 +377,17 @@ def test_an_extender_that_says_yes_and_never_binds_leaves_the_pod_assumed() -> N
 
 def test_a_pod_deleted_before_its_bind_call_is_not_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = three_nodes(make_pod("a"))
-    make = extenders.make_bind_calls
+    make = extender_calls.make_bind_calls
     kind = by_kind("Pod")
     assert kind is not None
 
     def delete_first(*given: Any) -> None:
-        services.delete_object(cluster=cluster, kind=kind, namespace="default", name="a")
+        delete_object(cluster=cluster, kind=kind, namespace="default", name="a")
         make(*given)
 
-    monkeypatch.setattr(extenders, "make_bind_calls", delete_first)
+    monkeypatch.setattr(extender_calls, "make_bind_calls", delete_first)
     with serving(passing) as server:
-        services.set_config(cluster=cluster, config=configuration(address(server), "bind"))
+        set_config(cluster=cluster, config=configuration(address(server), "bind"))
         run(cluster)
     assert server.log == []
     assert ExtenderCall.objects.get().error == 'pods "a" not found'

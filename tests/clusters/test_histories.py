@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 
-from playground.clusters import services
+from playground.clusters.drive.advance import nearest
+from playground.clusters.drive.memory import EngineMemory
+from playground.clusters.history import redecide
+from playground.clusters.history.redecide import HistoryMemory, recompute_trace
 from playground.clusters.kinds import by_kind
+from playground.clusters.log.entries import recorded, stretch
 from playground.clusters.models import Checkpoint, Cluster, Cycle, Pod
-from playground.clusters.services import traces
-from playground.clusters.services.advance import nearest, recorded, stretch
-from playground.clusters.services.histories import HistoryMemory
-from playground.clusters.services.memory import EngineMemory
+from playground.clusters.objects.apply import apply_documents
+from playground.clusters.objects.write import delete_object
 from playground.engine import advise
 from playground.engine.simulator import default_simulator
 from tests.clusters.builders import make_cluster, make_node, make_pod
@@ -91,13 +93,11 @@ def lived(seed: int) -> Cluster:
     assert kind is not None
     for round_ in range(3):
         pods = [drawn(random, f"p{round_}-{index}") for index in range(6)]
-        services.apply_documents(cluster=cluster, objects=pods)
+        apply_documents(cluster=cluster, objects=pods)
         run(cluster, memory=memory, max_cycles=random.choice((2, 50)))
         for name in random.sample(sorted(Pod.objects.values_list("name", flat=True)), 3):
             grace_s = random.choice((0, None))
-            services.delete_object(
-                cluster=cluster, kind=kind, namespace="default", name=name, grace_s=grace_s
-            )
+            delete_object(cluster=cluster, kind=kind, namespace="default", name=name, grace_s=grace_s)
         run(cluster, random.choice(("idle", "40s")), memory=memory)
     return cluster
 
@@ -106,7 +106,7 @@ def both(cluster: Cluster, cycle: Cycle, memory: HistoryMemory) -> bool:
     """Whether a cycle opens without being lived through; it is then what it was."""
     found = memory.opened(cluster, cycle)
     if found is not None:
-        assert found == traces._lived_through(cluster, cycle, default_simulator())
+        assert found == redecide._lived_through(cluster, cycle, default_simulator())
     return found is not None
 
 
@@ -155,10 +155,10 @@ def test_cycles_open_in_any_order_as_if_they_were_lived_through(monkeypatch: pyt
     def not_lived_through(*args: Any) -> None:
         raise AssertionError("it can be told")
 
-    monkeypatch.setattr(traces, "_lived_through", not_lived_through)
+    monkeypatch.setattr(redecide, "_lived_through", not_lived_through)
     number, kept = opened[0].number, bytes(opened[0].trace or b"")
     Cycle.objects.filter(number=number).update(trace=None)
-    assert services.recompute_trace(cluster_id=cluster.pk, number=number)
+    assert recompute_trace(cluster_id=cluster.pk, number=number)
     assert bytes(Cycle.objects.get(number=number).trace or b"") == kept
     opened[0].n_feasible += 1  # a row that says something else is not answered
     assert memory.opened(cluster, opened[0]) is None

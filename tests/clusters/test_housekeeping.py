@@ -10,12 +10,15 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from playground.clusters import services
+from playground.clusters.drive.advance import advance
+from playground.clusters.drive.memory import EngineMemory
+from playground.clusters.drive.runs import request_run
 from playground.clusters.errors import Conflict
+from playground.clusters.history.redecide import recompute_trace
+from playground.clusters.log import housekeeping
+from playground.clusters.log.housekeeping import check_past_is_there, tidy
 from playground.clusters.models import Checkpoint, Cluster, Cycle, Event, ExtenderCall, LogEntry, Pod, Run
-from playground.clusters.services import housekeeping
-from playground.clusters.services.compaction import check_past_is_there
-from playground.clusters.services.memory import EngineMemory
+from playground.clusters.objects.apply import apply_documents
 from tests.clusters.builders import make_cluster, make_node, make_pod
 
 pytestmark = pytest.mark.django_db
@@ -27,16 +30,16 @@ def test_old_traces_are_dropped_and_made_again_and_the_log_is_never_touched(
 ) -> None:
     monkeypatch.setattr(housekeeping, "KEPT_CYCLES", 2)
     cluster = make_cluster(make_node("n1", "8"), *(make_pod(f"p{number}") for number in range(6)))
-    services.request_run(cluster=cluster)
-    services.advance(cluster_id=cluster.pk, memory=EngineMemory())
+    request_run(cluster=cluster)
+    advance(cluster_id=cluster.pk, memory=EngineMemory())
     traces = dict(Cycle.objects.values_list("number", "trace"))
     entries = LogEntry.objects.count()
     ExtenderCall.objects.create(cluster=cluster, verb="filter", url="http://x", request=b"x", answer=b"y")
 
-    assert services.tidy() == {"traces": 0, "logEntries": 0, "extenderBodies": 0, "runs": 0}
+    assert tidy() == {"traces": 0, "logEntries": 0, "extenderBodies": 0, "runs": 0}
     later = timezone.now() + timedelta(days=15)
-    assert services.tidy(now=later) == {"traces": 4, "logEntries": 0, "extenderBodies": 1, "runs": 1}
-    assert services.tidy(now=later)["traces"] == 0
+    assert tidy(now=later) == {"traces": 4, "logEntries": 0, "extenderBodies": 1, "runs": 1}
+    assert tidy(now=later)["traces"] == 0
     assert list(Cycle.objects.filter(trace=None).order_by("number").values_list("number", flat=True)) == [
         1,
         2,
@@ -45,17 +48,17 @@ def test_old_traces_are_dropped_and_made_again_and_the_log_is_never_touched(
     ]
     assert (LogEntry.objects.count(), Run.objects.count(), ExtenderCall.objects.count()) == (entries, 0, 1)
 
-    assert services.recompute_trace(cluster_id=cluster.pk, number=2)
+    assert recompute_trace(cluster_id=cluster.pk, number=2)
     again = Cycle.objects.get(number=2).trace
     assert again is not None and bytes(again) == bytes(traces[2])
 
 
 def test_without_a_checkpoint_nothing_is_dropped() -> None:
     cluster = make_cluster(make_node(), make_pod())
-    services.request_run(cluster=cluster)
-    services.advance(cluster_id=cluster.pk, memory=EngineMemory())
+    request_run(cluster=cluster)
+    advance(cluster_id=cluster.pk, memory=EngineMemory())
     Checkpoint.objects.all().delete()
-    assert services.tidy(now=timezone.now() + timedelta(days=99))["traces"] == 0
+    assert tidy(now=timezone.now() + timedelta(days=99))["traces"] == 0
 
 
 @pytest.mark.dialect
@@ -63,22 +66,22 @@ def test_superseded_outcomes_leave_the_log_and_every_cycle_is_decided_again_as_i
     settings: Any, client: Client
 ) -> None:
     cluster = make_cluster(make_node("n1", "8"), *(make_pod(f"p{number}") for number in range(4)))
-    services.request_run(cluster=cluster)
+    request_run(cluster=cluster)
     memory = EngineMemory()
-    services.advance(cluster_id=cluster.pk, memory=memory)
+    advance(cluster_id=cluster.pk, memory=memory)
     inputs = list(LogEntry.objects.filter(source="api").values_list("seq", "payload"))
     pods = list(Pod.objects.order_by("name").values_list("name", "manifest"))
     before = Cluster.objects.get(pk=cluster.pk)
     later = timezone.now() + timedelta(days=31)
-    assert services.tidy(now=later)["logEntries"] == 0
+    assert tidy(now=later)["logEntries"] == 0
 
     settings.PLAYGROUND_KEEP_LOG_DAYS = 30
-    assert services.tidy(now=timezone.now() + timedelta(days=29))["logEntries"] == 0
+    assert tidy(now=timezone.now() + timedelta(days=29))["logEntries"] == 0
     assert Event.objects.count() == 4
     # That each pod was bound, with the Event that says so, which is no entry.
-    assert services.tidy(now=later)["logEntries"] == 4
+    assert tidy(now=later)["logEntries"] == 4
     assert Event.objects.count() == 0
-    assert services.tidy(now=later)["logEntries"] == 0
+    assert tidy(now=later)["logEntries"] == 0
 
     cluster.refresh_from_db()
     assert cluster.compacted_seq == cluster.compacting_seq == before.engine_seq
@@ -88,11 +91,11 @@ def test_superseded_outcomes_leave_the_log_and_every_cycle_is_decided_again_as_i
     assert last is not None and last.payload["manifest"] == dict(pods)["p1"]
     Cycle.objects.update(trace=None)
     for number in (1, 4):
-        assert services.recompute_trace(cluster_id=cluster.pk, number=number)
+        assert recompute_trace(cluster_id=cluster.pk, number=number)
     memory.clear()
-    services.apply_documents(cluster=cluster, objects=[make_pod("late")])
-    services.request_run(cluster=cluster)
-    services.advance(cluster_id=cluster.pk, memory=memory)
+    apply_documents(cluster=cluster, objects=[make_pod("late")])
+    request_run(cluster=cluster)
+    advance(cluster_id=cluster.pk, memory=memory)
     assert Pod.objects.get(name="late").node_name == "n1"
     with pytest.raises(Conflict, match="were dropped from the log"):
         check_past_is_there(cluster, cluster.compacted_seq)

@@ -9,10 +9,9 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.utils import timezone
 
-from playground.clusters import jobs, lanes, wake
+from playground.clusters import jobs, lanes, questions, wake
 from playground.clusters.errors import Conflict
 from playground.clusters.models import Cluster, Job, Question
-from playground.clusters.services import questions
 from playground.scenarios.models import Scenario
 from playground.scenarios.services import share
 from tests.clusters.builders import make_cluster, make_node, make_pod

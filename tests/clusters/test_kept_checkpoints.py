@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from playground.clusters.drive.commit import LONGEST_STRETCH, _checkpoint_data, _keep_checkpoint
 from playground.clusters.models import Checkpoint, Cluster
-from playground.clusters.services.commit import LONGEST_STRETCH, _checkpoint_data, _keep_checkpoint
 from tests.clusters.builders import make_cluster
 
 

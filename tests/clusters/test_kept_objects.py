@@ -10,12 +10,16 @@ from typing import Any, Final
 
 import pytest
 
-from playground.clusters import services
 from playground.clusters.custom_kinds import table_of
+from playground.clusters.drive.memory import EngineMemory
+from playground.clusters.drive.runs import request_run
+from playground.clusters.drive.turns import take_turn
 from playground.clusters.kinds import KINDS
+from playground.clusters.lifecycle import clone_cluster, export_manifests, reset_cluster
+from playground.clusters.log.rows import rows_of
 from playground.clusters.models import Cluster, LogEntry, Run
-from playground.clusters.rows import rows_of
-from playground.clusters.services.memory import EngineMemory
+from playground.clusters.objects.apply import apply_documents
+from playground.clusters.objects.write import replace_object
 from playground.scenarios.selectors import origin_state
 from playground.scenarios.services.forking import do_next_step, fork, make_text
 from playground.scenarios.services.shares import share
@@ -69,13 +73,13 @@ def fresh_of(cluster: Cluster) -> set[str]:
 @pytest.fixture
 def full(db: None) -> Cluster:
     cluster = make_cluster()
-    result = services.apply_documents(cluster=cluster, text=every_object(), field_validation="Strict")
+    result = apply_documents(cluster=cluster, text=every_object(), field_validation="Strict")
     assert not result.ignored and not result.warnings
     for kind in table_of(cluster).kinds:
         for manifest in list(
             rows_of(cluster, kind).filter(name__contains="fresh").values_list("manifest", flat=True)
         ):
-            services.replace_object(cluster=cluster, manifest=_said_more(manifest))
+            replace_object(cluster=cluster, manifest=_said_more(manifest))
     return cluster
 
 
@@ -109,24 +113,24 @@ def test_each_object_has_a_uid_of_its_own(full: Cluster) -> None:
 
 def test_nothing_is_lost_on_export_and_import(full: Cluster) -> None:
     other = make_cluster(name="other")
-    text = "".join(services.export_manifests(full))
-    services.apply_documents(cluster=other, text=text)
+    text = "".join(export_manifests(full))
+    apply_documents(cluster=other, text=text)
     assert objects(other) == objects(full)
 
 
 def test_nothing_is_lost_on_reset_and_clone(full: Cluster) -> None:
     before = objects(full)
-    clone = services.clone_cluster(cluster=full, name="clone")
+    clone = clone_cluster(cluster=full, name="clone")
     assert objects(clone) == before
-    services.reset_cluster(cluster=full)
+    reset_cluster(cluster=full)
     assert objects(full) == before
-    services.reset_cluster(cluster=full)
+    reset_cluster(cluster=full)
     assert objects(full) == before
 
 
 def test_nothing_is_lost_on_share_and_fork_once_its_steps_are_done(full: Cluster) -> None:
     memory = EngineMemory()
-    services.request_run(cluster=full)
+    request_run(cluster=full)
     _finish(full, memory)
     forked = fork(scenario=share(document=make_text(cluster=full).text).scenario)
     while origin_state(forked).next_words:
@@ -144,7 +148,7 @@ def test_what_shapes_no_placement_stays_at_home_when_names_are_taken_out(full: C
 
 def _finish(cluster: Cluster, memory: EngineMemory) -> None:
     while cluster.runs.filter(state__in=Run.OPEN).exists():
-        services.take_turn(memory=memory)
+        take_turn(memory=memory)
     cluster.refresh_from_db()
 
 
@@ -162,5 +166,5 @@ def test_a_lease_that_is_renewed_takes_one_entry(full: Cluster) -> None:
     for number in range(5):
         stored = rows_of(full, kind).get(name="fresh").manifest
         stored["spec"]["leaseTransitions"] = number
-        services.replace_object(cluster=full, manifest=stored)
+        replace_object(cluster=full, manifest=stored)
     assert LogEntry.objects.filter(cluster=full, object_kind="Lease").count() == 1

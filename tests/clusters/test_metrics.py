@@ -9,9 +9,14 @@ from typing import Any
 
 import pytest
 
-from playground.clusters import services
+from playground.clusters.drive.advance import advance
+from playground.clusters.drive.config import set_config
+from playground.clusters.drive.memory import EngineMemory
+from playground.clusters.drive.runs import request_run
+from playground.clusters.lifecycle import delete_cluster, reset_cluster
+from playground.clusters.metrics import Counts
 from playground.clusters.models import Cluster, ClusterMetric, Metric
-from playground.clusters.services.memory import EngineMemory
+from playground.clusters.objects.apply import apply_documents
 from playground.logs import JsonFormatter
 from tests.clusters.builders import make_cluster, make_node, make_pod
 
@@ -30,11 +35,11 @@ def lived_through(client: Any) -> dict[str, str]:
         make_node("n1", "2"),
         *(make_pod(name, "1") for name in "abc"),
     )
-    services.request_run(cluster=cluster)
-    services.advance(cluster_id=cluster.pk, memory=EngineMemory())
-    services.apply_documents(cluster=cluster, objects=[make_pod("d", "1", priorityClassName="high")])
-    services.request_run(cluster=cluster)
-    services.advance(cluster_id=cluster.pk, memory=EngineMemory())
+    request_run(cluster=cluster)
+    advance(cluster_id=cluster.pk, memory=EngineMemory())
+    apply_documents(cluster=cluster, objects=[make_pod("d", "1", priorityClassName="high")])
+    request_run(cluster=cluster)
+    advance(cluster_id=cluster.pk, memory=EngineMemory())
     answer = client.get("/metrics")
     assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
     lines = answer.content.decode().splitlines()
@@ -63,13 +68,13 @@ def test_what_the_scheduler_did_is_counted_under_upstreams_names(client: Any) ->
 
 def test_a_pod_bound_at_its_second_attempt_is_observed_with_the_time_between_them(client: Any) -> None:
     cluster = make_cluster(make_node("n1", "1"), make_pod("a", "2"))
-    services.request_run(cluster=cluster)
-    services.advance(cluster_id=cluster.pk, memory=EngineMemory())
-    services.request_run(cluster=cluster, until="7s")
-    services.advance(cluster_id=cluster.pk, memory=EngineMemory())
-    services.apply_documents(cluster=cluster, objects=[make_node("n2", "4")])
-    services.request_run(cluster=cluster)
-    services.advance(cluster_id=cluster.pk, memory=EngineMemory())
+    request_run(cluster=cluster)
+    advance(cluster_id=cluster.pk, memory=EngineMemory())
+    request_run(cluster=cluster, until="7s")
+    advance(cluster_id=cluster.pk, memory=EngineMemory())
+    apply_documents(cluster=cluster, objects=[make_node("n2", "4")])
+    request_run(cluster=cluster)
+    advance(cluster_id=cluster.pk, memory=EngineMemory())
     found = dict(line.rsplit(" ", 1) for line in client.get("/metrics").content.decode().splitlines())
     assert found['scheduler_pod_scheduling_sli_duration_seconds_sum{attempts="2"}'] == "7"
     assert found['scheduler_pod_scheduling_sli_duration_seconds_count{attempts="2"}'] == "1"
@@ -91,7 +96,7 @@ def test_buckets_rise_and_end_at_the_count(client: Any) -> None:
 @pytest.mark.dialect
 def test_counts_of_two_workers_add_up() -> None:
     for _ in range(2):
-        counts = services.metrics.Counts()
+        counts = Counts()
         counts.add("scheduler_schedule_attempts_total", 3, result="scheduled", profile='odd"name')
         counts.flush()
     row = Metric.objects.get()
@@ -106,9 +111,9 @@ def test_the_page_costs_a_fixed_number_of_queries(client: Any, django_assert_num
 
 def test_log_lines_carry_cluster_and_cycle(caplog: pytest.LogCaptureFixture) -> None:
     cluster = make_cluster(make_node(), make_pod("a"), make_pod("b"))
-    services.request_run(cluster=cluster)
-    with caplog.at_level(logging.DEBUG, "playground.clusters.services.advance"):
-        services.advance(cluster_id=cluster.pk, memory=EngineMemory())
+    request_run(cluster=cluster)
+    with caplog.at_level(logging.DEBUG, "playground.clusters.drive.advance"):
+        advance(cluster_id=cluster.pk, memory=EngineMemory())
     lines = [json.loads(JsonFormatter().format(record)) for record in caplog.records]
     cycles = [line for line in lines if "pod" in line]
     assert [(line["cluster"], line["cycle"], line["pod"]) for line in cycles] == [
@@ -133,9 +138,9 @@ def test_metrics_can_be_had_for_one_cluster_with_every_point_and_plugin(client: 
     cluster = Cluster.objects.get()
     # With two nodes to choose from something is scored.
     more = [make_node("n2"), make_node("n3"), make_pod("e", "1")]
-    services.apply_documents(cluster=cluster, objects=more)
-    services.request_run(cluster=cluster)
-    services.advance(cluster_id=cluster.pk, memory=EngineMemory())
+    apply_documents(cluster=cluster, objects=more)
+    request_run(cluster=cluster)
+    advance(cluster_id=cluster.pk, memory=EngineMemory())
     whole = client.get("/metrics").content.decode()
     found = of_cluster(client, cluster)
     attempts = 'scheduler_schedule_attempts_total{profile="default-scheduler",result="scheduled"}'
@@ -172,7 +177,7 @@ def test_metrics_can_be_had_for_one_cluster_with_every_point_and_plugin(client: 
     assert attempts not in of_cluster(client, other)
     assert client.get("/api/v1/clusters/nothing/metrics").status_code == 404
     # A cluster that goes takes its own figures along and leaves the sums.
-    services.delete_cluster(cluster=cluster)
+    delete_cluster(cluster=cluster)
     assert not ClusterMetric.objects.filter(cluster_id=cluster.pk).exists()
     assert Metric.objects.filter(name="scheduler_schedule_attempts_total").exists()
 
@@ -181,7 +186,7 @@ def test_metrics_can_be_had_for_one_cluster_with_every_point_and_plugin(client: 
 def test_a_cluster_that_begins_anew_counts_anew(client: Any) -> None:
     lived_through(client)
     cluster = Cluster.objects.get()
-    services.reset_cluster(cluster=cluster)
+    reset_cluster(cluster=cluster)
     assert not any(
         name.startswith("scheduler_schedule_attempts_total") for name in of_cluster(client, cluster)
     )
@@ -195,9 +200,9 @@ def _figures(client: Any) -> dict[str, str]:
 def test_a_new_configuration_counts_no_pod_again_and_pre_enqueue_is_timed(client: Any) -> None:
     cluster = make_cluster(make_node("n1", "2"), make_pod("a", "1"), make_pod("big", "9"))
     document = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-    services.set_config(cluster=cluster, config={**document, "podMaxBackoffSeconds": 20})
-    services.request_run(cluster=cluster)
-    services.advance(cluster_id=cluster.pk, memory=EngineMemory())
+    set_config(cluster=cluster, config={**document, "podMaxBackoffSeconds": 20})
+    request_run(cluster=cluster)
+    advance(cluster_id=cluster.pk, memory=EngineMemory())
     found = _figures(client)
     incoming = 'scheduler_queue_incoming_pods_total{event="UnschedulablePodAdd",queue="active"}'
     assert found[incoming] == "2"

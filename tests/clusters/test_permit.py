@@ -7,12 +7,20 @@ from typing import Any
 
 import pytest
 
-from playground.clusters import selectors, services
+from playground.clusters.drive.advance import Visit, advance
+from playground.clusters.drive.config import set_config
+from playground.clusters.drive.memory import EngineMemory
+from playground.clusters.drive.runs import decide_permit, request_run
 from playground.clusters.errors import Conflict, InvalidInput
+from playground.clusters.history.cycles import cycle_explanation
+from playground.clusters.history.queue import queue_view
+from playground.clusters.history.redecide import recompute_trace
+from playground.clusters.history.undo import undo
 from playground.clusters.kinds import by_kind
 from playground.clusters.models import Checkpoint, Cluster, Cycle, Event, Pod
-from playground.clusters.services.memory import EngineMemory
-from playground.engine import Budget, Engine
+from playground.clusters.objects.apply import apply_documents
+from playground.clusters.objects.write import delete_object
+from playground.engine.batch import Budget, Engine
 from scheduler_core.framework.record import CycleTrace
 from tests.clusters.builders import START_NS, folded, make_cluster, make_node, make_pod, same_objects, stored
 
@@ -38,14 +46,14 @@ def memory(request: pytest.FixtureRequest) -> EngineMemory | None:
 
 
 def work(cluster: Cluster, memory: EngineMemory) -> None:
-    visit = services.Visit(wall_s=60, batch=Budget(wall_s=60, max_cycles=50))
-    report = services.advance(cluster_id=cluster.pk, memory=memory, visit=visit)
+    visit = Visit(wall_s=60, batch=Budget(wall_s=60, max_cycles=50))
+    report = advance(cluster_id=cluster.pk, memory=memory, visit=visit)
     cluster.refresh_from_db()
     assert report.state in ("driven", "idle"), cluster.last_error
 
 
 def run(cluster: Cluster, memory: EngineMemory, until: str = "idle") -> None:
-    asked = services.request_run(cluster=cluster, until=until)
+    asked = request_run(cluster=cluster, until=until)
     work(cluster, memory)
     asked.refresh_from_db()
     assert asked.state == "done"
@@ -62,7 +70,7 @@ def approved(name: str, cpu: str = "1", timeout: str = "90s", **spec: Any) -> di
 
 def waiting(memory: EngineMemory, *pods: dict[str, Any]) -> Cluster:
     cluster = make_cluster(make_node("n1", "2"), *pods)
-    services.set_config(cluster=cluster, config=CONFIG)
+    set_config(cluster=cluster, config=CONFIG)
     run(cluster, memory)
     return cluster
 
@@ -76,20 +84,20 @@ def test_a_waiting_pod_is_seen_with_plugin_node_and_deadline_and_costs_no_work(m
     assert outcomes() == [("a", "waiting"), ("b", "unschedulable")]
     pod = Pod.objects.get(name="a")
     assert (pod.lane, pod.node_name) == ("permit", "")
-    [item] = selectors.queue_view(cluster)["permit"]
+    [item] = queue_view(cluster)["permit"]
     assert (item.pod, item.plugin, item.node) == ("default/a", "ManualApproval", "n1")
     assert item.left_s == 90
     assert cluster.next_deadline_ns == START_NS + 90 * 10**9
-    assert services.advance(cluster_id=cluster.pk, memory=memory).state == "idle"
+    assert advance(cluster_id=cluster.pk, memory=memory).state == "idle"
 
 
 def test_an_allowed_pod_is_bound_under_its_own_cycle(memory: EngineMemory) -> None:
     cluster = waiting(memory, approved("a"))
-    services.decide_permit(cluster=cluster, namespace="default", name="a", decision="allow")
+    decide_permit(cluster=cluster, namespace="default", name="a", decision="allow")
     run(cluster, memory)
     assert outcomes() == [("a", "bound")]
     assert Pod.objects.get().phase == "Running"
-    document = selectors.cycle_explanation(cluster, 1, full=True).document
+    document = cycle_explanation(cluster, 1, full=True).document
     assert document is not None
     assert [(item["plugin"], item["decision"]) for item in document["permit"]] == [
         ("ManualApproval", "wait"),
@@ -103,15 +111,13 @@ def test_a_cycle_that_goes_on_after_a_replay_keeps_its_verdicts_and_scores(
     monkeypatch: pytest.MonkeyPatch, memory: EngineMemory, is_known: bool
 ) -> None:
     if not is_known:  # as a binding that is under way elsewhere than at Permit
-        monkeypatch.setattr(
-            import_module("playground.clusters.services.advance"), "_waiting", lambda _: set()
-        )
+        monkeypatch.setattr(import_module("playground.clusters.drive.advance"), "_waiting", lambda _: set())
     cluster = waiting(memory, make_pod("early", "100m"), approved("a", "1"))
-    services.apply_documents(cluster=cluster, objects=[make_node("n2", "2"), make_pod("late", "100m")])
+    apply_documents(cluster=cluster, objects=[make_node("n2", "2"), make_pod("late", "100m")])
     run(cluster, memory)
     cycle = Cycle.objects.get(pod_name="a")
     before = CycleTrace.from_bytes(bytes(cycle.trace or b""))
-    services.decide_permit(cluster=cluster, namespace="default", name="a", decision="allow")
+    decide_permit(cluster=cluster, namespace="default", name="a", decision="allow")
     run(cluster, memory)
     cycle.refresh_from_db()
     after = CycleTrace.from_bytes(bytes(cycle.trace or b""))
@@ -122,10 +128,10 @@ def test_a_cycle_that_goes_on_after_a_replay_keeps_its_verdicts_and_scores(
 
 def test_a_pod_that_is_allowed_and_changed_at_once_is_bound_with_the_change(memory: EngineMemory) -> None:
     cluster = waiting(memory, approved("a"))
-    services.decide_permit(cluster=cluster, namespace="default", name="a", decision="allow")
+    decide_permit(cluster=cluster, namespace="default", name="a", decision="allow")
     changed = approved("a")
     changed["metadata"]["labels"] = {"tier": "web"}
-    services.apply_documents(cluster=cluster, objects=[changed])
+    apply_documents(cluster=cluster, objects=[changed])
     run(cluster, memory)
     assert outcomes() == [("a", "bound")]
     pod = Pod.objects.get()
@@ -136,7 +142,7 @@ def test_a_pod_that_is_allowed_and_changed_at_once_is_bound_with_the_change(memo
 
 def test_a_rejected_pod_gives_its_node_back_to_others(memory: EngineMemory) -> None:
     cluster = waiting(memory, approved("a", "2"), make_pod("b", "2"))
-    services.decide_permit(
+    decide_permit(
         cluster=cluster,
         namespace="default",
         name="a",
@@ -169,7 +175,7 @@ def test_a_waiting_victim_is_rejected(memory: EngineMemory) -> None:
         "value": 1000,
     }
     cluster = waiting(memory, urgent, approved("a", "2"))
-    services.apply_documents(cluster=cluster, objects=[make_pod("now", "2", priorityClassName="urgent")])
+    apply_documents(cluster=cluster, objects=[make_pod("now", "2", priorityClassName="urgent")])
     run(cluster, memory)
     assert Pod.objects.get(name="now").node_name == "n1"
     assert Pod.objects.get(name="a").lane != "permit"
@@ -180,7 +186,7 @@ def test_a_deleted_waiting_pod_gives_its_node_back(memory: EngineMemory) -> None
     cluster = waiting(memory, approved("a", "2"), make_pod("b", "2"))
     kind = by_kind("Pod")
     assert kind is not None
-    services.delete_object(cluster=cluster, kind=kind, namespace="default", name="a")
+    delete_object(cluster=cluster, kind=kind, namespace="default", name="a")
     run(cluster, memory)
     assert list(Pod.objects.values_list("name", "node_name")) == [("b", "n1")]
     assert same_objects(folded(cluster), stored(cluster))
@@ -189,9 +195,9 @@ def test_a_deleted_waiting_pod_gives_its_node_back(memory: EngineMemory) -> None
 def test_only_a_waiting_pod_can_be_decided(memory: EngineMemory) -> None:
     cluster = waiting(memory, make_pod("a"))
     with pytest.raises(Conflict):
-        services.decide_permit(cluster=cluster, namespace="default", name="a", decision="allow")
+        decide_permit(cluster=cluster, namespace="default", name="a", decision="allow")
     with pytest.raises(InvalidInput):
-        services.decide_permit(cluster=cluster, namespace="default", name="a", decision="perhaps")
+        decide_permit(cluster=cluster, namespace="default", name="a", decision="perhaps")
 
 
 def test_a_gang_waits_until_enough_of_it_fits(memory: EngineMemory) -> None:
@@ -214,11 +220,11 @@ def test_a_gang_waits_until_enough_of_it_fits(memory: EngineMemory) -> None:
         return pod
 
     cluster = make_cluster(make_node("n1", "4"))
-    services.set_config(cluster=cluster, config=config)
-    services.apply_documents(cluster=cluster, objects=[member("g1"), member("g2")])
+    set_config(cluster=cluster, config=config)
+    apply_documents(cluster=cluster, objects=[member("g1"), member("g2")])
     run(cluster, memory)
     assert set(Pod.objects.values_list("lane", flat=True)) == {"permit"}
-    services.apply_documents(cluster=cluster, objects=[member("g3")])
+    apply_documents(cluster=cluster, objects=[member("g3")])
     run(cluster, memory)
     assert set(Pod.objects.values_list("phase", flat=True)) == {"Running"}
     assert {outcome for _, outcome in outcomes()} == {"bound"}
@@ -239,16 +245,16 @@ def test_every_cycle_opens_as_it_was_recorded_and_no_later_one_is_decided_for_it
     memory = EngineMemory()
     small = [make_pod(f"p{number}", "100m") for number in range(6)]
     cluster = make_cluster(make_node("n1", "2"), approved("a"), *small, make_pod("large", "64"))
-    services.set_config(cluster=cluster, config=CONFIG)
+    set_config(cluster=cluster, config=CONFIG)
     run(cluster, memory)
-    services.decide_permit(cluster=cluster, namespace="default", name="a", decision="allow")
+    decide_permit(cluster=cluster, namespace="default", name="a", decision="allow")
     run(cluster, memory, "400s")
     Checkpoint.objects.all().delete()
     recorded = {cycle.number: (cycle.digest, cycle.trace) for cycle in Cycle.objects.order_by("number")}
     assert len(recorded) >= 8 and all(trace for _, trace in recorded.values())
     Cycle.objects.update(trace=None)
     for number in recorded:
-        assert services.recompute_trace(cluster_id=cluster.pk, number=number)
+        assert recompute_trace(cluster_id=cluster.pk, number=number)
     again = {cycle.number: (cycle.digest, cycle.trace) for cycle in Cycle.objects.order_by("number")}
     assert {number: (digest, bytes(trace or b"")) for number, (digest, trace) in again.items()} == {
         number: (digest, bytes(trace or b"")) for number, (digest, trace) in recorded.items()
@@ -262,17 +268,17 @@ def test_every_cycle_opens_as_it_was_recorded_and_no_later_one_is_decided_for_it
 def test_an_undone_answer_has_the_pod_wait_again_with_the_cycle_as_it_was_told(memory: EngineMemory) -> None:
     cluster = waiting(memory, approved("a", "2"), make_pod("b", "2"))
     before = Cycle.objects.filter(number=1).values().get()
-    services.decide_permit(cluster=cluster, namespace="default", name="a", decision="allow")
+    decide_permit(cluster=cluster, namespace="default", name="a", decision="allow")
     work(cluster, memory)
     assert outcomes()[0] == ("a", "bound")
 
-    assert services.undo(cluster=cluster).words == "allow Pod default/a"
+    assert undo(cluster=cluster).words == "allow Pod default/a"
 
     assert Cycle.objects.filter(number=1).values().get() == before
     work(cluster, memory)
     pod = Pod.objects.get(name="a")
     assert (pod.lane, pod.reserved_node, pod.node_name) == ("permit", "n1", "")
     assert same_objects(folded(cluster), stored(cluster))
-    services.decide_permit(cluster=cluster, namespace="default", name="a", decision="allow")
+    decide_permit(cluster=cluster, namespace="default", name="a", decision="allow")
     work(cluster, memory)
     assert outcomes()[0] == ("a", "bound")

@@ -12,13 +12,21 @@ from django.db import connection
 from django.db.models import F
 from django.utils import timezone
 
-from playground.clusters import services
+from playground.clusters.drive import commit, lease
+from playground.clusters.drive.advance import Visit
+from playground.clusters.drive.config import set_clock
+from playground.clusters.drive.lease import Lease
+from playground.clusters.drive.memory import EngineMemory
+from playground.clusters.drive.runs import cancel_run, request_run, unpark_cluster
+from playground.clusters.drive.turns import take_turn
 from playground.clusters.errors import Conflict
+from playground.clusters.history.redecide import recompute_trace, request_trace
 from playground.clusters.kinds import by_kind
+from playground.clusters.lifecycle import clone_cluster, delete_cluster, reset_cluster
+from playground.clusters.log.housekeeping import tidy
 from playground.clusters.models import Checkpoint, Cluster, Cycle, Event, LogEntry, Pod, QueueSnapshot, Run
-from playground.clusters.services import commit, lease
-from playground.clusters.services.lease import Lease
-from playground.clusters.services.memory import EngineMemory
+from playground.clusters.objects.apply import apply_documents
+from playground.clusters.objects.write import bind_pod, delete_object, patch_object
 from tests.clusters.builders import (
     START_NS,
     Worker,
@@ -37,7 +45,7 @@ pytestmark = pytest.mark.django_db
 def test_a_run_until_idle_binds_what_fits_and_the_log_folds_to_the_rows() -> None:
     pods = [make_pod(f"p{number}") for number in range(6)]
     cluster = make_cluster(make_node("n1", "4"), *pods)
-    run = services.request_run(cluster=cluster, until="idle")
+    run = request_run(cluster=cluster, until="idle")
 
     report = Worker().advance(cluster)
 
@@ -55,7 +63,7 @@ def test_a_run_until_idle_binds_what_fits_and_the_log_folds_to_the_rows() -> Non
 
 def test_a_step_is_one_cycle() -> None:
     cluster = make_cluster(make_node(), make_pod("a"), make_pod("b"))
-    run = services.request_run(cluster=cluster, until="cycle")
+    run = request_run(cluster=cluster, until="cycle")
     assert Worker().advance(cluster).cycles == 1
     run.refresh_from_db()
     assert (run.state, run.stop) == ("done", "cycle")
@@ -72,7 +80,7 @@ def test_written_objects_are_read_without_a_run_and_nothing_is_scheduled() -> No
 
 def test_late_doubled_and_unneeded_wake_ups_change_nothing() -> None:
     cluster = make_cluster(make_node(), make_pod("a"))
-    services.request_run(cluster=cluster)
+    request_run(cluster=cluster)
     worker = Worker()
     worker.advance(cluster)
     before = (cluster.version, cluster.next_seq, cluster.lease_token)
@@ -90,7 +98,7 @@ def test_a_cluster_at_work_is_left_to_its_worker() -> None:
 @pytest.mark.dialect
 def test_an_expired_lease_is_taken_over_and_the_stalled_worker_cannot_commit() -> None:
     cluster = make_cluster(make_node(), make_pod("a"))
-    run = services.request_run(cluster=cluster)
+    run = request_run(cluster=cluster)
     stalled = Worker("stalled")
     other = Worker("other")
 
@@ -108,8 +116,8 @@ def test_an_expired_lease_is_taken_over_and_the_stalled_worker_cannot_commit() -
     assert Cycle.objects.count() == 1
     assert same_objects(folded(cluster), stored(cluster))
     # The one that was fenced off comes back with an engine that is behind, and notices.
-    services.apply_documents(cluster=cluster, objects=[make_pod("b")])
-    services.request_run(cluster=cluster)
+    apply_documents(cluster=cluster, objects=[make_pod("b")])
+    request_run(cluster=cluster)
     assert stalled.advance(cluster).cycles == 1
     assert same_objects(folded(cluster), stored(cluster))
 
@@ -117,7 +125,7 @@ def test_an_expired_lease_is_taken_over_and_the_stalled_worker_cannot_commit() -
 @pytest.mark.dialect
 def test_a_worker_killed_before_its_commit_loses_and_repeats_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = make_cluster(make_node("n1", "8"), *(make_pod(f"p{number}") for number in range(6)))
-    services.request_run(cluster=cluster)
+    request_run(cluster=cluster)
     keep = commit._keep_queue
 
     class Killed(BaseException):
@@ -142,7 +150,7 @@ def test_a_worker_killed_before_its_commit_loses_and_repeats_nothing(monkeypatch
 @pytest.mark.dialect
 def test_three_failures_park_the_cluster_with_the_reason_and_unparking_lets_it_go_on() -> None:
     cluster = make_cluster(make_node(), make_pod("a"))
-    run = services.request_run(cluster=cluster)
+    run = request_run(cluster=cluster)
     worker = Worker()
     worker.simulator.fail = "a poisonous pod"
     assert [worker.advance(cluster).state for _ in range(5)] == ["failed"] * 3 + ["parked"] * 2
@@ -151,26 +159,26 @@ def test_three_failures_park_the_cluster_with_the_reason_and_unparking_lets_it_g
     assert "failed 3 times in a row: RuntimeError: a poisonous pod" in cluster.parked_reason
     assert run.message == cluster.parked_reason
     with pytest.raises(Conflict, match="parked"):
-        services.request_run(cluster=cluster)
-    assert services.take_turn(memory=EngineMemory()).state == "idle"
+        request_run(cluster=cluster)
+    assert take_turn(memory=EngineMemory()).state == "idle"
 
     worker.simulator.fail = ""
-    services.unpark_cluster(cluster=cluster)
-    services.request_run(cluster=cluster)
+    unpark_cluster(cluster=cluster)
+    request_run(cluster=cluster)
     assert worker.advance(cluster).cycles == 1
 
 
 @pytest.mark.dialect
 def test_a_batch_that_lost_a_race_is_decided_again_with_the_newer_object() -> None:
     cluster = make_cluster(make_node("n1", "4"), make_pod("a", "3"), make_pod("b", "3"))
-    services.request_run(cluster=cluster)
+    request_run(cluster=cluster)
     worker = Worker()
     pod_kind = by_kind("Pod")
     assert pod_kind is not None
 
     def meanwhile() -> None:
         worker.simulator.during = None
-        services.delete_object(cluster=Cluster.objects.get(), kind=pod_kind, namespace="default", name="a")
+        delete_object(cluster=Cluster.objects.get(), kind=pod_kind, namespace="default", name="a")
 
     worker.simulator.during = meanwhile
     worker.advance(cluster)
@@ -182,12 +190,12 @@ def test_a_batch_that_lost_a_race_is_decided_again_with_the_newer_object() -> No
 
 def test_what_is_written_meanwhile_about_other_objects_waits_for_the_next_batch() -> None:
     cluster = make_cluster(make_node("n1", "4"), make_pod("a"))
-    services.request_run(cluster=cluster)
+    request_run(cluster=cluster)
     worker = Worker()
 
     def meanwhile() -> None:
         worker.simulator.during = None
-        services.apply_documents(cluster=Cluster.objects.get(), objects=[make_pod("b")])
+        apply_documents(cluster=Cluster.objects.get(), objects=[make_pod("b")])
 
     worker.simulator.during = meanwhile
     report = worker.advance(cluster)
@@ -199,7 +207,7 @@ def test_what_is_written_meanwhile_about_other_objects_waits_for_the_next_batch(
     # Another worker gets to the same state from the log alone, although the input stands before the run it
     # was not part of.
     Checkpoint.objects.all().delete()
-    services.request_run(cluster=cluster)
+    request_run(cluster=cluster)
     assert Worker("other").advance(cluster).cycles == 1
     assert Pod.objects.exclude(node_name="").count() == 2
     assert same_objects(folded(cluster), stored(cluster))
@@ -210,8 +218,8 @@ def test_an_engine_from_the_log_equals_one_from_a_checkpoint_and_one_that_never_
         cluster = make_cluster(make_node("n1", "3"))
         worker = Worker()
         for number in range(5):
-            services.apply_documents(cluster=cluster, objects=[make_pod(f"p{number}")])
-            services.request_run(cluster=cluster, until="idle" if number % 2 else "cycle")
+            apply_documents(cluster=cluster, objects=[make_pod(f"p{number}")])
+            request_run(cluster=cluster, until="idle" if number % 2 else "cycle")
             if fresh_worker:
                 worker = Worker()
             if not checkpoints:
@@ -219,8 +227,8 @@ def test_an_engine_from_the_log_equals_one_from_a_checkpoint_and_one_that_never_
             worker.advance(cluster)
         pod_kind = by_kind("Pod")
         assert pod_kind is not None
-        services.delete_object(cluster=cluster, kind=pod_kind, namespace="default", name="p0", grace_s=5)
-        services.request_run(cluster=cluster, until="10s")
+        delete_object(cluster=cluster, kind=pod_kind, namespace="default", name="p0", grace_s=5)
+        request_run(cluster=cluster, until="10s")
         worker.advance(cluster)
         rows = LogEntry.objects.filter(cluster=cluster, source="engine").order_by("seq")
         assert cluster.now_ns == START_NS + 10 * 10**9
@@ -235,38 +243,38 @@ def test_a_warm_worker_restores_nothing() -> None:
     cluster = make_cluster(make_node(), make_pod("a"))
     worker = Worker()
     for _ in range(3):
-        services.request_run(cluster=cluster, until="cycle")
+        request_run(cluster=cluster, until="cycle")
         worker.advance(cluster)
     assert worker.simulator.n_restored == 0
 
 
 def test_a_long_run_yields_shows_progress_and_can_be_cancelled() -> None:
     cluster = make_cluster(make_node("n1", "100"), *(make_pod(f"p{number:02}") for number in range(20)))
-    run = services.request_run(cluster=cluster)
+    run = request_run(cluster=cluster)
     worker = Worker()
-    short = services.Visit(wall_s=0, batch=worker.visit.batch)
+    short = Visit(wall_s=0, batch=worker.visit.batch)
     report = worker.advance(cluster, visit=short)
     run.refresh_from_db()
     assert (report.more, run.state, run.cycles_done, run.progress) == (True, "running", 4, 0.2)
 
-    services.cancel_run(run=run)
+    cancel_run(run=run)
     assert (run.state, run.cancel_requested) == ("running", True)
     worker.advance(cluster, visit=short)
     run.refresh_from_db()
     assert (run.state, run.cycles_done, run.message) == ("cancelled", 4, "Cancelled after 4 cycles.")
     assert worker.advance(cluster).state == "idle"
-    assert services.cancel_run(run=run).state == "cancelled"
+    assert cancel_run(run=run).state == "cancelled"
 
 
 def test_a_run_that_has_not_begun_is_cancelled_at_once() -> None:
     cluster = make_cluster()
-    run = services.cancel_run(run=services.request_run(cluster=cluster))
+    run = cancel_run(run=request_run(cluster=cluster))
     assert (run.state, run.cycles_done) == ("cancelled", 0)
 
 
 def test_a_run_stops_at_its_own_bound() -> None:
     cluster = make_cluster(make_node("n1", "100"), *(make_pod(f"p{number}") for number in range(9)))
-    run = services.request_run(cluster=cluster, max_cycles=6)
+    run = request_run(cluster=cluster, max_cycles=6)
     Worker().advance(cluster)
     run.refresh_from_db()
     assert (run.state, run.stop, run.cycles_done) == ("done", "budget", 6)
@@ -274,8 +282,8 @@ def test_a_run_stops_at_its_own_bound() -> None:
 
 def test_runs_are_served_in_order() -> None:
     cluster = make_cluster(make_node(), make_pod("a"), make_pod("b"))
-    first = services.request_run(cluster=cluster, until="cycle")
-    second = services.request_run(cluster=cluster, until="idle")
+    first = request_run(cluster=cluster, until="cycle")
+    second = request_run(cluster=cluster, until="idle")
     Worker().advance(cluster)
     assert list(Run.objects.order_by("finished").values_list("pk", flat=True)) == [first.pk, second.pk]
 
@@ -283,19 +291,19 @@ def test_runs_are_served_in_order() -> None:
 @pytest.mark.dialect
 def test_a_deleted_or_reset_cluster_fences_its_engine_off() -> None:
     cluster = make_cluster(make_node(), make_pod("a"))
-    services.request_run(cluster=cluster)
+    request_run(cluster=cluster)
     worker = Worker()
 
     def reset() -> None:
         worker.simulator.during = None
-        services.reset_cluster(cluster=Cluster.objects.get(pk=cluster.pk))
+        reset_cluster(cluster=Cluster.objects.get(pk=cluster.pk))
 
     worker.simulator.during = reset
     assert worker.advance(cluster).state == "fenced"
     assert (Cycle.objects.count(), cluster.now_ns) == (0, START_NS)
 
-    services.request_run(cluster=cluster)
-    worker.simulator.during = lambda: services.delete_cluster(cluster=Cluster.objects.get(pk=cluster.pk))
+    request_run(cluster=cluster)
+    worker.simulator.during = lambda: delete_cluster(cluster=Cluster.objects.get(pk=cluster.pk))
     assert worker.advance(cluster).state == "fenced"
     assert Worker().advance(cluster).state == "gone"
 
@@ -304,12 +312,12 @@ def test_a_reset_cluster_runs_to_the_same_end() -> None:
     cluster = make_cluster(make_node("n1", "3"), *(make_pod(f"p{number}") for number in range(4)))
 
     def outcomes() -> list[Any]:
-        services.request_run(cluster=cluster)
+        request_run(cluster=cluster)
         Worker().advance(cluster)
         return list(Cycle.objects.order_by("number").values_list("number", "pod_name", "node", "digest"))
 
     first = outcomes()
-    services.reset_cluster(cluster=cluster)
+    reset_cluster(cluster=cluster)
     assert (Cycle.objects.count(), QueueSnapshot.objects.count()) == (0, 0)
     assert Pod.objects.exclude(node_name="").count() == 0
     assert outcomes() == first
@@ -320,21 +328,21 @@ def test_a_reset_cluster_runs_to_the_same_end() -> None:
 def test_a_reset_keeps_what_people_changed_and_nothing_that_was_decided(settings: Any, days: int) -> None:
     """A write by a person holds the whole object, with the node the scheduler had given it by then."""
     cluster = make_cluster(make_node("n1", "8"), *(make_pod(name) for name in ("patched", "sent", "left")))
-    services.apply_documents(cluster=cluster, objects=[make_pod("placed", nodeName="n1")])
-    services.bind_pod(cluster=cluster, namespace="default", name="sent", node="n1")
-    services.request_run(cluster=cluster)
+    apply_documents(cluster=cluster, objects=[make_pod("placed", nodeName="n1")])
+    bind_pod(cluster=cluster, namespace="default", name="sent", node="n1")
+    request_run(cluster=cluster)
     Worker().advance(cluster)
     pod_kind = by_kind("Pod")
     assert pod_kind is not None
     for name in ("patched", "placed", "sent"):
-        services.patch_object(
+        patch_object(
             cluster=cluster,
             kind=pod_kind,
             namespace="default",
             name=name,
             patch={"metadata": {"labels": {"tier": name}, "annotations": {"by": "ada"}}},
         )
-        services.patch_object(
+        patch_object(
             cluster=cluster,
             kind=pod_kind,
             namespace="default",
@@ -342,10 +350,10 @@ def test_a_reset_keeps_what_people_changed_and_nothing_that_was_decided(settings
             patch={"metadata": {"annotations": None}},
         )
     settings.PLAYGROUND_KEEP_LOG_DAYS = days
-    services.tidy(now=timezone.now() + timedelta(days=31))
+    tidy(now=timezone.now() + timedelta(days=31))
     cluster.refresh_from_db()
     assert (cluster.compacted_seq > 0) == bool(days)
-    services.reset_cluster(cluster=cluster)
+    reset_cluster(cluster=cluster)
     pods = {row.name: row.manifest for row in Pod.objects.all()}
     assert {name: pod["spec"].get("nodeName") for name, pod in pods.items()} == {
         "patched": None,
@@ -356,7 +364,7 @@ def test_a_reset_keeps_what_people_changed_and_nothing_that_was_decided(settings
     assert pods["patched"]["metadata"]["labels"] == {"tier": "patched"}
     assert "annotations" not in pods["patched"]["metadata"]
     assert pods["patched"].get("status") == pods["left"].get("status") == pods["sent"].get("status")
-    services.request_run(cluster=cluster)
+    request_run(cluster=cluster)
     Worker().advance(cluster)
     assert set(Pod.objects.values_list("node_name", flat=True)) == {"n1"}
     assert same_objects(folded(cluster), stored(cluster))
@@ -365,10 +373,10 @@ def test_a_reset_keeps_what_people_changed_and_nothing_that_was_decided(settings
 @pytest.mark.dialect
 def test_a_clone_has_the_objects_and_a_life_of_its_own() -> None:
     cluster = make_cluster(make_node("n1", "3"), make_pod("a"), make_pod("b"))
-    services.request_run(cluster=cluster, until="cycle")
+    request_run(cluster=cluster, until="cycle")
     Worker().advance(cluster)
-    clone = services.clone_cluster(cluster=cluster, name="copy")
-    services.request_run(cluster=clone)
+    clone = clone_cluster(cluster=cluster, name="copy")
+    request_run(cluster=clone)
     assert Worker().advance(clone).cycles == 1
     assert Pod.objects.filter(cluster=clone, node_name="n1").count() == 2
     assert Pod.objects.filter(cluster=cluster, node_name="n1").count() == 1
@@ -380,14 +388,14 @@ def test_a_deadline_of_a_clock_at_1x_is_work_and_a_paused_one_is_not() -> None:
     cluster = make_cluster(make_node(), bound)
     pod_kind = by_kind("Pod")
     assert pod_kind is not None
-    services.delete_object(cluster=cluster, kind=pod_kind, namespace="default", name="a", grace_s=30)
+    delete_object(cluster=cluster, kind=pod_kind, namespace="default", name="a", grace_s=30)
     worker = Worker()
     worker.advance(cluster)
     assert (Pod.objects.get().terminating, cluster.next_deadline_what) == (True, "default/a terminates")
     later = timezone.now() + timedelta(seconds=31)
     assert worker.advance(cluster, now=lambda: later).state == "idle"
 
-    services.set_clock(cluster=cluster, mode="realtime")
+    set_clock(cluster=cluster, mode="realtime")
     assert worker.advance(cluster).state in ("idle", "driven")
     later = timezone.now() + timedelta(seconds=31)
     assert worker.advance(cluster, now=lambda: later).state == "driven"
@@ -397,7 +405,7 @@ def test_a_deadline_of_a_clock_at_1x_is_work_and_a_paused_one_is_not() -> None:
 
     # A wall clock that goes backwards never moves virtual time.
     before = cluster.now_ns
-    services.apply_documents(cluster=cluster, objects=[make_pod("b")])
+    apply_documents(cluster=cluster, objects=[make_pod("b")])
     worker.advance(cluster, now=lambda: timezone.now() - timedelta(hours=2))
     assert cluster.now_ns >= before
 
@@ -406,15 +414,15 @@ def test_a_clock_set_to_1x_schedules_what_waits_and_later_arrivals_without_a_run
     cluster = make_cluster(make_node(), make_pod("a"))
     worker = Worker()
     worker.advance(cluster)
-    services.set_clock(cluster=cluster, mode="realtime", rate=2)
+    set_clock(cluster=cluster, mode="realtime", rate=2)
     assert worker.advance(cluster, now=lambda: timezone.now() + timedelta(seconds=1)).cycles == 1
-    services.apply_documents(cluster=cluster, objects=[make_pod("b")])
+    apply_documents(cluster=cluster, objects=[make_pod("b")])
     assert worker.advance(cluster, now=lambda: timezone.now() + timedelta(seconds=2)).cycles == 1
     assert cluster.now_ns - START_NS >= 4 * 10**9
     Cluster.objects.update(wall_anchor=F("wall_anchor") - timedelta(seconds=30))
     cluster.refresh_from_db()
-    services.set_clock(cluster=cluster, mode="paused")
-    services.apply_documents(cluster=cluster, objects=[make_pod("c")])
+    set_clock(cluster=cluster, mode="paused")
+    apply_documents(cluster=cluster, objects=[make_pod("c")])
     assert worker.advance(cluster).cycles == 0
     assert cluster.now_ns - START_NS >= 60 * 10**9
 
@@ -469,7 +477,7 @@ def test_a_lease_written_before_the_clock_went_back_keeps_no_worker_waiting() ->
 @pytest.mark.dialect
 def test_an_engine_behind_the_rows_commits_nothing_whatever_its_token() -> None:
     cluster = make_cluster(make_node(), make_pod("a"))
-    services.request_run(cluster=cluster)
+    request_run(cluster=cluster)
     behind = Worker("behind")
 
     def overtaken() -> None:
@@ -515,19 +523,19 @@ def test_no_two_claims_share_a_token_even_where_every_lease_has_run_out_at_once(
 def test_a_bulk_run_keeps_summaries_and_a_trace_comes_back_when_asked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(import_module("playground.clusters.services.advance"), "BODY_ROWS", 4)
+    monkeypatch.setattr(import_module("playground.clusters.drive.advance"), "BODY_ROWS", 4)
     cluster = make_cluster(make_node("n1", "6"), *(make_pod(f"p{number}") for number in range(8)))
-    services.request_run(cluster=cluster)
+    request_run(cluster=cluster)
     worker = Worker()
     worker.advance(cluster)
     kept = dict(Cycle.objects.values_list("number", "trace"))
     assert [number for number, trace in kept.items() if trace is None] == [5, 6]
-    assert services.request_trace(cluster=cluster, number=1) is False
-    assert services.request_trace(cluster=cluster, number=6) is True
-    assert services.recompute_trace(cluster_id=cluster.pk, number=6, simulator=worker.simulator)
+    assert request_trace(cluster=cluster, number=1) is False
+    assert request_trace(cluster=cluster, number=6) is True
+    assert recompute_trace(cluster_id=cluster.pk, number=6, simulator=worker.simulator)
     assert bytes(Cycle.objects.get(number=6).trace or b"") == b"default/p5->n1"
 
     Cycle.objects.filter(number=5).update(digest="0f" * 32)
-    assert not services.recompute_trace(cluster_id=cluster.pk, number=5, simulator=worker.simulator)
+    assert not recompute_trace(cluster_id=cluster.pk, number=5, simulator=worker.simulator)
     assert "differently" in Cycle.objects.get(number=5).trace_note
-    assert services.request_trace(cluster=cluster, number=5) is False
+    assert request_trace(cluster=cluster, number=5) is False

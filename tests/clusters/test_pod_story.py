@@ -6,14 +6,15 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from playground.clusters import kinds, selectors
+from playground.clusters import kinds
+from playground.clusters.drive.advance import advance
+from playground.clusters.drive.config import set_config
+from playground.clusters.drive.runs import decide_permit, request_run
+from playground.clusters.history.story import pod_story
+from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cluster
-from playground.clusters.services.advance import advance
-from playground.clusters.services.apply import apply_documents
-from playground.clusters.services.config import set_config
-from playground.clusters.services.lifecycle import create_cluster
-from playground.clusters.services.objects import patch_object
-from playground.clusters.services.runs import decide_permit, request_run
+from playground.clusters.objects.apply import apply_documents
+from playground.clusters.objects.write import patch_object
 from tests.clusters.builders import make_node, make_pod
 
 pytestmark = pytest.mark.django_db
@@ -39,7 +40,7 @@ def edit(cluster: Cluster, name: str, patch: dict[str, Any]) -> None:
 
 
 def told(cluster: Cluster, name: str) -> list[str]:
-    return [step.title for step in selectors.pod_story(cluster, "default", name).steps]
+    return [step.title for step in pod_story(cluster, "default", name).steps]
 
 
 @pytest.mark.dialect
@@ -52,7 +53,7 @@ def test_at_one_instant_an_edit_comes_before_the_attempt_it_caused_and_after_tho
     tolerating = {"spec": {"tolerations": [{"key": "a", "operator": "Exists"}]}}
     edit(cluster, "p", tolerating)
     run(cluster, "cycle")
-    steps = selectors.pod_story(cluster, "default", "p").steps
+    steps = pod_story(cluster, "default", "p").steps
     titles = [step.title for step in steps]
     first, edited, second = (
         titles.index(title) for title in ("Attempt 1, cycle 1", "Edited", "Attempt 2, cycle 2")

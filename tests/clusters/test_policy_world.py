@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from playground.clusters import services
+from playground.clusters.drive import extender_calls
+from playground.clusters.drive.config import set_config
+from playground.clusters.drive.runs import request_run
 from playground.clusters.errors import Forbidden, InvalidInput, InvalidManifest
 from playground.clusters.models import Cluster, Cycle, ExtenderCall
-from playground.clusters.services import extenders
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.clusters.test_extenders import configuration, work
 from tests.engine.extender_server import serving
@@ -86,7 +87,7 @@ def test_a_policy_is_read_whatever_the_case_of_its_keys(client: Client) -> None:
     cluster.refresh_from_db()
     # What else reads it, the rule about an extender's host above all, finds the keys of today.
     assert cluster.config == today
-    assert extenders.refused_hosts(cluster) == ["127.0.0.1:9"]
+    assert extender_calls.refused_hosts(cluster) == ["127.0.0.1:9"]
     twice = today | {"Extenders": []}
     refused = client.put(path, json.dumps(twice), content_type="application/json").json()
     assert (refused["field"], refused["detail"]) == (
@@ -102,36 +103,36 @@ def test_an_extender_of_this_machine_is_called_once_it_is_allowed_on_the_page(
     with serving(lambda path, body: {"nodenames": ["n1"]}) as server:
         cluster = make_cluster(make_node("n1"), make_node("n2"), make_pod("p"))
         host = f"127.0.0.1:{server.port}"
-        services.set_config(cluster=cluster, config=configuration(f"http://{host}", "filter"))
-        assert extenders.refused_hosts(cluster) == [host]
+        set_config(cluster=cluster, config=configuration(f"http://{host}", "filter"))
+        assert extender_calls.refused_hosts(cluster) == [host]
         page = f"/c/{cluster.public_id}/config/"
         assert f"Allow {host}" in client.get(page).content.decode()
         with pytest.raises(InvalidInput, match="no extender"):
-            extenders.allow_extender_host(cluster=cluster, host="127.0.0.1:1")
+            extender_calls.allow_extender_host(cluster=cluster, host="127.0.0.1:1")
         assert client.post(page, {"host": host, "action": "allow"}).status_code == 302
         shown = client.get(page).content.decode()
         assert f"Forbid {host}" in shown
         assert f"Allow {host}" not in shown
         cluster.refresh_from_db()
-        services.request_run(cluster=cluster, until="idle")
+        request_run(cluster=cluster, until="idle")
         work(cluster)
         assert list(Cycle.objects.values_list("outcome", "node")) == [("bound", "n1")]
         assert ExtenderCall.objects.filter(error="").count() == 1
         client.post(page, {"host": host, "action": "forbid"})
         cluster.refresh_from_db()
-        assert extenders.refused_hosts(cluster) == [host]
+        assert extender_calls.refused_hosts(cluster) == [host]
 
 
 def test_elsewhere_the_operator_names_the_hosts(settings: Any) -> None:
     cluster = make_cluster(make_node())
     url = "http://127.0.0.1:9"
-    services.set_config(cluster=cluster, config=configuration(url, "filter"))
+    set_config(cluster=cluster, config=configuration(url, "filter"))
     Cluster.objects.update(extender_hosts=["127.0.0.1:9"])
     cluster.refresh_from_db()
     settings.EMBEDDED = False
     with pytest.raises(Forbidden, match="operator"):
-        extenders.allow_extender_host(cluster=cluster, host="127.0.0.1:9")
-    assert extenders.refused_hosts(cluster) == ["127.0.0.1:9"]
+        extender_calls.allow_extender_host(cluster=cluster, host="127.0.0.1:9")
+    assert extender_calls.refused_hosts(cluster) == ["127.0.0.1:9"]
 
 
 def test_files_of_ones_own_machine_are_read_and_plainly_refused_elsewhere(
@@ -141,13 +142,13 @@ def test_files_of_ones_own_machine_are_read_and_plainly_refused_elsewhere(
     file = tmp_path / "ca.pem"
     config = configuration("https://e.test", "filter", tlsConfig={"caFile": str(file)})
     with pytest.raises(InvalidManifest, match="no such file"):
-        services.set_config(cluster=cluster, config=config)
+        set_config(cluster=cluster, config=config)
     file.write_text("no certificate")
     with pytest.raises(InvalidManifest, match="unable to parse bytes as PEM block"):
-        services.set_config(cluster=cluster, config=config)
+        set_config(cluster=cluster, config=config)
     file.write_text(ssl.DER_cert_to_PEM_cert(b"0"))
-    assert services.set_config(cluster=cluster, config=config).config == config
+    assert set_config(cluster=cluster, config=config).config == config
     settings.EMBEDDED = False
     with pytest.raises(InvalidManifest, match="files of this server are not read") as caught:
-        services.set_config(cluster=cluster, config=config)
+        set_config(cluster=cluster, config=config)
     assert caught.value.path == "extenders[0].tlsConfig.caFile"

@@ -6,14 +6,17 @@ from typing import Any
 import pytest
 from django.core.cache import cache
 
-from playground.clusters import services, wake
+from playground.clusters import branches, luck, questions, wake
+from playground.clusters.drive import turns
+from playground.clusters.drive.advance import Visit, advance, load
+from playground.clusters.drive.memory import EngineMemory
+from playground.clusters.drive.runs import request_run
 from playground.clusters.errors import Conflict, InvalidInput, InvalidManifest, NotFound
 from playground.clusters.kinds import by_kind
 from playground.clusters.models import Cluster, Cycle, LogEntry, Pod, Question, SeedEnd
-from playground.clusters.services import edit_branches, luck, questions, readiness
-from playground.clusters.services.advance import load
-from playground.clusters.services.memory import EngineMemory
-from playground.engine import Budget
+from playground.clusters.objects.apply import apply_documents
+from playground.clusters.objects.write import delete_object
+from playground.engine.batch import Budget
 from playground.engine.simulator import default_simulator
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.kube_api.test_both_surfaces import make_class
@@ -40,9 +43,9 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
 
 
 def work(cluster: Cluster, until: str = "idle", max_cycles: int = 5) -> None:
-    services.request_run(cluster=cluster, until=until)
-    visit = services.Visit(wall_s=60, batch=Budget(wall_s=60, max_cycles=max_cycles))
-    report = services.advance(cluster_id=cluster.pk, memory=EngineMemory(), visit=visit)
+    request_run(cluster=cluster, until=until)
+    visit = Visit(wall_s=60, batch=Budget(wall_s=60, max_cycles=max_cycles))
+    report = advance(cluster_id=cluster.pk, memory=EngineMemory(), visit=visit)
     cluster.refresh_from_db()
     assert report.state == "driven", cluster.last_error
 
@@ -62,7 +65,7 @@ def full_cluster() -> Cluster:
         make_pod("small", cpu="1500m"),
     )
     work(cluster)
-    services.apply_documents(cluster=cluster, objects=[make_pod("large", cpu="1800m")])
+    apply_documents(cluster=cluster, objects=[make_pod("large", cpu="1800m")])
     work(cluster)
     return cluster
 
@@ -83,12 +86,12 @@ def test_the_edit_told_does_place_the_pod() -> None:
     cluster = full_cluster()
     question = answered(cluster, "what-would-it-take", namespace="default", name="large")
     first = question.answer["edits"][0]
-    services.delete_object(cluster=cluster, kind=by_kind("Pod"), namespace="default", name="large")
+    delete_object(cluster=cluster, kind=by_kind("Pod"), namespace="default", name="large")
     work(cluster)
     manifest = first["change"]["write"]
     manifest["metadata"] = {"name": "large", "namespace": "default"}
     manifest.pop("status", None)
-    services.apply_documents(cluster=cluster, objects=[manifest])
+    apply_documents(cluster=cluster, objects=[manifest])
     work(cluster)
     assert Pod.objects.get(cluster=cluster, name="large").node_name == first["node"]
 
@@ -98,13 +101,13 @@ def test_every_edit_told_places_the_pod_in_a_branch_of_its_own() -> None:
     question = answered(cluster, "what-would-it-take", namespace="default", name="large")
     log = LogEntry.objects.filter(cluster=cluster).count()
     for rank, edit in enumerate(question.answer["edits"], start=1):
-        branch = edit_branches.branch_with_edit(question=question, rank=rank)
+        branch = branches.branch_with_edit(question=question, rank=rank)
         work(branch, max_cycles=50)
         pod = Pod.objects.get(cluster=branch, name="large")
         assert (pod.node_name or pod.nominated_node) == edit["node"], edit["title"]
     assert LogEntry.objects.filter(cluster=cluster).count() == log
     with pytest.raises(NotFound):
-        edit_branches.branch_with_edit(question=question, rank=99)
+        branches.branch_with_edit(question=question, rank=99)
 
 
 @pytest.mark.dialect
@@ -120,7 +123,7 @@ def test_asking_twice_is_asking_once_until_something_happens(
     assert [task for task, _ in sent] == [wake.ANSWER]
     questions.answer(question_id=first.pk, memory=EngineMemory())
     assert questions.ask(cluster=cluster, **ask).state == "done"
-    services.apply_documents(cluster=cluster, objects=[make_pod("more", cpu="100m")])
+    apply_documents(cluster=cluster, objects=[make_pod("more", cpu="100m")])
     cluster.refresh_from_db()
     assert questions.ask(cluster=cluster, **ask).pk != first.pk
 
@@ -137,7 +140,7 @@ def test_answering_twice_is_answering_once() -> None:
 
 def test_inputs_the_engine_has_not_read_are_read_before_the_answer() -> None:
     cluster = full_cluster()
-    services.apply_documents(cluster=cluster, objects=[make_node("n3", cpu="2")])
+    apply_documents(cluster=cluster, objects=[make_node("n3", cpu="2")])
     cluster.refresh_from_db()
     assert cluster.cursor_seq < cluster.last_input_seq
     question = answered(cluster, "why-not", namespace="default", name="large", node="n3")
@@ -194,7 +197,7 @@ def test_a_tried_pod_has_its_cycle_explained_and_is_not_there() -> None:
     assert question.answer["cycle"]["cycle"] == cluster.next_cycle
     assert "filterByPlugin" in question.answer["cycle"]
     assert not Pod.objects.filter(name="tried").exists()
-    services.apply_documents(cluster=cluster, text=TRIED)
+    apply_documents(cluster=cluster, text=TRIED)
     work(cluster)
     assert Cycle.objects.get(number=cluster.next_cycle - 1).node == "n1"
 
@@ -216,7 +219,7 @@ def test_what_cannot_be_tried_is_refused_when_it_is_asked() -> None:
 
 def tied_cluster() -> Cluster:
     cluster = make_cluster(make_node("n1"), make_node("n2"), make_node("n3", cpu="8"))
-    services.apply_documents(cluster=cluster, objects=[make_pod(f"p{index}", cpu="3") for index in range(4)])
+    apply_documents(cluster=cluster, objects=[make_pod(f"p{index}", cpu="3") for index in range(4)])
     work(cluster, max_cycles=3)
     return cluster
 
@@ -302,23 +305,23 @@ def test_seeds_begin_where_chance_begins_and_end_as_the_whole_log_does(
     monkeypatch: pytest.MonkeyPatch, sent: list[tuple[str, dict[str, Any]]]
 ) -> None:
     # As in a large cluster: a checkpoint is kept before the first decision, and none where a run ends.
-    monkeypatch.setattr("playground.clusters.services.commit.COSTLY_CHECKPOINT_MS", 0)
+    monkeypatch.setattr("playground.clusters.drive.commit.COSTLY_CHECKPOINT_MS", 0)
     for module in ("advance", "commit"):
         monkeypatch.setattr(import_module(f"playground.clusters.services.{module}"), "CHECKPOINT_EVERY", 12)
     placed = [make_pod(f"there-{index}", cpu="2", nodeName=f"n{index % 4}") for index in range(8)]
     cluster = make_cluster(*(make_node(f"n{index}") for index in range(4)), *placed)
-    assert services.advance(cluster_id=cluster.pk, memory=EngineMemory()).state == "driven"
-    services.apply_documents(cluster=cluster, objects=[make_pod("waits", cpu="3")])
+    assert advance(cluster_id=cluster.pk, memory=EngineMemory()).state == "driven"
+    apply_documents(cluster=cluster, objects=[make_pod("waits", cpu="3")])
     work(cluster)
     urgent: list[dict[str, Any]] = [
         make_pod(f"urgent-{index}", cpu="3", priorityClassName="urgent") for index in range(2)
     ]
     urgent.insert(0, make_class("urgent", 10))
-    services.apply_documents(cluster=cluster, objects=[*urgent, make_node("late", cpu="1")])
+    apply_documents(cluster=cluster, objects=[*urgent, make_node("late", cpu="1")])
     work(cluster)
     nodes = by_kind("Node")
     assert nodes is not None
-    services.delete_object(cluster=cluster, kind=nodes, namespace="", name="late")
+    delete_object(cluster=cluster, kind=nodes, namespace="", name="late")
     work(cluster)
 
     def ends() -> tuple[dict[str, Any], int]:
@@ -385,8 +388,8 @@ def test_looking_at_a_pod_that_waits_has_the_engine_loaded_once(
     sent: list[str] = []
     monkeypatch.setattr(wake, "send", lambda task, **_: bool(sent.append(task)) or True)
     cluster = make_cluster(make_node(cpu="1"), make_pod("giant", cpu="64"))
-    services.request_run(cluster=cluster, until="idle")
-    services.advance(cluster_id=cluster.pk, memory=EngineMemory())
+    request_run(cluster=cluster, until="idle")
+    advance(cluster_id=cluster.pk, memory=EngineMemory())
     cluster.refresh_from_db()
     sent.clear()
     for _ in range(3):
@@ -394,7 +397,7 @@ def test_looking_at_a_pod_that_waits_has_the_engine_loaded_once(
         client.get(f"/c/{cluster.public_id}/pods/default/giant/explain/")
     assert sent == [wake.READY]
     memory = EngineMemory()
-    assert readiness.ready_engine(cluster_id=cluster.pk, memory=memory)
-    assert not readiness.ready_engine(cluster_id=cluster.pk, memory=memory)
+    assert turns.ready_engine(cluster_id=cluster.pk, memory=memory)
+    assert not turns.ready_engine(cluster_id=cluster.pk, memory=memory)
     driven = memory.take(cluster)
     assert driven is not None and driven.engine_seq == cluster.engine_seq

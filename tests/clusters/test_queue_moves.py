@@ -2,14 +2,14 @@
 
 import pytest
 
+from playground.clusters.drive import moves
+from playground.clusters.drive.advance import advance
+from playground.clusters.drive.moves import keep_moves
+from playground.clusters.drive.runs import request_run
+from playground.clusters.history.story import pod_traces
+from playground.clusters.lifecycle import create_cluster, reset_cluster
 from playground.clusters.models import QueueMove
-from playground.clusters.selectors.pod_traces import pod_traces
-from playground.clusters.services import moves as module
-from playground.clusters.services.advance import advance
-from playground.clusters.services.apply import apply_documents
-from playground.clusters.services.lifecycle import create_cluster, reset_cluster
-from playground.clusters.services.moves import keep_moves
-from playground.clusters.services.runs import request_run
+from playground.clusters.objects.apply import apply_documents
 from playground.engine.entries import MoveRecord
 
 pytestmark = pytest.mark.django_db
@@ -73,7 +73,7 @@ def test_a_reset_forgets_them(cluster):
 
 
 def test_a_batch_keeps_what_tells_most(cluster, monkeypatch):
-    monkeypatch.setattr(module, "MOST_OF_A_BATCH", 3)
+    monkeypatch.setattr(moves, "MOST_OF_A_BATCH", 3)
     moved = [record("m", "unschedulable", "activeQ", "NodeAdd")] * 2
     left = [record("l", "unschedulable", "unschedulable", "NodeAdd")] * 5
     new = [record(f"n{i}") for i in range(5)]
@@ -85,8 +85,8 @@ def test_a_batch_keeps_what_tells_most(cluster, monkeypatch):
 
 @pytest.mark.dialect
 def test_the_oldest_of_a_cluster_go_first(cluster, monkeypatch):
-    monkeypatch.setattr(module, "MOST_OF_A_CLUSTER", 4)
-    monkeypatch.setattr(module, "TRIM_EVERY", 1)
+    monkeypatch.setattr(moves, "MOST_OF_A_CLUSTER", 4)
+    monkeypatch.setattr(moves, "TRIM_EVERY", 1)
     for i in range(10):
         keep_moves(cluster, [record(f"p{i}")])
     assert [m.pod_name for m in QueueMove.objects.order_by("id")] == ["p6", "p7", "p8", "p9"]

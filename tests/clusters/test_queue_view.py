@@ -4,21 +4,22 @@ from typing import Any
 
 import pytest
 
-from playground.clusters import selectors, services
+from playground.clusters.drive import commit
+from playground.clusters.drive.advance import Visit, advance
+from playground.clusters.drive.memory import EngineMemory
+from playground.clusters.drive.runs import request_run
+from playground.clusters.history.queue import lanes_of, queue_view
 from playground.clusters.models import Cluster, QueueSnapshot, Run
-from playground.clusters.selectors.queue import lanes_of
-from playground.clusters.services import commit
-from playground.clusters.services.advance import Visit
-from playground.clusters.services.memory import EngineMemory
-from playground.engine import Budget
+from playground.clusters.objects.apply import apply_documents
+from playground.engine.batch import Budget
 from tests.clusters.builders import make_cluster, make_node, make_pod
 
 pytestmark = pytest.mark.django_db
 
 
 def run(cluster: Cluster) -> Run:
-    asked = services.request_run(cluster=cluster, until="idle")
-    services.advance(cluster_id=cluster.pk, memory=EngineMemory())
+    asked = request_run(cluster=cluster, until="idle")
+    advance(cluster_id=cluster.pk, memory=EngineMemory())
     cluster.refresh_from_db()
     asked.refresh_from_db()
     return asked
@@ -43,7 +44,7 @@ def test_a_pod_that_fits_nowhere_is_pending_in_what_a_run_says(client: Any) -> N
     cluster = make_cluster(make_node(cpu="1"), make_pod("fits"), make_pod("giant", cpu="64"))
     done = run(cluster)
     assert done.state == Run.State.DONE and done.progress == 1.0
-    (item,) = selectors.queue_view(cluster)["unschedulable"]
+    (item,) = queue_view(cluster)["unschedulable"]
     assert item.name == "giant"
     told = client.get(f"/api/v1/clusters/{cluster.public_id}/runs/{done.public_id}/").json()
     assert (told["pendingNow"], told["podsBound"]) == (1, 1)
@@ -56,11 +57,11 @@ def test_within_a_run_every_pod_of_a_long_lane_is_still_there_once_in_order(
     pods = [make_pod(f"p{i}", cpu="10m") for i in range(8)]
     cluster = make_cluster(make_node(), *pods)
     memory = EngineMemory()
-    services.advance(cluster_id=cluster.pk, memory=memory)  # reads them; the whole queue is written
-    services.apply_documents(cluster=cluster, objects=[make_pod("late", cpu="10m")])
-    services.request_run(cluster=cluster)
+    advance(cluster_id=cluster.pk, memory=memory)  # reads them; the whole queue is written
+    apply_documents(cluster=cluster, objects=[make_pod("late", cpu="10m")])
+    request_run(cluster=cluster)
     one_cycle = Visit(wall_s=0, batch=Budget(max_cycles=1))
-    services.advance(cluster_id=cluster.pk, memory=memory, visit=one_cycle)
+    advance(cluster_id=cluster.pk, memory=memory, visit=one_cycle)
     cluster.refresh_from_db()
     assert QueueSnapshot.objects.get(cluster=cluster).full_seq != cluster.engine_seq
     lanes, counts = lanes_of(cluster, full=True)

@@ -4,8 +4,9 @@ from collections import Counter
 
 import pytest
 
-from playground.clusters import services
+from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import LogEntry, Manifest, Pod
+from playground.clusters.objects.apply import apply_documents
 from tests import real_dump
 from tests.rare_cycles import run_until
 
@@ -15,8 +16,8 @@ pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 @pytest.mark.parametrize("cloud", ["aws", "gke"])
 def test_what_owners_own_already_is_not_made_once_more(cloud):
     dump = real_dump.real_dump(12, 400, cloud=cloud)
-    cluster = services.create_cluster(name="prod", seed=7)
-    services.apply_documents(cluster=cluster, objects=dump)
+    cluster = create_cluster(name="prod", seed=7)
+    apply_documents(cluster=cluster, objects=dump)
     pods = {manifest["metadata"]["uid"] for manifest in dump if manifest["kind"] == "Pod"}
     sets = {manifest["metadata"]["uid"] for manifest in dump if manifest["kind"] == "ReplicaSet"}
     run_until(cluster, "idle")
@@ -29,8 +30,8 @@ def test_what_owners_own_already_is_not_made_once_more(cloud):
 
 def test_owners_are_written_after_what_they_own_and_all_else_as_posted():
     dump = real_dump.real_dump(4, 250)
-    cluster = services.create_cluster(name="prod", seed=7)
-    services.apply_documents(cluster=cluster, objects=dump)
+    cluster = create_cluster(name="prod", seed=7)
+    apply_documents(cluster=cluster, objects=dump)
     entries = (
         LogEntry.objects.filter(cluster=cluster).order_by("seq").values_list("object_kind", "object_name")
     )
@@ -60,8 +61,8 @@ def test_an_owner_that_owns_itself_is_written_once():
             },
         },
     }
-    cluster = services.create_cluster(name="loop", seed=7)
-    result = services.apply_documents(cluster=cluster, objects=[looped])
+    cluster = create_cluster(name="loop", seed=7)
+    result = apply_documents(cluster=cluster, objects=[looped])
     assert [item.name for item in result.created] == ["a"]
 
 
@@ -78,11 +79,11 @@ def test_the_dump_is_the_same_each_time_and_has_what_it_says():
 def test_owners_that_pods_name_and_that_are_not_there_are_counted():
     dump = real_dump.real_dump(4, 250, owners=False)
     counts = Counter(m["metadata"]["ownerReferences"][0]["kind"] for m in dump if m["kind"] == "Pod")
-    result = services.apply_documents(cluster=None, objects=dump, dry_run=True)
+    result = apply_documents(cluster=None, objects=dump, dry_run=True)
     assert result.missing_owners == dict(counts) and counts["Job"] == 203
-    whole = services.apply_documents(cluster=None, objects=real_dump.real_dump(4, 250), dry_run=True)
+    whole = apply_documents(cluster=None, objects=real_dump.real_dump(4, 250), dry_run=True)
     assert whole.missing_owners == {}
-    cluster = services.create_cluster(name="prod", seed=7)
+    cluster = create_cluster(name="prod", seed=7)
     owners = [m for m in real_dump.real_dump(4, 250) if m["kind"] in (*counts, "Deployment")]
-    services.apply_documents(cluster=cluster, objects=owners)
-    assert services.apply_documents(cluster=cluster, objects=dump).missing_owners == {}
+    apply_documents(cluster=cluster, objects=owners)
+    assert apply_documents(cluster=cluster, objects=dump).missing_owners == {}

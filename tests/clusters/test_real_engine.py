@@ -5,11 +5,20 @@ from typing import Any
 
 import pytest
 
-from playground.clusters import demo, selectors, services
+from playground.clusters import demo
+from playground.clusters.drive.advance import Visit, advance
+from playground.clusters.drive.config import set_config
+from playground.clusters.drive.memory import EngineMemory
+from playground.clusters.drive.runs import request_run
+from playground.clusters.history.cycles import cycle_explanation
+from playground.clusters.history.queue import queue_view
+from playground.clusters.history.redecide import recompute_trace
 from playground.clusters.kinds import by_kind
+from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Checkpoint, Cluster, Cycle, Event, LogEntry, Pod
-from playground.clusters.services.memory import EngineMemory
-from playground.engine import Budget
+from playground.clusters.objects.apply import apply_documents
+from playground.clusters.objects.write import delete_object, evict_pod
+from playground.engine.batch import Budget
 from scheduler_core.schedule_one import Algorithm
 from tests.clusters.builders import folded, make_cluster, make_node, make_pod, same_objects, stored
 
@@ -17,14 +26,14 @@ pytestmark = pytest.mark.django_db
 
 
 def work(cluster: Cluster, memory: EngineMemory | None = None, max_cycles: int = 7) -> None:
-    visit = services.Visit(wall_s=60, batch=Budget(wall_s=60, max_cycles=max_cycles))
-    report = services.advance(cluster_id=cluster.pk, memory=memory or EngineMemory(), visit=visit)
+    visit = Visit(wall_s=60, batch=Budget(wall_s=60, max_cycles=max_cycles))
+    report = advance(cluster_id=cluster.pk, memory=memory or EngineMemory(), visit=visit)
     cluster.refresh_from_db()
     assert report.state in ("driven", "idle"), cluster.last_error
 
 
 def run(cluster: Cluster, until: str = "idle", **how: Any) -> Any:
-    asked = services.request_run(cluster=cluster, until=until)
+    asked = request_run(cluster=cluster, until=until)
     work(cluster, **how)
     asked.refresh_from_db()
     return asked
@@ -37,12 +46,12 @@ def test_the_demo_runs_until_idle_and_every_cycle_is_explained() -> None:
     assert done.cycles_done == Cycle.objects.count() >= 7
     assert same_objects(folded(cluster), stored(cluster))
     for cycle in Cycle.objects.all():
-        document = selectors.cycle_explanation(cluster, cycle.number, full=True).document
+        document = cycle_explanation(cluster, cycle.number, full=True).document
         assert document is not None
         assert (document["cycle"], document["outcome"]) == (cycle.number, cycle.outcome)
         assert document["sentence"] == cycle.sentence
         assert document["digest"] == cycle.digest
-    lanes = selectors.queue_view(cluster)
+    lanes = queue_view(cluster)
     assert [item.pod for item in lanes["gated"]] == ["default/ml-sweep-0"]
     assert (
         Event.objects.filter(reason="Scheduled").count()
@@ -62,19 +71,19 @@ def test_a_step_is_one_cycle_and_the_pod_runs() -> None:
 
 def test_killing_every_worker_after_each_batch_changes_nothing() -> None:
     def story(memory: EngineMemory | None, *, checkpoints: bool) -> list[Any]:
-        cluster = services.create_cluster(name="x", seed=3, start_ns=1_800_000_000_000_000_000)
-        services.apply_documents(cluster=cluster, objects=demo.demo_objects())
-        asked = services.request_run(cluster=cluster)
+        cluster = create_cluster(name="x", seed=3, start_ns=1_800_000_000_000_000_000)
+        apply_documents(cluster=cluster, objects=demo.demo_objects())
+        asked = request_run(cluster=cluster)
         while asked.is_open:
-            visit = services.Visit(wall_s=0, batch=Budget(wall_s=60, max_cycles=2))
-            services.advance(cluster_id=cluster.pk, memory=memory or EngineMemory(), visit=visit)
+            visit = Visit(wall_s=0, batch=Budget(wall_s=60, max_cycles=2))
+            advance(cluster_id=cluster.pk, memory=memory or EngineMemory(), visit=visit)
             if not checkpoints:
                 Checkpoint.objects.all().delete()
             asked.refresh_from_db()
         run(cluster, "10m", memory=memory)
         kind = by_kind("Node")
         assert kind is not None
-        services.delete_object(cluster=cluster, kind=kind, namespace="", name="node-b3")
+        delete_object(cluster=cluster, kind=kind, namespace="", name="node-b3")
         run(cluster, memory=memory)
         rows = LogEntry.objects.filter(cluster=cluster).order_by("seq")
         return [(row.seq, row.kind, row.at_ns, row.cycle, row.payload) for row in rows]
@@ -96,7 +105,7 @@ def test_a_preemption_evicts_and_the_preemptor_lands() -> None:
         make_pod("low", "2"),
     )
     run(cluster)
-    services.apply_documents(cluster=cluster, objects=[make_pod("high", "2", priorityClassName="high")])
+    apply_documents(cluster=cluster, objects=[make_pod("high", "2", priorityClassName="high")])
     run(cluster)
     assert list(Pod.objects.values_list("name", "node_name")) == [("high", "n1")]
     assert list(Cycle.objects.order_by("number").values_list("outcome", flat=True)) == [
@@ -127,7 +136,7 @@ def test_a_deployment_becomes_pods_and_its_evicted_pod_comes_back_under_a_new_na
     assert (len(first), Pod.objects.exclude(node_name="").count()) == (3, 3)
     assert set(Pod.objects.values_list("owner_kind", flat=True)) == {"ReplicaSet"}
     victim = min(first)
-    services.evict_pod(cluster=cluster, namespace="default", name=victim)
+    evict_pod(cluster=cluster, namespace="default", name=victim)
     run(cluster)
     second = set(Pod.objects.values_list("name", flat=True))
     assert (len(second), victim in second) == (3, False)
@@ -156,8 +165,8 @@ def test_another_configuration_holds_from_its_entry_on_and_survives_a_worker() -
         ],
     }
     run(cluster)
-    services.set_config(cluster=cluster, config=config)
-    services.apply_documents(cluster=cluster, objects=[make_pod("b", "1")])
+    set_config(cluster=cluster, config=config)
+    apply_documents(cluster=cluster, objects=[make_pod("b", "1")])
     Checkpoint.objects.all().delete()
     run(cluster)
     assert Pod.objects.get(name="b").node_name == "n1"
@@ -168,7 +177,7 @@ def test_deleting_a_running_pod_takes_its_grace_period() -> None:
     run(cluster)
     kind = by_kind("Pod")
     assert kind is not None
-    services.delete_object(cluster=cluster, kind=kind, namespace="default", name="a")
+    delete_object(cluster=cluster, kind=kind, namespace="default", name="a")
     run(cluster, "29s")
     assert Pod.objects.get().terminating
     run(cluster, "1s")
@@ -181,15 +190,15 @@ def test_two_workers_by_turns_bring_their_remembered_engines_up_to_date(
 ) -> None:
     pods = [make_pod(f"p{number:02}", "100m") for number in range(12)]
     cluster = make_cluster(make_node(), make_node("n2"), *pods)
-    asked = services.request_run(cluster=cluster)
+    asked = request_run(cluster=cluster)
     memories = [EngineMemory(), EngineMemory()]
-    visit = services.Visit(wall_s=0, batch=Budget(wall_s=60, max_cycles=2))
+    visit = Visit(wall_s=0, batch=Budget(wall_s=60, max_cycles=2))
     for turn in range(2):
-        services.advance(cluster_id=cluster.pk, memory=memories[turn], visit=visit)
-    monkeypatch.setattr(import_module("playground.clusters.services.advance"), "load", None)
+        advance(cluster_id=cluster.pk, memory=memories[turn], visit=visit)
+    monkeypatch.setattr(import_module("playground.clusters.drive.advance"), "load", None)
     turn = 0
     while asked.is_open:
-        report = services.advance(cluster_id=cluster.pk, memory=memories[turn % 2], visit=visit)
+        report = advance(cluster_id=cluster.pk, memory=memories[turn % 2], visit=visit)
         assert report.state == "driven"
         asked.refresh_from_db()
         turn += 1
@@ -201,7 +210,7 @@ def test_many_inputs_have_their_checkpoint_before_the_first_decision(monkeypatch
     for module in ("advance", "commit"):
         monkeypatch.setattr(import_module(f"playground.clusters.services.{module}"), "CHECKPOINT_EVERY", 5)
     # As those of a large cluster: few are kept, but this one is.
-    monkeypatch.setattr(import_module("playground.clusters.services.commit"), "LARGE_CHECKPOINT_BYTES", 1)
+    monkeypatch.setattr(import_module("playground.clusters.drive.commit"), "LARGE_CHECKPOINT_BYTES", 1)
     cluster = make_cluster(make_node(), *(make_pod(f"p{i}") for i in range(5)))
     assert run(cluster, "cycle").cycles_done == 1
     first = Cycle.objects.get(number=1)
@@ -211,7 +220,7 @@ def test_many_inputs_have_their_checkpoint_before_the_first_decision(monkeypatch
     assert Checkpoint.objects.count() == 2
     kept = bytes(first.trace or b"")
     Cycle.objects.filter(number=1).update(trace=None)
-    assert services.recompute_trace(cluster_id=cluster.pk, number=1)
+    assert recompute_trace(cluster_id=cluster.pk, number=1)
     assert bytes(Cycle.objects.get(number=1).trace or b"") == kept
 
 
@@ -230,6 +239,6 @@ def test_what_lies_before_an_old_cycle_is_lived_through_as_recorded(monkeypatch)
         return schedule(self, framework, pod, snapshot, **options)
 
     monkeypatch.setattr(Algorithm, "schedule", counted)
-    assert services.recompute_trace(cluster_id=cluster.pk, number=12)
+    assert recompute_trace(cluster_id=cluster.pk, number=12)
     assert bytes(Cycle.objects.get(number=12).trace or b"") == kept
     assert decided == [last.pod_name]

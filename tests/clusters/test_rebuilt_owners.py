@@ -4,11 +4,12 @@ import copy
 
 import pytest
 
-from playground.clusters import services
 from playground.clusters.errors import InvalidManifest
 from playground.clusters.kinds import by_kind
+from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import LogEntry, Manifest, Pod
-from playground.clusters.services.objects import delete_object
+from playground.clusters.objects.apply import apply_documents
+from playground.clusters.objects.write import delete_object
 from playground.engine.rebuilt_owners import rebuilt_owners
 from tests import real_dump
 from tests.rare_cycles import run_until
@@ -19,8 +20,8 @@ pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 @pytest.fixture(params=["aws", "gke"])
 def rebuilt(request):
     dump = real_dump.real_dump(12, 400, cloud=request.param, owners=False)
-    cluster = services.create_cluster(name="prod", seed=7)
-    result = services.apply_documents(cluster=cluster, objects=dump, rebuild_owners=True)
+    cluster = create_cluster(name="prod", seed=7)
+    result = apply_documents(cluster=cluster, objects=dump, rebuild_owners=True)
     return cluster, dump, result
 
 
@@ -54,12 +55,12 @@ def test_what_is_there_stays_and_a_pod_that_goes_is_made_again(rebuilt):
 
 def test_owners_are_made_only_where_that_is_asked_for_and_none_twice():
     dump = real_dump.real_dump(4, 240, owners=False)
-    cluster = services.create_cluster(name="prod", seed=7)
-    told = services.apply_documents(cluster=cluster, objects=dump)
+    cluster = create_cluster(name="prod", seed=7)
+    told = apply_documents(cluster=cluster, objects=dump)
     assert told.rebuilt == {} and sum(told.missing_owners.values()) == 240
     assert not Manifest.objects.filter(cluster=cluster, kind="ReplicaSet").exists()
-    first = services.apply_documents(cluster=cluster, objects=dump, rebuild_owners=True)
-    again = services.apply_documents(cluster=cluster, objects=dump, rebuild_owners=True)
+    first = apply_documents(cluster=cluster, objects=dump, rebuild_owners=True)
+    again = apply_documents(cluster=cluster, objects=dump, rebuild_owners=True)
     assert first.rebuilt and again.rebuilt == {} and again.missing_owners == {}
 
 
@@ -129,4 +130,4 @@ def test_a_pod_that_has_not_the_form_of_one_is_refused_in_words(wrong):
     broken = {**pod, **wrong}
     broken["metadata"] = {**pod["metadata"], **wrong.get("metadata", {})}
     with pytest.raises(InvalidManifest):
-        services.apply_documents(cluster=None, objects=[broken], dry_run=True, rebuild_owners=True)
+        apply_documents(cluster=None, objects=[broken], dry_run=True, rebuild_owners=True)

@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 
 import scheduler_core.releases as package
-from playground.clusters import selectors, services
+from playground.clusters.drive.config import set_release
 from playground.clusters.errors import InvalidInput, InvalidManifest
+from playground.clusters.history.cycles import cycle_explanation
+from playground.clusters.lifecycle import clone_cluster, create_cluster
 from playground.clusters.models import Checkpoint, Cluster, Cycle
+from playground.clusters.objects.apply import apply_documents
 from playground.engine.releases import DEFAULT, release_names
 from playground.engine.scenarios import opening_of, run_fresh
 from playground.scenarios.services import forking, moments
@@ -22,7 +25,7 @@ TAINTED: dict[str, Any] = {"taints": [{"key": "disk", "value": "full", "effect":
 
 
 def follows(cluster: Cluster, number: int) -> tuple[str, dict[str, bool], str]:
-    document = selectors.cycle_explanation(cluster, number, full=True).document
+    document = cycle_explanation(cluster, number, full=True).document
     assert document is not None
     return document["emulates"], document["featureGates"], document["message"]
 
@@ -31,14 +34,14 @@ def upgraded() -> Cluster:
     """One pod tried in 1.34, one in 1.36 with a gate switched."""
     cluster = make_cluster(make_node(**TAINTED), make_pod("before"))
     run(cluster)
-    services.set_release(cluster=cluster, name="1.36", gates={"OpportunisticBatching": False})
-    services.apply_documents(cluster=cluster, objects=[make_pod("after")])
+    set_release(cluster=cluster, name="1.36", gates={"OpportunisticBatching": False})
+    apply_documents(cluster=cluster, objects=[make_pod("after")])
     run(cluster)
     return cluster
 
 
 def test_a_new_cluster_follows_the_newest_release_that_is_proved() -> None:
-    cluster = services.create_cluster(name="new")
+    cluster = create_cluster(name="new")
     assert cluster.kubernetes_release == DEFAULT == "1.36"
     assert Cluster(name="a row from before there was a choice").release == {"name": "1.34", "switched": {}}
 
@@ -55,7 +58,7 @@ def test_an_upgrade_is_an_input_of_the_log_and_every_cycle_says_what_it_followed
     Checkpoint.objects.all().delete()  # now the log alone says which release it began with
     digests = dict(Cycle.objects.values_list("number", "digest"))
     for number in (1, last):
-        document = selectors.cycle_explanation(cluster, number, full=True).document
+        document = cycle_explanation(cluster, number, full=True).document
         assert document is not None and document["digest"] == digests[number]
 
 
@@ -71,7 +74,7 @@ def test_a_share_a_branch_and_a_copy_carry_the_release() -> None:
         *Cycle.objects.filter(cluster=cluster).order_by("number").values_list("digest", flat=True)
     ]
     wanted = {"name": "1.36", "switched": {"OpportunisticBatching": False}}
-    assert services.clone_cluster(cluster=cluster, name="copy").release == wanted
+    assert clone_cluster(cluster=cluster, name="copy").release == wanted
     assert moments.past_of(cluster, 1)[1] == {"name": "1.34", "switched": {}}
     assert moments.past_of(cluster, cluster.next_cycle - 1)[1] == wanted
 
@@ -90,7 +93,7 @@ def test_what_upstream_does_not_let_one_switch_is_refused_and_changes_nothing(
     cluster = make_cluster()
     last = cluster.last_seq
     with pytest.raises(InvalidInput) as refused:
-        services.set_release(cluster=cluster, name=name, gates=gates)
+        set_release(cluster=cluster, name=name, gates=gates)
     assert refused.value.field == field
     cluster.refresh_from_db()
     assert (cluster.release, cluster.last_seq) == (
@@ -103,9 +106,9 @@ def test_a_configuration_the_release_does_not_take_is_told_before_the_release_ch
     args = {"bindingTimeout": "30s"}
     head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
     config = head | {"profiles": [{"pluginConfig": [{"name": "DynamicResources", "args": args}]}]}
-    cluster = services.create_cluster(name="c", kubernetes_release="1.36", config=config)
+    cluster = create_cluster(name="c", kubernetes_release="1.36", config=config)
     with pytest.raises(InvalidManifest) as refused:
-        services.set_release(cluster=cluster, name="1.34")
+        set_release(cluster=cluster, name="1.34")
     assert refused.value.path.endswith("bindingTimeout")
     cluster.refresh_from_db()
     assert cluster.kubernetes_release == "1.36"

@@ -5,14 +5,20 @@ from typing import Any
 
 import pytest
 
-from playground.clusters import selectors, services
+from playground.clusters.access import get_cluster
+from playground.clusters.board.nodes import node_uses, pods_on
+from playground.clusters.board.overview import clusters_overview, figures_of, version_token
+from playground.clusters.drive.runs import request_run
 from playground.clusters.errors import InvalidInput, NotFound
+from playground.clusters.history.cycles import cycle_explanation, cycles, neighbours, recent_cycles
+from playground.clusters.history.queue import lanes_of, queue_view
+from playground.clusters.history.story import pod_story
 from playground.clusters.kinds import by_kind
+from playground.clusters.lifecycle import create_cluster, delete_cluster, rename_cluster, reset_cluster
 from playground.clusters.models import Cluster, Cycle, Event, LogEntry, Pod
-from playground.clusters.selectors.board_nodes import node_uses, pods_on
-from playground.clusters.selectors.cycle_pages import recent_cycles
-from playground.clusters.selectors.home_cards import figures_of
-from playground.clusters.selectors.queue import lanes_of
+from playground.clusters.objects.apply import apply_documents
+from playground.clusters.objects.queries import current_run, log_after
+from playground.clusters.objects.write import bind_pod, create_object, delete_object
 from tests.clusters.builders import Worker, make_cluster, make_node, make_pod
 
 pytestmark = pytest.mark.django_db
@@ -36,9 +42,9 @@ def grown(n_nodes: int) -> Cluster:
     nodes = [make_node(f"n{number:03}", "2") for number in range(n_nodes)]
     pods = [make_pod(f"p{number:03}") for number in range(2 * n_nodes + 3)]
     cluster = make_cluster(*nodes, *pods)
-    services.request_run(cluster=cluster)
+    request_run(cluster=cluster)
     Worker().advance(cluster)
-    services.apply_documents(cluster=cluster, objects=[make_pod("late")])
+    apply_documents(cluster=cluster, objects=[make_pod("late")])
     return cluster
 
 
@@ -47,16 +53,16 @@ def grown(n_nodes: int) -> Cluster:
 def test_the_number_of_queries_does_not_grow(n_nodes: int, django_assert_num_queries: Any) -> None:
     cluster = grown(n_nodes)
     reads: dict[str, Callable[[], Any]] = {
-        "overview": lambda: selectors.clusters_overview(None),
+        "overview": lambda: clusters_overview(None),
         "node uses": lambda: node_uses(cluster),
         "pods on nodes": lambda: pods_on(cluster),
-        "current run": lambda: selectors.current_run(cluster),
-        "cycles": lambda: selectors.cycles(cluster),
+        "current run": lambda: current_run(cluster),
+        "cycles": lambda: cycles(cluster),
         "cycle": lambda: Cycle.objects.get(cluster=cluster, number=1),
-        "neighbours": lambda: selectors.neighbours(cluster, 2),
-        "pod story": lambda: selectors.pod_story(cluster, "default", f"p{2 * n_nodes:03}"),
-        "queue": lambda: selectors.queue_view(cluster),
-        "version": lambda: selectors.version_token(cluster.pk),
+        "neighbours": lambda: neighbours(cluster, 2),
+        "pod story": lambda: pod_story(cluster, "default", f"p{2 * n_nodes:03}"),
+        "queue": lambda: queue_view(cluster),
+        "version": lambda: version_token(cluster.pk),
     }
     for name, read in reads.items():
         with django_assert_num_queries(QUERIES[name], info=name):
@@ -79,83 +85,83 @@ def test_nodes_pods_lanes_and_the_newest_run_are_read() -> None:
     assert [(item.pod, item.read) for item in lanes["active"]] == [("default/late", False)]
     assert counts["unschedulable"] == 3
     assert [cycle.number for cycle in recent_cycles(cluster)] == [7, 6, 5, 4, 3, 2, 1]
-    found = selectors.current_run(cluster)
+    found = current_run(cluster)
     assert found is not None and found.state == "done"
 
 
 @pytest.mark.dialect
 def test_cycles_are_paged_and_filtered() -> None:
     cluster = grown(2)
-    page = selectors.cycles(cluster, limit=3)
+    page = cycles(cluster, limit=3)
     assert ([cycle.number for cycle in page.cycles], page.before) == ([7, 6, 5], 5)
-    rest = selectors.cycles(cluster, before=page.before, limit=10)
+    rest = cycles(cluster, before=page.before, limit=10)
     assert ([cycle.number for cycle in rest.cycles], rest.before) == ([4, 3, 2, 1], None)
-    assert [cycle.number for cycle in selectors.cycles(cluster, outcome="unschedulable").cycles] == [7, 6, 5]
-    assert [cycle.number for cycle in selectors.cycles(cluster, pod="default/p001").cycles] == [2]
+    assert [cycle.number for cycle in cycles(cluster, outcome="unschedulable").cycles] == [7, 6, 5]
+    assert [cycle.number for cycle in cycles(cluster, pod="default/p001").cycles] == [2]
     with pytest.raises(InvalidInput):
-        selectors.cycles(cluster, outcome="lost")
+        cycles(cluster, outcome="lost")
     with pytest.raises(NotFound):
-        selectors.cycle_explanation(cluster, 99)
+        cycle_explanation(cluster, 99)
 
 
 @pytest.mark.dialect
 def test_a_pods_story_is_told_in_order_even_when_it_is_gone() -> None:
     cluster = grown(2)
-    story = selectors.pod_story(cluster, "default", "p000")
+    story = pod_story(cluster, "default", "p000")
     assert [step.title for step in story.steps] == ["Created", "Attempt 1, cycle 1", "Bound", "Running"]
     kind = by_kind("Pod")
     assert kind is not None
-    services.delete_object(cluster=cluster, kind=kind, namespace="default", name="p000", grace_s=0)
-    gone = selectors.pod_story(cluster, "default", "p000")
+    delete_object(cluster=cluster, kind=kind, namespace="default", name="p000", grace_s=0)
+    gone = pod_story(cluster, "default", "p000")
     assert gone.traces.pod is None
     assert gone.steps[-1].title == "Deleted"
-    waiting = selectors.pod_story(cluster, "default", "p006").queue
+    waiting = pod_story(cluster, "default", "p006").queue
     assert waiting is not None
     assert (waiting.lane, waiting.reason) == ("unschedulable", "no fit")
     with pytest.raises(NotFound):
-        selectors.pod_story(cluster, "default", "absent")
+        pod_story(cluster, "default", "absent")
 
 
 def test_the_version_changes_with_every_visible_change_and_only_then() -> None:
     cluster = make_cluster(make_node(), make_pod("a"))
-    seen = [selectors.version_token(cluster.pk)]
-    assert selectors.version_token(cluster.pk) == seen[-1]
+    seen = [version_token(cluster.pk)]
+    assert version_token(cluster.pk) == seen[-1]
     for change in (
-        lambda: services.request_run(cluster=cluster),
+        lambda: request_run(cluster=cluster),
         lambda: Worker().advance(cluster),
-        lambda: services.rename_cluster(cluster=cluster, name="other"),
-        lambda: services.reset_cluster(cluster=cluster),
+        lambda: rename_cluster(cluster=cluster, name="other"),
+        lambda: reset_cluster(cluster=cluster),
     ):
         change()
-        seen.append(selectors.version_token(cluster.pk))
+        seen.append(version_token(cluster.pk))
     assert len(set(seen)) == len(seen)
-    services.delete_cluster(cluster=cluster)
-    assert selectors.version_token(cluster.pk) == ""
+    delete_cluster(cluster=cluster)
+    assert version_token(cluster.pk) == ""
 
 
 def test_another_users_cluster_looks_like_none() -> None:
     from django.contrib.auth import get_user_model
 
     user = get_user_model().objects.create_user("ann", password="x")
-    mine = services.create_cluster(name="mine", owner=user)
+    mine = create_cluster(name="mine", owner=user)
     local = make_cluster()
-    assert [item.cluster for item in selectors.clusters_overview(user)] == [mine]
-    assert selectors.get_cluster(mine.public_id, user) == mine
+    assert [item.cluster for item in clusters_overview(user)] == [mine]
+    assert get_cluster(mine.public_id, user) == mine
     with pytest.raises(NotFound):
-        selectors.get_cluster(mine.public_id, None)
+        get_cluster(mine.public_id, None)
     with pytest.raises(NotFound):
-        selectors.get_cluster(local.public_id, user)
+        get_cluster(local.public_id, user)
 
 
 @pytest.mark.dialect
 def test_a_watch_reads_the_log_after_a_resource_version() -> None:
     cluster = make_cluster(make_node())
     start = cluster.last_seq
-    services.create_object(cluster=cluster, manifest=make_pod("a"))
-    services.bind_pod(cluster=cluster, namespace="default", name="a", node="n1")
-    entries = selectors.log_after(cluster, start, kind=by_kind("Pod"), namespace="default")
+    create_object(cluster=cluster, manifest=make_pod("a"))
+    bind_pod(cluster=cluster, namespace="default", name="a", node="n1")
+    entries = log_after(cluster, start, kind=by_kind("Pod"), namespace="default")
     assert [(entry.kind, entry.created) for entry in entries] == [("write", True), ("write", False)]
-    assert selectors.log_after(cluster, cluster.last_seq) == []
+    assert log_after(cluster, cluster.last_seq) == []
 
 
 @pytest.mark.dialect
@@ -179,22 +185,22 @@ def test_a_finished_or_waiting_pod_takes_no_room() -> None:
 @pytest.mark.dialect
 def test_a_watch_of_events_reads_the_rows_which_have_numbers_but_no_entries() -> None:
     cluster = make_cluster(make_node("n1", "8"), make_pod("a"), make_pod("b", namespace="other"))
-    services.request_run(cluster=cluster)
+    request_run(cluster=cluster)
     Worker().advance(cluster)
     assert not LogEntry.objects.filter(object_kind="Event").exists()
     kind = by_kind("Event")
-    told = selectors.log_after(cluster, 0, kind=kind)
+    told = log_after(cluster, 0, kind=kind)
     rows = Event.objects.order_by("resource_version")
     assert [entry.seq for entry in told] == list(rows.values_list("resource_version", flat=True))
     assert all(entry.created and entry.payload["manifest"]["kind"] == "Event" for entry in told)
-    assert {
-        entry.object_namespace for entry in selectors.log_after(cluster, 0, kind=kind, namespace="other")
-    } == {"other"}
-    assert selectors.log_after(cluster, told[0].seq, kind=kind)[0].seq == told[1].seq
-    assert len(selectors.log_after(cluster, 0, kind=kind, limit=1)) == 1
+    assert {entry.object_namespace for entry in log_after(cluster, 0, kind=kind, namespace="other")} == {
+        "other"
+    }
+    assert log_after(cluster, told[0].seq, kind=kind)[0].seq == told[1].seq
+    assert len(log_after(cluster, 0, kind=kind, limit=1)) == 1
     again = rows[0]
     again.manifest = {**again.manifest, "count": 2}
     again.resource_version = cluster.next_seq
     again.save()
-    newest = selectors.log_after(cluster, 0, kind=kind)[-1]
+    newest = log_after(cluster, 0, kind=kind)[-1]
     assert (newest.object_name, newest.created) == (again.name, False)

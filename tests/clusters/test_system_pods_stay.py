@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from playground.clusters import services
+from playground.clusters import branches
+from playground.clusters.drive.config import set_config
 from playground.clusters.errors import Conflict
 from playground.clusters.models import Cluster, Event, Pod
-from playground.clusters.services import edit_branches, plan_branches
+from playground.clusters.objects.apply import apply_documents
 from scheduler_core.whatif.prices import read_prices
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.clusters.test_questions import answered, sent, work
@@ -32,7 +33,7 @@ def cluster(db: None) -> Cluster:
     on_n1 = SYSTEM | {"spec": SYSTEM["spec"] | {"nodeName": "n1"}}
     made = make_cluster(make_node("n1", cpu="5"), on_n1, make_pod("small", cpu="1"))
     work(made)
-    services.apply_documents(cluster=made, objects=[make_pod("large", cpu="4")])
+    apply_documents(cluster=made, objects=[make_pod("large", cpu="4")])
     work(made)
     return made
 
@@ -50,7 +51,7 @@ def test_no_edit_told_and_no_branch_with_it_moves_the_system_pod(cluster: Cluste
     assert edits, question.error
     for rank, edit in enumerate(edits, start=1):
         assert "kube-system" not in edit["title"], edit
-        branch = edit_branches.branch_with_edit(question=question, rank=rank)
+        branch = branches.branch_with_edit(question=question, rank=rank)
         work(branch, max_cycles=50)
         assert holds(branch), edit["title"]
     assert holds(cluster)
@@ -70,7 +71,7 @@ def test_no_plan_and_no_branch_of_it_moves_the_system_pod(cluster: Cluster, aske
     question = answered(cluster, "plan", **asked)
     assert question.answer is not None, question.error
     try:
-        branch = plan_branches.branch_of_plan(question=question)
+        branch = branches.branch_of_plan(question=question)
     except Conflict:
         assert not question.answer["steps"]
     else:
@@ -113,7 +114,7 @@ def test_no_answer_of_an_extender_moves_the_system_pod(
 
 def use_extender(cluster: Cluster, url: str) -> None:
     verbs = {"filterVerb": "filter", "prioritizeVerb": "prioritize", "preemptVerb": "preempt", "weight": 1}
-    services.set_config(
+    set_config(
         cluster=cluster,
         config={
             "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -126,7 +127,5 @@ def use_extender(cluster: Cluster, url: str) -> None:
 def evict_by_extender(cluster: Cluster) -> None:
     """Have a pod preempt the user's small one, with the extender asked about it."""
     gold = make_class("gold", 1000)
-    services.apply_documents(
-        cluster=cluster, objects=[gold, make_pod("paid", cpu="1", priorityClassName="gold")]
-    )
+    apply_documents(cluster=cluster, objects=[gold, make_pod("paid", cpu="1", priorityClassName="gold")])
     work(cluster)

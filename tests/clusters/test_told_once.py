@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
+from playground.clusters.drive.advance import advance
+from playground.clusters.drive.config import set_config
+from playground.clusters.drive.runs import request_run
+from playground.clusters.history.queue import queue_view
+from playground.clusters.history.story import pod_traces
+from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cluster, Event, Run
-from playground.clusters.selectors.pod_traces import pod_traces
-from playground.clusters.selectors.queue import queue_view
-from playground.clusters.services.advance import advance
-from playground.clusters.services.apply import apply_documents
-from playground.clusters.services.config import set_config
-from playground.clusters.services.lifecycle import create_cluster
-from playground.clusters.services.runs import request_run
+from playground.clusters.objects.apply import apply_documents
 from playground.web.pods.present import story_steps
 from tests.clusters.builders import make_node, make_pod
 

@@ -5,13 +5,20 @@ from typing import Any
 
 import pytest
 
-from playground.clusters import services
+from playground.clusters.branches import apply_branch, edits_of
+from playground.clusters.drive.advance import Visit, advance
+from playground.clusters.drive.config import set_assumed_expiry, set_config, set_release
+from playground.clusters.drive.memory import EngineMemory
+from playground.clusters.drive.runs import request_run
 from playground.clusters.errors import ClusterError, Conflict, InvalidInput, NotFound
+from playground.clusters.history.undo import last_change, undo
 from playground.clusters.kinds import by_kind
 from playground.clusters.models import Cluster, LogEntry, Node, Pod
-from playground.clusters.services import actions
-from playground.clusters.services.memory import EngineMemory
-from playground.engine import Budget
+from playground.clusters.objects import actions
+from playground.clusters.objects.actions import act_on_nodes, act_on_pods
+from playground.clusters.objects.apply import apply_documents
+from playground.clusters.objects.write import create_object, delete_object, patch_object, set_cordon
+from playground.engine.batch import Budget
 from playground.scenarios.services import branch
 from tests.clusters.builders import folded, make_cluster, make_node, make_pod, same_objects, stored
 
@@ -40,9 +47,9 @@ BUDGET = {
 
 def work(cluster: Cluster, until: str = "idle") -> None:
     if until:
-        services.request_run(cluster=cluster, until=until)
-    visit = services.Visit(wall_s=60, batch=Budget(wall_s=60, max_cycles=50))
-    services.advance(cluster_id=cluster.pk, memory=EngineMemory(), visit=visit)
+        request_run(cluster=cluster, until=until)
+    visit = Visit(wall_s=60, batch=Budget(wall_s=60, max_cycles=50))
+    advance(cluster_id=cluster.pk, memory=EngineMemory(), visit=visit)
     cluster.refresh_from_db()
 
 
@@ -66,12 +73,12 @@ def nodes(cluster: Cluster) -> dict[str, Any]:
 def test_many_pods_are_deleted_by_one_change_that_is_undone_at_once() -> None:
     cluster = a_cluster()
     before = stored(cluster)
-    acted = services.act_on_pods(cluster=cluster, action="delete", pods=["default/web-0", "default/web-2"])
+    acted = act_on_pods(cluster=cluster, action="delete", pods=["default/web-0", "default/web-2"])
     assert (acted.words, acted.n_changed) == ("delete 2 Pods", 2)
     assert set(Pod.objects.filter(terminating=True).values_list("name", flat=True)) == {"web-0", "web-2"}
-    last = services.last_change(cluster)
+    last = last_change(cluster)
     assert last is not None and last.words == "delete 2 Pods"
-    services.undo(cluster=cluster)
+    undo(cluster=cluster)
     assert same_objects(stored(cluster), before)
 
 
@@ -92,41 +99,41 @@ def test_nodes_are_changed_alike_and_back_again(
 ) -> None:
     cluster = a_cluster()
     before = stored(cluster)
-    acted = services.act_on_nodes(cluster=cluster, action=action, nodes=["n1", "n2"], value=value)
+    acted = act_on_nodes(cluster=cluster, action=action, nodes=["n1", "n2"], value=value)
     assert (acted.words, acted.n_changed) == (words, 2)
     assert {name: {"spec": node["spec"]} for name, node in nodes(cluster).items()} == dict.fromkeys(
         ("n1", "n2"), changed
     )
     back = {"cordon": ("uncordon", ""), "taint": ("taint", "team:NoSchedule-")}[action]
-    services.act_on_nodes(cluster=cluster, action=back[0], nodes=["n1", "n2"], value=back[1])
+    act_on_nodes(cluster=cluster, action=back[0], nodes=["n1", "n2"], value=back[1])
     assert [node["spec"] for node in nodes(cluster).values()] == [{}, {}]
     for _ in range(2):
-        services.undo(cluster=cluster)
+        undo(cluster=cluster)
     assert same_objects(stored(cluster), before)
 
 
 def test_labels_are_set_and_taken_off() -> None:
     cluster = a_cluster()
-    services.act_on_nodes(cluster=cluster, action="label", nodes=["n1", "n2"], value="disk=ssd")
+    act_on_nodes(cluster=cluster, action="label", nodes=["n1", "n2"], value="disk=ssd")
     assert [node["metadata"]["labels"]["disk"] for node in nodes(cluster).values()] == ["ssd", "ssd"]
-    services.act_on_nodes(cluster=cluster, action="label", nodes=["n2"], value="disk-")
+    act_on_nodes(cluster=cluster, action="label", nodes=["n2"], value="disk-")
     assert "disk" not in nodes(cluster)["n2"]["metadata"]["labels"]
-    services.act_on_nodes(cluster=cluster, action="delete", nodes=["n2"])
+    act_on_nodes(cluster=cluster, action="delete", nodes=["n2"])
     assert list(nodes(cluster)) == ["n1"]
 
 
 def test_a_drain_cordons_evicts_what_budgets_let_go_and_names_what_they_hold() -> None:
     cluster = a_cluster()
-    services.apply_documents(cluster=cluster, objects=[BUDGET])
+    apply_documents(cluster=cluster, objects=[BUDGET])
     work(cluster)
-    acted = services.act_on_nodes(cluster=cluster, action="drain", nodes=["n1", "n2"])
+    acted = act_on_nodes(cluster=cluster, action="drain", nodes=["n1", "n2"])
     assert acted.words == "drain 2 Nodes"
     assert [reason for _, reason in acted.held] == [
         "Cannot evict pod as it would violate the pod's disruption budget."
     ]
     assert Pod.objects.filter(terminating=True).count() == 4  # two of web, two of api
     assert all(node["spec"]["unschedulable"] for node in nodes(cluster).values())
-    assert services.undo(cluster=cluster).words == "drain 2 Nodes"
+    assert undo(cluster=cluster).words == "drain 2 Nodes"
     assert not Pod.objects.filter(terminating=True).exists()
 
 
@@ -159,9 +166,9 @@ def test_a_bad_action_says_what_is_wrong_and_changes_nothing(
     cluster = a_cluster()
     before = cluster.next_seq
     with pytest.raises(error, match=words):
-        services.act_on_nodes(cluster=cluster, **asked)
+        act_on_nodes(cluster=cluster, **asked)
     with pytest.raises(NotFound, match='pods "web-9" not found'):
-        services.act_on_pods(cluster=cluster, action="delete", pods=["default/web-0", "default/web-9"])
+        act_on_pods(cluster=cluster, action="delete", pods=["default/web-0", "default/web-9"])
     cluster.refresh_from_db()
     assert cluster.next_seq == before
 
@@ -170,7 +177,7 @@ def test_a_drain_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(actions, "MOST_EVICTIONS", 2)
     cluster = a_cluster()
     with pytest.raises(InvalidInput, match="hold more than 2 pods: drain fewer at once"):
-        services.act_on_nodes(cluster=cluster, action="drain", nodes=["n1", "n2"])
+        act_on_nodes(cluster=cluster, action="drain", nodes=["n1", "n2"])
     assert not any(node["spec"].get("unschedulable") for node in nodes(cluster).values())
 
 
@@ -187,26 +194,26 @@ def test_all_kinds_of_edits_are_applied_as_one_change_of_the_parent() -> None:
     parent = a_cluster()
     before = stored(parent)
     made = branched(parent)
-    assert not services.edits_of(made).exists()
-    services.set_cordon(cluster=made, node="n1", unschedulable=True)
-    services.apply_documents(cluster=made, objects=[make_node("n3"), make_pod("new", namespace="team")])
-    services.patch_object(
+    assert not edits_of(made).exists()
+    set_cordon(cluster=made, node="n1", unschedulable=True)
+    apply_documents(cluster=made, objects=[make_node("n3"), make_pod("new", namespace="team")])
+    patch_object(
         cluster=made,
         kind=by_kind("Deployment"),
         namespace="default",
         name="api",
         patch={"spec": {"replicas": 3}},
     )
-    services.delete_object(cluster=made, kind=by_kind("Pod"), namespace="default", name="web-1")
-    services.set_release(cluster=made, name="1.35")
-    services.set_config(
+    delete_object(cluster=made, kind=by_kind("Pod"), namespace="default", name="web-1")
+    set_release(cluster=made, name="1.35")
+    set_config(
         cluster=made,
         config={"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"},
     )
-    services.set_assumed_expiry(cluster=made, after_ns=30 * 10**9)
+    set_assumed_expiry(cluster=made, after_ns=30 * 10**9)
     work(made)
 
-    applied = services.apply_branch(branch=made, parent=parent)
+    applied = apply_branch(branch=made, parent=parent)
 
     assert applied.words == 'apply the edits of branch "what if"'
     assert nodes(parent)["n1"]["spec"]["unschedulable"] and "n3" in nodes(parent)
@@ -217,7 +224,7 @@ def test_all_kinds_of_edits_are_applied_as_one_change_of_the_parent() -> None:
     work(parent)
     assert same_objects(folded(parent), stored(parent))
     assert placed(parent) == placed(made)
-    while services.undo(cluster=parent).words != applied.words:
+    while undo(cluster=parent).words != applied.words:
         pass
     assert same_objects(stored(parent), before)
 
@@ -229,10 +236,10 @@ def placed(cluster: Cluster) -> dict[str, str]:
 def test_an_owner_that_is_deleted_takes_its_pods_along_in_the_parent_too() -> None:
     parent = a_cluster()
     made = branched(parent)
-    services.delete_object(cluster=made, kind=by_kind("Deployment"), namespace="default", name="api")
-    services.create_object(cluster=made, manifest=make_pod("shortlived"))
-    services.delete_object(cluster=made, kind=by_kind("Pod"), namespace="default", name="shortlived")
-    services.apply_branch(branch=made, parent=parent)
+    delete_object(cluster=made, kind=by_kind("Deployment"), namespace="default", name="api")
+    create_object(cluster=made, manifest=make_pod("shortlived"))
+    delete_object(cluster=made, kind=by_kind("Pod"), namespace="default", name="shortlived")
+    apply_branch(branch=made, parent=parent)
     work(parent)
     assert set(placed(parent)) == {"web-0", "web-1", "web-2"}
 
@@ -240,37 +247,37 @@ def test_an_owner_that_is_deleted_takes_its_pods_along_in_the_parent_too() -> No
 def test_an_edit_keeps_what_the_parent_changed_elsewhere_in_the_object() -> None:
     parent = a_cluster()
     made = branched(parent)
-    services.set_cordon(cluster=made, node="n1", unschedulable=True)
-    services.act_on_nodes(cluster=parent, action="label", nodes=["n1"], value="disk=ssd")
-    services.apply_branch(branch=made, parent=parent)
+    set_cordon(cluster=made, node="n1", unschedulable=True)
+    act_on_nodes(cluster=parent, action="label", nodes=["n1"], value="disk=ssd")
+    apply_branch(branch=made, parent=parent)
     assert nodes(parent)["n1"]["spec"] == {"unschedulable": True}
     assert nodes(parent)["n1"]["metadata"]["labels"]["disk"] == "ssd"
 
 
 CONFLICTS = {
     "another value": (
-        lambda made: services.act_on_nodes(cluster=made, action="label", nodes=["n1"], value="disk=ssd"),
-        lambda parent: services.act_on_nodes(cluster=parent, action="label", nodes=["n1"], value="disk=hdd"),
+        lambda made: act_on_nodes(cluster=made, action="label", nodes=["n1"], value="disk=ssd"),
+        lambda parent: act_on_nodes(cluster=parent, action="label", nodes=["n1"], value="disk=hdd"),
         r"Node n1 has another metadata.labels.disk in the parent than where the branch was made; nothing was applied",
     ),
     "gone": (
-        lambda made: services.set_cordon(cluster=made, node="n1", unschedulable=True),
-        lambda parent: services.act_on_nodes(cluster=parent, action="delete", nodes=["n1"]),
+        lambda made: set_cordon(cluster=made, node="n1", unschedulable=True),
+        lambda parent: act_on_nodes(cluster=parent, action="delete", nodes=["n1"]),
         "Node n1, which the branch changes, is not in the parent",
     ),
     "there already": (
-        lambda made: services.apply_documents(cluster=made, objects=[make_node("n3")]),
-        lambda parent: services.apply_documents(cluster=parent, objects=[make_node("n3")]),
+        lambda made: apply_documents(cluster=made, objects=[make_node("n3")]),
+        lambda parent: apply_documents(cluster=parent, objects=[make_node("n3")]),
         "Node n3, which the branch creates, is in the parent by now",
     ),
     "deleted twice": (
-        lambda made: services.act_on_nodes(cluster=made, action="delete", nodes=["n2"]),
-        lambda parent: services.act_on_nodes(cluster=parent, action="delete", nodes=["n2"]),
+        lambda made: act_on_nodes(cluster=made, action="delete", nodes=["n2"]),
+        lambda parent: act_on_nodes(cluster=parent, action="delete", nodes=["n2"]),
         "Node n2, which the branch deletes, is not in the parent",
     ),
     "another release": (
-        lambda made: services.set_release(cluster=made, name="1.35"),
-        lambda parent: services.set_release(cluster=parent, name="1.36"),
+        lambda made: set_release(cluster=made, name="1.35"),
+        lambda parent: set_release(cluster=parent, name="1.36"),
         "the parent follows another release of Kubernetes by now",
     ),
     "nothing": (lambda made: None, lambda parent: None, 'nothing was changed in "what if"'),
@@ -283,12 +290,12 @@ def test_where_the_parent_has_changed_in_that_nothing_is_applied(name: str) -> N
     parent = a_cluster()
     made = branched(parent)
     if name != "nothing":
-        services.apply_documents(cluster=made, objects=[make_pod("first")])
+        apply_documents(cluster=made, objects=[make_pod("first")])
     edit(made)
     change(parent)
     before, seq = json.dumps(nodes(parent)), LogEntry.objects.filter(cluster=parent).count()
     with pytest.raises(Conflict, match=words):
-        services.apply_branch(branch=made, parent=parent)
+        apply_branch(branch=made, parent=parent)
     assert not Pod.objects.filter(cluster=parent, name="first").exists()
     assert (json.dumps(nodes(parent)), LogEntry.objects.filter(cluster=parent).count()) == (before, seq)
 
@@ -297,15 +304,15 @@ def test_only_a_branch_is_applied_and_only_to_its_parent() -> None:
     parent, other = a_cluster(), make_cluster()
     made = branched(parent)
     with pytest.raises(Conflict, match='"what if" is no branch of "test"'):
-        services.apply_branch(branch=made, parent=other)
+        apply_branch(branch=made, parent=other)
 
 
 def test_a_pod_that_was_deleted_and_made_anew_is_so_in_the_parent_too() -> None:
     parent = a_cluster()
     made = branched(parent)
-    services.act_on_pods(cluster=made, action="delete", pods=["default/web-0"])
+    act_on_pods(cluster=made, action="delete", pods=["default/web-0"])
     work(made)
-    services.create_object(cluster=made, manifest=make_pod("web-0", "2"))
-    services.apply_branch(branch=made, parent=parent)
+    create_object(cluster=made, manifest=make_pod("web-0", "2"))
+    apply_branch(branch=made, parent=parent)
     pod = Pod.objects.get(cluster=parent, name="web-0")
     assert (pod.cpu_milli, pod.node_name, pod.terminating) == (2000, "", False)

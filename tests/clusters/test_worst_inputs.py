@@ -14,23 +14,25 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from playground.clusters import kinds, services, structural
-from playground.clusters.bounds import OverLimit, at_most
+from playground.clusters import kinds, structural
 from playground.clusters.errors import InvalidManifest
 from playground.clusters.kinds import Kind, by_kind
-from playground.clusters.merging import merge_patch
 from playground.clusters.models import Cluster
-from playground.clusters.services import admitting, apply, objects
-from playground.clusters.services.admitting import Surroundings, admitted
+from playground.clusters.objects import admission as admitting
+from playground.clusters.objects import apply, write
+from playground.clusters.objects.admission import Surroundings, admitted
+from playground.clusters.objects.apply import apply_documents
+from playground.clusters.objects.queries import selector_matches
+from playground.clusters.objects.write import create_object, merge_patch, replace_object
+from playground.clusters.structural import OverLimit, at_most
 from playground.engine import admission
-from playground.engine.admission import Posted
-from playground.engine.selectors import selector_matches
 from playground.kube_api import managed_fields, patches, tables
 from playground.kube_api.status import Refusal
 from scheduler_core import load_scenario
 from scheduler_core.dynamic_resources.model import Device, Slice
 from scheduler_core.dynamic_resources.selectors import DeviceSelectorError, compiled
 from scheduler_core.objects.quantity import parse_quantity
+from scheduler_core.objects.reading import Posted
 from scheduler_core.scenario.canonical import scenario_digest
 from scheduler_core.scenario.redact import redact
 from scheduler_core.schema.tables import Field, types
@@ -413,7 +415,7 @@ def widget(items: list[str]) -> dict[str, Any]:
 def test_a_validation_that_takes_too_long_is_refused_and_says_so() -> None:
     cluster = make_cluster(DEFINITION)
     with pytest.raises(InvalidManifest, match=r"takes more than the 1 s of processor time that it may take"):
-        services.create_object(cluster=cluster, manifest=widget([f"{name}-{name}" for name in ITEMS * 2]))
+        create_object(cluster=cluster, manifest=widget([f"{name}-{name}" for name in ITEMS * 2]))
 
 
 @pytest.mark.django_db
@@ -422,11 +424,11 @@ def test_doubles_of_a_set_are_found_among_sixty_thousand() -> None:
     items = ITEMS[:60_000]
 
     def create() -> None:
-        services.create_object(cluster=cluster, manifest=widget(items))
+        create_object(cluster=cluster, manifest=widget(items))
 
     assert took_s(create) < MOST_S
     with pytest.raises(InvalidManifest, match=r"spec.a\[60000\]: Duplicate value"):
-        services.replace_object(cluster=cluster, manifest=widget([*items, items[7]]))
+        replace_object(cluster=cluster, manifest=widget([*items, items[7]]))
 
 
 @pytest.mark.django_db(transaction=True)
@@ -439,14 +441,14 @@ def test_no_lock_is_held_while_an_object_is_validated(monkeypatch: pytest.Monkey
         in_transaction.append(connection.in_atomic_block)
         return admitted(*given, **named)
 
-    for module in (objects, apply):
+    for module in (write, apply):
         monkeypatch.setattr(module, "admitted", watched)
-    services.create_object(cluster=cluster, manifest=make_pod("a"))
-    services.create_object(cluster=cluster, manifest=widget(["x"]))
-    services.replace_object(cluster=cluster, manifest=widget(["y"]))
-    services.replace_object(cluster=cluster, manifest=widget(["y"]) | {"status": {}}, subresource="status")
-    services.apply_documents(cluster=cluster, objects=[make_pod("b"), widget(["z"])])
-    services.apply_documents(cluster=cluster, objects=[DEFINITION])
+    create_object(cluster=cluster, manifest=make_pod("a"))
+    create_object(cluster=cluster, manifest=widget(["x"]))
+    replace_object(cluster=cluster, manifest=widget(["y"]))
+    replace_object(cluster=cluster, manifest=widget(["y"]) | {"status": {}}, subresource="status")
+    apply_documents(cluster=cluster, objects=[make_pod("b"), widget(["z"])])
+    apply_documents(cluster=cluster, objects=[DEFINITION])
     assert in_transaction == [False] * 7
 
 
@@ -459,12 +461,12 @@ def test_what_comes_in_between_has_the_object_validated_again(monkeypatch: pytes
     def watched(*given: Any, **named: Any) -> Any:
         ready = admitted(*given, **named)
         if not tries:
-            services.apply_documents(cluster=Cluster.objects.get(pk=cluster.pk), objects=[PRIORITY])
+            apply_documents(cluster=Cluster.objects.get(pk=cluster.pk), objects=[PRIORITY])
         tries.append(ready["metadata"]["name"])
         return ready
 
-    monkeypatch.setattr(objects, "admitted", watched)
-    made = services.create_object(cluster=cluster, manifest=make_pod("p"))
+    monkeypatch.setattr(write, "admitted", watched)
+    made = create_object(cluster=cluster, manifest=make_pod("p"))
     assert (tries, made["spec"]["priority"]) == (["p", "p"], 7)
 
 

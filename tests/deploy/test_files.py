@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 import yaml
 
-from playground.clusters import services
+from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cluster
+from playground.clusters.objects.apply import apply_documents
 from tests.deploy.commands import ROOT, commands, team
 from tests.kube_api.conftest import wakes
 
@@ -239,8 +240,8 @@ def test_the_kustomize_base_is_built_and_taken_by_an_api_server(wakes: list[Any]
     built = subprocess.run(
         ["kubectl", "kustomize", str(DEPLOY / "kubernetes")], capture_output=True, text=True, check=True
     ).stdout
-    cluster = services.create_cluster(name="a cluster for the site")
-    result = services.apply_documents(cluster=cluster, text=built)
+    cluster = create_cluster(name="a cluster for the site")
+    result = apply_documents(cluster=cluster, text=built)
     taken = {(item.kind, item.name.split("-")[0]) for item in result.created}
     assert {("Deployment", name) for name in ("web", *LANES)} | {
         ("Job", "migrate"),

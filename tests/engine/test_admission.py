@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from playground.clusters.errors import InvalidManifest
 from playground.engine import columns
-from playground.engine.admission import PriorityClasses, admit, from_objects, read_posted
+from playground.engine.admission import admit
+from scheduler_core.objects.defaults import PriorityClasses
+from scheduler_core.objects.reading import from_objects, read_posted
 
 POD: dict[str, Any] = {
     "apiVersion": "v1",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from playground.engine.batch import PUT_TOGETHER, read
 from playground.engine.entries import Entry
-from playground.engine.reading import PUT_TOGETHER, read
 from playground.engine.simulator import default_simulator
 from scheduler_core.objects.defaults import prepare
 

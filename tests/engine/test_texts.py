@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from playground.engine.compressed import to_json
-from playground.engine.texts import _Simulation, is_gone, pod_then
+from playground.engine.redecide_log import _Simulation, is_gone, pod_then
 from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.pod import Pod
 from scheduler_core.sim.past import STILL, PodThen

@@ -216,8 +216,8 @@ def _questions(cluster: Any, said: Acknowledged, resets: int) -> list[str]:
 
 def unrest(clusters: list[Any]) -> list[str]:
     """Why it is not quiet yet."""
+    from playground.clusters.drive.lease import has_work
     from playground.clusters.models import Cluster, ExtenderCall, Job, Question, Run
-    from playground.clusters.services.lease import has_work
 
     found = []
     for row in Cluster.objects.filter(pk__in=[cluster.pk for cluster in clusters]):

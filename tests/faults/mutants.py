@@ -126,7 +126,7 @@ MUTANTS = {
     ),
     "tick-twice": Mutant(
         "a call of the engine is made twice and noted once",
-        "playground/engine/drive.py",
+        "playground/engine/batch.py",
         "        name, argument, max_cycles = call\n        match name:\n",
         "        name, argument, max_cycles = call\n"
         "        if name == 'advance' and argument:\n"

@@ -26,7 +26,7 @@ STEPS = {
     "leases.claim": f"{_SERVICES}lease.claim",
     "leases.release": f"{_SERVICES}lease.release",
     "advance.load": f"{_SERVICES}advance.load",
-    "Engine.drive": "playground.engine.drive.Engine.drive",
+    "Engine.drive": "playground.engine.batch.Engine.drive",
     "advance.commit_batch": f"{_SERVICES}advance.commit_batch",
     "commit.locked": f"{_SERVICES}commit.locked",
     "commit._fold": f"{_SERVICES}commit._fold",
@@ -124,9 +124,9 @@ def _cut() -> None:
 
 def _small_visits(folder: Path) -> None:
     """Visits of few batches, each of few cycles, where the folder says so: many commits to be hit in."""
-    from playground.clusters.services import turns
-    from playground.clusters.services.advance import Visit
-    from playground.engine import Budget
+    from playground.clusters.drive import turns
+    from playground.clusters.drive.advance import Visit
+    from playground.engine.batch import Budget
 
     usual = turns.fair_visit
 
@@ -142,7 +142,8 @@ def _small_visits(folder: Path) -> None:
 
 def _wrong_clocks(folder: Path) -> None:
     """Processes whose wall clocks are ahead or behind by as many seconds as the folder says, each by its own."""
-    from playground.clusters import clock, services
+    from playground.clusters import clock
+    from playground.clusters.drive.turns import take_turn
 
     true_now = clock.wall_now
 
@@ -153,4 +154,4 @@ def _wrong_clocks(folder: Path) -> None:
             return true_now()
         return true_now() + timedelta(seconds=ahead_s[os.getpid() % len(ahead_s)])
 
-    services.take_turn = partial(services.take_turn, now=wall_now)  # type: ignore[assignment]
+    take_turn = partial(take_turn, now=wall_now)  # type: ignore[assignment]

@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from playground.clusters import kinds
+from playground.clusters.log.entries import initial_config, initial_release
 from playground.clusters.models import Checkpoint, Cluster, Event, LogEntry
-from playground.clusters.services.advance import initial_config, initial_release
-from playground.engine.drive import checkpoint_document
+from playground.engine.batch import checkpoint_document, read
 from playground.engine.entries import CycleRecord, Entry, NewEntry
-from playground.engine.reading import read
-from playground.engine.relay import Relay
+from playground.engine.extender_answers import Relay
 from playground.engine.simulator import default_simulator
 
 Key = tuple[str, str, str]

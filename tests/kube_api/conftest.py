@@ -13,10 +13,11 @@ import pytest
 from django.db import connections
 from django.test import Client
 
-from playground.clusters import services
 from playground.clusters.custom_kinds import built_in_of
+from playground.clusters.drive.advance import advance
+from playground.clusters.drive.config import set_clock
+from playground.clusters.drive.memory import EngineMemory
 from playground.clusters.models import Cluster
-from playground.clusters.services.memory import EngineMemory
 from tests.api.conftest import Api, wakes, work
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.kube_api.kubectls import Kubectl, programs
@@ -76,7 +77,7 @@ class LiveWorker:
         memory = EngineMemory()
         try:
             while not self.stopped.wait(0.05):
-                services.advance(cluster_id=self.cluster.pk, memory=memory)
+                advance(cluster_id=self.cluster.pk, memory=memory)
         finally:
             connections.close_all()
 
@@ -93,7 +94,7 @@ class LiveWorker:
 def live_cluster(transactional_db: None, wakes: list[Any]) -> Iterator[Cluster]:
     """A cluster whose clock runs ten times as fast as ours, with a worker at it."""
     cluster = make_cluster(make_node("n1"), make_node("n2"))
-    services.set_clock(cluster=cluster, mode="realtime", rate=10.0)
+    set_clock(cluster=cluster, mode="realtime", rate=10.0)
     with LiveWorker(cluster):
         yield cluster
 

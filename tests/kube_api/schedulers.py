@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from playground.clusters import services
+from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Cluster
 from tests.kube_api.conftest import PODS, Kube
 
@@ -102,5 +102,5 @@ def _requests(pod: dict[str, Any]) -> int:
 
 def pass_time(cluster: Cluster, work: Callable[[Cluster], None], until: str = "5s") -> None:
     """Let virtual time go on."""
-    services.request_run(cluster=cluster, until=until)
+    request_run(cluster=cluster, until=until)
     work(cluster)

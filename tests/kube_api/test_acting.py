@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from playground.clusters import services
+from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Cluster, Event, Pod
 from tests.kube_api.conftest import Kube, Work
 from tests.kube_api.test_writing import DEPLOYMENTS, make_deployment
@@ -32,7 +32,7 @@ def autoscaler(**spec: Any) -> dict[str, Any]:
 
 
 def pass_time(cluster: Cluster, work: Work, seconds: int) -> None:
-    services.request_run(cluster=cluster, until=f"{seconds}s")
+    request_run(cluster=cluster, until=f"{seconds}s")
     work(cluster)
 
 
@@ -165,7 +165,7 @@ def test_what_is_not_measured_is_not_found(kube: Kube) -> None:
 
 def test_events_are_forgotten_after_an_hour(kube: Kube, cluster: Cluster, work: Work) -> None:
     events = "/api/v1/namespaces/default/events"
-    services.request_run(cluster=cluster)
+    request_run(cluster=cluster)
     work(cluster)
     [first] = [item for item in kube.get(events).json()["items"] if item["reason"] == "Scheduled"]
     name = first["metadata"]["name"]

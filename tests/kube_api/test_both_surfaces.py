@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from playground.clusters import services
 from playground.clusters.errors import TooLarge
+from playground.clusters.log.writer import MAX_OBJECT_BYTES
 from playground.clusters.models import Cluster, LogEntry
-from playground.clusters.services.writer import MAX_OBJECT_BYTES
+from playground.clusters.objects.apply import apply_documents
 from playground.scenarios.services import fork, share
 from tests.clusters.builders import make_node, make_pod
 from tests.kube_api.conftest import PODS, Kube
@@ -74,7 +74,7 @@ NOT_ADMITTED: dict[str, tuple[dict[str, Any], str, str]] = {
 def test_a_bad_manifest_is_refused_with_the_same_field_and_reason(
     kube: Kube, cluster: Cluster, case: str
 ) -> None:
-    services.apply_documents(cluster=cluster, objects=[make_class("usual", 1, globalDefault=True)])
+    apply_documents(cluster=cluster, objects=[make_class("usual", 1, globalDefault=True)])
     manifest, field = BAD[case]
     before = LogEntry.objects.count()
     problem = kube.client.post(
@@ -95,7 +95,7 @@ def test_a_bad_manifest_is_refused_with_the_same_field_and_reason(
 def test_what_admission_refuses_is_refused_in_its_words_on_both(
     kube: Kube, cluster: Cluster, case: str
 ) -> None:
-    services.apply_documents(cluster=cluster, objects=[make_class("usual", 1, globalDefault=True)])
+    apply_documents(cluster=cluster, objects=[make_class("usual", 1, globalDefault=True)])
     manifest, field, words = NOT_ADMITTED[case]
     before = LogEntry.objects.count()
     answer = kube.client.post(
@@ -132,9 +132,9 @@ def test_value_and_policy_of_a_class_stay(
 
 
 def test_the_default_moves_within_one_request_and_the_old_one_first(kube: Kube, cluster: Cluster) -> None:
-    services.apply_documents(cluster=cluster, objects=[make_class("usual", 1, globalDefault=True)])
+    apply_documents(cluster=cluster, objects=[make_class("usual", 1, globalDefault=True)])
     moved = [make_class("usual", 1, globalDefault=False), make_class("gold", 5, globalDefault=True)]
-    result = services.apply_documents(cluster=cluster, objects=moved)
+    result = apply_documents(cluster=cluster, objects=moved)
     assert len(result.created) == len(result.configured) == 1
     assert kube.post(PODS, make_pod("p")).json()["spec"]["priority"] == 5
 
@@ -146,7 +146,7 @@ def test_the_built_in_classes_are_listed_taken_back_and_stay(kube: Kube, cluster
         "system-node-critical": 2_000_001_000,
     }
     # A dump of a real cluster holds them.
-    assert len(services.apply_documents(cluster=cluster, objects=listed).unchanged) == 2
+    assert len(apply_documents(cluster=cluster, objects=listed).unchanged) == 2
     refused = kube.delete(f"{CLASSES}/system-node-critical")
     assert refused.status_code == 403
     assert refused.json()["message"] == (
@@ -171,7 +171,7 @@ def test_a_cluster_takes_so_many_objects_and_no_more(kube: Kube, cluster: Cluste
         assert (problem.status_code, problem.json()["detail"]) == (413, words)
     two = [make_pod("eleventh"), make_pod("twelfth")]
     with pytest.raises(TooLarge, match="would have 12 objects"):
-        services.apply_documents(cluster=cluster, objects=two)
+        apply_documents(cluster=cluster, objects=two)
     page = kube.client.post(
         f"/c/{cluster.public_id}/import/",
         {"text": "kind: Namespace\napiVersion: v1\nmetadata: {name: a}"},
@@ -262,7 +262,7 @@ def test_a_misspelt_kind_of_kubernetes_is_an_error_with_a_suggestion(
 def test_undefined_kinds_and_old_versions_are_ignored_by_name(
     cluster: Cluster, api_version: str, kind: str
 ) -> None:
-    result = services.apply_documents(
+    result = apply_documents(
         cluster=cluster, objects=[{"apiVersion": api_version, "kind": kind, "metadata": {"name": "x"}}]
     )
     assert [(item.kind, item.name) for item in result.ignored] == [(kind, "x")]
@@ -284,5 +284,5 @@ def test_an_object_larger_than_etcd_takes_is_refused_and_nothing_of_its_request_
     assert 'ConfigMap "big" has 1,5' in refused.json()["message"]
     small = {**big, "metadata": {"name": "small", "namespace": "default"}, "data": {}}
     with pytest.raises(TooLarge, match="an object has at most 1,572,864"):
-        services.apply_documents(cluster=cluster, objects=[small, big])
+        apply_documents(cluster=cluster, objects=[small, big])
     assert kube.get(f"{maps}/small").status_code == 404

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from playground.clusters import services
 from playground.clusters.errors import InvalidManifest
+from playground.clusters.lifecycle import clone_cluster, create_cluster, export_manifests, reset_cluster
 from playground.clusters.models import Cluster
+from playground.clusters.objects.apply import apply_documents
 from tests.kube_api.conftest import Kube
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -96,7 +97,7 @@ def test_a_rule_about_a_change_knows_what_was(kube: Kube, ranges: str, cluster: 
         other = {"apiVersion": f"{GROUP}/v1", "kind": "Ranges", **made(min=1, **{"class": "tin"})}
         cluster.refresh_from_db()
         with pytest.raises(InvalidManifest) as refused:
-            services.apply_documents(cluster=cluster, objects=[other])
+            apply_documents(cluster=cluster, objects=[other])
         told = refused.value.message
     assert "class stays gold" in told
 
@@ -137,12 +138,12 @@ def test_objects_of_several_versions_come_through_reset_copy_and_export(
     wanted = [(f"{GROUP}/v2", "a", 1), (f"{GROUP}/v2", "b", 2)]
     assert held(cluster) == wanted
     cluster.refresh_from_db()
-    text = "".join(services.export_manifests(cluster))
-    services.reset_cluster(cluster=cluster)
+    text = "".join(export_manifests(cluster))
+    reset_cluster(cluster=cluster)
     assert held(cluster) == wanted
-    assert held(services.clone_cluster(cluster=cluster, name="copy")) == wanted
-    other = services.create_cluster(name="other", seed=1)
-    services.apply_documents(cluster=other, text=text)
+    assert held(clone_cluster(cluster=cluster, name="copy")) == wanted
+    other = create_cluster(name="other", seed=1)
+    apply_documents(cluster=other, text=text)
     assert held(other) == wanted
 
 
@@ -152,7 +153,7 @@ def test_two_hundred_definitions_are_discovered_soon(kube: Kube, cluster: Cluste
          **definition(f"things{number}", f"g{number % 20}.example", "v2")}
         for number in range(200)
     ]  # fmt: skip
-    services.apply_documents(cluster=cluster, objects=objects)
+    apply_documents(cluster=cluster, objects=objects)
     accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
     kube.get("/apis", accept=accept)
     started = time.process_time()

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from playground.clusters import services
+from playground.clusters.drive.runs import request_run
+from playground.clusters.history.queue import lanes_of
 from playground.clusters.models import Cluster, Pod
-from playground.clusters.selectors.queue import lanes_of
 from tests.clusters.builders import make_pod
 from tests.kube_api.conftest import PODS, Kube, Work
 from tests.kube_api.test_writing import DEPLOYMENTS, make_deployment
@@ -23,7 +23,7 @@ def service(name: str, *finalizers: str) -> dict[str, Any]:
 
 
 def idle(cluster: Cluster, work: Work) -> None:
-    services.request_run(cluster=cluster)
+    request_run(cluster=cluster)
     work(cluster)
 
 

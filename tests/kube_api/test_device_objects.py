@@ -7,11 +7,14 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from playground.clusters import services
+from playground.clusters.drive.advance import Visit, advance
+from playground.clusters.drive.memory import EngineMemory
+from playground.clusters.drive.runs import request_run
 from playground.clusters.errors import InvalidManifest
+from playground.clusters.lifecycle import create_cluster, export_manifests, reset_cluster
 from playground.clusters.models import Cluster, Manifest, Pod
-from playground.clusters.services.memory import EngineMemory
-from playground.engine import Budget
+from playground.clusters.objects.apply import apply_documents
+from playground.engine.batch import Budget
 from scheduler_core.cli.manifests import scenario_of_dump
 from scheduler_core.objects.reading import WRONG, type_of
 from scheduler_core.scenario import ScenarioError
@@ -23,9 +26,9 @@ from tests.kube_api.conftest import TABLE, Kube
 
 def work(cluster: Cluster) -> None:
     """Decide until nothing is left to be done."""
-    services.request_run(cluster=cluster, until="idle")
-    visit = services.Visit(wall_s=60, batch=Budget(wall_s=60, max_cycles=50))
-    report = services.advance(cluster_id=cluster.pk, memory=EngineMemory(), visit=visit)
+    request_run(cluster=cluster, until="idle")
+    visit = Visit(wall_s=60, batch=Budget(wall_s=60, max_cycles=50))
+    report = advance(cluster_id=cluster.pk, memory=EngineMemory(), visit=visit)
     cluster.refresh_from_db()
     assert report.state in ("driven", "idle"), cluster.last_error
 
@@ -82,15 +85,15 @@ def test_what_the_cluster_decides_about_claims_is_stored_and_listed(kube: Kube, 
 
 def test_a_copy_a_reset_and_an_import_decide_the_devices_again(pool: Cluster) -> None:
     before = devices_of(pool)
-    text = "".join(services.export_manifests(pool))
+    text = "".join(export_manifests(pool))
     for kind in ("ResourceClaimTemplate", "ResourceSlice", "DeviceClass", "ResourceClaim"):
         assert f"kind: {kind}\n" in text
     copied = make_cluster()
-    services.apply_documents(cluster=copied, text=text)
+    apply_documents(cluster=copied, text=text)
     assert devices_of(copied) == before
     work(copied)
     assert Pod.objects.filter(cluster=copied, node_name="g1").count() == 2
-    services.reset_cluster(cluster=pool)
+    reset_cluster(cluster=pool)
     assert not Manifest.objects.filter(cluster=pool, kind="ResourceSlice").exists()
     assert Manifest.objects.filter(cluster=pool, kind="ResourceClaimTemplate").count() == 1
     pool.refresh_from_db()
@@ -99,7 +102,7 @@ def test_a_copy_a_reset_and_an_import_decide_the_devices_again(pool: Cluster) ->
 
 
 def test_a_deleted_pod_gives_its_device_to_the_one_that_waits(pool: Cluster, kube: Kube) -> None:
-    services.apply_documents(cluster=pool, objects=[claiming("c")])
+    apply_documents(cluster=pool, objects=[claiming("c")])
     work(pool)
     assert "c" not in devices_of(pool)
     kube.delete("/api/v1/namespaces/default/pods/a", {"gracePeriodSeconds": 0})
@@ -133,7 +136,7 @@ def test_what_an_api_server_refuses_of_a_claim_is_refused_and_nothing_kept(
     broken = claim("broken")
     broken["spec"]["devices"]["requests"][0].update(change)
     with pytest.raises(InvalidManifest) as caught:
-        services.apply_documents(cluster=pool, objects=[claim("fine"), broken])
+        apply_documents(cluster=pool, objects=[claim("fine"), broken])
     assert caught.value.path.endswith(path) and words in caught.value.message
     assert not Manifest.objects.filter(cluster=pool, name="fine").exists()
 
@@ -153,9 +156,7 @@ def test_the_first_beta_is_read_as_today_is_written(pool: Cluster) -> None:
             "devices": [{"name": "d0", "basic": {"attributes": {"model": {"string": "x"}}}}],
         },
     }
-    services.apply_documents(
-        cluster=pool, objects=[{**flat, "apiVersion": "resource.k8s.io/v1beta1"}, slice_of_old]
-    )
+    apply_documents(cluster=pool, objects=[{**flat, "apiVersion": "resource.k8s.io/v1beta1"}, slice_of_old])
     stored = Manifest.objects.get(cluster=pool, name="flat").manifest
     assert stored["apiVersion"] == GROUP
     assert stored["spec"]["devices"]["requests"] == [
@@ -181,13 +182,13 @@ def test_groups_and_workloads_are_kept_and_a_broken_one_is_refused(pool: Cluster
         "kind": "Workload",
         "spec": {"podGroupTemplates": [{"name": "t", "schedulingPolicy": policy}]},
     }
-    services.apply_documents(cluster=pool, objects=[workload, group])
+    apply_documents(cluster=pool, objects=[workload, group])
     assert {"PodGroup", "Workload"} <= set(
         Manifest.objects.filter(cluster=pool).values_list("kind", flat=True)
     )
     for broken in ({**group, "spec": {}}, {**workload, "spec": {"podGroupTemplates": []}}):
         with pytest.raises(InvalidManifest):
-            services.apply_documents(cluster=pool, objects=[broken])
+            apply_documents(cluster=pool, objects=[broken])
 
 
 # ---- DeviceTaintRules
@@ -209,7 +210,7 @@ def rule(version: str, selector: dict[str, Any] | None = None, **taint: str) -> 
 
 
 def kube_of(client: Client, release: str) -> Kube:
-    cluster = services.create_cluster(name="c", kubernetes_release=release)
+    cluster = create_cluster(name="c", kubernetes_release=release)
     return Kube(client, f"/k8s/{cluster.public_id}")
 
 
@@ -229,7 +230,7 @@ def test_it_is_served_by_the_release(client: Client, db: None, release: str, ver
                 words,
             )
             with pytest.raises(InvalidManifest, match=words):
-                services.apply_documents(cluster=Cluster.objects.get(), objects=[rule(version)])
+                apply_documents(cluster=Cluster.objects.get(), objects=[rule(version)])
             with pytest.raises(ScenarioError, match=words):
                 load_scenario(scenario_of_dump([rule(version)], kubernetesRelease=release))
             continue

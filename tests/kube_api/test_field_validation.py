@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from playground.clusters import services
 from playground.clusters.errors import InvalidManifest
 from playground.clusters.models import Cluster, LogEntry
+from playground.clusters.objects.apply import apply_documents
 from tests.clusters.builders import make_pod
 from tests.kube_api.conftest import PODS, Kube
 
@@ -104,7 +104,7 @@ def test_the_rest_api_tells_and_refuses_when_asked_to(kube: Kube, cluster: Clust
     assert strict.status_code == 400
     assert "spec.nodeSelectr" in str(strict.json())
     with pytest.raises(InvalidManifest):
-        services.apply_documents(cluster=cluster, objects=[misspelt()], field_validation="Strict")
+        apply_documents(cluster=cluster, objects=[misspelt()], field_validation="Strict")
 
 
 @pytest.mark.parametrize("query", ["dryrun=All", "dry_run=All", "fieldvalidation=Strict"])

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from playground.clusters import services
 from playground.clusters.models import LogEntry
+from playground.clusters.objects.apply import apply_documents
 from tests.kube_api.conftest import Kube
 from tests.kube_api.foreign_schedulers import RUNS, Replay, recording
 
@@ -15,7 +15,7 @@ from tests.kube_api.foreign_schedulers import RUNS, Replay, recording
 @pytest.mark.parametrize("run", RUNS)
 def test_every_request_is_answered_with_its_recorded_status(kube: Kube, cluster: Any, run: str) -> None:
     recorded = recording(run)
-    services.apply_documents(cluster=cluster, objects=recorded["objects"])
+    apply_documents(cluster=cluster, objects=recorded["objects"])
     replay = Replay(kube)
     wrong = []
     for line in recorded["requests"]:

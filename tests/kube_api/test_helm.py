@@ -18,9 +18,9 @@ import helm_python
 import pytest
 from helm_python.errors import HelmError
 
-from playground.clusters import selectors
 from playground.clusters.custom_kinds import table_of
 from playground.clusters.models import Cluster, Pod
+from playground.clusters.objects.queries import get_object, list_objects
 from tests.kube_api.kubectls import kubeconfig
 
 pytestmark = [pytest.mark.any_database, pytest.mark.slow]
@@ -54,7 +54,7 @@ class Helm:
             f"{kind.kind} {manifest['metadata']['name']}"
             for kind in table_of(self.cluster).kinds
             if kind.kind not in ("Event", "Node", "Namespace", "PriorityClass", "Lease")
-            for manifest in selectors.list_objects(self.cluster, kind).values_list("manifest", flat=True)
+            for manifest in list_objects(self.cluster, kind).values_list("manifest", flat=True)
             if not manifest["metadata"].get("ownerReferences")
         }
 
@@ -63,7 +63,7 @@ class Helm:
         self.cluster.refresh_from_db()
         found = next(each for each in table_of(self.cluster).kinds if each.kind == kind)
         namespace = "default" if found.namespaced else ""
-        return selectors.get_object(self.cluster, found, namespace, name)
+        return get_object(self.cluster, found, namespace, name)
 
 
 @pytest.fixture

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
-from playground.clusters import services
+from playground.clusters import questions
+from playground.clusters.drive.memory import EngineMemory
+from playground.clusters.drive.runs import request_run
+from playground.clusters.lifecycle import reset_cluster
 from playground.clusters.models import Cluster, ForeignDecision, LogEntry, Pod, Question
-from playground.clusters.services import questions
-from playground.clusters.services.memory import EngineMemory
+from playground.clusters.objects.apply import apply_documents
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.kube_api.conftest import PODS, Kube, Work
 from tests.kube_api.schedulers import RECORDED, Faulty, Packing, pass_time, replay
@@ -114,7 +116,7 @@ def test_verdicts_do_not_depend_on_batches_or_on_checkpoints(
     replay(Kube(client, f"/k8s/{real.public_id}"), "d-preemption", lambda: pass_time(real, work))
     at_once = [(row.verdict, row.our_node, bytes(row.trace or b"")) for row in judge(real)]
     ForeignDecision.objects.update(verdict="", trace=None)
-    monkeypatch.setattr("playground.clusters.services.foreign.CHUNK_S", 0.0)
+    monkeypatch.setattr("playground.clusters.foreign.decisions.CHUNK_S", 0.0)
     one_by_one = [(row.verdict, row.our_node, bytes(row.trace or b"")) for row in judge(real)]
     ForeignDecision.objects.update(verdict="", trace=None)
     real.checkpoints.all().delete()
@@ -126,9 +128,9 @@ def test_verdicts_do_not_depend_on_batches_or_on_checkpoints(
 def test_a_scheduler_that_makes_room_by_itself_is_told_as_a_preemption(
     kube: Kube, cluster: Cluster, work: Work
 ) -> None:
-    services.apply_documents(cluster=cluster, objects=[make_pod("big", cpu="4", schedulerName="mine")])
+    apply_documents(cluster=cluster, objects=[make_pod("big", cpu="4", schedulerName="mine")])
     for name in ("x", "y"):
-        services.apply_documents(cluster=cluster, objects=[make_pod(name, cpu="3", nodeName="n1")])
+        apply_documents(cluster=cluster, objects=[make_pod(name, cpu="3", nodeName="n1")])
     agent = "my-scheduler/1.0"
     gone = kube.send("DELETE", f"{PODS}/x", {"gracePeriodSeconds": 0}, user_agent=agent)
     assert gone.status_code == 200
@@ -144,10 +146,10 @@ def test_a_scheduler_that_makes_room_by_itself_is_told_as_a_preemption(
 def test_what_people_and_our_own_engine_do_is_no_other_schedulers_decision(
     kube: Kube, cluster: Cluster, work: Work
 ) -> None:
-    services.request_run(cluster=cluster)
+    request_run(cluster=cluster)
     work(cluster)
     assert kube.send("DELETE", f"{PODS}/p1", user_agent="kubectl/v1.34.1").status_code == 200
-    services.apply_documents(cluster=cluster, objects=[make_pod("p2", schedulerName="mine")])
+    apply_documents(cluster=cluster, objects=[make_pod("p2", schedulerName="mine")])
     patch = {"status": {"nominatedNodeName": "n1", "conditions": []}}
     assert kube.patch(f"{PODS}/p2/status", patch).status_code == 200
     assert not ForeignDecision.objects.exists()
@@ -170,7 +172,7 @@ def test_a_reset_forgets_decisions_and_leaves_nothing_bound(kube: Kube, cluster:
     binding = {"metadata": {"name": "p1"}, "target": {"name": "n1"}}
     assert kube.send("POST", f"{PODS}/p1/binding", binding, user_agent="mine/1").status_code == 201
     work(cluster)
-    services.reset_cluster(cluster=cluster)
+    reset_cluster(cluster=cluster)
     assert not ForeignDecision.objects.exists()
     pod = kube.get(f"{PODS}/p1").json()
     assert "nodeName" not in pod["spec"]

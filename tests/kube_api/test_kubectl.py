@@ -16,9 +16,10 @@ from django.test import Client
 
 from playground.accounts.models import User
 from playground.accounts.tokens import create_token
-from playground.clusters import services
 from playground.clusters.demo import create_demo
+from playground.clusters.drive.config import set_clock
 from playground.clusters.kinds import KINDS
+from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cluster, Cycle, Pod, PriorityClass
 from tests.clusters.builders import make_cluster
 from tests.clusters.devices import claim, claiming, gpu_node, template
@@ -382,7 +383,7 @@ def test_a_bad_manifest_is_refused_with_field_and_value(kubectl: Kubectl) -> Non
 
 
 def test_a_paused_cluster_tells_the_command_that_lets_it_run(kubectl: Kubectl, live_cluster: Cluster) -> None:
-    services.set_clock(cluster=live_cluster, mode="paused")
+    set_clock(cluster=live_cluster, mode="paused")
     said = kubectl.run("create", "-f", "-", text=DEPLOYMENT)
     assert said.returncode == 0
     assert "Warning: cluster is paused: nothing is scheduled or terminated; let it run at 1x: " in said.stderr
@@ -404,7 +405,7 @@ def test_a_personal_token_opens_ones_own_cluster_and_no_other(
     # kubectl sends a token over HTTPS only.
     settings.EMBEDDED = False
     ada, eve = (User.objects.create_user(name) for name in ("ada", "eve"))
-    cluster = services.create_cluster(name="hers", owner=ada)
+    cluster = create_cluster(name="hers", owner=ada)
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
     subprocess.run(
         [

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from playground.clusters import services
 from playground.clusters.models import Cluster
+from playground.clusters.objects.apply import apply_documents
 from tests.clusters.builders import make_node, make_pod
 from tests.kube_api.conftest import PODS, Kube
 
@@ -65,7 +65,7 @@ def test_initial_events_are_of_watches_and_several_faults_are_said_together(kube
 
 
 def test_a_page_says_how_many_remain_unless_a_selector_counts(kube: Kube, cluster: Cluster) -> None:
-    services.apply_documents(cluster=cluster, objects=[make_pod(f"p{number}") for number in range(5)])
+    apply_documents(cluster=cluster, objects=[make_pod(f"p{number}") for number in range(5)])
     n_pods = len(kube.get(PODS).json()["items"])
     left, token, seen = n_pods, "", 0
     while True:
@@ -83,7 +83,7 @@ def test_a_page_says_how_many_remain_unless_a_selector_counts(kube: Kube, cluste
 
 
 def test_answers_are_packed_for_who_takes_that_and_streams_are_not(client: Client, cluster: Cluster) -> None:
-    services.apply_documents(cluster=cluster, objects=[make_node(f"n{number}") for number in range(30)])
+    apply_documents(cluster=cluster, objects=[make_node(f"n{number}") for number in range(30)])
     takes: dict[str, Any] = {"HTTP_ACCEPT_ENCODING": "gzip"}
     for path in (
         f"/k8s/{cluster.public_id}/api/v1/nodes",

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from playground.clusters import services
 from playground.clusters.errors import InvalidManifest
 from playground.clusters.models import Cluster, Pod
+from playground.clusters.objects.apply import apply_documents
 from tests.clusters.builders import make_pod
 from tests.kube_api.conftest import PODS, Kube, Work
 
@@ -153,13 +153,13 @@ def test_one_text_is_held_to_what_it_brings_itself_and_nothing_of_it_is_kept(clu
     with pytest.raises(
         InvalidManifest, match="exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=2"
     ):
-        services.apply_documents(cluster=cluster, objects=objects)
+        apply_documents(cluster=cluster, objects=objects)
     assert set(Pod.objects.filter(cluster=cluster).values_list("name", flat=True)) == {"p1"}
-    services.apply_documents(cluster=cluster, objects=objects[:2])
+    apply_documents(cluster=cluster, objects=objects[:2])
     # What a dump of a real cluster holds was admitted there.
     dumped = pod("dumped")
     dumped["metadata"]["uid"] = "0fa1f6f0-1111-2222-3333-444444444444"
-    services.apply_documents(cluster=cluster, objects=[dumped])
+    apply_documents(cluster=cluster, objects=[dumped])
 
 
 def test_rest_and_pages_refuse_in_the_same_words(

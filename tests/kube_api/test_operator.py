@@ -10,9 +10,11 @@ from typing import Any
 import kopf
 import pytest
 
-from playground.clusters import selectors, services
 from playground.clusters.custom_kinds import table_of
 from playground.clusters.models import Cluster, Pod
+from playground.clusters.objects.apply import apply_documents
+from playground.clusters.objects.queries import get_object, list_objects
+from playground.clusters.objects.write import create_object, delete_object, patch_object
 from tests.kube_api.conftest import eventually
 
 pytestmark = pytest.mark.any_database
@@ -92,7 +94,7 @@ def gardener(server: str, composted: list[str]) -> kopf.OperatorRegistry:
 @pytest.fixture
 def composted(asgi_server: str, live_cluster: Cluster) -> Iterator[list[str]]:
     """The operator at work; the names of the beds it cleaned up after."""
-    services.apply_documents(cluster=live_cluster, objects=[DEFINITION])
+    apply_documents(cluster=live_cluster, objects=[DEFINITION])
     done: list[str] = []
     registry = gardener(f"{asgi_server}/k8s/{live_cluster.public_id}", done)
     stop, ready = threading.Event(), threading.Event()
@@ -119,7 +121,7 @@ def test_an_operator_keeps_what_its_objects_ask_for(live_cluster: Cluster, compo
 
     def bed() -> dict[str, Any]:
         assert beds is not None
-        return selectors.get_object(live_cluster, beds, "default", "herbs")
+        return get_object(live_cluster, beds, "default", "herbs")
 
     def running() -> int:
         return Pod.objects.filter(cluster=live_cluster, labels__bed="herbs", phase="Running").count()
@@ -130,21 +132,21 @@ def test_an_operator_keeps_what_its_objects_ask_for(live_cluster: Cluster, compo
         "metadata": {"name": "herbs"},
         "spec": {"plants": 2},
     }
-    services.create_object(cluster=live_cluster, manifest=manifest, namespace="default")
+    create_object(cluster=live_cluster, manifest=manifest, namespace="default")
     eventually(lambda: running() == 2)
     eventually(lambda: (bed().get("status") or {}).get("create") == {"planted": 2})
     assert bed()["metadata"]["finalizers"] == [FINALIZER]
-    services.patch_object(
+    patch_object(
         cluster=live_cluster, kind=beds, namespace="default", name="herbs", patch={"spec": {"plants": 3}}
     )
     eventually(lambda: running() == 3)
     assert composted == []
-    services.delete_object(cluster=live_cluster, kind=beds, namespace="default", name="herbs")
+    delete_object(cluster=live_cluster, kind=beds, namespace="default", name="herbs")
     # The operator takes its finalizer off, the bed goes, and what it owned goes with it.
     eventually(lambda: composted == ["herbs"])
     eventually(lambda: running() == 0)
-    assert not selectors.list_objects(live_cluster, beds).exists()
+    assert not list_objects(live_cluster, beds).exists()
     events = table_of(live_cluster).by_key("v1", "Event")
     assert events is not None
-    told = [row.manifest for row in selectors.list_objects(live_cluster, events)]
+    told = [row.manifest for row in list_objects(live_cluster, events)]
     assert [each["message"] for each in told if each["reason"] == "Planted"] == ["2 of them"]

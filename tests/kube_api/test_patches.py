@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from playground.clusters.merging import merge_patch
+from playground.clusters.objects.write import merge_patch
 from playground.kube_api.patches import json_patch, strategic_merge_patch
 from playground.kube_api.status import Refusal
 

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from playground.clusters import services
+from playground.clusters.drive.config import set_release
 from playground.clusters.errors import ClusterError
 from playground.clusters.models import Cluster, Cycle, Event, Pod, PriorityClass
-from playground.clusters.services.questions import admitted_pod
+from playground.clusters.objects.apply import apply_documents
+from playground.clusters.questions import admitted_pod
 from playground.scenarios.services import share
 from scheduler_core.cli.main import main
 from scheduler_core.errors import ForbiddenObject
@@ -37,7 +38,7 @@ UPDATES = "pod updates may not change fields other than `spec.containers[*].imag
 def cluster(db: None, wakes: list[Any]) -> Cluster:
     """A full node with a system pod, and a user's pod that waits for it."""
     made = make_cluster(make_node("n1"), SYSTEM | {"spec": SYSTEM["spec"] | {"nodeName": "n1"}})
-    services.apply_documents(cluster=made, objects=[make_pod("plain", cpu="4")])
+    apply_documents(cluster=made, objects=[make_pod("plain", cpu="4")])
     return made
 
 
@@ -98,9 +99,9 @@ def test_no_surface_takes_a_priority_that_is_no_class_s(
         "a dump in a command": replayed(dump | {"items": [make_node(), GREEDY]}, *here, "plan", "any-node"),
         "server-side apply": answer_of(kube.apply(f"{PODS}/greedy", GREEDY)),
         "REST apply": answer_of(client.post(f"{api}/apply", GREEDY, content_type="application/json")),
-        "a dump": raised(lambda: services.apply_documents(cluster=cluster, objects=[{
+        "a dump": raised(lambda: apply_documents(cluster=cluster, objects=[{
             "apiVersion": "v1", "kind": "List", "items": [GREEDY]}])),
-        "a new cluster": raised(lambda: services.apply_documents(cluster=None, objects=[GREEDY], dry_run=True)),
+        "a new cluster": raised(lambda: apply_documents(cluster=None, objects=[GREEDY], dry_run=True)),
         "the form's YAML": answer_of(client.post(f"{site}/pods/new/", {"yaml": text, "action": "yaml"})),
         "the import page": answer_of(client.post(f"{site}/import/", {"text": text, "action": "apply"})),
         "a try": raised(lambda: admitted_pod(cluster=cluster, text=text)),
@@ -125,7 +126,7 @@ def test_no_surface_takes_a_priority_that_is_no_class_s(
         ),
         "its class": answer_of(kube.patch(plain, {"spec": {"priorityClassName": "system-node-critical"}})),
         "REST apply": raised(
-            lambda: services.apply_documents(
+            lambda: apply_documents(
                 cluster=cluster, objects=[make_pod("plain", cpu="4", **change["spec"])]
             )
         ),
@@ -214,8 +215,8 @@ def test_a_priority_in_other_letters_is_no_priority(kube: Kube, cluster: Cluster
 
 
 def test_a_class_made_anew_or_a_new_default_lifts_no_pod_that_is_there(kube: Kube, cluster: Cluster) -> None:
-    services.apply_documents(cluster=cluster, objects=[make_class("gold", 5)])
-    services.apply_documents(cluster=cluster, objects=[make_pod("paid", cpu="4", priorityClassName="gold")])
+    apply_documents(cluster=cluster, objects=[make_class("gold", 5)])
+    apply_documents(cluster=cluster, objects=[make_pod("paid", cpu="4", priorityClassName="gold")])
     kube.delete(f"{CLASSES}/gold")
     kube.post(CLASSES, make_class("gold", 1_000_000_000, globalDefault=True))
     for patch in (
@@ -243,7 +244,7 @@ def test_a_group_has_the_priority_of_its_class_and_evicts_no_system_pod(
     kube: Kube, client: Client, cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     gates = {"GenericWorkload": True, "GangScheduling": True, "WorkloadAwarePreemption": True}
-    services.set_release(cluster=cluster, name="1.36", gates=gates)
+    set_release(cluster=cluster, name="1.36", gates=gates)
     words = (
         "priority set in the pod group (2147483647) must match the priority computed (0) based on the priority class"
         " set in the spec"
@@ -259,21 +260,19 @@ def test_a_group_has_the_priority_of_its_class_and_evicts_no_system_pod(
     assert {surface: text for surface, text in said.items() if words not in text} == {}
     unknown = answer_of(kube.post(GROUPS, make_group(priorityClassName="nope")))
     assert "no PriorityClass with name nope was found" in unknown
-    services.apply_documents(cluster=cluster, objects=[make_class("gold", 5)])
+    apply_documents(cluster=cluster, objects=[make_class("gold", 5)])
     made = kube.post(GROUPS, make_group(priorityClassName="gold")).json()
     assert made["spec"]["priority"] == 5
     for patch in ({"priority": 2147483647}, {"priority": 6}, {"priorityClassName": "system-node-critical"}):
         assert "field is immutable" in answer_of(kube.patch(f"{GROUPS}/greedy", {"spec": patch}))
     assert "field is immutable" in raised(
-        lambda: services.apply_documents(
-            cluster=cluster, objects=[make_group(priorityClassName="gold", priority=9)]
-        )
+        lambda: apply_documents(cluster=cluster, objects=[make_group(priorityClassName="gold", priority=9)])
     )
     # What is left out stays, and what agrees is taken.
-    again = services.apply_documents(cluster=cluster, objects=[make_group(), make_pod("plain", cpu="4")])
+    again = apply_documents(cluster=cluster, objects=[make_group(), make_pod("plain", cpu="4")])
     assert len(again.unchanged) == 2
     member = make_pod("member", cpu="4", schedulingGroup={"podGroupName": "greedy"})
-    services.apply_documents(cluster=cluster, objects=[member])
+    apply_documents(cluster=cluster, objects=[member])
     run(cluster)
     assert Pod.objects.get(name="system").node_name == "n1"
     assert not Cycle.objects.filter(outcome="preempting").exists()
@@ -295,10 +294,10 @@ def test_what_agrees_is_taken_and_an_update_keeps_what_admission_said(kube: Kube
     gold = make_class("gold", 5, preemptionPolicy="Never")
     dump = [gold, make_pod("dumped", priorityClassName="gold", priority=5, preemptionPolicy="Never"),
             make_pod("zero", priority=0, preemptionPolicy="PreemptLowerPriority")]  # fmt: skip
-    services.apply_documents(cluster=cluster, objects=dump)
-    services.apply_documents(cluster=cluster, objects=[make_class("usual", 3, globalDefault=True)])
+    apply_documents(cluster=cluster, objects=dump)
+    apply_documents(cluster=cluster, objects=[make_class("usual", 3, globalDefault=True)])
     # A default class of later is no business of pods that are there.
-    again = services.apply_documents(cluster=cluster, objects=[*dump, make_pod("plain", cpu="4")])
+    again = apply_documents(cluster=cluster, objects=[*dump, make_pod("plain", cpu="4")])
     assert (len(again.unchanged), again.configured) == (4, [])
     assert kube.patch(f"{PODS}/plain", {"metadata": {"labels": {"a": "b"}}}).json()["spec"]["priority"] == 0
     spec = kube.post(PODS, make_pod("later")).json()["spec"]

@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 from kubernetes import client, watch
 
-from playground.clusters import services
+from playground.clusters.drive.advance import advance
+from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Cluster
+from playground.clusters.objects.apply import apply_documents
+from playground.clusters.objects.write import create_object
 from tests.clusters.builders import make_cluster, make_node, make_pod
 
 pytestmark = pytest.mark.any_database
@@ -77,7 +80,7 @@ def test_creates_patches_binds_and_deletes(core: client.CoreV1Api) -> None:
 
 
 def test_watches(core: client.CoreV1Api, paused: Cluster) -> None:
-    services.create_object(cluster=paused, manifest=make_pod("p2"))
+    create_object(cluster=paused, manifest=make_pod("p2"))
     seen = [
         (event["type"], event["object"].metadata.name)
         for event in watch.Watch().stream(core.list_namespaced_pod, NS, timeout_seconds=1)
@@ -107,9 +110,9 @@ def test_what_the_engine_writes_fits_the_models_too(
             },
         },
     }
-    services.apply_documents(cluster=paused, objects=[deployment, make_pod("huge", cpu="99")])
-    services.request_run(cluster=paused, until="1m")
-    services.advance(cluster_id=paused.pk)
+    apply_documents(cluster=paused, objects=[deployment, make_pod("huge", cpu="99")])
+    request_run(cluster=paused, until="1m")
+    advance(cluster_id=paused.pk)
     pods = core.list_namespaced_pod(NS).items
     assert {p.status.phase for p in pods} == {"Running", "Pending"}
     assert any(e.reason == "FailedScheduling" for e in core.list_namespaced_event(NS).items)

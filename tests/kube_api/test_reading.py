@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from playground.clusters import services
+from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Cluster, Node
+from playground.clusters.objects.apply import apply_documents
 from playground.kube_api.metrics import with_metrics
 from tests.clusters.builders import make_node, make_pod
 from tests.kube_api.conftest import PODS, SERVED, TABLE, Kube, Work
@@ -116,7 +117,7 @@ def test_a_list_has_its_kind_and_version(kube: Kube, cluster: Cluster) -> None:
 
 @pytest.mark.dialect
 def test_a_long_list_comes_in_pages(kube: Kube, cluster: Cluster) -> None:
-    services.apply_documents(
+    apply_documents(
         cluster=cluster,
         objects=[make_pod(f"q{i}", namespace=ns) for i in range(3) for ns in ("default", "other")],
     )
@@ -158,7 +159,7 @@ def test_label_selectors(kube: Kube, cluster: Cluster, selector: str, found: lis
     for name, labels in labelled.items():
         pod = make_pod(name)
         pod["metadata"]["labels"] = labels
-        services.apply_documents(cluster=cluster, objects=[pod])
+        apply_documents(cluster=cluster, objects=[pod])
     answer = kube.client.get(f"{kube.prefix}{PODS}", {"labelSelector": selector})
     assert names(answer) == found
 
@@ -176,7 +177,7 @@ def test_label_selectors(kube: Kube, cluster: Cluster, selector: str, found: lis
 )
 @pytest.mark.dialect
 def test_field_selectors(kube: Kube, cluster: Cluster, selector: str, found: list[str]) -> None:
-    services.apply_documents(cluster=cluster, objects=[make_pod("here", nodeName="n1")])
+    apply_documents(cluster=cluster, objects=[make_pod("here", nodeName="n1")])
     answer = kube.client.get(f"{kube.prefix}/api/v1/pods", {"fieldSelector": selector})
     assert names(answer) == found
 
@@ -214,9 +215,9 @@ def test_fields_of_other_kinds_are_selected_by(kube: Kube) -> None:
 
 
 def test_tables_have_the_columns_kubectl_prints(kube: Kube, cluster: Cluster, work: Work) -> None:
-    services.request_run(cluster=cluster, until="idle")
+    request_run(cluster=cluster, until="idle")
     work(cluster)
-    services.request_run(cluster=cluster, until="5m")
+    request_run(cluster=cluster, until="5m")
     work(cluster)
     table = kube.get(PODS, accept=TABLE).json()
     assert table["kind"] == "Table"
@@ -238,7 +239,7 @@ def test_metadata_alone_can_be_asked_for(kube: Kube) -> None:
 def test_a_list_of_nodes_costs_a_fixed_number_of_queries(
     kube: Kube, cluster: Cluster, django_assert_max_num_queries
 ) -> None:
-    services.apply_documents(cluster=cluster, objects=[make_node(f"m{i}") for i in range(50)])
+    apply_documents(cluster=cluster, objects=[make_node(f"m{i}") for i in range(50)])
     with django_assert_max_num_queries(2):
         kube.get("/api/v1/nodes?limit=500", accept=TABLE)
 
@@ -263,7 +264,7 @@ def test_an_old_kubectl_reads_a_budget_it_describes_and_nothing_else_in_the_vers
     kube: Kube, cluster: Cluster
 ) -> None:
     budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"}, "spec": {}}
-    services.apply_documents(cluster=cluster, objects=[budget])
+    apply_documents(cluster=cluster, objects=[budget])
     path = "/apis/policy/{}/namespaces/default/poddisruptionbudgets"
     then, now = path.format("v1beta1"), kube.get(f"{path.format('v1')}/b").json()
     assert kube.get(f"{then}/b").json() == now | {"apiVersion": "policy/v1beta1"}

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from playground.clusters import kinds, services
+from playground.clusters import kinds
 from playground.clusters.errors import InvalidManifest, NotAllowed
+from playground.clusters.log.writer import MAX_OBJECT_BYTES
 from playground.clusters.models import Cluster, LogEntry
-from playground.clusters.services.writer import MAX_OBJECT_BYTES
+from playground.clusters.objects.apply import apply_documents
 from tests.clusters.builders import make_cluster, make_node
 from tests.kube_api.conftest import PODS, Kube
 from tests.kube_api.kubectls import Kubectl, programs
@@ -153,7 +154,7 @@ def test_a_policy_that_pods_do_not_follow_is_kept_and_said(kube: Kube, cluster: 
         assert answer["Warning"].count(f"spec.{name}: is kept, but pods of Jobs do not follow it here") == 1
     assert "is kept" not in kube.post(JOBS, indexed() | {"metadata": {"name": "plain"}})["Warning"]
     other = {"apiVersion": "batch/v1", "kind": "Job", **indexed(**policies), "metadata": {"name": "k"}}
-    [applied] = services.apply_documents(cluster=cluster, objects=[other]).created
+    [applied] = apply_documents(cluster=cluster, objects=[other]).created
     assert "spec.podFailurePolicy: is kept" in applied.note
 
 
@@ -293,7 +294,7 @@ def test_what_stays_as_it_was_made_is_refused_in_an_update(kube: Kube, cluster: 
             assert status["code"] == 422, (kind, status)
             assert status["message"].startswith(f'{named} "w" is invalid: {message}'), status["message"]
         with pytest.raises(InvalidManifest):
-            services.apply_documents(cluster=cluster, objects=[new])
+            apply_documents(cluster=cluster, objects=[new])
     # A Job that has not begun may still be told where to go, and a claim may ask for more.
     jobs = "/apis/batch/v1/namespaces/default/jobs"
     suspended = job(suspend=True) | {"metadata": {"name": "later"}}
@@ -346,7 +347,7 @@ def test_a_copy_that_kubectl_keeps_may_be_larger_and_that_is_told(kube: Kube, cl
         assert f"its annotations have {size} bytes, more than 262144" in answer["Warning"]
         assert answer["Warning"].count("use kubectl apply --server-side") == 1
     whole = large | {"metadata": meta}
-    [applied] = services.apply_documents(cluster=cluster, objects=[whole]).configured
+    [applied] = apply_documents(cluster=cluster, objects=[whole]).configured
     assert "kept, plays no part" in applied.note and "use kubectl apply --server-side" in applied.note
     before = LogEntry.objects.count()
     more = {"metadata": {"annotations": {"a.example/key": "x" * 262_144}}}
@@ -411,7 +412,7 @@ def test_no_object_of_a_kind_that_goes_is_made(kube: Kube, cluster: Cluster) -> 
     assert kube.apply(f"{path}/a", whole).status_code == 405
     cluster.refresh_from_db()
     with pytest.raises(NotAllowed):
-        services.apply_documents(cluster=cluster, objects=[whole])
+        apply_documents(cluster=cluster, objects=[whole])
     # What is there can still be changed, and the last one that goes takes the definition along.
     assert kube.patch(f"{path}/held", {"spec": {"min": 2}}).status_code == 200
     assert kube.patch(f"{path}/held", {"metadata": {"finalizers": None}}).status_code == 200

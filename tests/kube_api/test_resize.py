@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from playground.clusters import services
+from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Cluster, Pod
 from tests.clusters.builders import make_cluster, make_node
 from tests.kube_api.conftest import PODS, Kube, Work
@@ -38,7 +38,7 @@ def started(kube: Kube, cluster: Cluster, work: Work, *pods: dict[str, Any]) -> 
 
 
 def idle(cluster: Cluster, work: Work) -> None:
-    services.request_run(cluster=cluster)
+    request_run(cluster=cluster)
     work(cluster)
 
 

@@ -9,7 +9,7 @@ import pytest
 from playground.accounts import teams
 from playground.accounts.choices import Role
 from playground.accounts.models import User
-from playground.clusters import services
+from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cluster, LogEntry
 from tests.kube_api.conftest import PODS, Kube
 
@@ -66,7 +66,7 @@ def test_a_viewer_may_ask_and_hears_that_he_may_only_look(
     ada, vic, _ = (User.objects.create_user(name) for name in ("ada", "vic", "eve"))
     team = teams.create_team(name="platform", owner=ada)
     teams.set_member(team=team, username="vic", role=Role.VIEWER)
-    kube.prefix = f"/k8s/{services.create_cluster(name='shared', team=team).public_id}"
+    kube.prefix = f"/k8s/{create_cluster(name='shared', team=team).public_id}"
     kube.client.force_login(vic)
     assert asked(kube, "list", "pods") == {"allowed": True}
     assert asked(kube, "create", "pods") == {

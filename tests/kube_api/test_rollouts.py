@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from playground.clusters import services
+from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Cluster, Pod
 from tests.kube_api.conftest import Kube, Work
 
@@ -24,7 +24,7 @@ def workload(kind: str, image: str, **spec: Any) -> dict[str, Any]:
 
 
 def idle(cluster: Cluster, work: Work) -> None:
-    services.request_run(cluster=cluster)
+    request_run(cluster=cluster)
     work(cluster)
 
 

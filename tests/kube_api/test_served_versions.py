@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from playground.clusters import kinds, versions
-from playground.engine import schema
 from playground.kube_api import openapi
+from scheduler_core.objects.reading import SERVED_EARLY
+from scheduler_core.schema import tables
+from scheduler_core.schema.tables import types
 from tests.kube_api.test_openapi import references
 
-UNSERVED = sorted({said["apiVersion"] for said in schema.kinds()} - {*kinds.BUILT_IN.api_versions()})
+UNSERVED = sorted({said["apiVersion"] for said in tables.kinds()} - {*kinds.BUILT_IN.api_versions()})
 SILENT_TYPES = (
     "apiextensions.v1.ExternalDocumentation",
     "apiextensions.v1.JSONSchemaProps",
@@ -27,7 +29,7 @@ SILENT_FIELDS = (
 @pytest.fixture(params=["as it is", *UNSERVED])
 def table(request: pytest.FixtureRequest) -> kinds.KindTable:
     more = () if request.param == "as it is" else (request.param,)
-    return kinds.built_in((*schema.SERVED_EARLY, *more))
+    return kinds.built_in((*SERVED_EARLY, *more))
 
 
 def test_what_is_special_is_said_of_kinds_that_are_served() -> None:
@@ -55,11 +57,11 @@ def test_each_kind_has_its_rows_in_one_version_the_most_stable_one(table: kinds.
 def shape(name: str, seen: tuple[str, ...] = ()) -> Any:
     """The fields of a type, theirs in them; a type in itself is its name without its version."""
     bare = name.removeprefix("[]").removeprefix("{}")
-    if bare not in schema.types():
+    if bare not in types():
         return name
     if bare in seen:
         return bare.rpartition(".")[2]
-    return {field: shape(each.type, (*seen, bare)) for field, each in schema.types()[bare].items()}
+    return {field: shape(each.type, (*seen, bare)) for field, each in types()[bare].items()}
 
 
 def test_versions_whose_fields_differ_are_converted() -> None:

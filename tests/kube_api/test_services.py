@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from playground.clusters import services
+from playground.clusters.objects.apply import apply_documents
 from tests.kube_api.conftest import Kube
 
 SERVICES = "/api/v1/namespaces/default/services"
@@ -57,7 +57,7 @@ def test_what_was_given_stays_over_every_way_to_write(kube: Kube, cluster: Any) 
     first = kube.post(SERVICES, service("x", type="NodePort")).json()["spec"]
     again = service("x", type="NodePort", selector={"app": "web"})
     assert kube.put(f"{SERVICES}/x", again).json()["spec"] == first | {"selector": {"app": "web"}}
-    result = services.apply_documents(cluster=cluster, objects=[again])
+    result = apply_documents(cluster=cluster, objects=[again])
     assert [item.name for item in result.unchanged] == ["x"]
     assert kube.put(f"{SERVICES}/x", service("x")).json()["spec"]["clusterIP"] == first["clusterIP"]
     ports = kube.put(f"{SERVICES}/x", service("x", type="NodePort")).json()["spec"]["ports"]

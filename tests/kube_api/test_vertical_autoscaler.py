@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from playground.clusters import services
 from playground.clusters.models import Cluster
+from playground.clusters.objects.write import replace_object
 from tests.clusters.builders import make_cluster, make_node
 from tests.kube_api.kubectls import Kubectl, programs
 
@@ -136,7 +136,7 @@ def test_a_vertical_autoscaler_is_applied_listed_and_deleted(
     assert "created" in kubectl("apply", "-f", "-", text=yaml.safe_dump(OBJECT))
     assert "unchanged" in kubectl("apply", "-f", "-", text=yaml.safe_dump(OBJECT))
     cluster.refresh_from_db()
-    services.replace_object(cluster=cluster, manifest=OBJECT | {"status": RECOMMENDED}, subresource="status")
+    replace_object(cluster=cluster, manifest=OBJECT | {"status": RECOMMENDED}, subresource="status")
     head, row = (line.split() for line in kubectl("get", "vpa").splitlines())
     assert head == ["NAME", "MODE", "CPU", "MEM", "PROVIDED", "AGE"]
     assert row[:-1] == ["web", "Auto", "250m", "262144k", "True"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from playground.clusters import services
+from playground.clusters.drive.config import set_clock
 from playground.clusters.models import Cluster, Pod
 from tests.kube_api.conftest import eventually
 from tests.kube_api.kubectls import Kubectl
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.kubectl, pytest.mark.slow]
 @pytest.fixture
 def fast(live_cluster: Cluster) -> Iterator[Cluster]:
     """A minute a second: schedules and autoscalers take their time."""
-    services.set_clock(cluster=live_cluster, mode="realtime", rate=60.0)
+    set_clock(cluster=live_cluster, mode="realtime", rate=60.0)
     yield live_cluster
 
 

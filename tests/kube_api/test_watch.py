@@ -11,9 +11,11 @@ from urllib.parse import urlsplit
 import pytest
 from django.test import RequestFactory
 
-from playground.clusters import services
 from playground.clusters.kinds import by_kind
+from playground.clusters.lifecycle import delete_cluster, reset_cluster
 from playground.clusters.models import Cluster
+from playground.clusters.objects.apply import apply_documents
+from playground.clusters.objects.write import bind_pod, create_object, delete_object
 from playground.kube_api.requests import Target
 from playground.kube_api.watch import watch_of
 from tests.clusters.builders import make_cluster, make_node, make_pod
@@ -30,7 +32,7 @@ def labelled(name: str, **labels: str) -> dict[str, Any]:
 
 
 def relabel(cluster: Cluster, name: str, **labels: str) -> None:
-    services.apply_documents(cluster=cluster, objects=[labelled(name, **labels)])
+    apply_documents(cluster=cluster, objects=[labelled(name, **labels)])
 
 
 def seen(events: list[tuple[str, Any]]) -> list[tuple[str, str]]:
@@ -45,9 +47,9 @@ def test_a_watch_without_a_version_begins_with_what_is_there(kube: Kube) -> None
 @pytest.mark.dialect
 def test_a_watch_resumes_from_a_version(kube: Kube, cluster: Cluster) -> None:
     version = kube.get(PODS).json()["metadata"]["resourceVersion"]
-    services.create_object(cluster=cluster, manifest=make_pod("p2"))
+    create_object(cluster=cluster, manifest=make_pod("p2"))
     relabel(cluster, "p2", a="1")
-    services.delete_object(cluster=cluster, kind=POD, namespace="default", name="p2")
+    delete_object(cluster=cluster, kind=POD, namespace="default", name="p2")
     events = kube.watch(f"{PODS}?watch=true&resourceVersion={version}")
     assert seen(events) == [("ADDED", "p2"), ("MODIFIED", "p2"), ("DELETED", "p2")]
     versions = [int(found["metadata"]["resourceVersion"]) for _, found in events]
@@ -58,7 +60,7 @@ def test_a_watch_resumes_from_a_version(kube: Kube, cluster: Cluster) -> None:
 
 def test_other_kinds_namespaces_and_names_are_left_out(kube: Kube, cluster: Cluster) -> None:
     version = cluster.last_seq
-    services.apply_documents(
+    apply_documents(
         cluster=cluster, objects=[make_node("n9"), make_pod("x", namespace="other"), make_pod("y")]
     )
     assert seen(kube.watch(f"{PODS}?watch=true&resourceVersion={version}")) == [("ADDED", "y")]
@@ -78,15 +80,15 @@ def test_an_object_that_comes_to_match_is_added_and_one_that_ceases_deleted(
     relabel(cluster, "p1", app="web")
     relabel(cluster, "p1", app="web", more="1")
     relabel(cluster, "p1", app="db")
-    services.delete_object(cluster=cluster, kind=POD, namespace="default", name="p1")
+    delete_object(cluster=cluster, kind=POD, namespace="default", name="p1")
     events = kube.watch(f"{PODS}?watch=true&resourceVersion={version}&labelSelector=app%3Dweb")
     assert seen(events) == [("ADDED", "p1"), ("MODIFIED", "p1"), ("DELETED", "p1")]
 
 
 def test_a_pod_that_terminates_is_modified_before_it_is_deleted(kube: Kube, cluster: Cluster) -> None:
-    services.bind_pod(cluster=cluster, namespace="default", name="p1", node="n1")
+    bind_pod(cluster=cluster, namespace="default", name="p1", node="n1")
     version = cluster.last_seq
-    services.delete_object(cluster=cluster, kind=POD, namespace="default", name="p1")
+    delete_object(cluster=cluster, kind=POD, namespace="default", name="p1")
     assert seen(kube.watch(f"{PODS}?watch=true&resourceVersion={version}")) == [("MODIFIED", "p1")]
 
 
@@ -101,7 +103,7 @@ def test_bookmarks_say_how_far_a_watch_has_seen(kube: Kube, cluster: Cluster) ->
 
 
 def test_tables_are_watched_too_with_columns_only_once(kube: Kube, cluster: Cluster) -> None:
-    services.create_object(cluster=cluster, manifest=make_pod("p2"))
+    create_object(cluster=cluster, manifest=make_pod("p2"))
     answer = kube.get(f"{PODS}?watch=true", accept=TABLE)
     tables = [json.loads(line)["object"] for line in answer.content.splitlines()]
     assert [table["rows"][0]["cells"][0] for table in tables] == ["p1", "p2"]
@@ -111,7 +113,7 @@ def test_tables_are_watched_too_with_columns_only_once(kube: Kube, cluster: Clus
 
 def test_a_watch_from_before_a_reset_has_expired(kube: Kube, cluster: Cluster) -> None:
     version = kube.get(PODS).json()["metadata"]["resourceVersion"]
-    services.reset_cluster(cluster=cluster)
+    reset_cluster(cluster=cluster)
     answer = kube.get(f"{PODS}?watch=true&resourceVersion={int(version) - 1}")
     assert (answer.status_code, answer.json()["reason"]) == (410, "Expired")
 
@@ -119,7 +121,7 @@ def test_a_watch_from_before_a_reset_has_expired(kube: Kube, cluster: Cluster) -
 def test_not_even_the_last_version_before_a_reset_is_watched_on(kube: Kube, cluster: Cluster) -> None:
     version = kube.get(PODS).json()["metadata"]["resourceVersion"]
     assert kube.get(f"{PODS}?watch=true&resourceVersion={version}").status_code == 200
-    services.reset_cluster(cluster=cluster)
+    reset_cluster(cluster=cluster)
     # Who saw that one holds objects that are gone, and no event would ever say so.
     assert kube.get(f"{PODS}?watch=true&resourceVersion={version}").status_code == 410
     now = kube.get(PODS).json()["metadata"]["resourceVersion"]
@@ -148,7 +150,7 @@ def test_streams_that_read_up_to_one_number_tell_of_a_commit_together(cluster: C
     watches = [watch_of(RequestFactory().get("/", {"resourceVersion": cluster.last_seq}), cluster, Target(kind))
                for kind in (POD, NODE)]  # fmt: skip
     before = cluster.last_seq
-    services.apply_documents(cluster=cluster, objects=[make_node("late"), make_pod("late")])
+    apply_documents(cluster=cluster, objects=[make_node("late"), make_pod("late")])
     # As the pulse told them before the commit, and after it.
     assert [watch.read(before) for watch in watches] == [[], []]
     cluster.refresh_from_db()
@@ -204,10 +206,10 @@ def test_a_stream_sends_changes_as_they_come(live: Cluster, watching: Callable[[
     events = watching("")
     assert next(events)["object"]["metadata"]["name"] == "p1"
     for name in ("a", "b"):
-        services.create_object(cluster=live, manifest=make_pod(name))
+        create_object(cluster=live, manifest=make_pod(name))
         event = next(events)
         assert (event["type"], event["object"]["metadata"]["name"]) == ("ADDED", name)
-    services.delete_object(cluster=live, kind=POD, namespace="default", name="a")
+    delete_object(cluster=live, kind=POD, namespace="default", name="a")
     assert next(events)["type"] == "DELETED"
 
 
@@ -221,17 +223,17 @@ def test_a_stream_ends_when_the_cluster_is_reset_or_gone(
 ) -> None:
     first = watching("")
     next(first)
-    services.reset_cluster(cluster=live)
+    reset_cluster(cluster=live)
     ended = list(first)
     assert (ended[-1]["type"], ended[-1]["object"]["code"]) == ("ERROR", 410)
     second = watching("")
     next(second)
-    services.delete_cluster(cluster=live)
+    delete_cluster(cluster=live)
     assert list(second) == []
 
 
 def test_many_streams_of_one_cluster_see_the_same(live: Cluster, watching: Callable[[str], Stream]) -> None:
     streams = [watching(f"&resourceVersion={live.last_seq}") for _ in range(10)]
-    services.create_object(cluster=live, manifest=make_pod("all"))
+    create_object(cluster=live, manifest=make_pod("all"))
     for stream in streams:
         assert next(stream)["object"]["metadata"]["name"] == "all"

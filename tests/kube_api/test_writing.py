@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
-from playground.clusters import services
+from playground.clusters.drive.config import set_clock
+from playground.clusters.drive.runs import request_run
 from playground.clusters.kinds import by_key
 from playground.clusters.models import Cluster, LogEntry, Pod
+from playground.clusters.objects.apply import apply_documents
 from tests.clusters.builders import make_pod
 from tests.kube_api.conftest import PODS, TABLE, Kube, Work
 
@@ -212,13 +214,13 @@ def test_a_dry_run_answers_and_keeps_nothing(kube: Kube) -> None:
 
 
 def test_a_pod_on_a_node_terminates_for_its_grace_period(kube: Kube, cluster: Cluster, work: Work) -> None:
-    services.request_run(cluster=cluster, until="idle")
+    request_run(cluster=cluster, until="idle")
     work(cluster)
     going = kube.delete(f"{PODS}/p1", {"gracePeriodSeconds": 20}).json()
     assert going["kind"] == "Pod"
     assert going["metadata"]["deletionGracePeriodSeconds"] == 20
     assert kube.get(PODS, accept=TABLE).json()["rows"][0]["cells"][2] == "Terminating"
-    services.request_run(cluster=cluster, until="30s")
+    request_run(cluster=cluster, until="30s")
     work(cluster)
     assert kube.get(f"{PODS}/p1").status_code == 404
 
@@ -256,7 +258,7 @@ def test_an_event_of_a_client_is_deleted_as_other_objects_are(kube: Kube, cluste
 def test_a_collection_is_deleted_by_selector(kube: Kube, cluster: Cluster) -> None:
     labelled = make_pod("x")
     labelled["metadata"]["labels"] = {"app": "x"}
-    services.apply_documents(cluster=cluster, objects=[labelled])
+    apply_documents(cluster=cluster, objects=[labelled])
     gone = kube.delete(f"{PODS}?labelSelector=app%3Dx").json()
     assert [item["metadata"]["name"] for item in gone["items"]] == ["x"]
     assert list(Pod.objects.values_list("name", flat=True)) == ["p1"]
@@ -306,8 +308,8 @@ def test_an_eviction_honours_the_budget(kube: Kube, cluster: Cluster, work: Work
         "metadata": {"name": "db"},
         "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "db"}}},
     }
-    services.apply_documents(cluster=cluster, objects=[*pods, budget])
-    services.request_run(cluster=cluster, until="idle")
+    apply_documents(cluster=cluster, objects=[*pods, budget])
+    request_run(cluster=cluster, until="idle")
     work(cluster)
     eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "a"}}
     assert kube.post(f"{PODS}/a/eviction", eviction).status_code == 201
@@ -340,7 +342,7 @@ def test_writes_while_paused_carry_a_warning(kube: Kube, cluster: Cluster) -> No
     warned = kube.post(PODS, make_pod("w"))
     assert warned["Warning"].startswith('299 - "cluster is paused: nothing is scheduled or terminated')
     assert "Warning" not in kube.get(PODS)
-    services.set_clock(cluster=cluster, mode="realtime")
+    set_clock(cluster=cluster, mode="realtime")
     assert "Warning" not in kube.post(PODS, make_pod("w2"))
 
 
@@ -393,12 +395,12 @@ def test_workloads_get_the_defaults_clients_count_on(kube: Kube, cluster: Cluste
     ).json()
     assert recreated["spec"]["strategy"] == {"type": "Recreate"}
     # The same manifest again changes nothing: both sides have the defaults.
-    again = services.apply_documents(cluster=cluster, objects=[make_deployment("other", replicas=1)])
+    again = apply_documents(cluster=cluster, objects=[make_deployment("other", replicas=1)])
     assert len(again.created) == 1
     bare["metadata"]["name"] = "other"
     bare["spec"]["selector"] = bare["spec"]["selector"] | {"matchLabels": {"app": "other"}}
     bare["spec"]["template"]["metadata"]["labels"] = {"app": "other"}
-    assert len(services.apply_documents(cluster=cluster, objects=[bare]).unchanged) == 1
+    assert len(apply_documents(cluster=cluster, objects=[bare]).unchanged) == 1
     template = {
         "metadata": {"labels": {"a": "b"}},
         "spec": {"restartPolicy": "Never", "containers": [{"name": "c"}]},

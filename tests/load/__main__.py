@@ -115,14 +115,16 @@ def drive_clusters(options: argparse.Namespace, folder: Path, stops: contextlib.
     from django.core.management import call_command
     from django.db import connections
 
-    from playground.clusters import services
+    from playground.clusters.drive.runs import request_run
+    from playground.clusters.lifecycle import create_cluster
     from playground.clusters.models import Cluster, Run
+    from playground.clusters.objects.apply import apply_documents
 
     call_command("migrate", verbosity=0)
     stops.callback(connections.close_all)
     for index in range(options.clusters):
-        cluster = services.create_cluster(name=f"load-{index}", seed=index)
-        services.apply_documents(cluster=cluster, objects=[*nodes(options.nodes), *pods(options.pods)])
+        cluster = create_cluster(name=f"load-{index}", seed=index)
+        apply_documents(cluster=cluster, objects=[*nodes(options.nodes), *pods(options.pods)])
     for index in range(options.workers):
         _start(
             [
@@ -145,7 +147,7 @@ def drive_clusters(options: argparse.Namespace, folder: Path, stops: contextlib.
     seqs: dict[int, int] = {}
     for cluster in Cluster.objects.order_by("pk"):
         seqs[cluster.pk] = cluster.engine_seq
-        services.request_run(cluster=cluster)
+        request_run(cluster=cluster)
         waiting_since[cluster.pk] = time.monotonic()
     began = time.monotonic()
     waits: list[float] = []

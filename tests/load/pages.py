@@ -83,34 +83,37 @@ def _in_a_process(directory: Path, option: str, what: str) -> dict[str, float]:
 
 def seed(n_nodes: int, n_pods: int) -> None:
     """The cluster: most pods run, some wait, one cycle of each kind was decided, and then some hundreds more."""
-    from playground.clusters import services
-    from playground.clusters.services.memory import EngineMemory
+    from playground.clusters.drive.advance import advance
+    from playground.clusters.drive.memory import EngineMemory
+    from playground.clusters.drive.runs import request_run
+    from playground.clusters.lifecycle import create_cluster
+    from playground.clusters.objects.apply import apply_documents
 
-    cluster = services.create_cluster(name="large", seed=7)
+    cluster = create_cluster(name="large", seed=7)
     objects: list[dict[str, Any]] = [_priority("critical", 100_000), _priority("batch", 100)]
     objects += [_node(i) for i in range(n_nodes)]
     objects += [_pod(i, f"node-{i % n_nodes}") for i in range(n_pods)]
     began = time.monotonic()
     for start in range(0, len(objects), BATCH):
-        services.apply_documents(cluster=cluster, objects=objects[start : start + BATCH])
+        apply_documents(cluster=cluster, objects=objects[start : start + BATCH])
     waiting = [
         _pod(n_pods, "", cpu="500m", name="fits"),
         _pod(n_pods + 1, "", cpu="14", name="vip", priorityClassName="critical"),
         _pod(n_pods + 2, "", cpu="14", name="wide", priorityClassName="batch"),
         *(_pod(n_pods + 3 + i, "", cpu="400", name=f"giant-{i}") for i in range(30)),
     ]
-    services.apply_documents(cluster=cluster, objects=waiting)
+    apply_documents(cluster=cluster, objects=waiting)
     memory = EngineMemory()
 
     def run(until: str) -> None:
-        services.request_run(cluster=cluster, until=until)
+        request_run(cluster=cluster, until=until)
         while not _nothing_open(cluster):
-            services.advance(cluster_id=cluster.pk, memory=memory)
+            advance(cluster_id=cluster.pk, memory=memory)
 
     for _ in range(8):
         run("cycle")
     late = [_pod(n_pods + 100 + i, "", cpu="100m", name=f"late-{i}") for i in range(N_LATE)]
-    services.apply_documents(cluster=cluster, objects=late)
+    apply_documents(cluster=cluster, objects=late)
     run("idle")
     print(f"made in {time.monotonic() - began:.0f} s", file=sys.stderr)
 

@@ -45,9 +45,10 @@ def measure(name: str) -> dict[str, float]:
 
 
 def _asking(cluster: Any, name: str) -> Callable[[], None]:
+    from playground.clusters import questions
+    from playground.clusters.drive.memory import EngineMemory
+    from playground.clusters.history import redecide
     from playground.clusters.models import Cycle, Pod, Question
-    from playground.clusters.services import questions, traces
-    from playground.clusters.services.memory import EngineMemory
     from playground.scenarios.models import Moment
     from playground.scenarios.services import moments
 
@@ -74,7 +75,7 @@ def _asking(cluster: Any, name: str) -> Callable[[], None]:
 
     def recomputed() -> None:
         Cycle.objects.filter(pk=last.pk).update(trace=None)
-        assert traces.recompute_trace(cluster_id=cluster.pk, number=last.number)
+        assert redecide.recompute_trace(cluster_id=cluster.pk, number=last.number)
 
     def looked_at() -> None:
         Moment.objects.all().delete()

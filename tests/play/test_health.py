@@ -13,10 +13,9 @@ from django.db import OperationalError
 from django.test import Client
 from django.utils import timezone
 
-from playground.clusters import lanes, trouble
+from playground.clusters import jobs, lanes, trouble
+from playground.clusters.jobs import Signs
 from playground.clusters.models import LanePulse
-from playground.clusters.services import pulses
-from playground.clusters.services.pulses import Signs
 
 WELL = {"database": "ok", "broker": "ok", "disk": "ok", "decide": "ok", "ask": "ok", "make": "ok"}
 
@@ -121,7 +120,7 @@ def test_what_a_database_says_is_told_as_its_cause(said: str, state: str | None,
 @pytest.mark.django_db
 def test_signs_are_written_every_two_seconds_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     now = {"s": 100.0}
-    monkeypatch.setattr(pulses.time, "monotonic", lambda: now["s"])
+    monkeypatch.setattr(jobs.time, "monotonic", lambda: now["s"])
     signs = Signs("make", "a@here")
 
     def written() -> bool:

@@ -17,10 +17,9 @@ from django.db import connections, transaction
 from django.utils import timezone
 
 from playground.clusters import jobs, lanes, wake
-from playground.clusters.jobs import Subject, SubjectKind
+from playground.clusters.jobs import Signs, Subject, SubjectKind
 from playground.clusters.lanes import LaneLimits
 from playground.clusters.models import Job, Turn
-from playground.clusters.services.pulses import Signs
 from playground.play import rooms
 from playground.play.rooms import Room
 from playground.play.watch import ProcessWatch

@@ -18,11 +18,13 @@ from django.db import OperationalError, connection
 from django.test import Client
 from django.utils import timezone
 
-from playground.clusters import lanes, services
+from playground.clusters import lanes
+from playground.clusters.drive.advance import advance
+from playground.clusters.drive.lease import claim, park_if_failing, release
+from playground.clusters.drive.memory import EngineMemory
+from playground.clusters.drive.runs import request_run
+from playground.clusters.jobs import Signs
 from playground.clusters.models import Cluster, Job, LanePulse, Run
-from playground.clusters.services.lease import claim, park_if_failing, release
-from playground.clusters.services.memory import EngineMemory
-from playground.clusters.services.pulses import Signs
 from playground.play import metrics, rooms
 from tests.api.conftest import wakes
 from tests.clusters.builders import make_cluster, make_node, make_pod
@@ -70,13 +72,13 @@ def test_a_run_no_worker_takes_grows_old_in_the_deciding_lane(client: Client) ->
     name = f'{AGE}{{lane="decide"}}'
     cluster = make_cluster(make_node(), make_pod())
     assert read(client)[name] == 0
-    services.request_run(cluster=cluster)
+    request_run(cluster=cluster)
     Run.objects.update(created=ago(90))
     assert 90 <= read(client)[name] < 600
     lease = claim(cluster.pk)
     assert lease and read(client)[name] == 0
     release(lease)
-    services.advance(cluster_id=cluster.pk, memory=EngineMemory())
+    advance(cluster_id=cluster.pk, memory=EngineMemory())
     assert read(client)[name] == 0
 
 

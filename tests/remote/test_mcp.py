@@ -14,7 +14,7 @@ import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client, StdioServerParameters, stdio_client
 
-from playground.clusters.services.drafts import READ_AT_ONCE_BYTES
+from playground.clusters.drafts import READ_AT_ONCE_BYTES
 from playground.remote.instance import Instance, part
 from scheduler_core import ENGINE_VERSION
 from tests.remote.cases import CASES, EDITS, POD, Case, node, pod

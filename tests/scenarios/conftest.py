@@ -2,8 +2,9 @@
 
 import pytest
 
-from playground.clusters import services, wake
-from playground.clusters.services.memory import EngineMemory
+from playground.clusters import wake
+from playground.clusters.drive.advance import advance
+from playground.clusters.drive.memory import EngineMemory
 from playground.scenarios.wake import ERRAND
 
 
@@ -39,7 +40,7 @@ def work(sent):
             task, kwargs = sent.pop(0)
             kwargs.pop("countdown_s", None)
             if task == wake.ADVANCE:  # no task: what decides looks at the rows
-                left = services.advance(**kwargs, memory=memory).more or None
+                left = advance(**kwargs, memory=memory).more or None
             else:
                 left = current_app.tasks[task](**kwargs)
             if left is not None and left is not False:  # its turn was over

@@ -4,7 +4,8 @@ import pytest
 from celery import current_app
 
 from playground.clusters import jobs, lanes, wake
-from playground.clusters import services as clusters
+from playground.clusters.drive.runs import request_run
+from playground.clusters.drive.turns import take_turn
 from playground.clusters.models import Job
 from playground.scenarios.models import Comparison, Luck, ModelCheck, Optimum
 from playground.scenarios.services import compare_now, open_gallery_scenario, request_comparison, share
@@ -34,8 +35,8 @@ def paths(work):
     """Pages and REST paths of a share and a cluster that were run."""
     scenario = share(document=gallery_text("nominated-overtaken"), visibility="public").scenario
     cluster = open_gallery_scenario(name="tie-break-1-violations")
-    clusters.request_run(cluster=cluster)
-    clusters.take_turn()
+    request_run(cluster=cluster)
+    take_turn()
     work()
     return {
         "scenario": (f"/s/{scenario.public_id}/", f"/api/v1/scenarios/{scenario.public_id}/"),

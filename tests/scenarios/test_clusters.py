@@ -3,19 +3,16 @@
 import pytest
 import yaml
 
-from playground.clusters import services as clusters
+from playground.clusters.drive.config import set_config
+from playground.clusters.drive.runs import request_run
+from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cluster, Cycle, Pod, Run
+from playground.clusters.objects.apply import apply_documents
+from playground.clusters.objects.write import set_cordon
 from playground.engine.scenarios import run_fresh
 from playground.scenarios import selectors
 from playground.scenarios.models import Moment, Origin, Scenario
-from playground.scenarios.services import (
-    branch,
-    do_next_step,
-    fork,
-    make_from_cluster,
-    request_moment,
-    share,
-)
+from playground.scenarios.services import branch, do_next_step, fork, make_from_cluster, request_moment, share
 from playground.scenarios.services.forking import make_text
 from tests.scenarios.documents import PACKING, node, pod, priority_class, small, small_text, text_of
 
@@ -27,26 +24,26 @@ def placements(cluster: Cluster) -> dict[str, str]:
 
 
 def run_all(cluster: Cluster, work) -> None:
-    clusters.request_run(cluster=cluster, until="idle")
+    request_run(cluster=cluster, until="idle")
     work()
     assert not Run.objects.filter(cluster=cluster, state__in=Run.OPEN).exists()
     cluster.refresh_from_db()
 
 
 def made_by_hand(work, **how) -> Cluster:
-    cluster = clusters.create_cluster(name="by hand", seed=11, start_ns=1_767_312_000_000_000_000, **how)
+    cluster = create_cluster(name="by hand", seed=11, start_ns=1_767_312_000_000_000_000, **how)
     objects = [
         priority_class("urgent", 1000),
         node("node-a", team="payments-secret"),
         node("node-b", cpu="2"),
         *(pod(f"web-{i}") for i in range(4)),
     ]
-    clusters.apply_documents(cluster=cluster, objects=objects)
+    apply_documents(cluster=cluster, objects=objects)
     run_all(cluster, work)
     late = [pod("late", cpu="3", priorityClassName="urgent", nodeSelector={"team": "payments-secret"})]
-    clusters.apply_documents(cluster=cluster, objects=late)
+    apply_documents(cluster=cluster, objects=late)
     run_all(cluster, work)
-    clusters.set_cordon(cluster=cluster, node="node-b", unschedulable=True)
+    set_cordon(cluster=cluster, node="node-b", unschedulable=True)
     cluster.refresh_from_db()
     return cluster
 
@@ -67,7 +64,7 @@ def test_a_fork_decides_what_the_share_decided(work):
 
 def test_the_draft_says_that_it_changed(work):
     cluster = fork(scenario=share(document=small_text()).scenario)
-    clusters.apply_documents(cluster=cluster, objects=[pod("one-more")])
+    apply_documents(cluster=cluster, objects=[pod("one-more")])
     cluster.refresh_from_db()
     assert selectors.origin_state(cluster).changed
     shared = make_from_cluster(cluster=cluster)
@@ -75,7 +72,7 @@ def test_the_draft_says_that_it_changed(work):
     state = selectors.origin_state(cluster)
     assert not state.changed and state.origin.shared
     assert shared.scenario.forked_from == Scenario.objects.order_by("pk").first().public_id
-    clusters.set_config(cluster=cluster, config=PACKING)
+    set_config(cluster=cluster, config=PACKING)
     assert selectors.origin_state(cluster).changed
 
 
@@ -174,7 +171,7 @@ def test_a_branch_begins_as_the_cluster_was(work):
     assert made.start_ns == first.at_ns and made.seed == cluster.seed
     assert sum(bool(where) for where in placements(made).values()) == 2
     assert "late" not in placements(made)
-    clusters.apply_documents(cluster=made, objects=[node("node-z", cpu="64")])
+    apply_documents(cluster=made, objects=[node("node-z", cpu="64")])
     run_all(made, work)
     assert all(placements(made).values())
     assert "node-z" not in {row.name for row in cluster.nodes.all()}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from playground.clusters import services as clusters
+from playground.clusters.drive.runs import request_run
 from playground.clusters.errors import ClusterError
 from playground.scenarios.models import Comparison, Optimum
 from playground.scenarios.services import (
@@ -196,7 +196,7 @@ def test_a_branch_is_aligned_with_its_cluster_and_its_share_by_pod_and_attempt(w
     work()
     of_cluster, of_share = branch(cycle=3, cluster=cluster), branch(cycle=3, scenario=shared)
     for made in (of_cluster, of_share):
-        clusters.request_run(cluster=made)
+        request_run(cluster=made)
         work()
     whole = {"kind": "cluster", "id": cluster.public_id, "cycle": None}
     for first, made in ((whole, of_cluster), (ref(shared), of_share)):

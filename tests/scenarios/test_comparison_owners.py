@@ -13,7 +13,7 @@ from playground.accounts import teams
 from playground.accounts.choices import Role
 from playground.accounts.models import User
 from playground.clusters.errors import Forbidden, InvalidInput
-from playground.clusters.services import create_cluster
+from playground.clusters.lifecycle import create_cluster
 from playground.scenarios.models import Comparison
 from playground.scenarios.services import request_comparison, share, tidy
 from tests.scenarios.documents import small_text

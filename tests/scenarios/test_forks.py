@@ -2,8 +2,11 @@
 
 import pytest
 
-from playground.clusters import services as clusters
+from playground.clusters.drive.runs import request_run
+from playground.clusters.lifecycle import clone_cluster, create_cluster
 from playground.clusters.models import Cluster, Cycle, MockExtender, Node
+from playground.clusters.objects.apply import apply_documents
+from playground.clusters.objects.write import set_cordon
 from playground.scenarios import selectors
 from playground.scenarios.models import Scenario
 from playground.scenarios.services import branch, do_next_step, fork, share
@@ -86,7 +89,7 @@ def test_a_policy_is_forked_and_configured(own_site, work):
 
 
 def test_the_page_of_a_policy_shows_it_and_has_no_switches_to_save(client, sent):
-    cluster = clusters.create_cluster(name="old", config=POLICY)
+    cluster = create_cluster(name="old", config=POLICY)
     page = client.get(f"/c/{cluster.public_id}/config/")
     assert page.status_code == 200 and "MostRequestedPriority" in page.content.decode()
     answer = client.post(f"/c/{cluster.public_id}/config/", {"action": "points"})
@@ -125,11 +128,11 @@ def test_branches_and_clones_have_mock_extenders_of_their_own(own_site, work):
     ).scenario
     first = walked(fork(scenario=scenario), work)
     made = [branch(scenario=scenario, cycle=2), branch(cluster=first, cycle=2)]
-    made.append(clusters.clone_cluster(cluster=first, name="clone"))
+    made.append(clone_cluster(cluster=first, name="clone"))
     assert MockExtender.objects.count() == 4
     for cluster in made:
-        clusters.apply_documents(cluster=cluster, objects=[pod("late"), node("node-d")])
-        clusters.request_run(cluster=cluster, until="idle")
+        apply_documents(cluster=cluster, objects=[pod("late"), node("node-d")])
+        request_run(cluster=cluster, until="idle")
         work()
         placed = dict(cluster.pods.values_list("name", "node_name"))
         assert placed["late"] and "node-c" not in placed.values()
@@ -163,7 +166,7 @@ def test_a_step_that_is_undone_is_still_to_be_done_and_the_cluster_unchanged_aga
 
     assert selectors.origin_state(cluster).next_words == first.next_words
     assert not selectors.origin_state(cluster).changed
-    clusters.set_cordon(
+    set_cordon(
         cluster=cluster,
         node=Node.objects.filter(cluster=cluster).order_by("name")[0].name,
         unschedulable=True,

@@ -5,8 +5,11 @@ from typing import Any
 import pytest
 import yaml
 
-from playground.clusters import services as clusters
+from playground.clusters.drive.config import set_config
+from playground.clusters.drive.runs import decide_permit, request_run
+from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cluster, Cycle, LogEntry
+from playground.clusters.objects.apply import apply_documents
 from playground.engine.scenarios import run_fresh
 from playground.scenarios import selectors
 from playground.scenarios.services import make_from_cluster, request_moment
@@ -43,10 +46,10 @@ def approved(name: str, **spec: Any) -> dict[str, Any]:
 
 def lived(work) -> Cluster:
     """Permit waits (one allowed, one timed out), an extender that vetoes and prefers, and a preemption."""
-    cluster = clusters.create_cluster(name="live", seed=3, start_ns=1_767_312_000_000_000_000)
+    cluster = create_cluster(name="live", seed=3, start_ns=1_767_312_000_000_000_000)
 
     def run(until: str = "idle") -> None:
-        clusters.request_run(cluster=cluster, until=until)
+        request_run(cluster=cluster, until=until)
         work()
         cluster.refresh_from_db()
 
@@ -67,8 +70,8 @@ def lived(work) -> Cluster:
                 }
             ],
         }
-        clusters.set_config(cluster=cluster, config=config)
-        clusters.apply_documents(
+        set_config(cluster=cluster, config=config)
+        apply_documents(
             cluster=cluster,
             objects=[
                 priority_class("urgent", 1000),
@@ -79,11 +82,9 @@ def lived(work) -> Cluster:
             ],
         )
         run()
-        clusters.decide_permit(cluster=cluster, namespace="default", name="asks", decision="allow")
+        decide_permit(cluster=cluster, namespace="default", name="asks", decision="allow")
         run("120s")
-        clusters.apply_documents(
-            cluster=cluster, objects=[pod("urgent", cpu="3", priorityClassName="urgent")]
-        )
+        apply_documents(cluster=cluster, objects=[pod("urgent", cpu="3", priorityClassName="urgent")])
         run()
     return cluster
 

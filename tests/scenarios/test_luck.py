@@ -5,11 +5,12 @@ import re
 import pytest
 
 from playground.accounts.models import User
-from playground.clusters import jobs
-from playground.clusters import services as clusters
+from playground.clusters import jobs, questions
+from playground.clusters.drive.runs import request_run
 from playground.clusters.errors import Conflict, InvalidInput
+from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Question
-from playground.clusters.services import questions
+from playground.clusters.objects.apply import apply_documents
 from playground.scenarios.models import Luck, LuckEnd
 from playground.scenarios.services import request_luck, share
 from scheduler_core.scenario.gallery import gallery_text
@@ -138,9 +139,9 @@ def test_a_lost_message_is_sent_again_for_the_seeds_that_are_left(drawn, groups,
 
 
 def test_the_luck_of_a_cluster_marks_its_decisions_too(client, groups, work):
-    cluster = clusters.create_cluster(name="c", seed=2**63 - 1, start_ns=1_767_312_000_000_000_000)
-    clusters.apply_documents(cluster=cluster, objects=[node("a"), node("b"), pod("p")])
-    clusters.request_run(cluster=cluster, until="idle")
+    cluster = create_cluster(name="c", seed=2**63 - 1, start_ns=1_767_312_000_000_000_000)
+    apply_documents(cluster=cluster, objects=[node("a"), node("b"), pod("p")])
+    request_run(cluster=cluster, until="idle")
     work()
     cluster.refresh_from_db()
     questions.ask(cluster=cluster, kind="seeds", params={"seeds": 4})

@@ -5,8 +5,12 @@ from typing import Any
 import pytest
 import yaml
 
-from playground.clusters import services as clusters
+from playground.clusters.drive.config import set_config
+from playground.clusters.drive.runs import request_run
+from playground.clusters.extenders.mock import create_mock_extender, mock_extender_url
+from playground.clusters.lifecycle import clone_cluster, create_cluster
 from playground.clusters.models import Cluster, Cycle, MockExtender
+from playground.clusters.objects.apply import apply_documents
 from playground.engine.scenarios import run_fresh
 from playground.scenarios.services import branch, fork, make_from_cluster
 from playground.scenarios.services.forking import make_text
@@ -26,21 +30,21 @@ LATE = pod("late") | {"metadata": {"name": "late", "namespace": "default", "labe
 
 
 def configured(cluster: Cluster, *verbs: str, rules: list[dict[str, Any]]) -> MockExtender:
-    mock = clusters.create_mock_extender(cluster=cluster, rules=rules)
-    extender = {"urlPrefix": clusters.mock_extender_url(mock), "httpTimeout": "20s", "weight": 5}
+    mock = create_mock_extender(cluster=cluster, rules=rules)
+    extender = {"urlPrefix": mock_extender_url(mock), "httpTimeout": "20s", "weight": 5}
     config = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "extenders": [extender | {f"{verb}Verb": verb for verb in verbs}],
     }
-    clusters.set_config(cluster=cluster, config=config)
+    set_config(cluster=cluster, config=config)
     return mock
 
 
 def ran(cluster: Cluster, work: Any, *objects: dict[str, Any]) -> Cluster:
     if objects:
-        clusters.apply_documents(cluster=cluster, objects=list(objects))
-    clusters.request_run(cluster=cluster, until="idle")
+        apply_documents(cluster=cluster, objects=list(objects))
+    request_run(cluster=cluster, until="idle")
     work()
     cluster.refresh_from_db()
     return cluster
@@ -48,7 +52,7 @@ def ran(cluster: Cluster, work: Any, *objects: dict[str, Any]) -> Cluster:
 
 def lived(work: Any) -> Cluster:
     """A user tried it without, then wrote rules."""
-    cluster = clusters.create_cluster(name="ruled", seed=3)
+    cluster = create_cluster(name="ruled", seed=3)
     ran(cluster, work, node("node-a"), node("node-b", disk="ssd"), node("node-c"))
     configured(cluster, "filter", "prioritize", rules=RULES)
     return ran(cluster, work, *(pod(f"p{number}") for number in range(3)))
@@ -85,14 +89,14 @@ def test_a_share_holds_the_rules_and_decides_as_the_cluster(own_site, work):
 
 def test_a_recorded_failure_stands_before_the_rules(own_site, work):
     """The extender was not reached at first: no rule says so."""
-    cluster = clusters.create_cluster(name="late", seed=3)
+    cluster = create_cluster(name="late", seed=3)
     ran(cluster, work, node("node-a", disk="ssd"), node("node-b", disk="ssd"))
     mock = configured(cluster, "filter", "prioritize", rules=[])
-    url = clusters.mock_extender_url(mock)
+    url = mock_extender_url(mock)
     MockExtender.objects.filter(pk=mock.pk).update(public_id="elsewhere")
     ran(cluster, work, pod("p0"))
     MockExtender.objects.filter(public_id="elsewhere").update(public_id=url.rpartition("/")[2])
-    clusters.request_run(cluster=cluster, until="10s")
+    request_run(cluster=cluster, until="10s")
     work()
     run = run_fresh(make_text(cluster=cluster).text)
     assert [cycle.digest for cycle in run.cycles] == digests(cluster)
@@ -116,7 +120,7 @@ def test_forks_and_branches_of_the_share_decide_as_the_cluster(own_site, work):
     forked = walked(fork(scenario=scenario), work)
     assert placed(forked) == placed(cluster) == dict.fromkeys(("p0", "p1", "p2"), "node-b")
     for made in (forked, branch(scenario=scenario, cycle=2), branch(cluster=cluster, cycle=2),
-                 clusters.clone_cluster(cluster=cluster, name="clone")):  # fmt: skip
+                 clone_cluster(cluster=cluster, name="clone")):  # fmt: skip
         ran(made, work, LATE)
         assert placed(made)["late"] == "node-b", made.name
         assert made.mock_extenders.get().rules == RULES
@@ -134,11 +138,11 @@ def test_a_place_that_had_another_extender_keeps_its_answers_alone(own_site, wor
 
 
 def test_pods_that_rules_bind_are_bound_in_forks_and_branches(own_site, work):
-    cluster = clusters.create_cluster(name="binder", seed=3)
+    cluster = create_cluster(name="binder", seed=3)
     ran(cluster, work, node("node-a"), node("node-b"))
     configured(cluster, "bind", rules=[{"bind": {"error": "not yet"}, "times": 1}])
     ran(cluster, work, pod("p0"), pod("p1"))
-    clusters.request_run(cluster=cluster, until="60s")
+    request_run(cluster=cluster, until="60s")
     work()
     assert all(placed(cluster).values())
     scenario = make_from_cluster(cluster=cluster).scenario
@@ -147,6 +151,6 @@ def test_pods_that_rules_bind_are_bound_in_forks_and_branches(own_site, work):
     for number in range(1, scenario.n_cycles + 1):
         for made in (branch(scenario=scenario, cycle=number), branch(cluster=cluster, cycle=number)):
             ran(made, work)
-            clusters.request_run(cluster=made, until="60s")
+            request_run(cluster=made, until="60s")
             work()
             assert all(placed(made).values()), (number, made.name)

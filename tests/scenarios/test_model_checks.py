@@ -5,7 +5,8 @@ import re
 import pytest
 
 from playground.accounts.models import User
-from playground.clusters import services as clusters
+from playground.clusters.drive.runs import request_run
+from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cycle
 from playground.engine import model as engine_model
 from playground.engine.scenarios import RunStopped
@@ -50,7 +51,7 @@ def test_a_share_is_checked_once_and_its_departures_are_told(client, overtaken, 
 
 def test_a_cluster_is_checked_up_to_its_last_cycle(client, work):
     cluster = open_gallery_scenario(name="tie-break-1-violations")
-    clusters.request_run(cluster=cluster)
+    request_run(cluster=cluster)
     work()
     cluster.refresh_from_db()
     url = f"/api/v1/clusters/{cluster.public_id}/model/"
@@ -100,7 +101,7 @@ def test_a_violation_is_shown_with_its_counterexample(client, overtaken, work, m
 
 
 def test_without_a_cycle_there_is_nothing_to_check(client):
-    cluster = clusters.create_cluster(name="new")
+    cluster = create_cluster(name="new")
     answer = client.post(f"/api/v1/clusters/{cluster.public_id}/model/")
     assert answer.status_code == 409 and "no cycle was run yet" in answer.json()["detail"]
 
@@ -127,7 +128,7 @@ def test_strangers_read_a_public_share_and_cannot_have_it_checked(client, overta
     assert client.post(here).status_code == 302
     assert not ModelCheck.objects.exists()
     owner = User.objects.create_user("olga", password="x")
-    mine = clusters.create_cluster(name="mine", owner=owner)
+    mine = create_cluster(name="mine", owner=owner)
     assert client.get(f"/c/{mine.public_id}/model/").status_code in (302, 404)
     assert client.get(f"/api/v1/clusters/{mine.public_id}/model/").status_code in (401, 404)
 

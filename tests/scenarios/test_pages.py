@@ -6,8 +6,8 @@ import pytest
 from django.core.cache import cache
 
 from playground.clusters import jobs
-from playground.clusters import services as clusters
 from playground.clusters.models import Cluster
+from playground.clusters.objects.write import set_cordon
 from playground.engine.scenarios import gallery_documents
 from playground.scenarios.models import Comparison, Moment, Origin, RecordedCycle, Scenario
 from playground.scenarios.services import fork, request_comparison, request_verification, share
@@ -267,7 +267,7 @@ def test_a_cluster_is_downloaded_or_linked(client, work):
     answer = client.post(f"/c/{cluster.public_id}/share/", {"title": "T", "visibility": "unlisted"})
     assert answer["Location"] == f"/s/{Scenario.objects.get().public_id}/"
     assert "as shared" in words(client.get(f"/c/{cluster.public_id}/share/"))
-    clusters.set_cordon(cluster=cluster, node="node-b", unschedulable=False)
+    set_cordon(cluster=cluster, node="node-b", unschedulable=False)
     assert "changed since shared" in words(client.get(f"/c/{cluster.public_id}/share/"))
 
 

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from playground.clusters import services as clusters
 from playground.clusters.errors import Conflict, InvalidInput
+from playground.clusters.lifecycle import delete_cluster
 from playground.clusters.models import Cluster
+from playground.clusters.objects.apply import apply_documents
 from playground.scenarios import services
 from playground.scenarios.models import Scenario, Upgrade
 from playground.scenarios.services import upgrades
@@ -73,7 +74,7 @@ def test_page_rest_command_line_share_and_test_say_the_same(
     # As a share: a page of its own that says the same when the cluster is gone, and twice is once.
     link = client.post(page, {"share": "1"}).headers["Location"]
     assert client.post(page, {"share": "1"}).headers["Location"] == link
-    clusters.delete_cluster(cluster=cluster)
+    delete_cluster(cluster=cluster)
     assert told["sentence"] in client.get(link).content.decode()
     assert client.get(f"/api/v1{link.replace('/s/', '/scenarios/')}").json()["result"] == told
 
@@ -134,7 +135,7 @@ def test_what_cannot_be_previewed_is_refused() -> None:
     cluster = make_cluster(make_node())
     with pytest.raises(Conflict, match="no cycle"):
         services.request_upgrade(cluster=cluster, name="1.36")
-    clusters.apply_documents(cluster=cluster, objects=[make_pod("p")])
+    apply_documents(cluster=cluster, objects=[make_pod("p")])
     run(cluster)
     with pytest.raises(Conflict, match="followed already"):
         services.request_upgrade(cluster=cluster, name="1.34")

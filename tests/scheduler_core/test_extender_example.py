@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from playground.clusters import services
+from playground.clusters.drive.config import set_config
+from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Cycle, ExtenderCall
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.clusters.test_extenders import work
@@ -54,10 +55,10 @@ def test_the_starter_extender_filters_and_prefers(client: Client, settings: Any,
         "kind": "KubeSchedulerConfiguration",
         "extenders": [extender],
     }
-    services.set_config(cluster=cluster, config=config)
-    services.request_run(cluster=cluster, until="cycle")
+    set_config(cluster=cluster, config=config)
+    request_run(cluster=cluster, until="cycle")
     work(cluster)
-    services.request_run(cluster=cluster, until="cycle")
+    request_run(cluster=cluster, until="cycle")
     work(cluster)
     found = {cycle.pod_name: cycle for cycle in Cycle.objects.all()}
     assert (found["p"].outcome, found["p"].node) == ("bound", "n2")

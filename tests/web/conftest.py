@@ -14,7 +14,7 @@ from tests.web import factories
 def readable_traces(monkeypatch):
     """Cycles made by the factories carry their explanation as JSON; those of the engine its own format."""
     # The package's own name `cycles` is the function.
-    module = importlib.import_module("playground.clusters.selectors.cycles")
+    module = importlib.import_module("playground.clusters.history.cycles")
     engine = module.explain_trace
 
     def explain(trace: bytes, *, full: bool = False):

@@ -9,10 +9,10 @@ from django.apps import apps
 from django.db import connection, transaction
 from django.db.models import Model
 
+from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cluster, Cycle, Event, Pod, QueueMove, QueueSnapshot
-from playground.clusters.services.apply import apply_documents
-from playground.clusters.services.lifecycle import create_cluster
-from playground.clusters.services.pools import expand_pool
+from playground.clusters.objects.actions import expand_pool
+from playground.clusters.objects.apply import apply_documents
 from tests.web.cases import explanation
 
 START_NS = 1_767_312_000_000_000_000  # 2026-01-02T00:00:00Z

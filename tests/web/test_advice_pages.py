@@ -9,11 +9,14 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from playground.clusters import services, wake
+from playground.clusters import questions, wake
+from playground.clusters.drive.advance import advance
+from playground.clusters.drive.memory import EngineMemory
+from playground.clusters.drive.runs import request_run
 from playground.clusters.kinds import by_kind
 from playground.clusters.models import Cluster, Cycle, Pod, Question
-from playground.clusters.services import questions
-from playground.clusters.services.memory import EngineMemory
+from playground.clusters.objects.apply import apply_documents
+from playground.clusters.objects.write import delete_object
 from playground.web.advice import Segment
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.markup import html_of
@@ -50,11 +53,11 @@ def cluster(db: None, sent: list[Any]) -> Cluster:
         make_node("node-b1", cpu="8", taints=[taint]),
         *(make_pod(f"web-{index}", cpu="1500m") for index in range(3)),
     )
-    services.request_run(cluster=made, until="idle")
-    services.advance(cluster_id=made.pk, memory=EngineMemory())
-    services.apply_documents(cluster=made, objects=[make_pod("large", cpu="5")])
-    services.request_run(cluster=made, until="idle")
-    services.advance(cluster_id=made.pk, memory=EngineMemory())
+    request_run(cluster=made, until="idle")
+    advance(cluster_id=made.pk, memory=EngineMemory())
+    apply_documents(cluster=made, objects=[make_pod("large", cpu="5")])
+    request_run(cluster=made, until="idle")
+    advance(cluster_id=made.pk, memory=EngineMemory())
     made.refresh_from_db()
     return made
 
@@ -112,7 +115,7 @@ def test_what_would_it_take_is_asked_watched_and_read(client: Client, cluster: C
 def test_pods_that_would_have_to_go_are_followed_and_a_label_is_a_branch(
     client: Client, cluster: Cluster
 ) -> None:
-    services.apply_documents(
+    apply_documents(
         cluster=cluster,
         objects=[make_node("node-c1", cpu="4"), make_pod("wide", cpu="3", nodeSelector={"disk": "ssd"})],
     )
@@ -128,13 +131,13 @@ def test_pods_that_would_have_to_go_are_followed_and_a_label_is_a_branch(
         reverse("web:edit-branch", args=[cluster.public_id, asked.public_id]), {"rank": rank}
     ).headers["Location"]
     made = Cluster.objects.get(public_id=home.strip("/").split("/")[1])
-    services.request_run(cluster=made, until="idle")
-    services.advance(cluster_id=made.pk, memory=EngineMemory())
+    request_run(cluster=made, until="idle")
+    advance(cluster_id=made.pk, memory=EngineMemory())
     assert Pod.objects.get(cluster=made, name="wide").node_name == "node-c1"
 
     # On the two small nodes pods would have to go; nothing makes these again.
-    services.apply_documents(cluster=cluster, objects=[make_pod("fourth", cpu="3800m")])
-    services.delete_object(cluster=cluster, kind=by_kind("Node"), namespace="", name="node-c1")
+    apply_documents(cluster=cluster, objects=[make_pod("fourth", cpu="3800m")])
+    delete_object(cluster=cluster, kind=by_kind("Node"), namespace="", name="node-c1")
     args = (cluster.public_id, "default", "fourth")
     client.post(reverse("web:explain-ask", args=args))
     work_off()
@@ -257,7 +260,7 @@ def test_a_stale_answer_is_marked(client: Client, cluster: Cluster) -> None:
     client.post(reverse("web:explain-ask", args=args))
     work_off()
     assert "Prove again" not in page(client, "explain", *args)
-    services.apply_documents(cluster=cluster, objects=[make_node("node-c1")])
+    apply_documents(cluster=cluster, objects=[make_node("node-c1")])
     assert "Prove again" in page(client, "explain", *args)
 
 

@@ -6,10 +6,14 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from playground.clusters import services
+from playground.clusters.drive.config import job_duration
+from playground.clusters.history.undo import last_change
+from playground.clusters.lifecycle import export_manifests
 from playground.clusters.models import Cluster, Node, Pod
-from playground.clusters.services import actions
-from playground.clusters.services.durations import job_duration
+from playground.clusters.objects import actions
+from playground.clusters.objects.actions import act_on_nodes
+from playground.clusters.objects.apply import apply_documents
+from playground.clusters.objects.write import set_cordon
 from playground.web.listing import NODE_BUTTONS, POD_BUTTONS
 from tests.clusters.builders import make_cluster, make_node, make_pod
 
@@ -31,10 +35,10 @@ def told(client: Client, response) -> str:
 
 
 def test_the_page_names_the_last_change_and_undoes_it(client, cluster):
-    services.set_cordon(cluster=cluster, node="n1", unschedulable=True)
+    set_cordon(cluster=cluster, node="n1", unschedulable=True)
     page = client.get(path("changes", cluster)).content.decode()
     assert "Last change: <b>cordon Node n1</b>" in page and "create Node n1 and 4 more" in page
-    change = services.last_change(cluster)
+    change = last_change(cluster)
     done = client.post(path("undo", cluster), {"change": change.seq})
     assert done.status_code == 302 and "Undone: cordon Node n1." in told(client, done)
     assert not Node.objects.filter(unschedulable=True).exists()
@@ -83,14 +87,14 @@ EDITS = {
 
 @pytest.mark.parametrize("name", EDITS)
 def test_every_edit_of_a_page_is_undone_by_its_key(client, cluster, name):
-    services.apply_documents(cluster=cluster, text=DEPLOYMENT)
+    apply_documents(cluster=cluster, text=DEPLOYMENT)
     address, posted = EDITS[name]
     address = f"/c/{cluster.public_id}/{address}"
 
     def standing():
         row = Cluster.objects.get(pk=cluster.pk)
         facts = row.name, row.config, row.kubernetes_release, row.clock_mode, row.rate, job_duration(row)
-        return facts, "".join(services.export_manifests(cluster=row))
+        return facts, "".join(export_manifests(cluster=row))
 
     before = standing()
     if isinstance(posted.get("text"), tuple):
@@ -102,7 +106,7 @@ def test_every_edit_of_a_page_is_undone_by_its_key(client, cluster, name):
     page = client.get(path("changes", cluster)).content.decode()
     last = page.partition("Last change:")[2].partition("</h1>")[0]
     assert last and "create Deployment shop/web" not in last, "another change than the one before it"
-    done = client.post(path("undo", cluster), {"change": services.last_change(cluster).seq})
+    done = client.post(path("undo", cluster), {"change": last_change(cluster).seq})
     assert "Undone: " in told(client, done)
     assert standing() == before
 
@@ -146,7 +150,7 @@ def test_one_pod_is_deleted_from_its_story_and_its_inspector(client, cluster):
 
 
 def test_nodes_are_found_by_label_and_changed_together(client, cluster):
-    services.act_on_nodes(cluster=cluster, action="label", nodes=["n2"], value="disk=ssd")
+    act_on_nodes(cluster=cluster, action="label", nodes=["n2"], value="disk=ssd")
     page = client.get(path("nodes", cluster), {"q": "disk=ssd n"}).content.decode()
     assert "1 node<" in page and 'value="n2"' in page and 'value="n1"' not in page
     done = client.post(

@@ -9,8 +9,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from playground.clusters import services
 from playground.clusters.models import Cluster, Pod, PodDisruptionBudget, PriorityClass
+from playground.clusters.objects.apply import apply_documents
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.markup import html_of
 
@@ -215,7 +215,7 @@ def test_what_is_wrong_with_a_budget_is_said_at_its_form(
 
 
 def test_an_edit_keeps_what_the_form_does_not_show(client: Client, cluster: Cluster) -> None:
-    services.apply_documents(
+    apply_documents(
         cluster=cluster,
         objects=[
             make_budget("bare", None, minAvailable=1) | {"metadata": {"name": "bare", "labels": {"a": "b"}}}

@@ -3,7 +3,7 @@
 import pytest
 from django.urls import reverse
 
-from playground.engine.profiles import outline
+from playground.engine.configuration import outline
 from playground.web.config.present import default_profile, edited, view_profile
 from tests.markup import html_of
 from tests.web.test_pages import get

@@ -3,10 +3,14 @@
 import pytest
 from django.urls import reverse
 
-from playground.clusters import services
+from playground.clusters.drive.advance import Visit, advance
+from playground.clusters.drive.memory import EngineMemory
+from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Cluster, Node, Pod
-from playground.clusters.services.memory import EngineMemory
-from playground.engine import Budget
+from playground.clusters.objects.actions import act_on_nodes, act_on_pods
+from playground.clusters.objects.apply import apply_documents
+from playground.clusters.objects.write import create_object
+from playground.engine.batch import Budget
 from playground.scenarios.branch_difference import difference
 from playground.scenarios.services import branch
 from tests.clusters.builders import make_cluster, make_node, make_pod
@@ -15,9 +19,9 @@ pytestmark = pytest.mark.django_db
 
 
 def run(cluster: Cluster) -> None:
-    services.request_run(cluster=cluster)
-    visit = services.Visit(wall_s=60, batch=Budget(wall_s=60, max_cycles=50))
-    services.advance(cluster_id=cluster.pk, memory=EngineMemory(), visit=visit)
+    request_run(cluster=cluster)
+    visit = Visit(wall_s=60, batch=Budget(wall_s=60, max_cycles=50))
+    advance(cluster_id=cluster.pk, memory=EngineMemory(), visit=visit)
     cluster.refresh_from_db()
 
 
@@ -47,13 +51,13 @@ def test_the_difference_names_who_moved_who_waits_and_the_plugin_that_decided(pa
     # One that is alone on its node: the emptiest, where it comes back to unless something is against it.
     node = next(name for name in ("n1", "n2", "n3") if len(on(parent, name)) == 1)
     [alone] = on(parent, node)
-    services.act_on_nodes(cluster=made, action="cordon", nodes=[node])
+    act_on_nodes(cluster=made, action="cordon", nodes=[node])
     for cluster in (made, parent):  # the same pod is made anew on both sides
-        services.act_on_pods(cluster=cluster, action="delete", pods=[f"default/{alone}"])
+        act_on_pods(cluster=cluster, action="delete", pods=[f"default/{alone}"])
         run(cluster)
-        services.create_object(cluster=cluster, manifest=make_pod(alone, "2"))
+        create_object(cluster=cluster, manifest=make_pod(alone, "2"))
         run(cluster)
-    services.apply_documents(cluster=made, objects=[make_node("large", "128")])
+    apply_documents(cluster=made, objects=[make_node("large", "128")])
     run(made)
     found = difference(branch=made, parent=parent)
     kinds = {change.name: (change.kind, change.was, change.now) for change in found.changes}
@@ -87,7 +91,7 @@ def test_a_branch_without_a_difference_says_so(parent, client):
 
 def test_a_pod_that_waited_when_the_branch_was_made_is_not_called_untried(parent, client):
     made = edited(parent)
-    services.apply_documents(cluster=made, objects=[make_node("large", "128")])
+    apply_documents(cluster=made, objects=[make_node("large", "128")])
     for cluster in (made, parent):
         run(cluster)
     found = difference(branch=made, parent=parent)
@@ -108,8 +112,8 @@ def test_a_pod_that_fails_alike_on_both_sides_is_no_difference(parent, client):
         "other",
         "another",
     ):  # an event: the pod that fits nowhere is tried once more in the branch alone
-        services.create_object(cluster=made, manifest=make_pod(pod, "64"))
-    services.act_on_pods(cluster=made, action="delete", pods=["default/another"])
+        create_object(cluster=made, manifest=make_pod(pod, "64"))
+    act_on_pods(cluster=made, action="delete", pods=["default/another"])
     run(made)
     found = difference(branch=made, parent=parent)
     assert found.parting is None or found.parting.pair.pod != "default/big"
@@ -117,12 +121,12 @@ def test_a_pod_that_fails_alike_on_both_sides_is_no_difference(parent, client):
 
 def test_edits_are_applied_to_the_parent_or_refused_with_the_reason(parent, client):
     made = edited(parent)
-    services.act_on_nodes(cluster=made, action="label", nodes=["n1"], value="disk=ssd")
+    act_on_nodes(cluster=made, action="label", nodes=["n1"], value="disk=ssd")
     done = client.post(reverse("web:apply-branch", args=[made.public_id]))
     assert done["Location"] == reverse("web:board", args=[parent.public_id])
     assert Node.objects.get(cluster=parent, name="n1").labels["disk"] == "ssd"
-    services.act_on_nodes(cluster=parent, action="label", nodes=["n1"], value="disk=hdd")
-    services.act_on_nodes(cluster=made, action="label", nodes=["n1"], value="disk=nvme")
+    act_on_nodes(cluster=parent, action="label", nodes=["n1"], value="disk=hdd")
+    act_on_nodes(cluster=made, action="label", nodes=["n1"], value="disk=nvme")
     refused = client.post(reverse("web:apply-branch", args=[made.public_id]))
     page = client.get(refused["Location"]).content.decode()
     assert "Node n1 has another metadata.labels.disk in the parent" in page
@@ -135,7 +139,7 @@ def test_what_is_no_branch_has_no_difference(parent, client):
 
 def test_a_decision_that_only_says_another_sentence_is_counted_as_alike_with_another_message(parent, client):
     made = edited(parent)
-    services.apply_documents(cluster=made, objects=[make_node("small", "1")])
+    apply_documents(cluster=made, objects=[make_node("small", "1")])
     for cluster in (made, parent):
         run(cluster)
     found = difference(branch=made, parent=parent)

@@ -4,9 +4,9 @@ import pytest
 from django.urls import reverse
 
 from playground.clusters import wake
+from playground.clusters.drive.advance import advance
+from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Cycle, MockExtender
-from playground.clusters.services.advance import advance
-from playground.clusters.services.runs import request_run
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.markup import html_of
 

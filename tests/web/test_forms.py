@@ -6,8 +6,8 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
+from playground.clusters import drafts
 from playground.clusters.models import Cluster, Draft, Node, Pod, Run
-from playground.clusters.services import drafts
 from tests.markup import html_of
 from tests.web import factories
 

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from playground.clusters import services
+from playground.clusters import questions
+from playground.clusters.drive.memory import EngineMemory
+from playground.clusters.history.story import pod_traces
+from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cluster, Pod, Question
-from playground.clusters.selectors.pod_traces import pod_traces
-from playground.clusters.services import questions
-from playground.clusters.services.memory import EngineMemory
+from playground.clusters.objects.apply import apply_documents
 from playground.web.pods.present import story_steps
 from tests.clusters.builders import START_NS, make_node, make_pod
 from tests.clusters.test_real_engine import run
@@ -28,7 +29,7 @@ def no_wakes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def gang(gates: dict[str, bool] | None = None) -> Cluster:
     """Three members that fill a node each, two nodes."""
-    cluster = services.create_cluster(
+    cluster = create_cluster(
         name="gang", seed=7, start_ns=START_NS, kubernetes_release="1.36", feature_gates=gates or GATES
     )
     group: dict[str, Any] = {
@@ -41,7 +42,7 @@ def gang(gates: dict[str, bool] | None = None) -> Cluster:
         make_pod(f"train-{place}", cpu="3", schedulingGroup={"podGroupName": "train"}) for place in range(3)
     ]
     nodes = [make_node(f"n{place}", cpu="4") for place in range(2)]
-    services.apply_documents(cluster=cluster, objects=[*nodes, group, *members])
+    apply_documents(cluster=cluster, objects=[*nodes, group, *members])
     run(cluster)
     return cluster
 
@@ -82,7 +83,7 @@ def test_it_says_who_fits_what_is_missing_and_what_would_place_the_group(client:
         assert bound >= (2 if "minCount" in answer["remedies"][rank - 1]["sentence"] else 3)
 
     # Once there is room, the page is old; asked again it says so.
-    services.apply_documents(cluster=cluster, objects=[make_node("n2", cpu="4")])
+    apply_documents(cluster=cluster, objects=[make_node("n2", cpu="4")])
     run(cluster)
     assert client.post(page).status_code == 302
     html = told(client, cluster)

@@ -7,10 +7,10 @@ import pytest
 from django.urls import reverse
 
 from playground.clusters import wake
+from playground.clusters.drive.advance import advance
+from playground.clusters.drive.config import set_config
+from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Cycle, Pod
-from playground.clusters.services.advance import advance
-from playground.clusters.services.config import set_config
-from playground.clusters.services.runs import request_run
 from playground.engine import plugins
 from playground.scenarios.services import share
 from scheduler_core import installed_plugins
@@ -94,9 +94,9 @@ def test_a_package_is_offered_runs_and_is_explained_without_an_edit_in_the_tree(
     # A node without a slot wakes no pod by the plugin's own hint, one with a slot does.
     n_cycles = Cycle.objects.filter(cluster=cluster).count()
     for node in (night_node("n3"), night_node("n4", 2)):
-        from playground.clusters import services
+        from playground.clusters.objects.apply import apply_documents
 
-        services.apply_documents(cluster=cluster, objects=[node])
+        apply_documents(cluster=cluster, objects=[node])
         request_run(cluster=cluster, until="idle")
         for _ in range(4):
             advance(cluster_id=cluster.pk)

@@ -9,12 +9,13 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from playground.clusters import services, wake
+from playground.clusters import questions, wake
+from playground.clusters.drive.advance import advance
+from playground.clusters.drive.config import set_config
+from playground.clusters.drive.memory import EngineMemory
+from playground.clusters.drive.runs import request_run
 from playground.clusters.errors import NotFound
 from playground.clusters.models import Cluster, Cycle, Question, Run
-from playground.clusters.services import questions
-from playground.clusters.services.config import set_config
-from playground.clusters.services.memory import EngineMemory
 from playground.engine import plugins
 from playground.scenarios import services as scenarios
 from playground.scenarios.models import Verification
@@ -42,9 +43,9 @@ def night(db: None, site: Any, sent: list[Any]) -> Cluster:
 
 
 def run(cluster: Cluster) -> None:
-    asked, memory = services.request_run(cluster=cluster, until="idle"), EngineMemory()
+    asked, memory = request_run(cluster=cluster, until="idle"), EngineMemory()
     while asked.state in Run.OPEN:  # a visit of a worker has an end, however slow the machine is
-        services.advance(cluster_id=cluster.pk, memory=memory)
+        advance(cluster_id=cluster.pk, memory=memory)
         asked.refresh_from_db()
     cluster.refresh_from_db()
 

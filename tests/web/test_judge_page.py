@@ -9,10 +9,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from playground.clusters import services
+from playground.clusters import questions
+from playground.clusters.drive.memory import EngineMemory
 from playground.clusters.models import Cluster, ForeignDecision, Question
-from playground.clusters.services import questions
-from playground.clusters.services.memory import EngineMemory
+from playground.clusters.objects.apply import apply_documents
 from playground.scenarios.models import Comparison, Scenario
 from playground.scenarios.services.comparing import compare_now
 from tests.clusters.builders import make_cluster, make_node, make_pod
@@ -145,7 +145,7 @@ def test_pages_tell_whose_pods_they_are(client: Client, cluster: Cluster) -> Non
     assert kube.send("DELETE", f"{PODS}/bad-a", user_agent="x-scheduler/1").status_code == 200
     gone = seen(client, "pod", place, "default", "bad-a")
     assert "by x-scheduler/1" in gone and "Evicted" in gone and "Deleted by a person" not in gone
-    services.apply_documents(cluster=cluster, objects=[make_pod("stray", schedulerName="unheard-of")])
+    apply_documents(cluster=cluster, objects=[make_pod("stray", schedulerName="unheard-of")])
     assert "waits for the scheduler unheard-of" in seen(client, "pod", place, "default", "stray")
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from playground.clusters import kinds, services
+from playground.clusters import kinds
 from playground.clusters.models import Cluster, Manifest
+from playground.clusters.objects.write import create_object
 from playground.web.objects.present import HEIGHT, WIDTH, anchored, lasting
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.kube_api.test_writing import make_deployment
@@ -21,14 +22,14 @@ LOAD = "playground.dev/load"
 @pytest.fixture
 def cluster(db: None) -> Cluster:
     made = make_cluster(make_node("n1"), make_pod("p1"))
-    services.create_object(cluster=made, manifest=make_deployment(), namespace="default")
+    create_object(cluster=made, manifest=make_deployment(), namespace="default")
     scaled = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
     autoscaler = {
         "apiVersion": "autoscaling/v2",
         "kind": "HorizontalPodAutoscaler",
         "metadata": {"name": "follows"},
     }
-    services.create_object(
+    create_object(
         cluster=made,
         manifest={**autoscaler, "spec": {"scaleTargetRef": scaled, "maxReplicas": 7}},
         namespace="default",

@@ -9,12 +9,12 @@ import pytest
 from django.urls import reverse
 
 from playground.clusters import wake
+from playground.clusters.drive.advance import advance
+from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Cycle
-from playground.clusters.services.advance import advance
-from playground.clusters.services.apply import apply_documents
-from playground.clusters.services.runs import request_run
-from playground.engine.words import of_one
+from playground.clusters.objects.apply import apply_documents
 from playground.web.cycles.preemption import CRITERIA
+from scheduler_core.framework.words import of_one
 from tests.web import factories
 
 pytestmark = pytest.mark.django_db

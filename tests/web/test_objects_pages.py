@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from playground.clusters import kinds, services
+from playground.clusters import kinds
 from playground.clusters.models import Cluster
+from playground.clusters.objects.apply import apply_documents
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.clusters.test_kept_objects import every_object
 from tests.markup import html_of
@@ -17,7 +18,7 @@ from tests.markup import html_of
 @pytest.fixture
 def full(db: None) -> Cluster:
     cluster = make_cluster(make_node("n1"), make_pod("p1"))
-    services.apply_documents(cluster=cluster, text=every_object())
+    apply_documents(cluster=cluster, text=every_object())
     return cluster
 
 

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 import playground.web
-from playground.clusters import services
+from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cluster
 from playground.web.config import classes
 from playground.web.site import KNOWN, OF_WEIGHTS, misspelt
@@ -23,7 +23,7 @@ TEMPLATES = SOURCES.parents[1] / "templates"
 
 @pytest.fixture
 def cluster(db: None) -> Cluster:
-    return services.create_cluster(name="one", seed=1)
+    return create_cluster(name="one", seed=1)
 
 
 @pytest.mark.parametrize(

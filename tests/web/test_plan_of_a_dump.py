@@ -11,10 +11,12 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from playground.clusters import services
+from playground.clusters import questions
+from playground.clusters.drive.advance import advance
+from playground.clusters.drive.memory import EngineMemory
+from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Cluster, Question, Run
-from playground.clusters.services import questions
-from playground.clusters.services.memory import EngineMemory
+from playground.clusters.objects.apply import apply_documents
 from scheduler_core.cli import plan
 from scheduler_core.cli.main import main
 from tests.clusters.builders import make_cluster
@@ -87,10 +89,10 @@ def test_page_rest_and_command_line_give_the_same_bytes(
 
 def fill(cluster: Cluster, objects: list[dict[str, Any]], memory: EngineMemory) -> None:
     """Bring the objects in, and have what waits decided."""
-    services.apply_documents(cluster=cluster, objects=objects)
-    run = services.request_run(cluster=cluster, until="idle")
+    apply_documents(cluster=cluster, objects=objects)
+    run = request_run(cluster=cluster, until="idle")
     while run.state in Run.OPEN:  # a visit of a worker has an end, however slow the machine is
-        services.advance(cluster_id=cluster.pk, memory=memory)
+        advance(cluster_id=cluster.pk, memory=memory)
         run.refresh_from_db()
 
 

@@ -14,10 +14,13 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from playground.clusters import services
+from playground.clusters import questions
+from playground.clusters.drive.advance import advance
+from playground.clusters.drive.memory import EngineMemory
+from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Cluster, Node, Pod, Question
-from playground.clusters.services import questions
-from playground.clusters.services.memory import EngineMemory
+from playground.clusters.objects.apply import apply_documents
+from playground.clusters.objects.write import set_cordon
 from playground.scenarios.models import Verdict
 from scheduler_core.cli.main import main
 from tests.clusters.builders import make_cluster, make_node, make_pod
@@ -60,8 +63,8 @@ def cluster(db: None, sent: list[Any]) -> Cluster:
 
 
 def _idle(cluster: Cluster) -> None:
-    services.request_run(cluster=cluster, until="idle")
-    services.advance(cluster_id=cluster.pk, memory=EngineMemory())
+    request_run(cluster=cluster, until="idle")
+    advance(cluster_id=cluster.pk, memory=EngineMemory())
     cluster.refresh_from_db()
 
 
@@ -90,9 +93,7 @@ QUESTIONS: list[tuple[dict[str, str], list[str]]] = [
 def test_page_rest_and_command_line_give_the_same_bytes(
     client: Client, cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    services.apply_documents(
-        cluster=cluster, objects=[_owned("large", cpu="3500m"), _owned("larger", cpu="9")]
-    )
+    apply_documents(cluster=cluster, objects=[_owned("large", cpu="3500m"), _owned("larger", cpu="9")])
     _idle(cluster)
     dump = tmp_path / "dump.json"
     for fields, arguments in QUESTIONS:
@@ -126,7 +127,7 @@ def test_the_overview_tells_the_newest_answers_and_says_when_they_are_old(
     html = page(client, "plan", cluster.public_id)
     assert question.answer is not None and question.answer["verdict"] in html.replace("<wbr>", "")
     assert "has moved on since" not in html and html.count('"arrived": "1"') == 4
-    services.set_cordon(cluster=cluster, node="node-c", unschedulable=True)
+    set_cordon(cluster=cluster, node="node-c", unschedulable=True)
     html = page(client, "plan", cluster.public_id)
     assert "has moved on since" in html and html.count('"arrived": "1"') == 5
     html = page(client, "plan-answer", cluster.public_id, question.public_id)
@@ -197,7 +198,7 @@ def test_a_branch_does_what_the_answer_says(client: Client, cluster: Cluster) ->
     response = client.post(reverse("web:plan-branch", args=[cluster.public_id, question.public_id]))
     made = Cluster.objects.exclude(pk=cluster.pk).get()
     assert response["Location"] == reverse("web:difference", args=[made.public_id])
-    services.advance(cluster_id=made.pk, memory=EngineMemory())
+    advance(cluster_id=made.pk, memory=EngineMemory())
     assert Node.objects.get(cluster=made, name="node-a").manifest["spec"]["unschedulable"] is True
     nodes = dict(Pod.objects.filter(cluster=made).values_list("name", "node_name"))
     assert all(nodes[name] in ("node-b", "node-c") for name in moved)
@@ -231,7 +232,7 @@ def test_a_shared_verdict_is_frozen_readable_by_its_link_and_can_be_ended(
 def test_a_price_list_of_ones_own_is_read_from_the_form_and_a_branch_has_the_nodes(
     client: Client, cluster: Cluster
 ) -> None:
-    services.apply_documents(cluster=cluster, objects=[_owned("large", cpu="9")])
+    apply_documents(cluster=cluster, objects=[_owned("large", cpu="9")])
     _idle(cluster)
     question = asked(client, cluster, ask="backlog", prices="name,cpu,memory,price\nbig,10,16Gi,2.5\n")
     assert question.answer is not None
@@ -242,7 +243,7 @@ def test_a_price_list_of_ones_own_is_read_from_the_form_and_a_branch_has_the_nod
     )
     client.post(reverse("web:plan-branch", args=[cluster.public_id, question.public_id]))
     made = Cluster.objects.exclude(pk=cluster.pk).get()
-    services.advance(cluster_id=made.pk, memory=EngineMemory())
+    advance(cluster_id=made.pk, memory=EngineMemory())
     assert Pod.objects.get(cluster=made, name="large").node_name == "plan-node-1"
     refused = client.post(
         reverse("web:plan", args=[cluster.public_id]), {"ask": "backlog", "prices": "types: no"}, follow=True

@@ -6,7 +6,7 @@ from html import unescape
 import pytest
 
 from playground.clusters.models import Cycle
-from playground.clusters.services.apply import apply_documents
+from playground.clusters.objects.apply import apply_documents
 from tests import rare_cycles
 from tests.markup import html_of
 from tests.rare_cycles import RARE_CYCLES

@@ -5,12 +5,11 @@ import re
 import pytest
 from django.urls import reverse
 
-from playground.clusters import wake
+from playground.clusters import questions, wake
+from playground.clusters.drive.advance import advance
+from playground.clusters.drive.memory import EngineMemory
+from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Cycle, Question
-from playground.clusters.services import questions
-from playground.clusters.services.advance import advance
-from playground.clusters.services.memory import EngineMemory
-from playground.clusters.services.runs import request_run
 from playground.scenarios.services import share
 from playground.scenarios.services.forking import make_text
 from playground.scenarios.services.moments import branch

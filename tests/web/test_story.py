@@ -3,10 +3,12 @@
 import pytest
 from django.urls import reverse
 
+from playground.clusters.drive import advance
+from playground.clusters.drive.config import set_config
+from playground.clusters.drive.memory import EngineMemory
+from playground.clusters.drive.runs import decide_permit, request_run
+from playground.clusters.history.story import pod_traces
 from playground.clusters.models import QueueMove
-from playground.clusters.selectors.pod_traces import pod_traces
-from playground.clusters.services import advance, decide_permit, request_run, set_config
-from playground.clusters.services.memory import EngineMemory
 from playground.web.pods.present import story_steps, swim_lanes
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.markup import html_of

@@ -26,9 +26,9 @@ from playground.accounts.choices import Role
 from playground.api import errors
 from playground.api.documentation import OperationSchema
 from playground.api.parsers import StrictJSONParser
-from playground.clusters import selectors
+from playground.clusters.access import get_cluster
 from playground.clusters.errors import Conflict
-from playground.engine.schema import nearest_name
+from scheduler_core.schema.fields_check import nearest_name
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster
@@ -153,7 +153,7 @@ class PlaygroundView(APIView):
         """
         if at_least is None:
             at_least = Role.VIEWER if self.request.method in SAFE_METHODS else Role.EDITOR
-        return selectors.get_cluster(cluster_id, self.person, at_least=at_least)
+        return get_cluster(cluster_id, self.person, at_least=at_least)
 
 
 def tags_of(request: Request) -> list[str]:

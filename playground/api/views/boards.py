@@ -18,16 +18,16 @@ from playground.api.serializers.cycles import CycleExplanation
 from playground.api.serializers.shapes import by_name, flag, moment, text, texts, whole
 from playground.api.views.base import PlaygroundView, accepted
 from playground.api.views.scenarios import Reads
-from playground.clusters import selectors as cluster_selectors
+from playground.clusters.board.nodes import node_uses
+from playground.clusters.board.pods import count_pods, running_by_node
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.errors import Conflict, NotFound
-from playground.clusters.selectors.board_nodes import node_uses
-from playground.clusters.selectors.pod_lists import count_pods, running_by_node
+from playground.clusters.history.queue import queue_view
 from playground.engine.columns import FINISHED
-from playground.engine.times import format_time_ns
 from playground.scenarios import selectors, services
 from playground.scenarios.briefs import brief_of
 from playground.scenarios.services.proof import is_whole
+from scheduler_core.objects.fields import format_time_ns
 
 WITH_PODS: Final = 200
 """Nodes up to which each is told with the names of its pods."""
@@ -134,7 +134,7 @@ def _of_now(cluster: Any) -> dict[str, Any]:
         ],
         "queue": {
             lane: {"count": len(items), "pods": [item.pod for item in items[:WITH_PODS]]}
-            for lane, items in cluster_selectors.queue_view(cluster).items()
+            for lane, items in queue_view(cluster).items()
         },
     }
 

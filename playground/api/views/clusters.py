@@ -17,8 +17,18 @@ from playground.api.queries import whole_number
 from playground.api.serializers import answers, requests
 from playground.api.views.base import PlaygroundView, tags_of
 from playground.api.views.teams import team_of
-from playground.clusters import demo, selectors, services
+from playground.clusters import demo
+from playground.clusters.board.overview import cluster_summary, clusters_overview
 from playground.clusters.choices import ClockMode
+from playground.clusters.drive.runs import unpark_cluster
+from playground.clusters.lifecycle import (
+    clone_cluster,
+    create_cluster,
+    delete_cluster,
+    rename_cluster,
+    reset_cluster,
+)
+from playground.clusters.objects.apply import apply_documents
 from playground.engine.configuration import without_effect
 
 if TYPE_CHECKING:
@@ -36,7 +46,7 @@ def etag_of(cluster: Cluster) -> str:
 
 def answer(cluster: Cluster, status: int = 200) -> Response:
     """A cluster with its counts and its ETag."""
-    summary = selectors.cluster_summary(cluster)
+    summary = cluster_summary(cluster)
     response = Response(representations.cluster(summary), status=status)
     # At 1x the answer's clock moves without a new version, so there the hash of the answer is the ETag.
     if cluster.clock_mode == ClockMode.PAUSED and not summary.running:
@@ -78,7 +88,7 @@ class Clusters(PlaygroundView):
         limit = whole_number(request, "limit", default=50, least=1, most=100) or 50
         before = request.GET.get("before")
         last = self.cluster(before) if before else None
-        found = selectors.clusters_overview(self.person, limit=limit + 1, before=last)
+        found = clusters_overview(self.person, limit=limit + 1, before=last)
         items = [representations.cluster(summary) for summary in found[:limit]]
         more = items[-1]["id"] if len(found) > limit else None
         return Response({"items": items, "next": next_page(request, before=more)})
@@ -99,9 +109,9 @@ class Clusters(PlaygroundView):
         wanted = dict(asked.validated_data)
         objects = demo.demo_objects() if wanted.pop("demo") else ()
         team = team_of(wanted.pop("team", None), self.person)
-        cluster = services.create_cluster(owner=self.person, team=team, **wanted)
+        cluster = create_cluster(owner=self.person, team=team, **wanted)
         if objects:
-            services.apply_documents(cluster=cluster, objects=objects)
+            apply_documents(cluster=cluster, objects=objects)
         made = answer(cluster, 201)
         made.data["withoutEffect"] = list(without_effect(cluster.config, cluster.release))
         return made
@@ -136,7 +146,7 @@ class OneCluster(PlaygroundView):
         asked = requests.ClusterRename(data=request.data)
         asked.is_valid(raise_exception=True)
         check_if_match(request, cluster)
-        return answer(services.rename_cluster(cluster=cluster, **asked.validated_data))
+        return answer(rename_cluster(cluster=cluster, **asked.validated_data))
 
     @operation(
         "Delete a cluster",
@@ -149,7 +159,7 @@ class OneCluster(PlaygroundView):
         """The cluster and everything in it is gone; a run at work on it cannot commit afterwards."""
         cluster = self.cluster(cluster_id, at_least=Role.OWNER)
         check_if_match(request, cluster)
-        services.delete_cluster(cluster=cluster, by=self.person)
+        delete_cluster(cluster=cluster, by=self.person)
         return Response(status=204)
 
 
@@ -169,7 +179,7 @@ class Clone(PlaygroundView):
         asked = requests.ClusterClone(data=request.data)
         asked.is_valid(raise_exception=True)
         name = asked.validated_data.get("name") or f"{source.name[:95]} copy"
-        return answer(services.clone_cluster(cluster=source, name=name, owner=self.person), 201)
+        return answer(clone_cluster(cluster=source, name=name, owner=self.person), 201)
 
 
 class Reset(PlaygroundView):
@@ -182,7 +192,7 @@ class Reset(PlaygroundView):
     )
     def post(self, request: Request, cluster_id: str) -> Response:
         """Back to the start of its clock: what people wrote stays, what the engine did is forgotten."""
-        return answer(services.reset_cluster(cluster=self.cluster(cluster_id)))
+        return answer(reset_cluster(cluster=self.cluster(cluster_id)))
 
 
 class Unpark(PlaygroundView):
@@ -195,4 +205,4 @@ class Unpark(PlaygroundView):
     )
     def post(self, request: Request, cluster_id: str) -> Response:
         """After repeated failures of its engine a cluster is set aside; this lets it try again."""
-        return answer(services.unpark_cluster(cluster=self.cluster(cluster_id)))
+        return answer(unpark_cluster(cluster=self.cluster(cluster_id)))

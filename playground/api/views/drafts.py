@@ -16,7 +16,7 @@ from playground.api.serializers import drafts as answers
 from playground.api.serializers.answers import MANIFEST
 from playground.api.views.base import PlaygroundView, accepted, django_request
 from playground.bodies import read_body
-from playground.clusters.services import drafts
+from playground.clusters import drafts
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Draft

@@ -22,10 +22,12 @@ from rest_framework.request import Request
 from playground.api import representations
 from playground.api.documentation import operation
 from playground.api.views.base import PlaygroundView, django_request
-from playground.clusters import pulse, selectors
+from playground.clusters import pulse
 from playground.clusters.access import cluster_now
+from playground.clusters.board.overview import cluster_summary
 from playground.clusters.errors import NotFound
-from playground.clusters.live import HERE, RETRY, changes
+from playground.clusters.objects.queries import get_run
+from playground.clusters.pulse import HERE, RETRY, changes
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster
@@ -143,7 +145,7 @@ class ClusterEvents(_Events):
         cluster = self.cluster(cluster_id)
 
         def look() -> Told:
-            return CHANGE, representations.cluster(selectors.cluster_summary(cluster))
+            return CHANGE, representations.cluster(cluster_summary(cluster))
 
         return self.streamed(request, cluster, look)
 
@@ -161,10 +163,10 @@ class RunEvents(_Events):
     def get(self, request: Request, cluster_id: str, run_id: str) -> StreamingHttpResponse:
         """As of a cluster; the data is the run as `runs_read` tells it, and `end` tells it when it is over."""
         cluster = self.cluster(cluster_id)
-        public_id = selectors.get_run(cluster, run_id).public_id
+        public_id = get_run(cluster, run_id).public_id
 
         def look() -> Told:
-            run = selectors.get_run(cluster, public_id)
+            run = get_run(cluster, public_id)
             told = representations.run(run, cluster.public_id)
             return (CHANGE if run.is_open else END), told
 

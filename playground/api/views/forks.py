@@ -18,12 +18,12 @@ from playground.api.views.asked_for import UPGRADE, found_of
 from playground.api.views.base import PlaygroundView
 from playground.api.views.clusters import answer
 from playground.api.views.scenarios import SHARED, Reads, shared_answer
-from playground.clusters import selectors as cluster_selectors
+from playground.clusters import branches
+from playground.clusters.board.overview import branches_overview
+from playground.clusters.branches import branch_of_plan
 from playground.clusters.choices import QuestionKind
 from playground.clusters.errors import InvalidInput
-from playground.clusters.selectors.questions import get_question
-from playground.clusters.services import edit_branches
-from playground.clusters.services.plan_branches import branch_of_plan
+from playground.clusters.questions import get_question
 from playground.scenarios import selectors, services
 
 BRANCHED: Final = examples.CLUSTER | {"name": "demo after 1"}
@@ -89,7 +89,7 @@ class BranchOfCluster(PlaygroundView):
     )
     def get(self, request: Request, cluster_id: str) -> Response:
         """Those you may see, newest first, the newest hundred: with the cycle each begins after."""
-        found = cluster_selectors.branches_overview(self.cluster(cluster_id), self.person)
+        found = branches_overview(self.cluster(cluster_id), self.person)
         return Response(
             {
                 "items": [
@@ -144,7 +144,7 @@ class BranchOfQuestion(PlaygroundView):
             if rank is not None:
                 raise InvalidInput("a plan is done as a whole", field="rank", value=rank)
             return cluster_made(branch_of_plan(question=found, owner=self.person))
-        return cluster_made(edit_branches.branch_with_edit(question=found, rank=rank or 1, owner=self.person))
+        return cluster_made(branches.branch_with_edit(question=found, rank=rank or 1, owner=self.person))
 
 
 class Steps(Answer):

@@ -16,13 +16,13 @@ from playground.api.serializers.answers import Answer
 from playground.api.serializers.cycles import CycleExplanation
 from playground.api.serializers.shapes import text, texts, whole
 from playground.api.views.base import PlaygroundView
+from playground.clusters import questions
 from playground.clusters.choices import JUDGED, Judgement
-from playground.clusters.selectors import foreign
-from playground.clusters.selectors.schedulers import schedulers_of
-from playground.clusters.services import questions
-from playground.engine.explain import explain_trace
-from playground.engine.times import format_seconds
+from playground.clusters.foreign import agreement as foreign
+from playground.clusters.foreign.agreement import schedulers_of
+from playground.engine.entries import explain_trace
 from playground.engine.verdict_words import why
+from scheduler_core.objects.fields import format_seconds
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import ForeignDecision

@@ -19,12 +19,13 @@ from playground.api.serializers.shapes import Manifest, flag, many, text, whole
 from playground.api.views.base import PlaygroundView
 from playground.api.views.objects import IF_MATCH, asked_version, checked_patch, precondition
 from playground.bodies import warning_header
-from playground.clusters import selectors, services
+from playground.clusters.board.overview import counts_by_kind, objects_of_kind
 from playground.clusters.custom_kinds import table_of
 from playground.clusters.errors import InvalidManifest, NotFound
 from playground.clusters.kinds import Kind
-from playground.clusters.selectors.kinds_held import counts_by_kind, objects_of_kind
-from playground.clusters.services.fields import MODES, FieldValidation
+from playground.clusters.objects.admission import MODES, FieldValidation
+from playground.clusters.objects.queries import get_object
+from playground.clusters.objects.write import delete_object, patch_object, replace_object
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster
@@ -174,7 +175,7 @@ class AnyObject(PlaygroundView):
     def get(self, request: Request, cluster_id: str, kind: str, namespace: str, name: str) -> Response:
         """As stored; its ETag is its resourceVersion. A namespace of `-` is none."""
         cluster, known, namespace = self.place(cluster_id, kind, namespace)
-        return self.told(selectors.get_object(cluster, known, namespace, name))
+        return self.told(get_object(cluster, known, namespace, name))
 
     @operation(
         "Replace an object",
@@ -190,7 +191,7 @@ class AnyObject(PlaygroundView):
     def put(self, request: Request, cluster_id: str, kind: str, namespace: str, name: str) -> Response:
         """With If-Match, or a `metadata.resourceVersion`, only if the object is still that one."""
         cluster, known, namespace = self.place(cluster_id, kind, namespace)
-        live = selectors.get_object(cluster, known, namespace, name)
+        live = get_object(cluster, known, namespace, name)
         manifest = dict(request.data)
         meta = dict(manifest.get("metadata") or {})
         same = (meta.get("namespace") or namespace) == namespace or not known.namespaced
@@ -205,9 +206,7 @@ class AnyObject(PlaygroundView):
             meta["namespace"] = namespace
         fields = FieldValidation(one_of(request, "fieldValidation", MODES, default="Warn"))
         with precondition(version):
-            stored = services.replace_object(
-                cluster=cluster, manifest={**manifest, "metadata": meta}, fields=fields
-            )
+            stored = replace_object(cluster=cluster, manifest={**manifest, "metadata": meta}, fields=fields)
         return self.told(stored, fields)
 
     @operation(
@@ -226,10 +225,10 @@ class AnyObject(PlaygroundView):
         """A merge patch (RFC 7386): null removes, objects merge, everything else replaces."""
         cluster, known, namespace = self.place(cluster_id, kind, namespace)
         patch = checked_patch(request)
-        version = asked_version(request, selectors.get_object(cluster, known, namespace, name))
+        version = asked_version(request, get_object(cluster, known, namespace, name))
         fields = FieldValidation(one_of(request, "fieldValidation", MODES, default="Warn"))
         with precondition(version):
-            stored = services.patch_object(
+            stored = patch_object(
                 cluster=cluster,
                 kind=known,
                 namespace=namespace,
@@ -252,9 +251,9 @@ class AnyObject(PlaygroundView):
     def delete(self, request: Request, cluster_id: str, kind: str, namespace: str, name: str) -> Response:
         """Its last state."""
         cluster, known, namespace = self.place(cluster_id, kind, namespace)
-        version = asked_version(request, selectors.get_object(cluster, known, namespace, name))
+        version = asked_version(request, get_object(cluster, known, namespace, name))
         with precondition(version):
-            last = services.delete_object(
+            last = delete_object(
                 cluster=cluster, kind=known, namespace=namespace, name=name, resource_version=version
             )
         return Response(last)

@@ -17,9 +17,11 @@ from playground.api.serializers.drafts import Draft
 from playground.api.views.base import PlaygroundView, accepted, django_request
 from playground.api.views.drafts import draft_document
 from playground.bodies import in_parts, media_type, read_body
-from playground.clusters import services
-from playground.clusters.services import drafts
-from playground.clusters.services.fields import MODES
+from playground.clusters import drafts
+from playground.clusters.lifecycle import export_manifests
+from playground.clusters.objects.actions import expand_pool
+from playground.clusters.objects.admission import MODES
+from playground.clusters.objects.apply import apply_documents
 
 DRY_RUN = query("dryRun", "Say what would happen, keep nothing.", type=OpenApiTypes.BOOL)
 
@@ -59,7 +61,7 @@ class Apply(PlaygroundView):
         if drafts.is_large(asked["text"]):
             body = draft_document(request, drafts.import_into(owner=self.person, **asked))
             return accepted(body, body["url"])
-        return Response(services.apply_documents(**asked).as_dict())
+        return Response(apply_documents(**asked).as_dict())
 
 
 class Export(PlaygroundView):
@@ -76,7 +78,7 @@ class Export(PlaygroundView):
         """Everything that can be applied again, as YAML; Events and what every cluster has are left out."""
         cluster = self.cluster(cluster_id)
         wanted = [kind.strip() for kind in request.GET.get("kind", "").split(",") if kind.strip()]
-        parts = services.export_manifests(cluster, kind_names=wanted or None)
+        parts = export_manifests(cluster, kind_names=wanted or None)
         response = in_parts(django_request(request), parts, "application/yaml; charset=utf-8")
         response["Content-Disposition"] = f'attachment; filename="{cluster.public_id}.yaml"'
         return response
@@ -98,6 +100,6 @@ class NodePools(PlaygroundView):
         cluster = self.cluster(cluster_id)
         asked = requests.NodePool(data=request.data)
         asked.is_valid(raise_exception=True)
-        nodes = services.expand_pool(**asked.validated_data)
-        result = services.apply_documents(cluster=cluster, objects=nodes, dry_run=flag(request, "dryRun"))
+        nodes = expand_pool(**asked.validated_data)
+        result = apply_documents(cluster=cluster, objects=nodes, dry_run=flag(request, "dryRun"))
         return Response(result.as_dict())

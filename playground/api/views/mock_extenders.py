@@ -9,7 +9,12 @@ from playground.api import examples, representations
 from playground.api.documentation import operation
 from playground.api.serializers import answers, requests
 from playground.api.views.base import PlaygroundView
-from playground.clusters import selectors, services
+from playground.clusters.extenders.mock import (
+    create_mock_extender,
+    delete_mock_extender,
+    update_mock_extender,
+)
+from playground.clusters.objects.queries import get_mock_extender, list_mock_extenders
 
 
 class MockExtenders(PlaygroundView):
@@ -25,7 +30,7 @@ class MockExtenders(PlaygroundView):
     def get(self, request: Request, cluster_id: str) -> Response:
         """Oldest first; a cluster has at most 20."""
         cluster = self.cluster(cluster_id)
-        rows = selectors.list_mock_extenders(cluster)
+        rows = list_mock_extenders(cluster)
         return Response({"items": [representations.mock_extender(row, cluster.public_id) for row in rows]})
 
     @operation(
@@ -46,7 +51,7 @@ class MockExtenders(PlaygroundView):
         cluster = self.cluster(cluster_id)
         asked = requests.MockExtenderRules(data=request.data)
         asked.is_valid(raise_exception=True)
-        row = services.create_mock_extender(cluster=cluster, **asked.validated_data)
+        row = create_mock_extender(cluster=cluster, **asked.validated_data)
         body = representations.mock_extender(row, cluster.public_id)
         return Response(body, status=201, headers={"Location": body["url"]})
 
@@ -64,7 +69,7 @@ class OneMockExtender(PlaygroundView):
     def get(self, request: Request, cluster_id: str, extender_id: str) -> Response:
         """Its rules, and how many requests it has answered."""
         cluster = self.cluster(cluster_id)
-        row = selectors.get_mock_extender(cluster, extender_id)
+        row = get_mock_extender(cluster, extender_id)
         return Response(representations.mock_extender(row, cluster.public_id))
 
     @operation(
@@ -80,10 +85,10 @@ class OneMockExtender(PlaygroundView):
     def put(self, request: Request, cluster_id: str, extender_id: str) -> Response:
         """Name and rules are replaced, and calls count from 0 again; its `urlPrefix` stays."""
         cluster = self.cluster(cluster_id)
-        row = selectors.get_mock_extender(cluster, extender_id)
+        row = get_mock_extender(cluster, extender_id)
         asked = requests.MockExtenderRules(data=request.data)
         asked.is_valid(raise_exception=True)
-        changed = services.update_mock_extender(extender=row, **asked.validated_data)
+        changed = update_mock_extender(extender=row, **asked.validated_data)
         return Response(representations.mock_extender(changed, cluster.public_id))
 
     @operation(
@@ -96,5 +101,5 @@ class OneMockExtender(PlaygroundView):
     def delete(self, request: Request, cluster_id: str, extender_id: str) -> Response:
         """A scheduler configuration that still names it gets 404 from then on."""
         cluster = self.cluster(cluster_id)
-        services.delete_mock_extender(extender=selectors.get_mock_extender(cluster, extender_id))
+        delete_mock_extender(extender=get_mock_extender(cluster, extender_id))
         return Response(status=204)

@@ -22,12 +22,12 @@ from playground.api.queries import one_of, whole_number
 from playground.api.serializers import objects
 from playground.api.views.base import PlaygroundView, tags_of
 from playground.bodies import warning_header
-from playground.clusters import kinds, selectors, services
+from playground.clusters import kinds
 from playground.clusters.errors import Conflict, InvalidInput, InvalidManifest
 from playground.clusters.kinds import Kind
-from playground.clusters.merging import merge_patch
-from playground.clusters.selection import selection_of
-from playground.clusters.services.fields import MODES, FieldValidation
+from playground.clusters.objects.admission import MODES, FieldValidation
+from playground.clusters.objects.queries import get_object, selected_objects, selection_of
+from playground.clusters.objects.write import create_object, delete_object, merge_patch, patch_object
 
 IF_MATCH: Final = OpenApiParameter(
     "If-Match", str, OpenApiParameter.HEADER, description="Only if the object still has this ETag, else 412."
@@ -83,7 +83,7 @@ class ObjectList(ObjectView):
             raise bad_query("after", f"is {form}, the last one of the page before")
         found: list[dict[str, Any]] = []
         more = False
-        for manifest in selectors.selected_objects(
+        for manifest in selected_objects(
             cluster,
             self.kind,
             selection,
@@ -103,7 +103,7 @@ class ObjectList(ObjectView):
         if not request.data:
             raise InvalidInput(f"a {self.kind.kind} is expected in the body")
         fields = FieldValidation(one_of(request, "fieldValidation", MODES, default="Warn"))
-        stored = services.create_object(cluster=cluster, manifest=self.checked(request.data), fields=fields)
+        stored = create_object(cluster=cluster, manifest=self.checked(request.data), fields=fields)
         response = self.answer(stored, 201, fields)
         response["Location"] = f"{request.path.rstrip('/')}/{'/'.join(self._place(stored))}/"
         return response
@@ -121,7 +121,7 @@ class OneObject(ObjectView):
     def get(self, request: Request, cluster_id: str, namespace: str = "", **names: str) -> Response:
         """The object as stored; its ETag is its resourceVersion."""
         cluster = self.cluster(cluster_id)
-        return self.answer(selectors.get_object(cluster, self.kind, namespace, _only(names)))
+        return self.answer(get_object(cluster, self.kind, namespace, _only(names)))
 
     def patch(self, request: Request, cluster_id: str, namespace: str = "", **names: str) -> Response:
         """A merge patch (RFC 7386): null removes, objects merge, everything else replaces.
@@ -131,12 +131,12 @@ class OneObject(ObjectView):
         cluster = self.cluster(cluster_id)
         name = _only(names)
         patch = checked_patch(request)
-        live = selectors.get_object(cluster, self.kind, namespace, name)
+        live = get_object(cluster, self.kind, namespace, name)
         self.checked(merge_patch(live, patch))
         version = asked_version(request, live)
         fields = FieldValidation(one_of(request, "fieldValidation", MODES, default="Warn"))
         with precondition(version):
-            stored = services.patch_object(
+            stored = patch_object(
                 cluster=cluster,
                 kind=self.kind,
                 namespace=namespace,
@@ -151,10 +151,10 @@ class OneObject(ObjectView):
         """Its last state. A pod on a node is there, terminating, until its grace period is over."""
         cluster = self.cluster(cluster_id)
         name = _only(names)
-        version = asked_version(request, selectors.get_object(cluster, self.kind, namespace, name))
+        version = asked_version(request, get_object(cluster, self.kind, namespace, name))
         grace_s = whole_number(request, "gracePeriodSeconds", most=2**31 - 1)
         with precondition(version):
-            last = services.delete_object(
+            last = delete_object(
                 cluster=cluster,
                 kind=self.kind,
                 namespace=namespace,

@@ -20,7 +20,7 @@ from playground.api.documentation import OF_STATUS
 from playground.api.errors import REASONS
 from playground.api.serializers import answers, requests
 from playground.api.views.base import PlaygroundView
-from playground.engine.admission import dump_yaml
+from scheduler_core.objects.reading import dump_yaml
 
 METHODS: Final = ("get", "post", "put", "patch", "delete")
 SETTINGS: Final[dict[str, Any]] = {

@@ -15,10 +15,10 @@ from playground.api.serializers import plans
 from playground.api.serializers.answers import Answer
 from playground.api.views.base import PlaygroundView, django_request
 from playground.api.views.questions import ERRORS, EXAMPLE, Question, asked
+from playground.clusters import questions
 from playground.clusters.choices import QuestionKind
 from playground.clusters.errors import Conflict, InvalidInput
-from playground.clusters.selectors.questions import get_question
-from playground.clusters.services import questions
+from playground.clusters.questions import get_question
 from playground.engine.plans import PLAN_QUESTIONS, answer_text
 from playground.scenarios import services as sharing
 

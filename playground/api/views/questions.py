@@ -18,9 +18,9 @@ from playground.api.serializers.answers import Answer
 from playground.api.serializers.shapes import one_of
 from playground.api.views.base import PlaygroundView, accepted, django_request
 from playground.bodies import media_type, read_body
+from playground.clusters import questions
 from playground.clusters.choices import QuestionKind, WorkState
-from playground.clusters.selectors.questions import get_question, is_stale
-from playground.clusters.services import questions
+from playground.clusters.questions import get_question, is_stale
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Question as QuestionRow

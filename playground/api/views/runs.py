@@ -11,7 +11,8 @@ from playground.api.pages import next_page
 from playground.api.queries import whole_number
 from playground.api.serializers import answers, requests
 from playground.api.views.base import PlaygroundView, accepted
-from playground.clusters import selectors, services
+from playground.clusters.drive.runs import cancel_run, request_run
+from playground.clusters.objects.queries import get_run, list_runs
 
 
 class StartRun(PlaygroundView):
@@ -33,7 +34,7 @@ class StartRun(PlaygroundView):
         cluster = self.cluster(cluster_id)
         asked = requests.RunRequest(data=request.data)
         asked.is_valid(raise_exception=True)
-        run = services.request_run(
+        run = request_run(
             cluster=cluster,
             until=asked.validated_data["until"],
             max_cycles=asked.validated_data["maxCycles"],
@@ -61,8 +62,8 @@ class Runs(PlaygroundView):
         cluster = self.cluster(cluster_id)
         limit = whole_number(request, "limit", default=20, least=1, most=100) or 20
         before = request.GET.get("before")
-        last = selectors.get_run(cluster, before) if before else None
-        found = selectors.list_runs(cluster, before=last, limit=limit + 1)
+        last = get_run(cluster, before) if before else None
+        found = list_runs(cluster, before=last, limit=limit + 1)
         items = [representations.run(run, cluster.public_id) for run in found[:limit]]
         more = items[-1]["id"] if len(found) > limit else None
         return Response({"items": items, "next": next_page(request, before=more)})
@@ -81,7 +82,7 @@ class OneRun(PlaygroundView):
     def get(self, request: Request, cluster_id: str, run_id: str) -> Response:
         """State, cycles done, progress; when it is done, why it stopped."""
         cluster = self.cluster(cluster_id)
-        return Response(representations.run(selectors.get_run(cluster, run_id), cluster.public_id))
+        return Response(representations.run(get_run(cluster, run_id), cluster.public_id))
 
     @operation(
         "Cancel a run",
@@ -94,6 +95,6 @@ class OneRun(PlaygroundView):
     def delete(self, request: Request, cluster_id: str, run_id: str) -> Response:
         """It stops after its present batch; what it has done stays done. Cancelling twice is cancelling once."""
         cluster = self.cluster(cluster_id)
-        run = services.cancel_run(run=selectors.get_run(cluster, run_id))
+        run = cancel_run(run=get_run(cluster, run_id))
         body = representations.run(run, cluster.public_id)
         return accepted(body, body["url"])

@@ -21,7 +21,7 @@ from playground.api.serializers.answers import MANIFEST
 from playground.api.views.base import PlaygroundView, accepted, django_request
 from playground.bodies import BodyTooLarge, read_body
 from playground.clusters.errors import TooLarge
-from playground.clusters.services.fields import MODES
+from playground.clusters.objects.admission import MODES
 from playground.engine.plugins import lacking
 from playground.scenarios import selectors, services
 from playground.scenarios.choices import Visibility

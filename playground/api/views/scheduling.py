@@ -16,10 +16,14 @@ from playground.api.queries import flag, whole_number
 from playground.api.serializers import answers, requests
 from playground.api.serializers.cycles import CycleExplanation, Story
 from playground.api.views.base import PlaygroundView, accepted
-from playground.clusters import selectors, services
 from playground.clusters.choices import CycleOutcome
-from playground.clusters.selectors.extender_calls import calls_of_cycle
-from playground.clusters.selectors.metrics import metrics_text
+from playground.clusters.drive.extender_calls import calls_of_cycle
+from playground.clusters.drive.runs import decide_permit
+from playground.clusters.history.cycles import cycle_explanation, cycles
+from playground.clusters.history.queue import queue_view
+from playground.clusters.history.redecide import request_trace
+from playground.clusters.history.story import pod_story
+from playground.clusters.metrics import metrics_text
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cycle
@@ -45,7 +49,7 @@ class Cycles(PlaygroundView):
     def get(self, request: Request, cluster_id: str) -> Response:
         """Newest first, one line each."""
         cluster = self.cluster(cluster_id)
-        page = selectors.cycles(
+        page = cycles(
             cluster,
             outcome=request.GET.get("outcome", ""),
             pod=request.GET.get("pod", ""),
@@ -83,14 +87,14 @@ class OneCycle(PlaygroundView):
         202 means that only the summary is kept: a worker decides the cycle again, ask once more in a moment.
         """
         cluster = self.cluster(cluster_id)
-        found = selectors.cycle_explanation(cluster, number, full=flag(request, "full"))
+        found = cycle_explanation(cluster, number, full=flag(request, "full"))
         if found.document is not None:
             calls = representations.extender_calls(
                 found.document.get("extenders") or [], calls_of_cycle(cluster, number)
             )
             return Response(found.document | {"extenders": calls} | self._row_facts(found.cycle))
         summary = representations.cycle(found.cycle, cluster.public_id)
-        if services.request_trace(cluster=cluster, number=number):
+        if request_trace(cluster=cluster, number=number):
             return accepted(summary, request.get_full_path())
         return Response(summary | self._row_facts(found.cycle))
 
@@ -111,7 +115,7 @@ class Queue(PlaygroundView):
     )
     def get(self, request: Request, cluster_id: str) -> Response:
         """Every lane, each in its own order, as of the engine's last commit."""
-        lanes = selectors.queue_view(self.cluster(cluster_id))
+        lanes = queue_view(self.cluster(cluster_id))
         return Response(
             {lane: [representations.queue_item(item) for item in items] for lane, items in lanes.items()}
         )
@@ -166,7 +170,7 @@ class PodStory(PlaygroundView):
     )
     def get(self, request: Request, cluster_id: str, namespace: str, pod: str) -> Response:
         """Everything that happened to one pod, oldest first, and where it waits now; also of a pod that is gone."""
-        return Response(representations.story(selectors.pod_story(self.cluster(cluster_id), namespace, pod)))
+        return Response(representations.story(pod_story(self.cluster(cluster_id), namespace, pod)))
 
 
 class Permits(PlaygroundView):
@@ -185,6 +189,6 @@ class Permits(PlaygroundView):
         cluster = self.cluster(cluster_id)
         asked = requests.Permit(data=request.data)
         asked.is_valid(raise_exception=True)
-        entry = services.decide_permit(cluster=cluster, namespace=namespace, name=pod, **asked.validated_data)
+        entry = decide_permit(cluster=cluster, namespace=namespace, name=pod, **asked.validated_data)
         where = f"/api/v1/clusters/{cluster.public_id}/pods/{namespace}/{pod}/story"
         return accepted({"resourceVersion": str(entry.seq)}, where)

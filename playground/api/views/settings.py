@@ -15,15 +15,23 @@ from playground.api.documentation import operation, query
 from playground.api.parsers import ConfigurationParser, StrictJSONParser
 from playground.api.serializers import answers, requests
 from playground.api.views.base import PlaygroundView
-from playground.clusters import services
+from playground.clusters.board.pods import assumed_pods
 from playground.clusters.choices import ClockMode
+from playground.clusters.drive.config import (
+    checked_config,
+    convert_config,
+    delete_rule,
+    job_duration,
+    set_assumed_expiry,
+    set_clock,
+    set_config,
+    set_job_duration,
+    set_release,
+    write_rule,
+)
+from playground.clusters.drive.extender_calls import allow_extender_host, allowed_by_person, refused_hosts
 from playground.clusters.errors import InvalidInput, InvalidManifest
-from playground.clusters.selectors.pod_lists import assumed_pods
-from playground.clusters.services.config import checked_config, convert_config, delete_rule, write_rule
-from playground.clusters.services.durations import job_duration, set_job_duration
-from playground.clusters.services.extenders import allow_extender_host, allowed_by_person, refused_hosts
-from playground.engine.configuration import without_effect
-from playground.engine.profiles import outline_and_problem
+from playground.engine.configuration import outline_and_problem, without_effect
 from playground.engine.releases import patch_of
 from playground.engine.rules import DEFAULT_PROFILE, is_name
 
@@ -84,7 +92,7 @@ class Config(PlaygroundView):
         cluster = self.cluster(cluster_id)
         config = dict(request.data)
         try:
-            return self._answer(services.set_config(cluster=cluster, config=config))
+            return self._answer(set_config(cluster=cluster, config=config))
         except InvalidManifest as error:
             if convert_config(cluster=cluster, config=config)[1]:
                 way = reverse("api:config-convert", args=[cluster.public_id])
@@ -101,7 +109,7 @@ class Config(PlaygroundView):
     )
     def delete(self, request: Request, cluster_id: str) -> Response:
         """From now on."""
-        return self._answer(services.set_config(cluster=self.cluster(cluster_id), config=None))
+        return self._answer(set_config(cluster=self.cluster(cluster_id), config=None))
 
 
 class ConvertedConfig(PlaygroundView):
@@ -182,9 +190,7 @@ class Release(PlaygroundView):
         asked = requests.ClusterRelease(data=request.data)
         asked.is_valid(raise_exception=True)
         wanted = asked.validated_data
-        services.set_release(
-            cluster=cluster, name=wanted["kubernetesRelease"], gates=wanted.get("featureGates")
-        )
+        set_release(cluster=cluster, name=wanted["kubernetesRelease"], gates=wanted.get("featureGates"))
         return self._answer(cluster)
 
 
@@ -231,7 +237,7 @@ class AssumedPods(PlaygroundView):
         asked = requests.AssumedPods(data=request.data)
         asked.is_valid(raise_exception=True)
         seconds = asked.validated_data["durationToExpireAssumedPodSeconds"]
-        services.set_assumed_expiry(cluster=cluster, after_ns=round(seconds * 1e9))
+        set_assumed_expiry(cluster=cluster, after_ns=round(seconds * 1e9))
         cluster.refresh_from_db()
         return self._answer(cluster)
 
@@ -268,7 +274,7 @@ class Clock(PlaygroundView):
         mode, rate = asked.validated_data["mode"], asked.validated_data["rate"]
         if mode == "1x":
             mode, rate = ClockMode.REALTIME, 1.0
-        return Response(representations.clock(services.set_clock(cluster=cluster, mode=mode, rate=rate)))
+        return Response(representations.clock(set_clock(cluster=cluster, mode=mode, rate=rate)))
 
 
 class Rule(PlaygroundView):

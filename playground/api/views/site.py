@@ -13,9 +13,15 @@ from playground.api.errors import REASONS
 from playground.api.serializers import answers
 from playground.api.views.base import PlaygroundView
 from playground.clusters.errors import NotFound
-from playground.engine import engine_version
-from playground.engine.differences import engine_readme, known_differences
-from playground.engine.releases import DEFAULT, patch_of, release_names, release_outlines
+from playground.engine.releases import (
+    DEFAULT,
+    engine_readme,
+    known_differences,
+    patch_of,
+    release_names,
+    release_outlines,
+)
+from scheduler_core.version import ENGINE_VERSION
 
 PATHS = {
     "version": "/api/v1/version",
@@ -60,7 +66,7 @@ class Version(PlaygroundView):
             {
                 "emulates": patch_of({"name": DEFAULT}),
                 "releases": list(release_names()),
-                "engine": engine_version(),
+                "engine": ENGINE_VERSION,
                 "api": "v1",
                 "sampling": {
                     "default": "every node is evaluated",

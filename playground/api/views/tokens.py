@@ -11,7 +11,7 @@ from playground.api import examples, representations
 from playground.api.documentation import operation
 from playground.api.serializers import answers, requests
 from playground.api.views.base import PlaygroundView
-from playground.clusters import selectors
+from playground.clusters.access import get_cluster
 from playground.clusters.errors import Conflict, NotFound
 from playground.scenarios.services.storage import quota_of
 
@@ -60,7 +60,7 @@ class Tokens(PlaygroundView):
         wanted = asked.validated_data
         cluster = wanted.get("cluster", "")
         if cluster:
-            selectors.get_cluster(cluster, self.person)
+            get_cluster(cluster, self.person)
         try:
             row, text = create_token(
                 user=self.person,

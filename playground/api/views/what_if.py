@@ -12,8 +12,10 @@ from playground.api.documentation import number, operation
 from playground.api.queries import whole_number
 from playground.api.serializers import answers, requests
 from playground.api.views.base import PlaygroundView
-from playground.clusters import selectors, services
-from playground.clusters.services.changes import KEPT
+from playground.clusters.access import get_parent
+from playground.clusters.branches import apply_branch
+from playground.clusters.log.changes import KEPT
+from playground.clusters.objects.actions import act_on_nodes, act_on_pods
 from playground.scenarios.branch_difference import difference
 from playground.scenarios.services import undo
 
@@ -89,9 +91,9 @@ class Actions(PlaygroundView):
         asked.is_valid(raise_exception=True)
         body: dict[str, Any] = dict(asked.validated_data)
         if "pods" in body:
-            acted = services.act_on_pods(cluster=cluster, action=body["action"], pods=body["pods"])
+            acted = act_on_pods(cluster=cluster, action=body["action"], pods=body["pods"])
         else:
-            acted = services.act_on_nodes(
+            acted = act_on_nodes(
                 cluster=cluster, action=body["action"], nodes=body["nodes"], value=body["value"]
             )
         held = [{"pod": pod, "reason": reason} for pod, reason in acted.held]
@@ -129,7 +131,7 @@ class Difference(PlaygroundView):
         """
         branch = self.cluster(cluster_id)
         limit = whole_number(request, "limit", default=1000, least=1, most=5000) or 1000
-        parent = selectors.get_parent(branch, self.person)
+        parent = get_parent(branch, self.person)
         found = difference(branch=branch, parent=parent)
         first = found.parting
         return Response(
@@ -179,6 +181,6 @@ class ApplyToParent(PlaygroundView):
         The parent's scheduler decides anew. 409 names what the parent has changed in the meantime.
         """
         branch = self.cluster(cluster_id, at_least=Role.VIEWER)
-        parent = selectors.get_parent(branch, self.person, at_least=Role.EDITOR)
-        applied = services.apply_branch(branch=branch, parent=parent)
+        parent = get_parent(branch, self.person, at_least=Role.EDITOR)
+        applied = apply_branch(branch=branch, parent=parent)
         return Response({"parent": parent.public_id, "done": applied.words, "edits": applied.n_edits})

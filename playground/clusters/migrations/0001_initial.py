@@ -1,7 +1,7 @@
 """The tables of clusters."""
 
 import django.db.models.deletion
-import playground.clusters.models.cluster
+import playground.clusters.models
 import playground.clusters.packed
 from django.conf import settings
 from django.db import migrations, models
@@ -31,14 +31,14 @@ class Migration(migrations.Migration):
                 name='Cluster',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                    ('public_id', models.CharField(default=playground.clusters.models.cluster.new_public_id, editable=False, max_length=24, unique=True)),
+                    ('public_id', models.CharField(default=playground.clusters.models.new_public_id, editable=False, max_length=24, unique=True)),
                     ('name', models.CharField(max_length=100)),
                     ('created', models.DateTimeField(auto_now_add=True)),
                     ('parent_cycle', models.BigIntegerField(blank=True, null=True)),
                     ('parent_share', models.CharField(blank=True, default='', max_length=24)),
                     ('parent_seq', models.BigIntegerField(blank=True, null=True)),
                     ('opening_seq', models.BigIntegerField(default=0)),
-                    ('seed', models.BigIntegerField(default=playground.clusters.models.cluster.new_seed)),
+                    ('seed', models.BigIntegerField(default=playground.clusters.models.new_seed)),
                     ('config', models.JSONField(blank=True, null=True)),
                     ('kubernetes_release', models.CharField(default='1.34', max_length=20)),
                     ('feature_gates', models.JSONField(blank=True, default=dict)),
@@ -171,7 +171,7 @@ class Migration(migrations.Migration):
                 name='Draft',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                    ('public_id', models.CharField(default=playground.clusters.models.cluster.new_public_id, editable=False, max_length=24, unique=True)),
+                    ('public_id', models.CharField(default=playground.clusters.models.new_public_id, editable=False, max_length=24, unique=True)),
                     ('created', models.DateTimeField(auto_now_add=True)),
                     ('touched', models.DateTimeField(auto_now=True)),
                     ('text', models.BinaryField()),
@@ -381,7 +381,7 @@ class Migration(migrations.Migration):
                 name='MockExtender',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                    ('public_id', models.CharField(default=playground.clusters.models.cluster.new_public_id, editable=False, max_length=24, unique=True)),
+                    ('public_id', models.CharField(default=playground.clusters.models.new_public_id, editable=False, max_length=24, unique=True)),
                     ('name', models.CharField(blank=True, default='', max_length=100)),
                     ('rules', models.JSONField(default=list)),
                     ('calls', models.JSONField(default=dict)),
@@ -500,7 +500,7 @@ class Migration(migrations.Migration):
                 name='Question',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                    ('public_id', models.CharField(default=playground.clusters.models.cluster.new_public_id, editable=False, max_length=24, unique=True)),
+                    ('public_id', models.CharField(default=playground.clusters.models.new_public_id, editable=False, max_length=24, unique=True)),
                     ('generation', models.IntegerField(default=1)),
                     ('seq', models.BigIntegerField(default=0)),
                     ('kind', models.CharField(choices=[('what-would-it-take', 'Edits'), ('why-not', 'Why Not'), ('weights', 'Weights'), ('try', 'Try'), ('seeds', 'Seeds'), ('try-rule', 'Rule'), ('plan', 'Plan'), ('devices', 'Devices'), ('group', 'Group'), ('judge', 'Judge')], max_length=20)),
@@ -561,7 +561,7 @@ class Migration(migrations.Migration):
                 name='Run',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                    ('public_id', models.CharField(default=playground.clusters.models.cluster.new_public_id, editable=False, max_length=24, unique=True)),
+                    ('public_id', models.CharField(default=playground.clusters.models.new_public_id, editable=False, max_length=24, unique=True)),
                     ('created', models.DateTimeField(auto_now_add=True)),
                     ('started', models.DateTimeField(blank=True, null=True)),
                     ('finished', models.DateTimeField(blank=True, null=True)),

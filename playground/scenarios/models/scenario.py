@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import models
 
 from playground.accounts.models import Team
-from playground.clusters.models.cluster import ALPHABET
+from playground.clusters.models import ALPHABET
 from playground.scenarios.choices import ScenarioState, Visibility
 from playground.scenarios.models.visibility import visibility_constraints
 

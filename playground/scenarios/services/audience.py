@@ -12,7 +12,7 @@ from django.utils import timezone
 from playground.accounts.models import Team
 from playground.accounts.tokens import only_cluster
 from playground.clusters.errors import InvalidInput, NotFound
-from playground.clusters.services.quotas import check_token
+from playground.clusters.log.quotas import check_token
 from playground.scenarios.choices import Visibility
 
 

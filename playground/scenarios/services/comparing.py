@@ -16,8 +16,8 @@ from playground.accounts.choices import Role
 from playground.accounts.models import Team
 from playground.clusters.access import check_role, get_cluster
 from playground.clusters.errors import ClusterError, Forbidden, InvalidInput, NotFound
+from playground.clusters.log import quotas
 from playground.clusters.models import Cluster, Cycle
-from playground.clusters.services import quotas
 from playground.engine.moments import violations_of
 from playground.engine.scenarios import RunStopped, ScenarioProblem, states_of
 from playground.scenarios import wake

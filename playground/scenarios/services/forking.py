@@ -10,18 +10,21 @@ from django.db import transaction
 from django.utils.text import slugify
 
 from playground.clusters import kinds
-from playground.clusters import services as clusters
-from playground.clusters.author import written_by
 from playground.clusters.custom_kinds import table_of
+from playground.clusters.drive.config import set_assumed_expiry, set_config, set_release
+from playground.clusters.drive.runs import decide_permit, parse_duration_ns, request_run
 from playground.clusters.errors import Conflict, InvalidInput, NotFound, TooManyRequests
+from playground.clusters.extenders.mock import mock_rules_throughout, serve_mock_extenders, with_extenders_at
+from playground.clusters.lifecycle import create_cluster, note_opening
+from playground.clusters.log.changes import one_change, written_by
+from playground.clusters.log.changes import opening as begins
+from playground.clusters.log.entries import entries_of, initial_config, initial_release
+from playground.clusters.log.quotas import check_token
+from playground.clusters.log.rows import rows_of
 from playground.clusters.models import Cluster, Cycle, LogEntry, Pod
-from playground.clusters.rows import rows_of
-from playground.clusters.selectors.objects import get_object
-from playground.clusters.services.advance import entries_of, initial_config, initial_release
-from playground.clusters.services.changes import opening as begins
-from playground.clusters.services.lifecycle import note_opening
-from playground.clusters.services.quotas import check_token
-from playground.clusters.services.runs import parse_duration_ns
+from playground.clusters.objects.apply import apply_documents
+from playground.clusters.objects.queries import get_object
+from playground.clusters.objects.write import bind_pod, delete_object, evict_pod, replace_object, set_cordon
 from playground.engine import scenario_making
 from playground.engine.scenario_making import Cut, MadeText
 from playground.engine.scenarios import RunStopped, ScenarioProblem, Step, opening_of
@@ -53,7 +56,7 @@ def fork(
     follows = release or opening.release
     steps = [step for step in opening.steps if release is None or step.verb != "upgrade"]
     with transaction.atomic(), begins():
-        cluster = clusters.create_cluster(
+        cluster = create_cluster(
             name=(name or scenario.words)[:100],
             owner=owner,
             seed=opening.seed,
@@ -62,10 +65,10 @@ def fork(
             feature_gates=follows.get("switched"),
             start_ns=opening.start_ns,
         )
-        urls = clusters.serve_mock_extenders(cluster=cluster, rules=opening.mock_rules)
-        clusters.set_assumed_expiry(cluster=cluster, after_ns=opening.assumed_expiry_ns)
+        urls = serve_mock_extenders(cluster=cluster, rules=opening.mock_rules)
+        set_assumed_expiry(cluster=cluster, after_ns=opening.assumed_expiry_ns)
         if opening.objects or opening.kept:
-            clusters.apply_documents(cluster=cluster, objects=[*opening.objects, *opening.kept])
+            apply_documents(cluster=cluster, objects=[*opening.objects, *opening.kept])
         cluster.refresh_from_db()
         note_opening(cluster)
         Origin.objects.create(
@@ -83,7 +86,7 @@ def _at_home(step: Step, urls: Mapping[int, str]) -> Step:
     """A step that configures the scheduler, naming the cluster's own mock extenders."""
     if step.verb != "configure" or not urls:
         return step
-    return replace(step, argument=clusters.with_extenders_at(step.argument, urls))
+    return replace(step, argument=with_extenders_at(step.argument, urls))
 
 
 def do_next_step(*, cluster: Cluster) -> str:
@@ -107,7 +110,7 @@ def do_next_step(*, cluster: Cluster) -> str:
         step = origin.steps[origin.next_step]
         untouched = origin.input_seq == cluster.last_input_seq
         kept = {"draft": {"step": origin.next_step, "input": origin.input_seq}}
-        with clusters.one_change(step["words"], kept):
+        with one_change(step["words"], kept):
             _do(cluster, step["verb"], step["argument"])
         origin.next_step += 1
         cluster.refresh_from_db()
@@ -127,13 +130,13 @@ def _do(cluster: Cluster, verb: str, argument: Any) -> None:
 def _do_it(cluster: Cluster, verb: str, argument: Any) -> None:
     match verb:
         case "apply":
-            clusters.apply_documents(cluster=cluster, objects=argument)
+            apply_documents(cluster=cluster, objects=argument)
         case "patch":
             before = _existing(cluster, argument)
-            clusters.replace_object(cluster=cluster, manifest=_merged(before, argument["patch"]))
+            replace_object(cluster=cluster, manifest=_merged(before, argument["patch"]))
         case "delete":
             found = _existing(cluster, argument)
-            clusters.delete_object(
+            delete_object(
                 cluster=cluster,
                 kind=_kind(argument["kind"]),
                 namespace=found["metadata"].get("namespace", ""),
@@ -141,13 +144,13 @@ def _do_it(cluster: Cluster, verb: str, argument: Any) -> None:
                 grace_s=argument.get("gracePeriodSeconds"),
             )
         case "cordon" | "uncordon":
-            clusters.set_cordon(cluster=cluster, node=argument, unschedulable=verb == "cordon")
+            set_cordon(cluster=cluster, node=argument, unschedulable=verb == "cordon")
         case "drain":
             _drain(cluster, argument)
         case "allow" | "reject":
             answer = {"pod": argument} if isinstance(argument, str) else argument
             namespace, _, name = answer["pod"].partition("/")
-            clusters.decide_permit(
+            decide_permit(
                 cluster=cluster,
                 namespace=namespace,
                 name=name,
@@ -157,27 +160,25 @@ def _do_it(cluster: Cluster, verb: str, argument: Any) -> None:
             )
         case "advance":
             wait: Mapping[str, Any] = {"by": argument} if isinstance(argument, str) else argument
-            clusters.request_run(cluster=cluster, until=wait["by"], max_cycles=wait.get("cycles") or 100_000)
+            request_run(cluster=cluster, until=wait["by"], max_cycles=wait.get("cycles") or 100_000)
         case "run":
             run: Mapping[str, Any] = {"until": argument} if isinstance(argument, str) else argument
-            clusters.request_run(
+            request_run(
                 cluster=cluster, until=run.get("until", "idle"), max_cycles=run.get("cycles") or 100_000
             )
         case "bind":
             namespace, _, name = argument["pod"].partition("/")
             if not _bound_already(cluster, namespace, name, argument["node"]):
-                clusters.bind_pod(cluster=cluster, namespace=namespace, name=name, node=argument["node"])
+                bind_pod(cluster=cluster, namespace=namespace, name=name, node=argument["node"])
         case "durationToExpireAssumedPod":
-            clusters.set_assumed_expiry(cluster=cluster, after_ns=parse_duration_ns(argument))
+            set_assumed_expiry(cluster=cluster, after_ns=parse_duration_ns(argument))
         case "configure":
-            clusters.set_config(cluster=cluster, config=argument)
+            set_config(cluster=cluster, config=argument)
         case "upgrade":
             wanted: Mapping[str, Any] = (
                 {"kubernetesRelease": argument} if isinstance(argument, str) else argument
             )
-            clusters.set_release(
-                cluster=cluster, name=wanted["kubernetesRelease"], gates=wanted.get("featureGates")
-            )
+            set_release(cluster=cluster, name=wanted["kubernetesRelease"], gates=wanted.get("featureGates"))
 
 
 def _bound_already(cluster: Cluster, namespace: str, name: str, node: str) -> bool:
@@ -213,13 +214,13 @@ def _merged(document: Any, patch: Any) -> Any:
 
 def _drain(cluster: Cluster, node: str) -> None:
     """Cordon, and evict what budgets let go and no DaemonSet holds."""
-    clusters.set_cordon(cluster=cluster, node=node, unschedulable=True)
+    set_cordon(cluster=cluster, node=node, unschedulable=True)
     pods = Pod.objects.filter(cluster=cluster, node_name=node, terminating=False).exclude(
         owner_kind="DaemonSet"
     )
     for namespace, name in list(pods.values_list("namespace", "name")):
         try:
-            clusters.evict_pod(cluster=cluster, namespace=namespace, name=name)
+            evict_pod(cluster=cluster, namespace=namespace, name=name)
         except (NotFound, TooManyRequests):
             continue
 
@@ -255,7 +256,7 @@ def make_text(
         cycles = cycles.filter(number__lte=cycle)
     is_told = not ours_decide and cycles.count() <= TRACES_UP_TO
     decided = map(_decided, cycles.defer("trace").iterator(500)) if is_told else ()
-    rules, others = clusters.mock_rules_throughout(cluster, _configs(cluster))
+    rules, others = mock_rules_throughout(cluster, _configs(cluster))
     try:
         made = scenario_making.make_text(
             name=slugify(cluster.name) or "cluster",

@@ -6,12 +6,12 @@ from typing import Final
 
 from django.db import IntegrityError, transaction
 
-from playground.engine import engine_version
 from playground.engine.scenarios import way_documents
 from playground.scenarios import wake
 from playground.scenarios.choices import Visibility
 from playground.scenarios.models import Comparison
 from playground.scenarios.services.gallery import share_one
+from scheduler_core.version import ENGINE_VERSION
 
 FOUR_WAYS: Final = "gpu-four-ways"
 """Public id of the comparison."""
@@ -24,7 +24,7 @@ def compare_four_ways() -> Comparison:
         name = FOUR_WAYS if way.taint and way.affinity else f"{FOUR_WAYS}-{way.key}"
         shared = share_one(name, way.document)
         sides.append({"kind": "scenario", "id": shared.public_id, "cycle": None})
-    title = f"GPU nodes, four ways ({engine_version()})"
+    title = f"GPU nodes, four ways ({ENGINE_VERSION})"
     with transaction.atomic():
         known = Comparison.objects.select_for_update().filter(public_id=FOUR_WAYS).first()
         if known is not None and (known.sides != sides or known.title != title or known.state == "failed"):

@@ -10,12 +10,12 @@ from django.utils import timezone
 
 from playground.clusters import wake as cluster_wake
 from playground.clusters.errors import Conflict, InvalidInput
-from playground.clusters.services.luck import answer_of, drawn_in
-from playground.engine import engine_version
+from playground.clusters.luck import answer_of, drawn_in
 from playground.engine.scenarios import RunStopped, ScenarioProblem, run_seeds
 from playground.engine.seeds import LAST_SEED
 from playground.scenarios import wake
 from playground.scenarios.models import Luck, LuckEnd, Scenario
+from scheduler_core.version import ENGINE_VERSION
 
 N_SEEDS: Final = 50
 SEEDS_A_TASK: Final = 5
@@ -60,7 +60,7 @@ def request_luck(*, scenario: Scenario, n_seeds: int = N_SEEDS) -> Luck:
 
 
 def _is_of_another_engine(luck: Luck) -> bool:
-    return luck.answer is not None and luck.answer.get("engine") != engine_version()
+    return luck.answer is not None and luck.answer.get("engine") != ENGINE_VERSION
 
 
 def _scatter(luck: Luck) -> None:
@@ -104,5 +104,5 @@ def run_luck(*, luck_id: int, seeds: Sequence[int]) -> None:
     if done >= luck.n_seeds:
         cycles = luck.scenario.cycles
         answer = answer_of(list(luck.ends.order_by("seed")), lambda pod: drawn_in(cycles, pod))
-        rows.update(state=Luck.State.DONE, answer=answer | {"engine": engine_version()})
+        rows.update(state=Luck.State.DONE, answer=answer | {"engine": ENGINE_VERSION})
         luck.ends.all().delete()

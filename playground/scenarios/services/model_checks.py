@@ -10,13 +10,13 @@ from django.utils import timezone
 
 from playground.clusters.errors import ClusterError, Conflict
 from playground.clusters.models import Cluster
-from playground.engine import engine_version
 from playground.engine.model import check_document
 from playground.engine.scenarios import RunStopped, ScenarioProblem
 from playground.scenarios import wake
 from playground.scenarios.models import ModelCheck, Scenario
 from playground.scenarios.services.forking import make_text
 from playground.scenarios.services.recording import packed, unpacked
+from scheduler_core.version import ENGINE_VERSION
 
 KEPT: Final = 10
 """Checks of one cluster."""
@@ -42,14 +42,14 @@ def request_model_check(*, cluster: Cluster | None = None, scenario: Scenario | 
     found = ModelCheck.objects.filter(**whose).first()
     if found is not None and (
         found.state in (ModelCheck.State.FAILED, ModelCheck.State.CANCELLED)
-        or found.engine_version != engine_version()
+        or found.engine_version != ENGINE_VERSION
     ):
         found.delete()
         found = None
     if found is None:
         try:
             with transaction.atomic():
-                found = ModelCheck.objects.create(**{"cycle": last, **whose}, engine_version=engine_version())
+                found = ModelCheck.objects.create(**{"cycle": last, **whose}, engine_version=ENGINE_VERSION)
                 wake.on_commit(wake.MODEL, check_id=found.pk)
         except IntegrityError:  # asked for twice at this moment
             found = ModelCheck.objects.get(**whose)

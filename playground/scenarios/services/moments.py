@@ -14,19 +14,18 @@ from django.db.models import Q
 
 from playground.clusters import wake as cluster_wake
 from playground.clusters.custom_kinds import DEFINITION, built_in_of, with_definitions
+from playground.clusters.drive.advance import nearest
+from playground.clusters.drive.config import set_assumed_expiry
 from playground.clusters.errors import Conflict, NotFound
+from playground.clusters.extenders.mock import mock_rules_of, serve_mock_extenders
+from playground.clusters.lifecycle import create_cluster, note_opening
+from playground.clusters.log.changes import opening
+from playground.clusters.log.entries import initial_config, initial_release, recorded, stretch
+from playground.clusters.log.housekeeping import check_past_is_there
+from playground.clusters.log.writer import writing
 from playground.clusters.models import Cluster, Cycle, LogEntry, Node, Pod
-from playground.clusters.services.advance import initial_config, initial_release, nearest, recorded, stretch
-from playground.clusters.services.apply import apply_documents
-from playground.clusters.services.apply_order import in_order
-from playground.clusters.services.changes import opening
-from playground.clusters.services.compaction import check_past_is_there
-from playground.clusters.services.config import set_assumed_expiry
-from playground.clusters.services.lifecycle import create_cluster, note_opening
-from playground.clusters.services.mock_extenders import mock_rules_of, serve_mock_extenders
-from playground.clusters.services.writer import writing
-from playground.engine.admission import Posted
-from playground.engine.drive import collector_paused
+from playground.clusters.objects.apply import apply_documents, in_order
+from playground.engine.batch import collector_paused
 from playground.engine.moments import StateReader, replay_moments
 from playground.engine.scenarios import RunStopped, ScenarioProblem, opening_of, run_fresh, states_of
 from playground.engine.simulator import default_simulator
@@ -34,6 +33,7 @@ from playground.scenarios import wake
 from playground.scenarios.models import Moment, Scenario
 from playground.scenarios.services.errands import through_a_worker
 from playground.scenarios.services.recording import keep_moments, moment_row
+from scheduler_core.objects.reading import Posted
 
 WINDOW: Final = 25
 WINDOW_OBJECTS: Final = 500

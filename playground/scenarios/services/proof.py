@@ -11,8 +11,7 @@ from django.utils import timezone
 
 from playground.clusters import wake as cluster_wake
 from playground.clusters.errors import NotFound
-from playground.engine import CycleRecord, engine_version
-from playground.engine.explain import explain_trace
+from playground.engine.entries import CycleRecord, explain_trace
 from playground.engine.scenarios import (
     FreshRun,
     RunStopped,
@@ -24,6 +23,7 @@ from playground.engine.scenarios import (
 from playground.scenarios import wake
 from playground.scenarios.models import RecordedCycle, Scenario, Verification
 from playground.scenarios.services import recording
+from scheduler_core.version import ENGINE_VERSION
 
 NOTHING_DECIDED: Final = "Nothing to reproduce: this scheduler decided nothing in it"
 
@@ -81,7 +81,7 @@ def verify_now(*, verification_id: int) -> None:
     else:
         verification.state = Verification.State.DONE
         _judge(verification, scenario, run)
-    verification.engine_version = engine_version()
+    verification.engine_version = ENGINE_VERSION
     verification.took_ms = round(1000 * (time.monotonic() - began))
     verification.finished = timezone.now()
     verification.save()

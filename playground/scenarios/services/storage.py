@@ -10,7 +10,7 @@ from django.db.models.functions import Coalesce, Length
 
 from playground.accounts.models import User
 from playground.clusters.errors import QuotaExceeded
-from playground.clusters.services import quotas
+from playground.clusters.log import quotas
 from playground.scenarios.models import Comparison, Scenario, Verdict
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from playground.clusters import services as clusters
+from playground.clusters.history.undo import Undone
+from playground.clusters.history.undo import undo as undo_cluster
 from playground.clusters.models import Cluster
 from playground.scenarios.models import Origin
 
 
-def undo(*, cluster: Cluster, seq: int | None = None) -> clusters.Undone:
+def undo(*, cluster: Cluster, seq: int | None = None) -> Undone:
     """As `clusters.services.undo`; a step of a scenario that is undone is still to be done.
 
     Raises
@@ -17,7 +18,7 @@ def undo(*, cluster: Cluster, seq: int | None = None) -> clusters.Undone:
     Conflict
     """
     with transaction.atomic():
-        undone = clusters.undo(cluster=cluster, seq=seq)
+        undone = undo_cluster(cluster=cluster, seq=seq)
         origin = Origin.objects.select_for_update(of=("self",)).filter(cluster=cluster).first()
         if origin is not None:
             kept = undone.more.get("draft")

@@ -8,10 +8,9 @@ from typing import Any, Final
 
 from django.db import transaction
 
+from playground.clusters.drive.config import checked_release
 from playground.clusters.errors import ClusterError, Conflict
 from playground.clusters.models import Cluster
-from playground.clusters.services.config import checked_release
-from playground.engine import engine_version
 from playground.engine.scenarios import RunStopped, ScenarioProblem, opening_of
 from playground.engine.upgrades import upgrade_document
 from playground.scenarios import wake
@@ -19,6 +18,7 @@ from playground.scenarios.models import Scenario, Upgrade
 from playground.scenarios.services.forking import fork, make_text
 from playground.scenarios.services.recording import packed, unpacked
 from playground.scenarios.services.shares import Shared, as_error, share
+from scheduler_core.version import ENGINE_VERSION
 
 KEPT: Final = 10
 """Previews of one cluster or share."""
@@ -66,7 +66,7 @@ def request_upgrade(
     with transaction.atomic():
         Upgrade.objects.filter(pk__in=old).delete()
         found = Upgrade.objects.create(
-            **whose, cycle=last, before=before, after=after, engine_version=engine_version()
+            **whose, cycle=last, before=before, after=after, engine_version=ENGINE_VERSION
         )
         wake.on_commit(wake.UPGRADE, upgrade_id=found.pk)
     return found

@@ -9,16 +9,16 @@ from django.db import transaction
 
 from playground.clusters.errors import Conflict
 from playground.clusters.kinds import KINDS
+from playground.clusters.log.rows import rows_of
 from playground.clusters.models import Question
-from playground.clusters.rows import rows_of
-from playground.clusters.selectors.questions import is_stale
-from playground.engine import engine_version
+from playground.clusters.questions import is_stale
 from playground.engine.plans import answer_text
 from playground.scenarios.choices import Visibility
 from playground.scenarios.models import Verdict
 from playground.scenarios.services.audience import checked_audience
 from playground.scenarios.services.recording import packed, unpacked
 from playground.scenarios.services.storage import check_share, count_stored
+from scheduler_core.version import ENGINE_VERSION
 
 
 def share_verdict(
@@ -60,7 +60,7 @@ def share_verdict(
             cluster=cluster,
             cluster_name=cluster.name,
             seq=question.seq,
-            engine_version=engine_version(),
+            engine_version=ENGINE_VERSION,
             sentence=answer["verdict"][:1000],
             digest=digest,
             answer=frozen,

@@ -9,9 +9,8 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
-from playground.clusters.selectors.board_nodes import NodeUse, PodUse, node_uses, pods_on
-from playground.clusters.selectors.devices import DeviceUse, devices_on_nodes
-from playground.clusters.selectors.memo import Memo
+from playground.clusters.board.nodes import DeviceUse, NodeUse, PodUse, devices_on_nodes, node_uses, pods_on
+from playground.clusters.memo import Memo
 from playground.web import amounts
 from playground.web.looks import PriorityMark, PriorityScale
 from playground.web.requests import positive_int

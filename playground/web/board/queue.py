@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from playground.clusters.selectors.board_nodes import NodeUse, PodUse, node_uses, pods_on
-from playground.clusters.selectors.cycle_pages import last_cycle_of, placed_by
-from playground.clusters.selectors.pending import PendingGroup
-from playground.clusters.selectors.pod_traces import find_pod
-from playground.clusters.selectors.queue import LANE_TITLES, QueueItem
+from playground.clusters.board.nodes import NodeUse, PodUse, node_uses, pods_on
+from playground.clusters.history.cycles import last_cycle_of, placed_by
+from playground.clusters.history.queue import LANE_TITLES, PendingGroup, QueueItem
+from playground.clusters.history.story import find_pod
 from playground.web import amounts
 from playground.web.amounts import requested
 from playground.web.looks import PriorityMark, PriorityScale

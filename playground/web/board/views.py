@@ -29,16 +29,15 @@ from django.views.decorators.vary import vary_on_headers
 from playground.clusters import pulse
 from playground.clusters.choices import ClockMode
 from playground.clusters.clock import virtual_now_ns
+from playground.clusters.drive.config import set_clock
+from playground.clusters.drive.runs import cancel_run, decide_permit, request_run
 from playground.clusters.errors import ClusterError, NotFound
-from playground.clusters.live import HERE, RETRY, changes
-from playground.clusters.selectors.cycle_pages import recent_cycles
-from playground.clusters.selectors.foreign import n_foreign_decisions
-from playground.clusters.selectors.objects import current_run, get_run
-from playground.clusters.selectors.pending import pending_groups
-from playground.clusters.selectors.queue import lanes_of
-from playground.clusters.services.config import set_clock
-from playground.clusters.services.objects import set_cordon
-from playground.clusters.services.runs import cancel_run, decide_permit, request_run
+from playground.clusters.foreign.agreement import n_foreign_decisions
+from playground.clusters.history.cycles import recent_cycles
+from playground.clusters.history.queue import lanes_of, pending_groups
+from playground.clusters.objects.queries import current_run, get_run
+from playground.clusters.objects.write import set_cordon
+from playground.clusters.pulse import HERE, RETRY, changes
 from playground.clusters.trouble import why_cluster_waits
 from playground.web.board.nodes import NODE_COLUMNS, BoardAddress, view_nodes
 from playground.web.board.queue import inspect, reserved_nodes, view_lanes

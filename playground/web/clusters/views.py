@@ -16,15 +16,13 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from django.views.decorators.vary import vary_on_headers
 
 from playground.bodies import in_parts
-from playground.clusters import lanes
+from playground.clusters import drafts, lanes
+from playground.clusters.board.overview import figures_of
+from playground.clusters.branches import apply_branch, edits_of
+from playground.clusters.drive.config import job_duration, set_job_duration
+from playground.clusters.drive.runs import unpark_cluster
 from playground.clusters.errors import ClusterError, InvalidInput, NotFound
-from playground.clusters.selectors.home_cards import figures_of
-from playground.clusters.selectors.objects import current_run
-from playground.clusters.services import drafts
-from playground.clusters.services.apply import ApplyResult, apply_documents
-from playground.clusters.services.applying_branches import apply_branch, edits_of
-from playground.clusters.services.durations import job_duration, set_job_duration
-from playground.clusters.services.lifecycle import (
+from playground.clusters.lifecycle import (
     clone_cluster,
     create_cluster,
     delete_cluster,
@@ -32,8 +30,9 @@ from playground.clusters.services.lifecycle import (
     rename_cluster,
     reset_cluster,
 )
-from playground.clusters.services.pools import expand_pool
-from playground.clusters.services.runs import unpark_cluster
+from playground.clusters.objects.actions import expand_pool
+from playground.clusters.objects.apply import ApplyResult, apply_documents
+from playground.clusters.objects.queries import current_run
 from playground.clusters.trouble import why_waiting
 from playground.scenarios.branch_difference import KINDS
 from playground.scenarios.branch_difference import difference as difference_of

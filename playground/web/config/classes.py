@@ -16,10 +16,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from playground.clusters import kinds
-from playground.clusters.errors import ClusterError, InvalidInput
-from playground.clusters.rows import row_of
-from playground.clusters.selection import label_selector_of, selector_text
-from playground.clusters.selectors.classes import (
+from playground.clusters.board.pods import (
     BudgetUse,
     ClassesView,
     ClassUse,
@@ -28,11 +25,14 @@ from playground.clusters.selectors.classes import (
     pods_below,
     pods_selected,
 )
-from playground.clusters.services.objects import create_object, replace_object
-from playground.engine.admission import SYSTEM_PREFIX
+from playground.clusters.errors import ClusterError, InvalidInput
+from playground.clusters.log.rows import row_of
+from playground.clusters.objects.queries import label_selector_of, selector_text
+from playground.clusters.objects.write import create_object, replace_object
 from playground.web.fields import NameField
 from playground.web.looks import PriorityMark, PriorityScale, priority_scale
 from playground.web.requests import get_cluster
+from scheduler_core.sim.admission import SYSTEM_PREFIX
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster, PodDisruptionBudget

@@ -8,13 +8,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from playground.clusters.errors import InvalidInput
-from playground.clusters.services.mock_extenders import mock_extender_url
-from playground.engine.configuration import is_policy
-from playground.engine.mock_extender import VERBS
+from playground.clusters.extenders.mock import mock_extender_url
+from playground.engine.configuration import POINTS, ProfileOutline, is_policy, outline
 from playground.engine.plugins import InstalledPlugin, installed, plugin_points
-from playground.engine.profiles import POINTS, ProfileOutline, outline
 from playground.web.problems import yaml_of
 from scheduler_core.objects.documents import load_document
+from scheduler_core.scenario.mock_extender import VERBS
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import MockExtender

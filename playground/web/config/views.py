@@ -16,12 +16,9 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
+from playground.clusters import questions
 from playground.clusters.choices import QuestionKind
-from playground.clusters.errors import ClusterError, InvalidInput, InvalidManifest, NotFound
-from playground.clusters.selectors import get_mock_extender, list_mock_extenders
-from playground.clusters.selectors.questions import get_question
-from playground.clusters.services import questions
-from playground.clusters.services.config import (
+from playground.clusters.drive.config import (
     checked_config,
     convert_config,
     delete_rule,
@@ -30,18 +27,19 @@ from playground.clusters.services.config import (
     set_release,
     write_rule,
 )
-from playground.clusters.services.extenders import allow_extender_host, allowed_by_person, refused_hosts
-from playground.clusters.services.mock_extenders import (
+from playground.clusters.drive.extender_calls import allow_extender_host, allowed_by_person, refused_hosts
+from playground.clusters.errors import ClusterError, InvalidInput, InvalidManifest, NotFound
+from playground.clusters.extenders.mock import (
     create_mock_extender,
     delete_mock_extender,
     mock_extender_url,
     update_mock_extender,
 )
+from playground.clusters.objects.queries import get_mock_extender, list_mock_extenders
+from playground.clusters.questions import get_question
 from playground.engine import rules
-from playground.engine.configuration import is_policy, without_effect
-from playground.engine.mock_extender import VERBS
+from playground.engine.configuration import is_policy, outline_and_problem, without_effect
 from playground.engine.plugins import problems as plugin_problems
-from playground.engine.profiles import outline_and_problem
 from playground.engine.releases import GateOutline, ReleaseOutline, release_outlines, title_of
 from playground.web.config.present import (
     EXAMPLE,
@@ -57,6 +55,7 @@ from playground.web.config.present import (
 from playground.web.problems import line_of, problems_of, read_configuration, yaml_of
 from playground.web.requests import get_cluster, positive_int
 from playground.web.views.advice import question_context
+from scheduler_core.scenario.mock_extender import VERBS
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster, MockExtender, Question

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from playground.clusters.selectors.aftermath import Aftermath
+from playground.clusters.history.cycles import Aftermath
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cycle

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Any
 
-from playground.clusters.selectors.extender_calls import WireCall, matched
+from playground.clusters.drive.extender_calls import WireCall, matched
 from playground.engine.plugins import default_order, drawn
 from playground.web.cycles.preemption import PreemptionView, view_preemption
 from playground.web.looks import Outcome, outcome_of

@@ -8,16 +8,22 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
+from playground.clusters.board.nodes import asks_for_devices
+from playground.clusters.board.pods import pod_of_cycle
 from playground.clusters.choices import CycleOutcome
+from playground.clusters.drive.extender_calls import calls_of_cycle
 from playground.clusters.errors import NotFound
-from playground.clusters.selectors.aftermath import aftermath
-from playground.clusters.selectors.cycle_pages import CycleSearch, cycle_page, plugins_that_ended
-from playground.clusters.selectors.cycles import Explanation, cycle_explanation, neighbours
-from playground.clusters.selectors.devices import asks_for_devices
-from playground.clusters.selectors.extender_calls import calls_of_cycle
-from playground.clusters.selectors.foreign import n_foreign_decisions
-from playground.clusters.selectors.pod_lists import pod_of_cycle
-from playground.clusters.services.traces import request_trace
+from playground.clusters.foreign.agreement import n_foreign_decisions
+from playground.clusters.history.cycles import (
+    CycleSearch,
+    Explanation,
+    aftermath,
+    cycle_explanation,
+    cycle_page,
+    neighbours,
+    plugins_that_ended,
+)
+from playground.clusters.history.redecide import request_trace
 from playground.web.amounts import rfc3339
 from playground.web.cycles.preemption import next_steps
 from playground.web.cycles.present import view_cycle, with_wire_calls

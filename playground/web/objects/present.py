@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.http import Http404
 
+from playground.clusters.board.nodes import autoscalers_of, sharing, total
+from playground.clusters.board.overview import counts_by_kind, objects_of_kind
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.kinds import KEPT, MAKES, READ, Kind
-from playground.clusters.selectors.kinds_held import counts_by_kind, objects_of_kind
-from playground.clusters.selectors.usage import autoscalers_of, sharing, total
-from playground.engine.load import LOAD, Load, LoadError, curves_of, load_from
-from playground.engine.times import format_seconds, parse_time_ns
+from playground.engine.columns import curves_of
+from scheduler_core.objects.fields import format_seconds, parse_time_ns
+from scheduler_core.sim.load import LOAD, Load, LoadError, load_from
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster

@@ -14,17 +14,15 @@ from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from playground.clusters.board.nodes import node_page
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.custom_kinds import table_of
 from playground.clusters.errors import ClusterError, InvalidManifest
 from playground.clusters.kinds import Kind
-from playground.clusters.rows import row_of
-from playground.clusters.selectors.node_lists import node_page
-from playground.clusters.services.actions import NODE_ACTIONS, Acted, act_on_nodes, act_on_pods
-from playground.clusters.services.fields import FieldValidation
-from playground.clusters.services.objects import delete_object, patch_object, replace_object
-from playground.clusters.services.posted import read_posted
-from playground.engine.load import LOAD
+from playground.clusters.log.rows import row_of
+from playground.clusters.objects.actions import NODE_ACTIONS, Acted, act_on_nodes, act_on_pods
+from playground.clusters.objects.admission import FieldValidation, read_posted
+from playground.clusters.objects.write import delete_object, patch_object, replace_object
 from playground.scenarios import services as scenarios
 from playground.web.fields import PairsField, QuantityField, TaintsField
 from playground.web.listing import NODE_BUTTONS, Listing
@@ -40,6 +38,7 @@ from playground.web.objects.present import (
 )
 from playground.web.problems import problems_of, yaml_of
 from playground.web.requests import get_cluster, positive_int
+from scheduler_core.sim.load import LOAD
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from playground.clusters import selectors
 from playground.clusters.choices import CycleOutcome
-from playground.clusters.selectors.pod_traces import STORY_LIMIT, PodTraces
-from playground.engine.backoff import backoffs_ns
+from playground.clusters.history.story import STORY_LIMIT, PodTraces, StoryStep
+from playground.clusters.history.story import story_steps as steps_of
+from playground.engine.configuration import backoffs_ns
 from playground.web import amounts
 from playground.web.judge import DecisionView, view_decision
 from playground.web.looks import Outcome, outcome_of
@@ -36,7 +36,7 @@ _CSS_OF_DECISION: Final[Mapping[str, str]] = {"bind": "k-b", "preempt": "k-p"}
 
 
 @dataclass(frozen=True)
-class ShownStep(selectors.StoryStep):
+class ShownStep(StoryStep):
     """A step with its looks."""
 
     @property
@@ -56,7 +56,7 @@ class ShownStep(selectors.StoryStep):
 
 def story_steps(story: PodTraces, *, now_ns: int | None = None) -> list[ShownStep]:
     """The steps of the one story there is (`selectors.story_steps`)."""
-    return [ShownStep(**vars(step)) for step in selectors.story_steps(story, now_ns=now_ns)]
+    return [ShownStep(**vars(step)) for step in steps_of(story, now_ns=now_ns)]
 
 
 def story_sentence(story: PodTraces, *, is_foreign: bool = False) -> tuple[Outcome, str]:

@@ -13,31 +13,29 @@ from django.template.loader import render_to_string
 from django.views.decorators.http import require_http_methods, require_safe
 from django.views.decorators.vary import vary_on_headers
 
-from playground.clusters import kinds
-from playground.clusters.choices import Lane
-from playground.clusters.clock import virtual_now_ns
-from playground.clusters.errors import ClusterError, InvalidManifest, NotFound
-from playground.clusters.selectors.classes import budgets_of_pod, priorities
-from playground.clusters.selectors.cycles import cycle_explanation
-from playground.clusters.selectors.extender_calls import bind_calls_of
-from playground.clusters.selectors.groups import attempts_of
-from playground.clusters.selectors.objects import get_object
-from playground.clusters.selectors.pod_lists import (
+from playground.clusters import kinds, questions
+from playground.clusters.board.pods import (
     STATES,
     PodSearch,
+    budgets_of_pod,
     names_beginning,
     namespaces_of,
     pod_page,
+    priorities,
 )
-from playground.clusters.selectors.pod_traces import pod_traces
-from playground.clusters.selectors.questions import latest_question
-from playground.clusters.selectors.queue import LANE_TITLES
-from playground.clusters.services import questions
-from playground.clusters.services.apply import apply_documents
-from playground.clusters.services.readiness import expect_questions
-from playground.clusters.services.runs import request_run
+from playground.clusters.choices import Lane
+from playground.clusters.clock import virtual_now_ns
+from playground.clusters.drive.extender_calls import bind_calls_of
+from playground.clusters.drive.runs import request_run
+from playground.clusters.drive.turns import expect_questions
+from playground.clusters.errors import ClusterError, InvalidManifest, NotFound
+from playground.clusters.history.cycles import attempts_of, cycle_explanation
+from playground.clusters.history.queue import LANE_TITLES
+from playground.clusters.history.story import pod_traces
+from playground.clusters.objects.apply import apply_documents
+from playground.clusters.objects.queries import get_object
+from playground.clusters.questions import latest_question
 from playground.engine.columns import profile_names
-from playground.engine.durations import DURATION
 from playground.web.cycles.present import MATRIX_LIMIT, FilterView, view_filter
 from playground.web.cycles.present import call_of_wire as drawn
 from playground.web.listing import POD_BUTTONS, Listing, sorted_columns
@@ -54,6 +52,7 @@ from playground.web.pods.present import (
 from playground.web.problems import problems_of, read_mapping, yaml_of
 from playground.web.requests import HtmxHttpRequest, digest_of, get_cluster, positive_int
 from playground.web.views.advice import question_context
+from scheduler_core.sim.kubelet import DURATION
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster, Cycle

@@ -13,9 +13,9 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 from django.views.decorators.vary import vary_on_headers
 
+from playground.clusters.board.nodes import PodUse
 from playground.clusters.choices import WorkState
 from playground.clusters.errors import ClusterError, Forbidden, NotFound
-from playground.clusters.selectors.board_nodes import PodUse
 from playground.scenarios import selectors, services
 from playground.scenarios.choices import Visibility
 from playground.scenarios.comparing import LETTERS

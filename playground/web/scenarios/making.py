@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from playground.clusters.errors import ClusterError
-from playground.clusters.selectors.foreign import n_foreign_decisions
+from playground.clusters.foreign.agreement import n_foreign_decisions
 from playground.scenarios import selectors, services
 from playground.scenarios.services.forking import make_text
 from playground.web.problems import problems_of

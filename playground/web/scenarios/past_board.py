@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from playground.clusters.selectors.board_nodes import NodeUse, PodUse, natural
-from playground.clusters.selectors.queue import LANES, QueueItem
+from playground.clusters.board.nodes import NodeUse, PodUse, natural
+from playground.clusters.history.queue import LANES, QueueItem
 from playground.engine.columns import FINISHED
 from playground.scenarios.briefs import LANE_ITEMS, MOST_CARDS, brief_of
 from playground.web.board.nodes import Bar, ExtendedUse, HeatMap, bar, extended_of, heat_map, shown_taints

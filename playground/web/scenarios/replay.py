@@ -12,8 +12,8 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
+from playground.clusters.drive.runs import request_run
 from playground.clusters.errors import ClusterError
-from playground.clusters.services.runs import request_run
 from playground.scenarios import selectors, services
 from playground.web.problems import Problem, problems_of
 from playground.web.requests import HtmxHttpRequest, get_cluster, positive_int, site_user

@@ -12,14 +12,14 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from playground.bodies import size_words
-from playground.clusters.selectors.queue import LANE_TITLES
+from playground.clusters.history.queue import LANE_TITLES
 from playground.engine.releases import patch_of, title_of
-from playground.engine.words import headline, of_one, placed
 from playground.web import amounts
 from playground.web.amounts import name_parts
 from playground.web.board.nodes import POOL_LABELS
 from playground.web.looks import outcome_of
 from playground.web.site import tabs_of
+from scheduler_core.framework.words import headline, of_one, placed
 
 register = Library()
 

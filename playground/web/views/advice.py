@@ -15,14 +15,13 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
-from playground.clusters import lanes
+from playground.clusters import branches, lanes, questions
 from playground.clusters.choices import QuestionKind, WorkState
+from playground.clusters.drive.turns import expect_questions
 from playground.clusters.errors import ClusterError, NotFound
-from playground.clusters.selectors.cycles import count_ties, cycle_explanation, get_cycle, last_cycle_named
-from playground.clusters.selectors.pod_traces import find_pod
-from playground.clusters.selectors.questions import get_question, is_stale, latest_question, newest_question
-from playground.clusters.services import edit_branches, questions
-from playground.clusters.services.readiness import expect_questions
+from playground.clusters.history.cycles import count_ties, cycle_explanation, get_cycle, last_cycle_named
+from playground.clusters.history.story import find_pod
+from playground.clusters.questions import get_question, is_stale, latest_question, newest_question
 from playground.clusters.trouble import why_waiting
 from playground.engine import advise
 from playground.web.advice import (
@@ -145,7 +144,7 @@ def branch(request: HttpRequest, cluster_id: str, question_id: str) -> HttpRespo
     cluster = get_cluster(request, cluster_id)
     try:
         found = get_question(cluster, question_id)
-        made = edit_branches.branch_with_edit(
+        made = branches.branch_with_edit(
             question=found,
             rank=positive_int(request.POST.get("rank")) or 0,
             owner=request.user if request.user.is_authenticated else None,

@@ -12,12 +12,12 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
+from playground.clusters import questions
+from playground.clusters.board.overview import plan_subject
+from playground.clusters.branches import branch_of_plan
 from playground.clusters.choices import QuestionKind, WorkState
 from playground.clusters.errors import ClusterError, NotFound
-from playground.clusters.selectors.planning import plan_subject
-from playground.clusters.selectors.questions import get_question, is_stale, latest_question, newest_plans
-from playground.clusters.services import questions
-from playground.clusters.services.plan_branches import branch_of_plan
+from playground.clusters.questions import get_question, is_stale, latest_question, newest_plans
 from playground.engine.plans import PlanProblem, answer_text, prices_from_text
 from playground.scenarios import services as sharing
 from playground.scenarios.selectors import get_verdict

@@ -1,0 +1,1 @@
+"""Nodes, pods and clusters for pages and lists."""

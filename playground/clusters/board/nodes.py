@@ -1,0 +1,462 @@
+"""Nodes and the pods on them, as the board shows them."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from django.db import connections
+from django.db.models import Count, Max, Q, QuerySet, Sum, TextField
+from django.db.models.functions import Cast
+
+from playground.clusters.clock import virtual_now_ns
+from playground.clusters.kinds import Kind
+from playground.clusters.memo import Memo
+from playground.clusters.models import Cluster, Manifest, Node, Pod
+from playground.engine.batch import collector_paused
+from scheduler_core.sim.load import FindOwner, Use, carrier_of, use_of
+
+_DIGITS = re.compile(r"([0-9]+)")
+
+
+class NodeUse(NamedTuple):
+    """A node and what is requested on it. Amounts: millicores, bytes, counts.
+
+    A tuple: five thousand frozen dataclasses would take ten milliseconds longer.
+    """
+
+    name: str
+    labels: dict[str, str]
+    taints: list[dict[str, Any]]
+    unschedulable: bool
+    ready: bool
+    cpu_milli: int
+    memory_bytes: int
+    max_pods: int
+    extended: dict[str, int]
+    used_cpu_milli: int
+    used_memory_bytes: int
+    n_pods: int
+    used_extended: dict[str, int]
+
+    @property
+    def cpu_percent(self) -> int:
+        """Requested share of the allocatable cpu, 0 to 100."""
+        return min(100, round(100 * self.used_cpu_milli / self.cpu_milli)) if self.cpu_milli else 0
+
+    @property
+    def memory_percent(self) -> int:
+        """Requested share of the allocatable memory, 0 to 100."""
+        return min(100, round(100 * self.used_memory_bytes / self.memory_bytes)) if self.memory_bytes else 0
+
+    def amounts(self, resource: str) -> tuple[int, int]:
+        """(requested, allocatable) of a resource; ``pods`` for their number."""
+        match resource:
+            case "cpu":
+                return self.used_cpu_milli, self.cpu_milli
+            case "memory":
+                return self.used_memory_bytes, self.memory_bytes
+            case "pods":
+                return self.n_pods, self.max_pods
+        return self.used_extended.get(resource, 0), self.extended.get(resource, 0)
+
+    def percent(self, resource: str) -> int | None:
+        """Requested share of a resource, 0 to 100; None where the node has none of it."""
+        used, has = self.amounts(resource)
+        return min(100, round(100 * used / has)) if has else None
+
+    @property
+    def state(self) -> str:
+        """``ready``, ``not ready`` or ``cordoned``."""
+        if not self.ready:
+            return "not ready"
+        return "cordoned" if self.unschedulable else "ready"
+
+    @property
+    def overcommitted(self) -> str:
+        """What is requested beyond what the node has, by name; empty for nothing.
+
+        No scheduler of ours does that: its pods were bound over the API, or it shrank.
+        """
+        amounts = [
+            ("cpu", self.used_cpu_milli, self.cpu_milli),
+            ("memory", self.used_memory_bytes, self.memory_bytes),
+            ("pods", self.n_pods, self.max_pods),
+            *((name, used, self.extended.get(name, 0)) for name, used in self.used_extended.items()),
+        ]
+        return ", ".join(name for name, used, has in amounts if used > has)
+
+
+@dataclass(frozen=True)
+class PodUse:
+    """A pod that takes room on a node, or will: bound, reserved, or nominated.
+
+    `held_in` is the lane where a pod with a reserved node waits, `permit` or `binding`; empty for others.
+    """
+
+    namespace: str
+    name: str
+    node: str
+    priority: int
+    priority_class: str
+    cpu_milli: int
+    memory_bytes: int
+    extended: dict[str, int]
+    terminating: bool
+    nominated: bool
+    held_in: str
+    phase: str
+
+    @property
+    def reserved(self) -> bool:
+        """Whether its node is held for it."""
+        return bool(self.held_in)
+
+
+_POD_FIELDS = (
+    "namespace", "name", "node_name", "nominated_node", "priority", "priority_class", "cpu_milli",
+    "memory_bytes", "extended", "terminating", "lane", "phase", "created_ns",
+)  # fmt: skip
+
+
+class _NodeFacts(NamedTuple):
+    """The first fields of a `NodeUse`."""
+
+    name: str
+    labels: dict[str, str]
+    taints: list[dict[str, Any]]
+    unschedulable: bool
+    ready: bool
+    cpu_milli: int
+    memory_bytes: int
+    max_pods: int
+    extended: dict[str, int]
+
+
+_HOLDING = (Pod.Lane.PERMIT, Pod.Lane.BINDING)
+_USES: Memo[list[NodeUse]] = Memo(8)
+_FACTS: Memo[list[_NodeFacts]] = Memo(8)
+_JSON_FIELDS = ("labels", "taints", "extended")
+
+
+def node_uses(cluster: Cluster) -> list[NodeUse]:
+    """Every node in natural name order with what is requested on it.
+
+    Four queries; none for a version known already, three when only pods have changed (nodes rarely do).
+    """
+    key = (cluster.public_id, cluster.generation, cluster.version)
+
+    def count() -> list[NodeUse]:
+        # Thousands of new objects would set the collector off in the middle of them, again and again.
+        with collector_paused():
+            return _count_uses(cluster)
+
+    return _USES.get(key, count)
+
+
+def _count_uses(cluster: Cluster) -> list[NodeUse]:
+    placed = Pod.objects.placed().filter(cluster=cluster)
+    rows = (
+        placed.order_by()
+        .values_list("node_name")
+        .annotate(cpu=Sum("cpu_milli"), memory=Sum("memory_bytes"), n=Count("*"))
+    )
+    used = {node: (int(cpu), int(memory), n) for node, cpu, memory, n in _fetched(rows)}
+    extended: dict[str, dict[str, int]] = {}
+    for node, amounts in placed.filter(has_extended=True).values_list("node_name", "extended"):
+        sums = extended.setdefault(node, {})
+        for resource, amount in amounts.items():
+            sums[resource] = sums.get(resource, 0) + amount
+    nothing = (0, 0, 0)
+    return [
+        NodeUse(*facts, *used.get(facts.name, nothing), extended.get(facts.name, {}))
+        for facts in _node_facts(cluster)
+    ]
+
+
+def _node_facts(cluster: Cluster) -> list[_NodeFacts]:
+    """What nodes say of themselves, kept until one of them is written or leaves."""
+    nodes = Node.objects.filter(cluster=cluster)
+    newest = nodes.aggregate(n=Count("pk"), version=Max("resource_version"))
+    key = (cluster.public_id, cluster.generation, newest["version"], newest["n"])
+    return _FACTS.get(key, lambda: sorted(_read_facts(nodes), key=lambda node: natural(node.name)))
+
+
+def _read_facts(nodes: QuerySet[Node]) -> list[_NodeFacts]:
+    # As text: thousands of nodes have a handful of taints and extended resources between them, and texts that are
+    # read together take a sixth of the time.
+    as_text = {f"{name}_text": Cast(name, TextField()) for name in _JSON_FIELDS}
+    names = [f"{name}_text" if name in _JSON_FIELDS else name for name in _NodeFacts._fields]
+    rows = _fetched(nodes.annotate(**as_text).values_list(*names))
+    labels = json.loads(f"[{','.join(row[1] for row in rows)}]")
+    return [
+        _NodeFacts(
+            name, own, _parsed(taints), bool(cordoned), bool(ready), cpu, memory, pods, _parsed(extended)
+        )
+        for (name, _, taints, cordoned, ready, cpu, memory, pods, extended), own in zip(
+            rows, labels, strict=True
+        )
+    ]
+
+
+def _fetched(rows: QuerySet[Any, Any]) -> list[tuple[Any, ...]]:
+    """Rows as the database gives them: truth may be a number, a sum a Decimal. To look at each takes Django longer."""
+    sql, params = rows.query.sql_with_params()
+    with connections[rows.db].cursor() as cursor:
+        cursor.execute(sql, params)
+        return list(cursor.fetchall())
+
+
+@lru_cache(maxsize=1024)
+def _parsed(text: str) -> Any:
+    """What a short text says; shared, so never changed."""
+    return json.loads(text)
+
+
+def natural(name: str) -> list[bool | int | str]:
+    """Sort key that puts node-2 before node-10."""
+    key: list[bool | int | str] = []
+    for part in _DIGITS.split(name):
+        if part:
+            key += (True, int(part), part) if part.isdigit() else (False, 0, part)
+    return key
+
+
+def pods_on(
+    cluster: Cluster, nodes: Sequence[str] | None = None, *, reserved: Mapping[str, str] | None = None
+) -> dict[str, list[PodUse]]:
+    """Return the pods on each node, higher priority first, nominated ones last. Two queries.
+
+    Parameters
+    ----------
+    nodes
+        Only these; None = every node.
+    reserved
+        ``namespace/name`` of a pod waiting at Permit, or for its Binding -> the node held for it.
+    """
+    held = reserved or {}
+    placed = Pod.objects.placed().filter(cluster=cluster)
+    coming = Pod.objects.filter(Q(lane__in=_HOLDING) | ~Q(nominated_node=""), cluster=cluster, node_name="")
+    if nodes is not None:
+        placed = placed.filter(node_name__in=nodes)
+    # Sorted here: asked for in order, SQLite would walk all pods of the cluster in the order of their priority.
+    found = [_use(row, held) for row in sorted(placed.order_by().values(*_POD_FIELDS), key=_in_order)]
+    waiting = [_use(row, held) for row in sorted(coming.order_by().values(*_POD_FIELDS), key=_in_order)]
+    wanted = None if nodes is None else set(nodes)
+    result: dict[str, list[PodUse]] = {}
+    for pod in (*found, *sorted(waiting, key=lambda pod: pod.nominated)):
+        if pod.node and (wanted is None or pod.node in wanted):
+            result.setdefault(pod.node, []).append(pod)
+    return result
+
+
+def _in_order(row: Mapping[str, Any]) -> tuple[int, int, str, str]:
+    """Higher priority first, then the older."""
+    return (-row["priority"], row["created_ns"], row["namespace"], row["name"])
+
+
+def _use(row: Mapping[str, Any], reserved: Mapping[str, str]) -> PodUse:
+    held = "" if row["node_name"] else reserved.get(f"{row['namespace']}/{row['name']}", "")
+    return PodUse(
+        namespace=row["namespace"],
+        name=row["name"],
+        node=row["node_name"] or held or row["nominated_node"],
+        priority=row["priority"],
+        priority_class=row["priority_class"],
+        cpu_milli=row["cpu_milli"],
+        memory_bytes=row["memory_bytes"],
+        extended=row["extended"],
+        terminating=row["terminating"],
+        nominated=not row["node_name"] and not held,
+        held_in=(row["lane"] or Pod.Lane.PERMIT) if held else "",
+        phase=row["phase"],
+    )
+
+
+# ---- Nodes in lists, found by parts of their names or by labels
+
+PAGE_SIZE: Final = 100
+
+
+@dataclass(frozen=True)
+class NodePage:
+    """A page of nodes, from 1, and how many were found."""
+
+    nodes: list[Node]
+    n_found: int
+    page: int
+    n_pages: int
+
+
+def node_page(cluster: Cluster, words: str, *, page: int = 1, limit: int = PAGE_SIZE) -> NodePage:
+    """One page of the nodes that have all the words, by name. Two queries.
+
+    Parameters
+    ----------
+    words
+        Each a part of the name, or a label ``key=value``.
+    """
+    found = Node.objects.filter(cluster=cluster).defer("manifest")
+    parts = words.split()
+    for part in parts:
+        if "=" not in part:
+            found = found.filter(name__contains=part)
+    wanted = [part.partition("=")[::2] for part in parts if "=" in part]
+    if wanted:
+        # Labels have dots and slashes in their keys, and databases differ in how they ask for those.
+        labels = found.order_by("name").values_list("name", "labels")
+        names = [name for name, has in labels if all(has.get(key) == value for key, value in wanted)]
+        n_found = len(names)
+        found = Node.objects.filter(cluster=cluster).defer("manifest")
+    else:
+        names, n_found = None, found.count()
+    n_pages = max(1, -(-n_found // limit))
+    page = min(max(1, page), n_pages)
+    first = (page - 1) * limit
+    if names is not None:
+        found = found.filter(name__in=names[first : first + limit])
+        first = 0
+    return NodePage(list(found.order_by("name")[first : first + limit]), n_found, page, n_pages)
+
+
+# ---- Devices of nodes and who has them, from the rows of ResourceSlices and ResourceClaims
+
+KINDS: Final = ("ResourceSlice", "ResourceClaim")
+
+
+class DeviceUse(NamedTuple):
+    """The devices of one pool on a node: of those given out in parts, the whole ones that have a part taken."""
+
+    driver: str
+    pool: str
+    taken: tuple[bool, ...]
+
+
+_DEVICE_USES: Memo[dict[str, tuple[DeviceUse, ...]]] = Memo(8)
+
+
+def devices_on_nodes(cluster: Cluster) -> dict[str, tuple[DeviceUse, ...]]:
+    """Devices by node, of slices that name theirs. One query; two when a slice or claim has changed."""
+    rows = Manifest.objects.filter(cluster=cluster, kind__in=KINDS)
+    newest = rows.aggregate(n=Count("pk"), version=Max("resource_version"))
+    if not newest["n"]:
+        return {}
+    key = (cluster.public_id, cluster.generation, newest["version"], newest["n"])
+    return _DEVICE_USES.get(key, lambda: _count(rows.order_by("name").values_list("kind", "manifest")))
+
+
+def asks_for_devices(pod: Pod | None) -> bool:
+    """Whether a pod has claims, or an extended resource that a device class stands behind."""
+    if pod is None:
+        return False
+    if (pod.manifest.get("spec") or {}).get("resourceClaims"):
+        return True
+    if not pod.extended:
+        return False
+    classes = Manifest.objects.filter(cluster=pod.cluster_id, kind="DeviceClass")
+    named = (
+        (item.get("spec") or {}).get("extendedResourceName")
+        for item in classes.values_list("manifest", flat=True)
+    )
+    return any(name in pod.extended for name in named if name)
+
+
+def _count(rows: Iterable[tuple[str, dict[str, Any]]]) -> dict[str, tuple[DeviceUse, ...]]:
+    slices: list[dict[str, Any]] = []
+    held: set[tuple[str, str, str]] = set()
+    for kind, manifest in rows:
+        if kind == "ResourceSlice":
+            slices.append(manifest["spec"])
+            continue
+        allocation = (manifest.get("status") or {}).get("allocation") or {}
+        for item in (allocation.get("devices") or {}).get("results") or ():
+            if not item.get("adminAccess"):
+                held.add((item["driver"], item["pool"], item["device"]))
+    found: dict[tuple[str, str, str], dict[str, bool]] = {}
+    for spec in slices:
+        node = spec.get("nodeName")
+        if not node:
+            continue
+        driver, pool = spec["driver"], spec["pool"]["name"]
+        units = found.setdefault((node, driver, pool), {})
+        for device in spec.get("devices") or ():
+            is_held = (driver, pool, device["name"]) in held
+            sets = [item["counterSet"] for item in device.get("consumesCounters") or ()]
+            for name in sets or [device["name"]]:
+                units[name] = units.get(name, False) or is_held
+    result: dict[str, list[DeviceUse]] = {}
+    for (node, driver, pool), units in found.items():
+        if units:
+            result.setdefault(node, []).append(DeviceUse(driver, pool, tuple(units.values())))
+    return {node: tuple(uses) for node, uses in result.items()}
+
+
+# ---- What pods and nodes use at this moment, as the load drawn on workloads says
+
+
+def pods_in_use(cluster: Cluster, *, namespace: str = "") -> list[tuple[Pod, Use]]:
+    """Running pods by namespace and name, each with what its containers use, in nano units.
+
+    Parameters
+    ----------
+    namespace
+        Only those there; empty = all.
+    """
+    return _in_use(cluster, namespace, _finder(cluster))
+
+
+def sharing(cluster: Cluster, kind: Kind, namespace: str, name: str) -> list[tuple[Pod, Use]]:
+    """The running pods whose use is drawn on an object, with it."""
+    find = _finder(cluster)
+    found = []
+    for pod, use in _in_use(cluster, namespace, find):
+        carrier = carrier_of(pod.manifest, find)
+        if (carrier["kind"], carrier["metadata"]["name"]) == (kind.kind, name):
+            found.append((pod, use))
+    return found
+
+
+def _in_use(cluster: Cluster, namespace: str, find: FindOwner) -> list[tuple[Pod, Use]]:
+    rows = Pod.objects.filter(cluster=cluster, phase="Running").order_by("namespace", "name")
+    if namespace:
+        rows = rows.filter(namespace=namespace)
+    pods = list(rows)
+    used = use_of((row.manifest for row in pods), find, virtual_now_ns(cluster))
+    return [(row, used[row.namespace, row.name]) for row in pods if (row.namespace, row.name) in used]
+
+
+def total(uses: Iterable[Use]) -> dict[str, int]:
+    """The sum of what containers use, by resource."""
+    found = {"cpu": 0, "memory": 0}
+    for use in uses:
+        for amounts in use.values():
+            for resource, amount in amounts.items():
+                found[resource] += amount
+    return found
+
+
+def _finder(cluster: Cluster) -> FindOwner:
+    """Looks up owners, each once."""
+    known: dict[tuple[str, str, str], Mapping[str, Any] | None] = {}
+
+    def find(kind: str, namespace: str, name: str) -> Mapping[str, Any] | None:
+        key = (kind, namespace or "default", name)
+        if key not in known:
+            row = Manifest.objects.filter(cluster=cluster, kind=kind, namespace=key[1], name=name).first()
+            known[key] = None if row is None else row.manifest
+        return known[key]
+
+    return find
+
+
+def autoscalers_of(cluster: Cluster, kind: Kind, namespace: str, name: str) -> list[Mapping[str, Any]]:
+    """The HorizontalPodAutoscalers whose target an object is, by name. One query."""
+    rows = Manifest.objects.filter(cluster=cluster, kind="HorizontalPodAutoscaler", namespace=namespace)
+    found = []
+    for manifest in rows.order_by("name").values_list("manifest", flat=True):
+        target = (manifest.get("spec") or {}).get("scaleTargetRef") or {}
+        if (target.get("kind"), target.get("name")) == (kind.kind, name):
+            found.append(manifest)
+    return found

@@ -1,0 +1,1 @@
+"""The playground's own extenders."""

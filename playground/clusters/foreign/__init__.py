@@ -1,0 +1,1 @@
+"""Decisions of other schedulers, and how far they agree with ours."""

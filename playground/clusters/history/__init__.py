@@ -1,0 +1,1 @@
+"""What has happened: cycles, queue, stories of pods, cycles decided again, undo."""

@@ -1,0 +1,292 @@
+"""The scheduling queue as of the engine's last commit."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from django.db.models import F, Q
+
+from playground.clusters.memo import Memo
+from playground.clusters.models import Cluster, Pod, QueueSnapshot
+from playground.engine.compressed import decompress, from_json
+
+LANES: Final = ("active", "permit", "binding", "backoff", "unschedulable", "gated", "foreign")
+"""In the order pages show them; ``foreign`` = pods of another scheduler, or of a kind not simulated."""
+
+LANE_TITLES: Final = {
+    "active": "activeQ",
+    "permit": "Waiting at Permit",
+    "binding": "Binding",
+    "backoff": "backoffQ",
+    "unschedulable": "Unschedulable",
+    "gated": "Gated",
+    "foreign": "Not scheduled here",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class QueueItem:
+    """One pod in a lane.
+
+    Attributes
+    ----------
+    pod
+        ``namespace/name``.
+    lane
+        Which one.
+    position
+        From 1, in the lane's own order (activeQ: true heap order).
+    priority, attempts
+        As the queue has them.
+    left_s
+        Virtual seconds until its timer (backoff end, Permit deadline); None without one.
+    reason
+        Why it is there, in words.
+    node
+        Node held at Permit or until its Binding is heard of, or nominated by a preemption; else empty.
+    plugin
+        Plugin that holds or rejected it.
+    event
+        The event and hint that last moved it.
+    read
+        False = submitted, and not read by the engine yet.
+    """
+
+    pod: str
+    lane: str
+    position: int
+    uid: str = ""
+    priority: int = 0
+    priority_class: str = ""
+    attempts: int = 0
+    left_s: float | None = None
+    reason: str = ""
+    node: str = ""
+    plugin: str = ""
+    event: str = ""
+    read: bool = True
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def namespace(self) -> str:
+        return self.pod.partition("/")[0]
+
+    @property
+    def name(self) -> str:
+        return self.pod.partition("/")[2]
+
+
+def queue_view(cluster: Cluster, *, full: bool = True) -> dict[str, list[QueueItem]]:
+    """Every lane with its pods (`full`) or the first 200 of each. Three queries.
+
+    Pods submitted since the engine's last commit stand at the end of ``active`` (or ``foreign``) with
+    `read` False.
+    """
+    lanes, _ = lanes_of(cluster, full=full)
+    return lanes
+
+
+def lanes_of(cluster: Cluster, *, full: bool) -> tuple[dict[str, list[QueueItem]], dict[str, int]]:
+    """The lanes and how many pods each has."""
+    snapshots = QueueSnapshot.objects.filter(cluster=cluster)
+    snapshot = (snapshots if full else snapshots.defer("full")).first()
+    raw: dict[str, list[dict[str, Any]]] = {}
+    counts: dict[str, int] = {}
+    if snapshot is not None:
+        head = snapshot.head["lanes"]
+        raw = {lane: part["items"] for lane, part in head.items()}
+        counts = {lane: part["count"] for lane, part in head.items()}
+        if full:
+            raw = _whole(cluster, snapshot, raw, counts)
+            counts = {lane: len(items) for lane, items in raw.items()}
+    # The engine's commit gives every pod it knows a lane: those without one it has not read, or finalizers hold them
+    # on their way out. They are sorted by an expression: for the column itself SQLite would walk all pods of the
+    # cluster in the order of their priority.
+    new = list(
+        Pod.objects.pending()
+        .filter(cluster=cluster, lane="", terminating=False)
+        .order_by((F("priority") + 0).desc(), "resource_version")
+        .values("namespace", "name", "uid", "priority", "priority_class", "waits_for")[:1000]
+    )
+    now_ns = cluster.now_ns
+    lanes = {
+        lane: [_item(lane, position, item, now_ns) for position, item in enumerate(raw.get(lane, ()), 1)]
+        for lane in LANES
+    }
+    seen = {item.pod for items in lanes.values() for item in items}
+    for row in new:
+        pod = f"{row['namespace']}/{row['name']}"
+        if pod in seen:
+            continue
+        lane = "foreign" if row["waits_for"] else "active"
+        counts[lane] = counts.get(lane, 0) + 1
+        lanes[lane].append(
+            QueueItem(
+                pod=pod,
+                lane=lane,
+                position=len(lanes[lane]) + 1,
+                uid=row["uid"],
+                priority=row["priority"],
+                priority_class=row["priority_class"],
+                reason=row["waits_for"],
+                read=False,
+            )
+        )
+    return lanes, {lane: counts.get(lane, 0) for lane in LANES}
+
+
+def _whole(
+    cluster: Cluster,
+    snapshot: QueueSnapshot,
+    head: dict[str, list[dict[str, Any]]],
+    counts: Mapping[str, int],
+) -> dict[str, list[dict[str, Any]]]:
+    """Every pod of every lane. Within a run the end of a long lane is told by the pods' rows.
+
+    Which pods are in which lane, the order of the first ones and what is said of them is as of the last commit; what
+    was known of the others when the whole queue was last written stays, in the order of then.
+    """
+    long = [lane for lane, items in head.items() if len(items) < counts[lane]]
+    if not long:
+        return head
+    known: dict[str, list[dict[str, Any]]] = from_json(decompress(bytes(snapshot.full)))
+    if snapshot.full_seq in (None, snapshot.engine_seq):
+        return known
+    rows = Pod.objects.filter(cluster=cluster, lane__in=long)
+    there: dict[str, dict[str, dict[str, Any]]] = {lane: {} for lane in long}
+    for row in rows.order_by("-priority", "resource_version").values(
+        "namespace", "name", "uid", "priority", "priority_class", "lane"
+    ):
+        pod = f"{row['namespace']}/{row['name']}"
+        facts = {"uid": row["uid"], "priority": row["priority"], "priority_class": row["priority_class"]}
+        there[row["lane"]][pod] = {"pod": pod, **facts}
+    whole = dict(head)
+    for lane in long:
+        first = {item["pod"]: item for item in head[lane]}
+        then = {item["pod"]: item for item in known.get(lane, ()) if item["pod"] in there[lane]}
+        # The first of each pod's items counts: a merge keeps the place of what is there and takes the later value.
+        whole[lane] = list(({**first, **then, **there[lane]} | then | first).values())
+    return whole
+
+
+def _item(lane: str, position: int, item: Mapping[str, Any], now_ns: int) -> QueueItem:
+    until_ns = item.get("until_ns")
+    return QueueItem(
+        pod=item["pod"],
+        lane=lane,
+        position=position,
+        uid=item.get("uid") or "",
+        priority=item.get("priority") or 0,
+        priority_class=item.get("priority_class") or "",
+        attempts=item.get("attempts") or 0,
+        left_s=None if until_ns is None else max(0.0, (until_ns - now_ns) / 1e9),
+        reason=item.get("reason") or "",
+        node=item.get("node") or "",
+        plugin=item.get("plugin") or "",
+        event=item.get("event") or "",
+        facts=item,
+    )
+
+
+# ---- Pods of a queue lane that are alike: of one workload, and there for one reason
+
+MOST_GROUPED = 5000
+"""Pods of a lane that are looked at; a longer lane is not grouped."""
+HASH_LABEL = "pod-template-hash"
+
+Owner = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class PendingGroup:
+    """Pods of one workload with one reason.
+
+    Attributes
+    ----------
+    kind, namespace, name
+        Of the workload; of pods without an owner ``Pod`` and what their names have in common.
+    reason
+        Why they are there, as the queue says it.
+    items
+        In the lane's order.
+    owner
+        Name of the controlling owner the pods name, a ReplicaSet's for a Deployment's; empty without one.
+    """
+
+    kind: str
+    namespace: str
+    name: str
+    reason: str
+    owner: str
+    items: tuple[QueueItem, ...]
+
+
+_GROUPS: Memo[tuple[PendingGroup, ...]] = Memo(16)
+
+
+def pending_groups(cluster: Cluster, lane: str, count: int) -> tuple[PendingGroup, ...]:
+    """The pods of a lane in groups, in the order of their first ones; empty for a lane of too many. Five queries."""
+    if count > MOST_GROUPED:
+        return ()
+    key = (cluster.public_id, cluster.generation, cluster.version, lane)
+    return _GROUPS.get(key, lambda: _grouped(cluster, lane))
+
+
+def _grouped(cluster: Cluster, lane: str) -> tuple[PendingGroup, ...]:
+    lanes, _ = lanes_of(cluster, full=True)
+    items = lanes[lane]
+    owners = _owners(cluster, items)
+    found: dict[tuple[str, str, str, str, str], list[QueueItem]] = {}
+    for item in items:
+        kind, name = owners.get(item.pod, ("", ""))
+        stem = name or _stem(item.name)
+        found.setdefault((kind or "Pod", item.namespace, stem, item.priority_class, item.reason), []).append(
+            item
+        )
+    titles = _deployments(cluster, found)
+    return tuple(
+        PendingGroup(
+            *titles.get((namespace, name), (kind, namespace, name)),
+            reason=reason,
+            owner="" if kind == "Pod" else name,
+            items=tuple(members),
+        )
+        for (kind, namespace, name, _, reason), members in found.items()
+    )
+
+
+def _owners(cluster: Cluster, items: Sequence[QueueItem]) -> dict[str, Owner]:
+    """(kind, name) of the controlling owner by ``namespace/name`` of the pod."""
+    lanes = {item.lane for item in items if item.read}
+    unread = [item.name for item in items if not item.read]
+    rows = Pod.objects.filter(Q(lane__in=lanes) | Q(lane="", name__in=unread), cluster=cluster, node_name="")
+    return {
+        f"{namespace}/{name}": (kind, owner)
+        for namespace, name, kind, owner in rows.order_by().values_list(
+            "namespace", "name", "owner_kind", "owner_name"
+        )
+    }
+
+
+def _stem(name: str) -> str:
+    """What names of pods without an owner have in common: ``train`` of train-0, train-1."""
+    stem, dash, number = name.rpartition("-")
+    return stem if dash and number.isdecimal() else name
+
+
+def _deployments(
+    cluster: Cluster, groups: Mapping[tuple[str, str, str, str, str], Sequence[QueueItem]]
+) -> dict[tuple[str, str], tuple[str, str, str]]:
+    """(namespace, name of a ReplicaSet) -> (kind, namespace, name) of the Deployment it is of.
+
+    Known by the label its pods carry, so that the ReplicaSet itself may be missing, as in a dump of pods alone.
+    """
+    firsts = {members[0].pod: key for key, members in groups.items() if key[0] == "ReplicaSet"}
+    rows = Pod.objects.filter(cluster=cluster, name__in={pod.partition("/")[2] for pod in firsts})
+    found = {}
+    for namespace, name, labels in rows.order_by().values_list("namespace", "name", "labels"):
+        _, _, owner, _, _ = firsts.get(f"{namespace}/{name}", ("", "", "", "", ""))
+        suffix = f"-{labels.get(HASH_LABEL, '')}"
+        if len(suffix) > 1 and owner.endswith(suffix):
+            found[namespace, owner] = ("Deployment", namespace, owner.removesuffix(suffix))
+    return found

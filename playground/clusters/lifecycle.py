@@ -1,0 +1,310 @@
+"""Clusters come and go: create, rename, clone, reset, delete, export."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any, Final
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from playground.accounts import audit
+from playground.clusters import kinds, wake
+from playground.clusters.clock import wall_now_ns
+from playground.clusters.custom_kinds import table_of
+from playground.clusters.drive.config import checked_config, checked_release
+from playground.clusters.errors import InvalidInput
+from playground.clusters.extenders.mock import mock_rules_of, serve_mock_extenders
+from playground.clusters.log.changes import opening
+from playground.clusters.log.quotas import check_clusters, lock_person
+from playground.clusters.log.rows import rows_of
+from playground.clusters.log.writer import locked, writing
+from playground.clusters.models import (
+    Cluster,
+    ClusterMetric,
+    Event,
+    LogEntry,
+    Manifest,
+    Node,
+    Pod,
+    PodDisruptionBudget,
+    PriorityClass,
+    QueueMove,
+    QueueSnapshot,
+)
+from playground.clusters.objects.original_manifests import written_objects
+from playground.clusters.objects.updates import object_uid, without_server_fields
+from scheduler_core.objects.fields import format_seconds
+from scheduler_core.objects.reading import DocumentWriter
+from scheduler_core.sim.admission import SYSTEM_PREFIX, system_priority_classes
+
+MAX_NAME = 100
+EXPORT_PART: Final = 200
+"""Objects an export holds at once."""
+SYSTEM_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
+
+
+def create_cluster(
+    *,
+    name: str,
+    owner: Any = None,
+    team: Any = None,
+    seed: int | None = None,
+    config: Mapping[str, Any] | None = None,
+    kubernetes_release: str | None = None,
+    feature_gates: Mapping[str, bool] | None = None,
+    start_ns: int | None = None,
+) -> Cluster:
+    """A new cluster, paused, with only what every cluster has (four namespaces, two PriorityClasses).
+
+    Parameters
+    ----------
+    name
+        What people call it; 1 to 100 characters, need not be unique.
+    owner
+        A user, or None for the local one; for their quotas it counts, also if a team has it.
+    team
+        A team instead of an owner.
+    seed
+        Of the named random streams; drawn when None.
+    config
+        KubeSchedulerConfiguration document; None = the default one.
+    kubernetes_release
+        The release of Kubernetes it follows; None = the newest whose recorded decisions are agreed with.
+    feature_gates
+        Gates of the release that are switched.
+    start_ns
+        Virtual time it starts at; None = the wall clock.
+
+    Raises
+    ------
+    InvalidInput
+        A bad name, seed, configuration, release or gate.
+    QuotaExceeded
+        The owner has as much as one person may have.
+    """
+    start = wall_now_ns() if start_ns is None else start_ns
+    cluster = Cluster(
+        name=_checked_name(name),
+        owner=None if team else owner,
+        team=team,
+        creator=owner,
+        start_ns=start,
+        now_ns=start,
+    )
+    if seed is not None:
+        if isinstance(seed, bool) or not 0 <= seed < 2**63:
+            raise InvalidInput("the seed must be a whole number from 0 to 2^63-1", field="seed", value=seed)
+        cluster.seed = seed
+    release = checked_release(kubernetes_release, feature_gates)
+    cluster.kubernetes_release, cluster.feature_gates = release["name"], release["switched"]
+    cluster.config = checked_config(config, release)
+    with transaction.atomic():
+        lock_person(owner)
+        check_clusters(owner)
+        cluster.save(force_insert=True)
+        with opening(), writing(cluster) as writer:
+            for manifest in _system_objects(cluster):
+                kind = kinds.by_kind(manifest["kind"])
+                assert kind is not None
+                writer.write(LogEntry.Source.API, kind, manifest, created=True)
+    return cluster
+
+
+def rename_cluster(*, cluster: Cluster, name: str) -> Cluster:
+    """Give it another name."""
+    checked = _checked_name(name)
+    with writing(cluster) as writer:
+        if writer.cluster.name == checked:
+            return cluster
+        writer.words = f'rename the cluster to "{checked}"'
+        writer.cluster.name = checked
+        writer.changed.add("name")
+    return cluster
+
+
+def clone_cluster(*, cluster: Cluster, name: str, owner: Any = None) -> Cluster:
+    """A new cluster with the objects of this one as they are now, bound pods included.
+
+    The clone has a log of its own that begins with these objects; the queue starts afresh, cycles and Events
+    stay behind. Seed, configuration, release and the virtual time are the same; mock extenders become the clone's own.
+    """
+    clone = Cluster(
+        name=_checked_name(name),
+        owner=owner,
+        creator=owner,
+        seed=cluster.seed,
+        config=cluster.config,
+        kubernetes_release=cluster.kubernetes_release,
+        feature_gates=cluster.feature_gates,
+        assumed_expiry_ns=cluster.assumed_expiry_ns,
+        start_ns=cluster.now_ns,
+        now_ns=cluster.now_ns,
+        parent=cluster,
+        parent_cycle=cluster.next_cycle - 1,
+    )
+    with transaction.atomic():
+        lock_person(owner)
+        check_clusters(owner)
+        source = locked(cluster.pk)
+        clone.save(force_insert=True)
+        serve_mock_extenders(cluster=clone, rules=mock_rules_of(source, clone.config))
+        with opening(), writing(clone) as writer:
+            writer.cluster.parent_seq = source.last_input_seq
+            writer.changed.add("parent_seq")
+            if clone.assumed_expiry_ns:
+                writer.append(LogEntry.Source.API, LogEntry.Kind.EXPIRY, {"afterNs": clone.assumed_expiry_ns})
+            for kind in sorted(table_of(source).kinds, key=lambda item: item.apply_rank):
+                if kind.row_kind == "Event":
+                    continue
+                for manifest in _manifests(rows_of(source, kind).order_by("resource_version")):
+                    writer.write(LogEntry.Source.API, kind, manifest, created=True)
+        note_opening(clone)
+        wake.cluster_on_commit(clone)
+    return clone
+
+
+def reset_cluster(*, cluster: Cluster) -> Cluster:
+    """Back to the start of its clock: the objects people wrote stay, everything the engine did is forgotten.
+
+    Pods are unbound again (unless they were created with a node), controllers' pods are gone, the log begins
+    anew with the written objects in their order (`as_written`). Sequence numbers go on, so that no reader sees one
+    twice.
+    """
+    with transaction.atomic():
+        row = locked(cluster.pk)
+        table = table_of(row)
+        kept = written_objects(row, table)
+        for model in (LogEntry, Node, Pod, PriorityClass, PodDisruptionBudget, Manifest, Event):
+            model.objects.filter(cluster=row).delete()
+        row.cycles.all().delete()
+        row.checkpoints.all().delete()
+        row.runs.all().delete()
+        row.changes.all().delete()
+        row.earlier_cycles.all().delete()
+        row.foreign.all().delete()
+        # An intended bind call would be work for ever, and an old answer would be shown with a new cycle.
+        row.extender_calls.all().delete()
+        QueueSnapshot.objects.filter(cluster=row).delete()
+        QueueMove.objects.filter(cluster=row).delete()
+        ClusterMetric.objects.filter(cluster=row).delete()
+        _forget_engine(row)
+        row.stored_bytes, row.measured_seq = 0, row.next_seq
+        row.compacting_seq = row.compacted_seq = 0
+        row.save()
+        with opening(), writing(row) as writer:
+            writer.may_exceed = True
+            if row.assumed_expiry_ns:
+                writer.append(LogEntry.Source.API, LogEntry.Kind.EXPIRY, {"afterNs": row.assumed_expiry_ns})
+            for (row_kind, _, _), manifest in kept.items():
+                kind = table.by_row_kind(row_kind)
+                if kind is not None:
+                    writer.write(LogEntry.Source.API, kind, manifest, created=True)
+        note_opening(row)
+        wake.cluster_on_commit(row)
+    cluster.refresh_from_db()
+    return cluster
+
+
+def note_opening(cluster: Cluster) -> None:
+    """What is in the log now is how the cluster begins: what comes from here on are edits."""
+    cluster.opening_seq = cluster.last_seq
+    cluster.save(update_fields=["opening_seq"])
+
+
+def delete_cluster(*, cluster: Cluster, by: Any = None) -> None:
+    """Remove it and everything in it; an engine at work on it cannot commit afterwards."""
+    with transaction.atomic():
+        row = locked(cluster.pk)
+        audit.record("cluster-deleted", by=by, about=row.owner, team=row.team, target=str(row))
+        row.delete()
+
+
+def export_manifests(cluster: Cluster, *, kind_names: Iterable[str] | None = None) -> Iterator[str]:
+    """Everything people can apply again, as multi-document YAML; Events and what every cluster has left out.
+
+    Parameters
+    ----------
+    kind_names
+        Only these kinds.
+
+    Returns
+    -------
+    iterator of str
+        The text in parts, read from the database as they are asked for.
+    """
+    wanted = None if kind_names is None else set(kind_names)
+    writer = DocumentWriter()
+    for kind in sorted(table_of(cluster).kinds, key=lambda item: item.apply_rank):
+        if kind.row_kind == "Event" or (wanted is not None and kind.kind not in wanted):
+            continue
+        rows = _manifests(rows_of(cluster, kind).order_by("resource_version"))
+        while part := list(islice(rows, EXPORT_PART)):
+            yield "".join(
+                writer.write(without_server_fields(manifest))
+                for manifest in part
+                if not is_system_object(manifest)
+            )
+
+
+def is_system_object(manifest: Mapping[str, Any]) -> bool:
+    """Whether every cluster has this object without anybody writing it."""
+    name: str = manifest["metadata"]["name"]
+    if manifest["kind"] == "Namespace":
+        return name in SYSTEM_NAMESPACES
+    return manifest["kind"] == "PriorityClass" and name.startswith(SYSTEM_PREFIX)
+
+
+def _manifests(rows: QuerySet[Any]) -> Iterator[dict[str, Any]]:
+    yield from rows.values_list("manifest", flat=True).iterator(chunk_size=1000)
+
+
+def _forget_engine(row: Cluster) -> None:
+    """Everything about a running engine back to nothing; one at work elsewhere is fenced off."""
+    row.generation += 1
+    row.lease_token += 1
+    row.lease_holder = ""
+    row.lease_expires = None
+    row.failures = 0
+    row.last_error = ""
+    row.parked_reason = ""
+    row.cursor_seq = 0
+    row.engine_seq = 0
+    row.entries_since_checkpoint = 0
+    row.next_cycle = 1
+    row.now_ns = row.start_ns
+    row.next_deadline_ns = None
+    row.next_deadline_what = ""
+    row.clock_mode = Cluster.ClockMode.PAUSED
+    row.wall_anchor = None
+    row.virtual_anchor_ns = None
+
+
+def _checked_name(name: str) -> str:
+    cleaned = " ".join(str(name).split())
+    if not cleaned:
+        raise InvalidInput("a cluster needs a name", field="name", value=name)
+    if len(cleaned) > MAX_NAME:
+        raise InvalidInput(f"a name has at most {MAX_NAME} characters", field="name", value=cleaned)
+    if not cleaned.isprintable():
+        raise InvalidInput("a name has only printable characters", field="name", value=cleaned)
+    return cleaned
+
+
+def _system_objects(cluster: Cluster) -> list[dict[str, Any]]:
+    stamp = format_seconds(cluster.start_ns)
+    objects: list[dict[str, Any]] = [
+        {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}},
+            "status": {"phase": "Active"},
+        }
+        for name in SYSTEM_NAMESPACES
+    ]
+    objects += system_priority_classes()
+    for number, manifest in enumerate(objects):
+        manifest["metadata"] |= {
+            "uid": object_uid(cluster.seed, manifest["kind"], "", manifest["metadata"]["name"], number),
+            "creationTimestamp": stamp,
+        }
+    return objects

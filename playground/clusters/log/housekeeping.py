@@ -1,0 +1,183 @@
+"""What may leave an old log: outcomes that a later entry superseded, and Events. Inputs never do.
+
+The log's inputs and the calls of its `ran` entries are what a replay is made of, so every past cycle, seed, share,
+branch and recomputed trace stays exact. What goes is what a replay would give again: the engine's writes before the
+newest checkpoint that is older than `PLAYGROUND_KEEP_LOG_DAYS`, except the last one about each object there is, and
+the last one before each write of a person: what that write changed is told by the two (`as_written.py`).
+"""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Case, OuterRef, Q, QuerySet, Subquery, When
+
+from playground.clusters.clock import wall_now
+from playground.clusters.errors import Conflict
+from playground.clusters.log.writer import locked
+from playground.clusters.models import Checkpoint, Cluster, Cycle, Event, ExtenderCall, LogEntry, Run
+
+ENTRIES_AT_ONCE = 2000
+_OUTCOMES = (LogEntry.Kind.WRITE, LogEntry.Kind.DELETE)
+
+
+def compact(*, now: datetime | None = None, limit: int = 100_000) -> int:
+    """Drop what may go of every cluster's log; the number of entries.
+
+    Safe to run at any time and twice. Nothing goes while `PLAYGROUND_KEEP_LOG_DAYS` is 0.
+
+    Parameters
+    ----------
+    limit
+        About so many entries in one go.
+    """
+    days = settings.PLAYGROUND_KEEP_LOG_DAYS
+    if not days:
+        return 0
+    before = (now or wall_now()) - timedelta(days=days)
+    old = Checkpoint.objects.filter(created__lt=before)
+    dropped = 0
+    for cluster_id in old.values_list("cluster_id", flat=True).distinct().order_by("cluster_id"):
+        if dropped >= limit:
+            break
+        seq = (
+            old.filter(cluster_id=cluster_id).order_by("-engine_seq").values_list("engine_seq", flat=True)[0]
+        )
+        dropped += _compact(cluster_id, seq, limit - dropped)
+    return dropped
+
+
+def _compact(cluster_id: int, seq: int, limit: int) -> int:
+    if not Cluster.objects.filter(pk=cluster_id, compacted_seq__lt=seq).exists():
+        return 0
+    # Said first: a reader meanwhile knows that something may be missing.
+    with transaction.atomic():
+        cluster = locked(cluster_id)
+        cluster.compacting_seq = max(cluster.compacting_seq, seq)
+        cluster.version += 1
+        cluster.save(update_fields=["compacting_seq", "version"])
+    dropped = 0
+    while dropped < limit:
+        chosen = list(_superseded(cluster_id, seq).values_list("pk", flat=True)[:ENTRIES_AT_ONCE])
+        if not chosen:
+            break
+        for start in range(0, len(chosen), 500):
+            LogEntry.objects.filter(pk__in=chosen[start : start + 500]).delete()
+        dropped += len(chosen)
+    else:
+        return dropped
+    Event.objects.filter(cluster_id=cluster_id, resource_version__lte=seq).delete()
+    Cluster.objects.filter(pk=cluster_id, compacted_seq__lt=seq).update(compacted_seq=seq)
+    return dropped
+
+
+def _superseded(cluster_id: int, seq: int):  # type: ignore[no-untyped-def]
+    same = LogEntry.objects.filter(
+        cluster_id=cluster_id,
+        object_kind=OuterRef("object_kind"),
+        object_namespace=OuterRef("object_namespace"),
+        object_name=OuterRef("object_name"),
+    )
+    is_edit = Q(source=LogEntry.Source.API, kind=LogEntry.Kind.WRITE, created=False)
+    later = same.filter(seq__gt=OuterRef("seq")).order_by("seq")
+    edited = later.annotate(is_edit=Case(When(is_edit, then=True), default=False)).values("is_edit")
+    return LogEntry.objects.annotate(edited_next=Subquery(edited[:1])).filter(
+        Q(kind=LogEntry.Kind.DELETE) | Q(edited_next=False),
+        cluster_id=cluster_id,
+        source=LogEntry.Source.ENGINE,
+        kind__in=_OUTCOMES,
+        seq__lte=seq,
+    )
+
+
+def check_past_is_there(cluster: Cluster, seq: int) -> None:
+    """Refuse to fold a log whose outcomes up to `seq` were dropped.
+
+    Raises
+    ------
+    Conflict
+    """
+    if seq <= cluster.compacting_seq:
+        raise Conflict(
+            f"the engine's writes up to entry {cluster.compacting_seq:,} were dropped from the log"
+            f" (PLAYGROUND_KEEP_LOG_DAYS={settings.PLAYGROUND_KEEP_LOG_DAYS:g}): the objects as they were then are no"
+            " longer written down; cycles, shares and replays from before are",
+            kind="Cluster",
+        )
+
+
+# ---- Dropping what can be made again, or is over: traces, superseded outcomes, bodies of extender calls, runs
+
+KEPT_CYCLES: Final = 2_000
+"""Newest cycles of a cluster whose traces stay, whatever their age."""
+BATCH: Final = 500
+ALWAYS_KEPT: Final = (Cycle.Outcome.PREEMPTING,)
+
+
+def tidy(*, now: datetime | None = None, limit: int = 20_000) -> dict[str, int]:
+    """Drop old traces, superseded outcomes, bodies of old extender calls and finished runs; how many, by name.
+
+    Safe to run at any time and twice: a dropped trace is decided again when it is asked for, and the log's inputs,
+    which everything is made of, are never touched. Preempting cycles keep their traces.
+
+    Parameters
+    ----------
+    limit
+        At most so many rows of each kind in one go.
+    """
+    before = (now or wall_now()) - timedelta(days=settings.PLAYGROUND_KEEP_TRACES_DAYS)
+    return {
+        "traces": sum(_drop_traces(cluster, before, limit) for cluster in _with_checkpoints()),
+        "logEntries": compact(now=now, limit=limit),
+        "extenderBodies": _drop_bodies(before, limit),
+        "runs": _delete(Run.objects.filter(finished__lt=before).exclude(state__in=Run.OPEN), limit),
+    }
+
+
+def _with_checkpoints() -> QuerySet[Cluster]:
+    """From a checkpoint a dropped trace is made again; without one it would take the whole log."""
+    return Cluster.objects.filter(pk__in=Checkpoint.objects.values("cluster_id")).only("pk", "next_cycle")
+
+
+def _drop_traces(cluster: Cluster, before: datetime, limit: int) -> int:
+    # Cycles carry virtual time only; the checkpoint after them says when they were run.
+    done = (
+        Checkpoint.objects.filter(cluster=cluster, created__lt=before)
+        .order_by("-engine_seq")
+        .values_list("engine_seq", flat=True)
+        .first()
+    )
+    if done is None:
+        return 0
+    old = Cycle.objects.filter(
+        cluster=cluster,
+        trace__isnull=False,
+        ran_seq__lte=done,
+        number__lt=cluster.next_cycle - KEPT_CYCLES,
+    ).exclude(outcome__in=ALWAYS_KEPT)
+    dropped = 0
+    while dropped < limit:
+        chosen = list(old.order_by("pk").values_list("pk", flat=True)[:BATCH])
+        if not chosen:
+            break
+        dropped += Cycle.objects.filter(pk__in=chosen).update(trace=None)
+    return dropped
+
+
+def _drop_bodies(before: datetime, limit: int) -> int:
+    old = ExtenderCall.objects.filter(created__lt=before, request__isnull=False).exclude(
+        state=ExtenderCall.State.INTENDED
+    )
+    chosen = list(old.order_by("pk").values_list("pk", flat=True)[:limit])
+    return sum(
+        ExtenderCall.objects.filter(pk__in=chosen[start : start + BATCH]).update(request=None, answer=None)
+        for start in range(0, len(chosen), BATCH)
+    )
+
+
+def _delete(rows: QuerySet[Run], limit: int) -> int:
+    chosen = list(rows.order_by("pk").values_list("pk", flat=True)[:limit])
+    for start in range(0, len(chosen), BATCH):
+        Run.objects.filter(pk__in=chosen[start : start + BATCH]).delete()
+    return len(chosen)

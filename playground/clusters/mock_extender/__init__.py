@@ -1,1 +1,0 @@
-"""The playground's own mock extenders, as schedulers reach them: over HTTP."""

@@ -1,0 +1,1214 @@
+"""Rows of a cluster. Models hold data and constraints; nothing else in this package holds a table."""
+
+import secrets
+from typing import Any, Self
+
+from django.conf import settings
+from django.db import models
+
+from playground.clusters import choices
+from playground.clusters.packed import HexField, PackedJSONField
+from playground.engine.columns import FINISHED
+from scheduler_core.framework.words import headline, sentence
+
+ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"  # no l, o, 0, 1: ids are read aloud and typed
+
+
+def new_public_id() -> str:
+    """Ten characters (about 50 bits) that are safe in a path and in a Kubernetes name."""
+    return "".join(secrets.choice(ALPHABET) for _ in range(10))
+
+
+def new_seed() -> int:
+    """A seed for the named random streams of a new cluster."""
+    return secrets.randbelow(2**31)
+
+
+class Cluster(models.Model):
+    """One playground cluster.
+
+    Its row is the lock of everything below it: a writer of the log or of an object row holds it.
+
+    Notes
+    -----
+    Virtual time is int nanoseconds since the Unix epoch (`*_ns`); columns without a unit are wall time.
+    """
+
+    ClockMode = choices.ClockMode
+
+    public_id = models.CharField(max_length=24, unique=True, default=new_public_id, editable=False)
+    name = models.CharField(max_length=100)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="clusters"
+    )
+    team = models.ForeignKey(  # of its members, by their roles; then it has no owner of its own
+        "accounts.Team", null=True, blank=True, on_delete=models.CASCADE, related_name="clusters"
+    )
+    creator = models.ForeignKey(  # for whose quotas it counts; a team may own it
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="clusters_made",
+    )
+    created = models.DateTimeField(auto_now_add=True)
+    # What it is a branch or a copy of, and after how many of its cycles.
+    parent = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="branches"
+    )
+    parent_cycle = models.BigIntegerField(null=True, blank=True)
+    parent_share = models.CharField(
+        max_length=24, blank=True, default=""
+    )  # instead of a parent: the share's id
+    parent_seq = models.BigIntegerField(null=True, blank=True)  # the newest input of the parent it knows
+    opening_seq = models.BigIntegerField(default=0)  # up to here its log is how it began, and no edit
+    seed = models.BigIntegerField(default=new_seed)
+    config = models.JSONField(null=True, blank=True)  # KubeSchedulerConfiguration; null = the default one
+
+    # Which Kubernetes it follows; rows from before there was a choice are of 1.34.
+    kubernetes_release = models.CharField(max_length=20, default="1.34")
+    feature_gates = models.JSONField(default=dict, blank=True)  # those that are switched, by name
+    # How long a pod is assumed on its node without news of its Binding; 0 for ever, as kube-scheduler.
+    assumed_expiry_ns = models.BigIntegerField(default=0)
+
+    # host:port of extenders inside the network that its person lets this server call (embedded mode)
+    extender_hosts = models.JSONField(default=list, blank=True)
+
+    # The cluster's own clock.
+    clock_mode = models.CharField(max_length=10, choices=ClockMode.choices, default=ClockMode.PAUSED)
+    start_ns = models.BigIntegerField()
+    now_ns = models.BigIntegerField()
+    wall_anchor = models.DateTimeField(null=True, blank=True)
+    virtual_anchor_ns = models.BigIntegerField(null=True, blank=True)
+    rate = models.FloatField(default=1.0)
+    clock_note = models.CharField(max_length=200, blank=True, default="")
+    # "open" = kubectl wrote while the clock was paused, and the board offers to let it run; "closed" = answered
+    clock_offer = models.CharField(max_length=6, blank=True, default="")
+    next_deadline_ns = models.BigIntegerField(null=True, blank=True)
+    next_deadline_what = models.CharField(max_length=200, blank=True, default="")
+
+    # Counters. `next_seq` is the next metadata.resourceVersion.
+    next_seq = models.BigIntegerField(default=1)
+    next_cycle = models.BigIntegerField(default=1)
+    generation = models.IntegerField(default=1)  # goes up on reset, so that no remembered engine survives it
+    version = models.BigIntegerField(default=1)  # goes up with every visible change; ETags and live pages
+
+    # Newest entry about a CustomResourceDefinition; 0 = never one, and the kinds are Kubernetes' own.
+    kinds_seq = models.BigIntegerField(default=0)
+
+    # Where the engine stands: the last input it has read, and its own last `ran` entry.
+    last_input_seq = models.BigIntegerField(default=0)
+    cursor_seq = models.BigIntegerField(default=0)
+    engine_seq = models.BigIntegerField(default=0)
+    entries_since_checkpoint = models.IntegerField(default=0)
+    # Superseded outcomes up to here are being dropped from the log, and were dropped (services/compaction.py).
+    compacting_seq = models.BigIntegerField(default=0)
+    compacted_seq = models.BigIntegerField(default=0)
+
+    # The lease. `lease_token` only ever goes up: it is the fencing token.
+    lease_holder = models.CharField(max_length=120, blank=True, default="")
+    lease_token = models.BigIntegerField(default=0)
+    lease_expires = models.DateTimeField(null=True, blank=True)
+    driven_at = models.DateTimeField(null=True, blank=True)  # when it was last given back; turns go by it
+    failures = models.IntegerField(default=0)  # claims since the last commit
+    last_error = models.TextField(blank=True, default="")
+    parked_reason = models.TextField(blank=True, default="")
+
+    # What its rows take, as it was measured when `next_seq` was `measured_seq`, and what people wrote since; see
+    # services/quotas.py.
+    stored_bytes = models.BigIntegerField(default=0)
+    measured_seq = models.BigIntegerField(default=1)
+    measured_at = models.DateTimeField(null=True, blank=True)
+    entry_bytes = models.IntegerField(default=3000)  # all rows, for each entry of the log
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(clock_mode__in=["paused", "realtime"]), name="cluster_clock_mode_known"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(clock_mode="paused")
+                | models.Q(wall_anchor__isnull=False, virtual_anchor_ns__isnull=False),
+                name="cluster_realtime_has_anchors",
+            ),
+            models.CheckConstraint(condition=models.Q(rate__gt=0), name="cluster_rate_positive"),
+            models.CheckConstraint(
+                condition=models.Q(owner__isnull=True) | models.Q(team__isnull=True),
+                name="cluster_of_a_person_or_a_team",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(next_seq__gte=1, next_cycle__gte=1), name="cluster_counters_positive"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(cursor_seq__lt=models.F("next_seq")), name="cluster_cursor_within_log"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["owner", "-created"], name="cluster_owner_created"),
+            models.Index(fields=["lease_expires"], name="cluster_lease_expires"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.public_id})"
+
+    @property
+    def release(self) -> dict[str, Any]:
+        """The release and its switched gates as one document, as the engine and the log have it."""
+        return {"name": self.kubernetes_release, "switched": self.feature_gates}
+
+    @property
+    def origin(self) -> "Cluster | None":
+        """What it is a branch of, if that is there and belongs to the same person or team."""
+        if self.parent is None or (self.parent.owner_id, self.parent.team_id) != (
+            self.owner_id,
+            self.team_id,
+        ):
+            return None
+        return self.parent
+
+    @property
+    def is_parked(self) -> bool:
+        """Whether the engine was set aside after repeated failures."""
+        return bool(self.parked_reason)
+
+    @property
+    def last_seq(self) -> int:
+        """The newest sequence number; resourceVersion of a List of this cluster."""
+        return self.next_seq - 1
+
+
+# ---- A request to run the scheduler, and how far it got
+
+
+class Run(models.Model):
+    """One 'step', 'run until idle' or 'run for a duration'."""
+
+    class State(models.TextChoices):
+        QUEUED = "queued"
+        RUNNING = "running"
+        DONE = "done"
+        CANCELLED = "cancelled"
+        FAILED = "failed"
+
+    class Until(models.TextChoices):
+        CYCLE = "cycle"
+        IDLE = "idle"
+        TIME = "time"
+
+    OPEN = (State.QUEUED, State.RUNNING)
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="runs")
+    public_id = models.CharField(max_length=24, unique=True, default=new_public_id, editable=False)
+    created = models.DateTimeField(auto_now_add=True)
+    started = models.DateTimeField(null=True, blank=True)
+    finished = models.DateTimeField(null=True, blank=True)
+    until = models.CharField(max_length=8, choices=Until.choices)
+    duration_ns = models.BigIntegerField(null=True, blank=True)  # of `until = time`
+    max_cycles = models.BigIntegerField(default=100_000)
+    state = models.CharField(max_length=12, choices=State.choices, default=State.QUEUED)
+    cancel_requested = models.BooleanField(default=False)
+    cycles_done = models.BigIntegerField(default=0)
+    pods_bound = models.BigIntegerField(default=0)
+    pending_at_start = models.IntegerField(null=True, blank=True)  # in activeQ and backoffQ: to be tried
+    pending_now = models.IntegerField(null=True, blank=True)  # unschedulable ones and those at Permit too
+    start_ns = models.BigIntegerField(null=True, blank=True)  # virtual clock when it began
+    until_ns = models.BigIntegerField(null=True, blank=True)
+    clock_ns = models.BigIntegerField(null=True, blank=True)
+    stop = models.CharField(max_length=16, blank=True, default="")  # idle, cycle, budget, time, cancelled
+    message = models.TextField(blank=True, default="")
+    attempts = models.IntegerField(default=0)  # batches begun, a killed worker's included
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(state__in=["queued", "running", "done", "cancelled", "failed"]),
+                name="run_state_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(until__in=["cycle", "idle"])
+                | models.Q(until="time", duration_ns__isnull=False, duration_ns__gte=0),
+                name="run_until_known",
+            ),
+            models.CheckConstraint(condition=models.Q(cycles_done__gte=0), name="run_cycles_not_negative"),
+        ]
+        indexes = [models.Index(fields=["cluster", "state", "id"], name="run_cluster_state")]
+
+    def __str__(self) -> str:
+        return f"{self.public_id} {self.state}"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether more may still come of it."""
+        return self.state in self.OPEN
+
+    @property
+    def progress(self) -> float | None:
+        """Share done from 0 to 1; None while nothing can be said."""
+        if self.state == self.State.DONE:
+            return 1.0
+        if self.until == self.Until.TIME and self.start_ns is not None and self.clock_ns is not None:
+            whole = self.duration_ns or 0
+            return 1.0 if whole <= 0 else max(0.0, min(1.0, (self.clock_ns - self.start_ns) / whole))
+        if self.pending_at_start:
+            return min(1.0, self.cycles_done / self.pending_at_start)
+        return None
+
+
+# ---- The log of a cluster: what happened, in order
+
+
+class LogEntry(models.Model):
+    """One input (source api) or outcome (source engine); `seq` is metadata.resourceVersion.
+
+    Entries are never changed. Inputs are dropped by an undo and a reset alone (services/undo.py); outcomes that a
+    later entry superseded may be (services/compaction.py). Events take numbers of the same sequence, but are rows only
+    (event.py). Payloads by kind:
+
+    What is kept of objects that play no part in the simulation has a source of its own: the engine reads none of it,
+    and a replay does without.
+
+    ======= ======== =======================================================================
+    source  kind     payload
+    ======= ======== =======================================================================
+    api     write    ``{manifest}`` the whole object after admission; `by` names another scheduler that wrote it
+    api     delete   ``{apiVersion, kind, namespace, name, gracePeriodSeconds, gone, manifest}`` and `by`; a pod that
+                     still terminates is not gone: `manifest` is the object with its deletionTimestamp
+    api     permit   ``{namespace, name, plugin, decision, reason}``
+    api     config   ``{document, before}``; of another release also ``{release, releaseBefore}``, and the document
+                     is the one before
+    api     clock    ``{mode, rate}`` the clock was paused or let run; the engine first catches up with at_ns
+    api     expiry   ``{afterNs}`` how long assumed pods are believed from now on; 0 is for ever
+    api     undo     ``{words, from, to, cycles}`` the log from one number to another is gone: what was undone
+    api     extender ``{call, answer}``; with a cycle: an answer within that cycle, just before the `ran` entry of
+                     its batch and never read on its own; without: the answer of a bind call
+    kept    write    ``{manifest}`` of a kind that is not interpreted
+    kept    delete   as of source api
+    engine  write    ``{manifest, reason}``
+    engine  delete   ``{apiVersion, kind, namespace, name, reason, manifest}``
+    engine  ran      ``{read, calls, cycles, clock_ns, stop}`` (see engine/README.md)
+    ======= ======== =======================================================================
+    """
+
+    Source = choices.EntrySource
+
+    Kind = choices.EntryKind
+
+    # Every index begins with the cluster; one of it alone would only cost room.
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="log", db_index=False)
+    seq = models.BigIntegerField()
+    source = models.CharField(max_length=8, choices=Source.choices)
+    kind = models.CharField(max_length=12, choices=Kind.choices)
+    at_ns = models.BigIntegerField()
+    cycle = models.BigIntegerField(null=True, blank=True)
+    # The object a write or delete is about, for watches and pod stories; empty for other entries.
+    object_kind = models.CharField(max_length=317, blank=True, default="")
+    object_namespace = models.CharField(max_length=253, blank=True, default="")
+    object_name = models.CharField(max_length=253, blank=True, default="")
+    created = models.BooleanField(default=False)  # a write that created the object (watch: ADDED)
+    payload = PackedJSONField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "seq"], name="log_seq_once"),
+            models.CheckConstraint(
+                condition=models.Q(source__in=["api", "engine", "kept"]), name="log_source_known"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(
+                    kind__in=[
+                        "write",
+                        "delete",
+                        "permit",
+                        "config",
+                        "clock",
+                        "expiry",
+                        "extender",
+                        "ran",
+                        "undo",
+                    ]
+                ),
+                name="log_kind_known",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["cluster", "source", "seq"], name="log_source_seq", condition=models.Q(source="api")
+            ),
+            models.Index(
+                fields=["cluster", "object_kind", "object_namespace", "object_name", "seq"],
+                name="log_object_seq",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.seq} {self.source} {self.kind}"
+
+
+# ---- Scheduling cycles: a summary in columns, and the trace beside it. Words are made of the columns
+
+
+class Cycle(models.Model):
+    """One scheduling cycle: one attempt to place one pod.
+
+    Attributes
+    ----------
+    failed_point, failed_plugin
+        The extension point that ended it, and the plugin where it was one; empty where the pod got a node.
+    """
+
+    Outcome = choices.CycleOutcome
+
+    TOLD = (
+        "pod_namespace",
+        "pod_name",
+        "outcome",
+        "node",
+        "message",
+        "n_nodes",
+        "n_feasible",
+        "n_viable",
+        "best_total",
+        "failed_point",
+        "nominated_node",
+        "n_victims",
+    )
+    """The columns that `sentence` is made of."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="cycles", db_index=False)
+    number = models.BigIntegerField()
+    at_ns = models.BigIntegerField()
+    pod_namespace = models.CharField(max_length=253)
+    pod_name = models.CharField(max_length=253)
+    pod_uid = models.CharField(max_length=64)
+    profile = models.CharField(max_length=253, blank=True, default="")
+    attempt = models.IntegerField(default=1)
+    outcome = models.CharField(max_length=16, choices=Outcome.choices)
+    node = models.CharField(max_length=253, blank=True, default="")
+    message = models.TextField(blank=True, default="")
+    n_nodes = models.IntegerField(default=0)
+    n_evaluated = models.IntegerField(default=0)
+    n_feasible = models.IntegerField(default=0)
+    n_viable = models.IntegerField(null=True, blank=True)
+    best_total = models.BigIntegerField(null=True, blank=True)
+    failed_point = models.CharField(max_length=20, blank=True, default="")
+    failed_plugin = models.CharField(max_length=253, blank=True, default="")
+    nominated_node = models.CharField(max_length=253, blank=True, default="")
+    n_victims = models.IntegerField(default=0)
+    repeats = models.IntegerField(default=0)  # later attempts that ended the same way, no event between
+    digest = HexField()
+    engine_version = models.CharField(max_length=40, blank=True, default="")
+    ran_seq = models.BigIntegerField(default=0)  # the `ran` entry of its batch
+    trace_note = models.CharField(max_length=300, blank=True, default="")
+    trace = models.BinaryField(null=True, blank=True)  # versioned, compressed; null = recomputed on demand
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "number"], name="cycle_number_once"),
+            models.CheckConstraint(
+                condition=models.Q(
+                    outcome__in=[
+                        "bound",
+                        "unschedulable",
+                        "preempting",
+                        "waiting",
+                        "binding",
+                        "expired",
+                        "error",
+                    ]
+                ),
+                name="cycle_outcome_known",
+            ),
+        ]
+        indexes = [
+            # Most cycles bind their pod, and those are found by their numbers.
+            models.Index(
+                fields=["cluster", "outcome", "number"],
+                name="cycle_outcome_number",
+                condition=~models.Q(outcome="bound"),
+            ),
+            models.Index(
+                fields=["cluster", "number"], name="cycle_tied_number", condition=models.Q(n_viable__gt=1)
+            ),
+            models.Index(fields=["cluster", "pod_namespace", "pod_name", "number"], name="cycle_pod_number"),
+        ]
+
+    def __str__(self) -> str:
+        return f"#{self.number} {self.pod} {self.outcome}"
+
+    dry_run = False
+
+    @property
+    def n_tied(self) -> int:
+        """Nodes that shared the best total; 0 where it was not shared."""
+        return self.n_viable if self.n_viable and self.n_viable > 1 else 0
+
+    @property
+    def error(self) -> str | None:
+        """What ended an attempt that is neither a success nor a rejection."""
+        return self.message if self.outcome == self.Outcome.ERROR else None
+
+    @property
+    def sentence(self) -> str:
+        """How it ended, in one sentence."""
+        return sentence(self)
+
+    @property
+    def headline(self) -> str:
+        """The sentence without the scheduler's message."""
+        return headline(self)
+
+    @property
+    def pod(self) -> str:
+        """The pod as ``namespace/name``."""
+        return f"{self.pod_namespace}/{self.pod_name}"
+
+
+# ---- Moves of pods in the scheduling queue, kept for the pods' stories
+
+
+class QueueMove(models.Model):
+    """A pod went from one lane to another, or an event was weighed and left it there (`source` = `target`).
+
+    Beside the log, not part of it: a replay tells the same moves again. The newest are kept (services/moves.py).
+    """
+
+    # Every index begins with the cluster; one of it alone would only cost room.
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="moves", db_index=False)
+    at_ns = models.BigIntegerField()
+    ran_seq = models.BigIntegerField(default=0)  # the `ran` entry of its batch: its place in the log
+    pod_namespace = models.CharField(max_length=253)
+    pod_name = models.CharField(max_length=253)
+    pod_uid = models.CharField(max_length=64)
+    source = models.CharField(max_length=16, blank=True, default="")
+    target = models.CharField(max_length=16, blank=True, default="")
+    event = models.CharField(max_length=64)
+    cause = models.CharField(max_length=64, blank=True, default="")
+    plugin = models.CharField(max_length=253, blank=True, default="")
+    hint = models.CharField(max_length=16, blank=True, default="")
+    reason = models.CharField(max_length=300, blank=True, default="")
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["cluster", "pod_namespace", "pod_name", "id"], name="move_of_pod"),
+            models.Index(fields=["cluster", "id"], name="move_newest"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.pod_namespace}/{self.pod_name}: {self.source} to {self.target} by {self.event}"
+
+
+# ---- Kubernetes Events
+
+
+class Event(models.Model):
+    """A v1 Event with the columns `kubectl get events` selects by.
+
+    Its `resource_version` is a number of the cluster's log, which has no entry for it.
+    """
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="events", db_index=False)
+    namespace = models.CharField(max_length=253)
+    name = models.CharField(max_length=253)
+    resource_version = models.BigIntegerField()
+    type = models.CharField(max_length=16, default="Normal")
+    reason = models.CharField(max_length=128, blank=True, default="")
+    involved_kind = models.CharField(max_length=63, blank=True, default="")
+    involved_namespace = models.CharField(max_length=253, blank=True, default="")
+    involved_name = models.CharField(max_length=253, blank=True, default="")
+    involved_uid = models.CharField(max_length=64, blank=True, default="")
+    at_ns = models.BigIntegerField()
+    labels = models.JSONField(default=dict)
+    manifest = PackedJSONField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["cluster", "namespace", "name"], name="event_once")]
+        indexes = [
+            models.Index(
+                fields=["cluster", "involved_namespace", "involved_name", "resource_version"],
+                name="event_involved",
+            ),
+            models.Index(fields=["cluster", "resource_version"], name="event_seq"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.reason} {self.involved_name}"
+
+    @property
+    def message(self) -> str:
+        """What it says."""
+        return str(self.manifest.get("message") or "")
+
+
+# ---- The engine's state at a point of the log, and the queue as pages see it
+
+
+class Checkpoint(models.Model):
+    """The whole engine after the `ran` entry `engine_seq`, having read inputs up to `cursor_seq`."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="checkpoints")
+    engine_seq = models.BigIntegerField()
+    cursor_seq = models.BigIntegerField()
+    now_ns = models.BigIntegerField()
+    engine_version = models.CharField(max_length=40, blank=True, default="")
+    data = models.BinaryField()  # zlib of canonical JSON
+    took_ms = models.IntegerField(default=0)  # what making it cost; the next one is put off if that was much
+    created = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "engine_seq"], name="checkpoint_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"checkpoint at {self.engine_seq}"
+
+
+class QueueSnapshot(models.Model):
+    """The scheduling queue after the engine's last commit.
+
+    `head` is ``{lanes: {name: {count, items}}, at_ns, rejectors: {plugin: pods}}`` with the first items of each
+    lane and, of all unschedulable pods, how many each plugin rejected; `full` is ``{name: items}``, every item,
+    zlib of JSON, as it was after the `ran` entry `full_seq`: within a run only the head is written anew.
+    """
+
+    cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="queue")
+    engine_seq = models.BigIntegerField()
+    at_ns = models.BigIntegerField()
+    head = models.JSONField()
+    full = models.BinaryField()
+    full_seq = models.BigIntegerField(null=True)  # None = `engine_seq`
+
+    def __str__(self) -> str:
+        return f"queue at {self.engine_seq}"
+
+
+# ---- What people did to a cluster, newest last: each may be undone
+
+
+class Change(models.Model):
+    """One edit, or one request for cycles: the log from `seq` on began with it.
+
+    Attributes
+    ----------
+    seq
+        The first sequence number that it took, or would have taken.
+    words
+        What was done, as a command: "cordon node n1".
+    program
+        The User-Agent of a client of the API; empty for pages.
+    before
+        What stood in the cluster's row and is not in the log (services/changes.py).
+    """
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="changes", db_index=False)
+    seq = models.BigIntegerField()
+    words = models.CharField(max_length=300)
+    program = models.CharField(max_length=200, blank=True, default="")
+    before = models.JSONField(default=dict)
+    created = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["cluster", "id"], name="change_newest")]
+
+    def __str__(self) -> str:
+        return f"{self.seq} {self.words}"
+
+
+class EarlierCycle(models.Model):
+    """A cycle as it was told before a later batch said how it went on: what an undo gives back.
+
+    Attributes
+    ----------
+    replaced_seq
+        The `ran` entry of the later batch.
+    news
+        The columns that it changed, but for the trace.
+    """
+
+    cluster = models.ForeignKey(
+        Cluster, on_delete=models.CASCADE, related_name="earlier_cycles", db_index=False
+    )
+    number = models.BigIntegerField()
+    replaced_seq = models.BigIntegerField()
+    news = models.JSONField()
+    trace = models.BinaryField(null=True, blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["cluster", "replaced_seq"], name="earlier_cycle_replaced")]
+
+    def __str__(self) -> str:
+        return f"#{self.number} until {self.replaced_seq}"
+
+
+# ---- Object rows: the fold of the log
+#
+# Typed columns beside the manifest are what pages and the API filter and sum by; they are derived from the
+# manifest (clusters/columns.py) in the same write and never changed on their own, except a pod's queue state.
+
+
+class ObjectRow(models.Model):
+    """What every kind has. `resource_version` is the sequence number of the entry that wrote it."""
+
+    name = models.CharField(max_length=253)
+    uid = models.CharField(max_length=64)
+    resource_version = models.BigIntegerField()
+    labels = models.JSONField(default=dict)
+    manifest = PackedJSONField()
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Node(ObjectRow):
+    """A Node. Amounts are allocatable: millicores, bytes, counts."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="nodes")
+    zone = models.CharField(max_length=253, blank=True, default="")
+    unschedulable = models.BooleanField(default=False)
+    ready = models.BooleanField(default=True)
+    cpu_milli = models.BigIntegerField(default=0)
+    memory_bytes = models.BigIntegerField(default=0)
+    max_pods = models.BigIntegerField(default=0)
+    extended = models.JSONField(default=dict)  # {resource name: int}, ephemeral-storage included
+    taints = models.JSONField(default=list)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "name"], name="node_once"),
+            models.CheckConstraint(
+                condition=models.Q(cpu_milli__gte=0, memory_bytes__gte=0, max_pods__gte=0),
+                name="node_amounts_not_negative",
+            ),
+        ]
+        indexes = [models.Index(fields=["cluster", "zone", "name"], name="node_zone_name")]
+
+
+class PodQuerySet(models.QuerySet["Pod"]):
+    """Pods, and which of them count where pods are counted."""
+
+    def unfinished(self) -> Self:
+        """That have neither succeeded nor failed."""
+        return self.exclude(phase__in=FINISHED)
+
+    def pending(self) -> Self:
+        """On no node, and not finished."""
+        return self.unfinished().filter(node_name="")
+
+    def placed(self) -> Self:
+        """On a node, and not finished: what nodes have in use."""
+        return self.filter(takes_room=True)
+
+
+class Pod(ObjectRow):
+    """A Pod. Amounts are what the scheduler counts as its requests: millicores, bytes.
+
+    `lane` says where the scheduler keeps a pending pod, as of the engine's last commit; empty = bound,
+    finished, or not read by the engine yet.
+    """
+
+    Lane = choices.Lane
+
+    objects = PodQuerySet.as_manager()
+
+    # Every index begins with the cluster; one of it alone would only cost room.
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="pods", db_index=False)
+    namespace = models.CharField(max_length=253)
+    phase = models.CharField(max_length=20, default="Pending")
+    node_name = models.CharField(max_length=253, blank=True, default="")
+    takes_room = models.BooleanField(default=False)  # on a node, and not finished
+    nominated_node = models.CharField(max_length=253, blank=True, default="")
+    priority = models.IntegerField(default=0)
+    priority_class = models.CharField(max_length=253, blank=True, default="")
+    scheduler_name = models.CharField(max_length=253, default="default-scheduler")
+    terminating = models.BooleanField(default=False)
+    cpu_milli = models.BigIntegerField(default=0)
+    memory_bytes = models.BigIntegerField(default=0)
+    extended = models.JSONField(default=dict)
+    has_extended = models.BooleanField(default=False)
+    owner_kind = models.CharField(max_length=63, blank=True, default="")  # the controlling owner
+    owner_name = models.CharField(max_length=253, blank=True, default="")
+    created_ns = models.BigIntegerField(default=0)
+    waits_for = models.TextField(blank=True, default="")  # why it never schedules here, in words; else empty
+    lane = models.CharField(max_length=16, choices=Lane.choices, blank=True, default="")
+    # where the scheduler counts it before it is bound: at Permit, and until its Binding is heard of
+    reserved_node = models.CharField(max_length=253, blank=True, default="")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "namespace", "name"], name="pod_once"),
+            models.CheckConstraint(
+                condition=models.Q(phase__in=["Pending", "Running", "Succeeded", "Failed", "Unknown"]),
+                name="pod_phase_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(cpu_milli__gte=0, memory_bytes__gte=0), name="pod_amounts_not_negative"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["cluster", "node_name", "phase"], name="pod_node"),
+            # Wide enough that what nodes have in use is summed without touching the rows.
+            models.Index(
+                fields=["cluster", "node_name", "cpu_milli", "memory_bytes", "takes_room"],
+                name="pod_use",
+                condition=models.Q(takes_room=True),
+            ),
+            models.Index(fields=["cluster", "phase"], name="pod_phase"),
+            # All three, so that the few pods not read yet are found among 60,000 without ANALYZE.
+            models.Index(fields=["cluster", "lane", "node_name"], name="pod_lane"),
+            models.Index(fields=["cluster"], name="pod_extended", condition=models.Q(has_extended=True)),
+            models.Index(fields=["cluster", "priority"], name="pod_priority"),
+            models.Index(fields=["cluster", "owner_kind", "owner_name"], name="pod_owner"),
+        ]
+
+
+class PriorityClass(ObjectRow):
+    """A PriorityClass (scheduling.k8s.io/v1)."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="priority_classes")
+    value = models.IntegerField()
+    global_default = models.BooleanField(default=False)
+    preemption_policy = models.CharField(max_length=24, default="PreemptLowerPriority")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "name"], name="priority_class_once"),
+            models.CheckConstraint(
+                condition=models.Q(preemption_policy__in=["PreemptLowerPriority", "Never"]),
+                name="priority_class_policy_known",
+            ),
+        ]
+        indexes = [models.Index(fields=["cluster", "-value"], name="priority_class_value")]
+
+
+class PodDisruptionBudget(ObjectRow):
+    """A PodDisruptionBudget (policy/v1).
+
+    `min_available` and `max_unavailable` are as written, ``2`` or ``50%``; empty = not set. `selector` is None for
+    one that selects nothing. The counts are of its status: zero until they were counted.
+    """
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="budgets")
+    namespace = models.CharField(max_length=253)
+    min_available = models.CharField(max_length=20, blank=True, default="")
+    max_unavailable = models.CharField(max_length=20, blank=True, default="")
+    selector = models.JSONField(null=True, default=None)
+    unhealthy_pod_eviction_policy = models.CharField(max_length=24, blank=True, default="")
+    expected_pods = models.IntegerField(default=0)
+    current_healthy = models.IntegerField(default=0)
+    desired_healthy = models.IntegerField(default=0)
+    disruptions_allowed = models.IntegerField(default=0)
+    disrupted_pods = models.JSONField(default=list)  # names of those the API server has let go already
+    counted = models.BooleanField(default=False)  # the status says how many disruptions are allowed
+    given = models.BooleanField(default=False)  # that status came with the manifest and is not computed here
+    failure = models.TextField(blank=True, default="")  # why it could not be counted, in words
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["cluster", "namespace", "name"], name="pdb_once")]
+        indexes = [models.Index(fields=["cluster", "disruptions_allowed"], name="pdb_allowed")]
+
+
+class Manifest(ObjectRow):
+    """An object of any other kind the playground keeps."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="manifests")
+    api_version = models.CharField(max_length=317)
+    kind = models.CharField(max_length=317)  # of custom resources with the group: Kind.row_kind
+    namespace = models.CharField(max_length=253, blank=True, default="")  # empty = cluster scoped
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "kind", "namespace", "name"], name="manifest_once")
+        ]
+
+
+# ---- Calls of HTTP extenders as they went, and the playground's own rule-based extenders
+
+
+class ExtenderCall(models.Model):
+    """One call that was made, kept at once and for people: a killed worker's calls stay visible.
+
+    The log holds what counted (entries of kind `extender`); these rows hold what happened. A bind call's row is
+    committed before the call (`intended`), so that the next worker after a crash knows of it.
+    """
+
+    class State(models.TextChoices):
+        INTENDED = "intended"
+        ANSWERED = "answered"
+        SKIPPED = "skipped"  # the pod was bound already, so nothing was sent
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="extender_calls")
+    cycle = models.BigIntegerField(null=True, blank=True)
+    pod_namespace = models.CharField(max_length=253, blank=True, default="")
+    pod_name = models.CharField(max_length=253, blank=True, default="")
+    pod_uid = models.CharField(max_length=64, blank=True, default="")
+    verb = models.CharField(max_length=16)
+    url = models.TextField()
+    address = models.CharField(max_length=80, blank=True, default="")  # ip:port that was called
+    state = models.CharField(max_length=10, choices=State.choices, default=State.ANSWERED)
+    status = models.IntegerField(null=True, blank=True)
+    error = models.TextField(blank=True, default="")
+    took_ms = models.FloatField(null=True, blank=True)  # wall time
+    request = models.BinaryField(null=True, blank=True)  # zlib of the JSON sent; null = too large to keep
+    answer = models.BinaryField(null=True, blank=True)  # zlib of the body
+    created = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(state__in=["intended", "answered", "skipped"]),
+                name="extender_call_state_known",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["cluster", "cycle"], name="extender_call_cycle"),
+            models.Index(fields=["cluster", "state"], name="extender_call_state"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.pod_namespace}/{self.pod_name} {self.state}"
+
+
+class MockExtender(models.Model):
+    """An extender made of rules, served by the playground itself at ``/mock-extenders/{public_id}/{verb}``."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="mock_extenders")
+    public_id = models.CharField(max_length=24, unique=True, default=new_public_id, editable=False)
+    name = models.CharField(max_length=100, blank=True, default="")
+    rules = models.JSONField(default=list)
+    calls = models.JSONField(default=dict)  # verb -> how many were answered; rules may count
+    created = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"{self.name or 'mock extender'} ({self.public_id})"
+
+
+# ---- Decisions of other schedulers: what was decided, by whom, and beside it what our engine would have decided
+
+
+class ForeignDecision(models.Model):
+    """One decision that a client of the Kubernetes API took about a pod.
+
+    Attributes
+    ----------
+    seq
+        Of the log entry that tells it.
+    judged_seq
+        Of the first entry that belongs to it: it was taken in the state just before.
+    burst_seq, place
+        Of the first of a row of decisions that one author took one after another, and its place among them, from 0:
+        a scheduler posts its Bindings beside its next cycles, so they come in another order than they were decided in.
+    node
+        Where the pod was bound or nominated to; of an eviction, where the victim was.
+    author
+        User-Agent of the client.
+    scheduler
+        The pod's spec.schedulerName.
+    victims
+        ``namespace/name`` of pods that the author evicted for it.
+    verdict
+        Empty until it is judged (services/foreign.py).
+    reasons, our_victims
+        Lists of text.
+    """
+
+    Kind = choices.DecisionKind
+
+    Verdict = choices.Judgement
+
+    JUDGED = choices.JUDGED
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="foreign", db_index=False)
+    seq = models.BigIntegerField()
+    judged_seq = models.BigIntegerField()
+    burst_seq = models.BigIntegerField(default=0)
+    place = models.IntegerField(default=0)
+    at_ns = models.BigIntegerField()
+    kind = models.CharField(max_length=8, choices=Kind.choices)
+    pod_namespace = models.CharField(max_length=253)
+    pod_name = models.CharField(max_length=253)
+    pod_uid = models.CharField(max_length=64)
+    scheduler = models.CharField(max_length=253, blank=True, default="")
+    node = models.CharField(max_length=253, blank=True, default="")
+    author = models.CharField(max_length=200)
+    message = models.TextField(blank=True, default="")
+    victims = models.JSONField(default=list)
+
+    verdict = models.CharField(max_length=10, choices=Verdict.choices, blank=True, default="")
+    outcome = models.CharField(max_length=16, blank=True, default="")
+    our_node = models.CharField(max_length=253, blank=True, default="")
+    points = models.BigIntegerField(null=True, blank=True)
+    our_points = models.BigIntegerField(null=True, blank=True)
+    n_tied = models.IntegerField(default=0)
+    n_feasible = models.IntegerField(default=0)
+    plugin = models.CharField(max_length=253, blank=True, default="")
+    score = models.BigIntegerField(null=True, blank=True)
+    our_score = models.BigIntegerField(null=True, blank=True)
+    reasons = models.JSONField(default=list)
+    our_victims = models.JSONField(default=list)
+    engine_version = models.CharField(max_length=40, blank=True, default="")
+    trace = models.BinaryField(null=True, blank=True)  # of our cycle
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "seq", "kind"], name="foreign_decision_once"),
+        ]
+        indexes = [
+            models.Index(fields=["cluster", "verdict", "seq"], name="foreign_verdict_seq"),
+            models.Index(fields=["cluster", "burst_seq", "place"], name="foreign_burst_place"),
+            models.Index(fields=["cluster", "pod_namespace", "pod_name", "seq"], name="foreign_pod_seq"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.seq} {self.kind} {self.pod} {self.verdict}"
+
+    @property
+    def pod(self) -> str:
+        """``namespace/name``."""
+        return f"{self.pod_namespace}/{self.pod_name}"
+
+    @property
+    def program(self) -> str:
+        """The author without his platform: ``bin-packer/v0.9``."""
+        return self.author.partition(" ")[0] or "unknown"
+
+
+# ---- Asked questions: what would it take, why not there, try, weights, luck. A row is the answer's cache
+
+
+class Question(models.Model):
+    """One question about one cluster at one moment of its log, and its answer once a worker has it."""
+
+    Kind = choices.QuestionKind
+
+    State = choices.WorkState
+
+    OPEN = choices.OPEN
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="questions")
+    public_id = models.CharField(max_length=24, unique=True, default=new_public_id, editable=False)
+    generation = models.IntegerField(default=1)
+    seq = models.BigIntegerField(default=0)  # of the log as it was asked about; 0: about a past cycle
+    kind = models.CharField(max_length=20, choices=Kind.choices)
+    params = models.JSONField(default=dict)
+    key = models.CharField(max_length=40)  # of kind and params
+    state = models.CharField(max_length=12, choices=State.choices, default=State.QUEUED)
+    done = models.IntegerField(default=0)
+    total = models.IntegerField(default=0)
+    doing = models.CharField(max_length=120, blank=True, default="")
+    answer = models.JSONField(null=True, blank=True)
+    error = models.TextField(blank=True, default="")
+    attempts = models.IntegerField(default=0)
+    took_ms = models.IntegerField(null=True, blank=True)
+    created = models.DateTimeField(auto_now_add=True)
+    touched = models.DateTimeField(auto_now=True)  # wall time of the last sign of life
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["cluster", "generation", "seq", "key"], name="question_asked_once"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state__in=["queued", "running", "done", "failed", "cancelled"]),
+                name="question_state_known",
+            ),
+        ]
+        indexes = [models.Index(fields=["cluster", "state"], name="question_cluster_state")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.public_id} {self.state}"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether an answer may still come."""
+        return self.state in self.OPEN
+
+    @property
+    def progress(self) -> float | None:
+        """Share done from 0 to 1; None while nothing can be said."""
+        if self.state == self.State.DONE:
+            return 1.0
+        return min(1.0, self.done / self.total) if self.total else None
+
+
+class SeedEnd(models.Model):
+    """How a cluster's log ended with one seed: a part of the answer to `seeds`."""
+
+    question = models.ForeignKey(Question, on_delete=models.CASCADE, related_name="seeds")
+    seed = models.BigIntegerField()
+    digest = models.CharField(max_length=64)
+    end = models.JSONField()  # placement, pending, draws, cycles
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["question", "seed"], name="seed_run_once")]
+
+    def __str__(self) -> str:
+        return f"seed {self.seed} of {self.question_id}"
+
+
+# ---- Work that waits in a lane, whose turn it was last, and when a lane was last seen to work
+
+
+class Job(models.Model):
+    """A piece of work for a child process of a worker; the row goes when it is done, cancelled or given up.
+
+    What it is about (a question, a share, ...) is a row of its own, which tells people how far it is. At most one
+    worker is at a job: `claimed_until` is renewed while it is.
+    """
+
+    lane = models.CharField(max_length=8)
+    task = models.CharField(max_length=100)
+    params = models.JSONField(default=dict)  # of the task
+    key = models.CharField(
+        max_length=40, unique=True
+    )  # SHA-1 of task and params: asked twice is waiting once
+    person = models.CharField(max_length=40, blank=True, default="")  # whose turns it takes (`services.jobs`)
+    bulk = models.BooleanField(default=False)  # stands behind the person's other work
+    created = models.DateTimeField(auto_now_add=True)
+    not_before = models.DateTimeField(null=True, blank=True)
+    turn_at = models.DateTimeField(null=True, blank=True)  # when it was last at work
+    deaths = models.IntegerField(default=0)  # processes that died at it
+    holder = models.CharField(max_length=120, blank=True, default="")
+    claimed_until = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["lane", "person"], name="job_lane_person")]
+
+    def __str__(self) -> str:
+        return f"{self.task} in {self.lane}"
+
+
+class Turn(models.Model):
+    """When a person last had a turn in a lane."""
+
+    lane = models.CharField(max_length=8)
+    person = models.CharField(max_length=40, blank=True, default="")
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["lane", "person"], name="turn_once")]
+
+    def __str__(self) -> str:
+        return f"{self.person or 'the site'} in {self.lane}"
+
+
+class LanePulse(models.Model):
+    """When the loop of a lane in a worker last gave a sign: it went round, and this row was committed."""
+
+    lane = models.CharField(max_length=8)
+    worker = models.CharField(max_length=255)
+    process = models.CharField(max_length=120, blank=True, default="")  # machine and process id
+    passed_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["lane", "worker"], name="lane_pulse_once")]
+
+    def __str__(self) -> str:
+        return f"{self.lane} by {self.worker} at {self.passed_at:%Y-%m-%d %H:%M:%S}"
+
+
+# ---- A text that is looked at before it becomes a cluster, or that a worker brings into one
+
+
+class Draft(models.Model):
+    """A dump a person wants to import: what a worker found in it, before anything is made of it.
+
+    Attributes
+    ----------
+    text
+        zlib of what was posted.
+    action
+        ``preview``, or ``import``: make the cluster.
+    wanted
+        Of an import: ``name``, ``release`` and ``rebuildOwners``; ``into``, the id of a cluster that is there, if it
+        goes into one, and then ``contentType``, ``fieldValidation`` and ``program`` (who wrote it), too.
+    answer
+        ``import`` (`services.drafts.summary_of`), ``facts`` (`engine.dumps.facts_of_dump`) and, once it is there,
+        ``decided`` (`engine.dumps.decide_pending`).
+    problems
+        What is wrong with the text: message, path, line, kind and name of each.
+    made
+        The cluster an import made, or went into.
+    """
+
+    class State(models.TextChoices):
+        QUEUED = "queued"
+        DONE = "done"
+        FAILED = "failed"
+        CANCELLED = "cancelled"
+
+    OPEN = (State.QUEUED,)
+    PREVIEW, IMPORT = "preview", "import"
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE)
+    public_id = models.CharField(max_length=24, unique=True, default=new_public_id, editable=False)
+    created = models.DateTimeField(auto_now_add=True)
+    touched = models.DateTimeField(auto_now=True)  # wall time of the last sign of life
+    text = models.BinaryField()
+    action = models.CharField(max_length=8, default=PREVIEW)
+    wanted = models.JSONField(default=dict)
+    state = models.CharField(max_length=12, choices=State.choices, default=State.QUEUED)
+    done = models.IntegerField(default=0)
+    total = models.IntegerField(default=0)
+    doing = models.CharField(max_length=120, blank=True, default="")
+    answer = models.JSONField(default=dict)
+    problems = models.JSONField(default=list)
+    error = models.TextField(blank=True, default="")
+    made = models.ForeignKey(Cluster, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(state__in=["queued", "done", "failed", "cancelled"]),
+                name="draft_state_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.action} {self.public_id}: {self.state}"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether more may still come."""
+        return self.state in self.OPEN
+
+
+# ---- Sums for /metrics, shared by all processes, and each cluster's own
+
+
+class Metric(models.Model):
+    """One time series of a counter, or one part of a histogram; only ever added to.
+
+    Of a histogram there is ``NAME_sum``, and ``NAME_bucket`` with what fell into that bucket and no smaller one; what
+    /metrics tells besides is summed up from these (selectors/metrics.py).
+    """
+
+    name = models.CharField(max_length=120)
+    labels = models.CharField(max_length=300, blank=True, default="")  # as in the text format, sorted
+    value = models.FloatField(default=0)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["name", "labels"], name="metric_once")]
+
+    def __str__(self) -> str:
+        return f"{self.name}{{{self.labels}}}"
+
+
+class ClusterMetric(models.Model):
+    """The same of one cluster; gone with it, while the sums over all stay as they are."""
+
+    # Its constraint begins with the cluster; an index of it alone would only cost room.
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="metrics", db_index=False)
+    name = models.CharField(max_length=120)
+    labels = models.CharField(max_length=300, blank=True, default="")
+    value = models.FloatField(default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "name", "labels"], name="cluster_metric_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name}{{{self.labels}}}"
