@@ -106,7 +106,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) 
     # `-m fast` two; one file, or looking for one failure, is not.
     options = early_config.known_args_namespace
     chosen = options.file_or_dir or any(
-        getattr(options, name, None) not in (None, False, "", "fast")
+        getattr(options, name, None) not in (None, False, "", "fast", "nightly")
         for name in ("keyword", "markexpr", "usepdb", "collectonly", "lf", "stepwise")
     )
     if not chosen and not _is_xdist_worker and getattr(options, "numprocesses", None) is None:

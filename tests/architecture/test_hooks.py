@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from tests import tools
@@ -64,12 +65,16 @@ def test_the_linters_options_are_those_of_the_suite() -> None:
     assert f"--ignore {tools.NOT_ASKED}" in hooks()["djlint"]["entry"]
 
 
-def test_the_public_ci_runs_the_one_script() -> None:
-    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yaml").read_text())
+@pytest.mark.parametrize(
+    ("name", "when", "script"),
+    [("ci", {"push", "pull_request"}, ".ci/run"), ("nightly", {"schedule"}, ".ci/run -m nightly")],
+)
+def test_the_public_ci_runs_the_one_script(name: str, when: set[str], script: str) -> None:
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / f"{name}.yaml").read_text())
     # YAML 1.1 reads the key `on` as true.
-    assert set(workflow[True]) == {"push", "pull_request"}
+    assert set(workflow[True]) == when
     [job] = workflow["jobs"].values()
     steps = job["steps"]
-    assert [step["run"] for step in steps if "run" in step] == [".ci/run"]
+    assert [step["run"] for step in steps if "run" in step] == [script]
     assert all(re.fullmatch(r"[\w-]+/[\w-]+@v\d+", step["uses"]) for step in steps if "uses" in step)
     assert os.access(ROOT / ".ci" / "run", os.X_OK)

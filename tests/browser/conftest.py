@@ -35,6 +35,8 @@ def page(browser, browser_context_args, pages_left):
     page.set_viewport_size({"width": 1280, "height": 720})
     page.emulate_media(media="null", color_scheme="null", reduced_motion="null")
     yield page
+    if page.is_closed():
+        return
     page.unroute_all(behavior="ignoreErrors")
     page.context.clear_cookies()
     page.context.clear_permissions()
