@@ -162,14 +162,17 @@ def known(transactional_db: None, wakes: list[Any]) -> dict[str, str]:
     }
 
 
-# Of some 7,500 requests at the edges of the schemas: which part the suite makes; a search makes all of them.
-ONE_IN = 1 if settings.get_current_profile_name() == "search" else 4
+# Of some 7,500 requests at the edges of the schemas: which part is made by day and by night; a search makes all.
+PARTS = [12, pytest.param(4, marks=pytest.mark.nightly("playground/api/"))]
+if settings.get_current_profile_name() == "search":
+    PARTS = [1]
 made: Counter[str] = Counter()
 
 
+@pytest.mark.parametrize("one_in", PARTS)
 @pytest.mark.parametrize("label", ASKED)
 def test_no_request_is_a_server_error_or_answered_in_an_undocumented_way(
-    label: str, known: dict[str, str]
+    label: str, one_in: int, known: dict[str, str]
 ) -> None:
     """Its requests are made up here: where pytest collects, each of its processes would make up all of them."""
     method, _, path = label.partition(" ")
@@ -177,38 +180,37 @@ def test_no_request_is_a_server_error_or_answered_in_an_undocumented_way(
     build_operation_test(
         config=schema().config,
         operation=schema()[path][method],
-        test_func=ask,
+        test_func=asking(one_in),
         given_kwargs={},
         feedback=FeedbackSources(constants_value_source=make_constants_value_source(schema())),
     )(known=known)
     assert made[label]
 
 
-@settings(
-    max_examples=8,
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-)
-def ask(case: schemathesis.Case, known: dict[str, str]) -> None:
-    made[case.operation.label] += 1
-    if case.meta and case.meta.phase.name is TestPhase.COVERAGE and made[case.operation.label] % ONE_IN:
-        return
-    there = Cluster.objects.filter(public_id=known["cluster_id"]).exists()
-    if there:
-        case.path_parameters = {
-            name: known.get(name, value) for name, value in (case.path_parameters or {}).items()
-        }
-    # The client of a WSGI application asks for packed answers, and does not unpack them.
-    plain = {"Accept-Encoding": "identity"}
-    answer = case.call(app=application, base_url="http://127.0.0.1", headers=plain)
-    # What a schema allows may still mean nothing: a label's syntax, a profile's plugins, `until`.
-    left_out = [positive_data_acceptance]
-    media = answer.headers.get("content-type", [""])[0].partition(";")[0]
-    if media in ("application/yaml", "text/event-stream"):
-        # Strings to the document and the client that is generated from it; the check reads what stands in them.
-        left_out.append(response_schema_conformance)
-    body = case.meta.components.get(ParameterLocation.BODY) if case.meta else None
-    if body is None or not body.mode.is_negative:
-        # Paths are made to exist above, and unknown query parameters are not looked at.
-        left_out.append(negative_data_rejection)
-    case.validate_response(answer, excluded_checks=left_out)
+def asking(one_in: int) -> Any:
+    @settings(max_examples=32 // one_in, deadline=None, suppress_health_check=list(HealthCheck))
+    def ask(case: schemathesis.Case, known: dict[str, str]) -> None:
+        made[case.operation.label] += 1
+        if case.meta and case.meta.phase.name is TestPhase.COVERAGE and made[case.operation.label] % one_in:
+            return
+        there = Cluster.objects.filter(public_id=known["cluster_id"]).exists()
+        if there:
+            case.path_parameters = {
+                name: known.get(name, value) for name, value in (case.path_parameters or {}).items()
+            }
+        # The client of a WSGI application asks for packed answers, and does not unpack them.
+        plain = {"Accept-Encoding": "identity"}
+        answer = case.call(app=application, base_url="http://127.0.0.1", headers=plain)
+        # What a schema allows may still mean nothing: a label's syntax, a profile's plugins, `until`.
+        left_out = [positive_data_acceptance]
+        media = answer.headers.get("content-type", [""])[0].partition(";")[0]
+        if media in ("application/yaml", "text/event-stream"):
+            # Strings to the document and the client that is generated from it; the check reads what stands in them.
+            left_out.append(response_schema_conformance)
+        body = case.meta.components.get(ParameterLocation.BODY) if case.meta else None
+        if body is None or not body.mode.is_negative:
+            # Paths are made to exist above, and unknown query parameters are not looked at.
+            left_out.append(negative_data_rejection)
+        case.validate_response(answer, excluded_checks=left_out)
+
+    return ask
