@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
@@ -108,3 +109,16 @@ def test_changes_are_those_of_a_branch_of_the_last_commit_and_of_the_tree(
     assert look(tmp_path)[1] == ("first", "fourth", "third")
     monkeypatch.setenv("PLAYGROUND_BASE", "HEAD~1")
     assert look(tmp_path) == ("HEAD~1", ("first", "fourth"))
+
+
+def test_the_paths_that_nightly_tests_name_are_there() -> None:
+    named = {
+        argument.value
+        for path in (changes.ROOT / "tests").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "nightly"
+        for argument in node.args
+        if isinstance(argument, ast.Constant)
+    }
+    assert len(named) > 20
+    assert not [name for name in sorted(named) if not (changes.ROOT / name).exists()]
