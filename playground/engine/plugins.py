@@ -55,12 +55,6 @@ def drawn() -> Mapping[str, tuple[str, str]]:
     return {name: (one.draw[0], f"s{one.draw[1]}") for name, one in known if one.draw is not None}
 
 
-def default_order(point: str) -> tuple[str, ...]:
-    """The plugins of the default set at a point, in the order they run."""
-    catalog = installed_plugins.known().catalog
-    return tuple(name for name, _ in catalog.defaults if point in catalog[name].points)
-
-
 @dataclass(frozen=True, slots=True)
 class InstalledPlugin:
     """A plugin of an installed package.

@@ -1,9 +1,12 @@
 """Recorded decisions of the real scheduler (copies of conformance cases), as explanation dictionaries."""
 
 import json
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from playground.engine.profiles import outline
 
 DATA = Path(__file__).parent / "data"
 
@@ -18,9 +21,21 @@ def _cases() -> dict[str, Any]:
     return json.loads((DATA / "cases.json").read_text())
 
 
-def expectation(label: str) -> dict[str, Any]:
-    """The bare ``expect`` of a case: no pod, no sentence, no points."""
-    return dict(_cases()[label]["expect"])
+def _in_order(point: str, expect: dict[str, Any], seen: Iterable[str]) -> list[str]:
+    """The plugins of a point that a case names, in the order of the default profile."""
+    named = {*seen, *(expect.get(f"skipped{point.capitalize()}") or ())}
+    usual = outline(None, None).profiles[0].plugins[point]
+    return [*(name for name in usual if name in named), *sorted(named.difference(usual))]
+
+
+def _candidate(recorded: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "steps": [],
+        "room": {},
+        "criterionValues": {},
+        "eliminatedAt": None,
+        "cutByExtender": False,
+    } | recorded
 
 
 def explanation(label: str, **overrides: Any) -> dict[str, Any]:
@@ -28,6 +43,7 @@ def explanation(label: str, **overrides: Any) -> dict[str, Any]:
     case = _cases()[label]
     expect = dict(case["expect"])
     feasible = expect.get("feasible") or []
+    verdicts = (expect.get("filter") or {}).values()
     nominated = (expect.get("preemption") or {}).get("nominatedNode")
     node = (expect.get("best") or [None])[0]
     outcome = (
@@ -52,8 +68,18 @@ def explanation(label: str, **overrides: Any) -> dict[str, Any]:
         states[4]["state"] = "acted" if outcome == "preempting" else "failed"
     else:
         states[4]["state"] = "skipped"
+    preemption = expect.get("preemption")
     return {
+        "skippedFilter": [],
+        "skippedScore": [],
+        "weights": {},
         **expect,
+        "filterPlugins": _in_order(
+            "filter", expect, (v["plugin"] for v in verdicts if v and v.get("plugin"))
+        ),
+        "scorePlugins": _in_order("score", expect, expect.get("scores") or ()),
+        "preemption": preemption
+        and {**preemption, "candidates": list(map(_candidate, preemption["candidates"]))},
         "cycle": 1,
         "pod": case["pod"],
         "uid": case["pod"],
@@ -62,6 +88,7 @@ def explanation(label: str, **overrides: Any) -> dict[str, Any]:
         "at": "2026-01-02T00:00:00Z",
         "outcome": outcome,
         "sentence": words[outcome],
+        "headline": words[outcome].removesuffix("."),
         "node": node if outcome == "bound" else None,
         "nodes": sorted(expect.get("filter") or {}),
         "nFeasible": len(feasible),

@@ -7,7 +7,6 @@ Source: pkg/scheduler/framework/preemption/preemption.go, pickOneNodeForPreempti
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -56,7 +55,6 @@ class ReprieveStep:
 
     pod: Victim
     kept: bool
-    start: str
 
 
 @dataclass(frozen=True)
@@ -108,7 +106,6 @@ class Candidate:
     criteria: tuple[CriterionCell, ...]
     result: str
     steps: tuple[ReprieveStep, ...]
-    cut: bool
     before_extenders: tuple[str, ...]
     lost: int | None = None
     """The criterion, from 1, by which another candidate was better."""
@@ -158,8 +155,6 @@ class PreemptionView:
     cleared: tuple[Victim, ...]
     helpless: tuple[Helpless, ...]
     room: tuple[RoomBar, ...]
-    n_tried: int | None
-    n_potential: int | None
 
     @property
     def chosen(self) -> Candidate | None:
@@ -196,10 +191,9 @@ def view_preemption(explanation: Mapping[str, Any], *, limit: int = CANDIDATE_LI
     priorities = _priorities(given)
     asked: Sequence[Mapping[str, Any]] = preemption.get("criteria") or ()
     tied = tuple(preemption.get("tied") or ())
-    compared = bool(asked) or (len(given) == 1 and "criterionValues" in given[0])
     # Who stayed longest comes first; the order of the explanation decides the rest.
     ranked = sorted(given, key=lambda c: (c["node"] != nominated, -_stayed(c)))[:limit]
-    candidates = tuple(_candidate(c, nominated, priorities, len(asked), compared, tied) for c in ranked)
+    candidates = tuple(_candidate(c, nominated, priorities, len(asked), tied) for c in ranked)
     verdicts = explanation.get("filter") or {}
     chosen = next((c for c in given if c["node"] == nominated), None)
     return PreemptionView(
@@ -217,10 +211,8 @@ def view_preemption(explanation: Mapping[str, Any], *, limit: int = CANDIDATE_LI
         tied=tied,
         tie_stream=str(preemption.get("tieStream") or ""),
         cleared=tuple(_victim(v, {}, {}) for v in preemption.get("clearedNominations") or ()),
-        helpless=_helpless(preemption.get("notCandidates"), verdicts, {c["node"] for c in given}),
+        helpless=_helpless(preemption.get("notCandidates") or ()),
         room=_room(chosen.get("room") or {}) if chosen else (),
-        n_tried=preemption.get("nTried"),
-        n_potential=preemption.get("nPotential"),
     )
 
 
@@ -239,13 +231,11 @@ def _candidate(
     nominated: str | None,
     priorities: Mapping[str, int],
     n_asked: int,
-    compared: bool,
     tied: tuple[str, ...],
 ) -> Candidate:
     node = str(c["node"])
     steps = c.get("steps") or ()
     violating = {s["pod"]: _budgets(s) for s in steps if s["violatesBudget"] and not s["kept"]}
-    violating |= dict.fromkeys(c.get("pdbViolations") or (), ())
     chosen = node == nominated
     cut = bool(c.get("cutByExtender"))
     lost = _NUMBER.get(c.get("eliminatedAt") or "")
@@ -254,17 +244,15 @@ def _candidate(
         victims=tuple(_victim(v, priorities, violating) for v in c.get("victims") or ()),
         n_pdb_violations=int(c.get("numPDBViolations") or 0),
         chosen=chosen,
-        criteria=_cells(c, n_asked, lost, tied) if compared else (),
+        criteria=_cells(c, n_asked, lost, tied),
         result=_result(chosen, lost, cut, nominated),
         steps=tuple(
             ReprieveStep(
                 _victim(s["pod"], priorities, {s["pod"]: _budgets(s)} if s["violatesBudget"] else {}),
                 bool(s["kept"]),
-                str(s.get("startTime") or ""),
             )
             for s in steps
         ),
-        cut=cut,
         before_extenders=tuple(v.rpartition("/")[2] for v in c.get("victimsBeforeExtenders") or ()),
         lost=lost,
     )
@@ -276,16 +264,10 @@ def _budgets(step: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
 
 def _victim(
-    victim: Any, priorities: Mapping[str, int], violated: Mapping[str, tuple[tuple[str, str], ...]]
+    pod: str, priorities: Mapping[str, int], violated: Mapping[str, tuple[tuple[str, str], ...]]
 ) -> Victim:
-    if isinstance(victim, Mapping):
-        full = str(victim.get("pod") or f"{victim.get('namespace', 'default')}/{victim.get('name', '')}")
-        priority = victim.get("priority")
-        violates = bool(victim.get("violatesPDB")) or full in violated
-    else:
-        full, priority, violates = str(victim), priorities.get(str(victim)), str(victim) in violated
-    namespace, _, name = full.rpartition("/")
-    return Victim(namespace or "default", name, priority, violates, violated.get(full, ()))
+    namespace, _, name = pod.rpartition("/")
+    return Victim(namespace, name, priorities.get(pod), pod in violated, violated.get(pod, ()))
 
 
 def _criteria(
@@ -351,28 +333,18 @@ def _decided_by(key: Any) -> str:
     return f"decided by: {CRITERIA[key].lower()}" if key in CRITERIA else ""
 
 
-def _helpless(given: Any, verdicts: Mapping[str, Any], candidates: set[str]) -> tuple[Helpless, ...]:
+def _helpless(given: Sequence[Mapping[str, Any]]) -> tuple[Helpless, ...]:
     """Say why every other node is no candidate, in groups of the same reason, the largest first."""
-    if given is not None:
-        groups = [
-            Helpless(
-                ", ".join(one["reasons"]),
-                str(one.get("plugin") or ""),
-                int(one["count"]),
-                tuple(one["nodes"][:NODES_NAMED]),
-            )
-            for one in given
-        ]
-        return tuple(sorted(groups, key=lambda group: -group.count))
-    counts: Counter[str] = Counter()
-    for node, verdict in verdicts.items():
-        if verdict is None or node in candidates:
-            continue
-        if verdict.get("code") == "UnschedulableAndUnresolvable":
-            counts["Preemption is not helpful for scheduling"] += 1
-        else:
-            counts["Evicting pods of lower priority frees too little"] += 1
-    return tuple(Helpless(reason, "", count, ()) for reason, count in sorted(counts.items()))
+    groups = [
+        Helpless(
+            ", ".join(one["reasons"]),
+            str(one.get("plugin") or ""),
+            int(one["count"]),
+            tuple(one["nodes"][:NODES_NAMED]),
+        )
+        for one in given
+    ]
+    return tuple(sorted(groups, key=lambda group: -group.count))
 
 
 def _room(room: Mapping[str, Mapping[str, int]]) -> tuple[RoomBar, ...]:

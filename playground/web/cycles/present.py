@@ -11,7 +11,7 @@ from math import ceil
 from typing import Any
 
 from playground.clusters.drive.extender_calls import WireCall, matched
-from playground.engine.plugins import default_order, drawn
+from playground.engine.plugins import drawn
 from playground.web.cycles.preemption import PreemptionView, view_preemption
 from playground.web.looks import Outcome, outcome_of
 
@@ -36,16 +36,6 @@ class ExtenderCall:
 
 
 @dataclass(frozen=True)
-class PermitVerdict:
-    """What one Permit plugin said."""
-
-    plugin: str
-    decision: str
-    timeout_s: float | None
-    reason: str
-
-
-@dataclass(frozen=True)
 class CycleView:
     """Everything a cycle page shows; a panel that has nothing to say is None or empty.
 
@@ -55,20 +45,13 @@ class CycleView:
         Who failed, of a cycle that ended in an error: a plugin, an extender, or a cluster without nodes.
     """
 
-    number: int | None
     pod: str
-    namespace: str
     name: str
-    uid: str
-    profile: str
-    attempt: int | None
-    at: str
     outcome: Outcome
     node: str | None
     sentence: tuple[tuple[str, bool], ...]
     n_nodes: int
     n_evaluated: int
-    n_feasible: int
     pipeline: tuple[Point, ...]
     blamed: str
     pre_filter: str
@@ -79,13 +62,11 @@ class CycleView:
     preemption: PreemptionView | None
     reasons: ReasonMatrix | None
     extenders: tuple[ExtenderCall, ...]
-    permit: tuple[PermitVerdict, ...]
+    permit: Sequence[Mapping[str, Any]]
     message: str
     error: str
     single_node: str | None
     emulates: str
-    engine: str
-    digest: str
 
     @property
     def is_narrowed(self) -> bool:
@@ -109,45 +90,30 @@ def view_cycle(explanation: Mapping[str, Any], *, part: str | None = None, page:
         See `view_filter`.
     """
     pod = str(explanation.get("pod") or "")
-    namespace, _, name = pod.rpartition("/")
-    outcome = outcome_of(explanation.get("outcome") or _guess(explanation))
-    verdicts = explanation.get("filter") or {}
+    name = pod.rpartition("/")[2]
+    outcome = outcome_of(explanation.get("outcome"))
     feasible: Sequence[str] = explanation.get("feasible") or ()
-    nodes = explanation.get("nodes") or list(verdicts)
     pre_filter = explanation.get("preFilter") or {}
     rejected_early = pre_filter.get("code") not in (None, "Success", "Skip")
     node = explanation.get("node")
-    n_feasible = explanation.get("nFeasible")
-    scored = bool(explanation.get("total"))
-    sentence = str(
-        explanation.get("sentence") or f"{_headline(pod, outcome.key, node, len(feasible), explanation)}."
-    )
-    message = str(explanation.get("message") or explanation.get("fitError") or "")
-    points = explanation.get("points") or derived_points(explanation)
+    sentence = str(explanation.get("sentence") or "")
+    message = str(explanation.get("message") or "")
+    points = explanation.get("points") or ()
     blamed = _blamed(explanation, points) if outcome.key == "error" else ""
     early_plugin = str(pre_filter.get("plugin") or "") if rejected_early else ""
     if message:
         # The whole message stands below; a headline of five lines says nothing.
         why = f"{early_plugin} rejected it in PreFilter" if early_plugin else blamed
-        headline = explanation.get("headline") or _headline(
-            pod, outcome.key, node, len(feasible), explanation
-        )
+        headline = explanation["headline"]
         sentence = f"{headline}: {why}." if why else f"{headline}."
     return CycleView(
-        number=explanation.get("cycle"),
         pod=pod,
-        namespace=namespace or "default",
         name=name,
-        uid=str(explanation.get("uid") or ""),
-        profile=str(explanation.get("profile") or ""),
-        attempt=explanation.get("attempt"),
-        at=str(explanation.get("at") or ""),
         outcome=outcome,
         node=node,
         sentence=emphasise(sentence, (pod, name, str(node or ""), *_nominated(explanation))),
-        n_nodes=int(explanation.get("nNodes") or len(nodes)),
-        n_evaluated=int(explanation.get("nodesEvaluated") or len(verdicts)),
-        n_feasible=len(feasible) if n_feasible is None else int(n_feasible),
+        n_nodes=int(explanation.get("nNodes") or 0),
+        n_evaluated=int(explanation.get("nodesEvaluated") or 0),
         pipeline=view_pipeline(points, outcome=outcome.key),
         blamed=blamed,
         pre_filter=", ".join(pre_filter.get("reasons") or ()) if rejected_early else "",
@@ -158,13 +124,11 @@ def view_cycle(explanation: Mapping[str, Any], *, part: str | None = None, page:
         preemption=view_preemption(explanation),
         reasons=view_reason_matrix(explanation),
         extenders=tuple(_call(c) for c in explanation.get("extenders") or ()),
-        permit=tuple(_permit(p) for p in explanation.get("permit") or ()),
+        permit=explanation.get("permit") or (),
         message=message,
         error=str(explanation.get("error") or ""),
-        single_node=feasible[0] if len(feasible) == 1 and not scored else None,
+        single_node=feasible[0] if len(feasible) == 1 and not explanation.get("total") else None,
         emulates=str(explanation.get("emulates") or ""),
-        engine=str(explanation.get("engine") or ""),
-        digest=str(explanation.get("digest") or ""),
     )
 
 
@@ -185,7 +149,7 @@ def emphasise(sentence: str, names: tuple[str, ...]) -> tuple[tuple[str, bool], 
 
 def _nominated(explanation: Mapping[str, Any]) -> tuple[str, ...]:
     preemption = explanation.get("preemption") or {}
-    victims = [v if isinstance(v, str) else str(v.get("pod", "")) for v in preemption.get("victims") or ()]
+    victims = preemption.get("victims") or ()
     return (str(preemption.get("nominatedNode") or ""), *victims, *(v.rpartition("/")[2] for v in victims))
 
 
@@ -199,23 +163,6 @@ def _blamed(explanation: Mapping[str, Any], points: Sequence[Mapping[str, Any]])
     at = next((point.get("point") for point in points if point.get("state") == "failed"), None)
     plugin = explanation.get("failedPlugin")
     return f"{plugin} failed in {at}" if plugin and at else ""
-
-
-def _guess(explanation: Mapping[str, Any]) -> str:
-    """Tell the outcome of an explanation that does not name it (a bare conformance expectation)."""
-    if explanation.get("error"):
-        return "error"
-    if explanation.get("feasible"):
-        return "bound"
-    return "preempting" if (explanation.get("preemption") or {}).get("nominatedNode") else "unschedulable"
-
-
-def _headline(pod: str, outcome: str, node: Any, n_feasible: int, explanation: Mapping[str, Any]) -> str:
-    if outcome == "bound":
-        return f"{pod} bound to {node or (explanation.get('best') or ['a node'])[0]} of {n_feasible} feasible"
-    if outcome == "preempting":
-        return f"{pod} fits on no node; evicting frees {explanation['preemption']['nominatedNode']}"
-    return f"{pod}: {outcome}"
 
 
 def _call(call: Mapping[str, Any]) -> ExtenderCall:
@@ -242,15 +189,6 @@ def _has_nodes(answer: Any) -> bool:
         return False
     return isinstance(found, Mapping) and any(
         str(key).lower() == "nodes" and isinstance(value, Mapping) for key, value in found.items()
-    )
-
-
-def _permit(answer: Mapping[str, Any]) -> PermitVerdict:
-    return PermitVerdict(
-        plugin=str(answer.get("plugin") or ""),
-        decision=str(answer.get("decision") or ""),
-        timeout_s=answer.get("timeoutS"),
-        reason=str(answer.get("reason") or ""),
     )
 
 
@@ -283,84 +221,18 @@ class Point:
     detail: str
 
 
-def view_pipeline(
-    points: Sequence[Mapping[str, Any]] | None, *, outcome: str | None = None
-) -> tuple[Point, ...]:
+def view_pipeline(points: Sequence[Mapping[str, Any]], *, outcome: str) -> tuple[Point, ...]:
     """Turn the explanation's ``points`` into cells, in the order given.
 
     A point that failed in a cycle whose outcome is ``error`` blames no plugin, so it is drawn amber
     instead of red.
     """
     cells = []
-    for point in points or ():
-        state = str(point.get("state") or "not reached")
-        drawn = "error" if state == "failed" and outcome == "error" else state
-        css, icon = _DRAWN.get(drawn, ("st-none", "dot"))
-        cells.append(Point(str(point.get("point", "")), state, css, icon, _as_text(point.get("detail"))))
+    for point in points:
+        state = point["state"]
+        css, icon = _DRAWN["error" if state == "failed" and outcome == "error" else state]
+        cells.append(Point(point["point"], state, css, icon, str(point.get("detail") or "")))
     return tuple(cells)
-
-
-def derived_points(explanation: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Tell the points from the rest of an explanation that lists none.
-
-    Only what follows with certainty: a bound pod went through every point; what an error cut off is not known,
-    so an explanation of an error stays without a strip.
-    """
-    outcome = explanation.get("outcome")
-    if outcome not in ("bound", "unschedulable", "preempting", "waiting"):
-        return []
-    verdicts = explanation.get("filter") or {}
-    n_feasible = sum(verdict is None for verdict in verdicts.values())
-    early = (explanation.get("preFilter") or {}).get("code") not in (None, "Success", "Skip")
-    placed = outcome in ("bound", "waiting")
-    scored = bool(explanation.get("total"))
-    one_node = ("skipped", "one feasible node") if placed else ("not reached", "")
-    score = ("done", f"{len(explanation.get('total') or ())} nodes") if scored else one_node
-    bound = ("done", "") if outcome == "bound" else ("not reached", "")
-    nominated = (explanation.get("preemption") or {}).get("nominatedNode")
-    states = {
-        "PreEnqueue": ("done", ""),
-        "QueueSort": ("done", ""),
-        "PreFilter": ("failed", "rejected the pod") if early else ("done", _skips(explanation)),
-        "Filter": ("not reached", "")
-        if early
-        else ("done" if placed else "failed", f"{len(verdicts):,} → {n_feasible:,} nodes"),
-        "PostFilter": ("skipped", "not needed")
-        if placed
-        else ("acted", f"→ {nominated}")
-        if nominated
-        else ("failed", "no help"),
-        "PreScore": score if placed else ("not reached", ""),
-        "Score": score,
-        "NormalizeScore": score,
-        "Reserve": ("done", "assumed") if placed else ("not reached", ""),
-        "Permit": ("done", "no wait")
-        if outcome == "bound"
-        else ("waiting", "")
-        if outcome == "waiting"
-        else ("not reached", ""),
-        "PreBind": bound,
-        "Bind": bound,
-        "PostBind": bound,
-    }
-    return [{"point": name, "state": state, "detail": detail} for name, (state, detail) in states.items()]
-
-
-def _skips(explanation: Mapping[str, Any]) -> str:
-    n = len(explanation.get("skippedFilter") or ())
-    return f"{n} skip" if n else ""
-
-
-def _as_text(detail: Any) -> str:
-    if detail is None:
-        return ""
-    if isinstance(detail, str):
-        return detail
-    if isinstance(detail, Mapping):
-        return ", ".join(f"{key} {value}" for key, value in detail.items())
-    if isinstance(detail, Sequence):
-        return ", ".join(str(part) for part in detail)
-    return str(detail)
 
 
 MATRIX_LIMIT = 200
@@ -486,8 +358,9 @@ def view_filter(
     verdicts: Mapping[str, Any] | None = explanation.get("filter")
     if not verdicts:
         return None
-    order = {name: position for position, name in enumerate(explanation.get("nodes") or sorted(verdicts))}
-    columns = _columns(explanation, verdicts)
+    order = {name: position for position, name in enumerate(explanation["nodes"])}
+    skipped_by = explanation["skippedFilter"]
+    columns = tuple(Column(name, name in skipped_by) for name in explanation["filterPlugins"])
     position_of = {column.plugin: i for i, column in enumerate(columns)}
     feasible = [node for node, verdict in verdicts.items() if verdict is None]
     rejected = [node for node, verdict in verdicts.items() if verdict is not None]
@@ -593,22 +466,6 @@ def rank_totals(totals: Mapping[str, int]) -> tuple[dict[str, int], frozenset[st
     for position, (node, total) in enumerate(sorted(totals.items(), key=lambda item: -item[1]), start=1):
         ranks[node] = at.setdefault(total, position)
     return ranks, frozenset(node for node, total in totals.items() if counts[total] > 1)
-
-
-def _columns(explanation: Mapping[str, Any], verdicts: Mapping[str, Any]) -> tuple[Column, ...]:
-    skipped = list(explanation.get("skippedFilter") or ())
-    plugins = list(explanation.get("filterPlugins") or ())
-    if not plugins:
-        seen = {
-            *skipped,
-            *(_plugin(v) for v in verdicts.values() if v),
-            *(explanation.get("filterByPlugin") or ()),
-        }
-        # Older explanations do not say their configured order themselves.
-        usual = default_order("filter")
-        plugins = [name for name in usual if name in seen]
-        plugins += sorted(name for name in seen if name and name not in usual)
-    return tuple(Column(name, name in skipped) for name in plugins)
 
 
 def _plugin(verdict: Mapping[str, Any] | None) -> str:
@@ -790,10 +647,9 @@ def view_reason_matrix(explanation: Mapping[str, Any], *, limit: int = MATRIX_LI
     verdicts: Mapping[str, Any] = explanation.get("filter") or {}
     if not alone or not verdicts:
         return None
-    skipped = set(explanation.get("skippedFilter") or ())
-    configured = explanation.get("filterPlugins") or sorted({*alone, *skipped})
-    plugins = tuple(name for name in configured if name in alone and name not in skipped)
-    names = [name for name in explanation.get("nodes") or sorted(verdicts) if verdicts.get(name) is not None]
+    skipped = explanation["skippedFilter"]
+    plugins = tuple(name for name in explanation["filterPlugins"] if name in alone and name not in skipped)
+    names = [name for name in explanation["nodes"] if verdicts.get(name) is not None]
     if not plugins or not names:
         return None
     rows = []
@@ -926,8 +782,8 @@ def view_scores(explanation: Mapping[str, Any], *, limit: int = SCORE_LIMIT) -> 
     raw: Mapping[str, Mapping[str, int]] = explanation.get("rawScores") or {}
     plugins = _plugins(explanation, scores)
     tie = explanation.get("tie") or {}
-    winner = explanation.get("node") or tie.get("chosen") or (explanation.get("best") or [None])[0]
-    order = {name: i for i, name in enumerate(explanation.get("nodes") or sorted(totals))}
+    winner = explanation.get("node") or tie.get("chosen")
+    order = {name: i for i, name in enumerate(explanation["nodes"])}
     ranked = sorted(totals, key=lambda node: (-totals[node], node != winner, order.get(node, 0), node))
     ranks, ties = rank_totals(totals)
     best = totals[ranked[0]]
@@ -962,9 +818,6 @@ def view_scores(explanation: Mapping[str, Any], *, limit: int = SCORE_LIMIT) -> 
     if winner in totals and runner_up is not None:
         margin = totals[winner] - totals[runner_up]
         differences = _differences(str(winner), runner_up, plugins, scores, extra_of)
-    tied = tuple(tie.get("nodes") or ())
-    if not tied and len(explanation.get("best") or ()) > 1:
-        tied = tuple(explanation["best"])
     return ScoreView(
         plugins=plugins,
         rows=tuple(rows),
@@ -974,24 +827,15 @@ def view_scores(explanation: Mapping[str, Any], *, limit: int = SCORE_LIMIT) -> 
         runner_up=runner_up,
         margin=margin,
         differences=differences,
-        tie=tied,
-        tie_stream=_stream(tie.get("stream")),
+        tie=tuple(tie.get("nodes") or ()),
+        tie_stream=tie.get("stream"),
     )
 
 
-def _stream(stream: Any) -> str | None:
-    return None if stream is None else str(stream)
-
-
 def _plugins(explanation: Mapping[str, Any], scores: Mapping[str, Any]) -> tuple[ScoreColumn, ...]:
-    weights: Mapping[str, int] = explanation.get("weights") or {}
-    skipped = set(explanation.get("skippedScore") or ())
-    names = list(explanation.get("scorePlugins") or ())
-    if not names:
-        seen = {*weights, *scores, *skipped}
-        usual = default_order("score")
-        names = [name for name in usual if name in seen]
-        names += sorted(name for name in seen if name not in usual)
+    weights: Mapping[str, int] = explanation["weights"]
+    skipped = explanation["skippedScore"]
+    names = explanation["scorePlugins"]
     declared = drawn()
     taken = {"X", *(letter for name, (letter, _) in declared.items() if name in names)}
     plugins = []
