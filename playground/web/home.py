@@ -31,6 +31,7 @@ from playground.clusters.trouble import cause_of
 from playground.engine.releases import known_differences
 from playground.web.board.nodes import matching
 from playground.web.clusters.present import DUMP_LINE
+from playground.web.pages import PAGES
 from playground.web.requests import HtmxHttpRequest, digest_of, get_cluster, site_user, visible_clusters
 
 if TYPE_CHECKING:
@@ -39,40 +40,6 @@ if TYPE_CHECKING:
 MOST: Final = 6
 """Of each kind."""
 
-# (words, what it is about, name of its path): of a cluster.
-PAGES: Final = (
-    ("Board", "nodes, queue (active, backoff, permit) and cycles", "web:board"),
-    ("Cycles", "every decision", "web:cycles"),
-    ("Pods", "all of them, by state, name and size", "web:pods"),
-    ("Plan", "drain, lose a zone, consolidate", "web:plan"),
-    ("Best joint placement", "the optimum for all pending pods", "scenarios:cluster-optimum"),
-    ("Formal model", "decisions checked against the rules", "scenarios:cluster-model"),
-    ("Submit a pod", "by form or YAML", "web:pod-new"),
-    ("Import", "manifests into this cluster", "web:import"),
-    ("Add a node pool", "more nodes, with GPUs too", "web:pools"),
-    ("Configuration", "plugins, weights, profiles, extenders, policy, manual approval", "web:config"),
-    ("Classes and budgets", "priority classes and disruption budgets", "web:classes"),
-    ("Release", "which kube-scheduler it follows", "web:release"),
-    ("Objects", "of every kind", "web:objects"),
-    ("Nodes", "cordon, drain, taint, label or delete many", "web:nodes"),
-    ("Changes", "undo the last one", "web:changes"),
-    ("Another scheduler", "its decisions beside ours", "web:judge"),
-    ("Bring your own scheduler", "kubeconfig, schedulers seen", "web:schedulers"),
-    ("Luck", "what other seeds decide", "web:luck"),
-    ("Replay", "cycle by cycle", "scenarios:replay"),
-    ("Share", "a link that reproduces it", "scenarios:share"),
-    ("Cluster", "rename, clone, reset, delete", "web:settings"),
-)
-SITE_PAGES: Final = (
-    ("All clusters", "home", "web:home"),
-    ("New cluster from a dump", "paste or upload YAML", "web:new-import"),
-    ("New cluster from node pools", "count, size, zones", "web:new-pools"),
-    ("New blank cluster", "no nodes yet", "web:new-blank"),
-    ("Lessons", "teaching scenarios", "scenarios:gallery"),
-    ("Shared scenarios", "yours", "scenarios:mine"),
-    ("Compare", "two runs side by side", "scenarios:compare-ask"),
-    ("Known differences", "to kube-scheduler", "web:about"),
-)
 # (words, what happens, name of the path that is posted to, fields)
 ACTIONS: Final = (
     ("Step one cycle", "the first pod of activeQ", "web:run", {"until": "cycle"}),
@@ -124,8 +91,7 @@ def find_in_cluster(cluster: Cluster, words: str) -> list[FoundGroup]:
         Found("play", title, detail, reverse(path, args=one), fields)
         for title, detail, path, fields in ACTIONS
     ]
-    pages = [Found("file", title, detail, reverse(path, args=one)) for title, detail, path in PAGES]
-    site = [Found("file", title, detail, reverse(path)) for title, detail, path in SITE_PAGES]
+    pages, site = _pages(one), _pages([])
     if not words:
         return _groups((("Do", actions), ("Pages", pages)))
     return _groups(
@@ -140,9 +106,18 @@ def find_in_cluster(cluster: Cluster, words: str) -> list[FoundGroup]:
     )
 
 
+def _pages(args: list[str]) -> list[Found]:
+    """The pages of a cluster, given what its paths take, or those of the site."""
+    found = []
+    for page in PAGES.values():
+        if page.find and page.of_site != bool(args):
+            found.append(Found("file", page.find, page.about, reverse(page.route, args=args)))
+    return found
+
+
 def find_in_site(clusters: Iterable[Cluster], words: str) -> list[FoundGroup]:
     """Pages of the site, and those of the clusters one may see whose names have the words."""
-    site = [Found("file", title, detail, reverse(path)) for title, detail, path in SITE_PAGES]
+    site = _pages([])
     found = [
         Found("pool", item.name, "cluster", reverse("web:board", args=[item.public_id])) for item in clusters
     ]

@@ -17,69 +17,12 @@ from django.views.decorators.http import require_safe
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from playground.web.pages import INDEX
+
 CHAPTERS: Final = (
     "reading", "import", "scenarios", "plan", "extenders", "plugins", "team", "api", "drive", "glossary",
 )  # fmt: skip
 """Their order; each is a file of docs/."""
-INDEX: Final = "README"
-
-HELP: Final = {
-    "web": {
-        "": "reading",
-        "home": INDEX,
-        "watch": INDEX,
-        "about": INDEX,
-        "find": "reading#the-board",
-        "board": "reading#the-board",
-        "group": "reading#groups",
-        "explain": "reading#what-would-it-take",
-        "try": "reading#what-would-it-take",
-        "weights": "reading#scores",
-        "luck": "reading#chance",
-        "cycle-devices": "reading#devices",
-        "clock": "reading#time",
-        "settings": "reading#time",
-        "new-import": "import#a-dump",
-        "import": "import#a-dump",
-        "new-blank": "import",
-        "new-pools": "import#new-nodes",
-        "pools": "import#new-nodes",
-        "pod-new": "import",
-        "objects": "import#kubectl",
-        "objects-of-kind": "import#kubectl",
-        "object": "import#kubectl",
-        "load": "import#kubectl",
-        "plan": "plan",
-        "plan-answer": "plan#answers",
-        "plan-branch": "plan#branches",
-        "edit-branch": "plan#branches",
-        "verdict": "plan#answers",
-        "config": "extenders#configuration",
-        "release": "scenarios#upgrades",
-        "rules": "plugins#rules-without-a-package",
-        "classes": "extenders#configuration",
-        "extender-new": "extenders#made-of-rules",
-        "extender": "extenders#made-of-rules",
-        "schedulers": "extenders#another-scheduler",
-        "judge": "extenders#another-scheduler",
-        "judged": "extenders#another-scheduler",
-    },
-    "scenarios": {
-        "": "scenarios",
-        "share": "scenarios#shares",
-        "page": "scenarios#shares",
-        "mine": "scenarios#shares",
-        "compare": "scenarios#shares",
-        "compare-ask": "scenarios#shares",
-        "upgrade": "scenarios#upgrades",
-        "cluster-upgrade": "scenarios#upgrades",
-        "luck": "reading#chance",
-        "cycle": "reading",
-    },
-    "accounts": {"": "team", "people": "team#people", "audit": "team#what-is-kept", "account": "team#tokens"},
-    "api": {"": "api"},
-}
-"""Area -> name of a page -> the chapter it leads into, and a heading of it; '' is every other page there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +47,6 @@ class Chapter:
 
 def folder() -> Path:
     return Path(settings.RESOURCES) / "docs"
-
-
-def help_path(area: str, page: str) -> str:
-    """The path of the chapter that helps with a page."""
-    pages = HELP.get(area, {})
-    chapter, _, heading = pages.get(page, pages.get("", INDEX)).partition("#")
-    return f"/manual/{'' if chapter == INDEX else f'{chapter}/'}{f'#{heading}' if heading else ''}"
 
 
 @cache

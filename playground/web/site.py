@@ -1,11 +1,10 @@
-"""What every page says about the scheduler behind it."""
+"""What every page has: variables, refused misspelt parameters, static files, and what a server does at its start."""
 
 from __future__ import annotations
 
 import gc
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
 from typing import Any, Final
@@ -24,7 +23,7 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 from playground.clusters.objects.queries import empty_cluster
 from playground.engine.configuration import outline
 from playground.engine.releases import all_patches
-from playground.web.manual import help_path
+from playground.web.pages import help_path
 from playground.web.requests import HtmxHttpRequest
 from scheduler_core.schema.fields_check import nearest_name
 from scheduler_core.version import ENGINE_VERSION
@@ -38,37 +37,6 @@ def site(request: HttpRequest) -> dict[str, Any]:
         "engine_version": ENGINE_VERSION,
         "help_path": help_path(match.app_name, match.url_name or "") if match else help_path("", ""),
     }
-
-
-@dataclass(frozen=True)
-class Tab:
-    """One of them; ``key`` is what a view calls it."""
-
-    key: str
-    words: str
-    path: str
-
-
-OF_A_BRANCH: Final = ("difference", "Difference", "web:difference")
-TABS: Final = (
-    ("board", "Board", "web:board"),
-    ("cycles", "Cycles", "web:cycles"),
-    ("pods", "Pods", "web:pods"),
-    ("plan", "Plan", "web:plan"),
-    ("pod-new", "Submit pod", "web:pod-new"),
-    ("import", "Import", "web:import"),
-    ("config", "Config", "web:config"),
-    ("replay", "Replay", "scenarios:replay"),
-    ("share", "Share", "scenarios:share"),
-    ("settings", "Cluster", "web:settings"),
-)
-"""Key, words and route of each, in their order."""
-
-
-def tabs_of(cluster: Any) -> list[Tab]:
-    """The tabs of a cluster; a branch has its difference before all others."""
-    rows = (OF_A_BRANCH, *TABS) if getattr(cluster, "parent_id", None) else TABS
-    return [Tab(key, words, reverse(route, args=[cluster.public_id])) for key, words, route in rows]
 
 
 KNOWN: Final = frozenset(

@@ -24,7 +24,8 @@ from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.write import set_cordon
 from playground.scenarios.models import Verdict
 from playground.scenarios.services import branch, request_comparison, share
-from playground.web.manual import CHAPTERS, INDEX, chapter, help_path
+from playground.web.manual import CHAPTERS, chapter
+from playground.web.pages import INDEX, help_path
 from tests.browser.boxes import out_of_bounds, sideways
 from tests.browser.looks import LOOKS, NONE_WANTED, is_wanted, nightly, seen_wrong
 from tests.browser.test_account_and_api import ada

@@ -54,9 +54,9 @@ def test_an_import_makes_missing_owners_and_says_so(
     expect(page.locator("#missing")).to_contain_text("240 pods name owners that are not in this text")
     expect(page.locator("#missing code").first).to_contain_text("kubectl get deploy,rs,sts,ds,jobs -A")
     page.get_by_label("Leave out owners").uncheck()
-    expect(page.locator("#missing")).to_contain_text("owners are not in this text and are made again")
+    expect(page.locator("#missing")).to_contain_text("owners are not in this text and are recreated")
     page.get_by_role("button", name="Create cluster").click()
-    expect(page.locator("#messages")).to_contain_text("are made again from their pods")
+    expect(page.locator("#messages")).to_contain_text("are recreated from their pods")
     kinds = set(Manifest.objects.filter(cluster=Cluster.objects.get()).values_list("kind", flat=True))
     assert {"ReplicaSet", "DaemonSet", "Job"} <= kinds
 

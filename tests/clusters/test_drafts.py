@@ -102,7 +102,7 @@ def test_a_large_dump_is_read_and_imported_by_a_worker(at_once, monkeypatch, cli
     assert [look["HX-Redirect"] for look in looks] == [page, page]
     board = client.get(page, follow=True)
     assert board.redirect_chain[-1][0] == reverse("web:board", args=[cluster.public_id])
-    assert board.content.decode().count("made again from their pods") == 1
+    assert board.content.decode().count("recreated from their pods") == 1
 
 
 @pytest.mark.dialect
@@ -119,7 +119,7 @@ def test_a_large_text_for_a_cluster_that_is_there_is_a_workers_too(monkeypatch, 
     assert f"Import into {cluster.name}" in whole and f'action="{form}"' in whole
     work_on_draft(draft_id=draft.pk)
     seen = client.get(page, **HTMX).content.decode()
-    assert "made again from their pods" in seen and "create" in seen and cluster.nodes.count() == 1
+    assert "recreated from their pods" in seen and "create" in seen and cluster.nodes.count() == 1
 
     other = client.post(form, {"text": text, "action": "preview"}, **HTMX)
     left = Draft.objects.latest("pk")
@@ -138,7 +138,7 @@ def test_a_large_text_for_a_cluster_that_is_there_is_a_workers_too(monkeypatch, 
     assert [look["HX-Redirect"] for look in looks] == [page, page]
     board = client.get(page, follow=True)
     assert board.redirect_chain[-1][0] == reverse("web:board", args=[cluster.public_id])
-    assert board.content.decode().count("made again from their pods") == 1
+    assert board.content.decode().count("recreated from their pods") == 1
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from playground.web.problems import Problem
 
 DUMP_LINE = "kubectl get nodes,pods,deploy,rs,sts,ds,jobs,pdb,pc,pv,pvc,sc,csinodes -A -o yaml > cluster.yaml"
-"""Brings what answers hang on: owners too, without which nothing would make a deleted pod again."""
+"""Brings what answers hang on: owners too, without which nothing would recreate a deleted pod."""
 NODE_LINE = "kubectl get nodes -o yaml > nodes.yaml"
 CLASS_LINE = "kubectl get pc -o yaml > classes.yaml"
 OWNER_LINE = "kubectl get deploy,rs,sts,ds,jobs -A -o yaml > owners.yaml"
@@ -161,8 +161,8 @@ def rebuilt_words(rebuilt: Mapping[str, int]) -> str:
     n = sum(rebuilt.values())
     kinds = ", ".join(_number(of, kind) for kind, of in rebuilt.items())
     if n == 1:
-        return f"1 owner is not in this text and is made again from its pods ({kinds})."
-    return f"{n:,} owners are not in this text and are made again from their pods ({kinds})."
+        return f"1 owner is not in this text and is recreated from its pods ({kinds})."
+    return f"{n:,} owners are not in this text and are recreated from their pods ({kinds})."
 
 
 def missing_words(owners: Mapping[str, int]) -> str:
@@ -172,7 +172,7 @@ def missing_words(owners: Mapping[str, int]) -> str:
         return ""
     kinds = ", ".join(f"{kind} of {n:,}" for kind, n in owners.items())
     pods = "1 pod names an owner that is" if n_pods == 1 else f"{n_pods:,} pods name owners that are"
-    return f"{pods} not in this text ({kinds}): a pod that is deleted or evicted here is not made again."
+    return f"{pods} not in this text ({kinds}): nothing recreates a pod that is deleted or evicted here."
 
 
 def import_hint(problems: Sequence[Problem]) -> Missing | None:
@@ -207,7 +207,7 @@ def _missing(summary: Mapping[str, Any], facts: Mapping[str, Any] | None) -> tup
     elif words := rebuilt_words(summary["rebuilt"]):
         found.append(
             Missing(
-                "Owners are made from their pods.",
+                "Owners are recreated from their pods.",
                 f"{words} How many replicas are wanted is taken from the pods that are there.",
                 OWNER_LINE,
             )
@@ -215,7 +215,7 @@ def _missing(summary: Mapping[str, Any], facts: Mapping[str, Any] | None) -> tup
     if facts is None or not facts["nodes"]:
         return tuple(found)
     if not (summary["missingOwners"] or summary["rebuilt"]) and facts["placed"]:
-        found.append(Missing("Owners are here:", "a pod that is deleted or evicted is made again."))
+        found.append(Missing("Owners are here:", "they recreate a pod that is deleted or evicted."))
     if facts["budgets"]:
         found.append(
             Missing("Disruption budgets are here:", f"{_number(facts['budgets'], 'PodDisruptionBudget')}.")

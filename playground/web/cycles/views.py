@@ -88,7 +88,7 @@ def cycle(request: HttpRequest, cluster_id: str, number: int) -> HttpResponse:
         "row": row,
         "view": view,
         "recorded_only": found.document is None,
-        # A body that was not kept is made again when it is looked at.
+        # A body that was not kept is recreated when it is looked at.
         "waiting": found.document is None and request_trace(cluster=cluster, number=number),
         "previous": before,
         "next": after,

@@ -18,7 +18,7 @@ from playground.web import amounts
 from playground.web.amounts import name_parts
 from playground.web.board.nodes import POOL_LABELS
 from playground.web.looks import outcome_of
-from playground.web.site import tabs_of
+from playground.web.pages import tabs_of
 from scheduler_core.framework.words import headline, of_one, placed
 
 register = Library()
