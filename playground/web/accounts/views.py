@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
@@ -54,14 +54,29 @@ if TYPE_CHECKING:
     from playground.accounts.row_types import Invitation, Team, User
 
 
+logger = logging.getLogger(__name__)
+MAILS_PER_HOUR: Final = 10
+PEOPLE_SHOWN: Final = 500
+ENTRIES_SHOWN: Final = 50
+
+
+class PersonsRequest(HttpRequest):
+    """A request to a page behind the login (`accounts.middleware`)."""
+
+    user: User
+
+
 def team_mode(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """A page that embedded mode does not have, and that no cache keeps."""
+    """A page that embedded mode does not have, and that no cache keeps; what the person may not do is 403 or 404."""
 
     @wraps(view)
     def wrapped(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
         if settings.EMBEDDED:
             raise Http404("The embedded playground has no accounts.")
-        return view(request, *args, **kwargs)
+        try:
+            return view(request, *args, **kwargs)
+        except TeamError as error:
+            raise (PermissionDenied if error.reason == "Forbidden" else Http404)(error.message) from None
 
     return never_cache(wrapped)
 
@@ -78,21 +93,12 @@ def administrators(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpR
     return team_mode(wrapped)
 
 
-def own_team(request: HttpRequest, team_id: int) -> Team:
+def own_team(request: PersonsRequest, team_id: int) -> Team:
     """A team the person is in, or 404."""
-    assert request.user.is_authenticated
     team = team_of_member(request.user, team_id)
     if team is None:
         raise Http404("There is no such team.")
     return team
-
-
-def as_page_error(error: TeamError) -> Exception:
-    """A refusal that is no form's to show."""
-    return PermissionDenied(error.message) if error.reason == "Forbidden" else Http404(error.message)
-
-
-logger = logging.getLogger(__name__)
 
 
 def mail_invitation(request: HttpRequest, invitation: Invitation, link: str) -> bool:
@@ -147,37 +153,34 @@ def logout(request: HttpRequest) -> HttpResponse:
 
 @team_mode
 @require_http_methods(["GET", "HEAD", "POST"])
-def account(request: HttpRequest) -> HttpResponse:
+def account(request: PersonsRequest) -> HttpResponse:
     """One's tokens and teams. POST makes a token, which this one answer shows."""
-    assert request.user.is_authenticated
     rows = visible_clusters(request).order_by("-created").values_list("public_id", "name")
     clusters = [(public_id, f"{name} ({public_id})") for public_id, name in rows[:200]]
-    form, made, status = TokenForm(request.POST or None, clusters=clusters), "", 200
-    if request.method == "POST":
-        status = 400
-        if form.is_valid():
-            data = form.cleaned_data
-            try:
-                _, made = create_token(
-                    user=request.user,
-                    name=data["name"],
-                    scope=data["scope"],
-                    cluster=data["cluster"],
-                    days=int(data["days"]) if data["days"] else None,
-                )
-            except TokenError as error:
-                form.add_error("name", str(error))
-            else:
-                status, made_for = 201, data["cluster"]
-                form = TokenForm(clusters=clusters)
-                return _account_page(request, form, made=made, made_for=made_for, status=status)
-    return _account_page(request, form, made=made, made_for="", status=status)
+    form = TokenForm(request.POST or None, clusters=clusters)
+    if request.method != "POST":
+        return _account_page(request, form)
+    if form.is_valid():
+        data = form.cleaned_data
+        try:
+            _, made = create_token(
+                user=request.user,
+                name=data["name"],
+                scope=data["scope"],
+                cluster=data["cluster"],
+                days=int(data["days"]) if data["days"] else None,
+            )
+        except TokenError as error:
+            form.add_error("name", str(error))
+        else:
+            form = TokenForm(clusters=clusters)
+            return _account_page(request, form, made=made, made_for=data["cluster"], status=201)
+    return _account_page(request, form, status=400)
 
 
 def _account_page(
-    request: HttpRequest, form: TokenForm, *, made: str, made_for: str, status: int
+    request: PersonsRequest, form: TokenForm, *, made: str = "", made_for: str = "", status: int = 200
 ) -> HttpResponse:
-    assert request.user.is_authenticated
     context = {
         "form": form,
         "made": made,
@@ -196,9 +199,8 @@ def _account_page(
 
 @team_mode
 @require_POST
-def token_delete(request: HttpRequest, token_id: int) -> HttpResponse:
+def token_delete(request: PersonsRequest, token_id: int) -> HttpResponse:
     """It stops working at once."""
-    assert request.user.is_authenticated
     if not delete_token(user=request.user, token_id=token_id):
         raise Http404("There is no such token.")
     return redirect("accounts:account")
@@ -206,9 +208,8 @@ def token_delete(request: HttpRequest, token_id: int) -> HttpResponse:
 
 @team_mode
 @require_POST
-def session_end(request: HttpRequest, session: str) -> HttpResponse:
+def session_end(request: PersonsRequest, session: str) -> HttpResponse:
     """Its user is asked to log in again; one's own may be ended, too."""
-    assert request.user.is_authenticated
     if not end_session(user=request.user, handle=session):
         raise Http404("There is no such session.")
     messages.success(request, "The session is ended.")
@@ -217,22 +218,17 @@ def session_end(request: HttpRequest, session: str) -> HttpResponse:
 
 @team_mode
 @require_POST
-def sessions_end(request: HttpRequest) -> HttpResponse:
+def sessions_end(request: PersonsRequest) -> HttpResponse:
     """End all of one's sessions but this one."""
-    assert request.user.is_authenticated
     number = end_other_sessions(user=request.user, but=request.session.session_key)
     messages.success(request, f"{number} other session{'' if number == 1 else 's'} ended.")
     return redirect("accounts:account")
 
 
-MAILS_PER_HOUR: Final = 10
-
-
 @team_mode
 @require_http_methods(["GET", "HEAD", "POST"])
-def change(request: HttpRequest) -> HttpResponse:
+def change(request: PersonsRequest) -> HttpResponse:
     """Change the password; other sessions end, this one goes on."""
-    assert request.user.is_authenticated
     form = ChangePasswordForm(request.user, request.POST or None)
     if request.method == "POST" and form.is_valid():
         change_password(
@@ -252,9 +248,8 @@ def change(request: HttpRequest) -> HttpResponse:
 
 @team_mode
 @require_http_methods(["GET", "HEAD", "POST"])
-def email(request: HttpRequest) -> HttpResponse:
+def email(request: PersonsRequest) -> HttpResponse:
     """Change where reset links go; it takes the password."""
-    assert request.user.is_authenticated
     form = EmailForm(request.POST or None, initial={"email": request.user.email})
     status = 400 if request.method == "POST" else 200
     if request.method == "POST" and form.is_valid():
@@ -377,9 +372,8 @@ def _welcome(request: HttpRequest, found: Invitation) -> HttpResponse:
 
 @team_mode
 @require_POST
-def team_new(request: HttpRequest) -> HttpResponse:
+def team_new(request: PersonsRequest) -> HttpResponse:
     """Make a team; who makes it owns it."""
-    assert request.user.is_authenticated
     form = TeamForm(request.POST)
     if not form.is_valid():
         messages.error(request, "A team needs a name of at most 100 characters.")
@@ -394,40 +388,47 @@ def team_new(request: HttpRequest) -> HttpResponse:
 
 @team_mode
 @require_safe
-def team(request: HttpRequest, team_id: int) -> HttpResponse:
+def team(request: PersonsRequest, team_id: int) -> HttpResponse:
     """Who is in it, and for its owners: roles and invitations."""
     return _team_page(request, own_team(request, team_id))
 
 
 @team_mode
 @require_POST
-def team_invite(request: HttpRequest, team_id: int) -> HttpResponse:
+def team_invite(request: PersonsRequest, team_id: int) -> HttpResponse:
     """Make an invitation, whose link this one answer shows."""
-    assert request.user.is_authenticated
     found = own_team(request, team_id)
-    form = InviteForm(request.POST, mails=may_mail())
+    return _invite(request, found, partial(_team_page, request, found))
+
+
+def _invite(request: PersonsRequest, team: Team | None, page: Callable[..., HttpResponse]) -> HttpResponse:
+    """Invite a person to a team, or to the site alone; `page` shows the link, or what is wrong with the form."""
+    form = InviteForm(request.POST, mails=may_mail(), of_team=team is not None)
     if not form.is_valid():
-        return _team_page(request, found, form=form, status=400)
+        return page(form=form, status=400)
     data = form.cleaned_data
     try:
         invitation, secret = invitations.create_invitation(
-            by=request.user, team=found, role=data["role"], days=data["days"], email=data.get("email", "")
+            by=request.user,
+            team=team,
+            role=data.get("role", Role.EDITOR),
+            days=data["days"],
+            email=data.get("email", ""),
         )
     except TeamError as error:
         if error.reason == "Forbidden":
-            raise as_page_error(error) from None
+            raise
         form.add_error(None, error.message)
-        return _team_page(request, found, form=form, status=400)
+        return page(form=form, status=400)
     link = request.build_absolute_uri(reverse("accounts:invitation", args=[secret]))
     sent = bool(invitation.email) and mail_invitation(request, invitation, link)
-    return _team_page(request, found, made=link, sent_to=invitation.email if sent else "", status=201)
+    return page(made=link, made_what="invitation", sent_to=invitation.email if sent else "", status=201)
 
 
 @team_mode
 @require_POST
-def team_member(request: HttpRequest, team_id: int) -> HttpResponse:
+def team_member(request: PersonsRequest, team_id: int) -> HttpResponse:
     """Give a member another role, or let them go; members may leave by themselves."""
-    assert request.user.is_authenticated
     found, name = own_team(request, team_id), request.POST.get("user", "")
     leaves = request.POST.get("role", "") == ""
     itself = name == request.user.get_username()
@@ -441,7 +442,7 @@ def team_member(request: HttpRequest, team_id: int) -> HttpResponse:
             raise Http404("There is no such member or role.")
     except TeamError as error:
         if error.reason != "Conflict":
-            raise as_page_error(error) from None
+            raise
         messages.error(request, error.message)
     if leaves and itself:
         return redirect("accounts:account")
@@ -450,23 +451,24 @@ def team_member(request: HttpRequest, team_id: int) -> HttpResponse:
 
 @team_mode
 @require_POST
-def team_withdraw(request: HttpRequest, team_id: int, invitation_id: int) -> HttpResponse:
+def team_withdraw(request: PersonsRequest, team_id: int, invitation_id: int) -> HttpResponse:
     """The invitation's link leads nowhere then."""
-    assert request.user.is_authenticated
     found = own_team(request, team_id)
-    try:
-        teams.get_team(found.name, request.user, to_manage=True)
-    except TeamError as error:
-        raise as_page_error(error) from None
-    if not invitations.withdraw(by=request.user, team=found, invitation_id=invitation_id):
+    teams.get_team(found.name, request.user, to_manage=True)
+    return _withdraw(request, found, invitation_id, redirect("accounts:team", found.pk))
+
+
+def _withdraw(
+    request: PersonsRequest, team: Team | None, invitation_id: int, page: HttpResponse
+) -> HttpResponse:
+    if not invitations.withdraw(by=request.user, team=team, invitation_id=invitation_id):
         raise Http404("There is no such invitation.")
-    return redirect("accounts:team", found.pk)
+    return page
 
 
 def _team_page(
-    request: HttpRequest, found: Team, *, form: InviteForm | None = None, status: int = 200, **also: Any
+    request: PersonsRequest, found: Team, *, form: InviteForm | None = None, status: int = 200, **also: Any
 ) -> HttpResponse:
-    assert request.user.is_authenticated
     members = list(found.memberships.select_related("user").order_by("user__username"))
     owns = any(one.user_id == request.user.pk and one.role == Role.OWNER for one in members)
     context = {
@@ -481,51 +483,30 @@ def _team_page(
     return render(request, "accounts/team.html", context, status=status)
 
 
-SHOWN = 500
-
-
 @administrators
 @require_safe
-def people(request: HttpRequest) -> HttpResponse:
+def people(request: PersonsRequest) -> HttpResponse:
     """Everybody with an account."""
     return _people_page(request)
 
 
 @administrators
 @require_POST
-def people_invite(request: HttpRequest) -> HttpResponse:
+def people_invite(request: PersonsRequest) -> HttpResponse:
     """Invite a person to the site, whose link this one answer shows."""
-    assert request.user.is_authenticated
-    form = InviteForm(request.POST, mails=passwords.may_mail(), of_team=False)
-    if not form.is_valid():
-        return _people_page(request, form=form, status=400)
-    data = form.cleaned_data
-    try:
-        invitation, secret = invitations.create_invitation(
-            by=request.user, team=None, days=data["days"], email=data.get("email", "")
-        )
-    except TeamError as error:
-        form.add_error(None, error.message)
-        return _people_page(request, form=form, status=400)
-    link = request.build_absolute_uri(reverse("accounts:invitation", args=[secret]))
-    sent = bool(invitation.email) and mail_invitation(request, invitation, link)
-    sent_to = invitation.email if sent else ""
-    return _people_page(request, made=link, made_what="invitation", sent_to=sent_to, status=201)
+    return _invite(request, None, partial(_people_page, request))
 
 
 @administrators
 @require_POST
-def people_withdraw(request: HttpRequest, invitation_id: int) -> HttpResponse:
+def people_withdraw(request: PersonsRequest, invitation_id: int) -> HttpResponse:
     """The invitation's link leads nowhere then."""
-    assert request.user.is_authenticated
-    if not invitations.withdraw(by=request.user, team=None, invitation_id=invitation_id):
-        raise Http404("There is no such invitation.")
-    return redirect("accounts:people")
+    return _withdraw(request, None, invitation_id, redirect("accounts:people"))
 
 
 @administrators
 @require_POST
-def people_reset(request: HttpRequest, user_id: int) -> HttpResponse:
+def people_reset(request: PersonsRequest, user_id: int) -> HttpResponse:
     """Make a link that sets a new password once, to be passed on by hand."""
     person = _person(user_id)
     try:
@@ -539,7 +520,7 @@ def people_reset(request: HttpRequest, user_id: int) -> HttpResponse:
 
 @administrators
 @require_POST
-def people_action(request: HttpRequest, user_id: int, action: str) -> HttpResponse:
+def people_action(request: PersonsRequest, user_id: int, action: str) -> HttpResponse:
     """Close an account, or open it again."""
     person = _person(user_id)
     if action not in ("close", "open"):
@@ -559,12 +540,11 @@ def _person(user_id: int) -> User:
 
 
 def _people_page(
-    request: HttpRequest, *, form: InviteForm | None = None, status: int = 200, **also: Any
+    request: PersonsRequest, *, form: InviteForm | None = None, status: int = 200, **also: Any
 ) -> HttpResponse:
-    assert request.user.is_authenticated
     rows = everyone().order_by("username")
     context = {
-        "people": rows[:SHOWN],
+        "people": rows[:PEOPLE_SHOWN],
         "form": form or InviteForm(mails=passwords.may_mail(), of_team=False),
         "invitations": invitations.open_invitations(request.user, None),
         **also,
@@ -572,12 +552,9 @@ def _people_page(
     return render(request, "accounts/people.html", context, status=status)
 
 
-ENTRIES_SHOWN = 50
-
-
 @team_mode
 @require_safe
-def audit_list(request: HttpRequest) -> HttpResponse:
+def audit_list(request: PersonsRequest) -> HttpResponse:
     """What the person may read of it, newest first; ``?action=`` chooses, ``?before=`` goes on."""
     rows = entries_for(request.user).select_related("actor", "about")
     action, before = request.GET.get("action", ""), positive_int(request.GET.get("before"))
