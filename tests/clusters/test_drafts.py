@@ -47,15 +47,17 @@ def test_a_small_dump_is_read_at_once_and_a_worker_decides_its_pending_pods(at_o
         len(gated) == 2
         and set(decided["pods"]) == {pod for group in facts["groups"] for pod in group["pods"]} - gated
     )
-    view = view_import(draft.answer["import"], draft.answer).dump
-    by_name = {group.name: group for group in view.groups}
+    view = view_import(draft.answer["import"], draft.answer)["dump"]
+    by_name = {group["name"]: group for group in view["groups"]}
     render = by_name["reports/nightly-render"]
-    assert (render.kind, render.count, render.n_placed) == ("Job", 200, 0)
-    assert render.causes[0].startswith("Insufficient cpu: ") and render.causes[0].endswith(" of 6 nodes")
-    assert by_name["shop/checkout-canary"].kind == "Deployment"
-    assert by_name["payments/fraud"].causes == ("held back by a scheduling gate",)
-    assert sum(n for _, n in view.by_reason) == n_pending
-    assert view.verdict == f"{n_pending} pods are pending, and none of them finds a node."
+    assert (render["kind"], render["count"], render["n_placed"]) == ("Job", 200, 0)
+    assert render["causes"][0].startswith("Insufficient cpu: ") and render["causes"][0].endswith(
+        " of 6 nodes"
+    )
+    assert by_name["shop/checkout-canary"]["kind"] == "Deployment"
+    assert by_name["payments/fraud"]["causes"] == ["held back by a scheduling gate"]
+    assert sum(n for _, n in view["by_reason"]) == n_pending
+    assert view["verdict"] == f"{n_pending} pods are pending, and none of them finds a node."
 
 
 @pytest.mark.any_database
@@ -187,6 +189,6 @@ def test_time_that_runs_out_leaves_pods_undecided_and_says_how_many(at_once, mon
     work_on_draft(draft_id=draft.pk)
     draft.refresh_from_db()
     assert draft.state == "done" and len(draft.answer["decided"]["pods"]) == 1
-    view = view_import(draft.answer["import"], draft.answer).dump
-    assert "222 were not decided" in view.verdict
+    view = view_import(draft.answer["import"], draft.answer)["dump"]
+    assert "222 were not decided" in view["verdict"]
     assert not Node.objects.exists()

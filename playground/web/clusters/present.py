@@ -26,107 +26,12 @@ PODS_NAMED = 12
 
 
 @dataclass(frozen=True)
-class PreviewItem:
-    """One object of the preview."""
-
-    verb: str
-    css: str
-    icon: str
-    name: str
-    detail: str
-
-
-@dataclass(frozen=True)
-class KindGroup:
-    """All objects of one kind; `n_more` of them are not listed."""
-
-    kind: str
-    count: int
-    changes: tuple[PreviewItem, ...]
-
-    @property
-    def n_more(self) -> int:
-        """How many are not listed."""
-        return self.count - len(self.changes)
-
-
-@dataclass(frozen=True)
 class Missing:
     """Something answers hang on: what is said, and the line that brings it; no line where nothing is missing."""
 
     title: str
     words: str
     line: str = ""
-
-
-@dataclass(frozen=True)
-class Pending:
-    """Pending pods of one workload that are alike.
-
-    Attributes
-    ----------
-    causes
-        What keeps them off how many nodes, in the scheduler's words.
-    n_placed
-        How many of them get a node; None while that is not known.
-    """
-
-    kind: str
-    name: str
-    count: int
-    wants: str
-    priority_class: str
-    pods: tuple[str, ...]
-    n_more: int
-    causes: tuple[str, ...]
-    message: str
-    n_placed: int | None
-
-
-@dataclass(frozen=True)
-class NodePool:
-    """Nodes of one pool and instance type."""
-
-    name: str
-    type: str
-    n_nodes: int
-    zones: tuple[int, ...]
-    cpu: int
-    cpu_words: str
-    memory: int
-    memory_words: str
-    others: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class DumpView:
-    """A dump before it becomes a cluster."""
-
-    facts: Mapping[str, Any]
-    verdict: str
-    groups: tuple[Pending, ...]
-    by_reason: tuple[tuple[str, int], ...]
-    pools: tuple[NodePool, ...]
-    zones: tuple[str, ...]
-    n_evicted: int
-    agrees: str
-    problem: str
-
-
-@dataclass(frozen=True)
-class ImportPreview:
-    """Counts and groups of one dry run, and what is missing for better answers."""
-
-    groups: tuple[KindGroup, ...]
-    ignored: KindGroup | None
-    n_create: int
-    n_update: int
-    n_unchanged: int
-    n_ignored: int
-    left_out: tuple[str, ...]
-    rebuilt: str
-    missing: tuple[Missing, ...]
-    dump: DumpView | None
 
 
 _DRAWN = {
@@ -137,21 +42,24 @@ _DRAWN = {
 }
 
 
-def view_import(summary: Mapping[str, Any], answer: Mapping[str, Any] | None = None) -> ImportPreview:
-    """Make the preview of `drafts.summary_of` and, of a new cluster, of what else a draft found."""
-    counts, facts = summary["counts"], (answer or {}).get("facts")
-    return ImportPreview(
-        groups=tuple(map(_group, summary["kinds"])),
-        ignored=_group(summary["ignored"]) if summary["ignored"]["count"] else None,
-        n_create=counts["create"],
-        n_update=counts["update"],
-        n_unchanged=counts["unchanged"],
-        n_ignored=counts["ignored"],
-        left_out=tuple(summary["leftOut"]),
-        rebuilt=rebuilt_words(summary["rebuilt"]),
-        missing=_missing(summary, facts),
-        dump=_dump(facts, (answer or {}).get("decided")) if facts and facts["nodes"] else None,
-    )
+def view_import(summary: Mapping[str, Any], answer: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The preview of `drafts.summary_of` and, of a new cluster, of what else a draft found: for `clusters/dump.html`.
+
+    Returns
+    -------
+    dict
+        `groups` of objects by kind, `ignored` ones (None without any), `counts` by verb, `left_out`, what is `missing`
+        for better answers, and the `dump` before it becomes a cluster, or None.
+    """
+    facts = (answer or {}).get("facts")
+    return {
+        "groups": list(map(_group, summary["kinds"])),
+        "ignored": _group(summary["ignored"]) if summary["ignored"]["count"] else None,
+        "counts": summary["counts"],
+        "left_out": summary["leftOut"],
+        "missing": _missing(summary, facts),
+        "dump": _dump(facts, (answer or {}).get("decided")) if facts and facts["nodes"] else None,
+    }
 
 
 def rebuilt_words(rebuilt: Mapping[str, int]) -> str:
@@ -243,12 +151,9 @@ def _missing(summary: Mapping[str, Any], facts: Mapping[str, Any] | None) -> tup
     return tuple(found)
 
 
-def _dump(facts: Mapping[str, Any], decided: Mapping[str, Any] | None) -> DumpView:
-    zones = tuple(facts["zones"])
+def _dump(facts: Mapping[str, Any], decided: Mapping[str, Any] | None) -> dict[str, Any]:
+    zones: list[str] = facts["zones"]
     outcomes: Mapping[str, Any] = (decided or {}).get("pods", {})
-    groups = tuple(
-        _pending(group, outcomes if decided else None, facts["nodes"]) for group in facts["groups"]
-    )
     reasons: Counter[str] = Counter()
     for group in facts["groups"]:
         for pod in group["pods"]:
@@ -256,17 +161,19 @@ def _dump(facts: Mapping[str, Any], decided: Mapping[str, Any] | None) -> DumpVi
                 reasons[told["causes"][0]["reason"] if told["causes"] else told["message"]] += 1
             elif group["gated"]:
                 reasons["held back by a scheduling gate"] += 1
-    return DumpView(
-        facts=facts,
-        verdict=_verdict(facts, outcomes if decided else None),
-        groups=groups,
-        by_reason=tuple(sorted(reasons.items(), key=lambda item: (-item[1], item[0]))),
-        pools=tuple(_pool(pool, zones) for pool in facts["pools"]),
-        zones=tuple(zone or "no zone" for zone in zones),
-        n_evicted=len((decided or {}).get("evicted", ())),
-        agrees=_agreement(facts, outcomes) if decided else "",
-        problem=(decided or {}).get("problem", ""),
-    )
+    return {
+        "facts": facts,
+        "verdict": _verdict(facts, outcomes if decided else None),
+        "groups": [
+            _pending(group, outcomes if decided else None, facts["nodes"]) for group in facts["groups"]
+        ],
+        "by_reason": sorted(reasons.items(), key=lambda item: (-item[1], item[0])),
+        "pools": [_pool(pool, zones) for pool in facts["pools"]],
+        "zones": [zone or "no zone" for zone in zones],
+        "n_evicted": len((decided or {}).get("evicted", ())),
+        "agrees": _agreement(facts, outcomes) if decided else "",
+        "problem": (decided or {}).get("problem", ""),
+    }
 
 
 def _verdict(facts: Mapping[str, Any], outcomes: Mapping[str, Any] | None) -> str:
@@ -307,27 +214,30 @@ def _agreement(facts: Mapping[str, Any], outcomes: Mapping[str, Any]) -> str:
     )
 
 
-def _pending(group: Mapping[str, Any], outcomes: Mapping[str, Any] | None, n_nodes: int) -> Pending:
+def _pending(group: Mapping[str, Any], outcomes: Mapping[str, Any] | None, n_nodes: int) -> dict[str, Any]:
+    """Pending pods of one workload that are alike.
+
+    `causes` keep them off how many nodes, in the scheduler's words; `n_placed` of them get a node, None while that is
+    not known.
+    """
     told = [outcomes[pod] for pod in group["pods"] if pod in outcomes] if outcomes is not None else []
     without = [one for one in told if not one["node"]]
-    causes: tuple[str, ...] = ()
+    causes: list[str] = []
     if group["gated"] and not told:
-        causes = ("held back by a scheduling gate",)
+        causes = ["held back by a scheduling gate"]
     elif without:
         of = _number(n_nodes, "node")
-        causes = tuple(f"{one['reason']}: {one['nodes']:,} of {of}" for one in without[0]["causes"])
-    return Pending(
-        kind=group["kind"],
-        name=f"{group['namespace']}/{group['name']}",
-        count=group["count"],
-        wants=_wants(group["requests"]),
-        priority_class=group["priorityClass"],
-        pods=tuple(group["pods"][:PODS_NAMED]),
-        n_more=max(0, group["count"] - PODS_NAMED),
-        causes=causes,
-        message=without[0]["message"] if without else "",
-        n_placed=None if outcomes is None else len(told) - len(without),
-    )
+        causes = [f"{one['reason']}: {one['nodes']:,} of {of}" for one in without[0]["causes"]]
+    return {
+        **group,
+        "name": f"{group['namespace']}/{group['name']}",
+        "wants": _wants(group["requests"]),
+        "pods": group["pods"][:PODS_NAMED],
+        "n_more": max(0, group["count"] - PODS_NAMED),
+        "causes": causes,
+        "message": without[0]["message"] if without else "",
+        "n_placed": None if outcomes is None else len(told) - len(without),
+    }
 
 
 def _wants(requests: Mapping[str, int]) -> str:
@@ -339,24 +249,25 @@ def _wants(requests: Mapping[str, int]) -> str:
     return ", ".join(words) or "nothing"
 
 
-def _pool(pool: Mapping[str, Any], zones: Sequence[str]) -> NodePool:
+def _pool(pool: Mapping[str, Any], zones: Sequence[str]) -> dict[str, Any]:
+    """Nodes of one pool and instance type; `zones` in the order of the dump's."""
     has, used = pool["has"], pool["used"]
     others = [
         name for name in has if name not in ("cpu", "memory", "pods", "ephemeral-storage") and has[name]
     ]
-    return NodePool(
-        name=pool["pool"],
-        type=pool["type"] if pool["type"] != pool["pool"] else "",
-        n_nodes=pool["nodes"],
-        zones=tuple(pool["zones"].get(zone, 0) for zone in zones),
-        cpu=amounts.percent(used.get("cpu", 0), has.get("cpu", 0)),
-        cpu_words=f"{amounts.cores(used.get('cpu', 0))} of {amounts.cores(has.get('cpu', 0))}",
-        memory=amounts.percent(used.get("memory", 0), has.get("memory", 0)),
-        memory_words=f"{amounts.memory(used.get('memory', 0))} of {amounts.memory(has.get('memory', 0))}",
-        others=tuple(
+    return {
+        "name": pool["pool"],
+        "type": pool["type"] if pool["type"] != pool["pool"] else "",
+        "n_nodes": pool["nodes"],
+        "zones": [pool["zones"].get(zone, 0) for zone in zones],
+        "cpu": amounts.percent(used.get("cpu", 0), has.get("cpu", 0)),
+        "cpu_words": f"{amounts.cores(used.get('cpu', 0))} of {amounts.cores(has.get('cpu', 0))}",
+        "memory": amounts.percent(used.get("memory", 0), has.get("memory", 0)),
+        "memory_words": f"{amounts.memory(used.get('memory', 0))} of {amounts.memory(has.get('memory', 0))}",
+        "others": [
             f"{used.get(name, 0):,} of {has[name]:,} {name.rpartition('/')[2]}" for name in sorted(others)
-        ),
-    )
+        ],
+    }
 
 
 def _number(n: int, what: str) -> str:
@@ -367,11 +278,10 @@ def _is(n: int) -> str:
     return "is" if n == 1 else "are"
 
 
-def _group(group: Mapping[str, Any]) -> KindGroup:
-    changes = tuple(
-        PreviewItem(row["verb"], *_DRAWN[row["verb"]], row["name"], row["detail"]) for row in group["changes"]
-    )
-    return KindGroup(group["kind"], group["count"], changes)
+def _group(group: Mapping[str, Any]) -> dict[str, Any]:
+    """All objects of one kind; `n_more` of them are not listed."""
+    changes = [{**row, "look": _DRAWN[row["verb"]]} for row in group["changes"]]
+    return {**group, "changes": changes, "n_more": group["count"] - len(changes)}
 
 
 def progress_of(draft: Draft) -> int:

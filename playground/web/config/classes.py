@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django import forms
@@ -30,7 +29,7 @@ from playground.clusters.log.rows import row_of
 from playground.clusters.objects.queries import label_selector_of, selector_text
 from playground.clusters.objects.write import create_object, replace_object
 from playground.web.fields import NameField
-from playground.web.looks import PriorityMark, PriorityScale, priority_scale
+from playground.web.looks import PriorityScale, priority_scale
 from playground.web.requests import get_cluster
 from scheduler_core.sim.admission import SYSTEM_PREFIX
 
@@ -183,60 +182,27 @@ MOST_MARKS = 24
 NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
 
 
-@dataclass(frozen=True)
-class ClassRow:
-    """One class; `evicts` and `why` say what a pod of it could evict now."""
+def class_rows(view: ClassesView, scale: PriorityScale) -> list[dict[str, Any]]:
+    """The classes with their marks; shares of the bar are percents of the pods that name a class.
 
-    use: ClassUse
-    mark: PriorityMark
-    built_in: bool
-    evicts: str
-    why: str
-    share: float
-    start: float
-
-
-@dataclass(frozen=True)
-class BudgetRow:
-    """One budget: rule and selector as text, a mark a pod, and why it allows what it allows.
-
-    `stay`, `go` and `missing` are ranges to draw marks by: pods that must stay, that may go, and that are not healthy
-    though the budget expects them.
+    `evicts` and `why` say what a pod of the class could evict now.
     """
-
-    use: BudgetUse
-    rule: str
-    selector: str
-    stay: range
-    go: range
-    missing: range
-    why: str
-    tone: str
-    scaled: bool
-
-    @property
-    def healthy(self) -> int:
-        """Healthy pods, as counted."""
-        return self.use.row.current_healthy
-
-
-def class_rows(view: ClassesView, scale: PriorityScale) -> list[ClassRow]:
-    """The classes with their marks; shares of the bar are percents of the pods that name a class."""
     named = max(1, sum(use.n_pods for use in view.classes))
-    rows, start = [], 0.0
+    rows: list[dict[str, Any]] = []
+    start = 0.0
     for use in view.classes:
         share = 100 * use.n_pods / named
         evicts, why = _evictions(use)
         rows.append(
-            ClassRow(
-                use=use,
-                mark=scale.mark(use.row.value, use.row.name),
-                built_in=use.row.name.startswith(SYSTEM_PREFIX),
-                evicts=evicts,
-                why=why,
-                share=round(share, 2),
-                start=round(start, 2),
-            )
+            {
+                "use": use,
+                "mark": scale.mark(use.row.value, use.row.name),
+                "built_in": use.row.name.startswith(SYSTEM_PREFIX),
+                "evicts": evicts,
+                "why": why,
+                "share": round(share, 2),
+                "start": round(start, 2),
+            }
         )
         start += share
     return rows
@@ -256,11 +222,6 @@ def _below(use: ClassUse) -> str:
     return "on a node stands below it" if use.n_below == 1 else "on nodes stand below it"
 
 
-def budget_rows(uses: Sequence[BudgetUse]) -> list[BudgetRow]:
-    """The budgets as the page lists them."""
-    return [_budget_row(use) for use in uses]
-
-
 def rule_of(row: PodDisruptionBudget) -> str:
     """The rule as its manifest has it.
 
@@ -272,25 +233,28 @@ def rule_of(row: PodDisruptionBudget) -> str:
     return f"minAvailable: {row.min_available}" if row.min_available else "no rule"
 
 
-def _budget_row(use: BudgetUse) -> BudgetRow:
+def budget_row(use: BudgetUse) -> dict[str, Any]:
+    """One budget: rule and selector as text, a mark a pod, and why it allows what it allows.
+
+    `stay`, `go` and `missing` are ranges to draw marks by: pods that must stay, that may go, and that are not healthy
+    though the budget expects them.
+    """
     row = use.row
     why, tone = why_allowed(use)
     go = min(row.disruptions_allowed, row.current_healthy)
     missing = max(0, row.expected_pods - row.current_healthy)
     whole = row.current_healthy + missing
     scale = min(1.0, MOST_MARKS / whole) if whole else 1.0
-    selector = "selects nothing" if row.selector is None else selector_text(row.selector) or "every pod"
-    return BudgetRow(
-        use=use,
-        rule=rule_of(row),
-        selector=selector,
-        stay=range(_marks(row.current_healthy - go, scale)),
-        go=range(_marks(go, scale)),
-        missing=range(_marks(missing, scale)),
-        why=why,
-        tone=tone,
-        scaled=scale < 1,
-    )
+    return {
+        "use": use,
+        "rule": rule_of(row),
+        "selector": "selects nothing" if row.selector is None else selector_text(row.selector) or "every pod",
+        "stay": range(_marks(row.current_healthy - go, scale)),
+        "go": range(_marks(go, scale)),
+        "missing": range(_marks(missing, scale)),
+        "why": why,
+        "tone": tone,
+    }
 
 
 def _marks(count: int, scale: float) -> int:
@@ -480,7 +444,7 @@ def classes(request: HttpRequest, cluster_id: str) -> HttpResponse:
         "classes": class_rows(view, scale),
         "n_named": view.n_pods - view.n_unnamed,
         "n_unnamed": view.n_unnamed,
-        "budgets": budget_rows(uses[:BUDGETS_SHOWN]),
+        "budgets": [budget_row(use) for use in uses[:BUDGETS_SHOWN]],
         "n_budgets": len(uses),
         "class_form": forms["class"],
         "budget_form": forms["budget"],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from django.http import Http404
@@ -33,105 +32,59 @@ _WORDS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class KindRow:
-    """One kind: how many there are, what they do, and what of them counts."""
+def view_kinds(cluster: Cluster, *, effect: str, with_none: bool) -> dict[str, Any]:
+    """Every kind, those with objects only unless asked otherwise.
 
-    kind: Kind
-    count: int
-    effect: str
-    icon: str
-    words: str
-    counts: str
-
-
-@dataclass(frozen=True, slots=True)
-class Facet:
-    """Kinds of one effect."""
-
-    key: str
-    icon: str
-    title: str
-    words: str
-    n_kinds: int
-    n_objects: int
-
-
-@dataclass(frozen=True, slots=True)
-class KindsView:
-    """The page of all kinds.
-
-    Attributes
-    ----------
-    facets
-        All kinds, then those of each effect.
-    built_in, custom
-        Rows of the chosen effect.
-    n_hidden
-        Kinds without an object that are left out.
+    Returns
+    -------
+    dict
+        `facets`: all kinds, then those of each effect; `built_in` and `custom`: rows of the chosen one; `n_hidden`
+        kinds without an object are left out.
     """
-
-    n_objects: int
-    n_kinds: int
-    n_shaping: int
-    effect: str
-    facets: Sequence[Facet]
-    built_in: Sequence[KindRow]
-    custom: Sequence[KindRow]
-    n_hidden: int
-    with_none: bool
-
-
-def view_kinds(cluster: Cluster, *, effect: str, with_none: bool) -> KindsView:
-    """Every kind, those with objects only unless asked otherwise."""
     if effect and effect not in _WORDS:
         raise Http404(f'There is no effect "{effect}".')
     rows = [_row(kind, count) for kind, count in counts_by_kind(cluster)]
-    there = [row for row in rows if row.count]
-    shown = [row for row in (rows if with_none else there) if effect in ("", row.effect)]
-    facets = [Facet("", "grid", "All", "", len(there), sum(row.count for row in there))]
-    for key, (icon, _, title, words) in _WORDS.items():
-        some = [row for row in there if row.effect == key]
-        facets.append(Facet(key, icon, title, words, len(some), sum(row.count for row in some)))
-    return KindsView(
-        n_objects=facets[0].n_objects,
-        n_kinds=len(there),
-        n_shaping=facets[1].n_objects,
-        effect=effect,
-        facets=facets,
-        built_in=[row for row in shown if row.kind.custom is None],
-        custom=[row for row in shown if row.kind.custom is not None],
-        n_hidden=len([row for row in rows if effect in ("", row.effect)]) - len(shown),
-        with_none=with_none,
-    )
+    there = [row for row in rows if row["count"]]
+    wanted = [row for row in rows if effect in ("", row["effect"])]
+    shown = [row for row in wanted if row["count"] or with_none]
+    facets = []
+    for key, icon, title, words in (
+        ("", "grid", "All", ""),
+        *((key, icon, title, words) for key, (icon, _, title, words) in _WORDS.items()),
+    ):
+        some = [row["count"] for row in there if key in ("", row["effect"])]
+        facets.append(
+            {
+                "key": key,
+                "icon": icon,
+                "title": title,
+                "words": words,
+                "n_kinds": len(some),
+                "n_objects": sum(some),
+            }
+        )
+    return {
+        "n_objects": facets[0]["n_objects"],
+        "n_kinds": len(there),
+        "n_shaping": facets[1]["n_objects"],
+        "effect": effect,
+        "facets": facets,
+        "built_in": [row for row in shown if row["kind"].custom is None],
+        "custom": [row for row in shown if row["kind"].custom is not None],
+        "n_hidden": len(wanted) - len(shown),
+        "with_none": with_none,
+    }
 
 
-def _row(kind: Kind, count: int) -> KindRow:
+def _row(kind: Kind, count: int) -> dict[str, Any]:
+    """One kind: how many there are, what they do, and what of them counts."""
     icon, words, _, _ = _WORDS[kind.role]
-    return KindRow(kind, count, kind.role, icon, words, kind.effect)
+    return {
+        "kind": kind, "count": count, "effect": kind.role, "icon": icon, "words": words, "counts": kind.effect
+    }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class ListedObject:
-    """One object; `namespace` is ``-`` for kinds that live in none."""
-
-    namespace: str
-    name: str
-    made: str
-    labels: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectsView:
-    """The page of one kind."""
-
-    row: KindRow
-    objects: Sequence[ListedObject]
-    named: str
-    next_after: str
-
-
-def view_objects(cluster: Cluster, kind: Kind, *, named: str, after: str) -> ObjectsView:
+def view_objects(cluster: Cluster, kind: Kind, *, named: str, after: str) -> dict[str, Any]:
     """Objects of a kind, a page of them.
 
     Parameters
@@ -145,19 +98,23 @@ def view_objects(cluster: Cluster, kind: Kind, *, named: str, after: str) -> Obj
     objects = [_object(item["metadata"]) for item in found[:SHOWN]]
     last = objects[-1] if len(found) > SHOWN else None
     count = next(number for each, number in counts_by_kind(cluster) if each.row_kind == kind.row_kind)
-    return ObjectsView(
-        row=_row(kind, count),
-        objects=objects,
-        named=named,
-        next_after=f"{'' if last.namespace == '-' else last.namespace}/{last.name}" if last else "",
-    )
+    return {
+        "row": _row(kind, count),
+        "objects": objects,
+        "named": named,
+        "next_after": f"{last['namespace'].removeprefix('-')}/{last['name']}" if last else "",
+    }
 
 
-def _object(meta: dict[str, Any]) -> ListedObject:
+def _object(meta: dict[str, Any]) -> dict[str, Any]:
+    """One object; `namespace` is ``-`` for kinds that live in none."""
     labels = [f"{key}={value}" for key, value in sorted((meta.get("labels") or {}).items())]
-    return ListedObject(
-        meta.get("namespace") or "-", meta["name"], str(meta.get("creationTimestamp") or ""), labels[:LABELS]
-    )
+    return {
+        "namespace": meta.get("namespace") or "-",
+        "name": meta["name"],
+        "made": meta.get("creationTimestamp") or "",
+        "labels": labels[:LABELS],
+    }
 
 
 CARRIERS: Final = (
@@ -177,63 +134,18 @@ every 24h
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One curve: what it is of, its peak in words, its path, the class that colours it."""
+def view_load(
+    cluster: Cluster, kind: Kind, manifest: Mapping[str, Any], text: str | None = None
+) -> dict[str, Any]:
+    """The load of an object, or what it would be with another text.
 
-    name: str
-    peak: str
-    path: str
-    css: str
-
-
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """The curves of one resource.
-
-    Attributes
-    ----------
-    top
-        The amount at the upper edge, in words.
+    Returns
+    -------
+    dict
+        `charts` of each resource with their `lines`; `ticks` (x, time in words) of the lower edge; `now_x`, where the
+        clock stands, None beyond the drawing; `sharing` (pod, cpu, memory) of running pods; `in_use`, what they use
+        together; manifests of `autoscalers` that scale it.
     """
-
-    resource: str
-    top: str
-    lines: list[Line]
-
-
-@dataclass(frozen=True, slots=True)
-class LoadView:
-    """The page of one workload's load.
-
-    Attributes
-    ----------
-    ticks
-        (x, time in words) along the lower edge.
-    now_x
-        Where the clock stands; None beyond the drawing.
-    sharing
-        (pod, cpu, memory) of running pods, as of now.
-    in_use
-        What they use together: (cpu, memory).
-    autoscalers
-        Manifests of those that scale it.
-    """
-
-    text: str
-    problem: str
-    charts: list[Chart]
-    ticks: list[tuple[int, str]]
-    now_x: int | None
-    now: str
-    each: bool
-    sharing: list[tuple[Any, str, str]]
-    in_use: tuple[str, str]
-    autoscalers: list[Mapping[str, Any]]
-
-
-def view_load(cluster: Cluster, kind: Kind, manifest: Mapping[str, Any], text: str | None = None) -> LoadView:
-    """The load of an object, or what it would be with another text."""
     meta = manifest["metadata"]
     if text is None:
         text = str((meta.get("annotations") or {}).get(LOAD) or "")
@@ -244,21 +156,25 @@ def view_load(cluster: Cluster, kind: Kind, manifest: Mapping[str, Any], text: s
     except LoadError as error:
         problem = str(error)
     charts, ticks, now_x = ([], [], None) if load is None else _drawn(load, manifest, now_ns)
-    namespace = str(meta.get("namespace") or "default")
-    pods = sharing(cluster, kind, namespace, str(meta["name"]))
-    together = total(use for _, use in pods)
-    return LoadView(
-        text,
-        problem,
-        charts,
-        ticks,
-        now_x,
-        format_seconds(now_ns),
-        load is not None and load.each,
-        [(pod, cores(total([use])["cpu"]), size(total([use])["memory"])) for pod, use in pods],
-        (cores(together["cpu"]), size(together["memory"])),
-        autoscalers_of(cluster, kind, namespace, str(meta["name"])),
-    )
+    place = (cluster, kind, str(meta.get("namespace") or "default"), str(meta["name"]))
+    pods = sharing(*place)
+    return {
+        "text": text,
+        "problem": problem,
+        "charts": charts,
+        "ticks": ticks,
+        "now_x": now_x,
+        "now": format_seconds(now_ns),
+        "sharing": [(pod, *_used([use])) for pod, use in pods],
+        "in_use": _used([use for _, use in pods]),
+        "autoscalers": autoscalers_of(*place),
+    }
+
+
+def _used(uses: Sequence[Any]) -> tuple[str, str]:
+    """Cpu and memory of pods together, in words."""
+    together = total(uses)
+    return cores(together["cpu"]), size(together["memory"])
 
 
 def anchored(text: str, now_ns: int) -> str:
@@ -269,7 +185,7 @@ def anchored(text: str, now_ns: int) -> str:
 
 def _drawn(
     load: Load, manifest: Mapping[str, Any], now_ns: int
-) -> tuple[list[Chart], list[tuple[int, str]], int | None]:
+) -> tuple[list[dict[str, Any]], list[tuple[int, str]], int | None]:
     curves = curves_of(load)
     span_s = load.every_ns / 1e9 or max(LEAST_S, load.end_ns / 1e9 * 1.1)
     charts = []
@@ -279,15 +195,15 @@ def _drawn(
             continue
         top = max((amount for curve in own for _, amount in curve.points), default=0) or 1
         lines = [
-            Line(
-                curve.container or ("each pod" if load.each else "all pods together"),
-                words(round(max(amount for _, amount in curve.points) * 1e9)),
-                _path(curve.points, span_s, top),
-                f"l{number % 3 + 1}",
-            )
+            {
+                "name": curve.container or ("each pod" if load.each else "all pods together"),
+                "peak": words(round(max(amount for _, amount in curve.points) * 1e9)),
+                "path": _path(curve.points, span_s, top),
+                "css": f"l{number % 3 + 1}",
+            }
             for number, curve in enumerate(own)
         ]
-        charts.append(Chart(resource, words(round(top * 1e9)), lines))
+        charts.append({"resource": resource, "top": words(round(top * 1e9)), "lines": lines})
     created = manifest["metadata"].get("creationTimestamp")
     start_ns = load.start_ns if load.start_ns is not None else parse_time_ns(created) if created else 0
     after_s = (now_ns - start_ns) / 1e9

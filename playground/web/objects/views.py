@@ -274,7 +274,7 @@ def load(request: HttpRequest, cluster_id: str, kind: str, namespace: str, name:
     view = view_load(cluster, known, row.manifest, text)
     context = {
         "cluster": cluster, "tab": "config", "sub": "objects", "kind": kind, "namespace": namespace, "name": name,
-        "view": view, "problem": view.problem or problem, "width": WIDTH, "height": HEIGHT, "example": EXAMPLE,
+        "view": view, "problem": view["problem"] or problem, "width": WIDTH, "height": HEIGHT, "example": EXAMPLE,
     }  # fmt: skip
     return render(request, "objects/load.html", context, status=status)
 
