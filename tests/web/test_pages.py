@@ -7,11 +7,11 @@ from django.test import Client
 from django.urls import reverse
 
 from playground.clusters.models import Cluster, Node, Pod, Run
-from playground.web import manual
 from playground.web.board.queue import view_lanes
 from playground.web.board.views import ticks
 from playground.web.home import find_in_cluster
 from playground.web.looks import PriorityScale
+from playground.web.pages import help_path
 from tests.markup import html_of
 from tests.web import factories, routes
 from tests.web.routes import ADDRESSES, C
@@ -75,7 +75,7 @@ def test_every_page_is_whole_obeys_the_content_policy_counts_rightly_and_has_its
     assert "script-src 'self'" in response["Content-Security-Policy"]
     assert "{c}" not in address or not (wrong := miscounted(html, route, cluster)), wrong
     [target] = help_of(html)
-    assert target == manual.help_path(*route.split(":"))
+    assert target == help_path(*route.split(":"))
     assert target != "/manual/" or route in AT_THE_BEGINNING
 
 
