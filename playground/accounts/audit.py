@@ -57,7 +57,7 @@ def record(
     detail: str = "",
     address: str = "",
 ) -> None:
-    """Write one entry, in the transaction of what it tells of.
+    """Write one entry, in the transaction of the change it records.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ ABANDONED: Final = timedelta(minutes=5)
 MOST: Final = 1_000
 """Answers kept for one person."""
 MAX_BODY_BYTES: Final = 256 * 1024
-"""A longer answer is not kept: who repeats the request is told where to look instead."""
+"""A longer answer is not kept: a repeated request is answered with where to look instead."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ KEPT: Final = timedelta(days=30)
 def create_invitation(
     *, by: User, team: Team | None, role: str = Role.EDITOR, days: int = DEFAULT_DAYS, email: str = ""
 ) -> tuple[Invitation, str]:
-    """A new invitation and its link's secret, which is told once.
+    """Create an invitation; the secret of its link is shown only once.
 
     Parameters
     ----------

@@ -165,7 +165,7 @@ class AuditEntry(models.Model):
 
 
 class Session(AbstractBaseSession):
-    """What a browser's cookie stands for, and whose it is; see `sessions`."""
+    """The session behind a browser's cookie, and its user; see `sessions`."""
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="sessions"

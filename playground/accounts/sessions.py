@@ -26,7 +26,7 @@ _SEEN: Final = "seen"
 
 
 class SessionStore(db.SessionStore):
-    """Django's sessions in the database, with what their owner is told of them in columns of their own."""
+    """Django's sessions in the database, with columns for what their owner sees of them."""
 
     @classmethod
     def get_model_class(cls) -> type[Session]:

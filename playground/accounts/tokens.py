@@ -37,7 +37,7 @@ def create_token(
     days: int | None = DEFAULT_DAYS,
     by: object = None,
 ) -> tuple[AccessToken, str]:
-    """A new token and its text, which is told once.
+    """Create a token; its text is shown only once.
 
     Parameters
     ----------

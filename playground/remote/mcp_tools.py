@@ -429,7 +429,7 @@ class Tools:
         return answer
 
     async def _apply(self, path: str, yaml: str) -> Applied:
-        """What became of manifests; of many a worker tells it in a draft."""
+        """Apply manifests; a large text is applied by a worker, through a draft."""
         answer = await self._ask("POST", f"{path}apply", yaml)
         if "created" in answer:
             return _applied(answer)

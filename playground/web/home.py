@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
@@ -212,29 +212,6 @@ TOPICS = (
 )
 
 
-@dataclass(frozen=True)
-class Spark:
-    """One bar of a card's sparkline, in percent."""
-
-    x: float
-    y: int
-    width: float
-    height: int
-
-
-@dataclass(frozen=True)
-class Card:
-    """A cluster's card."""
-
-    cluster: Cluster
-    figures: ClusterFigures
-    spark: list[Spark]
-    lowest: int
-    highest: int
-    branches: tuple[Cluster, ...] = ()
-    n_more: int = 0
-
-
 @require_safe
 @vary_on_headers("HX-Request")
 def home(request: HtmxHttpRequest) -> HttpResponse:
@@ -260,7 +237,7 @@ def home(request: HtmxHttpRequest) -> HttpResponse:
 
 @require_POST
 def watch(request: HttpRequest) -> HttpResponse:
-    """The first door: a fresh demo, on whose board the first steps are told."""
+    """Create a demo, whose board shows the first steps."""
     try:
         cluster = create_demo(owner=site_user(request))
     except ClusterError as error:
@@ -281,8 +258,8 @@ def _readme() -> str:
     return path.read_text(encoding="utf-8") if path.is_file() else ""
 
 
-def _cards(clusters: Sequence[Cluster], figures: Mapping[int, ClusterFigures]) -> list[Card]:
-    """A card a cluster; a branch stands below what it is a branch of, where that is among them."""
+def _cards(clusters: Sequence[Cluster], figures: Mapping[int, ClusterFigures]) -> list[dict[str, Any]]:
+    """One card per cluster; branches are listed on the card of their parent, where that is shown."""
     here = {cluster.pk: cluster for cluster in clusters}
     below: dict[int, list[Cluster]] = {}
     roots = []
@@ -294,22 +271,25 @@ def _cards(clusters: Sequence[Cluster], figures: Mapping[int, ClusterFigures]) -
             roots.append(cluster)
         else:
             below.setdefault(root.pk, []).append(cluster)
-    cards = []
-    for root in roots:
-        branches = below.get(root.pk, [])
-        card = _card(root, figures[root.pk])
-        cards.append(
-            replace(card, branches=tuple(branches[:BRANCHES]), n_more=max(0, len(branches) - BRANCHES))
-        )
-    return cards
+    return [_card(root, figures[root.pk], below.get(root.pk, [])) for root in roots]
 
 
-def _card(cluster: Cluster, figures: ClusterFigures) -> Card:
-    n = len(figures.usage)
-    step = 100 / n if n else 100
+def _card(cluster: Cluster, figures: ClusterFigures, branches: list[Cluster]) -> dict[str, Any]:
+    """A cluster's card; `spark` are the bars of its sparkline, in percent."""
+    step = 100 / len(figures.usage) if figures.usage else 100
     width = round(step * 0.82, 2)
-    spark = [Spark(round(i * step, 2), 100 - share, width, share) for i, share in enumerate(figures.usage)]
-    return Card(cluster, figures, spark, min(figures.usage, default=0), max(figures.usage, default=0))
+    return {
+        "cluster": cluster,
+        "figures": figures,
+        "spark": [
+            {"x": round(i * step, 2), "y": 100 - share, "width": width, "height": share}
+            for i, share in enumerate(figures.usage)
+        ],
+        "lowest": min(figures.usage, default=0),
+        "highest": max(figures.usage, default=0),
+        "branches": branches[:BRANCHES],
+        "n_more": max(0, len(branches) - BRANCHES),
+    }
 
 
 LONGEST = 200

@@ -14,7 +14,7 @@ from django.views.decorators.vary import vary_on_headers
 from playground.clusters import questions
 from playground.clusters.errors import ClusterError, InvalidInput, NotFound
 from playground.clusters.foreign import agreement
-from playground.clusters.foreign.agreement import MOST_NAMED, Agreement, KindCount, schedulers_of
+from playground.clusters.foreign.agreement import MOST_NAMED, Agreement, schedulers_of
 from playground.engine.entries import explain_trace
 from playground.engine.releases import patch_of
 from playground.engine.verdict_words import TITLES, why
@@ -44,62 +44,6 @@ MEANINGS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """A part of the bar, and its line in the key; `x` and `width` in per cent."""
-
-    verdict: str
-    n: int
-    css: str
-    icon: str
-    fill: str
-    meaning: str
-    x: float
-    width: float
-
-
-@dataclass(frozen=True, slots=True)
-class AgreementView:
-    """The head of the page.
-
-    Attributes
-    ----------
-    name
-        What the other scheduler is called: by the pods that name it, else by its program. Of several how many they are.
-    common
-        Of those that disagree: css, icon, number, what, plugin.
-    """
-
-    name: str
-    found: Agreement
-    per_cent: str
-    pieces: tuple[Piece, ...]
-    common: tuple[tuple[str, str, int, str, str], ...]
-    judge: str
-    patch: str
-    n_all: int
-
-    @property
-    def are_several(self) -> bool:
-        """Whether more than one scheduler decided: each decision then says whose it is."""
-        return len(self.found.schedulers) > 1
-
-    @property
-    def ours(self) -> str:
-        """What our engine is called beside what it judges, which may be a kube-scheduler itself."""
-        return "the playground" if self.name.startswith("kube-scheduler") else "kube-scheduler"
-
-    @property
-    def no_node(self) -> KindCount:
-        """Decisions that found no node."""
-        return self.found.kinds["no-node"]
-
-    @property
-    def n_others(self) -> int:
-        """Decisions that neither agree nor tie."""
-        return self.found.total - self.found.agreed
-
-
-@dataclass(frozen=True, slots=True)
 class DecisionView:
     """A row of the table."""
 
@@ -116,41 +60,56 @@ class DecisionView:
 
     @property
     def is_other(self) -> bool:
-        """Whether it stands out."""
+        """Whether it is highlighted."""
         return self.row.verdict in ("different", "infeasible")
 
 
-def view_agreement(cluster: Cluster, found: Agreement) -> AgreementView:
-    """The head of a cluster's page."""
+def view_agreement(cluster: Cluster, found: Agreement) -> dict[str, Any]:
+    """The head of a cluster's page, for `judge/body.html`.
+
+    Returns
+    -------
+    dict
+        `name` of the other scheduler: by the pods that name it, else by its program; of several how many they are.
+        `ours` is our engine beside it, which may be a kube-scheduler itself. `x` and `width` of `pieces` are per cent.
+        `common`: of those that disagree css, icon, number, what, plugin. `n_others` neither agree nor tie.
+    """
     pieces, at = [], 0.0
     for verdict, fill in BARS:
         n = found.counts[verdict]
         width = 100 * n / found.total if found.total else 0.0
         css, icon = LOOKS[verdict]
-        pieces.append(Piece(verdict, n, css, icon, fill, MEANINGS[verdict], round(at, 2), round(width, 2)))
+        pieces.append(
+            {"verdict": verdict, "n": n, "css": css, "icon": icon, "fill": fill, "meaning": MEANINGS[verdict],
+             "x": round(at, 2), "width": round(width, 2)}
+        )  # fmt: skip
         at += width
     name = next(iter(found.schedulers), "")
     if name in UNNAMED and found.authors:
         name = found.authors[0].partition("/")[0]
-    if len(found.schedulers) > 1:
+    are_several = len(found.schedulers) > 1
+    if are_several:
         more = "+" if len(found.schedulers) == MOST_NAMED else ""
         name = f"{len(found.schedulers)}{more} schedulers"
-    per_cent = "" if found.per_cent is None else f"{found.per_cent:.1f}".removesuffix(".0")
     profiles = (cluster.config or {}).get("profiles") or [{}]
     names = [str(profile.get("schedulerName") or "default-scheduler") for profile in profiles]
-    common = tuple(
-        (*LOOKS[verdict], n, _have_in_common(plugin, verdict), plugin) for plugin, verdict, n in found.common
-    )
-    return AgreementView(
-        name,
-        found,
-        per_cent,
-        tuple(pieces),
-        common,
-        "default-scheduler" if "default-scheduler" in names else names[0],
-        patch_of(cluster.release),
-        found.total + found.counts["unknown"] + found.left,
-    )
+    return {
+        "name": name,
+        "are_several": are_several,
+        "ours": "the playground" if name.startswith("kube-scheduler") else "kube-scheduler",
+        "found": found,
+        "per_cent": "" if found.per_cent is None else f"{found.per_cent:.1f}".removesuffix(".0"),
+        "pieces": pieces,
+        "common": [
+            (*LOOKS[verdict], n, _have_in_common(plugin, verdict), plugin)
+            for plugin, verdict, n in found.common
+        ],
+        "judge": "default-scheduler" if "default-scheduler" in names else names[0],
+        "patch": patch_of(cluster.release),
+        "no_node": found.kinds["no-node"],
+        "n_all": found.total + found.counts["unknown"] + found.left,
+        "n_others": found.total - found.agreed,
+    }
 
 
 def _have_in_common(plugin: str, verdict: str) -> str:

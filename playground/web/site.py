@@ -30,7 +30,7 @@ from scheduler_core.version import ENGINE_VERSION
 
 
 def site(request: HttpRequest) -> dict[str, Any]:
-    """Template variables of every page: the releases there are (a cluster's page tells its own), engine, help."""
+    """Template variables of every page: the releases that are followed, the engine, and where Help leads."""
     match = request.resolver_match
     return {
         "emulates": all_patches(),

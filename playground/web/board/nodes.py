@@ -57,7 +57,7 @@ class BoardAddress:
 
     @classmethod
     def read(cls, query: Mapping[str, Any]) -> BoardAddress:
-        """From a query; ``selected`` stands for a node or a pod."""
+        """Read a query; ``selected`` is a node or a pod."""
         found = {name: str(query.get(name) or "").strip() for name in _FIELDS}
         address = cls(**found, page=positive_int(query.get("page", "")) or 1)
         picked = found["node"] or found["pod"] or str(query.get("selected") or "")
@@ -169,7 +169,7 @@ class BarSegment:
 
     @property
     def middle(self) -> float:
-        """Where the letter stands."""
+        """The x of the letter."""
         return round(self.x + self.width / 2, 2)
 
     @property
@@ -361,78 +361,23 @@ class NodeCard:
     selected: bool
 
 
-@dataclass(frozen=True)
-class NodeGroup:
-    """Nodes that share a label value; what is summed is summed over all of them, however many are shown.
-
-    Attributes
-    ----------
-    name, value
-        In words, and the label's value.
-    shape
-        What one of its nodes has, where all have the same; else empty.
-    cards, members
-        Nodes that are shown, as cards or as rows of a table.
-    """
-
-    name: str
-    value: str
-    shape: str
-    n_nodes: int
-    n_pods: int
-    cpu_milli: int
-    used_cpu_milli: int
-    cards: tuple[NodeCard, ...]
-    heat: HeatMap | None
-    members: tuple[NodeUse, ...]
-
-    @property
-    def n_more(self) -> int:
-        """How many cards are not shown."""
-        return self.n_nodes - len(self.cards)
-
-
-@dataclass(frozen=True)
-class NodesView:
-    """The middle of the board.
-
-    Attributes
-    ----------
-    n_nodes, n_found
-        All nodes, and those the words in the address mean.
-    n_pods, requested
-        Over the nodes found: pods, and percent of the resources most or some have, by name.
-    resources
-        What a heat map can show.
-    """
-
-    groups: tuple[NodeGroup, ...]
-    n_nodes: int
-    n_found: int
-    n_pods: int
-    requested: tuple[tuple[str, int], ...]
-    group_by: str
-    labels: tuple[str, ...]
-    view: str
-    by: str
-    resources: tuple[str, ...]
-    cards_allowed: bool
-    legend: Sequence[PriorityMark]
-    histogram: list[tuple[str, str, int, int]]
-    n_not_ready: int
-    n_cordoned: int
-    page: int
-    n_pages: int
-
-
 def view_nodes(
     cluster: Cluster,
     scale: PriorityScale,
     address: BoardAddress,
     *,
     reserved: Mapping[str, str] | None = None,
-) -> NodesView:
-    """Find, sort and group the nodes; cards up to `CARD_LIMIT` nodes, a heat map above or when asked."""
+) -> dict[str, Any]:
+    """Find, sort and group the nodes; cards up to `CARD_LIMIT` nodes, a heat map above or when asked.
+
+    Returns
+    -------
+    dict
+        For `board/nodes.html`. `n_nodes` are all, `n_found` those the words in the address mean; `n_pods` and
+        `requested` over these: percent of the resources most or some have, by name. `resources` are what a heat map can show.
+        `groups` share a label value: its `name` in words, the label's `value`, the `shape` of a node where all have the
+        same, sums over all its nodes, and those that are shown: `cards`, `members` of a table, or `heat`.
+    """
     uses = node_uses(cluster)
     found = sorted_by(matching(uses, address.q), address.sort)
     labels = group_labels(uses)
@@ -458,41 +403,42 @@ def view_nodes(
     }
     most = max(map(len, by_value.values()), default=0)
     draw = _CardDrawer(cluster, scale, shown if drawn == "cards" else {}, address.node, reserved)
-    groups = tuple(
-        NodeGroup(
-            name=value or "All nodes",
-            value=value or NOT_GROUPED,
-            shape=_shape(members),
-            n_nodes=len(members),
-            n_pods=sum(use.n_pods for use in members),
-            cpu_milli=sum(use.cpu_milli for use in members),
-            used_cpu_milli=sum(use.used_cpu_milli for use in members),
-            cards=tuple(draw.card(use) for use in shown[value]) if drawn == "cards" else (),
-            heat=_heat(cluster, address, group_by, value, by, members, most) if drawn == "heat" else None,
-            members=tuple(shown[value]) if drawn != "cards" else (),
-        )
+    groups = [
+        {
+            "name": value or "All nodes",
+            "value": value or NOT_GROUPED,
+            "shape": _shape(members),
+            "n_nodes": len(members),
+            "n_pods": sum(use.n_pods for use in members),
+            "cpu_milli": sum(use.cpu_milli for use in members),
+            "used_cpu_milli": sum(use.used_cpu_milli for use in members),
+            "cards": [draw.card(use) for use in shown[value]] if drawn == "cards" else (),
+            "n_more": len(members) - len(shown[value]),
+            "heat": _heat(cluster, address, group_by, value, by, members, most) if drawn == "heat" else None,
+            "members": shown[value] if drawn != "cards" else (),
+        }
         for value, members in sorted(by_value.items())
         if drawn != "table" or shown[value]
-    )
-    return NodesView(
-        groups=groups,
-        n_nodes=len(uses),
-        n_found=len(found),
-        n_pods=sum(use.n_pods for use in found),
-        requested=tuple(_requested(found, resources)),
-        group_by=group_by,
-        labels=labels,
-        view=drawn,
-        by=by,
-        resources=resources,
-        cards_allowed=cards_allowed,
-        legend=scale.legend(),
-        histogram=histogram(found, by) if drawn == "heat" else [],
-        n_not_ready=sum(not use.ready for use in found),
-        n_cordoned=sum(use.unschedulable for use in found),
-        page=page,
-        n_pages=n_pages,
-    )
+    ]
+    return {
+        "groups": groups,
+        "n_nodes": len(uses),
+        "n_found": len(found),
+        "n_pods": sum(use.n_pods for use in found),
+        "requested": list(_requested(found, resources)),
+        "group_by": group_by,
+        "labels": labels,
+        "view": drawn,
+        "by": by,
+        "resources": resources,
+        "cards_allowed": cards_allowed,
+        "legend": scale.legend(),
+        "histogram": histogram(found, by) if drawn == "heat" else [],
+        "n_not_ready": sum(not use.ready for use in found),
+        "n_cordoned": sum(use.unschedulable for use in found),
+        "page": page,
+        "n_pages": n_pages,
+    }
 
 
 def _shown(

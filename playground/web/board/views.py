@@ -239,7 +239,7 @@ def cordon(request: HttpRequest, cluster_id: str, name: str) -> HttpResponse:
 
 
 def _after_action(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
-    """The board again; htmx is told to ask for what changed, as a tick does.
+    """Redirect to the board; htmx asks for what changed, as after a tick.
 
     The answer brings no part of the board itself: a tick may have been faster and have brought a newer one.
     """
@@ -269,7 +269,7 @@ def _context(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
         "cluster": cluster,
         "tab": "board",
         "nodes": nodes,
-        "columns": sorted_columns(NODE_COLUMNS, address.sort or "name") if nodes.view == "table" else (),
+        "columns": sorted_columns(NODE_COLUMNS, address.sort or "name") if nodes["view"] == "table" else (),
         "lanes": lanes,
         "n_queued": sum(lane.count for lane in lanes if lane.key != "foreign"),
         "feed": recent_cycles(cluster),

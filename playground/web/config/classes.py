@@ -335,7 +335,7 @@ def headline(view: ClassesView, budgets: Sequence[BudgetUse]) -> tuple[tuple[str
 
 
 def standing(view: ClassesView, name: str, value: int, *, never: bool, n_below: int) -> str:
-    """Where a class of that value stands, and what a pod of it could evict now."""
+    """The place of a class of that value among the others, and what a pod of it could evict now."""
     others = [use.row for use in view.classes if use.row.name != name]
     above = [row.name for row in others if row.value > value]
     below = [row.name for row in others if row.value < value]
@@ -475,7 +475,7 @@ def _save(cluster: Cluster, manifest: dict[str, Any], *, new: bool) -> None:
 
 
 def _standing(cluster: Cluster, view: ClassesView, form: ObjectForm) -> str:
-    """Where the class in the form stands; "" while the form names no value."""
+    """The place of the class in the form; "" while the form names no value."""
     try:
         value = int(str(form["value"].value() or ""))
     except ValueError:

@@ -120,7 +120,7 @@ def _column(point: str, profile: ProfileOutline) -> PointColumn:
 
 
 def _first_point_with_args(point: str) -> str:
-    """Arguments are told where people look for them: at Filter, Score and PostFilter."""
+    """The point at which changed arguments are shown: Filter, Score or PostFilter."""
     return point if point in ("filter", "score", "postFilter") else ""
 
 
@@ -179,7 +179,7 @@ def _differences(profile: ProfileOutline, columns: Sequence[PointColumn]) -> lis
 def edited(
     document: Mapping[str, Any] | None, profile: ProfileOutline, posted: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return the configuration with the posted switches and weights, everything else as it was written.
+    """Return the configuration with the posted switches and weights, everything else unchanged.
 
     Parameters
     ----------

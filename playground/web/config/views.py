@@ -367,7 +367,7 @@ def _asked(request: HttpRequest, cluster: Cluster) -> Question | None:
 
 
 def _initial(request: HttpRequest, known: list[rules.RuleView], asked: Question | None) -> dict[str, Any]:
-    """What stands in the form: what was tried, or a rule there is."""
+    """Initial values of the form: the rule that was tried, or an existing one."""
     given = {"name": request.GET.get("rule", ""), "weight": request.GET.get("weight") or 1}
     if asked is not None:
         return {**given, **asked.params["rule"], "pod": asked.params["pod"]}

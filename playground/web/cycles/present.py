@@ -712,7 +712,7 @@ class Segment:
 
     @property
     def middle(self) -> float:
-        """Where the letter stands."""
+        """The x of the letter."""
         return round(self.x + self.width / 2, 2)
 
     @property

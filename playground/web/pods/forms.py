@@ -1,4 +1,7 @@
-"""The lists of a pod that its form shows as rows: where each stands in the spec, and what a row of it says."""
+"""The form for submitting a pod, and a pod as the values of its form.
+
+The lists of a pod are rows of the form: `GROUPS` says where each is in the spec, and how an item becomes a row.
+"""
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
@@ -193,7 +196,7 @@ def _put_at(holder: dict[str, Any], path: Sequence[str], value: Any) -> dict[str
 
 
 def _list(*path: str) -> tuple[Callable[..., list[Item]], Callable[..., None]]:
-    """How a list that stands at a path is taken out and written."""
+    """The functions that read and write the list at a path."""
 
     def write(spec: dict[str, Any], items: list[Item]) -> None:
         _put_at(spec, path, items)

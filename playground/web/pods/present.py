@@ -164,7 +164,7 @@ class Span:
 
     @property
     def middle(self) -> float:
-        """Where the label stands."""
+        """The x of the label."""
         return round(self.x + self.width / 2, 2)
 
 

@@ -220,7 +220,7 @@ def of(part: float, whole: float) -> int:
 
 @register.filter
 def lastpiece(name: Any) -> str:
-    """The end of a name that tells it from others, for narrow places.
+    """The end of a name, which differs from that of others, for narrow places.
 
     >>> lastpiece("node-b1"), lastpiece("pool-general-0012")
     ('b1', '0012')
