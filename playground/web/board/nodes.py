@@ -374,7 +374,7 @@ def view_nodes(
     -------
     dict
         For `board/nodes.html`. `n_nodes` are all, `n_found` those the words in the address mean; `n_pods` and
-        `requested` over these: percent of the resources most or some have, by name. `resources` are what a heat map can show.
+        `requested` over these: percent of the resources most or some have, by name. A heat map can show `resources`.
         `groups` share a label value: its `name` in words, the label's `value`, the `shape` of a node where all have the
         same, sums over all its nodes, and those that are shown: `cards`, `members` of a table, or `heat`.
     """
