@@ -57,7 +57,7 @@ class CycleView:
     pre_filter: str
     pre_filter_plugin: str
     filter: FilterView | None
-    passes: PassesView | None
+    passes: Mapping[str, Any] | None
     scores: ScoreView | None
     preemption: PreemptionView | None
     reasons: ReasonMatrix | None
@@ -534,36 +534,6 @@ def _groups(
 PODS_NAMED = 3
 
 
-@dataclass(frozen=True)
-class Pass:
-    """One pass over one node; `plugin` empty = it holds."""
-
-    plugin: str
-    reason: str
-
-
-@dataclass(frozen=True)
-class PassesRow:
-    """A node with nominated pods; `verdict` says what the two passes come to, `one_only` that they differ."""
-
-    node: str
-    pods: tuple[str, ...]
-    n_more: int
-    beside: Pass
-    without: Pass
-    verdict: str
-    one_only: bool
-
-
-@dataclass(frozen=True)
-class PassesView:
-    """The panel; `n_nodes` may be more than are listed."""
-
-    rows: tuple[PassesRow, ...]
-    n_nodes: int
-    n_one_only: int
-
-
 _VERDICTS = {
     None: "both hold",
     "with": "fails only with them: {with_}",
@@ -572,40 +542,45 @@ _VERDICTS = {
 }
 
 
-def view_passes(explanation: Mapping[str, Any]) -> PassesView | None:
-    """Build the panel, or None where no node had nominated pods that count.
+def view_passes(explanation: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Build the panel of both passes, or None where no node had nominated pods that count.
 
     Parameters
     ----------
     explanation : mapping
-        Reads ``nominatedPasses`` (`scheduler_core.framework.recording`).
+        Reads ``nominatedPasses`` (`scheduler_core.framework.two_passes`).
+
+    Returns
+    -------
+    dict or None
+        `n_nodes` may be more than `rows`; the `verdict` of a row says what the two passes come to, `one_only` that they
+        differ.
     """
     found: Mapping[str, Any] | None = explanation.get("nominatedPasses")
-    if not found:
-        return None
-    rows = tuple(_row(node) for node in found["nodes"])
-    return PassesView(rows, int(found["count"]), sum(row.one_only for row in rows))
+    return found and {"rows": list(map(_passes_of, found["nodes"])), "n_nodes": found["count"]}
 
 
-def _row(node: Mapping[str, Any]) -> PassesRow:
+def _passes_of(node: Mapping[str, Any]) -> dict[str, Any]:
     beside, without = _pass(node["with"]), _pass(node["without"])
-    fails_in = node["failsIn"]
-    pods = tuple(node["pods"])
-    return PassesRow(
-        node=node["node"],
-        pods=pods[:PODS_NAMED],
-        n_more=len(pods[PODS_NAMED:]),
-        beside=beside,
-        without=without,
-        verdict=_VERDICTS[fails_in].format(with_=beside.plugin, without=without.plugin),
-        one_only=fails_in in ("with", "without"),
-    )
+    return {
+        "node": node["node"],
+        "pods": node["pods"][:PODS_NAMED],
+        "n_more": len(node["pods"][PODS_NAMED:]),
+        "beside": beside,
+        "without": without,
+        "verdict": _VERDICTS[node["failsIn"]].format(with_=beside["plugin"], without=without["plugin"]),
+        "one_only": node["failsIn"] in ("with", "without"),
+    }
 
 
-def _pass(verdict: Mapping[str, Any] | None) -> Pass:
+def _pass(verdict: Mapping[str, Any] | None) -> dict[str, str]:
+    """One pass over one node; `plugin` empty: it holds."""
     if verdict is None:
-        return Pass("", "")
-    return Pass(str(verdict.get("plugin") or "Filter"), ", ".join(verdict.get("reasons") or ()))
+        return {"plugin": "", "reason": ""}
+    return {
+        "plugin": str(verdict.get("plugin") or "Filter"),
+        "reason": ", ".join(verdict.get("reasons") or ()),
+    }
 
 
 @dataclass(frozen=True)

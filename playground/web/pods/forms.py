@@ -293,11 +293,11 @@ def values_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
     }
     for key, group in GROUPS.items():
         for i, row in enumerate(group.rows_of(spec)):
-            values |= {f"{key}_{i}_{name}": _text(value) for name, value in row.items()}
+            values |= {f"{key}_{i}_{name}": _posted(value) for name, value in row.items()}
     return values
 
 
-def _text(value: Any) -> Any:
+def _posted(value: Any) -> Any:
     """A cleaned value as it is posted."""
     return _pairs(value) if isinstance(value, Mapping) else "" if value is None else value
 
@@ -314,65 +314,55 @@ EFFECTS = [
     ("PreferNoSchedule", "PreferNoSchedule"),
     ("NoExecute", "NoExecute"),
 ]
-OPERATORS = [(word, word) for word in ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")]
 
 
-def _pod_term() -> dict[str, Callable[[], forms.Field]]:
-    """Fields of a pod affinity or anti-affinity term."""
-    return {
-        "key": lambda: forms.CharField(
-            required=False, label="Topology key", help_text="kubernetes.io/hostname"
-        ),
-        "selector": lambda: PairsField(
-            required=False, label="Pods with the labels", help_text="empty: this pod's own"
-        ),
-        "rule": lambda: forms.ChoiceField(
-            required=False, choices=[("Required", "Required"), ("Preferred", "Preferred")], label="Rule"
-        ),
-        "weight": lambda: forms.IntegerField(
-            required=False, min_value=1, max_value=100, initial=50, label="Weight, if preferred"
-        ),
-    }
+def _text(label: str, help_text: str = "") -> Callable[[], forms.Field]:
+    return lambda: forms.CharField(required=False, label=label, help_text=help_text)
 
 
+def _choice(label: str, *words: str) -> Callable[[], forms.Field]:
+    return lambda: forms.ChoiceField(required=False, choices=[(word, word) for word in words], label=label)
+
+
+def _number(label: str, initial: int, most: int | None = None) -> Callable[[], forms.Field]:
+    return lambda: forms.IntegerField(
+        required=False, min_value=1, max_value=most, initial=initial, label=label
+    )
+
+
+def _labels() -> forms.Field:
+    return PairsField(required=False, label="Pods with the labels", help_text="empty: this pod's own")
+
+
+_OPERATOR = _choice("Operator", "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
+_TERM: dict[str, Callable[[], forms.Field]] = {
+    "key": _text("Topology key", "kubernetes.io/hostname"),
+    "selector": _labels,
+    "rule": _choice("Rule", "Required", "Preferred"),
+    "weight": _number("Weight, if preferred", 50, 100),
+}
 # group -> its fields; the first one says whether a row is filled.
 ROWS: dict[str, dict[str, Callable[[], forms.Field]]] = {
     "toleration": {
-        "key": lambda: forms.CharField(required=False, label="Key"),
-        "operator": lambda: forms.ChoiceField(
-            required=False, choices=[("Equal", "Equal"), ("Exists", "Exists")], label="Operator"
-        ),
-        "value": lambda: forms.CharField(required=False, label="Value"),
+        "key": _text("Key"),
+        "operator": _choice("Operator", "Equal", "Exists"),
+        "value": _text("Value"),
         "effect": lambda: forms.ChoiceField(required=False, choices=EFFECTS, label="Effect"),
     },
-    "required": {
-        "key": lambda: forms.CharField(required=False, label="Required node label"),
-        "operator": lambda: forms.ChoiceField(required=False, choices=OPERATORS, label="Operator"),
-        "values": lambda: forms.CharField(required=False, label="Values"),
-    },
+    "required": {"key": _text("Required node label"), "operator": _OPERATOR, "values": _text("Values")},
     "affinity": {
-        "key": lambda: forms.CharField(required=False, label="Preferred node label"),
-        "operator": lambda: forms.ChoiceField(required=False, choices=OPERATORS, label="Operator"),
-        "values": lambda: forms.CharField(required=False, label="Values"),
-        "weight": lambda: forms.IntegerField(
-            required=False, min_value=1, max_value=100, initial=50, label="Weight"
-        ),
+        "key": _text("Preferred node label"),
+        "operator": _OPERATOR,
+        "values": _text("Values"),
+        "weight": _number("Weight", 50, 100),
     },
-    "pod_affinity": _pod_term(),
-    "pod_anti_affinity": _pod_term(),
+    "pod_affinity": _TERM,
+    "pod_anti_affinity": _TERM,
     "spread": {
-        "key": lambda: forms.CharField(
-            required=False, label="Topology key", help_text="topology.kubernetes.io/zone"
-        ),
-        "skew": lambda: forms.IntegerField(required=False, min_value=1, initial=1, label="maxSkew"),
-        "when": lambda: forms.ChoiceField(
-            required=False,
-            choices=[("ScheduleAnyway", "ScheduleAnyway"), ("DoNotSchedule", "DoNotSchedule")],
-            label="When unsatisfiable",
-        ),
-        "selector": lambda: PairsField(
-            required=False, label="Pods with the labels", help_text="empty: this pod's own"
-        ),
+        "key": _text("Topology key", "topology.kubernetes.io/zone"),
+        "skew": _number("maxSkew", 1),
+        "when": _choice("When unsatisfiable", "ScheduleAnyway", "DoNotSchedule"),
+        "selector": _labels,
     },
 }
 

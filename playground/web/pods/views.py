@@ -36,8 +36,7 @@ from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.queries import get_object
 from playground.clusters.questions import latest_question
 from playground.engine.columns import profile_names
-from playground.web.cycles.present import MATRIX_LIMIT, FilterView, view_filter
-from playground.web.cycles.present import call_of_wire as drawn
+from playground.web.cycles.present import MATRIX_LIMIT, FilterView, call_of_wire, view_filter
 from playground.web.listing import POD_BUTTONS, Listing, sorted_columns
 from playground.web.looks import priority_scale
 from playground.web.pods.forms import PodForm, values_of
@@ -140,7 +139,7 @@ def pod_story(request: HtmxHttpRequest, cluster_id: str, namespace: str, name: s
         context["why"] = why_not_running(cluster, last)
     if story.pod and (cluster.config or {}).get("extenders"):
         calls = bind_calls_of(cluster, story.pod.uid)
-        context["view"] = {"extenders": [drawn(call) for call in calls]}
+        context["view"] = {"extenders": [call_of_wire(call) for call in calls]}
     if story.pod:
         context["mark"] = priority_scale(cluster).mark(story.pod.priority, story.pod.priority_class)
         context["budgets"] = budgets_of_pod(cluster, story.pod)
