@@ -726,7 +726,7 @@ class ScoreView:
     rows: tuple[ScoreRow, ...]
     n_nodes: int
     max_total: int
-    winner: str | None
+    winner: str
     runner_up: str | None
     margin: int | None
     differences: tuple[PluginLead, ...]
@@ -757,7 +757,7 @@ def view_scores(explanation: Mapping[str, Any], *, limit: int = SCORE_LIMIT) -> 
     raw: Mapping[str, Mapping[str, int]] = explanation.get("rawScores") or {}
     plugins = _plugins(explanation, scores)
     tie = explanation.get("tie") or {}
-    winner = explanation.get("node") or tie.get("chosen")
+    winner = str(explanation.get("node") or tie.get("chosen") or "")
     order = {name: i for i, name in enumerate(explanation["nodes"])}
     ranked = sorted(totals, key=lambda node: (-totals[node], node != winner, order.get(node, 0), node))
     ranks, ties = rank_totals(totals)
@@ -771,7 +771,7 @@ def view_scores(explanation: Mapping[str, Any], *, limit: int = SCORE_LIMIT) -> 
 
     shown = ranked if len(ranked) <= limit * 10 else ranked[:limit]
     if winner in totals and winner not in shown:
-        shown = [*shown, str(winner)]
+        shown = [*shown, winner]
     rows = []
     for node in shown:
         cells = _score_cells(node, plugins, scores, raw, extra_of[node])
@@ -792,7 +792,7 @@ def view_scores(explanation: Mapping[str, Any], *, limit: int = SCORE_LIMIT) -> 
     margin = None
     if winner in totals and runner_up is not None:
         margin = totals[winner] - totals[runner_up]
-        differences = _differences(str(winner), runner_up, plugins, scores, extra_of)
+        differences = _differences(winner, runner_up, plugins, scores, extra_of)
     return ScoreView(
         plugins=plugins,
         rows=tuple(rows),
