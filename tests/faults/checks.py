@@ -115,8 +115,15 @@ def _gaps(cluster: Any) -> list[str]:
             *Event.objects.filter(cluster=cluster).values_list("resource_version", flat=True),
         ]
     )
-    if seqs and seqs != list(range(seqs[0], seqs[0] + len(seqs))):
-        return ["sequence numbers have gaps or repeat"]
+    taken_back: set[int] = set()
+    for undone in LogEntry.objects.filter(cluster=cluster, kind="undo").values_list("payload", flat=True):
+        taken_back |= set(range(undone["from"], undone["to"] + 1))
+    if seqs and sorted({*seqs, *(seq for seq in taken_back if seqs[0] <= seq)}) != list(
+        range(seqs[0], seqs[-1] + 1)
+    ):
+        return ["sequence numbers have gaps"]
+    if len(set(seqs)) != len(seqs):
+        return ["sequence numbers repeat"]
     return [] if not seqs or seqs[-1] == cluster.last_seq else ["the newest sequence number has no entry"]
 
 
@@ -179,6 +186,9 @@ def _pods(cluster: Any, said: Acknowledged, resets: int) -> list[str]:
     for name, value in said.changes.items():
         if name in pods and (pods[name].manifest["metadata"].get("labels") or {}).get(CHANGE) != value:
             found.append(f"pod {name} has lost its label {CHANGE}={value}: {_told(cluster, name)}")
+    found += [
+        f"the creation of pod {name} was undone, and it is there" for name in sorted(said.undone & set(pods))
+    ]
     for name in sorted(said.deleted):
         if name in pods and not pods[name].manifest["metadata"].get("deletionTimestamp"):
             found.append(f"pod {name} was deleted, and is there")

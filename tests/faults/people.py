@@ -25,6 +25,8 @@ class Acknowledged:
     changes: dict[str, str] = field(default_factory=dict)
     """Pod -> the newest value of its label `CHANGE`."""
     deleted: set[str] = field(default_factory=set)
+    undone: set[str] = field(default_factory=set)
+    """Pods whose creation was undone."""
     permits: list[str] = field(default_factory=list)
     runs: list[str] = field(default_factory=list)
     questions: list[str] = field(default_factory=list)
@@ -95,7 +97,7 @@ class Person:
         """So many requests, drawn."""
         acts = [
             *(self.create, self.create, self.create, self.apply, self.apply, self.change, self.change),
-            *(self.delete, self.run, self.run, self.run, self.ask, self.deploy, self.node),
+            *(self.delete, self.run, self.run, self.run, self.ask, self.deploy, self.node, self.undo),
             *((self.decide, self.decide, self.decide) if self.permit else ()),
         ]
         self.apply()
@@ -157,6 +159,18 @@ class Person:
         )
         if code in (200, 202, 404):
             self.said.deleted.add(name)
+
+    def undo(self) -> None:
+        """Create a pod and take that back, if nothing else was done meanwhile."""
+        name = self._name("u")
+        code, _ = self._ask("POST", self._kube("pods"), self._pod(name), also=(409,))
+        _, answer = self._ask("GET", f"{self._path('changes/')}?limit=1")
+        last = next(iter((answer or {}).get("items", ())), None)
+        if code not in (201, 409) or last is None or not last["words"].endswith(f"Pod default/{name}"):
+            return
+        code, _ = self._ask("POST", self._path("undo"), {"change": last["change"]}, also=(409,))
+        if code == 200:
+            self.said.undone.add(name)
 
     def deploy(self) -> None:
         if self.dice.random() < 0.4:

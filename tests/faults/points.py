@@ -21,27 +21,27 @@ from typing import Any
 LONGEST_STALL_S = 40.0
 WHERE = signal.SIGRTMIN + 5
 """Has a process write to its log where it stands."""
-_SERVICES = "playground.clusters.services."
+_CLUSTERS = "playground.clusters."
 STEPS = {
-    "leases.claim": f"{_SERVICES}lease.claim",
-    "leases.release": f"{_SERVICES}lease.release",
-    "advance.load": f"{_SERVICES}advance.load",
+    "leases.claim": f"{_CLUSTERS}drive.lease.claim",
+    "leases.release": f"{_CLUSTERS}drive.lease.release",
+    "advance.load": f"{_CLUSTERS}drive.advance.load",
     "Engine.drive": "playground.engine.batch.Engine.drive",
-    "advance.commit_batch": f"{_SERVICES}advance.commit_batch",
-    "commit.locked": f"{_SERVICES}commit.locked",
-    "commit._fold": f"{_SERVICES}commit._fold",
-    "commit._keep_checkpoint": f"{_SERVICES}commit._keep_checkpoint",
-    "commit._keep_queue": f"{_SERVICES}commit._keep_queue",
-    "commit._move_run": f"{_SERVICES}commit._move_run",
-    "extenders.intend": f"{_SERVICES}extenders.intend",
-    "extenders._sent": f"{_SERVICES}extenders._sent",
-    "extenders._keep_answer": f"{_SERVICES}extenders._keep_answer",
-    "LogWriter.flush": f"{_SERVICES}writer.LogWriter.flush",
-    "wake.send": "playground.clusters.wake.send",
+    "advance.commit_batch": f"{_CLUSTERS}drive.advance.commit_batch",
+    "commit.locked": f"{_CLUSTERS}drive.commit.locked",
+    "commit._fold": f"{_CLUSTERS}drive.commit._fold",
+    "commit._keep_checkpoint": f"{_CLUSTERS}drive.commit._keep_checkpoint",
+    "commit._keep_queue": f"{_CLUSTERS}drive.commit._keep_queue",
+    "commit._move_run": f"{_CLUSTERS}drive.commit._move_run",
+    "extenders.intend": f"{_CLUSTERS}drive.extender_calls.intend",
+    "extenders._sent": f"{_CLUSTERS}drive.extender_calls._sent",
+    "extenders._keep_answer": f"{_CLUSTERS}drive.extender_calls._keep_answer",
+    "LogWriter.flush": f"{_CLUSTERS}log.writer.LogWriter.flush",
+    "wake.send": f"{_CLUSTERS}wake.send",
     "jobs.put": "playground.clusters.jobs.put",
     "jobs.claim": "playground.clusters.jobs.claim",
     "jobs.finish": "playground.clusters.jobs.finish",
-    "questions.run_seeds": f"{_SERVICES}questions.run_seeds",
+    "questions.run_seeds": f"{_CLUSTERS}questions.run_seeds",
 }
 """Every step between a request and the rows that come of it: of the web process, of those that decide, and of work."""
 
@@ -56,7 +56,7 @@ def install(folder: Path) -> None:
     _small_visits(folder)
     _wrong_clocks(folder)
     # A lease that was lost is noticed by the next call, not by the first one five seconds later.
-    import_module(f"{_SERVICES}extenders").RENEW_EVERY_S = 0.0  # type: ignore[attr-defined]
+    import_module(f"{_CLUSTERS}drive.extender_calls").RENEW_EVERY_S = 0.0  # type: ignore[attr-defined]
 
 
 def _owner(place: str) -> Any:

@@ -103,6 +103,7 @@ class _Round:
         ]
         self.clusters: list[Any] = []
         self.threads: list[threading.Thread] = []
+        self._leases: dict[int, tuple[int, int, Any]] = {}
 
     def _person(self, key: str, *, realtime: bool, permit: bool, extender: bool) -> Person:
         dice = random.Random(f"{self.seed} {key}")
@@ -155,6 +156,7 @@ class _Round:
         pks = [cluster.pk for cluster in self.clusters]
         while any(thread.is_alive() for thread in self.threads):
             self._unharmed(lambda: chaos.go_on(pks))
+            self._unharmed(self._look_at_leases)
             time.sleep(0.05)
         chaos.end()
         self.site.tidy()
@@ -199,11 +201,24 @@ class _Round:
         except (OperationalError, InterfaceError):
             connection.close()
 
+    def _look_at_leases(self) -> None:
+        """A commit holds the lease under which it was made for longer."""
+        from playground.clusters.models import Cluster
+
+        rows = Cluster.objects.filter(pk__in=[cluster.pk for cluster in self.clusters])
+        for pk, *lease in rows.values_list("pk", "lease_token", "engine_seq", "lease_expires"):
+            token, engine_seq, expires = lease
+            before = self._leases.get(pk, (None, engine_seq, None))
+            if expires is not None and (token, expires) == before[::2] and engine_seq > before[1]:
+                self._violated(f"a batch was committed under lease {token}, which still ends at {expires}")
+            self._leases[pk] = (token, engine_seq, expires)
+
     # ---- the verdict
 
     def _judge(self) -> None:
         until_s = time.monotonic() + self.harness.patience_s
         while words := self._unrest():
+            self._unharmed(self._look_at_leases)
             if time.monotonic() > until_s:
                 self.site.say_where_they_stand()
                 for word in words:
