@@ -58,7 +58,7 @@ ALIKE = {
     ),
     "upstream's name for both: what a configuration says, and what runs": "Extender Plugin ServiceAffinity",
     "each plugin's own": "Reservation State VolumeError",
-    "a part of one page or table, known in its file alone": "Card Column Group Line Part Segment",
+    "a part of one page or table, known in its file alone": "Column Group Line Part Segment",
     "part of the API for plugins; elsewhere a comparison of clusters": "Comparison",
     "Kubernetes' fields in one, those of a document in the other": "Field",
     "a cluster after a cycle, by the site and in the formal model": "Moment",
