@@ -275,7 +275,7 @@ if PLAYGROUND_EMBED_IN == "none":
 # Objects of one cluster, pods of controllers included, Events not.
 PLAYGROUND_MAX_OBJECTS = _whole("PLAYGROUND_MAX_OBJECTS", 100_000)
 
-# Quotas of one person, in team mode (clusters/services/quotas.py).
+# Quotas of one person, in team mode (clusters/log/quotas.py).
 PLAYGROUND_MAX_CLUSTERS = _whole("PLAYGROUND_MAX_CLUSTERS", 100)
 PLAYGROUND_MAX_SHARES = _whole("PLAYGROUND_MAX_SHARES", 500)
 PLAYGROUND_MAX_STORED_BYTES = _whole("PLAYGROUND_MAX_STORED_MB", 2048) * 2**20

@@ -101,7 +101,7 @@ class Cluster(models.Model):
     cursor_seq = models.BigIntegerField(default=0)
     engine_seq = models.BigIntegerField(default=0)
     entries_since_checkpoint = models.IntegerField(default=0)
-    # Superseded outcomes up to here are being dropped from the log, and were dropped (services/compaction.py).
+    # Superseded outcomes up to here are being dropped from the log, and were dropped (log/housekeeping.py).
     compacting_seq = models.BigIntegerField(default=0)
     compacted_seq = models.BigIntegerField(default=0)
 
@@ -115,7 +115,7 @@ class Cluster(models.Model):
     parked_reason = models.TextField(blank=True, default="")
 
     # What its rows take, as it was measured when `next_seq` was `measured_seq`, and what people wrote since; see
-    # services/quotas.py.
+    # log/quotas.py.
     stored_bytes = models.BigIntegerField(default=0)
     measured_seq = models.BigIntegerField(default=1)
     measured_at = models.DateTimeField(null=True, blank=True)
@@ -260,8 +260,8 @@ class Run(models.Model):
 class LogEntry(models.Model):
     """One input (source api) or outcome (source engine); `seq` is metadata.resourceVersion.
 
-    Entries are never changed. Inputs are dropped by an undo and a reset alone (services/undo.py); outcomes that a
-    later entry superseded may be (services/compaction.py). Events take numbers of the same sequence, but are rows only
+    Entries are never changed. Inputs are dropped by an undo and a reset alone (history/undo.py); outcomes that a
+    later entry superseded may be (log/housekeeping.py). Events take numbers of the same sequence, but are rows only
     (event.py). Payloads by kind:
 
     What is kept of objects that play no part in the simulation has a source of its own: the engine reads none of it,
@@ -469,7 +469,7 @@ class Cycle(models.Model):
 class QueueMove(models.Model):
     """A pod went from one lane to another, or an event was weighed and left it there (`source` = `target`).
 
-    Beside the log, not part of it: a replay tells the same moves again. The newest are kept (services/moves.py).
+    Beside the log, not part of it: a replay tells the same moves again. The newest are kept (drive/moves.py).
     """
 
     # Every index begins with the cluster; one of it alone would only cost room.
@@ -597,7 +597,7 @@ class Change(models.Model):
     program
         The User-Agent of a client of the API; empty for pages.
     before
-        What stood in the cluster's row and is not in the log (services/changes.py).
+        What stood in the cluster's row and is not in the log (log/changes.py).
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="changes", db_index=False)
@@ -909,7 +909,7 @@ class ForeignDecision(models.Model):
     victims
         ``namespace/name`` of pods that the author evicted for it.
     verdict
-        Empty until it is judged (services/foreign.py).
+        Empty until it is judged (foreign/decisions.py).
     reasons, our_victims
         Lists of text.
     """
@@ -1182,7 +1182,7 @@ class Metric(models.Model):
     """One time series of a counter, or one part of a histogram; only ever added to.
 
     Of a histogram there is ``NAME_sum``, and ``NAME_bucket`` with what fell into that bucket and no smaller one; what
-    /metrics tells besides is summed up from these (selectors/metrics.py).
+    /metrics tells besides is summed up from these (metrics.py).
     """
 
     name = models.CharField(max_length=120)

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from playground.engine.profiles import outline
+from playground.engine.configuration import outline
 
 DATA = Path(__file__).parent / "data"
 
