@@ -1,4 +1,8 @@
-"""Questions and their answers."""
+"""Asking about decisions. A question is a row; a worker runs the engine and writes the answer into it.
+
+Equal questions about the same moment of a cluster's log are one row, so the second to ask has the answer at once.
+No web process ever runs a cycle.
+"""
 
 import json
 import logging
@@ -78,11 +82,6 @@ def is_stale(cluster: Cluster, question: Question) -> bool:
     """Whether the log has moved on since the moment the question is about."""
     return bool(question.seq) and question.seq < cluster.last_seq
 
-
-# ---- Asking about decisions. A question is a row; a worker runs the engine and writes the answer into it
-#
-# Equal questions about the same moment of a cluster's log are one row, so the second to ask has the answer at once.
-# No web process ever runs a cycle.
 
 MAX_OPEN: Final = 20
 KEPT: Final = 200

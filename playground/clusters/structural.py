@@ -1,4 +1,7 @@
-"""A limit of processor time for what a request asks of the site's own processes: validations, patches."""
+"""Structural schemas of CustomResourceDefinitions: prune, default and validate an object, rules in CEL included.
+
+Source: staging/src/k8s.io/apiextensions-apiserver/pkg/apiserver/schema, v1.34; k8s.io/kube-openapi/pkg/validation
+"""
 
 from __future__ import annotations
 
@@ -143,10 +146,6 @@ def _read(text: str) -> Expression | None:
 def _run(expression: Expression, known: Mapping[str, Any]) -> Any:
     return expression.run({name: known[name] for name in known if name in expression.reads})
 
-
-# ---- Structural schemas of CustomResourceDefinitions: prune, default and validate an object, rules in CEL included
-#
-# Source: staging/src/k8s.io/apiextensions-apiserver/pkg/apiserver/schema, v1.34; k8s.io/kube-openapi/pkg/validation
 
 Schema = Mapping[str, Any]
 Problem = tuple[str, str, Any]

@@ -1,4 +1,8 @@
-"""What driving needs of a simulation. scheduler_core's own is in simulator.py; tests bring a small fake."""
+"""Drive an engine through its log: read inputs, run towards a goal, say what came of it.
+
+Nothing here knows a database. Wall time decides only how many calls one batch makes, never what a call does;
+the calls are written down (the `ran` entry), so a replay makes exactly the same ones.
+"""
 
 import gc
 import time
@@ -261,11 +265,6 @@ def merged_changes(known: Any, theirs: Any, present: Any) -> Any:
         return merged
     return theirs
 
-
-# ---- Drive an engine through its log: read inputs, run towards a goal, say what came of it
-#
-# Nothing here knows a database. Wall time decides only how many calls one batch makes, never what a call does;
-# the calls are written down (the `ran` entry), so a replay makes exactly the same ones.
 
 CHECKPOINT_FORMAT: Final = 1
 LONGEST_SLICE_NS: Final = 48 * 3600 * 10**9

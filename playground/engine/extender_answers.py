@@ -1,4 +1,8 @@
-"""The playground's own rule-based extender: checking its rules, and what it answers."""
+"""What stands between a simulation and the extenders: answers are inputs, so a replay never calls out again.
+
+A simulation holds one transport for life. While a batch is driven, the relay passes calls on and writes each
+answer down; while a stretch of log is replayed, it gives the answers the log holds, in the same order.
+"""
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -55,12 +59,6 @@ def extenders_of(rules: Mapping[int, Sequence[Mapping[str, Any]]]) -> list[MockE
         kind.build(kind.check({"extender": place, "rules": list(rules[place])}, "", Problems()))
         for place in sorted(rules)
     ]
-
-
-# ---- What stands between a simulation and the extenders: answers are inputs, so a replay never calls out again
-#
-# A simulation holds one transport for life. While a batch is driven, the relay passes calls on and writes each
-# answer down; while a stretch of log is replayed, it gives the answers the log holds, in the same order.
 
 
 class ReplayMismatch(RuntimeError):

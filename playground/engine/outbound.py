@@ -1,7 +1,7 @@
-"""Which IP addresses are hosts of the public internet, and which lead back inside.
+"""Where an extender's URL may lead: one resolved, permitted address, or a refusal in words.
 
-The ranges are those of IANA's special-purpose address registries (RFC 6890 and its updates), written out: Python's own
-`is_global` differs from release to release, and calls public what a router of this network may lead inside.
+A person writes these URLs, and the server follows them. So an address is looked up once, judged, and used as
+judged; a name that resolves to something else a moment later gains nothing.
 """
 
 import ipaddress
@@ -85,11 +85,6 @@ def is_public(address: Address) -> bool:
         return True
     return address in _GLOBAL_UNICAST and not any(address in network for network in _SPECIAL_V6)
 
-
-# ---- Where an extender's URL may lead: one resolved, permitted address, or a refusal in words
-#
-# A person writes these URLs, and the server follows them. So an address is looked up once, judged, and used as
-# judged; a name that resolves to something else a moment later gains nothing.
 
 Resolve = Callable[[str, int], Sequence[str]]
 OwnExtender = Callable[[str], bool]

@@ -1,4 +1,8 @@
-"""Checkpoints and log entries of which little is read: the rest stays JSON text."""
+"""Cycles of a stretch of log, opened in any order: what lies before one is put in place and not lived through.
+
+The log says which objects there were before each cycle, and the rows of the cycles how many draws were made: for most
+cycles that is all it takes (`scheduler_core.sim.past`). The others are lived through again (`Engine.reopened`).
+"""
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
@@ -201,12 +205,6 @@ def pod_then(text: bytes, namespace: str, name: str, read: Callable[[], Pod]) ->
         read,
     )
 
-
-# ---- Cycles of a stretch of log, opened in any order: what lies before one is put in place and not lived through
-#
-# The log says which objects there were before each cycle, and the rows of the cycles how many draws were made: for
-# most
-# cycles that is all it takes (`scheduler_core.sim.past`). The others are lived through again (`Engine.reopened`).
 
 READ_KINDS: Final = tuple(KINDS)
 """Kinds of objects that a scheduler reads: what is written of others is no matter here."""

@@ -1,10 +1,4 @@
-"""Events that say again what one of the last hour said: one object with a count, as `kubectl get events` shows it.
-
-Those of pods stay apart, as each tells of an attempt or a start of its own.
-
-Source: staging/src/k8s.io/client-go/tools/record/events_cache.go (eventLogger.eventObserve), v1.34
-Differs: similar ones with other messages are not combined, and none is held back.
-"""
+"""One batch of an engine becomes rows: outcomes, cycles, queue, run and checkpoint in one transaction."""
 
 from __future__ import annotations
 
@@ -100,8 +94,6 @@ def _sameness(manifest: Mapping[str, Any]) -> _Sameness:
     parts += [manifest.get(key) for key in ("type", "reason", "message")]
     return tuple(str(part or "") for part in (*parts, source.get("component")))
 
-
-# ---- One batch of an engine becomes rows: outcomes, cycles, queue, run and checkpoint in one transaction
 
 CHECKPOINT_EVERY: Final = 1000
 COSTLY_CHECKPOINT_MS: Final = 200

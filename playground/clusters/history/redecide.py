@@ -1,4 +1,8 @@
-"""Stretches of log this process opened cycles of lately, kept so that the next one is there at once."""
+"""Traces that were not kept: decided again from the nearest checkpoint when they are asked for.
+
+Determinism makes them exact. If an engine of another version decides differently, the recorded summary stands
+and the cycle says so.
+"""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -212,12 +216,6 @@ def _is_told(record: CycleRecord, cycle: Cycle) -> bool:
 
 
 HISTORIES: Final = HistoryMemory()
-
-
-# ---- Traces that were not kept: decided again from the nearest checkpoint when they are asked for
-#
-# Determinism makes them exact. If an engine of another version decides differently, the recorded summary stands
-# and the cycle says so.
 
 
 def request_trace(*, cluster: Cluster, number: int) -> bool:

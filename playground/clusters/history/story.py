@@ -1,4 +1,7 @@
-"""The raw material of a pod's page: its cycles, its events, and every manifest that was written of it."""
+"""A pod's story: its log entries, queue moves, cycles, events and what other schedulers decided, in the log's order.
+
+The one story there is: pages, REST and tools show its steps.
+"""
 
 from __future__ import annotations
 
@@ -70,10 +73,6 @@ def _last_manifest(entries: list[LogEntry]) -> dict[str, Any] | None:
             return dict(manifest)
     return None
 
-
-# ---- A pod's story: its log entries, queue moves, cycles, events and what other schedulers decided, in the log's order
-#
-# The one story there is: pages, REST and tools show its steps.
 
 # Events that repeat what a cycle in the same list says better.
 _TOLD_BY_CYCLES: Final = ("FailedScheduling", "Scheduled")

@@ -1,6 +1,7 @@
-"""Who writes: the program at the other end of the request that is being answered.
+"""What a person did, so that it can be undone: one row a change, written in the transaction that does it.
 
-A request has one author, and all that it writes is his; so the surface says it once, where the request comes in.
+A change is what one request writes to the log, or several requests within `one_change`. What other schedulers decide is
+none, as little as what ours does; nor is how a cluster begins (`opening`).
 """
 
 from __future__ import annotations
@@ -44,12 +45,6 @@ def written_by(user_agent: str) -> Iterator[None]:
     finally:
         _author.reset(token)
 
-
-# ---- What a person did, so that it can be undone: one row a change, written in the transaction that does it
-#
-# A change is what one request writes to the log, or several requests within `one_change`. What other schedulers
-# decide is
-# none, as little as what ours does; nor is how a cluster begins (`opening`).
 
 KEPT: Final = 100
 """Changes of a cluster that can be undone, the newest."""

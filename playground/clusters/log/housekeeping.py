@@ -1,10 +1,4 @@
-"""What may leave an old log: outcomes that a later entry superseded, and Events. Inputs never do.
-
-The log's inputs and the calls of its `ran` entries are what a replay is made of, so every past cycle, seed, share,
-branch and recomputed trace stays exact. What goes is what a replay would give again: the engine's writes before the
-newest checkpoint that is older than `PLAYGROUND_KEEP_LOG_DAYS`, except the last one about each object there is, and
-the last one before each write of a person: what that write changed is told by the two (`as_written.py`).
-"""
+"""Dropping what can be made again, or is over: traces, superseded outcomes, bodies of extender calls, runs."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -106,8 +100,6 @@ def check_past_is_there(cluster: Cluster, seq: int) -> None:
             kind="Cluster",
         )
 
-
-# ---- Dropping what can be made again, or is over: traces, superseded outcomes, bodies of extender calls, runs
 
 KEPT_CYCLES: Final = 2_000
 """Newest cycles of a cluster whose traces stay, whatever their age."""

@@ -1,4 +1,4 @@
-"""Many rows at once, past the model instances: COPY on PostgreSQL, one prepared statement on SQLite."""
+"""Rows of every kind behind one face: which model holds a kind, and a manifest as a row."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -114,8 +114,6 @@ def _stored(fields: Sequence[Any], rows: Sequence[Row]) -> list[list[Any]]:
                 row[place] = how(row[place])
     return stored
 
-
-# ---- Rows of every kind behind one face: which model holds a kind, and a manifest as a row
 
 MODELS: Final[dict[str, type[models.Model]]] = {
     "Event": Event,

@@ -1,4 +1,4 @@
-"""How many pods a cluster's controllers are asked for: they count as objects before they are there."""
+"""The pen: appends to a cluster's log and folds every entry into object rows, under the cluster's lock."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -89,8 +89,6 @@ def _asked(
         if not is_controlled(manifest) and (found := pods_asked_for(manifest, n_nodes)) is not None
     ]
 
-
-# ---- The pen: appends to a cluster's log and folds every entry into object rows, under the cluster's lock
 
 ObjectKey = tuple[str, str, str]
 """``(row kind, namespace, name)``; namespace empty for cluster-scoped kinds."""

@@ -1,4 +1,7 @@
-"""Node pools: a form of a few fields becomes Node manifests."""
+"""One action on many pods or nodes: all of them or none, one change.
+
+As `kubectl delete`, `cordon`, `uncordon`, `drain`, `taint` and `label` with many names do it.
+"""
 
 from __future__ import annotations
 
@@ -143,10 +146,6 @@ def _node(
         },
     }
 
-
-# ---- One action on many pods or nodes: all of them or none, one change
-#
-# As `kubectl delete`, `cordon`, `uncordon`, `drain`, `taint` and `label` with many names do it.
 
 Edit = Callable[[Mapping[str, Any]], dict[str, Any]]
 """The manifest as it is to be, of the one that is."""

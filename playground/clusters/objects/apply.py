@@ -1,4 +1,4 @@
-"""In which order the objects of one request are written, and which owners it lacks."""
+"""Apply: posted manifests become the cluster's objects, all of them or none."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -98,9 +98,6 @@ def missing_owners(known: Iterable[tuple[Kind, Posted]], cluster: Cluster | None
 def _mapping(value: Any) -> dict[str, Any]:
     """What was posted may be anything; admission says so later."""
     return value if isinstance(value, dict) else {}
-
-
-# ---- Apply: posted manifests become the cluster's objects, all of them or none
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,8 @@
-"""What belongs to objects that are gone goes with them, as far as the engine does not see to it itself.
+"""What a deletion does besides removing an object: finalizers keep it, dependents may be orphaned first.
 
-The engine sees to what belongs to workloads and their like. Here are all others (a ConfigMap of a Deployment), and
-whatever belongs to an object the engine does not know (a Deployment of a custom resource).
-
-Source: pkg/controller/garbagecollector/garbagecollector.go, v1.34
-Differs: the object of an owner the engine does not know goes in the background, whatever was asked for.
+Source: staging/src/k8s.io/apiserver/pkg/registry/generic/registry/store.go, pkg/controller/garbagecollector, v1.34
+Differs: Kubernetes' own finalizers are done with at once, but for that of foreground deletion where the engine sees to
+it. Nodes go whatever finalizers they carry: these are for the program that ends the machine, and here there is none.
 """
 
 from collections.abc import Iterator, Mapping
@@ -92,14 +90,6 @@ def _is_there(writer: LogWriter, reference: Mapping[str, Any], namespace: str) -
     row = row_of(writer.cluster, kind, namespace if kind.namespaced else "", str(reference.get("name")))
     return row is not None and uid_of(row) == reference.get("uid")
 
-
-# ---- What a deletion does besides removing an object: finalizers keep it, dependents may be orphaned first
-#
-# Source: staging/src/k8s.io/apiserver/pkg/registry/generic/registry/store.go, pkg/controller/garbagecollector, v1.34
-# Differs: Kubernetes' own finalizers are done with at once, but for that of foreground deletion where the engine sees
-# to
-# it. Nodes go whatever finalizers they carry: these are for the program that ends the machine, and here there is
-# none.
 
 POLICIES: Final = ("Orphan", "Background", "Foreground")
 CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"

@@ -1,4 +1,4 @@
-"""Identities given to new objects: reproducible, because they depend on the cluster's seed and log only."""
+"""How an existing object takes a new manifest: what the writer may change and what stays the server's own."""
 
 from __future__ import annotations
 
@@ -120,8 +120,6 @@ def _with_node_ports(spec: dict[str, Any], seq: int) -> dict[str, Any]:
 def _port_key(port: Mapping[str, Any]) -> tuple[Any, Any]:
     return port.get("protocol") or "TCP", port.get("port")
 
-
-# ---- How an existing object takes a new manifest: what the writer may change and what stays the server's own
 
 SERVER_METADATA: Final = (
     "uid",

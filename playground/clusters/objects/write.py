@@ -1,7 +1,4 @@
-"""The merge patch, for every surface that changes objects by one.
-
-Source: RFC 7386
-"""
+"""One object at a time, as the Kubernetes API does it: create, replace, delete, bind, evict."""
 
 from __future__ import annotations
 
@@ -60,8 +57,6 @@ def merge_patch(target: Any, patch: Any) -> Any:
             result[key] = merge_patch(result.get(key), value)
     return result
 
-
-# ---- One object at a time, as the Kubernetes API does it: create, replace, delete, bind, evict
 
 _LASTING_NAMESPACES: Final = ("default", "kube-system", "kube-public")
 
