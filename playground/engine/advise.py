@@ -21,7 +21,7 @@ from scheduler_core.scenario.make import make_scenario
 from scheduler_core.schedule_one import TIE_STREAM, Recorded
 from scheduler_core.scheduler import Scheduler
 from scheduler_core.sim.simulation import Simulation
-from scheduler_core.whatif.fork import Sandbox
+from scheduler_core.whatif.fork import Fork
 from scheduler_core.whatif.pod_group import UnknownGroup, group_story
 from scheduler_core.whatif.tries import try_pod
 from scheduler_core.whatif.weights import CycleWeights, PluginWeights, weights_document
@@ -83,7 +83,7 @@ def why_not_node(
     """
     simulation = _simulation(engine)
     pod = _pending(simulation, namespace, name)
-    return _why_not(Sandbox(simulation.scheduler, transport=transport), pod, node)
+    return _why_not(Fork(simulation.scheduler, transport=transport), pod, node)
 
 
 def group_of(
@@ -96,14 +96,14 @@ def group_of(
     CannotAnswer
     """
     try:
-        return group_story(_simulation(engine).scheduler, namespace, name, transport=transport).document()
+        return group_story(_simulation(engine).scheduler, namespace, name, transport=transport)
     except UnknownGroup as error:
         raise CannotAnswer(str(error)) from None
 
 
-def _why_not(sandbox: Sandbox, pod: Pod, node: str) -> dict[str, Any]:
+def _why_not(fork: Fork, pod: Pod, node: str) -> dict[str, Any]:
     try:
-        return why_not(sandbox, pod, node).document()
+        return why_not(fork, pod, node).document()
     except UnknownNode:
         raise CannotAnswer(f"There is no node {node}.") from None
 
@@ -123,13 +123,13 @@ class PastCycle(NamedTuple):
 
     Attributes
     ----------
-    sandbox
+    fork
         Extenders answer in it as they did in that cycle.
     pod
         The cycle's own.
     """
 
-    sandbox: Sandbox
+    fork: Fork
     pod: Pod
 
 
@@ -204,7 +204,7 @@ def before_cycle(
                     pod = simulation.scheduler.pods.get(uid)
                     if pod is None:
                         raise CannotAnswer(f"The pod of cycle {number} is not there just before it.")
-                    return PastCycle(Sandbox(simulation.scheduler, transport=transport), pod)
+                    return PastCycle(Fork(simulation.scheduler, transport=transport), pod)
             engine._relay.end_replay()
             answers = []
             simulation.drain_cycles()
@@ -219,7 +219,7 @@ def why_not_then(past: PastCycle, node: str) -> dict[str, Any]:
     ------
     CannotAnswer
     """
-    return _why_not(past.sandbox, past.pod, node)
+    return _why_not(past.fork, past.pod, node)
 
 
 def devices_then(past: PastCycle, trace_bytes: bytes, node: str) -> dict[str, Any]:
@@ -231,7 +231,7 @@ def devices_then(past: PastCycle, trace_bytes: bytes, node: str) -> dict[str, An
     """
     trace = CycleTrace.from_bytes(trace_bytes)
     try:
-        found = devices_of(past.sandbox, past.pod, node or trace.node or "")
+        found = devices_of(past.fork, past.pod, node or trace.node or "")
     except UnknownNode:
         raise CannotAnswer(f"There is no node {node}.") from None
     if found is None:
@@ -302,8 +302,8 @@ def prove_weights(past: PastCycle, trace_bytes: bytes, *, report: Report) -> dic
         raise CannotAnswer("No scores were compared in this cycle: fewer than two nodes were feasible.")
     found = CycleWeights.of(trace)
     assert found is not None
-    sandbox, pod = past
-    again = sandbox.decide(pod)
+    fork, pod = past
+    again = fork.decide(pod)
     wanted = [
         (plugin, weight)
         for plugin in found.all_plugins()
@@ -312,7 +312,7 @@ def prove_weights(past: PastCycle, trace_bytes: bytes, *, report: Report) -> dic
     proofs = []
     for done, (plugin, weight) in enumerate(wanted):
         report(done, len(wanted), f"{plugin.plugin} × {weight}")
-        decided = set(sandbox.decide(pod, weights={plugin.plugin: weight}).ties)
+        decided = set(fork.decide(pod, weights={plugin.plugin: weight}).ties)
         computed = plugin.winners_at(weight)
         proofs.append(
             {
@@ -326,7 +326,7 @@ def prove_weights(past: PastCycle, trace_bytes: bytes, *, report: Report) -> dic
         "proofs": proofs,
         "same": again.node_name == trace.node
         and set(again.ties) == set((trace.body.best if trace.body else None) or ()),
-        "draw": _draw(sandbox.randomness, trace, again.ties),
+        "draw": _draw(fork.randomness, trace, again.ties),
     }
 
 

@@ -23,7 +23,7 @@ from scheduler_core.objects.kinds import KINDS, parse
 from scheduler_core.objects.pod import TERMINAL_PHASES, Pod
 from scheduler_core.sim.manifests import TextColumn, Texts
 from scheduler_core.sim.past import NotPlain, Past, PodThen, like_of, waiting
-from scheduler_core.whatif.fork import Sandbox
+from scheduler_core.whatif.fork import Fork
 
 
 class _Objects(msgspec.Struct):
@@ -396,7 +396,7 @@ class History:
             n_draws=cycle.n_draws,
             n_evaluated=cycle.n_evaluated_before,
         )
-        return PastCycle(Sandbox(scheduler), pod)
+        return PastCycle(Fork(scheduler), pod)
 
     def _go_before(self, cycle: CycleBefore) -> None:
         batch = self._batches.get(cycle.ran_seq)

@@ -13,8 +13,8 @@ from playground.clusters import questions
 from playground.clusters.errors import ClusterError, NotFound
 from playground.clusters.history.cycles import get_cycle
 from playground.clusters.questions import latest_question
+from playground.web.questions.views import question_context
 from playground.web.requests import HtmxHttpRequest, get_cluster
-from playground.web.views.advice import question_context
 
 SHOWN = 80
 """Rows of the table that are shown; the others are counted."""

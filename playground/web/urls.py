@@ -10,7 +10,8 @@ from playground.web.config import views as config
 from playground.web.cycles import views as cycles
 from playground.web.objects import views as objects
 from playground.web.pods import views as pods
-from playground.web.views import advice, plans
+from playground.web.questions import plans
+from playground.web.questions import views as advice
 
 app_name = "web"
 

@@ -41,7 +41,7 @@ from scheduler_core.releases import OLDEST, Release
 from scheduler_core.sim.changes import WriteObject
 from scheduler_core.sim.options import SimulationOptions
 from scheduler_core.sim.simulation import Simulation
-from scheduler_core.whatif.fork import Sandbox
+from scheduler_core.whatif.fork import Fork
 from scheduler_core.whatif.headroom import headroom
 
 
@@ -265,7 +265,7 @@ def run_capacity_case(case: Mapping[str, Any]) -> list[Difference]:
         simulation.submit(WriteObject(prepare(manifest)))
     simulation.advance(0, max_cycles=0)
     pod = pod_from(prepare(case["pod"], simulation.world.priority_classes))
-    found = headroom(Sandbox(simulation.scheduler), pod)
+    found = headroom(Fork(simulation.scheduler), pod)
     expected = case["expect"]
     got = {"replicas": found.replicas, "stop": found.stop}
     return list(differences({key: expected[key] for key in got}, got))

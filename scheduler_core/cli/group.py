@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
+from typing import Any
 
 from scheduler_core.cli import reports
 from scheduler_core.cli.manifests import read_scenario
 from scheduler_core.scenario import ScenarioError, run_scenario
-from scheduler_core.whatif.pod_group import GroupStory, UnknownGroup, group_story
+from scheduler_core.whatif.pod_group import UnknownGroup, group_story
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,15 +33,15 @@ def run(options: argparse.Namespace) -> int:
     except (OSError, ScenarioError, UnknownGroup) as error:
         return reports.unusable(options, error, name)
     if options.json:
-        print(json.dumps(story.document(), ensure_ascii=False))
+        print(json.dumps(story, ensure_ascii=False))
     else:
         _print(story)
-    return 1 if story.n_missing else 0
+    return 1 if story["missing"] else 0
 
 
-def _print(story: GroupStory) -> None:
-    print(story.sentence)
-    for member in story.members:
+def _print(story: Mapping[str, Any]) -> None:
+    print(story["sentence"])
+    for member in story["members"]:
         if member["node"]:
             said = f"{member['state']} on {member['node']}"
         elif member["fits"]:
@@ -47,5 +49,5 @@ def _print(story: GroupStory) -> None:
         else:
             said = member["heldBy"] or member["message"] or "waits"
         print(f"  {member['pod']}: {said}")
-    for remedy in story.remedies:
-        print(f"  -> {remedy.sentence}")
+    for remedy in story["remedies"]:
+        print(f"  -> {remedy['sentence']}")

@@ -130,7 +130,7 @@ def _ends(run: ScenarioRun) -> dict[str, _End]:
         pod = stored.typed
         if pod.is_terminal:
             continue
-        kind, name, _ = owner_of(run.simulation, pod)
+        kind, name = owner_of(run.simulation, pod)
         cycles = run.cycles_of(pod.key)
         found[pod.key] = _End(
             pod.key,

@@ -9,7 +9,7 @@ from typing import Any
 from scheduler_core.objects.pod import Pod
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.sim.world import Stored
-from scheduler_core.whatif.judge import BIND, NO_NODE, PREEMPT, Asked, Judged, Start, judged
+from scheduler_core.whatif.judge import BIND, NO_NODE, PREEMPT, Asked, Judgement, Start, judged
 
 Manifest = Mapping[str, Any]
 LONGEST_BURST = 64
@@ -102,7 +102,7 @@ class Others:
         )  # fmt: skip
         self._asked.append((asked, by))
 
-    def verdicts(self, seed: int) -> Iterator[Judged]:
+    def verdicts(self, seed: int) -> Iterator[Judgement]:
         """Each decision beside ours, by the configuration that the run began with and those it went on with."""
         asked = sorted((item for item, _ in self._asked), key=_seq)
         yield from judged(self._start, self._happened, asked, seed=seed)

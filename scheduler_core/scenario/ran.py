@@ -24,7 +24,7 @@ from scheduler_core.scenario.types import Manifest, Scenario
 from scheduler_core.sim.changes import ObjectDeleted, ObjectWritten
 from scheduler_core.sim.kubelet import waits_on_its_node
 from scheduler_core.sim.simulation import Simulation
-from scheduler_core.whatif.judge import Judged
+from scheduler_core.whatif.judge import Judgement
 
 
 @dataclass(slots=True)
@@ -87,7 +87,7 @@ class ScenarioRun:
         """One line a cycle, as `decisions.cycles` keeps them."""
         return [cycle_line(trace) for trace in self.cycles]
 
-    def verdicts(self) -> list[Judged]:
+    def verdicts(self) -> list[Judgement]:
         """What other schedulers decided so far, beside what we would have; empty where no expectation asks for it."""
         return [] if self.others is None else list(self.others.verdicts(self.scenario.seed))
 

@@ -10,20 +10,21 @@ from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.record import Finding
 from scheduler_core.scenario.transport import ScenarioTransport
 from scheduler_core.scenario.types import FITTING, Draining, Fitting, Survival
-from scheduler_core.whatif.fork import copy_of_cluster
+from scheduler_core.whatif.fork import Fork
 from scheduler_core.whatif.headroom import headroom
 from scheduler_core.whatif.questions import names_of, taken_away_verdict, without_label
 from scheduler_core.whatif.take_away import (
     BLOCKED,
+    DRAIN,
     LOST,
     PENDING,
     TakenAway,
     UnknownNodes,
-    drain,
     drain_in_time,
     lose_any,
     lose_each,
     nodes_without,
+    taken_away,
 )
 from scheduler_core.whatif.workloads import template_of
 
@@ -36,20 +37,20 @@ _KINDS = dict(zip(FITTING, ("Deployment", "StatefulSet", "Pod"), strict=True))
 
 def survives(run: ScenarioRun, wanted: Survival, path: str) -> Finding:
     """Whether each loss leaves no more pods without a node than allowed."""
-    sandbox = copy_of_cluster(run.simulation, ScenarioTransport(run.scenario))
+    fork = Fork(run.simulation.scheduler, transport=ScenarioTransport(run.scenario), seed=0)
     labels = [(ZONE, "zone")] if wanted.any_zone else []
     labels += [(wanted.any_of, wanted.any_of)] if wanted.any_of else []
     losses: list[tuple[str, list[TakenAway]]] = []
     if wanted.any_one_node:
-        losses.append(("node", list(lose_any(sandbox))))
-    losses += [(noun, [answer for _, answer in lose_each(sandbox, label)]) for label, noun in labels]
+        losses.append(("node", list(lose_any(fork))))
+    losses += [(noun, [answer for _, answer in lose_each(fork, label)]) for label, noun in labels]
     for noun, answers in losses:
         if not answers:
             label = {noun: label for label, noun in labels}.get(noun)
             missing = f"no node carries {label}" if label else "there is no node"
             return Finding(path, False, f"A loss was to be survived, but {missing}.")
-    total = len(sandbox.nodes_in_order())
-    bare = [without_label(label, nodes_without(sandbox, label), total) for label, _ in labels]
+    total = len(fork.nodes_in_order())
+    bare = [without_label(label, nodes_without(fork, label), total) for label, _ in labels]
     told = "".join(f" {said}" for said in bare if said)
     noun, worst = max(
         ((noun, answer) for noun, answers in losses for answer in answers),
@@ -102,8 +103,8 @@ def fits(run: ScenarioRun, wanted: Fitting, path: str) -> Finding:
     if template.scheduler_name not in run.simulation.scheduler.profiles:
         said = f"waits for the scheduler {template.scheduler_name}, which is not here"
         return Finding(path, False, f"{kind} {key} {said}.")
-    sandbox = copy_of_cluster(run.simulation, ScenarioTransport(run.scenario))
-    found = headroom(sandbox, template, max_copies=wanted.at_least)
+    fork = Fork(run.simulation.scheduler, transport=ScenarioTransport(run.scenario), seed=0)
+    found = headroom(fork, template, max_copies=wanted.at_least)
     if found.replicas >= wanted.at_least:
         return Finding(path, True, f"{wanted.at_least} more of {kind} {key} fit")
     why = f" The next one: {found.stop}" if found.stop else ""
@@ -122,9 +123,9 @@ def drains(run: ScenarioRun, wanted: Draining, path: str) -> Finding:
     ScenarioError
         A node is not there.
     """
-    sandbox = copy_of_cluster(run.simulation, ScenarioTransport(run.scenario))
+    fork = Fork(run.simulation.scheduler, transport=ScenarioTransport(run.scenario), seed=0)
     try:
-        answer = drain(sandbox, wanted.nodes)
+        answer = taken_away(fork, DRAIN, wanted.nodes)
     except UnknownNodes as error:
         known = run.simulation.world.node
         unknown = next(place for place, name in enumerate(wanted.nodes) if known(name) is None)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from scheduler_core.errors import InvalidObject
 from scheduler_core.extender.transport import Transport, no_transport
+from scheduler_core.objects.pod import Pod
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif import take_away
-from scheduler_core.whatif.fork import ZONE, Sandbox, copy_of_cluster, cpu_share, group_of, nodes_of
-from scheduler_core.whatif.headroom import Headroom, Report, headroom, silent
+from scheduler_core.whatif.fork import ZONE, Fork, Report, group_of, silent
+from scheduler_core.whatif.headroom import Headroom, headroom
 from scheduler_core.whatif.node_answers import answer_backlog, answer_fewer
 from scheduler_core.whatif.questions import (
     ANY_DOMAIN,
@@ -32,6 +33,8 @@ from scheduler_core.whatif.questions import (
     any_domain_verdict,
     any_node_verdict,
     causes,
+    counted,
+    finds,
     first_of,
     headroom_verdict,
     held_words,
@@ -50,6 +53,7 @@ from scheduler_core.whatif.take_away import (
     ENDING,
     LANDS,
     LOST,
+    OF_THE_NODE,
     PENDING,
     WITH_NODE,
     TakenAway,
@@ -61,7 +65,7 @@ from scheduler_core.whatif.take_away import (
     nodes_without,
     taken_away,
 )
-from scheduler_core.whatif.workloads import template_from, template_of, workloads
+from scheduler_core.whatif.workloads import template_from, template_like, template_of, workloads
 
 MOST_WORKLOADS: Final = 60
 MOST_MORE: Final = 400
@@ -99,69 +103,67 @@ def answer_question(
     """
     question = question_from(document)
     report(0, 0, "copying the cluster")
-    sandbox = copy_of_cluster(simulation, transport)
+    fork = Fork(simulation.scheduler, transport=transport, seed=0)
     asked = _ANSWERS[question.ask]
-    return asked(simulation, sandbox, question, report).document(question)
+    return asked(simulation, fork, question, report).document(question)
 
 
 # ---- take away
 
 
-def _named(sandbox: Sandbox, question: PlanQuestion) -> list[str]:
+def _named(fork: Fork, question: PlanQuestion) -> list[str]:
     nodes = list(question.nodes)
     if question.label:
         key, _, value = question.label.partition("=")
-        found = nodes_with(sandbox, key, value)
+        found = nodes_with(fork, key, value)
         if not found:
             raise InvalidObject("label", question.label, "is on no node")
         nodes += [name for name in found if name not in nodes]
     return nodes
 
 
-def _take_away(simulation: Simulation, sandbox: Sandbox, question: PlanQuestion, report: Report) -> Answer:
-    nodes = _named(sandbox, question)
+def _take_away(simulation: Simulation, fork: Fork, question: PlanQuestion, report: Report) -> Answer:
+    nodes = _named(fork, question)
     how = take_away.DRAIN if question.ask == DRAIN else take_away.LOSS
     report(0, 1, f"without {nodes[0]}" if len(nodes) == 1 else f"without {len(nodes):,} nodes")
     try:
-        found = taken_away(sandbox, how, nodes)
+        found = taken_away(fork, how, nodes)
     except UnknownNodes as error:
         raise InvalidObject("nodes", None, str(error)) from None
-    answer = Answer(taken_away_verdict(found), tone_of(found), _figures(found))
-    answer.decisions = found.n_decisions
+    answer = Answer(taken_away_verdict(found), tone_of(found), _figures(found), decisions=found.n_decisions)
+    answer.leaves_out = (NO_TIME, *OUTSIDE)
     _lines_of(answer, found)
     if question.label:
-        label = question.label.partition("=")[0]
-        bare = nodes_without(sandbox, label)
-        if bare:
-            answer.line(WARNING, without_label(label, bare, len(sandbox.nodes_in_order())), nodes=len(bare))
+        _tell_bare(answer, fork, question.label.partition("=")[0])
     answer.moves = [item.document() for item in found.pods]
     stranded = Counter(item.origin for item in found.pods if item.outcome in (PENDING, BLOCKED, LOST))
     landed = Counter(item.node for item in found.pods if item.outcome == LANDS and item.node)
     gone = set(nodes)
 
-    def state(name: str) -> tuple[str, int, int]:
-        before = cpu_share(sandbox, name)
+    def state(name: str) -> tuple[str, int]:
         if name in gone:
-            return "gone", before, stranded[name]
-        if landed[name]:
-            return "takes", found.cpu_after.get(name, before), landed[name]
-        return "same", before, 0
+            return "gone", stranded[name]
+        return "takes" if landed[name] else "same", landed[name]
 
-    answer.map = node_map(sandbox, state)
+    cpu_after = {name: share for name, share in found.cpu_after.items() if landed[name] and name not in gone}
+    answer.map = node_map(fork, state, cpu_after)
     if question.ask == DRAIN:
         answer.steps = [{"drain": name} for name in nodes]
         answer.test = {"drain": {"nodes": nodes}}
     else:
         answer.steps = [{"delete": {"kind": "Node", "name": name}} for name in nodes]
-    answer.leaves_out = (NO_TIME, *OUTSIDE)
     shown = _signature(found)
     answer.luck = told_luck(
-        sandbox,
-        found.n_decisions,
-        lambda: _signature(taken_away(sandbox, how, nodes)) == shown,
-        report,
+        fork, found.n_decisions, lambda: _signature(taken_away(fork, how, nodes)) == shown, report
     )
     return answer
+
+
+def _tell_bare(answer: Answer, fork: Fork, label: str) -> None:
+    """Nodes without a label, which no loss of one of its values takes away."""
+    bare = nodes_without(fork, label)
+    if bare:
+        answer.line(WARNING, without_label(label, bare, len(fork.nodes_in_order())), nodes=len(bare))
 
 
 def _signature(found: TakenAway) -> tuple[int, ...]:
@@ -208,15 +210,12 @@ def _lines_of(answer: Answer, found: TakenAway) -> None:
         [item for item in found.of(PENDING) if bool(item.once_deleted) is waits] for waits in (True, False)
     )
     for reason, pods in causes(later):
-        names, until = names_of(pods), until_deleted(len(found.nodes))
-        finds, lands = ("finds", "it lands") if len(pods) == 1 else ("find", "they land")
-        where = first_of(sorted({item.once_deleted for item in pods}))
-        text = f"{names} {finds} no node {until}; then {lands} on {where}."
+        lands = "it lands" if len(pods) == 1 else "they land"
+        then = f"{lands} on {first_of(sorted({item.once_deleted for item in pods}))}"
+        text = f"{names_of(pods)} {finds(len(pods))} no node {until_deleted(len(found.nodes))}; then {then}."
         answer.line(WARNING, text, reason, count=len(pods))
     for reason, pods in causes(never):
-        answer.line(
-            BAD, f"{names_of(pods)} {'finds' if len(pods) == 1 else 'find'} no node.", reason, count=len(pods)
-        )
+        answer.line(BAD, f"{names_of(pods)} {finds(len(pods))} no node.", reason, count=len(pods))
     for reason, pods in causes(found.of(BLOCKED)):
         answer.line(WARNING, f"{names_of(pods)} {held_words(len(pods))}.", reason, count=len(pods))
     lost = found.of(LOST)
@@ -227,175 +226,173 @@ def _lines_of(answer: Answer, found: TakenAway) -> None:
         answer.line(WARNING, f"{preemptor} preempts {names_of(pods)}.", count=len(pods))
 
 
-def _any_node(simulation: Simulation, sandbox: Sandbox, question: PlanQuestion, report: Report) -> Answer:
-    found: dict[str, TakenAway] = {}
-    for one in lose_any(sandbox, report=report):
-        # What lands is counted and forgotten: at 60,000 pods the rest is enough.
-        found[one.nodes[0]] = one
-    answers = list(found.values())
-    n_good = sum(one.is_harmless for one in answers)
-    n_bad = sum(bool(one.count(PENDING)) for one in answers)
-    answer = Answer(any_node_verdict(answers), BAD if n_bad else GOOD if n_good == len(answers) else WARNING)
-    answer.figures = [("nodes", len(answers)), ("can go", n_good), ("leave pods without a node", n_bad)]
-    answer.decisions = sum(one.n_decisions for one in answers)
-    hurt = sorted(
-        (one for one in answers if not one.is_harmless), key=lambda one: (-one.count(PENDING), one.nodes)
-    )
-    for one in hurt:
-        reason = next((item.reason for item in one.of(PENDING)), "")
-        answer.line(
-            tone_of(one), taken_away_verdict(one), reason, node=one.nodes[0], count=one.count(PENDING)
-        )
-    holding = held_up(sandbox)
-    if holding:
-        n_held = len({name for names in holding.values() for name in names})
-        answer.figures.append(("wait for a budget as a drain", n_held))
-    for budget, names in sorted(holding.items(), key=lambda item: (-len(item[1]), item[0])):
-        nodes = "1 node" if len(names) == 1 else f"{len(names):,} nodes"
-        text = f"A loss does not ask budgets, but a drain of {nodes} has to wait for {budget}."
-        answer.line(WARNING, text, "The budget allows no disruption now.", nodes=len(names), budget=budget)
-    answer.more = {"heldUp": holding}
-
-    def state(name: str) -> tuple[str, int, int]:
-        one, before = found[name], cpu_share(sandbox, name)
-        if one.count(PENDING):
-            return "strands", before, one.count(PENDING)
-        if one.preempted:
-            return "evicts", before, len(one.preempted)
-        return ("good", before, 0) if one.is_harmless else ("held", before, one.count(LOST))
-
-    answer.map = node_map(sandbox, state)
-    answer.test = {"survives": {"anyOneNode": True}}
+def _lost(verdict: str, answers: Sequence[TakenAway], tone: str, noun: str) -> Answer:
+    """The beginning of an answer about losses, each alone."""
+    answer = Answer(verdict, tone, decisions=sum(one.n_decisions for one in answers))
+    answer.figures = [(noun, len(answers))]
     answer.leaves_out = (NO_TIME, *OUTSIDE)
     return answer
 
 
-def _any_domain(simulation: Simulation, sandbox: Sandbox, question: PlanQuestion, report: Report) -> Answer:
+def _tell_loss(answer: Answer, one: TakenAway, text: str, **more: Any) -> None:
+    reason = next((item.reason for item in one.of(PENDING)), "")
+    answer.line(tone_of(one), text, reason, count=one.count(PENDING), **more)
+
+
+def _any_node(simulation: Simulation, fork: Fork, question: PlanQuestion, report: Report) -> Answer:
+    found = {one.nodes[0]: one for one in lose_any(fork, report=report)}
+    answers = list(found.values())
+    n_good = sum(one.is_harmless for one in answers)
+    n_bad = sum(bool(one.count(PENDING)) for one in answers)
+    tone = BAD if n_bad else GOOD if n_good == len(answers) else WARNING
+    answer = _lost(any_node_verdict(answers), answers, tone, "nodes")
+    answer.figures += [("can go", n_good), ("leave pods without a node", n_bad)]
+    hurt = (one for one in answers if not one.is_harmless)
+    for one in sorted(hurt, key=lambda one: (-one.count(PENDING), one.nodes)):
+        _tell_loss(answer, one, taken_away_verdict(one), node=one.nodes[0])
+    holding = held_up(fork)
+    if holding:
+        n_held = len({name for names in holding.values() for name in names})
+        answer.figures.append(("wait for a budget as a drain", n_held))
+    for budget, names in sorted(holding.items(), key=lambda item: (-len(item[1]), item[0])):
+        nodes = counted(len(names), "node")
+        text = f"A loss does not ask budgets, but a drain of {nodes} has to wait for {budget}."
+        answer.line(WARNING, text, "The budget allows no disruption now.", nodes=len(names), budget=budget)
+    answer.more = {"heldUp": holding}
+
+    def state(name: str) -> tuple[str, int]:
+        one = found[name]
+        if one.count(PENDING):
+            return "strands", one.count(PENDING)
+        if one.preempted:
+            return "evicts", len(one.preempted)
+        return ("good", 0) if one.is_harmless else ("held", one.count(LOST))
+
+    answer.map = node_map(fork, state)
+    answer.test = {"survives": {"anyOneNode": True}}
+    return answer
+
+
+def _any_domain(simulation: Simulation, fork: Fork, question: PlanQuestion, report: Report) -> Answer:
     label = question.label
-    found = dict(lose_each(sandbox, label, report=report))
+    found = dict(lose_each(fork, label, report=report))
     if not found:
         raise InvalidObject("label", label, "is on no node")
-    worst = max((one.count(PENDING) for one in found.values()), default=0)
     tones = [tone_of(one) for one in found.values()]
-    answer = Answer(
-        any_domain_verdict(label, found),
-        BAD if worst else GOOD if all(tone == GOOD for tone in tones) else WARNING,
-    )
-    answer.figures = [
-        ("values", len(found)),
-        ("can go", sum(not one.count(PENDING) for one in found.values())),
-    ]
-    answer.decisions = sum(one.n_decisions for one in found.values())
+    n_good = sum(not one.count(PENDING) for one in found.values())
+    tone = BAD if n_good < len(found) else GOOD if all(tone == GOOD for tone in tones) else WARNING
+    answer = _lost(any_domain_verdict(label, found), list(found.values()), tone, "values")
+    answer.figures.append(("can go", n_good))
     for value, one in found.items():
-        reason = next((item.reason for item in one.of(PENDING)), "")
-        left, moving = one.count(PENDING), one.count(PENDING) + one.count(LANDS)
-        answer.line(
-            tone_of(one), f"{value}: {taken_away_verdict(one)}", reason, value=value, nodes=len(one.nodes),
-            count=left, of=moving,
-        )  # fmt: skip
-    bare, total = nodes_without(sandbox, label), len(sandbox.nodes_in_order())
-    if bare:
-        answer.line(WARNING, without_label(label, bare, total), nodes=len(bare))
+        moving = one.count(PENDING) + one.count(LANDS)
+        text = f"{value}: {taken_away_verdict(one)}"
+        _tell_loss(answer, one, text, value=value, nodes=len(one.nodes), of=moving)
+    _tell_bare(answer, fork, label)
     of_node = {name: one for one in found.values() for name in one.nodes}
 
-    def state(name: str) -> tuple[str, int, int]:
-        before = cpu_share(sandbox, name)
+    def state(name: str) -> tuple[str, int]:
         if name not in of_node:
-            return "same", before, 0
+            return "same", 0
         stranded = sum(item.origin == name for item in of_node[name].of(PENDING))
-        return ("strands", before, stranded) if stranded else ("good", before, 0)
+        return "strands" if stranded else "good", stranded
 
-    answer.map = node_map(sandbox, state)
+    answer.map = node_map(fork, state)
     answer.test = {"survives": {"anyZone": True} if label == ZONE else {"anyOf": label}}
-    answer.leaves_out = (NO_TIME, *OUTSIDE)
     return answer
 
 
 # ---- headroom
 
 
-def _headroom(simulation: Simulation, sandbox: Sandbox, question: PlanQuestion, report: Report) -> Answer:
-    if not question.workload and question.pod is None:
-        return _room_of_all(simulation, sandbox, report)
-    named = question.workload
+def _copied(simulation: Simulation, question: PlanQuestion) -> tuple[Pod, str]:
+    """The pod whose copies are counted, and what it is called.
+
+    Raises
+    ------
+    InvalidObject
+    """
     if question.pod is not None:
         template = template_from(simulation, dict(question.pod))
         named = f"Pod {template.key}"
     else:
-        kind, _, key = question.workload.partition(" ")
+        named = question.workload
+        kind, _, key = named.partition(" ")
         namespace, _, name = key.partition("/")
         try:
             template = template_of(simulation, kind, namespace, name)
         except KeyError as error:
-            raise InvalidObject("workload", question.workload, f"is not here: {error.args[0]}") from None
+            raise InvalidObject("workload", named, f"is not here: {error.args[0]}") from None
     if template.scheduler_name not in simulation.scheduler.profiles:
         reason = f"waits for the scheduler {template.scheduler_name}, which is not here"
         raise InvalidObject("workload", named, reason)
-    found = headroom(sandbox, template, report=report, max_copies=MOST_BARE_COPIES)
+    return template, named
+
+
+def _headroom(simulation: Simulation, fork: Fork, question: PlanQuestion, report: Report) -> Answer:
+    if not question.workload and question.pod is None:
+        return _room_of_all(simulation, fork, report)
+    template, named = _copied(simulation, question)
+    found = headroom(fork, template, report=report, max_copies=MOST_BARE_COPIES)
     found.pod = named
-    answer = Answer(headroom_verdict(found), GOOD if found.replicas else BAD)
-    answer.figures = [("more fit", found.replicas), ("nodes take them", len(found.by_node))]
-    answer.decisions = found.n_decisions
+    answer = Answer(
+        headroom_verdict(found), GOOD if found.replicas else BAD, decisions=found.n_decisions,
+        figures=[("more fit", found.replicas), ("nodes take them", len(found.by_node))],
+        leaves_out=("Preemption does not make room for copies.", *OUTSIDE),
+    )  # fmt: skip
     if found.stop:
         answer.line(WARNING, "What the scheduler says of the next one:", found.stop)
-    for words, counts in _where(sandbox, found):
+    zones: Counter[str] = Counter()
+    groups: Counter[str] = Counter()
+    for node in fork.nodes():
+        if count := found.by_node.get(node.name, 0):
+            zones[node.meta.labels.get(ZONE, "no zone")] += count
+            groups[group_of(node.meta.labels).name] += count
+    for words, counts in (("zone", zones), ("group", groups)):
         for name, count in counts.items():
             answer.line(GOOD, f"{count:,} in {words} {name}.", count=count)
 
-    def state(name: str) -> tuple[str, int, int]:
+    def state(name: str) -> tuple[str, int]:
         count = found.by_node.get(name, 0)
-        return "takes" if count else "same", cpu_share(sandbox, name), count
+        return "takes" if count else "same", count
 
-    answer.map = node_map(sandbox, state)
+    answer.map = node_map(fork, state)
     kind, _, key = question.workload.partition(" ")
     field_of = {"Deployment": "deployment", "StatefulSet": "statefulSet", "Pod": "pod"}
     if kind in field_of:
         answer.test = {"fits": {field_of[kind]: key, "atLeast": max(1, found.replicas)}}
-    answer.leaves_out = ("Preemption does not make room for copies.", *OUTSIDE)
     shown = found.replicas
     answer.luck = told_luck(
-        sandbox,
+        fork,
         found.n_decisions,
-        lambda: headroom(sandbox, template, max_copies=MOST_BARE_COPIES).replicas == shown,
+        lambda: headroom(fork, template, max_copies=MOST_BARE_COPIES).replicas == shown,
         report,
     )
     return answer
 
 
-def _where(sandbox: Sandbox, found: Headroom) -> Iterable[tuple[str, Counter[str]]]:
-    """Copies by zone and by group."""
-    zones: Counter[str] = Counter()
-    groups: Counter[str] = Counter()
-    for node in nodes_of(sandbox):
-        count = found.by_node.get(node.name, 0)
-        if count:
-            zones[node.meta.labels.get(ZONE, "no zone")] += count
-            groups[group_of(node.meta.labels).name] += count
-    return ("zone", zones), ("group", groups)
-
-
-def _room_of_all(simulation: Simulation, sandbox: Sandbox, report: Report) -> Answer:
-    every = [one for one in workloads(simulation) if one.kind not in ("DaemonSet", "Node")]
-    every.sort(key=lambda one: (-len(one.pods), one.key))
+def _room_of_all(simulation: Simulation, fork: Fork, report: Report) -> Answer:
+    every = [
+        (f"{workload[0]} {workload[1]}/{workload[2]}", workload, pods)
+        for workload, pods in workloads(simulation).items()
+        if workload[0] not in OF_THE_NODE
+    ]
+    every.sort(key=lambda item: (-len(item[2]), item[0]))
     asked = every[:MOST_WORKLOADS]
     found: list[tuple[str, Headroom]] = []
-    skipped = 0
-    for done, workload in enumerate(asked):
-        report(done, len(asked), workload.key)
+    for done, (key, workload, pods) in enumerate(asked):
+        report(done, len(asked), key)
         try:
-            template = template_of(simulation, workload.kind, workload.namespace, workload.name)
+            template = template_like(simulation, workload, pods[0])
         except InvalidObject:
-            skipped += 1
             continue
-        if template.scheduler_name not in simulation.scheduler.profiles:
-            skipped += 1
-            continue
-        found.append((workload.key, headroom(sandbox, template, max_copies=MOST_MORE)))
+        if template is not None and template.scheduler_name in simulation.scheduler.profiles:
+            found.append((key, headroom(fork, template, max_copies=MOST_MORE)))
     answer = Answer(
-        room_verdict(found, len(every)), GOOD if all(room.replicas for _, room in found) else WARNING
+        room_verdict(found, len(every)),
+        GOOD if all(room.replicas for _, room in found) else WARNING,
+        [("workloads", len(every)), ("asked", len(found))],
+        decisions=sum(room.n_decisions for _, room in found),
     )
-    answer.figures = [("workloads", len(every)), ("asked", len(found))]
-    answer.decisions = sum(room.n_decisions for _, room in found)
     for key, room in found:
         more = f"{room.replicas:,}" if room.limit is None else f"at least {room.limit:,}"
         text = f"{more} more of {key}" if room.replicas else f"no more of {key}"
@@ -405,12 +402,12 @@ def _room_of_all(simulation: Simulation, sandbox: Sandbox, report: Report) -> An
         f"Counting stops at {MOST_MORE} copies of each, and at {MOST_WORKLOADS} workloads, those of most pods first.",
         *OUTSIDE,
     )
-    if skipped:
+    if skipped := len(asked) - len(found):
         answer.leaves_out += (f"{skipped} workloads have no template that a scheduler here would take.",)
     return answer
 
 
-_Asked = Callable[[Simulation, Sandbox, PlanQuestion, Report], Answer]
+_Asked = Callable[[Simulation, Fork, PlanQuestion, Report], Answer]
 _ANSWERS: dict[str, _Asked] = {
     DRAIN: _take_away,
     LOSE: _take_away,

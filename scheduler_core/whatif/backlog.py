@@ -22,8 +22,9 @@ from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.objects.resources import PODS
 from scheduler_core.whatif.bound import Bin, Demand, least_cost
 from scheduler_core.whatif.cluster_edits import volume_places
-from scheduler_core.whatif.fork import INSTANCE_TYPE, ZONE, EqualNodes, Sandbox, Trial, group_of, nodes_of
-from scheduler_core.whatif.headroom import Report, room_of, silent
+from scheduler_core.whatif.fork import INSTANCE_TYPE, ZONE, EqualNodes, Fork, Report, group_of, silent
+from scheduler_core.whatif.headroom import room_of
+from scheduler_core.whatif.pod_edits import LIFECYCLE
 from scheduler_core.whatif.prices import NodeType, PriceList
 from scheduler_core.whatif.workloads import Alike, classes_of, daemon_pods, unpinned, without_rules
 
@@ -36,7 +37,6 @@ _OF_PLACE = (
     "failure-domain.beta.kubernetes.io/region",
 )
 _OF_TYPE = (INSTANCE_TYPE, "beta.kubernetes.io/instance-type")
-_LIFECYCLE = "node.kubernetes.io/"
 _GENERIC = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
 
 
@@ -82,17 +82,15 @@ class NodeChoice:
         }
 
 
-def choices_of(
-    sandbox: Sandbox, prices: PriceList, pods: Iterable[Pod] = ()
-) -> tuple[list[NodeChoice], list[str]]:
+def choices_of(fork: Fork, prices: PriceList, pods: Iterable[Pod] = ()) -> tuple[list[NodeChoice], list[str]]:
     """What may be added, the cheapest first; and names of groups whose type has no price.
 
     Places are the cluster's own and those that the volumes of `pods` are tied to.
     """
-    nodes = nodes_of(sandbox)
+    nodes = fork.nodes()
     places = _places(nodes)
     for pod in pods:
-        for _, options in volume_places(sandbox, pod):
+        for _, options in volume_places(fork, pod):
             for option in options:
                 zone = next((value for key, value in option.items() if key.endswith("/zone")), None)
                 place = {**option, **({ZONE: zone} if zone else {})}
@@ -101,21 +99,30 @@ def choices_of(
     groups: dict[EqualNodes, list[Node]] = {}
     for node in nodes:
         groups.setdefault(group_of(node.meta.labels), []).append(node)
-    largest = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0].name, item[0].shape))[
-        :MAX_GROUPS
-    ]
+    by_size = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0].name, item[0].shape))
     found: list[NodeChoice] = []
     without_price = []
-    for group, members in largest:
-        labels, taints = _common(members), _taints(members[0])
+
+    def add(name: str, kind: NodeType, labels: Mapping[str, str], taints: Sequence[Any] = ()) -> None:
+        labels, taints = {**labels, **kind.labels}, (*taints, *kind.taints)
+        for place in places:
+            zone = labels.get(ZONE) or place.get(ZONE, "")
+            found.append(NodeChoice(name, kind.price, zone, {**place, **labels}, taints, kind.allocatable))
+
+    for group, members in by_size[:MAX_GROUPS]:
+        own, labels = members[0].manifest, _common(members)
+        taints = [
+            item
+            for item in (own.get("spec") or {}).get("taints") or ()
+            if not str(item["key"]).startswith(LIFECYCLE)
+        ]
+        of_group = "" if group.name in (group.shape, "nodes") else f" in {group.name}"
         price = prices.price_of(labels)
         if price is None:
             without_price.append(group.name)
         else:
-            allocatable = {
-                key: str(value) for key, value in (members[0].manifest["status"]["allocatable"]).items()
-            }
-            found += _in_places(_named(group, group.shape), price, labels, taints, allocatable, places)
+            allocatable = {key: str(value) for key, value in own["status"]["allocatable"].items()}
+            add(f"{group.shape}{of_group}", NodeType(group.shape, price, allocatable, {}, ()), labels, taints)
         bare = {
             key: value
             for key, value in labels.items()
@@ -123,45 +130,15 @@ def choices_of(
         }
         for kind in prices.types:
             if kind.name != group.shape:
-                found += _of_type(
-                    kind, places, {**bare, INSTANCE_TYPE: kind.name}, taints, _named(group, kind.name)
-                )
+                where = "" if group.name == kind.name else of_group
+                add(f"{kind.name}{where}", kind, {**bare, INSTANCE_TYPE: kind.name}, taints)
     for kind in prices.types:
-        found += _of_type(kind, places, {**_GENERIC, INSTANCE_TYPE: kind.name}, (), kind.name)
+        add(kind.name, kind, {**_GENERIC, INSTANCE_TYPE: kind.name})
     unique = {
         (one.price, one.zone, repr(sorted(one.labels.items())), repr(one.taints), repr(one.allocatable)): one
         for one in reversed(found)
     }
     return sorted(unique.values(), key=lambda one: (one.price, one.name, one.zone)), without_price
-
-
-def _named(group: EqualNodes, shape: str) -> str:
-    return shape if group.name in (shape, "nodes", group.shape) else f"{shape} in {group.name}"
-
-
-def _of_type(
-    kind: NodeType,
-    places: list[dict[str, str]],
-    labels: Mapping[str, str],
-    taints: tuple[Mapping[str, str], ...],
-    name: str,
-) -> Iterable[NodeChoice]:
-    return _in_places(
-        name, kind.price, {**labels, **kind.labels}, (*taints, *kind.taints), kind.allocatable, places
-    )
-
-
-def _in_places(
-    name: str,
-    price: float,
-    labels: Mapping[str, str],
-    taints: tuple[Mapping[str, str], ...],
-    allocatable: Mapping[str, str],
-    places: list[dict[str, str]],
-) -> Iterable[NodeChoice]:
-    for place in places:
-        zone = labels.get(ZONE) or place.get(ZONE, "")
-        yield NodeChoice(name, price, zone, {**place, **labels}, taints, allocatable)
 
 
 def _places(nodes: Iterable[Node]) -> list[dict[str, str]]:
@@ -188,11 +165,6 @@ def _common(nodes: list[Node]) -> dict[str, str]:
         for key, value in shared.items()
         if key not in _OF_PLACE and key != LABEL_HOSTNAME and (value != own or len(nodes) > 1)
     }
-
-
-def _taints(node: Node) -> tuple[Mapping[str, str], ...]:
-    spec = node.manifest.get("spec") or {}
-    return tuple(item for item in spec.get("taints") or () if not str(item["key"]).startswith(_LIFECYCLE))
 
 
 # ---- the cheapest nodes
@@ -246,7 +218,7 @@ def name_of_node(place: int) -> str:
 
 
 def cheapest_nodes(
-    sandbox: Sandbox, pods: Sequence[Pod], prices: PriceList, *, report: Report = silent
+    fork: Fork, pods: Sequence[Pod], prices: PriceList, *, report: Report = silent
 ) -> NodePlan:
     """Find nodes for pods.
 
@@ -255,17 +227,15 @@ def cheapest_nodes(
     pods : sequence of Pod
         On no node, in the order in which they are decided.
     """
-    return _Search(sandbox, list(pods), prices, report).find()
+    return _Search(fork, list(pods), prices, report).find()
 
 
-def fewest_nodes(
-    sandbox: Sandbox, pods: Sequence[Pod], prices: PriceList, *, report: Report = silent
-) -> NodePlan:
+def fewest_nodes(fork: Fork, pods: Sequence[Pod], prices: PriceList, *, report: Report = silent) -> NodePlan:
     """As few nodes for pods as are found; of equal numbers the cheaper ones.
 
     The plan's bound is a number of nodes.
     """
-    search = _Search(sandbox, list(pods), prices, report)
+    search = _Search(fork, list(pods), prices, report)
     priced = search.choices
     # A node is one, and its price next to nothing.
     search.choices = [replace(choice, price=1 + choice.price * A_PRICE) for choice in priced]
@@ -277,32 +247,32 @@ def fewest_nodes(
     return plan
 
 
-def run_plan(sandbox: Sandbox, pods: Sequence[Pod], nodes: Sequence[NodeChoice]) -> dict[str, str]:
+def run_plan(fork: Fork, pods: Sequence[Pod], nodes: Sequence[NodeChoice]) -> dict[str, str]:
     """Pod -> node, when these nodes are there and the pods are decided in their order: what proves a plan."""
-    return _Runs(sandbox, list(pods), silent).run(nodes)[0]
+    return _Runs(fork, list(pods), silent).run(nodes)[0]
 
 
 class _Runs:
     """Runs of pods with nodes added."""
 
-    def __init__(self, sandbox: Sandbox, pods: list[Pod], report: Report) -> None:
-        self.sandbox = sandbox
+    def __init__(self, fork: Fork, pods: list[Pod], report: Report) -> None:
+        self.fork = fork
         self.pods = pods
         self.report = report
         self.plan = NodePlan(len(pods))
-        self.daemons = [unpinned(pod) for pod in daemon_pods(sandbox)]
+        self.daemons = [unpinned(pod) for pod in daemon_pods(fork)]
 
     def run(self, nodes: Sequence[NodeChoice]) -> tuple[dict[str, str], list[tuple[Pod, str]]]:
         """Decide all pods in their order with these nodes there: (pod -> node, pods without one and why)."""
-        with Trial(self.sandbox) as trial:
-            self._add(trial, [(name_of_node(place), choice) for place, choice in enumerate(nodes)])
-            return self._place(trial, self.pods)
+        with self.fork.changes():
+            self._add([(name_of_node(place), choice) for place, choice in enumerate(nodes)])
+            return self._place(self.pods)
 
-    def _place(self, trial: Trial, pods: Iterable[Pod]) -> tuple[dict[str, str], list[tuple[Pod, str]]]:
+    def _place(self, pods: Iterable[Pod]) -> tuple[dict[str, str], list[tuple[Pod, str]]]:
         placed: dict[str, str] = {}
         waiting = []
         for pod in pods:
-            found = trial.place(pod, preempt=False)
+            found = self.fork.place(pod, preempt=False)
             self.plan.n_decisions += 1
             if self.plan.n_decisions % 50 == 0:
                 self.report(0, 0, f"{self.plan.n_decisions:,} decisions run")
@@ -312,26 +282,25 @@ class _Runs:
                 placed[pod.key] = found.node
         return placed, waiting
 
-    def _add(self, trial: Trial, nodes: Sequence[tuple[str, NodeChoice]]) -> None:
+    def _add(self, nodes: Sequence[tuple[str, NodeChoice]]) -> None:
         """Add nodes, with the DaemonSet pods that would start there."""
-        for name, choice in nodes:
-            trial.set_node(choice.node(name))
+        self.fork.set_nodes([choice.node(name) for name, choice in nodes])
         if not nodes:
             return
-        row_of = self.sandbox.scheduler.cache.nodes.row_of
+        row_of = self.fork.cache.nodes.row_of
         new = np.array(sorted(row_of[name] for name, _ in nodes), np.int64)
         for pod in self.daemons:
-            rows = np.intersect1d(self.sandbox.attempt(pod).feasible, new)
+            rows = np.intersect1d(self.fork.attempt(pod).feasible, new)
             if len(rows):
-                trial.put_copies(pod, rows)
+                self.fork.put_copies(pod, rows)
 
 
 class _Search(_Runs):
     """Looks for the cheapest nodes."""
 
-    def __init__(self, sandbox: Sandbox, pods: list[Pod], prices: PriceList, report: Report) -> None:
-        super().__init__(sandbox, pods, report)
-        self.choices, self.plan.without_price = choices_of(sandbox, prices, pods)
+    def __init__(self, fork: Fork, pods: list[Pod], prices: PriceList, report: Report) -> None:
+        super().__init__(fork, pods, report)
+        self.choices, self.plan.without_price = choices_of(fork, prices, pods)
 
     def find(self) -> NodePlan:
         plan = self.plan
@@ -363,25 +332,25 @@ class _Search(_Runs):
     def _bounded(self, classes: Sequence[Alike]) -> list[NodeChoice]:
         """Sets the plan's bound; nodes of the problem's solution."""
         self.report(0, 0, "a lower bound")
-        sandbox = self.sandbox
-        demands = [Demand(len(alike.pods), {**alike.one.requests, PODS: 1}) for alike in classes]
-        with Trial(sandbox) as trial:
+        fork = self.fork
+        demands = [Demand(len(alike), {**alike[0].requests, PODS: 1}) for alike in classes]
+        with fork.changes():
             probes = [(f"plan-probe-{place}", choice) for place, choice in enumerate(self.choices)]
-            self._add(trial, probes)
-            row_of = sandbox.scheduler.cache.nodes.row_of
+            self._add(probes)
+            row_of = fork.cache.nodes.row_of
             rows = {row_of[name]: place for place, (name, _) in enumerate(probes)}
             taken: dict[int, dict[int, int]] = {}
             for index, alike in enumerate(classes):
-                relaxed = pod_from(without_rules(alike.one.manifest))
-                attempt = sandbox.attempt(relaxed)
+                relaxed = pod_from(without_rules(alike[0].manifest))
+                attempt = fork.attempt(relaxed)
                 if not len(attempt.feasible):
                     continue
-                room = room_of(trial, relaxed, attempt, 1_000 * len(self.choices) + 10**7)
+                room = room_of(fork, relaxed, attempt, 1_000 * len(self.choices) + 10**7)
                 assert room is not None
                 for row, most in zip(attempt.feasible.tolist(), room.tolist(), strict=True):
                     taken.setdefault(row, {})[index] = most
             resources = sorted({name for demand in demands for name in demand.requests})
-            free = {row: {name: sandbox.free(name, row) for name in resources} for row in taken}
+            free = {row: {name: fork.free(name, row) for name in resources} for row in taken}
         kinds: dict[tuple[object, ...], list[int]] = {}
         for row, place in rows.items():
             if taken.get(row):
@@ -415,18 +384,18 @@ class _Search(_Runs):
     def _completed(self, nodes: Sequence[NodeChoice]) -> list[NodeChoice]:
         """These nodes and more, one for each pod that finds none, the cheapest for it and those like it."""
         found = list(nodes)
-        with Trial(self.sandbox) as trial:
-            self._add(trial, [(name_of_node(place), choice) for place, choice in enumerate(found)])
-            _, waiting = self._place(trial, self.pods)
+        with self.fork.changes():
+            self._add([(name_of_node(place), choice) for place, choice in enumerate(found)])
+            _, waiting = self._place(self.pods)
             left = [pod for pod, _ in waiting]
             while left:
                 choice = self._best_for(left)
                 if choice is None:
                     left = left[1:]
                     continue
-                self._add(trial, [(name_of_node(len(found)), choice)])
+                self._add([(name_of_node(len(found)), choice)])
                 found.append(choice)
-                _, waiting = self._place(trial, left)
+                _, waiting = self._place(left)
                 before, left = left, [pod for pod, _ in waiting]
                 if len(left) == len(before):
                     left = left[1:]
@@ -436,10 +405,10 @@ class _Search(_Runs):
         """The choice that takes the first pod at the least price for each of those like it that it holds."""
         first = left[0]
         alike = Counter(_likeness(pod) for pod in left)[_likeness(first)]
-        with Trial(self.sandbox) as trial:
-            self._add(trial, [(f"plan-probe-{place}", choice) for place, choice in enumerate(self.choices)])
-            attempt = self.sandbox.attempt(first)
-            row_of = self.sandbox.scheduler.cache.nodes.row_of
+        with self.fork.changes():
+            self._add([(f"plan-probe-{place}", choice) for place, choice in enumerate(self.choices)])
+            attempt = self.fork.attempt(first)
+            row_of = self.fork.cache.nodes.row_of
             feasible = set(attempt.feasible.tolist())
             best: tuple[float, int] | None = None
             for place in range(len(self.choices)):
@@ -449,7 +418,7 @@ class _Search(_Runs):
                 holds = min(
                     [alike]
                     + [
-                        self.sandbox.free(name, row) // amount
+                        self.fork.free(name, row) // amount
                         for name, amount in first.requests.items()
                         if amount
                     ]

@@ -1,6 +1,6 @@
 """Edits of the cluster: nodes back in use, labelled or added, claims created, and pods that go.
 
-Which pods may go is asked of all nodes in lock-step, each in a world of its own (`framework.runtime.World`): the
+Which pods may go is asked of all nodes in lock-step, each in its world (`framework.runtime.World`): the
 k-th pod of every node leaves in one step.
 """
 
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice, pairwise, product
 from typing import Any, Final
 
@@ -29,7 +28,7 @@ from scheduler_core.objects.node import (
     Node,
     node_from,
 )
-from scheduler_core.objects.pod import Pod, pod_from
+from scheduler_core.objects.pod import AffinityTerm, Pod, pod_from
 from scheduler_core.objects.resources import CPU, MEMORY, PODS
 from scheduler_core.objects.storage import (
     BIND_COMPLETED_ANNOTATION,
@@ -41,60 +40,71 @@ from scheduler_core.objects.storage import (
     persistent_volume_from,
 )
 from scheduler_core.sim.controllers.volume_binder import DEFAULT_CLASS
-from scheduler_core.whatif import edits
-from scheduler_core.whatif.edits import (
-    COST_NODE,
-    COST_POD,
-    COST_QUEUE,
-    Edit,
-    amount_words,
-    cost_of_losing,
-    disruption_of,
-    owner_is_there,
-    written,
-)
-from scheduler_core.whatif.fork import Sandbox
+from scheduler_core.whatif.edits import Edit, amount_words, cost_of_losing, disruption_of, edit, written
+from scheduler_core.whatif.fork import Fork
+from scheduler_core.whatif.pod_edits import LIFECYCLE, REQUIRED
 
-_LIFECYCLE = "node.kubernetes.io/"
 _ABOVE_ALL = 2**62
 CLAIM_SIZE = "1Gi"
 _ROLE = "node-role.kubernetes.io/"
 _CONTROL_PLANE = ("control-plane", "master")
+FACTORS: Final = (2, 4, 8, 16)
+_FACTS: Final = ("kubernetes.io/", "topology.kubernetes.io/", "node.kubernetes.io/")
+"""Labels of these say what a node is: put on another one they would be a lie."""
+MAX_PLACES: Final = 20
+_ZONES: Final = (LABEL_ZONE, LABEL_REGION, LABEL_ZONE_BETA, LABEL_REGION_BETA)
+
+Labels = Mapping[str, str]
+NodeEdit = tuple[Edit, Node]
 
 
-@dataclass(frozen=True, slots=True)
-class PodsToGo:
-    """Pods of one node whose leaving is an edit."""
-
-    edit: Edit
-    pods: tuple[Pod, ...]
+# ---- nodes that are there
 
 
-# ---- nodes
-
-
-def uncordoned(node: Node) -> tuple[Edit, Node]:
+def uncordoned(node: Node) -> NodeEdit:
     """The node in use again."""
     spec = dict(node.manifest.get("spec") or {})
     spec.pop("unschedulable", None)
-    kept = [taint for taint in spec.get("taints") or () if taint.get("key") != TAINT_UNSCHEDULABLE]
-    spec.pop("taints", None)
+    kept = [taint for taint in spec.pop("taints", None) or () if taint.get("key") != TAINT_UNSCHEDULABLE]
     if kept:
         spec["taints"] = kept
     manifest = {**node.manifest, "spec": spec}
-    edit = Edit(
-        edits.UNCORDON,
-        edits.NODES,
-        f"Uncordon {node.name}",
-        "Other pods may come there too",
-        ("unschedulable: true",),
-        (),
-        COST_QUEUE,
-        "1 node back in use",
-        0.1,
+    note, removed = "Other pods may come there too", ["unschedulable: true"]
+    made = edit("uncordon", f"Uncordon {node.name}", {"write": manifest}, note=note, removed=removed)
+    return made, node_from(manifest)
+
+
+def _with_labels(manifest: Mapping[str, Any], labels: Labels) -> dict[str, Any]:
+    meta = manifest.get("metadata") or {}
+    return {**manifest, "metadata": {**meta, "labels": {**(meta.get("labels") or {}), **labels}}}
+
+
+def _label_lines(labels: Labels) -> list[str]:
+    return [f"labels: {{{key}: {value}}}" for key, value in labels.items()]
+
+
+def labelled(nodes: Sequence[Node], labels: Labels) -> NodeEdit | None:
+    """The first of nodes that are alike, with these labels; None where it has them, or where they say what it is."""
+    node = nodes[0]
+    put = {key: value for key, value in labels.items() if node.meta.labels.get(key) != value}
+    if not put or any(key.startswith(_FACTS) for key in put):
+        return None
+    was = {key: node.meta.labels[key] for key in put if key in node.meta.labels}
+    n_others = len(nodes) - 1
+    others = f"{n_others:,} other node{'s' if n_others > 1 else ''} like it would do, too" if n_others else ""
+    relied = "Pods that look for what it was no longer find it" if was else ""
+    manifest = _with_labels(node.manifest, put)
+    made = edit(
+        "label-node",
+        f"Label {node.name} {', '.join(f'{key}={value}' for key, value in put.items())}",
         {"write": manifest},
+        note="; ".join(filter(None, (others, relied))),
+        removed=_label_lines(was),
+        added=_label_lines(put),
+        price="1 label" if len(put) == 1 else f"{len(put)} labels",
+        size=0.2 + len(put) / 100 + len(was) / 10,
     )
-    return edit, node_from(manifest)
+    return made, node_from(manifest)
 
 
 # ---- claims
@@ -141,21 +151,17 @@ def claims_created(
         kind = "PersistentVolumeClaim" if len(names) == 1 else "PersistentVolumeClaims"
         keys = " and ".join(f"{pod.namespace}/{name}" for name in names)
         beside = f"of class {storage_class.name}" if storage_class else "and a volume for each"
-        yield (
-            Edit(
-                edits.CREATE_CLAIM,
-                edits.OTHERS,
-                f"Create {kind} {keys}" + ("" if storage_class else ", with a volume"),
-                f"The pod names what is not there; {CLAIM_SIZE} {beside}: choose size and class as the pod needs them",
-                (),
-                tuple(f"kind: {item['kind']}, name: {item['metadata']['name']}" for item in made),
-                COST_POD,
-                f"{CLAIM_SIZE} of storage",
-                float(len(made)),
-                {"write": made},
-            ),
-            bound,
+        note = f"The pod names what is not there; {CLAIM_SIZE} {beside}: choose size and class as the pod needs them"
+        created = edit(
+            "create-claim",
+            f"Create {kind} {keys}" + ("" if storage_class else ", with a volume"),
+            {"write": made},
+            note=note,
+            added=[f"kind: {item['kind']}, name: {item['metadata']['name']}" for item in made],
+            price=f"{CLAIM_SIZE} of storage",
+            size=float(len(made)),
         )
+        yield created, bound
 
 
 def _claim(namespace: str, name: str, storage_class: str) -> dict[str, Any]:
@@ -191,11 +197,11 @@ def _volume(namespace: str, claim: str, storage_class: str) -> dict[str, Any]:
 
 
 def shape_of(node: Node) -> tuple[Any, ...]:
-    """What tells a node's kind: capacity, taints of its own, labels but its name."""
+    """Key that is equal for interchangeable nodes: capacity, lasting taints, labels but the name."""
     labels = {
         key: value for key, value in node.meta.labels.items() if key != LABEL_HOSTNAME and value != node.name
     }
-    taints = tuple(taint for taint in node.taints if not taint.key.startswith(_LIFECYCLE))
+    taints = tuple(taint for taint in node.taints if not taint.key.startswith(LIFECYCLE))
     return tuple(sorted(node.allocatable.items())), taints, tuple(sorted(labels.items()))
 
 
@@ -204,7 +210,7 @@ def is_control_plane(node: Node) -> bool:
     return any(f"{_ROLE}{role}" in node.meta.labels for role in _CONTROL_PLANE)
 
 
-def node_like(node: Node, name: str, *, plain: bool = False) -> tuple[Edit, Node]:
+def node_like(node: Node, name: str, *, plain: bool = False) -> NodeEdit:
     """A new, empty node of the same kind; a `plain` one is not of the control plane."""
     meta = node.manifest.get("metadata") or {}
     labels = {
@@ -213,7 +219,7 @@ def node_like(node: Node, name: str, *, plain: bool = False) -> tuple[Edit, Node
         if not (plain and key.startswith(_ROLE))
     }
     spec = {key: value for key, value in (node.manifest.get("spec") or {}).items() if key != "unschedulable"}
-    taints = [item for item in spec.pop("taints", None) or () if not item["key"].startswith(_LIFECYCLE)]
+    taints = [item for item in spec.pop("taints", None) or () if not item["key"].startswith(LIFECYCLE)]
     taints = [item for item in taints if not (plain and item["key"].startswith(_ROLE))]
     if taints:
         spec["taints"] = taints
@@ -226,25 +232,19 @@ def node_like(node: Node, name: str, *, plain: bool = False) -> tuple[Edit, Node
         "status": status,
     }
     made = node_from(manifest)
-    edit = Edit(
-        edits.ADD_NODE,
-        edits.NODES,
-        f"Add a node like {node.name}, outside the control plane"
-        if plain
-        else f"Add a node like {node.name}",
-        described(made),
-        (),
-        (f"kind: Node, name: {name}",),
-        COST_NODE,
-        "1 node more",
-        made.allocatable.get(CPU, 0) / 1e6,
+    where = ", outside the control plane" if plain else ""
+    return edit(
+        "add-node",
+        f"Add a node like {node.name}{where}",
         {"write": manifest},
-    )
-    return edit, made
+        note=described(made),
+        added=[f"kind: Node, name: {name}"],
+        size=made.allocatable.get(CPU, 0) / 1e6,
+    ), made
 
 
 def described(node: Node) -> str:
-    """What a new node has, where it stands, what it keeps off."""
+    """Words for a new node: capacity, zone, taints."""
     words = [
         amount_words(resource, amount)
         for resource, amount in node.allocatable.items()
@@ -255,48 +255,227 @@ def described(node: Node) -> str:
     return ", ".join([*words, *(f"taint {taint}" for taint in node.taints)])
 
 
+def like_with(node: Node, name: str, labels: Labels, why: str = "") -> NodeEdit:
+    """A new node like one, with other labels: they say where it is and what it is."""
+    base, like = node_like(node, name)
+    zone = next((value for key, value in labels.items() if key.endswith("/zone")), None)
+    # A node is in one zone, whatever keys say so.
+    same = {} if zone is None else {key: zone for key in like.meta.labels if key.endswith("/zone")}
+    put = {key: value for key, value in {**same, **labels}.items() if like.meta.labels.get(key) != value}
+    words = ", ".join(f"{key}={value}" for key, value in put.items() if key not in same or key == LABEL_ZONE)
+    title = f"Add a node like {node.name} with {words}"
+    if set(put) <= {*same, *(key for key in labels if key.endswith("/zone"))} and zone is not None:
+        title = f"Add a node like {node.name} in zone {zone}"
+    if LABEL_HOSTNAME in labels:
+        title = f"Bring back the node {name}, like {node.name}"
+    made, new = _otherwise(base, "add-labelled-node", title, like, put, base.size + len(put) / 100)
+    return replace(made, note="; ".join(filter(None, (f"There is {why}" if why else "", made.note)))), new
+
+
+def in_new_domain(node: Node, name: str, key: str) -> NodeEdit:
+    """A new node like one, in a zone (or what `key` names) that is not there yet."""
+    base, like = node_like(node, name)
+    title = f"Add a node like {node.name} in a new {key.rsplit('/', 1)[-1]}"
+    value = f"{node.meta.labels.get(key, 'zone')}-new"
+    return _otherwise(base, "add-zone", title, like, {key: value}, base.size + 1)
+
+
+def _otherwise(base: Edit, kind: str, title: str, like: Node, labels: Labels, size: float) -> NodeEdit:
+    """A new node with other labels."""
+    manifest = _with_labels(like.manifest, labels)
+    made = node_from(manifest)
+    added = (*base.added, *_label_lines(labels))
+    note = described(made)
+    return edit(kind, title, {"write": manifest}, note=note, added=added, size=size), made
+
+
+def larger(node: Node, name: str) -> Iterator[NodeEdit]:
+    """New nodes like one, each twice the size of the one before."""
+    base, like = node_like(node, name)
+    for factor in FACTORS:
+        allocatable = {
+            resource: written(resource, amount if resource == PODS else amount * factor)
+            for resource, amount in like.allocatable.items()
+        }
+        manifest = {**like.manifest, "status": {**like.manifest["status"], "allocatable": allocatable}}
+        made = node_from(manifest)
+        have = [(name, amount) for name, amount in made.allocatable.items() if amount and name != PODS]
+        note = ", ".join(amount_words(resource, amount) for resource, amount in have)
+        title = f"Add a node like {node.name}, {factor} times as large"
+        size = base.size * factor
+        yield (
+            edit("add-larger-node", title, {"write": manifest}, note=note, added=base.added, size=size),
+            made,
+        )
+
+
+# ---- where a node for a pod has to be
+
+
+def without_node_rules(pod: Pod) -> Pod:
+    """The pod as if it took every node's labels."""
+    spec = {key: value for key, value in pod.manifest["spec"].items() if key != "nodeSelector"}
+    affinity = {key: value for key, value in (spec.get("affinity") or {}).items() if key != "nodeAffinity"}
+    return pod_from({**pod.manifest, "spec": {**spec, "affinity": affinity}})
+
+
+def wanted_labels(pod: Pod) -> list[Labels]:
+    """Labels a node may lack for the pod: those of its selector with each of its required terms.
+
+    A term that asks for fields, for a label's absence or for a comparison is left out: no label put on makes it true.
+    """
+    spec = pod.manifest.get("spec") or {}
+    selector: dict[str, str] = dict(spec.get("nodeSelector") or {})
+    required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(REQUIRED) or {}
+    found: list[Labels] = []
+    for term in required.get("nodeSelectorTerms") or [{}]:
+        expressions: Sequence[Mapping[str, Any]] = term.get("matchExpressions") or ()
+        if term.get("matchFields") or any(
+            item["operator"] not in ("In", "Exists", "NotIn", "DoesNotExist") for item in expressions
+        ):
+            continue
+        labels = dict(selector)
+        for item in expressions:
+            if item["operator"] == "In":
+                labels.setdefault(item["key"], item["values"][0])
+            elif item["operator"] == "Exists":
+                labels.setdefault(item["key"], "true")
+        found.append(labels)
+    return [labels for labels in found if labels]
+
+
+def places_for(fork: Fork, pod: Pod) -> list[tuple[Labels, str]]:
+    """Labels of a new node that the pod could go to, and the volume that asks for them (empty: none does).
+
+    They are those of its rules with those of each place where all its volumes are, or may be.
+    """
+    own: list[Labels] = wanted_labels(pod) or [{}]
+    found: list[tuple[Labels, str]] = [(labels, "") for labels in own]
+    for where, options in volume_places(fork, pod):
+        both: list[tuple[Labels, str]] = [
+            ({**labels, **option}, "; ".join(filter(None, (why, where))))
+            for labels, why in found
+            for option in options
+            if all(labels.get(key, value) == value for key, value in option.items())
+        ]
+        found = both[:MAX_PLACES]
+    return [item for item in found if item[0]]
+
+
+def volume_places(fork: Fork, pod: Pod) -> list[tuple[str, list[Labels]]]:
+    """For each claim of the pod that is tied to places: what ties it, and the labels that a node needs, any of them.
+
+    A bound volume is where its node affinity or its zone labels say; one that is still to be bound where its class
+    may make it (`allowedTopologies`), or where unclaimed volumes of the class are.
+    """
+    get, found = fork.cache.listers.get, []
+    for volume in (pod.manifest.get("spec") or {}).get("volumes") or ():
+        source = volume.get("persistentVolumeClaim") or {}
+        name = f"{pod.name}-{volume.get('name')}" if volume.get("ephemeral") else source.get("claimName", "")
+        claim = get("PersistentVolumeClaim", pod.namespace, name) if name else None
+        if claim is None:
+            continue
+        if claim.volume_name:
+            bound = get("PersistentVolume", "", claim.volume_name)
+            options = [] if bound is None else _labels_of_volume(bound)
+            words = f"PersistentVolume {claim.volume_name} of claim {name}"
+        else:
+            kind = get("StorageClass", "", claim.storage_class)
+            options = _labels_of_class(kind) if kind is not None else []
+            for free in fork.cache.listers.all("PersistentVolume"):
+                if free.claim_ref is None and free.storage_class == claim.storage_class:
+                    options += _labels_of_volume(free)
+            words = f"claim {name} of StorageClass {claim.storage_class}"
+        if options:
+            found.append((words, options))
+    return found
+
+
+def _labels_of_volume(volume: PersistentVolume) -> list[Labels]:
+    required = (volume.manifest["spec"].get("nodeAffinity") or {}).get("required") or {}
+    terms = [
+        [
+            (item["key"], list(item.get("values") or ()))
+            for item in term.get("matchExpressions") or ()
+            if item["operator"] == "In"
+        ]
+        for term in required.get("nodeSelectorTerms") or ()
+    ]
+    zones = [(key, value.split("__")) for key, value in volume.meta.labels.items() if key in _ZONES]
+    return _each_of([[*term, *zones] for term in terms or [[]]])
+
+
+def _labels_of_class(kind: StorageClass) -> list[Labels]:
+    return _each_of([[(key, list(values)) for key, values in term] for term in kind.allowed_topologies])
+
+
+def _each_of(terms: Iterable[Sequence[tuple[str, Sequence[str]]]]) -> list[Labels]:
+    """Every choice of one value for each key, term by term."""
+    return [
+        dict(choice)
+        for term in terms
+        if term
+        for choice in islice(
+            product(*([(key, value) for value in values] for key, values in term)), MAX_PLACES
+        )
+    ]
+
+
+def topology_keys(pod: Pod) -> list[str]:
+    """Labels by which the pod has to stand apart from others or near them, hosts left out."""
+    spec = pod.manifest.get("spec") or {}
+    keys = [
+        item["topologyKey"]
+        for item in spec.get("topologySpreadConstraints") or ()
+        if item.get("whenUnsatisfiable") == "DoNotSchedule"
+    ]
+    terms = ((spec.get("affinity") or {}).get("podAntiAffinity") or {}).get(REQUIRED) or ()
+    keys += [term["topologyKey"] for term in terms]
+    return [key for key in dict.fromkeys(keys) if key != LABEL_HOSTNAME]
+
+
 # ---- pods
 
 
-def pods_to_go(
-    sandbox: Sandbox, kind: str, node_name: str, pods: Sequence[Pod], wanted: Mapping[str, int]
-) -> PodsToGo:
+def removal_of(fork: Fork, kind: str, node_name: str, pods: Sequence[Pod], wanted: Mapping[str, int]) -> Edit:
     """The edit that takes `pods` off a node.
 
     Parameters
     ----------
     wanted : mapping of str to int
-        What the pending pod requests: what the going of the pods frees is told in these resources.
+        What the pending pod requests: the note says what is freed of these resources.
     """
-    waiting = {item.pod.uid: item for item in sandbox.scheduler.waiting_pods.all()}
-    cost, price = cost_of_losing(pods, waiting, partial(owner_is_there, sandbox))
+    waiting = fork.scheduler.waiting_pods
+    cost, price = cost_of_losing(fork, pods)
     freed = [
         amount_words(resource, amount)
         for resource in wanted
         if resource != "pods" and (amount := sum(pod.requests.get(resource, 0) for pod in pods))
     ]
     note = f"Frees {', '.join(freed)}" if freed else ""
-    size = size_of_losing(pods)
-    names = [pod.key for pod in pods]
     pod = pods[0]
     controller = pod.meta.controller
-    if kind == edits.FREE_ROOM:
+    if kind == "free-room":
         title = free_room_title(node_name, pods)
     elif pod.is_terminating:
         title, note = f"Wait until {pod.name} on {node_name} is gone", "It is ending already"
-    elif pod.uid in waiting:
+    elif waiting.get(pod.uid) is not None:
         title, note = f"Reject {pod.name} at Permit", f"It holds its place on {node_name} until then"
     else:
         title = f"Delete {pod.name} on {node_name}"
         if controller is not None:
             note = f"{note}; {controller.kind} {controller.name} makes a new one".removeprefix("; ")
-    removed = tuple(f"kind: Pod, name: {pod.name}, namespace: {pod.namespace}" for pod in pods)
-    rejected = all(pod.uid in waiting for pod in pods)
-    edit = Edit(
-        kind, edits.OTHERS, title, note, removed[:6], (), cost, price, size,
-        {"reject" if rejected else "delete": names}, disruption_of(cost),
-    )  # fmt: skip
-    return PodsToGo(edit, tuple(pods))
+    return edit(
+        kind,
+        title,
+        {"reject" if all(waiting.get(pod.uid) for pod in pods) else "delete": [pod.key for pod in pods]},
+        note=note,
+        removed=[f"kind: Pod, name: {pod.name}, namespace: {pod.namespace}" for pod in pods[:6]],
+        cost=cost,
+        price=price,
+        size=size_of_losing(pods),
+        disruption=disruption_of(cost),
+    )
 
 
 def free_room_title(node_name: str, pods: Sequence[Pod]) -> str:
@@ -349,7 +528,7 @@ class Departures:
 
 
 def may_go_below(pod: Pod) -> int:
-    """Pods of a lower priority than this may be told to go for the pod; the system's only for one of the system's."""
+    """Pods of a lower priority than this may have to go for the pod; the system's only for one of the system's."""
     return SYSTEM_CRITICAL_PRIORITY if pod.priority < SYSTEM_CRITICAL_PRIORITY else _ABOVE_ALL
 
 
@@ -427,257 +606,19 @@ def matters_elsewhere(attempt: Attempt) -> list[int]:
     return sorted(found, key=lambda pod_id: (int(pods.priority[pod_id]), -int(pods.start_ns[pod_id]), pod_id))
 
 
-def _is_meant(pod: Pod, other: Pod, listers: Any) -> bool:
-    if any(
+def _is_meant(pod: Pod, other: Pod, listers: Listers) -> bool:
+    return any(
         item.when_unsatisfiable == "DoNotSchedule"
         and other.namespace == pod.namespace
         and item.selector.matches(other.labels)
         for item in pod.topology_spread
-    ):
-        return True
-    for term in pod.required_anti_affinity:
-        in_namespace = other.namespace in term.namespaces or (
-            not term.namespace_selector.is_nothing
-            and term.namespace_selector.matches(listers.namespace_labels(other.namespace) or {})
-        )
-        if in_namespace and term.selector.matches(other.labels):
-            return True
-    return False
+    ) or any(is_about(term, other, listers) for term in pod.required_anti_affinity)
 
 
-# ---- labels, larger nodes, new zones
-
-_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-FACTORS: Final = (2, 4, 8, 16)
-_FACTS: Final = ("kubernetes.io/", "topology.kubernetes.io/", "node.kubernetes.io/")
-"""Labels of these say what a node is: put on another one they would be a lie."""
-
-MAX_PLACES: Final = 20
-_ZONES: Final = (LABEL_ZONE, LABEL_REGION, LABEL_ZONE_BETA, LABEL_REGION_BETA)
-
-Labels = Mapping[str, str]
-
-
-def without_node_rules(pod: Pod) -> Pod:
-    """The pod as if it took every node's labels."""
-    spec = {key: value for key, value in pod.manifest["spec"].items() if key != "nodeSelector"}
-    affinity = {key: value for key, value in (spec.get("affinity") or {}).items() if key != "nodeAffinity"}
-    return pod_from({**pod.manifest, "spec": {**spec, "affinity": affinity}})
-
-
-def wanted_labels(pod: Pod) -> list[Labels]:
-    """Labels a node may lack for the pod: those of its selector with each of its required terms.
-
-    A term that asks for fields, for a label's absence or for a comparison is left out: no label put on makes it true.
-    """
-    spec = pod.manifest.get("spec") or {}
-    selector: dict[str, str] = dict(spec.get("nodeSelector") or {})
-    required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED) or {}
-    found: list[Labels] = []
-    for term in required.get("nodeSelectorTerms") or [{}]:
-        expressions: Sequence[Mapping[str, Any]] = term.get("matchExpressions") or ()
-        if term.get("matchFields") or any(
-            item["operator"] not in ("In", "Exists", "NotIn", "DoesNotExist") for item in expressions
-        ):
-            continue
-        labels = dict(selector)
-        for item in expressions:
-            if item["operator"] == "In":
-                labels.setdefault(item["key"], item["values"][0])
-            elif item["operator"] == "Exists":
-                labels.setdefault(item["key"], "true")
-        found.append(labels)
-    return [labels for labels in found if labels]
-
-
-def places_for(sandbox: Sandbox, pod: Pod) -> list[tuple[Labels, str]]:
-    """Labels of a new node that the pod could go to, and the volume that asks for them (empty: none does).
-
-    They are those of its own rules with those of each place where all its volumes are, or may be.
-    """
-    own: list[Labels] = wanted_labels(pod) or [{}]
-    found: list[tuple[Labels, str]] = [(labels, "") for labels in own]
-    for where, options in volume_places(sandbox, pod):
-        both: list[tuple[Labels, str]] = [
-            ({**labels, **option}, "; ".join(filter(None, (why, where))))
-            for labels, why in found
-            for option in options
-            if all(labels.get(key, value) == value for key, value in option.items())
-        ]
-        found = both[:MAX_PLACES]
-    return [item for item in found if item[0]]
-
-
-def volume_places(sandbox: Sandbox, pod: Pod) -> list[tuple[str, list[Labels]]]:
-    """For each claim of the pod that is tied to places: what ties it, and the labels that a node needs, any of them.
-
-    A bound volume is where its node affinity or its zone labels say; one that is still to be bound where its class
-    may make it (`allowedTopologies`), or where unclaimed volumes of the class are.
-    """
-    get, found = sandbox.scheduler.cache.listers.get, []
-    for volume in (pod.manifest.get("spec") or {}).get("volumes") or ():
-        source = volume.get("persistentVolumeClaim") or {}
-        name = f"{pod.name}-{volume.get('name')}" if volume.get("ephemeral") else source.get("claimName", "")
-        claim = get("PersistentVolumeClaim", pod.namespace, name) if name else None
-        if claim is None:
-            continue
-        if claim.volume_name:
-            bound = get("PersistentVolume", "", claim.volume_name)
-            options = [] if bound is None else _labels_of_volume(bound)
-            words = f"PersistentVolume {claim.volume_name} of claim {name}"
-        else:
-            kind = get("StorageClass", "", claim.storage_class)
-            options = _labels_of_class(kind) if kind is not None else []
-            for free in sandbox.scheduler.cache.listers.all("PersistentVolume"):
-                if free.claim_ref is None and free.storage_class == claim.storage_class:
-                    options += _labels_of_volume(free)
-            words = f"claim {name} of StorageClass {claim.storage_class}"
-        if options:
-            found.append((words, options))
-    return found
-
-
-def _labels_of_volume(volume: PersistentVolume) -> list[Labels]:
-    required = (volume.manifest["spec"].get("nodeAffinity") or {}).get("required") or {}
-    terms = [
-        [
-            (item["key"], list(item.get("values") or ()))
-            for item in term.get("matchExpressions") or ()
-            if item["operator"] == "In"
-        ]
-        for term in required.get("nodeSelectorTerms") or ()
-    ]
-    zones = [(key, value.split("__")) for key, value in volume.meta.labels.items() if key in _ZONES]
-    return _each_of([[*term, *zones] for term in terms or [[]]])
-
-
-def _labels_of_class(kind: StorageClass) -> list[Labels]:
-    return _each_of([[(key, list(values)) for key, values in term] for term in kind.allowed_topologies])
-
-
-def _each_of(terms: Iterable[Sequence[tuple[str, Sequence[str]]]]) -> list[Labels]:
-    """Every choice of one value for each key, term by term."""
-    return [
-        dict(choice)
-        for term in terms
-        if term
-        for choice in islice(
-            product(*([(key, value) for value in values] for key, values in term)), MAX_PLACES
-        )
-    ]
-
-
-def labelled(nodes: Sequence[Node], labels: Labels) -> tuple[Edit, Node] | None:
-    """The first of nodes that are alike, with these labels; None where it has them, or where they say what it is."""
-    node = nodes[0]
-    put = {key: value for key, value in labels.items() if node.meta.labels.get(key) != value}
-    if not put or any(key.startswith(_FACTS) for key in put):
-        return None
-    meta = dict(node.manifest.get("metadata") or {})
-    manifest = {**node.manifest, "metadata": {**meta, "labels": {**(meta.get("labels") or {}), **put}}}
-    was = [f"labels: {{{key}: {node.meta.labels[key]}}}" for key in put if key in node.meta.labels]
-    n_others = len(nodes) - 1
-    others = f"{n_others:,} other node{'s' if n_others > 1 else ''} like it would do, too" if n_others else ""
-    relied = "Pods that look for what it was no longer find it" if was else ""
-    edit = Edit(
-        edits.LABEL_NODE,
-        edits.NODES,
-        f"Label {node.name} {', '.join(f'{key}={value}' for key, value in put.items())}",
-        "; ".join(filter(None, (others, relied))),
-        tuple(was),
-        tuple(f"labels: {{{key}: {value}}}" for key, value in put.items()),
-        COST_QUEUE,
-        "1 label" if len(put) == 1 else f"{len(put)} labels",
-        0.2 + len(put) / 100 + len(was) / 10,
-        {"write": manifest},
-    )
-    return edit, node_from(manifest)
-
-
-def like_with(node: Node, name: str, labels: Labels, why: str = "") -> tuple[Edit, Node]:
-    """A new node like one, with other labels: they say where it is and what it is."""
-    base, like = node_like(node, name)
-    zone = next((value for key, value in labels.items() if key.endswith("/zone")), None)
-    # A node is in one zone, whatever keys say so.
-    same = {} if zone is None else {key: zone for key in like.meta.labels if key.endswith("/zone")}
-    put = {key: value for key, value in {**same, **labels}.items() if like.meta.labels.get(key) != value}
-    meta = like.manifest["metadata"]
-    manifest = {**like.manifest, "metadata": {**meta, "labels": {**meta["labels"], **put}}}
-    made = node_from(manifest)
-    words = ", ".join(f"{key}={value}" for key, value in put.items() if key not in same or key == LABEL_ZONE)
-    title = f"Add a node like {node.name} with {words}"
-    if set(put) <= {*same, *(key for key in labels if key.endswith("/zone"))} and zone is not None:
-        title = f"Add a node like {node.name} in zone {zone}"
-    if LABEL_HOSTNAME in labels:
-        title = f"Bring back the node {name}, like {node.name}"
-    edit = replace(
-        base,
-        kind=edits.ADD_LABELLED_NODE,
-        title=title,
-        note="; ".join(filter(None, (f"There is {why}" if why else "", described(made)))),
-        added=(*base.added, *(f"labels: {{{key}: {value}}}" for key, value in put.items())),
-        size=base.size + len(put) / 100,
-        change={"write": manifest},
-    )
-    return edit, made
-
-
-def larger(node: Node, name: str) -> Iterator[tuple[Edit, Node]]:
-    """New nodes like one, each twice the size of the one before."""
-    base, like = node_like(node, name)
-    for factor in FACTORS:
-        allocatable = {
-            resource: written(resource, amount if resource == PODS else amount * factor)
-            for resource, amount in like.allocatable.items()
-        }
-        manifest = {**like.manifest, "status": {**like.manifest["status"], "allocatable": allocatable}}
-        made = node_from(manifest)
-        size = ", ".join(
-            amount_words(resource, amount)
-            for resource, amount in made.allocatable.items()
-            if amount and resource != PODS
-        )
-        edit = replace(
-            base,
-            kind=edits.ADD_LARGER_NODE,
-            title=f"Add a node like {node.name}, {factor} times as large",
-            note=size,
-            price="1 larger node more",
-            size=base.size * factor,
-            change={"write": manifest},
-        )
-        yield edit, made
-
-
-def topology_keys(pod: Pod) -> list[str]:
-    """Labels by which the pod has to stand apart from others or near them, hosts left out."""
-    spec = pod.manifest.get("spec") or {}
-    keys = [
-        item["topologyKey"]
-        for item in spec.get("topologySpreadConstraints") or ()
-        if item.get("whenUnsatisfiable") == "DoNotSchedule"
-    ]
-    terms = ((spec.get("affinity") or {}).get("podAntiAffinity") or {}).get(_REQUIRED) or ()
-    keys += [term["topologyKey"] for term in terms]
-    return [key for key in dict.fromkeys(keys) if key != LABEL_HOSTNAME]
-
-
-def in_new_domain(node: Node, name: str, key: str) -> tuple[Edit, Node]:
-    """A new node like one, in a zone (or what `key` tells) of its own."""
-    base, like = node_like(node, name)
-    meta = like.manifest["metadata"]
-    value = f"{node.meta.labels.get(key, 'zone')}-new"
-    manifest = {**like.manifest, "metadata": {**meta, "labels": {**meta["labels"], key: value}}}
-    made = node_from(manifest)
-    edit = replace(
-        base,
-        kind=edits.ADD_ZONE,
-        title=f"Add a node like {node.name} in a new {key.rsplit('/', 1)[-1]}",
-        note=described(made),
-        added=(*base.added, f"labels: {{{key}: {value}}}"),
-        cost=COST_NODE,
-        price="1 node in a new place",
-        size=base.size + 1,
-        change={"write": manifest},
-    )
-    return edit, made
+def is_about(term: AffinityTerm, other: Pod, listers: Listers) -> bool:
+    """Whether a term of a pod is about another pod."""
+    if other.namespace not in term.namespaces:
+        selector = term.namespace_selector
+        if selector.is_nothing or not selector.matches(listers.namespace_labels(other.namespace) or {}):
+            return False
+    return bool(term.selector.matches(other.labels))

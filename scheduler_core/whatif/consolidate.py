@@ -18,8 +18,7 @@ from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.objects.resources import PODS
 from scheduler_core.whatif.bound import Bin, Demand, least_cost
 from scheduler_core.whatif.cluster_edits import is_control_plane
-from scheduler_core.whatif.fork import Sandbox, Trial, cpu_share, homeless, nodes_of
-from scheduler_core.whatif.headroom import Report, silent
+from scheduler_core.whatif.fork import Fork, Report, homeless, silent
 from scheduler_core.whatif.prices import PriceList
 from scheduler_core.whatif.questions import lost_words
 from scheduler_core.whatif.take_away import (
@@ -30,10 +29,9 @@ from scheduler_core.whatif.take_away import (
     REMOVAL,
     EvictionBudgets,
     TakenAway,
-    owner_kind,
     take_away,
 )
-from scheduler_core.whatif.workloads import classes_of, without_rules
+from scheduler_core.whatif.workloads import classes_of, owner_kind, without_rules
 
 MOST_DECISIONS = 40_000
 """Decisions that all orders together may cost: a count, so that the answer is the same everywhere. The search ends in
@@ -91,9 +89,9 @@ class Fewer:
         return sum(self.cost_of[step.nodes[0]] for step in self.steps)
 
 
-def fewer_nodes(sandbox: Sandbox, prices: PriceList, *, report: Report = silent) -> Fewer:
-    """Find nodes that can go; several orders are tried, and the one that saves most is told."""
-    nodes = nodes_of(sandbox)
+def fewer_nodes(fork: Fork, prices: PriceList, *, report: Report = silent) -> Fewer:
+    """Find nodes that can go; several orders are tried, and the one that saves most is the answer."""
+    nodes = fork.nodes()
     listed = {node.name: prices.price_of(node.meta.labels) for node in nodes}
     has_prices = bool(nodes) and all(price is not None for price in listed.values())
     cost_of = {
@@ -101,19 +99,19 @@ def fewer_nodes(sandbox: Sandbox, prices: PriceList, *, report: Report = silent)
     }
     best: Fewer | None = None
     spent = 0
-    shares = {node.name: cpu_share(sandbox, node.name) for node in nodes}
-    n_pods = {node.name: len(_movable(sandbox, node.name)) for node in nodes}
+    shares = {node.name: fork.cpu_share(node.name) for node in nodes}
+    n_pods = {node.name: len(_movable(fork, node.name)) for node in nodes}
     place_of = {node.name: place for place, node in enumerate(nodes)}
     orders = (
         sorted(shares, key=lambda name: (shares[name], n_pods[name], place_of[name])),
         sorted(shares, key=lambda name: (-cost_of[name], shares[name], place_of[name])),
         sorted(shares, key=lambda name: (n_pods[name], -cost_of[name], place_of[name])),
     )
-    bound = _most_saved(sandbox, nodes, cost_of, report)
+    bound = _most_saved(fork, nodes, cost_of, report)
     n_orders = 0
     for number, order in enumerate(orders):
         what = f"order {number + 1} of {len(orders)}"
-        found = _go_through(sandbox, order, cost_of, MOST_DECISIONS - spent, report, what)
+        found = _go_through(fork, order, cost_of, MOST_DECISIONS - spent, report, what)
         spent += found.n_decisions
         n_orders += 1
         if best is None or found.saved > best.saved + 1e-9:
@@ -127,7 +125,7 @@ def fewer_nodes(sandbox: Sandbox, prices: PriceList, *, report: Report = silent)
 
 
 def _go_through(
-    sandbox: Sandbox,
+    fork: Fork,
     order: Sequence[str],
     cost_of: Mapping[str, float],
     most_decisions: int,
@@ -135,23 +133,23 @@ def _go_through(
     what: str,
 ) -> Fewer:
     found = Fewer(len(order), cost_of=dict(cost_of))
-    with Trial(sandbox) as trial:
+    with fork.changes():
         for done, name in enumerate(order):
             report(done, len(order), f"{what}: {len(found.steps):,} nodes can go so far")
             if found.n_decisions >= most_decisions:
                 found.untried = len(order) - done
                 break
-            node = sandbox.scheduler.cache.node(name)
+            node = fork.cache.node(name)
             if node is not None and is_control_plane(node):
                 found.kept[name] = "It is of the control plane."
                 continue
-            mark = trial.mark()
-            step = take_away(trial, REMOVAL, (name,), until_harm=True)
+            mark = fork.mark()
+            step = take_away(fork, REMOVAL, (name,), until_harm=True)
             found.n_decisions += step.n_decisions
             if step.is_harmless:
                 found.steps.append(step)
                 continue
-            trial.back_to(mark)
+            fork.back_to(mark)
             found.kept[name] = blocker(step)
     return found
 
@@ -169,22 +167,20 @@ def blocker(step: TakenAway) -> str:
     return f"{first.because} would preempt {first.pod}."
 
 
-def _movable(sandbox: Sandbox, name: str) -> list[Pod]:
+def _movable(fork: Fork, name: str) -> list[Pod]:
     """Pods of a node that would have to find another one."""
-    cache = sandbox.scheduler.cache
+    cache = fork.cache
     pods = (cache.pods[pod_id] for pod_id in cache.nodes.pods_on(cache.nodes.row_of[name]))
     return [pod for pod in pods if owner_kind(pod) not in OF_THE_NODE and not pod.is_terminating]
 
 
-def _most_saved(
-    sandbox: Sandbox, nodes: Sequence[Node], cost_of: Mapping[str, float], report: Report
-) -> float:
+def _most_saved(fork: Fork, nodes: Sequence[Node], cost_of: Mapping[str, float], report: Report) -> float:
     """No choice of nodes that go saves more: the rest must hold all pods, whatever the order.
 
     Nodes whose pods can never leave stay: those of pods without an owner, and of pods that two budgets cover.
     """
-    budgets = list(sandbox.scheduler.cache.listers.all("PodDisruptionBudget"))
-    movable = {node.name: _movable(sandbox, node.name) for node in nodes}
+    budgets = list(fork.cache.listers.all("PodDisruptionBudget"))
+    movable = {node.name: _movable(fork, node.name) for node in nodes}
     never = EvictionBudgets(budgets)
     stays = {
         node.name: is_control_plane(node)
@@ -192,29 +188,29 @@ def _most_saved(
         for node in nodes
     }
     classes = classes_of([homeless(pod) for name, pods in movable.items() for pod in pods])
-    with Trial(sandbox) as trial:
+    with fork.changes():
         for done, pods in enumerate(movable.values()):
             if done % REPORT_EVERY == 0:
                 report(0, 0, "bounding what can be saved: emptying nodes")
             for pod in pods:
-                trial.remove_pod(pod)
-        row_of = sandbox.scheduler.cache.nodes.row_of
+                fork.remove_pod(pod)
+        row_of = fork.cache.nodes.row_of
         rows = np.array([row_of[node.name] for node in nodes], np.int64)
         takes = np.zeros((len(nodes), len(classes)), np.bool_)
         for index, alike in enumerate(classes):
             if index % REPORT_EVERY == 0:
                 report(0, 0, f"bounding what can be saved: {index:,} of {len(classes):,} kinds of pods")
-            relaxed = pod_from(without_rules(alike.one.manifest))
-            takes[:, index] = np.isin(rows, sandbox.attempt(relaxed).feasible)
+            relaxed = pod_from(without_rules(alike[0].manifest))
+            takes[:, index] = np.isin(rows, fork.attempt(relaxed).feasible)
         # A cordoned node keeps what it has: its own pods count as fitting there.
-        class_of = {pod.uid: index for index, alike in enumerate(classes) for pod in alike.pods}
+        class_of = {pod.uid: index for index, alike in enumerate(classes) for pod in alike}
         for place, node in enumerate(nodes):
             takes[place, [class_of[pod.uid] for pod in movable[node.name]]] = True
-        resources = sorted({name for alike in classes for name in (*alike.one.requests, PODS)})
-        free = [{name: sandbox.free(name, row) for name in resources} for row in rows.tolist()]
+        resources = sorted({name for alike in classes for name in (*alike[0].requests, PODS)})
+        free = [{name: fork.free(name, row) for name in resources} for row in rows.tolist()]
     report(0, 0, "bounding what can be saved: solving")
-    numbers = [len(alike.pods) for alike in classes]
-    requests = [{**alike.one.requests, PODS: 1} for alike in classes]
+    numbers = [len(alike) for alike in classes]
+    requests = [{**alike[0].requests, PODS: 1} for alike in classes]
     together = int(takes.sum()) > MOST_COLUMNS
     if together:
         takes, numbers, requests = _merged(takes, numbers, requests)
@@ -252,11 +248,11 @@ def _merged(
     )
 
 
-def replay_steps(sandbox: Sandbox, found: Fewer, report: Report = silent) -> bool:
+def replay_steps(fork: Fork, found: Fewer, report: Report = silent) -> bool:
     """Whether the same drains in the same order are harmless again, each pod wherever it lands this time."""
-    with Trial(sandbox) as trial:
+    with fork.changes():
         for done, step in enumerate(found.steps):
             report(done, len(found.steps), "the same drains with another seed")
-            if not take_away(trial, REMOVAL, step.nodes, until_harm=True).is_harmless:
+            if not take_away(fork, REMOVAL, step.nodes, until_harm=True).is_harmless:
                 return False
     return True

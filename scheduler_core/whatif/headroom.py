@@ -9,9 +9,7 @@ the cycle of the copy that finds no node is a whole one.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,17 +17,10 @@ from numpy.typing import NDArray
 from scheduler_core.framework.attempt import Attempt
 from scheduler_core.framework.interface import Reads
 from scheduler_core.objects.pod import Pod, pod_from
-from scheduler_core.whatif.fork import Sandbox, Trial, TrialOutcome
+from scheduler_core.whatif.fork import Fork, PlacedPod, Report, silent
 
 MAX_COPIES = 250_000
 """More than this are not placed: "at least so many" is said instead."""
-
-Report = Callable[[int, int, str], None]
-"""(steps done, steps in all or 0 when that is not known, what is tried now); may raise to end the question."""
-
-
-def silent(done: int, total: int, what: str) -> None:
-    """No report."""
 
 
 @dataclass(slots=True)
@@ -60,26 +51,13 @@ class Headroom:
     limit: int | None = None
     n_decisions: int = 0
 
-    def document(self) -> dict[str, Any]:
-        """JSON-able."""
-        return {
-            "pod": self.pod,
-            "nodes": self.n_nodes,
-            "replicas": self.replicas,
-            "byNode": dict(self.by_node),
-            "stop": self.stop,
-            "limit": self.limit,
-        }
 
-
-def headroom(
-    sandbox: Sandbox, pod: Pod, *, max_copies: int = MAX_COPIES, report: Report = silent
-) -> Headroom:
+def headroom(fork: Fork, pod: Pod, *, max_copies: int = MAX_COPIES, report: Report = silent) -> Headroom:
     """Count the copies of `pod` that fit.
 
     Parameters
     ----------
-    sandbox : Sandbox
+    fork : Fork
         As it was afterwards.
     pod : Pod
         The template; on no node.
@@ -89,38 +67,38 @@ def headroom(
     KeyError
         No profile has the pod's schedulerName.
     """
-    result = Headroom(pod.key, len(sandbox.snapshot.order))
-    began = sandbox.n_decisions
-    with Trial(sandbox) as trial:
-        counts, stopped = place_copies(trial, pod, max_copies, report=report)
+    result = Headroom(pod.key, len(fork.snapshot.order))
+    began = fork.n_decisions
+    with fork.changes():
+        counts, stopped = place_copies(fork, pod, max_copies, report=report)
         result.replicas = counts.total()
         if stopped is None:
             result.limit = max_copies
         else:
-            result.stop = trial.decide(stopped.pod, preempt=True).message or stopped.message
-    result.n_decisions = sandbox.n_decisions - began
-    result.by_node = {name: counts[name] for name in sandbox.nodes_in_order() if counts[name]}
+            result.stop = fork.decide(stopped.pod, preempt=True).message or stopped.message
+    result.n_decisions = fork.n_decisions - began
+    result.by_node = {name: counts[name] for name in fork.nodes_in_order() if counts[name]}
     return result
 
 
 def place_copies(
-    trial: Trial, pod: Pod, max_copies: int, *, most_decisions: int | None = None, report: Report = silent
-) -> tuple[Counter[str], TrialOutcome | None]:
+    fork: Fork, pod: Pod, max_copies: int, *, most_decisions: int | None = None, report: Report = silent
+) -> tuple[Counter[str], PlacedPod | None]:
     """Place copies of a pod until one finds no node, so many have one, or so many decisions were run.
 
     Returns
     -------
-    (Counter, TrialOutcome or None)
+    (Counter, PlacedPod or None)
         Node name -> copies there; and the copy that found none.
     """
     counts: Counter[str] = Counter()
-    if not _fill(trial, pod, counts, max_copies):
+    if not _fill(fork, pod, counts, max_copies):
         return Counter({"": max_copies}), None
-    most = trial.sandbox.n_decisions + (MAX_COPIES if most_decisions is None else most_decisions)
-    while (done := counts.total()) < max_copies and trial.sandbox.n_decisions < most:
+    most = fork.n_decisions + (MAX_COPIES if most_decisions is None else most_decisions)
+    while (done := counts.total()) < max_copies and fork.n_decisions < most:
         if done % 100 == 0:
             report(done, 0, f"{done} copies placed")
-        placed = trial.place(copy_of(pod, done), preempt=False)
+        placed = fork.place(copy_of(pod, done), preempt=False)
         if placed.node is None:
             return counts, placed
         counts[placed.node] += 1
@@ -128,7 +106,7 @@ def place_copies(
 
 
 def copy_of(pod: Pod, number: int) -> Pod:
-    """The pod under a name and uid of its own."""
+    """The pod under another name and uid."""
     meta = pod.manifest["metadata"]
     name = f"{meta['name']}-{number}"
     return pod_from(
@@ -136,7 +114,7 @@ def copy_of(pod: Pod, number: int) -> Pod:
     )
 
 
-def _fill(trial: Trial, pod: Pod, counts: Counter[str], max_copies: int) -> bool:
+def _fill(fork: Fork, pod: Pod, counts: Counter[str], max_copies: int) -> bool:
     """Fill all nodes at once, if each can be filled by itself; otherwise nothing is done.
 
     It can where every plugin that looks at the pod (PreFilter, Filter, Reserve) reads no more than a node and the
@@ -149,9 +127,8 @@ def _fill(trial: Trial, pod: Pod, counts: Counter[str], max_copies: int) -> bool
     bool
         False when more than `max_copies` fit.
     """
-    sandbox = trial.sandbox
-    framework, cache = sandbox.framework(pod), sandbox.scheduler.cache
-    attempt = sandbox.attempt(pod)
+    framework, cache = fork.framework(pod), fork.cache
+    attempt = fork.attempt(pod)
     if not len(attempt.feasible):
         return True
     asked = [
@@ -159,18 +136,18 @@ def _fill(trial: Trial, pod: Pod, counts: Counter[str], max_copies: int) -> bool
         for plugin in (*framework.pre_filter, *framework.filter, *framework.reserve)
         if plugin.name not in attempt.skipped_filters
     ]
-    if sandbox.scheduler.extenders or any(
+    if fork.scheduler.extenders or any(
         getattr(plugin, "filter_reads", Reads.CLUSTER) is Reads.CLUSTER for plugin in asked
     ):
         return True
-    room = room_of(trial, pod, attempt, max_copies)
+    room = room_of(fork, pod, attempt, max_copies)
     if room is None:
         return False
     rows = attempt.feasible
-    pod_ids = trial.put_copies(pod, np.repeat(rows, room))
+    pod_ids = fork.put_copies(pod, np.repeat(rows, room))
     for row, count in zip(rows.tolist(), room.tolist(), strict=True):
         counts[cache.nodes.name(row)] += count
-    again = sandbox.attempt(copy_of(pod, counts.total()))
+    again = fork.attempt(copy_of(pod, counts.total()))
     world = again.what_if(rows)
     places = np.arange(len(rows))
     world.remove_pods(places, pod_ids[np.cumsum(room) - 1])
@@ -179,14 +156,14 @@ def _fill(trial: Trial, pod: Pod, counts: Counter[str], max_copies: int) -> bool
     return True
 
 
-def room_of(trial: Trial, pod: Pod, attempt: Attempt, max_copies: int) -> NDArray[np.int64] | None:
+def room_of(fork: Fork, pod: Pod, attempt: Attempt, max_copies: int) -> NDArray[np.int64] | None:
     """Copies that each feasible row takes; None when they are more than `max_copies`."""
     rows = attempt.feasible
     room = np.zeros(len(rows), np.int64)
     places = np.arange(len(rows))
     world = attempt.what_if(rows)
     copies: list[int] = []
-    pods = trial.sandbox.scheduler.cache.pods
+    pods = fork.cache.pods
     try:
         while len(places):
             room[places] += 1

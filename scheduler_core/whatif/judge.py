@@ -1,7 +1,7 @@
 """Judging another scheduler: beside each of its decisions, the one we would have taken on that very state.
 
 A `Judge` is told every change of a cluster's objects, as a scheduler's informers are, and asked at the moment of a
-decision: what the other scheduler saw is what was written by then. It runs whole cycles of its own and keeps nothing
+decision: what the other scheduler saw is what was written by then. It runs whole cycles and keeps nothing
 of them. Extenders are not called: a verdict must be the same tomorrow. `judged` goes through a stretch of log.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Final, Protocol
 
@@ -28,12 +28,10 @@ from scheduler_core.releases import OLDEST, Release, release_from
 from scheduler_core.schedule_one import Decision
 from scheduler_core.scheduler import Scheduler, SchedulerOptions
 from scheduler_core.sim.options import load
-from scheduler_core.version import ENGINE_VERSION
 
 BIND: Final = "bind"
 PREEMPT: Final = "preempt"
 NO_NODE: Final = "no-node"
-KINDS_OF_DECISIONS: Final = (BIND, PREEMPT, NO_NODE)
 
 AGREE: Final = "agree"
 TIE: Final = "tie"
@@ -74,8 +72,8 @@ class Judgement:
     ----------
     verdict : str
         One of `VERDICTS`.
-    outcome : str
-        Of our cycle.
+    trace : CycleTrace or None
+        Our cycle with every verdict and score.
     node : str
         Ours: chosen, or nominated; empty for none.
     points, our_points : int or None
@@ -91,13 +89,12 @@ class Judgement:
         The filter's own words; of our cycle where it ended in an error.
     victims : tuple of str
         Ours.
-    trace : CycleTrace
-        Our cycle with every verdict and score.
+    key : int
+        Of the `Asked` that it answers.
     """
 
     verdict: str
-    outcome: str
-    trace: CycleTrace | None
+    trace: CycleTrace | None = None
     node: str = ""
     points: int | None = None
     our_points: int | None = None
@@ -106,30 +103,23 @@ class Judgement:
     score: int | None = None
     our_score: int | None = None
     reasons: tuple[str, ...] = ()
-    victims: tuple[str, ...] = field(default=())
+    victims: tuple[str, ...] = ()
+    key: int = 0
 
-    def document(self) -> dict[str, Any]:
-        """JSON-able, without the trace."""
-        return {
-            "verdict": self.verdict,
-            "outcome": self.outcome,
-            "node": self.node or None,
-            "points": self.points,
-            "ourPoints": self.our_points,
-            "nTied": self.n_tied,
-            "plugin": self.plugin or None,
-            "score": self.score,
-            "ourScore": self.our_score,
-            "reasons": list(self.reasons),
-            "victims": list(self.victims),
-        }
+    @property
+    def outcome(self) -> str:
+        """Of our cycle; empty where none was run."""
+        return "" if self.trace is None else self.trace.outcome
+
+    @property
+    def agrees(self) -> bool:
+        return self.verdict in (AGREE, TIE)
 
 
 class _NoQueue:
     """Takes what a queue takes: a judge asks about the pods it is asked about, and about no others."""
 
-    def move_all(self, *args: Any, **options: Any) -> None:
-        pass
+    def move_all(self, *args: Any, **options: Any) -> None: ...
 
     add = update = delete = move_all
 
@@ -188,7 +178,7 @@ class Judge:
             scheduler.nominator,
             scheduler.waiting_pods,
             scheduler.pod_groups,
-            _anybody,
+            lambda pod: True,
         )
         for (kind, _, _), typed in self._typed.items():
             scheduler.handle(ObjectChanged(kind, None, typed))
@@ -247,10 +237,10 @@ class Judge:
         pod = pod_from(manifest)
         if pod.node_name:
             said = f"the pod was on {pod.node_name} already"
-            return Judgement(UNKNOWN, "", None, reasons=(said,))
+            return Judgement(UNKNOWN, reasons=(said,))
         trace, made = self._consider(pod, number)
         if trace.outcome == ERROR:
-            return Judgement(UNKNOWN, trace.outcome, trace, reasons=(trace.error or "",))
+            return Judgement(UNKNOWN, trace, reasons=(trace.error or "",))
         if decision.kind == BIND and pod.nominated_node_name and trace.node not in (None, decision.node):
             # Room was made elsewhere, where we looked alone: their node is compared with all.
             trace, made = self._consider(replace(pod, nominated_node_name=""), number)
@@ -280,14 +270,12 @@ class Judge:
         feasible = attempt.feasible.tolist()
         if not there or row not in feasible:
             plugin, reasons = _rejection(made, row) if there else ("", (f"there is no node {decision.node}",))
-            return Judgement(
-                INFEASIBLE, trace.outcome, trace, ours, n_tied=n_tied, plugin=plugin, reasons=reasons
-            )
+            return Judgement(INFEASIBLE, trace, ours, n_tied=n_tied, plugin=plugin, reasons=reasons)
         best = trace.best_total
         if decision.node == ours:
-            return Judgement(AGREE, BOUND, trace, ours, best, best, n_tied)
+            return Judgement(AGREE, trace, ours, best, best, n_tied)
         if row in made.tied_rows.tolist():
-            return Judgement(TIE, BOUND, trace, ours, best, best, n_tied)
+            return Judgement(TIE, trace, ours, best, best, n_tied)
         attempt.gather_scores()
         own = feasible.index(row)
         chosen = [attempt.name_of(item) for item in feasible].index(ours)
@@ -302,7 +290,6 @@ class Judge:
         scores = attempt.scores.get(plugin)
         return Judgement(
             DIFFERENT,
-            BOUND,
             trace,
             ours,
             int(attempt.total[own]),
@@ -312,10 +299,6 @@ class Judge:
             None if scores is None else int(scores[own]),
             None if scores is None else int(scores[chosen]),
         )
-
-
-def _anybody(pod: Pod) -> bool:
-    return True
 
 
 def _rejection(made: Decision, row: int) -> tuple[str, tuple[str, ...]]:
@@ -331,45 +314,35 @@ def _rejection(made: Decision, row: int) -> tuple[str, tuple[str, ...]]:
     return said[0], said[2]
 
 
-def _no_node(trace: CycleTrace) -> Judgement:
+def _ours(trace: CycleTrace, verdict: str = DIFFERENT, **more: Any) -> Judgement:
+    """Ours placed the pod, preempts, or finds no node either."""
     if trace.outcome == BOUND:
-        return Judgement(DIFFERENT, BOUND, trace, trace.node or "", our_points=trace.best_total)
-    if trace.outcome == PREEMPTING:
-        return Judgement(
-            DIFFERENT, PREEMPTING, trace, trace.nominated_node or "", victims=tuple(trace.victims)
-        )
-    return Judgement(AGREE, trace.outcome, trace)
+        return Judgement(verdict, trace, trace.node or "", our_points=trace.best_total)
+    return Judgement(verdict, trace, trace.nominated_node or "", victims=tuple(trace.victims), **more)
+
+
+def _no_node(trace: CycleTrace) -> Judgement:
+    if trace.outcome in (BOUND, PREEMPTING):
+        return _ours(trace)
+    return Judgement(AGREE, trace)
 
 
 def _preemption(decision: ForeignDecision, trace: CycleTrace) -> Judgement:
-    ours, victims = trace.nominated_node or "", tuple(trace.victims)
     if trace.outcome == BOUND:
-        return Judgement(DIFFERENT, BOUND, trace, trace.node or "", our_points=trace.best_total)
+        return _ours(trace)
     found: Mapping[str, Any] = trace.preemption or {}
-    candidates: Sequence[Mapping[str, Any]] = found.get("candidates") or ()
-    by_node = {str(item["node"]): item for item in candidates}
+    by_node = {str(item["node"]): item for item in found.get("candidates") or ()}
     theirs = by_node.get(decision.node)
     if trace.outcome != PREEMPTING or theirs is None:
         reasons = _no_candidate(found, decision.node)
-        return Judgement(
-            INFEASIBLE,
-            trace.outcome,
-            trace,
-            ours,
-            plugin="DefaultPreemption",
-            reasons=reasons,
-            victims=victims,
-        )
+        return _ours(trace, INFEASIBLE, plugin="DefaultPreemption", reasons=reasons)
     # A client may nominate alone, and evict later or never: then the node is what it decided.
-    same = not decision.victims or sorted(decision.victims) == sorted(map(str, theirs["victims"]))
-    if not same:
-        return Judgement(DIFFERENT, PREEMPTING, trace, ours, plugin="victims", victims=victims)
-    n_tied = int(found.get("nTied") or 0)
-    if decision.node == ours:
-        return Judgement(AGREE, PREEMPTING, trace, ours, n_tied=n_tied, victims=victims)
-    if theirs["eliminatedAt"] is None:
-        return Judgement(TIE, PREEMPTING, trace, ours, n_tied=n_tied, victims=victims)
-    return Judgement(DIFFERENT, PREEMPTING, trace, ours, plugin=str(theirs["eliminatedAt"]), victims=victims)
+    if decision.victims and sorted(decision.victims) != sorted(map(str, theirs["victims"])):
+        return _ours(trace, plugin="victims")
+    is_ours = decision.node == (trace.nominated_node or "")
+    if is_ours or theirs["eliminatedAt"] is None:
+        return _ours(trace, AGREE if is_ours else TIE, n_tied=int(found.get("nTied") or 0))
+    return _ours(trace, plugin=str(theirs["eliminatedAt"]))
 
 
 def _no_candidate(found: Mapping[str, Any], node: str) -> tuple[str, ...]:
@@ -452,27 +425,6 @@ class Asked:
     victims: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """A verdict as plain data, and our cycle's trace."""
-
-    key: int
-    verdict: str
-    outcome: str
-    node: str = ""
-    points: int | None = None
-    our_points: int | None = None
-    n_tied: int = 0
-    n_feasible: int = 0
-    plugin: str = ""
-    score: int | None = None
-    our_score: int | None = None
-    reasons: tuple[str, ...] = ()
-    victims: tuple[str, ...] = ()
-    trace: bytes | None = None
-    engine: str = ""
-
-
 def judged(
     start: Start,
     entries: Iterable[Entry],
@@ -480,7 +432,7 @@ def judged(
     *,
     seed: int,
     goes_on: Callable[[], bool] = lambda: True,
-) -> Iterator[Judged]:
+) -> Iterator[Judgement]:
     """Judge decisions in the order of the log.
 
     Parameters
@@ -510,7 +462,7 @@ class _Following:
         self._entries = entries
         self._next = next(entries, None)
 
-    def burst(self, asked: list[Asked]) -> Iterator[Judged]:
+    def burst(self, asked: list[Asked]) -> Iterator[Judgement]:
         """Judge decisions that one author took one after another.
 
         In the order of their entries; and where that does not agree, in the orders a scheduler's queue may have had. If
@@ -534,7 +486,7 @@ class _Following:
                 self._take(entry)
             asked = asked[len(together) :]
 
-    def _together(self, asked: list[Asked], held: list[list[Entry]]) -> list[Judged]:
+    def _together(self, asked: list[Asked], held: list[list[Entry]]) -> list[Judgement]:
         """Verdicts on decisions before each of which these entries came, all about pods that were there."""
         judge = self._judge
         pods = {item.key: self._pod(item) for item in asked}
@@ -546,7 +498,7 @@ class _Following:
                 touched.setdefault(key, judge.manifest(*key))
                 self._take(entry)
             arrived.append(self._verdict(item))
-        if len(asked) == 1 or all(item.verdict in ("agree", "tie", "unknown") for item in arrived):
+        if len(asked) == 1 or all(item.agrees or item.verdict == UNKNOWN for item in arrived):
             return arrived
         present = {key: judge.manifest(*key) for key in touched}
         best = arrived
@@ -584,14 +536,14 @@ class _Following:
         pod = self._judge.manifest("Pod", asked.namespace, asked.name)
         return None if pod is None or pod["metadata"].get("uid") != asked.uid else pod
 
-    def _verdict(self, asked: Asked) -> Judged:
+    def _verdict(self, asked: Asked) -> Judgement:
         judge = self._judge
         judge.at(asked.at_ns)
         manifest = self._pod(asked)
         if manifest is None:
-            return Judged(asked.key, "unknown", "", reasons=(NOT_THERE,), engine=ENGINE_VERSION)
+            return Judgement(UNKNOWN, reasons=(NOT_THERE,), key=asked.key)
         decision = ForeignDecision(asked.kind, asked.node, asked.victims)
-        return _plain(asked.key, judge.judge(manifest, decision, number=asked.seq))
+        return replace(judge.judge(manifest, decision, number=asked.seq), key=asked.key)
 
     def _held(self, seq: int) -> list[Entry]:
         found = []
@@ -636,25 +588,5 @@ def _put(judge: Judge, objects: Mapping[Key, Manifest | None]) -> None:
             judge.write(manifest)
 
 
-def _n_agreed(verdicts: Iterable[Judged]) -> int:
-    return sum(item.verdict in ("agree", "tie") for item in verdicts)
-
-
-def _plain(key: int, found: Judgement) -> Judged:
-    return Judged(
-        key,
-        found.verdict,
-        found.outcome,
-        found.node,
-        found.points,
-        found.our_points,
-        found.n_tied,
-        0 if found.trace is None else found.trace.n_feasible,
-        found.plugin,
-        found.score,
-        found.our_score,
-        found.reasons,
-        found.victims,
-        None if found.trace is None else found.trace.to_bytes(),
-        ENGINE_VERSION,
-    )
+def _n_agreed(verdicts: Iterable[Judgement]) -> int:
+    return sum(item.agrees for item in verdicts)

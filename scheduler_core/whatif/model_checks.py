@@ -94,28 +94,31 @@ def _rank(item: Waiting) -> tuple[int, int]:
 
 
 def check_placement(
-    told: Mapping[str, Any], moment: Moment, asked: Feasibility, args: Mapping[str, Any]
+    explained: Mapping[str, Any], moment: Moment, asked: Feasibility, args: Mapping[str, Any]
 ) -> PropertyVerdict:
     """Check what a cycle decided.
 
     Parameters
     ----------
-    told : mapping
+    explained : mapping
         The cycle's whole explanation (`framework.record.CycleTrace.explain`).
     args : mapping
         Arguments of the profile's plugins by name.
     """
-    if told["error"] and not told["node"]:
-        return PropertyVerdict(PLACEMENT, NOT_COMPUTED, f"The cycle ended in an error: {told['error']}")
-    if told["filter"] is None and told["preFilter"]["plugin"] not in (None, *model_filters.EVALUATED):
-        said = f"{told['preFilter']['plugin']} rejected all nodes; the model takes its word."
+    if explained["error"] and not explained["node"]:
+        return PropertyVerdict(PLACEMENT, NOT_COMPUTED, f"The cycle ended in an error: {explained['error']}")
+    if explained["filter"] is None and explained["preFilter"]["plugin"] not in (
+        None,
+        *model_filters.EVALUATED,
+    ):
+        said = f"{explained['preFilter']['plugin']} rejected all nodes; the model takes its word."
         return PropertyVerdict(PLACEMENT, NOT_COMPUTED, said)
-    recorded: Mapping[str, Any] = told["filter"] or {}
-    others = _taken_as_recorded(told, recorded)
-    wrong = _disagreement(told, recorded, asked)
+    recorded: Mapping[str, Any] = explained["filter"] or {}
+    others = _taken_as_recorded(explained, recorded)
+    wrong = _disagreement(explained, recorded, asked)
     if wrong is not None:
         return wrong
-    chosen, feasible = told["node"], list(told["feasible"])
+    chosen, feasible = explained["node"], list(explained["feasible"])
     if not chosen and feasible:
         return PropertyVerdict(
             PLACEMENT, FAILS, f"{feasible[0]} is feasible, and the pod was placed nowhere.",
@@ -124,59 +127,65 @@ def check_placement(
     if chosen and chosen not in feasible:
         return PropertyVerdict(PLACEMENT, FAILS, f"The pod was placed on {chosen}, which is not feasible.")
     if len(feasible) > 1:
-        wrong = _not_viable(told, asked, args, moment.release)
+        wrong = _not_viable(explained, asked, args, moment.release)
         if wrong is not None:
             return wrong
-    return _left(told, recorded, asked) or PropertyVerdict(PLACEMENT, HOLDS, _words(told, others))
+    return _left(explained, recorded, asked) or PropertyVerdict(PLACEMENT, HOLDS, _words(explained, others))
 
 
-def _words(told: Mapping[str, Any], others: str) -> str:
-    counts = f"{told['nNodes']} possible, {len(told['feasible'])} feasible, {told['nViable']} viable"
-    if not told["node"]:
+def _words(explained: Mapping[str, Any], others: str) -> str:
+    counts = f"{explained['nNodes']} possible, {len(explained['feasible'])} feasible, {explained['nViable']} viable"
+    if not explained["node"]:
         return f"No node is feasible ({counts}).{others}"
-    why = "none of the feasible scores higher" if len(told["feasible"]) > 1 else "it is the only feasible one"
-    return f"{told['node']} is feasible, and {why} ({counts}).{others}"
+    why = (
+        "none of the feasible scores higher"
+        if len(explained["feasible"]) > 1
+        else "it is the only feasible one"
+    )
+    return f"{explained['node']} is feasible, and {why} ({counts}).{others}"
 
 
-def _taken_as_recorded(told: Mapping[str, Any], recorded: Mapping[str, Any]) -> str:
-    skipped = set(told["skippedFilter"])
+def _taken_as_recorded(explained: Mapping[str, Any], recorded: Mapping[str, Any]) -> str:
+    skipped = set(explained["skippedFilter"])
     names = [
-        name for name in told["filterPlugins"] if name not in model_filters.EVALUATED and name not in skipped
+        name
+        for name in explained["filterPlugins"]
+        if name not in model_filters.EVALUATED and name not in skipped
     ]
     said = {verdict["plugin"] for verdict in recorded.values() if verdict}
     names = [name for name in names if name in said]
     return f" What {', '.join(names)} said is taken as recorded." if names else ""
 
 
-def _judged_elsewhere(told: Mapping[str, Any], name: str, verdict: Mapping[str, Any] | None) -> bool:
+def _judged_elsewhere(explained: Mapping[str, Any], name: str, verdict: Mapping[str, Any] | None) -> bool:
     """Whether a node's verdict came from an extender or from a plugin the model does not evaluate."""
     if verdict is None:
-        return bool(told["extenders"]) and name not in told["feasible"]
+        return bool(explained["extenders"]) and name not in explained["feasible"]
     if verdict["plugin"] is None:
         # An extender's word, or a node that PreFilter left out.
-        return bool(told["extenders"]) or "VolumeBinding" not in told["skippedFilter"]
+        return bool(explained["extenders"]) or "VolumeBinding" not in explained["skippedFilter"]
     return verdict["plugin"] not in model_filters.EVALUATED
 
 
-def _is_nominated(told: Mapping[str, Any]) -> bool:
+def _is_nominated(explained: Mapping[str, Any]) -> bool:
     """Whether the pod took the node it was nominated to, without a look at any other."""
-    return bool(told["node"]) and told["nodesEvaluated"] == 1 and told["nNodes"] > 1
+    return bool(explained["node"]) and explained["nodesEvaluated"] == 1 and explained["nNodes"] > 1
 
 
 def _disagreement(
-    told: Mapping[str, Any], recorded: Mapping[str, Any], asked: Feasibility
+    explained: Mapping[str, Any], recorded: Mapping[str, Any], asked: Feasibility
 ) -> PropertyVerdict | None:
     """A node the model judges otherwise than the cycle did."""
     for place in asked.places:
         name = place.node.name
-        if told["filter"] is None:
-            passes, by = False, told["preFilter"]["plugin"] or "PreFilter"
-        elif name in recorded and not _judged_elsewhere(told, name, recorded[name]):
+        if explained["filter"] is None:
+            passes, by = False, explained["preFilter"]["plugin"] or "PreFilter"
+        elif name in recorded and not _judged_elsewhere(explained, name, recorded[name]):
             verdict = recorded[name]
             passes, by = verdict is None, (verdict or {}).get("plugin") or "PreFilter"
         else:
             continue
-        if _is_nominated(told) and name != told["node"]:
+        if _is_nominated(explained) and name != explained["node"]:
             continue
         refusal = asked.verdict(place)
         if passes == (refusal is None):
@@ -192,16 +201,16 @@ def _disagreement(
 
 
 def _not_viable(
-    told: Mapping[str, Any], asked: Feasibility, args: Mapping[str, Any], release: Release
+    explained: Mapping[str, Any], asked: Feasibility, args: Mapping[str, Any], release: Release
 ) -> PropertyVerdict | None:
     """A feasible node that scores higher than the chosen one, or points that were not summed or given rightly."""
-    total: Mapping[str, int] | None = told["total"]
+    total: Mapping[str, int] | None = explained["total"]
     if not total:
         # Neither a score plugin nor an extender: all nodes are equal.
         return None
-    feasible = set(told["feasible"])
+    feasible = set(explained["feasible"])
     places = [place for place in asked.places if place.node.name in feasible]
-    given: Mapping[str, Mapping[str, int]] = told["scores"]
+    given: Mapping[str, Mapping[str, int]] = explained["scores"]
     for plugin, by_node in given.items():
         right = (
             model_filters.points(plugin, asked.pod, places, args.get(plugin), release)
@@ -214,41 +223,45 @@ def _not_viable(
                 return PropertyVerdict(
                     PLACEMENT, FAILS, said, counterexample={"node": name, "points": right[name]}
                 )
-    if not told["extenders"]:
-        weights = told["weights"]
+    if not explained["extenders"]:
+        weights = explained["weights"]
         for name in sorted(total):
             summed = sum(by_node[name] * weights[plugin] for plugin, by_node in given.items())
             if summed != total[name]:
                 said = f"The points of {name} sum up to {summed}, not {total[name]}."
                 return PropertyVerdict(PLACEMENT, FAILS, said, counterexample={"node": name, "total": summed})
     best = max(total.values())
-    if total[told["node"]] != best:
+    if total[explained["node"]] != best:
         name = min(name for name in total if total[name] == best)
         return PropertyVerdict(
             PLACEMENT, FAILS,
-            f"{told['node']} ({total[told['node']]} points) was taken, and {name} ({best}) is viable.",
+            f"{explained['node']} ({total[explained['node']]} points) was taken, and {name} ({best}) is viable.",
             counterexample={"node": name, "total": best},
         )  # fmt: skip
     return None
 
 
-def _left(told: Mapping[str, Any], recorded: Mapping[str, Any], asked: Feasibility) -> PropertyVerdict | None:
+def _left(
+    explained: Mapping[str, Any], recorded: Mapping[str, Any], asked: Feasibility
+) -> PropertyVerdict | None:
     """Where Kubernetes left the model on purpose: a feasible node that was out of the question."""
     for place in asked.places:
         name = place.node.name
-        if name in told["feasible"] or told["filter"] is None or asked.refusal(place) is not None:
+        if name in explained["feasible"] or explained["filter"] is None or asked.refusal(place) is not None:
             continue
-        if _is_nominated(told):
-            return _leaves("nominated", place, f"and only {told['node']}, where room was made, was asked")
+        if _is_nominated(explained):
+            return _leaves(
+                "nominated", place, f"and only {explained['node']}, where room was made, was asked"
+            )
         if name not in recorded:
-            return _leaves("sampling", place, f"and only {told['nodesEvaluated']} nodes were looked at")
-        if _judged_elsewhere(told, name, recorded[name]):
-            if told["extenders"]:
+            return _leaves("sampling", place, f"and only {explained['nodesEvaluated']} nodes were looked at")
+        if _judged_elsewhere(explained, name, recorded[name]):
+            if explained["extenders"]:
                 return _leaves("extender", place, "and an extender left it out")
             continue
         if asked.verdict(place) is not None:
             return _leaves("nominatedRoom", place, "and its room counts as a nominated pod's")
-    if told["extenders"] and told["node"] and len(told["feasible"]) > 1:
+    if explained["extenders"] and explained["node"] and len(explained["feasible"]) > 1:
         said = "Extenders had a say about the nodes and their points."
         return PropertyVerdict(PLACEMENT, LEAVES, said, "extender")
     return None
@@ -392,47 +405,47 @@ class Casualties:
 
 
 def check_casualty(
-    told: Mapping[str, Any], moment: Moment, asked: Feasibility, preempts: bool
+    explained: Mapping[str, Any], moment: Moment, asked: Feasibility, preempts: bool
 ) -> PropertyVerdict | None:
     """Check the preemption of a cycle; None for a cycle that placed its pod or ended in an error.
 
     Parameters
     ----------
-    told : mapping
+    explained : mapping
         The cycle's whole explanation.
     preempts : bool
         Whether the profile runs DefaultPreemption.
     """
-    if told["node"] or told["error"]:
+    if explained["node"] or explained["error"]:
         return None
-    unknown = _beyond_the_model(told)
+    unknown = _beyond_the_model(explained)
     if unknown:
         return PropertyVerdict(
             CASUALTY, NOT_COMPUTED, f"{unknown} had a say, which the model does not evaluate."
         )
-    if any(call.get("verb") == "preempt" for call in told["extenders"]):
+    if any(call.get("verb") == "preempt" for call in explained["extenders"]):
         return PropertyVerdict(CASUALTY, LEAVES, "Extenders had a say about nodes and victims.", "extender")
     casualties = Casualties(moment, asked)
-    if not told["victims"]:
-        return _no_victims(told, casualties, asked, preempts)
-    place = next((item for item in asked.places if item.node.name == told["nominatedNode"]), None)
-    pods = [] if place is None else [pod for pod in place.pods if pod.key in told["victims"]]
-    if place is None or len(pods) != len(told["victims"]):
-        return PropertyVerdict(CASUALTY, FAILS, f"The victims are not all on {told['nominatedNode']}.")
+    if not explained["victims"]:
+        return _no_victims(explained, casualties, asked, preempts)
+    place = next((item for item in asked.places if item.node.name == explained["nominatedNode"]), None)
+    pods = [] if place is None else [pod for pod in place.pods if pod.key in explained["victims"]]
+    if place is None or len(pods) != len(explained["victims"]):
+        return PropertyVerdict(CASUALTY, FAILS, f"The victims are not all on {explained['nominatedNode']}.")
     above = next((pod for pod in pods if pod.priority >= asked.pod.priority), None)
     if above is not None:
         return PropertyVerdict(CASUALTY, FAILS, f"{above.key} (priority {above.priority}) is no lower pod.")
     chosen = casualties.candidate(place, pods)
-    return _against_kubernetes(chosen, place, told, casualties) or _against_all(chosen, casualties)
+    return _against_kubernetes(chosen, place, explained, casualties) or _against_all(chosen, casualties)
 
 
-def _beyond_the_model(told: Mapping[str, Any]) -> str:
+def _beyond_the_model(explained: Mapping[str, Any]) -> str:
     """Filter plugins that are at work for this pod and that the model does not evaluate."""
-    skipped = set(told["skippedFilter"])
-    said = {verdict["plugin"] for verdict in (told["filter"] or {}).values() if verdict}
+    skipped = set(explained["skippedFilter"])
+    said = {verdict["plugin"] for verdict in (explained["filter"] or {}).values() if verdict}
     names = [
         name
-        for name in told["filterPlugins"]
+        for name in explained["filterPlugins"]
         if name not in model_filters.EVALUATED
         and (name in said or (name not in skipped and name.startswith("Volume")))
     ]
@@ -440,7 +453,7 @@ def _beyond_the_model(told: Mapping[str, Any]) -> str:
 
 
 def _against_kubernetes(
-    chosen: Candidate, place: Place, told: Mapping[str, Any], casualties: Casualties
+    chosen: Candidate, place: Place, explained: Mapping[str, Any], casualties: Casualties
 ) -> PropertyVerdict | None:
     """What Kubernetes' own rules say: the reprieve on that node, and the best of the candidates that were tried."""
     refusal = casualties.asked.verdict(place, without=chosen.victims)
@@ -453,8 +466,8 @@ def _against_kubernetes(
         said = f"On {chosen.node} the reprieve leaves {names} to be evicted, not {_names(chosen.victims)}."
         example = {} if own is None else own.document()
         return PropertyVerdict(CASUALTY, FAILS, said, counterexample=example)
-    tried = {entry["node"] for entry in (told["preemption"] or {}).get("candidates", ())}
-    recorded = told["filter"] or {}
+    tried = {entry["node"] for entry in (explained["preemption"] or {}).get("candidates", ())}
+    recorded = explained["filter"] or {}
     untried: Candidate | None = None
     for other in casualties.asked.places:
         found = None if other is place else casualties.reprieved(other)
@@ -470,7 +483,7 @@ def _against_kubernetes(
         untried = found if untried is None or found.loss < untried.loss else untried
     if untried is None:
         return None
-    sampling = (told["preemption"] or {}).get("sampling") or {}
+    sampling = (explained["preemption"] or {}).get("sampling") or {}
     if sampling.get("tried", 0) >= sampling.get("potential", 0):
         if len(tried) < sampling.get("wanted", 0):
             said = f"{untried.node} was tried and is no candidate, and evicting {_names(untried.victims)} makes room."
@@ -511,7 +524,7 @@ def _against_all(chosen: Candidate, casualties: Casualties) -> PropertyVerdict:
 
 
 def _no_victims(
-    told: Mapping[str, Any], casualties: Casualties, asked: Feasibility, preempts: bool
+    explained: Mapping[str, Any], casualties: Casualties, asked: Feasibility, preempts: bool
 ) -> PropertyVerdict:
     """No pod was evicted: none could be, or Kubernetes does not want to."""
     pod = asked.pod
@@ -538,7 +551,7 @@ def _no_victims(
     ):
         said = f"Evicting {names} would make room; victims on {place.node.name} are still terminating."
         return PropertyVerdict(CASUALTY, LEAVES, said, "terminating", found.document())
-    verdict = (told["filter"] or {}).get(found.node)
+    verdict = (explained["filter"] or {}).get(found.node)
     if verdict is None or verdict["code"] != "Unschedulable":
         said = f"Evicting {names} would make room; {found.node} was not tried."
         return PropertyVerdict(CASUALTY, LEAVES, said, "unresolvable", found.document())

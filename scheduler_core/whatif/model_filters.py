@@ -503,10 +503,6 @@ def _matches(affinity: Any, node: Node) -> bool:
 # ---- scores
 
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-SCORES_EVALUATED = frozenset(
-    ("TaintToleration", "NodeAffinity", "NodeResourcesFit", "NodeResourcesBalancedAllocation")
-)
-"""Score plugins the model evaluates by itself; points of others are taken as recorded."""
 
 
 def points(

@@ -1,7 +1,7 @@
 """The best joint placement: all pods at once, as kube-scheduler never looks at them.
 
 As many pods as possible, higher priorities first, then the highest sum of the scores each would get alone. A placement
-counts when every placed pod would pass every filter where it stands, with all the others where they stand. In which
+counts when every placed pod would pass every filter on its node, with all the others on theirs. In which
 order they could come is not asked: two pods that each want the other beside them may be placed. Solved by HiGHS
 (`highspy`), one level of priority after the other, each with what the levels above reached as a constraint, with a
 proved bound beside what was found.
@@ -16,8 +16,9 @@ a pod with that rule is there. What volumes do between movable pods does not: su
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -31,7 +32,8 @@ from scheduler_core.objects.resources import PODS
 from scheduler_core.releases import OLDEST, Release
 from scheduler_core.sim.changes import WriteObject
 from scheduler_core.sim.simulation import Simulation
-from scheduler_core.whatif.fork import Sandbox
+from scheduler_core.whatif.bound import Milp
+from scheduler_core.whatif.fork import Fork
 from scheduler_core.whatif.model_filters import is_about
 from scheduler_core.whatif.workloads import without_rules
 
@@ -175,7 +177,7 @@ def joint_problem(
     for item in sorted([*surroundings, *staying], key=lambda item: _FIRST.get(item["kind"], 1)):
         simulation.submit(WriteObject(item))
     simulation.advance(0, max_cycles=0)
-    sandbox = Sandbox(simulation.scheduler)
+    fork = Fork(simulation.scheduler)
     nodes = [node_from(item) for item in everything if item["kind"] == "Node"]
     groups, typed, coupled = [], [], []
     for members in alike.values():
@@ -187,7 +189,7 @@ def joint_problem(
                 names=tuple(_key(member) for member in members),
                 priority=pod_.priority,
                 requests={**{name: amount for name, amount in pod_.requests.items() if amount}, PODS: 1},
-                scores=_scores(sandbox, manifest),
+                scores=_scores(fork, manifest),
                 ports=frozenset(normal_port(port) for port in pod_.host_ports),
             )
         )
@@ -199,12 +201,12 @@ def joint_problem(
     return JointProblem(tuple(groups), _room(nodes, resting), tuple(coupled), rules)
 
 
-def _scores(sandbox: Sandbox, manifest: Mapping[str, Any]) -> dict[str, int]:
+def _scores(fork: Fork, manifest: Mapping[str, Any]) -> dict[str, int]:
     """Node -> score of the pod alone, of the nodes that are feasible for it."""
     pod = pod_from(without_rules(manifest))
-    if sandbox.scheduler.why_not_scheduled(pod) is not None:
+    if fork.scheduler.why_not_scheduled(pod) is not None:
         return {}
-    decision = sandbox.decide(pod)
+    decision = fork.decide(pod)
     attempt = decision.attempt
     rows = attempt.feasible.tolist()
     totals = attempt.total.tolist() if len(attempt.total) == len(rows) else [0] * len(rows)
@@ -270,10 +272,7 @@ class _Rules:
         return {node.name: node.labels[key] for node in self._nodes if key in node.labels}
 
     def _crowd(self, counts: Any) -> Crowd:
-        staying: dict[str, int] = {}
-        for pod in self._staying:
-            if counts(pod):
-                staying[pod.node_name] = staying.get(pod.node_name, 0) + 1
+        staying = Counter(pod.node_name for pod in self._staying if counts(pod))
         return Crowd(tuple(place for place, pod in enumerate(self._pods) if counts(pod)), staying)
 
 
@@ -366,7 +365,7 @@ def solve(problem: JointProblem, *, time_limit_s: float, progress: Progress) -> 
     Parameters
     ----------
     progress
-        Is told what is being solved, and the share that is done.
+        Called with what is being solved, and the share that is done.
 
     Raises
     ------
@@ -390,16 +389,16 @@ def solve(problem: JointProblem, *, time_limit_s: float, progress: Progress) -> 
         if not mine:
             placed[level] = at_most[level] = 0
             continue
-        best, bound = model.maximize(mine, [1.0] * len(mine), left_s() / (len(levels) + 1 - place))
+        best, bound = model.best(dict.fromkeys(mine, 1.0), left_s() / (len(levels) + 1 - place))
         placed[level], at_most[level] = round(best), min(n_pods, int(bound + 1e-6))
         proved = proved and placed[level] == at_most[level]
-        model.add_row(placed[level] - 0.5, np.inf, dict.fromkeys(mine, 1.0))
+        model.row(placed[level] - 0.5, np.inf, dict.fromkeys(mine, 1.0))
     progress("raising the sum of scores", len(levels) / (len(levels) + 1))
     values: list[float] = []
     bound = 0.0
     if cells:
-        weights = [float(pods[c].scores[node]) for c, node in cells]
-        best, bound = model.maximize(list(range(len(cells))), weights, left_s())
+        scores = {place: float(pods[c].scores[node]) for place, (c, node) in enumerate(cells)}
+        best, bound = model.best(scores, left_s())
         proved = proved and bound - best <= max(0.99, 1e-4 * abs(best))
         values = model.values()[: len(cells)]
     node_of: dict[str, str] = {}
@@ -413,9 +412,8 @@ def solve(problem: JointProblem, *, time_limit_s: float, progress: Progress) -> 
     return Solution(placed, at_most, score, max(score, int(bound + 1e-6)), node_of, proved)
 
 
-@dataclass
-class _Model:
-    """The columns and rows of a problem in HiGHS.
+class _Model(Milp):
+    """The columns and rows of a problem.
 
     Attributes
     ----------
@@ -423,15 +421,13 @@ class _Model:
         (place of a pod class, node) of the first columns: how many of the class are there.
     """
 
-    problem: JointProblem
-    cells: list[tuple[int, str]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
+    def __init__(self, problem: JointProblem) -> None:
         try:
-            import highspy  # here and not above: nothing else needs it
+            super().__init__()
         except ImportError:
             raise Unsolvable("the best joint placement is found by HiGHS: pip install highspy") from None
-        pods = self.problem.pods
+        self.problem = problem
+        pods = problem.pods
         barred = self._without_key()
         self.cells = [
             (c, node)
@@ -444,12 +440,7 @@ class _Model:
                 f"{len(self.cells):,} pairs of pod and node are too many for a joint placement; at most"
                 f" {MAX_VARIABLES:,}"
             )
-        self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-        self._highs.silent()
-        self._integer = highspy.HighsVarType.kInteger
-        self._maximum = highspy.ObjSense.kMaximize
-        self._n_columns = self._n_rows = 0
-        self._at = {cell: self._column(len(pods[cell[0]].names)) for cell in self.cells}
+        self._at = {cell: self.column(0, len(pods[cell[0]].names)) for cell in self.cells}
         self._nodes_of: dict[int, list[str]] = {}
         for c, node in self.cells:
             self._nodes_of.setdefault(c, []).append(node)
@@ -478,35 +469,21 @@ class _Model:
                 barred.setdefault(rule.pod, set()).update(missing)
         return barred
 
-    # ---- columns and rows
-
-    def _column(self, most: int) -> int:
-        self._highs.addVar(0, most)
-        self._highs.changeColIntegrality(self._n_columns, self._integer)
-        self._n_columns += 1
-        return self._n_columns - 1
-
-    def add_row(self, low: float, high: float, weights: Mapping[int, float]) -> None:
-        """low <= sum of weight x column <= high."""
-        self._n_rows += 1
-        if self._n_rows > MAX_ROWS:
+    def row(self, low: float, high: float, weights: Mapping[int, float]) -> None:
+        if self.n_rows == MAX_ROWS:
             raise Unsolvable(f"the rules between the pods make more than {MAX_ROWS:,} constraints")
-        columns = sorted(weights)
-        self._highs.addRow(
-            low, high, len(columns), np.array(columns, np.int32),
-            np.array([weights[column] for column in columns], np.float64),
-        )  # fmt: skip
+        super().row(low, high, weights)
 
     def _amounts(self) -> None:
         pods = self.problem.pods
         for c, nodes in self._nodes_of.items():
-            self.add_row(0, len(pods[c].names), {self._at[c, node]: 1.0 for node in nodes})
+            self.row(0, len(pods[c].names), {self._at[c, node]: 1.0 for node in nodes})
         for node, room in self.problem.room.items():
             here = [(c, self._at[c, node]) for c in range(len(pods)) if (c, node) in self._at]
             for resource in sorted({name for c, _ in here for name in pods[c].requests}):
                 # Scaled to the node: solvers work with numbers near one.
                 have = max(room.get(resource, 0), 1)
-                self.add_row(
+                self.row(
                     -np.inf,
                     room.get(resource, 0) / have,
                     {
@@ -527,7 +504,7 @@ class _Model:
                 for node in self._nodes_of[c]:
                     if (other, node) in self._at:
                         columns = {self._at[c, node], self._at[other, node]}
-                        self.add_row(0, 1, dict.fromkeys(columns, 1.0))
+                        self.row(0, 1, dict.fromkeys(columns, 1.0))
 
     # ---- rules
 
@@ -540,8 +517,8 @@ class _Model:
             if domain is None:
                 continue
             if domain not in columns:
-                columns[domain] = self._column(1)
-            self.add_row(-np.inf, 0, {self._at[pod, node]: 1.0, columns[domain]: -float(most)})
+                columns[domain] = self.column(0, 1)
+            self.row(-np.inf, 0, {self._at[pod, node]: 1.0, columns[domain]: -float(most)})
         return columns
 
     def _counted(self, crowd: Crowd, domain_of: Mapping[str, str]) -> dict[str, tuple[dict[int, float], int]]:
@@ -564,7 +541,7 @@ class _Model:
         counted = self._counted(rule.crowd, rule.domain_of)
         for domain, present in self._presence(rule.pod, rule.domain_of).items():
             columns, staying = counted[domain]
-            self.add_row(-np.inf, self._all + itself - staying, {**columns, present: self._all})
+            self.row(-np.inf, self._all + itself - staying, {**columns, present: self._all})
 
     def _near(self, rule: Near) -> None:
         itself = int(rule.pod in rule.crowd.pods)
@@ -574,8 +551,8 @@ class _Model:
             labelled = {node: "" for domain_of in rule.domains_of for node in domain_of}
             columns, staying = self._counted(rule.crowd, labelled).get("", ({}, 0))
             if not staying:
-                first = self._column(1)
-                self.add_row(-np.inf, self._all + 1, {**columns, first: self._all})
+                first = self.column(0, 1)
+                self.row(-np.inf, self._all + 1, {**columns, first: self._all})
         for domain_of in rule.domains_of:
             counted = self._counted(rule.crowd, domain_of)
             for domain, present in self._presence(rule.pod, domain_of).items():
@@ -583,7 +560,7 @@ class _Model:
                 weights = {**columns, present: -float(1 + itself)}
                 if first is not None:
                     weights[first] = 1.0
-                self.add_row(-float(staying), np.inf, weights)
+                self.row(-float(staying), np.inf, weights)
 
     def _spread(self, rule: Spread) -> None:
         counted = self._counted(rule.crowd, rule.domain_of)
@@ -592,36 +569,20 @@ class _Model:
         for domain, present in self._presence(rule.pod, rule.domain_of).items():
             columns, staying = counted[domain]
             if rule.least_is_zero:
-                self.add_row(
+                self.row(
                     -np.inf, rule.max_skew + most - staying, {**columns, present: most}
                 )  # fmt: skip
             for other, (others, theirs) in counted.items():
                 if other != domain:
                     weights = {**columns, **dict.fromkeys(others, -1.0), present: most}
-                    self.add_row(-np.inf, rule.max_skew + most - staying + theirs, weights)
+                    self.row(-np.inf, rule.max_skew + most - staying + theirs, weights)
 
-    # ---- solving
-
-    def maximize(
-        self, columns: Sequence[int], weights: Sequence[float], limit_s: float
-    ) -> tuple[float, float]:
+    def best(self, weights: Mapping[int, float], limit_s: float) -> tuple[float, float]:
         """Maximize a sum; the best found and the bound on it."""
-        costs = np.zeros(self._n_columns)
-        costs[list(columns)] = weights
-        model = self._highs
-        model.changeColsCost(self._n_columns, np.arange(self._n_columns, dtype=np.int32), costs)
-        model.changeObjectiveSense(self._maximum)
-        model.setOptionValue("time_limit", float(model.getRunTime() + max(limit_s, 0.5)))
-        model.run()
-        info = model.getInfo()
-        if info.primal_solution_status != 2:  # 2 = feasible
+        found = self.maximize(weights, max(limit_s, 0.5))
+        if found is None:
             raise Unsolvable("no placement was found within the time limit")
-        return float(info.objective_function_value), float(info.mip_dual_bound)
-
-    def values(self) -> list[float]:
-        """Of all columns, in the last solution."""
-        found: Any = self._highs.getSolution().col_value
-        return list(found)
+        return found
 
 
 def _fits(pod: JointPod, problem: JointProblem, node: str) -> bool:
@@ -654,23 +615,20 @@ def optimum_document(
         ``pods`` [{pod, priority, now, best}], those that change first; ``nMoved``; ``nRules``; ``coupled``; ``room``.
     """
     now = {
-        f"{item['metadata'].get('namespace') or 'default'}/{item['metadata']['name']}": (
-            item.get("spec") or {}
-        ).get("nodeName")
-        or ""
+        _key(item): (item.get("spec") or {}).get("nodeName") or ""
         for item in manifests
         if item["kind"] == "Pod"
     }
-    greedy: dict[int, int] = {}
-    n_of: dict[int, int] = {}
+    greedy: Counter[int] = Counter()
+    n_of: Counter[int] = Counter()
     score = 0
     pods: list[Mapping[str, Any]] = []
     for pod in problem.pods:
         for name in pod.names:
-            n_of[pod.priority] = n_of.get(pod.priority, 0) + 1
+            n_of[pod.priority] += 1
             node = now.get(name, "")
             if node:
-                greedy[pod.priority] = greedy.get(pod.priority, 0) + 1
+                greedy[pod.priority] += 1
                 score += pod.scores.get(node, 0)
             best = solution.node_of.get(name, "")
             pods.append({"pod": name, "priority": pod.priority, "now": node, "best": best})
@@ -682,13 +640,13 @@ def optimum_document(
             {
                 "priority": level,
                 "pods": n_of[level],
-                "now": greedy.get(level, 0),
+                "now": greedy[level],
                 "best": solution.placed.get(level, 0),
                 "atMost": solution.at_most.get(level, 0),
             }
             for level in sorted(n_of, reverse=True)
         ],
-        "placed": [sum(greedy.values()), sum(solution.placed.values())],
+        "placed": [greedy.total(), sum(solution.placed.values())],
         "score": [score, solution.score],
         "scoreAtMost": solution.score_at_most,
         "gap": _gap(solution),

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from scheduler_core.objects.defaults import PriorityClass
 from scheduler_core.objects.node import TAINT_UNSCHEDULABLE, Taint
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.objects.resources import CPU, EPHEMERAL_STORAGE, MEMORY, amount_text, quantity_nano
-from scheduler_core.whatif import edits
-from scheduler_core.whatif.edits import COST_POD, COST_QUEUE, Edit, amount_words, written
+from scheduler_core.whatif.edits import CHANGES, LAST_RESORT, TRUE, Edit, amount_words, edit, written
 
-_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-_LIFECYCLE = "node.kubernetes.io/"
+REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+CORDON: Final = Taint(TAINT_UNSCHEDULABLE, "", "NoSchedule")
+KEEPS_OFF: Final = ("NoSchedule", "NoExecute")
+LIFECYCLE: Final = "node.kubernetes.io/"
 _MARKS: Mapping[str, str] = {
     TAINT_UNSCHEDULABLE: "cordoned nodes",
     "node.kubernetes.io/not-ready": "nodes that are not ready",
@@ -33,6 +34,7 @@ _MARKS: Mapping[str, str] = {
 """Taints of nodes that are broken, about to go or kept for the cluster itself; others are people's."""
 _MIB = 2**20
 _NUMBER = re.compile(r"[-+]?[0-9][0-9._]*(?:[eE][-+]?[0-9]+)?")
+_GONE: Final = object()
 
 Spec = dict[str, Any]
 
@@ -45,27 +47,9 @@ class Variant:
     pod: Pod
 
 
-def _variant(
-    pod: Pod,
-    kind: str,
-    title: str,
-    note: str,
-    change: Callable[[Spec], None],
-    *,
-    removed: Sequence[str] = (),
-    added: Sequence[str] = (),
-    price: str,
-    size: float,
-    cost: int = COST_POD,
-    standing: int = edits.CHANGES,
-) -> Variant:
-    manifest: dict[str, Any] = {**pod.manifest, "spec": copy.deepcopy(dict(pod.manifest.get("spec") or {}))}
-    change(manifest["spec"])
-    edit = Edit(
-        kind, edits.POD, title, note, tuple(removed), tuple(added), cost, price, size, {"write": manifest},
-        standing=standing,
-    )  # fmt: skip
-    return Variant(edit, pod_from(manifest))
+def _variant(pod: Pod, kind: str, title: str, spec: Spec, **more: Any) -> Variant:
+    manifest = {**pod.manifest, "spec": spec}
+    return Variant(edit(kind, title, {"write": manifest}, **more), pod_from(manifest))
 
 
 def tolerations(pod: Pod, taints: Sequence[Taint]) -> Iterator[Variant]:
@@ -73,29 +57,19 @@ def tolerations(pod: Pod, taints: Sequence[Taint]) -> Iterator[Variant]:
     for taint in taints:
         toleration = {"key": taint.key, "effect": taint.effect}
         toleration |= {"operator": "Equal", "value": taint.value} if taint.value else {"operator": "Exists"}
-
-        def change(spec: Spec, toleration: Mapping[str, str] = toleration) -> None:
-            spec["tolerations"] = [*(spec.get("tolerations") or ()), dict(toleration)]
-
         shown = ", ".join(f"{key}: {_scalar(value)}" for key, value in toleration.items())
-        marks = marked_by(taint)
-        yield _variant(
-            pod,
-            edits.TOLERATE,
-            f"Tolerate the taint {taint}",
-            f"This taint marks {marks}" if marks else "",
-            change,
-            added=[f"tolerations: [{{{shown}}}]"],
-            price="pods meant to stay off" if marks else "allowed on tainted nodes",
-            size=0.95 if marks else 0.5,
-            standing=edits.LAST_RESORT if marks else edits.CHANGES,
-        )
+        spec = _with(pod, {("tolerations",): [*(_spec(pod).get("tolerations") or ()), toleration]})
+        more: dict[str, Any] = {"added": [f"tolerations: [{{{shown}}}]"]}
+        if marks := marked_by(taint):
+            more |= {"note": f"This taint marks {marks}", "price": "pods meant to stay off", "size": 0.95}
+            more["standing"] = LAST_RESORT
+        yield _variant(pod, "tolerate", f"Tolerate the taint {taint}", spec, **more)
 
 
 def marked_by(taint: Taint) -> str:
     """What nodes with a taint are, where it keeps off pods that are not meant for such nodes; else empty."""
     return _MARKS.get(taint.key) or (
-        "nodes that are not well or not in use" if _LIFECYCLE in taint.key else ""
+        "nodes that are not well or not in use" if LIFECYCLE in taint.key else ""
     )
 
 
@@ -129,22 +103,10 @@ def is_daemon(pod: Pod) -> bool:
 def without_selectors(pod: Pod, template: Spec | None = None) -> Iterator[Variant]:
     """The pod without one key of its nodeSelector."""
     for key, value in dict(_spec(pod).get("nodeSelector") or {}).items():
-        if not is_of_template(pod, template, "nodeSelector", key):
-            continue
-
-        def change(spec: Spec, key: str = key) -> None:
-            del spec["nodeSelector"][key]
-
-        yield _variant(
-            pod,
-            edits.DROP_SELECTOR,
-            f"Drop the node selector {key}={value}",
-            "",
-            change,
-            removed=[f"nodeSelector: {{{key}: {_scalar(value)}}}"],
-            price="1 selector",
-            size=0.6,
-        )
+        if is_of_template(pod, template, "nodeSelector", key):
+            title, spec = f"Drop the node selector {key}={value}", _with(pod, {("nodeSelector", key): _GONE})
+            removed = [f"nodeSelector: {{{key}: {_scalar(value)}}}"]
+            yield _variant(pod, "drop-selector", title, spec, removed=removed)
 
 
 def without_node_affinity(pod: Pod, template: Spec | None = None) -> Iterator[Variant]:
@@ -152,82 +114,44 @@ def without_node_affinity(pod: Pod, template: Spec | None = None) -> Iterator[Va
 
     Terms are alternatives: a requirement is dropped only where others remain, since an empty term matches nothing.
     """
-    required = _at(_spec(pod), "affinity", "nodeAffinity", _REQUIRED)
-    if not is_of_template(pod, template, "affinity", "nodeAffinity", _REQUIRED):
+    path = ("affinity", "nodeAffinity", REQUIRED)
+    required = _at(_spec(pod), *path)
+    if not required or not is_of_template(pod, template, *path):
         return
-    terms = (required or {}).get("nodeSelectorTerms") or []
+    terms = required.get("nodeSelectorTerms") or []
     for index, term in enumerate(terms):
         wanted = [
-            (key, place)
+            (key, place, requirement_words(item))
             for key in ("matchExpressions", "matchFields")
-            for place in range(len(term.get(key) or ()))
+            for place, item in enumerate(term.get(key) or ())
         ]
-        for key, place in wanted if len(wanted) > 1 else ():
+        for key, place, words in wanted if len(wanted) > 1 else ():
+            title = f"Drop the requirement {words}" + (f" of term {index + 1}" if len(terms) > 1 else "")
+            spec = _with(pod, {(*path, "nodeSelectorTerms", index, key, place): _GONE})
+            yield _variant(pod, "drop-requirement", title, spec, removed=[f"nodeAffinity: {words}"])
+    every = " or ".join(" and ".join(map(requirement_words, _requirements(term))) for term in terms)
+    preferred = _at(_spec(pod), "affinity", "nodeAffinity", "preferredDuringSchedulingIgnoredDuringExecution")
+    note = "What it prefers stays" if preferred else ""
+    title, spec = "Drop the required node affinity", _with(pod, {path: _GONE})
+    yield _variant(pod, "drop-node-affinity", title, spec, note=note, removed=[f"nodeAffinity: {every}"])
 
-            def change(spec: Spec, index: int = index, key: str = key, place: int = place) -> None:
-                del spec["affinity"]["nodeAffinity"][_REQUIRED]["nodeSelectorTerms"][index][key][place]
 
-            words = requirement_words(term[key][place])
-            yield _variant(
-                pod,
-                edits.DROP_REQUIREMENT,
-                f"Drop the requirement {words}" + (f" of term {index + 1}" if len(terms) > 1 else ""),
-                "",
-                change,
-                removed=[f"nodeAffinity: {words}"],
-                price="1 requirement",
-                size=0.6,
-            )
-    if required:
-
-        def drop(spec: Spec) -> None:
-            del spec["affinity"]["nodeAffinity"][_REQUIRED]
-
-        yield _variant(
-            pod,
-            edits.DROP_NODE_AFFINITY,
-            "Drop the required node affinity",
-            "What it prefers stays" if _preferred(_spec(pod)) else "",
-            drop,
-            removed=[
-                "nodeAffinity: " + " or ".join(
-                    " and ".join(
-                        requirement_words(item)
-                        for key in ("matchExpressions", "matchFields")
-                        for item in term.get(key) or ()
-                    )
-                    for term in terms
-                )
-            ],
-            price="all its node affinity",
-            size=0.8,
-        )  # fmt: skip
+def _requirements(term: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [item for key in ("matchExpressions", "matchFields") for item in term.get(key) or ()]
 
 
 def without_affinity_terms(pod: Pod, template: Spec | None = None) -> Iterator[Variant]:
     """The pod without one required pod affinity or anti-affinity term."""
-    for key, kind, words, size in (
-        ("podAntiAffinity", edits.DROP_ANTI_AFFINITY_TERM, "pod anti-affinity", 0.7),
-        ("podAffinity", edits.DROP_AFFINITY_TERM, "pod affinity", 0.7),
+    for key, kind, words in (
+        ("podAntiAffinity", "drop-anti-affinity-term", "pod anti-affinity"),
+        ("podAffinity", "drop-affinity-term", "pod affinity"),
     ):
-        for index, term in enumerate(_at(_spec(pod), "affinity", key, _REQUIRED) or ()):
-            if not is_of_template(pod, template, "affinity", key, _REQUIRED, index):
-                continue
-
-            def change(spec: Spec, key: str = key, index: int = index) -> None:
-                del spec["affinity"][key][_REQUIRED][index]
-
-            about = f"{selector_words(term.get('labelSelector'))} by {term.get('topologyKey')}"
-            yield _variant(
-                pod,
-                kind,
-                f"Drop the required {words} to {about}",
-                "",
-                change,
-                removed=[f"{key}: {about}"],
-                price="1 rule",
-                size=size,
-            )
+        for index, term in enumerate(_at(_spec(pod), "affinity", key, REQUIRED) or ()):
+            path = ("affinity", key, REQUIRED, index)
+            if is_of_template(pod, template, *path):
+                about = f"{selector_words(term.get('labelSelector'))} by {term.get('topologyKey')}"
+                title, spec = f"Drop the required {words} to {about}", _with(pod, {path: _GONE})
+                yield _variant(pod, kind, title, spec, removed=[f"{key}: {about}"])
 
 
 def without_host_ports(pod: Pod) -> Iterator[Variant]:
@@ -237,21 +161,10 @@ def without_host_ports(pod: Pod) -> Iterator[Variant]:
             for place, port in enumerate(container.get("ports") or ()):
                 if not port.get("hostPort"):
                     continue
-
-                def change(spec: Spec, key: str = key, index: int = index, place: int = place) -> None:
-                    del spec[key][index]["ports"][place]["hostPort"]
-
-                shown = f"{port['hostPort']}/{port.get('protocol') or 'TCP'}"
-                yield _variant(
-                    pod,
-                    edits.DROP_HOST_PORT,
-                    f"Drop the host port {shown}",
-                    "The container keeps its own port",
-                    change,
-                    removed=[f"hostPort: {port['hostPort']}"],
-                    price="1 host port",
-                    size=0.65,
-                )
+                title = f"Drop the host port {port['hostPort']}/{port.get('protocol') or 'TCP'}"
+                spec = _with(pod, {(key, index, "ports", place, "hostPort"): _GONE})
+                note, removed = "The container keeps its own port", [f"hostPort: {port['hostPort']}"]
+                yield _variant(pod, "drop-host-port", title, spec, note=note, removed=removed)
 
 
 def hard_spread(pod: Pod, template: Spec | None = None) -> Iterator[tuple[int, int]]:
@@ -262,72 +175,45 @@ def hard_spread(pod: Pod, template: Spec | None = None) -> Iterator[tuple[int, i
             yield index, int(item.get("maxSkew") or 0)
 
 
+def _with_constraint(
+    pod: Pod, index: int, kind: str, title: str, fields: Mapping[str, Any], **more: Any
+) -> Variant:
+    """The pod with other fields in a spread constraint."""
+    item = _spec(pod)["topologySpreadConstraints"][index]
+    spec = _with(pod, {("topologySpreadConstraints", index, name): value for name, value in fields.items()})
+    removed = [f"{name}: {item[name]}" for name in fields if item.get(name)]
+    added = [f"{name}: {value}" for name, value in fields.items()]
+    title = title.format(key=item.get("topologyKey"), before=item.get("maxSkew"))
+    return _variant(pod, kind, title, spec, removed=removed, added=added, **more)
+
+
 def honoring(pod: Pod, index: int) -> Variant | None:
     """The pod with a spread constraint that counts only nodes it may go to; None where it does already."""
     item = _spec(pod)["topologySpreadConstraints"][index]
     # What is not written is Honor for affinity and Ignore for taints.
     asked = {"nodeTaintsPolicy": "Ignore", "nodeAffinityPolicy": "Honor"}
-    fields = [name for name, default in asked.items() if (item.get(name) or default) != "Honor"]
+    fields = {name: "Honor" for name, default in asked.items() if (item.get(name) or default) != "Honor"}
     if not fields:
         return None
-
-    def change(spec: Spec) -> None:
-        for name in fields:
-            spec["topologySpreadConstraints"][index][name] = "Honor"
-
-    return _variant(
-        pod,
-        edits.HONOR_POLICY,
-        f"Set {' and '.join(f'{name}: Honor' for name in fields)} in the spread over {item.get('topologyKey')}",
-        "It then counts only nodes that the pod may go to",
-        change,
-        removed=[f"{name}: {item[name]}" for name in fields if item.get(name)],
-        added=[f"{name}: Honor" for name in fields],
-        price="nothing",
-        size=0.05,
-        standing=edits.TRUE,
-    )
+    title = f"Set {' and '.join(f'{name}: Honor' for name in fields)} in the spread over {{key}}"
+    note = "It then counts only nodes that the pod may go to"
+    return _with_constraint(pod, index, "honor-policy", title, fields, note=note)
 
 
 def with_max_skew(pod: Pod, index: int, max_skew: int) -> Variant:
     """The pod with a laxer spread constraint."""
-    item = _spec(pod)["topologySpreadConstraints"][index]
-    before = int(item.get("maxSkew") or 0)
-
-    def change(spec: Spec) -> None:
-        spec["topologySpreadConstraints"][index]["maxSkew"] = max_skew
-
-    return _variant(
-        pod,
-        edits.RELAX_SPREAD,
-        f"Relax maxSkew over {item.get('topologyKey')} from {before} to {max_skew}",
-        "",
-        change,
-        removed=[f"maxSkew: {before}"],
-        added=[f"maxSkew: {max_skew}"],
-        price=f"a skew of {max_skew}",
-        size=1 - before / max_skew if max_skew else 0.0,
+    before = int(_spec(pod)["topologySpreadConstraints"][index].get("maxSkew") or 0)
+    title, fields = f"Relax maxSkew over {{key}} from {{before}} to {max_skew}", {"maxSkew": max_skew}
+    size = 1 - before / max_skew if max_skew else 0.0
+    return _with_constraint(
+        pod, index, "relax-spread", title, fields, price=f"a skew of {max_skew}", size=size
     )
 
 
 def without_spread(pod: Pod, index: int) -> Variant:
     """The pod with one hard constraint made a wish."""
-    item = _spec(pod)["topologySpreadConstraints"][index]
-
-    def change(spec: Spec) -> None:
-        spec["topologySpreadConstraints"][index]["whenUnsatisfiable"] = "ScheduleAnyway"
-
-    return _variant(
-        pod,
-        edits.DROP_SPREAD,
-        f"Only prefer to spread over {item.get('topologyKey')}",
-        "",
-        change,
-        removed=["whenUnsatisfiable: DoNotSchedule"],
-        added=["whenUnsatisfiable: ScheduleAnyway"],
-        price="1 constraint",
-        size=0.7,
-    )
+    fields = {"whenUnsatisfiable": "ScheduleAnyway"}
+    return _with_constraint(pod, index, "drop-spread", "Only prefer to spread over {key}", fields)
 
 
 def with_request(pod: Pod, resource: str, amount: int) -> Variant | None:
@@ -336,17 +222,18 @@ def with_request(pod: Pod, resource: str, amount: int) -> Variant | None:
     The largest containers give way first.
     """
     before = pod.requests[resource]
-
-    def change(spec: Spec) -> None:
-        _lower(spec, resource, amount)
-
+    spec = _with(pod, {})
+    _lower(spec, resource, amount)
     short = resource if "/" not in resource else resource.rsplit("/", 1)[1]
+    title = (
+        f"Lower the {short} request from {amount_text(resource, before)} to {amount_text(resource, amount)}"
+    )
     result = _variant(
         pod,
-        edits.LOWER_REQUEST,
-        f"Lower the {short} request from {amount_text(resource, before)} to {amount_text(resource, amount)}",
-        "The pod gets less than it asked for" if amount else "The pod asks for none",
-        change,
+        "lower-request",
+        title,
+        spec,
+        note="The pod gets less than it asked for" if amount else "The pod asks for none",
         removed=[f"{resource}: {written(resource, before)}"],
         added=[f"{resource}: {written(resource, amount)}"],
         price=amount_words(resource, before - amount),
@@ -358,26 +245,19 @@ def with_request(pod: Pod, resource: str, amount: int) -> Variant | None:
 def with_priority(pod: Pod, to: PriorityClass, *, is_new: bool = False) -> Variant:
     """The pod in a higher priority class, which `is_new` makes first; of a DaemonSet that is what it means anyway."""
     before = str(_spec(pod).get("priorityClassName") or "")
-
-    def change(spec: Spec) -> None:
-        spec["priorityClassName"] = to.name
-        spec["priority"] = to.value
-        spec["preemptionPolicy"] = to.preemption_policy
-
+    fields = {"priorityClassName": to.name, "priority": to.value, "preemptionPolicy": to.preemption_policy}
+    title = f"Raise to the priority class {to.name}"
+    if is_new:
+        title = f"Create the priority class {to.name} ({to.value:,}) and use it"
     made = _variant(
         pod,
-        edits.RAISE_PRIORITY,
-        f"Create the priority class {to.name} ({to.value:,}) and use it"
-        if is_new
-        else f"Raise to the priority class {to.name}",
-        f"From priority {pod.priority} to {to.value}",
-        change,
+        "raise-priority",
+        title,
+        _with(pod, {(name,): value for name, value in fields.items()}),
+        note=f"From priority {pod.priority} to {to.value}",
         removed=[f"priorityClassName: {before}"] if before else [f"priority: {pod.priority}"],
         added=[f"priorityClassName: {to.name}"],
-        price="others give way",
-        size=0.5,
-        cost=COST_QUEUE,
-        standing=edits.TRUE if is_daemon(pod) else edits.CHANGES,
+        standing=TRUE if is_daemon(pod) else CHANGES,
     )
     if not is_new:
         return made
@@ -405,15 +285,25 @@ def _spec(pod: Pod) -> Mapping[str, Any]:
     return spec
 
 
+def _with(pod: Pod, changes: Mapping[tuple[str | int, ...], Any]) -> Spec:
+    """A copy of the pod's spec with these values at these paths; `_GONE` takes away what is there."""
+    spec: Any = copy.deepcopy(dict(_spec(pod)))
+    for (*way, last), value in changes.items():
+        place = spec
+        for key in way:
+            place = place[key]
+        if value is _GONE:
+            del place[last]
+        else:
+            place[last] = value
+    return dict(spec)
+
+
 def _at(document: Mapping[str, Any], *keys: str) -> Any:
     found: Any = document
     for key in keys:
         found = (found or {}).get(key)
     return found
-
-
-def _preferred(spec: Mapping[str, Any]) -> bool:
-    return bool(_at(spec, "affinity", "nodeAffinity", "preferredDuringSchedulingIgnoredDuringExecution"))
 
 
 def _lower(spec: Spec, resource: str, amount: int) -> None:

@@ -93,7 +93,7 @@ def shipped_prices() -> PriceList:
 
 
 def read_prices(text: str) -> list[Any]:
-    """A list in YAML, JSON or CSV (told by its first line), not yet checked.
+    """A list in YAML, JSON or CSV (its first line says which), not yet checked.
 
     Raises
     ------

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from scheduler_core.errors import InvalidObject
-from scheduler_core.whatif.fork import ZONE, Sandbox, group_of, nodes_of
-from scheduler_core.whatif.headroom import Headroom, Report
+from scheduler_core.whatif.fork import ZONE, Fork, Report, group_of
+from scheduler_core.whatif.headroom import Headroom
 from scheduler_core.whatif.prices import PriceList, price_list_from, shipped_prices
 from scheduler_core.whatif.take_away import BLOCKED, LANDS, LOST, PENDING, Followed, TakenAway
 
@@ -157,7 +157,7 @@ NO_TIME: Final = "Time does not pass: grace periods and how long a pod takes to 
 
 @dataclass(slots=True)
 class Answer:
-    """What is told of one question; `document` is its JSON."""
+    """Answer to one question; `document` is its JSON."""
 
     verdict: str
     tone: str
@@ -173,7 +173,7 @@ class Answer:
     more: dict[str, Any] = field(default_factory=dict)
 
     def line(self, tone: str, text: str, note: str = "", **more: Any) -> None:
-        """One sentence, with what stands under it."""
+        """Add one sentence, with its note."""
         self.lines.append({"tone": tone, "text": text, "note": note, **more})
 
     def document(self, question: PlanQuestion) -> dict[str, Any]:
@@ -197,7 +197,7 @@ class Answer:
 
 
 def told_luck(
-    sandbox: Sandbox, n_decisions: int, holds: Callable[[], bool], report: Report
+    fork: Fork, n_decisions: int, holds: Callable[[], bool], report: Report
 ) -> dict[str, int] | None:
     """In how many of some seeds it holds; None when that would cost too much. The seed of the answer is one of them."""
     n_seeds = min(N_SEEDS, 1 + MOST_LUCK_DECISIONS // max(1, n_decisions))
@@ -206,21 +206,30 @@ def told_luck(
     found = 1
     for seed in range(1, n_seeds):
         report(seed, n_seeds, f"with seed {seed}")
-        sandbox.pin(seed)
+        fork.pin(seed)
         found += holds()
-    sandbox.pin(0)
+    fork.pin(0)
     return {"seeds": n_seeds, "holds": found}
 
 
-def node_map(sandbox: Sandbox, state: Callable[[str], tuple[str, int, int]]) -> list[dict[str, Any]]:
-    """Groups of nodes, each node with its state, requested cpu in percent, and a number that its state explains."""
+def node_map(
+    fork: Fork, state: Callable[[str], tuple[str, int]], cpu_after: Mapping[str, int] = {}
+) -> list[dict[str, Any]]:
+    """Groups of nodes, each node with its state, requested CPU in percent, and a number that its state explains.
+
+    Parameters
+    ----------
+    cpu_after : mapping of str to int
+        Requested CPU of nodes where it is not that of the fork.
+    """
     groups: dict[tuple[str, str], dict[str, Any]] = {}
-    for node in nodes_of(sandbox):
+    for node in fork.nodes():
         group = group_of(node.meta.labels)
         kept = groups.setdefault(
             (group.name, group.shape), {"name": group.name, "shape": group.shape, "nodes": []}
         )
-        what, share, number = state(node.name)
+        what, number = state(node.name)
+        share = cpu_after[node.name] if node.name in cpu_after else fork.cpu_share(node.name)
         kept["nodes"].append([node.name, what, share, number, node.meta.labels.get(ZONE, "")])
     return [groups[key] for key in sorted(groups)]
 
@@ -246,11 +255,13 @@ def taken_away_verdict(answer: TakenAway) -> str:
     if lost:
         parts.append(f"{names_of(lost)} {lost_words(len(lost))}")
     if elsewhere:
-        parts.append(f"{_count(len(elsewhere), 'pod')} elsewhere {_are(len(elsewhere))} evicted for them")
+        parts.append(
+            f"{counted(len(elsewhere), 'pod')} elsewhere {'is' if len(elsewhere) == 1 else 'are'} evicted for them"
+        )
         without = [item for item in elsewhere if item.outcome == PENDING]
         gone = [item for item in elsewhere if item.outcome == LOST]
         if without:
-            parts[-1] += f", {len(without):,} of which {_finds(len(without))} no other node"
+            parts[-1] += f", {len(without):,} of which {finds(len(without))} no other node"
         if gone:
             parts[-1] += f", {len(gone):,} of which {lost_words(len(gone))}"
     if not parts:
@@ -269,9 +280,9 @@ def _found_words(n_leave: int, n_lands: int, pending: Sequence[Followed], n_node
         )
     if n_lands == n_leave:
         return f"All {n_leave:,} of {whose} pods find another node"
-    found = f"{n_lands:,} of {whose} {n_leave:,} pods {_finds(n_lands)} another node"
+    found = f"{n_lands:,} of {whose} {n_leave:,} pods {finds(n_lands)} another node"
     some = f" ({later:,} only {until_deleted(n_nodes)})" if later and not until else ""
-    return f"{found}, {len(pending):,} {_finds(len(pending))} none{until}{some}" if pending else found
+    return f"{found}, {len(pending):,} {finds(len(pending))} none{until}{some}" if pending else found
 
 
 def until_deleted(n_nodes: int) -> str:
@@ -287,15 +298,12 @@ def lost_words(number: int) -> str:
     return "has no owner that recreates it" if number == 1 else "have no owner that recreates them"
 
 
-def _count(number: int, noun: str) -> str:
+def counted(number: int, noun: str) -> str:
+    """`1 pod`, `3 pods`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _are(number: int) -> str:
-    return "is" if number == 1 else "are"
-
-
-def _finds(number: int) -> str:
+def finds(number: int) -> str:
     return "finds" if number == 1 else "find"
 
 
@@ -335,9 +343,9 @@ def any_domain_verdict(label: str, answers: Mapping[str, TakenAway]) -> str:
             return f"The one {noun} can be lost: every pod that is recreated finds a node."
         return f"Any one {noun} of {total} can be lost: every pod that is recreated finds a node."
     if not n_good:
-        return f"No {noun} can be lost: even {kind} leaves {_count(left[kind], 'pod')} without a node."
+        return f"No {noun} can be lost: even {kind} leaves {counted(left[kind], 'pod')} without a node."
     worst = max(left, key=lambda value: (left[value], value))
-    return f"{n_good} of {total} {noun}s can be lost; {worst} leaves {_count(left[worst], 'pod')} without a node."
+    return f"{n_good} of {total} {noun}s can be lost; {worst} leaves {counted(left[worst], 'pod')} without a node."
 
 
 def room_verdict(rooms: Sequence[tuple[str, Headroom]], n_workloads: int) -> str:

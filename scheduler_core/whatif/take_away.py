@@ -8,7 +8,7 @@ A drained node is still a domain of spread and anti-affinity, until it is delete
 decided once more without it. A removal is a drain with that deletion done.
 
 What is left out: time (grace periods, how long a pod takes to be ready), Permit and PreBind, cluster autoscalers, and
-pods that were pending before, which may take the room first. `drain_in_time` runs a drain on a cluster of its own as
+pods that were pending before, which may take the room first. `drain_in_time` runs a drain on a restored cluster as
 time goes by: evictions are tried again until budgets allow them, pods end in their grace, owners make others.
 """
 
@@ -24,20 +24,15 @@ from scheduler_core.extender.transport import Transport, no_transport
 from scheduler_core.objects.node import Node, node_from
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.policy import PodDisruptionBudget
+from scheduler_core.records import Documented
 from scheduler_core.sim.changes import DeleteObject, WriteObject
 from scheduler_core.sim.simulation import Simulation
-from scheduler_core.whatif.fork import Sandbox, Trial, TrialOutcome, cpu_share, homeless, nodes_of
-from scheduler_core.whatif.headroom import Report, silent
+from scheduler_core.whatif.edits import owner_words
+from scheduler_core.whatif.fork import Fork, PlacedPod, Report, homeless, silent
+from scheduler_core.whatif.workloads import alive_pods, in_listed_order, owner_kind
 
-LANDS, PENDING, BLOCKED, LOST, WITH_NODE, ENDING = (
-    "lands",
-    "pending",
-    "blocked",
-    "lost",
-    "with-node",
-    "ending",
-)
-OUTCOMES = (LANDS, PENDING, BLOCKED, LOST, WITH_NODE, ENDING)
+OUTCOMES = ("lands", "pending", "blocked", "lost", "with-node", "ending")
+LANDS, PENDING, BLOCKED, LOST, WITH_NODE, ENDING = OUTCOMES
 """It finds another node; it finds none; a budget holds it back; it has no owner that would recreate it; it belongs
 to its node (DaemonSet, static pod); it was being deleted before."""
 
@@ -52,7 +47,7 @@ class UnknownNodes(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
+class Followed(Documented):
     """One pod that had to leave its node.
 
     Attributes
@@ -91,17 +86,11 @@ class Followed:
 
     def document(self) -> dict[str, Any]:
         """JSON-able."""
-        return {
-            "pod": self.pod,
-            "owner": self.owner,
-            "from": self.origin,
-            "outcome": self.outcome,
-            "node": self.node,
-            "reason": self.reason,
-            "because": self.because,
-            "onceDeleted": self.once_deleted or None,
-            "to": f"{self.once_deleted} once deleted" if self.once_deleted else self.node or self.outcome,
-        }
+        found = Documented.document(self)
+        found["from"] = found.pop("origin")
+        found["onceDeleted"] = self.once_deleted or None
+        found["to"] = f"{self.once_deleted} once deleted" if self.once_deleted else self.node or self.outcome
+        return found
 
 
 @dataclass(slots=True)
@@ -168,81 +157,49 @@ class TakenAway:
             item.outcome in (LANDS, WITH_NODE, ENDING) or (waits and item.once_deleted) for item in self.pods
         )
 
-    def document(self) -> dict[str, Any]:
-        """JSON-able."""
-        return {
-            "how": self.how,
-            "nodes": list(self.nodes),
-            "counts": {outcome: self.count(outcome) for outcome in OUTCOMES},
-            "preempted": len(self.preempted),
-            "harmless": self.is_harmless,
-            "decisions": self.n_decisions,
-            "pods": [item.document() for item in self.pods],
-        }
 
-
-def lose(sandbox: Sandbox, nodes: Sequence[str]) -> TakenAway:
-    """These nodes are gone at once, with all that is on them.
-
-    Raises
-    ------
-    UnknownNodes
-    """
-    return taken_away(sandbox, LOSS, nodes)
-
-
-def lose_any(sandbox: Sandbox, *, report: Report = silent) -> Iterator[TakenAway]:
+def lose_any(fork: Fork, *, report: Report = silent) -> Iterator[TakenAway]:
     """The loss of each node alone, in evaluation order."""
-    names = sandbox.nodes_in_order()
+    names = fork.nodes_in_order()
     for done, name in enumerate(names):
         report(done, len(names), f"without {name}")
-        yield lose(sandbox, (name,))
+        yield taken_away(fork, LOSS, (name,))
 
 
-def lose_each(sandbox: Sandbox, label: str, *, report: Report = silent) -> Iterator[tuple[str, TakenAway]]:
+def lose_each(fork: Fork, label: str, *, report: Report = silent) -> Iterator[tuple[str, TakenAway]]:
     """The loss of all nodes of one value of a label, for each of its values in order: zones, racks, pools."""
-    values = values_of(sandbox, label)
+    values = sorted({node.meta.labels[label] for node in fork.nodes() if label in node.meta.labels})
     for done, value in enumerate(values):
         report(done, len(values), f"without {value}")
-        yield value, lose(sandbox, nodes_with(sandbox, label, value))
+        yield value, taken_away(fork, LOSS, nodes_with(fork, label, value))
 
 
-def drain(sandbox: Sandbox, nodes: Sequence[str]) -> TakenAway:
-    """These nodes are cordoned and their pods evicted, as `kubectl drain --ignore-daemonsets --force` does.
-
-    Raises
-    ------
-    UnknownNodes
-    """
-    return taken_away(sandbox, DRAIN, nodes)
-
-
-def taken_away(sandbox: Sandbox, how: str, nodes: Sequence[str]) -> TakenAway:
+def taken_away(fork: Fork, how: str, nodes: Sequence[str]) -> TakenAway:
     """Have the nodes' pods leave and follow them, on a copy that is the same afterwards.
 
     Raises
     ------
     UnknownNodes
     """
-    unknown = [name for name in dict.fromkeys(nodes) if sandbox.scheduler.cache.node(name) is None]
+    unknown = [name for name in dict.fromkeys(nodes) if fork.cache.node(name) is None]
     if unknown:
         raise UnknownNodes(f"there is no node {', '.join(unknown)}")
-    with Trial(sandbox) as trial:
-        result = take_away(trial, how, nodes)
+    with fork.changes():
+        result = take_away(fork, how, nodes)
         takers = dict.fromkeys(item.node for item in result.pods if item.node is not None)
-        rows = sandbox.scheduler.cache.nodes.row_of
-        result.cpu_after = {name: cpu_share(sandbox, name) for name in takers if name in rows}
+        rows = fork.cache.nodes.row_of
+        result.cpu_after = {name: fork.cpu_share(name) for name in takers if name in rows}
     return result
 
 
-def take_away(trial: Trial, how: str, nodes: Sequence[str], *, until_harm: bool = False) -> TakenAway:
-    """The same in `trial`, where it is done until that takes it back.
+def take_away(fork: Fork, how: str, nodes: Sequence[str], *, until_harm: bool = False) -> TakenAway:
+    """The same, left done on the fork until the caller takes it back.
 
     With `until_harm` it ends at the first pod that is blocked, lost, left without a node, or preempts: the answer is
     then that pod, and not all of them.
     """
     result = TakenAway(how, tuple(dict.fromkeys(nodes)))
-    following = _Following(trial, result, until_harm=until_harm)
+    following = _Following(fork, result, until_harm=until_harm)
     if how == LOSS:
         following.lose(result.nodes)
     else:
@@ -250,35 +207,21 @@ def take_away(trial: Trial, how: str, nodes: Sequence[str], *, until_harm: bool 
     return result
 
 
-def nodes_with(sandbox: Sandbox, key: str, value: str) -> tuple[str, ...]:
+def nodes_with(fork: Fork, key: str, value: str) -> tuple[str, ...]:
     """Nodes that carry a label, in evaluation order: a zone, a rack, a pool."""
-    return tuple(node.name for node in nodes_of(sandbox) if node.meta.labels.get(key) == value)
+    return tuple(node.name for node in fork.nodes() if node.meta.labels.get(key) == value)
 
 
-def nodes_without(sandbox: Sandbox, key: str) -> tuple[str, ...]:
+def nodes_without(fork: Fork, key: str) -> tuple[str, ...]:
     """Nodes that do not carry a label, in evaluation order: they are in no zone, no rack, no pool."""
-    return tuple(node.name for node in nodes_of(sandbox) if key not in node.meta.labels)
-
-
-def values_of(sandbox: Sandbox, label: str) -> list[str]:
-    """Values that nodes give a label, sorted."""
-    cache = sandbox.scheduler.cache
-    nodes = (cache.node(name) for name in sandbox.nodes_in_order())
-    return sorted(
-        {node.meta.labels[label] for node in nodes if node is not None and label in node.meta.labels}
-    )
-
-
-def in_listed_order(pods: Iterable[Pod]) -> list[Pod]:
-    """As the API server lists pods, which is how `kubectl drain` comes to them: by namespace and name."""
-    return sorted(pods, key=lambda pod: (pod.namespace, pod.name))
+    return tuple(node.name for node in fork.nodes() if key not in node.meta.labels)
 
 
 class _Following:
     """Follows the pods of one question."""
 
-    def __init__(self, trial: Trial, result: TakenAway, *, until_harm: bool = False) -> None:
-        self.trial = trial
+    def __init__(self, fork: Fork, result: TakenAway, *, until_harm: bool = False) -> None:
+        self.fork = fork
         self.result = result
         self.until_harm = until_harm
         self._to_place: list[tuple[int, int, Pod]] = []
@@ -290,38 +233,36 @@ class _Following:
     # ---- leaving
 
     def lose(self, nodes: Sequence[str]) -> None:
-        pods = [(pod, name) for name in nodes for pod in in_listed_order(self.trial.pods_on(name))]
-        self.trial.remove_nodes(nodes)
+        pods = [(pod, name) for name in nodes for pod in in_listed_order(self.fork.pods_on(name))]
+        self.fork.remove_nodes(nodes)
         for pod, name in pods:
             self._left(pod, name)
         self._place_all()
 
     def drain(self, nodes: Sequence[str]) -> None:
-        trial = self.trial
-        for name in nodes:
-            node = trial.sandbox.scheduler.cache.node(name)
-            assert node is not None
-            trial.set_node(cordoned(node))
+        fork = self.fork
+        named = (fork.cache.node(name) for name in nodes)
+        fork.set_nodes([cordoned(node) for node in named if node is not None])
         waiting: list[tuple[Pod, str]] = []
         for name in nodes:
-            for pod in in_listed_order(trial.pods_on(name)):
+            for pod in in_listed_order(fork.pods_on(name)):
                 if pod.is_terminating or owner_kind(pod) in OF_THE_NODE:
                     self._tell(pod, name, ENDING if pod.is_terminating else WITH_NODE)
                 else:
                     waiting.append((pod, name))
-        budgets = EvictionBudgets(trial.sandbox.scheduler.cache.listers.all("PodDisruptionBudget"))
+        budgets = EvictionBudgets(fork.cache.listers.all("PodDisruptionBudget"))
         if self.until_harm and self._is_refused(waiting, budgets):
             return
         while waiting:
             held: list[tuple[Pod, str]] = []
             for pod, name in waiting:
-                if trial.sandbox.scheduler.cache.pod(pod.uid) is None:
+                if fork.cache.pod(pod.uid) is None:
                     continue  # A preemption took it meanwhile.
                 if budgets.refusal(pod):
                     held.append((pod, name))
                     continue
                 budgets.take(pod)
-                trial.remove_pod(pod)
+                fork.remove_pod(pod)
                 self._left(pod, name)
             landed = self._place_all()
             if self.is_harmed:
@@ -332,7 +273,7 @@ class _Following:
                 break
             waiting = held
         for pod, name in waiting:
-            if trial.sandbox.scheduler.cache.pod(pod.uid) is not None:
+            if fork.cache.pod(pod.uid) is not None:
                 if budgets.allowed_first(pod):
                     self._pending[len(self.result.pods)] = homeless(pod)
                 self._tell(pod, name, BLOCKED, reason=budgets.refusal(pod))
@@ -343,20 +284,20 @@ class _Following:
 
         A pod that its budget holds is decided too where the budget allowed it before others that wait took it.
         """
-        trial, mark = self.trial, self.trial.mark()
+        fork, mark = self.fork, self.fork.mark()
         is_removal = self.result.how == REMOVAL
         if not self._pending and not is_removal:
             return
-        trial.remove_nodes(nodes)
+        fork.remove_nodes(nodes)
         for place, pod in sorted(self._pending.items(), key=lambda item: (-item[1].priority, item[0])):
             self.result.n_decisions += 1
-            node = trial.place(pod, preempt=False).node
+            node = fork.place(pod, preempt=False).node
             if node is not None:
                 self.result.pods[place] = replace(self.result.pods[place], once_deleted=node)
             elif self.until_harm:
                 break
         if not is_removal:
-            trial.back_to(mark)
+            fork.back_to(mark)
 
     def _is_refused(self, pods: Sequence[tuple[Pod, str]], budgets: EvictionBudgets) -> bool:
         """Tell the first pod that no landing of others could help: a budget gets back no more than it gave."""
@@ -369,19 +310,19 @@ class _Following:
                 return True
         return False
 
-    def _lands_without(self, pod: Pod, placed: TrialOutcome) -> bool:
+    def _lands_without(self, pod: Pod, placed: PlacedPod) -> bool:
         """Whether a pod that found no node would find one if the drained nodes were deleted."""
         if not placed.by_others:
             return False
-        mark = self.trial.mark()
-        self.trial.remove_nodes(self.result.nodes)
+        mark = self.fork.mark()
+        self.fork.remove_nodes(self.result.nodes)
         self.result.n_decisions += 1
-        found = self.trial.place(pod, preempt=False).node
-        self.trial.back_to(mark)
+        found = self.fork.place(pod, preempt=False).node
+        self.fork.back_to(mark)
         return found is not None
 
     def _forget_undecided(self) -> None:
-        """Nothing is told of pods that were on their way; victims stay, for their preemption is the harm."""
+        """Drop pods that were on their way; victims stay, for their preemption is the harm."""
         undecided = {place for _, place, _ in self._to_place}
         self._to_place.clear()
         self.result.pods = [
@@ -409,15 +350,15 @@ class _Following:
     def _place_all(self) -> list[Pod]:
         """Find places in the order of priority, then of leaving; pods that landed."""
         landed: list[Pod] = []
-        trial, sandbox = self.trial, self.trial.sandbox
+        fork = self.fork
         while self._to_place:
             _, place, pod = heapq.heappop(self._to_place)
             told = self.result.pods[place]
-            if pod.scheduler_name not in sandbox.scheduler.profiles:
+            if pod.scheduler_name not in fork.scheduler.profiles:
                 said = f"it waits for the scheduler {pod.scheduler_name}, which is not here"
                 self.result.pods[place] = replace(told, reason=said)
                 continue
-            placed = trial.place(pod)
+            placed = fork.place(pod)
             self.result.n_decisions += 1 + bool(placed.victims)
             outcome = PENDING if placed.node is None else LANDS
             self.result.pods[place] = replace(told, outcome=outcome, node=placed.node, reason=placed.message)
@@ -489,9 +430,9 @@ class EvictionBudgets:
             self._allowed[index] += 1
 
 
-def held_up(sandbox: Sandbox) -> dict[str, list[str]]:
+def held_up(fork: Fork) -> dict[str, list[str]]:
     """Budget -> nodes with a pod whose eviction it refuses now, in evaluation order: a drain waits there."""
-    cache = sandbox.scheduler.cache
+    cache = fork.cache
     budgets = EvictionBudgets(cache.listers.all("PodDisruptionBudget"))
     found: dict[str, set[str]] = {}
     for pod in cache.pods_in_order():
@@ -499,7 +440,7 @@ def held_up(sandbox: Sandbox) -> dict[str, list[str]]:
             continue
         for budget in budgets.holding(pod):
             found.setdefault(budget, set()).add(cache.node_name_of(pod.uid) or "")
-    order = sandbox.nodes_in_order()
+    order = fork.nodes_in_order()
     return {budget: [name for name in order if name in found[budget]] for budget in sorted(found)}
 
 
@@ -507,18 +448,6 @@ def cordoned(node: Node) -> Node:
     """The node as `kubectl cordon` leaves it."""
     spec: Mapping[str, Any] = {**(node.manifest.get("spec") or {}), "unschedulable": True}
     return node_from({**node.manifest, "spec": spec})
-
-
-def owner_words(pod: Pod) -> str:
-    """`Kind name` of its controller, empty without one."""
-    controller = pod.meta.controller
-    return "" if controller is None else f"{controller.kind} {controller.name}"
-
-
-def owner_kind(pod: Pod) -> str:
-    """Kind of its controller, empty without one."""
-    controller = pod.meta.controller
-    return "" if controller is None else str(controller.kind)
 
 
 # ---- as time goes by
@@ -548,10 +477,6 @@ class DrainedInTime:
     refused: dict[str, str]
     waiting: list[str]
 
-    @property
-    def is_done(self) -> bool:
-        return not self.left and not self.waiting
-
 
 def drain_in_time(
     original: Simulation, nodes: Sequence[str], limit_ns: int, *, transport: Transport = no_transport
@@ -572,7 +497,7 @@ def drain_in_time(
     """
     simulation = Simulation.restore(original.checkpoint(), transport=transport)
     world = simulation.world
-    waited_before = {pod.uid for pod in _alive(simulation) if not pod.node_name}
+    waited_before = {pod.uid for pod in alive_pods(simulation) if not pod.node_name}
     for name in nodes:
         node: Node | None = world.node(name)
         if node is None:
@@ -595,7 +520,7 @@ def drain_in_time(
         took_ns = simulation.now_ns - began_ns
         left = _to_leave(simulation, nodes)
         waiting = [
-            pod.key for pod in _alive(simulation) if not pod.node_name and pod.uid not in waited_before
+            pod.key for pod in alive_pods(simulation) if not pod.node_name and pod.uid not in waited_before
         ]
         if (not left and not waiting) or took_ns >= limit_ns:
             return DrainedInTime(took_ns, [pod.key for pod in left], refused, waiting)
@@ -606,11 +531,8 @@ def drain_in_time(
         simulation.advance(min(until_ns - simulation.now_ns, limit_ns - took_ns))
 
 
-def _alive(simulation: Simulation) -> list[Pod]:
-    pods = (stored.typed for stored in simulation.world.all("Pod"))
-    return in_listed_order(pod for pod in pods if not pod.is_terminal)
-
-
 def _to_leave(simulation: Simulation, nodes: Sequence[str]) -> list[Pod]:
     gone = set(nodes)
-    return [pod for pod in _alive(simulation) if pod.node_name in gone and owner_kind(pod) not in OF_THE_NODE]
+    return [
+        pod for pod in alive_pods(simulation) if pod.node_name in gone and owner_kind(pod) not in OF_THE_NODE
+    ]

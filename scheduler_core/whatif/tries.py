@@ -17,7 +17,7 @@ from scheduler_core.framework.status import Code
 from scheduler_core.objects.pod import Pod
 from scheduler_core.plugins.rule import Rule, RuleArgs
 from scheduler_core.scheduler import Scheduler
-from scheduler_core.whatif.fork import Sandbox
+from scheduler_core.whatif.fork import Fork
 
 NOT_OURS = "not-ours"
 GATED = "gated"
@@ -56,7 +56,7 @@ def try_pod(original: Scheduler, pod: Pod, *, transport: Transport = no_transpor
         return TriedPod(
             NOT_OURS, f"{pod.key} waits for the scheduler {pod.scheduler_name}, which is not here.", None
         )
-    scheduler = Sandbox(original, transport=transport).scheduler
+    scheduler = Fork(original, transport=transport).scheduler
     scheduler.handle(ObjectChanged("Pod", None, pod))
     if not scheduler.can_schedule():
         gates = ", ".join(pod.scheduling_gates)

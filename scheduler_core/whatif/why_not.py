@@ -18,22 +18,21 @@ from scheduler_core.framework.attempt import Attempt
 from scheduler_core.framework.interface import FilterPlugin, Plugin, PreFilterPlugin
 from scheduler_core.framework.runtime import Framework
 from scheduler_core.framework.status import Code
-from scheduler_core.objects.node import TAINT_UNSCHEDULABLE, Node, Taint
+from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import AffinityTerm, Pod
 from scheduler_core.objects.resources import amount_text
+from scheduler_core.records import Documented
 from scheduler_core.schedule_one import Decision
-from scheduler_core.whatif.cluster_edits import volume_places
+from scheduler_core.whatif.cluster_edits import is_about, volume_places
 from scheduler_core.whatif.edits import amount_words
-from scheduler_core.whatif.fork import Sandbox
-from scheduler_core.whatif.pod_edits import marked_by, requirement_words
+from scheduler_core.whatif.fork import Fork
+from scheduler_core.whatif.pod_edits import CORDON, KEEPS_OFF, REQUIRED, marked_by, requirement_words
 
-_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-_CORDON = Taint(TAINT_UNSCHEDULABLE, "", "NoSchedule")
 _SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class Value(Documented):
     """One comparison.
 
     Attributes
@@ -55,16 +54,6 @@ class Value:
     ok: bool | None
     short: str = ""
     with_nominated: str = ""
-
-    def document(self) -> dict[str, Any]:
-        return {
-            "about": self.about,
-            "asks": self.asks,
-            "has": self.has,
-            "ok": self.ok,
-            "short": self.short,
-            "withNominated": self.with_nominated,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +84,7 @@ def values_of(plugin: Plugin, place: PodOnNode, state: Any) -> list[Value]:
 
 def _unschedulable(place: PodOnNode, state: Any) -> Iterator[Value]:
     cordoned = place.node.unschedulable
-    tolerates = place.pod.tolerates(_CORDON)
+    tolerates = place.pod.tolerates(CORDON)
     asks = "tolerates cordoned nodes" if tolerates else "no toleration for cordoned nodes"
     yield Value("", asks, f"spec.unschedulable: {str(cordoned).lower()}", tolerates or not cordoned)
 
@@ -111,7 +100,7 @@ def _node_name(place: PodOnNode, state: Any) -> Iterator[Value]:
 
 
 def _taints(place: PodOnNode, state: Any) -> Iterator[Value]:
-    hard = [taint for taint in place.node.taints if taint.effect in ("NoSchedule", "NoExecute")]
+    hard = [taint for taint in place.node.taints if taint.effect in KEEPS_OFF]
     for taint in hard:
         matching = next((item for item in place.pod.tolerations if item.tolerates(taint)), None)
         if matching is None:
@@ -133,7 +122,7 @@ def _affinity(place: PodOnNode, state: Any) -> Iterator[Value]:
     labels, spec = place.node.meta.labels, place.pod.manifest.get("spec") or {}
     for key, value in (spec.get("nodeSelector") or {}).items():
         yield Value(key, f"{key}={value}", _label(labels, key), labels.get(key) == value)
-    required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED) or {}
+    required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(REQUIRED) or {}
     terms = required.get("nodeSelectorTerms") or []
     for index, term in enumerate(terms):
         number = f"term {index + 1} of {len(terms)}: " if len(terms) > 1 else ""
@@ -215,79 +204,40 @@ def _spread(place: PodOnNode, state: Any) -> Iterator[Value]:
 
 def _pod_affinity(place: PodOnNode, state: Any) -> Iterator[Value]:
     pod = place.pod
-    for term in pod.required_affinity:
+    terms = [(term, "beside") for term in pod.required_affinity]
+    for term, where in [*terms, *((term, "away from") for term in pod.required_anti_affinity)]:
         found = _matching(place, term)
         has = f"{_some(found)} in the domain" if found else "none in the domain"
-        yield Value(
-            term.topology_key,
-            f"beside {_selected(term)}, by {term.topology_key}",
-            has,
-            True if found else None,
-        )
-    for term in pod.required_anti_affinity:
-        found = _matching(place, term)
-        has = f"{_some(found)} in the domain" if found else "none in the domain"
-        yield Value(term.topology_key, f"away from {_selected(term)}, by {term.topology_key}", has, not found)
+        selected = str(term.selector) or ("no pod" if term.selector.is_nothing else "any pod")
+        ok = not found if where == "away from" else True if found else None
+        yield Value(term.topology_key, f"{where} {selected}, by {term.topology_key}", has, ok)
     against = _against(place)
     if against:
         yield Value("", "to be where no pod keeps it away", f"{_some(against)} keep away pods like it", False)
 
 
-def _selected(term: AffinityTerm) -> str:
-    return str(term.selector) or ("no pod" if term.selector.is_nothing else "any pod")
-
-
 def _matching(place: PodOnNode, term: AffinityTerm) -> list[str]:
-    listers = place.snapshot.listers
-    return [
-        other.name
-        for other in _in_domain(place, term.topology_key)
-        if _covers(term, other, listers) and term.selector.matches(other.labels)
-    ]
+    """Pods in the node's domain that a term of the pod is about."""
+    snapshot = place.snapshot
+    nodes, column = snapshot.nodes, snapshot.nodes.label_column(term.topology_key)
+    own = int(column[place.row])
+    rows = [] if own < 0 else snapshot.rows[column[snapshot.rows] == own].tolist()
+    pods = (nodes.pods[pod_id] for row in rows for pod_id in nodes.pods_on(row))
+    return [other.name for other in pods if is_about(term, other, snapshot.listers)]
 
 
 def _against(place: PodOnNode) -> list[str]:
-    listers = place.snapshot.listers
-    domains: dict[str, None] = {}
-    pods = place.snapshot.pods
-    carriers = [
-        pods[pod_id]
-        for pod_id in range(len(pods.row))
-        if pods.row[pod_id] >= 0 and pods[pod_id].has_required_anti_affinity
-    ]
-    for other in carriers:
-        for term in other.required_anti_affinity:
-            if _covers(term, place.pod, listers) and term.selector.matches(place.pod.labels):
-                domains[term.topology_key] = None
-    found: dict[str, None] = {}
-    for key in domains:
-        for other in _in_domain(place, key):
-            if any(
-                term.topology_key == key
-                and _covers(term, place.pod, listers)
-                and term.selector.matches(place.pod.labels)
-                for term in other.required_anti_affinity
-            ):
+    """Pods in the node's domains that keep the pod away by a term of theirs."""
+    snapshot = place.snapshot
+    pods, found = snapshot.pods, dict[str, None]()
+    for pod_id in np.flatnonzero(pods.row >= 0).tolist():
+        other = pods[pod_id]
+        for term in other.required_anti_affinity if other.has_required_anti_affinity else ():
+            column = snapshot.nodes.label_column(term.topology_key)
+            near = 0 <= column[place.row] == column[pods.row[pod_id]]
+            if near and is_about(term, place.pod, snapshot.listers):
                 found[other.name] = None
     return list(found)
-
-
-def _in_domain(place: PodOnNode, key: str) -> Iterator[Pod]:
-    nodes = place.snapshot.nodes
-    column = nodes.label_column(key)
-    own = int(column[place.row])
-    if own < 0:
-        return
-    for row in place.snapshot.rows[column[place.snapshot.rows] == own].tolist():
-        for pod_id in nodes.pods_on(row):
-            yield nodes.pods[pod_id]
-
-
-def _covers(term: AffinityTerm, other: Pod, listers: Any) -> bool:
-    if other.namespace in term.namespaces:
-        return True
-    selector = term.namespace_selector
-    return not selector.is_nothing and selector.matches(listers.namespace_labels(other.namespace) or {})
 
 
 def _some(names: list[str]) -> str:
@@ -320,7 +270,7 @@ class UnknownNode(LookupError):
 
 
 @dataclass(frozen=True, slots=True)
-class NodeFilterAnswer:
+class NodeFilterAnswer(Documented):
     """One filter plugin about one node.
 
     Attributes
@@ -341,19 +291,9 @@ class NodeFilterAnswer:
     reasons: tuple[str, ...] = ()
     values: tuple[Value, ...] = ()
 
-    def document(self) -> dict[str, Any]:
-        return {
-            "plugin": self.plugin,
-            "state": self.state,
-            "stopped": self.stopped,
-            "code": self.code,
-            "reasons": list(self.reasons),
-            "values": [value.document() for value in self.values],
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class ScoreAnswer:
+class ScoreAnswer(Documented):
     """One score plugin about the node and the winner; points are the normalised score times the weight."""
 
     plugin: str
@@ -363,22 +303,23 @@ class ScoreAnswer:
     winner_raw: int
     winner_score: int
 
-    def document(self) -> dict[str, Any]:
-        return {
-            "plugin": self.plugin,
-            "weight": self.weight,
-            "raw": self.raw,
-            "score": self.score,
-            "points": self.score * self.weight,
-            "winnerRaw": self.winner_raw,
-            "winnerScore": self.winner_score,
-            "winnerPoints": self.winner_score * self.weight,
-            "lost": (self.winner_score - self.score) * self.weight,
-        }
+    SHOWN = ("points", "winner_points", "lost")
+
+    @property
+    def points(self) -> int:
+        return self.score * self.weight
+
+    @property
+    def winner_points(self) -> int:
+        return self.winner_score * self.weight
+
+    @property
+    def lost(self) -> int:
+        return self.winner_points - self.points
 
 
 @dataclass(slots=True)
-class WhyNot:
+class WhyNot(Documented):
     """The answer about one node.
 
     Attributes
@@ -412,54 +353,36 @@ class WhyNot:
     n_feasible: int = 0
     nominated: tuple[str, ...] = ()
 
+    SHOWN = ("margin",)
+
     @property
     def margin(self) -> int | None:
         return None if self.total is None or self.winner_total is None else self.winner_total - self.total
 
-    def document(self) -> dict[str, Any]:
-        """JSON-able."""
-        return {
-            "pod": self.pod,
-            "node": self.node,
-            "verdict": self.verdict,
-            "sentence": self.sentence,
-            "rejectedBy": self.rejected_by,
-            "filters": [item.document() for item in self.filters],
-            "needs": list(self.needs),
-            "scores": [item.document() for item in self.scores],
-            "total": self.total,
-            "winner": self.winner,
-            "winnerTotal": self.winner_total,
-            "margin": self.margin,
-            "rank": self.rank,
-            "nFeasible": self.n_feasible,
-            "nominated": list(self.nominated),
-        }
 
-
-def why_not(sandbox: Sandbox, pod: Pod, node_name: str) -> WhyNot:
+def why_not(fork: Fork, pod: Pod, node_name: str) -> WhyNot:
     """Say why a cycle for `pod`, run now, would not choose a node, or that it would.
 
     Raises
     ------
     UnknownNode
     """
-    snapshot = sandbox.snapshot
+    snapshot = fork.snapshot
     row = snapshot.nodes.row_of.get(node_name, -1)
     if row < 0 or not snapshot.nodes.alive[row]:
         raise UnknownNode(node_name)
-    decision = sandbox.decide(pod)
+    decision = fork.decide(pod)
     attempt = decision.attempt
-    nominator = sandbox.scheduler.nominator
+    nominator = fork.scheduler.nominator
     nominated = tuple(
         other
         for other in nominator.pods_for(node_name)
         if other.priority >= pod.priority and other.uid != pod.uid
     )
     place = PodOnNode(pod, snapshot, row, nominated)
-    stop, told = _stop(attempt, row, beside_nominated=bool(nominated))
+    stop, words = _stop(attempt, row, beside_nominated=bool(nominated))
     answers = [
-        _filter_answer(plugin, attempt.framework, place, stopped=plugin.name == stop, told=told)
+        _filter_answer(plugin, attempt.framework, place, stopped=plugin.name == stop, words=words)
         for plugin in attempt.framework.filter
     ]
     feasible = row in attempt.feasible.tolist()
@@ -493,7 +416,12 @@ def _stop(attempt: Attempt, row: int, *, beside_nominated: bool) -> tuple[str, t
 
 
 def _filter_answer(
-    plugin: FilterPlugin[Any], framework: Framework, place: PodOnNode, *, stopped: bool, told: tuple[str, ...]
+    plugin: FilterPlugin[Any],
+    framework: Framework,
+    place: PodOnNode,
+    *,
+    stopped: bool,
+    words: tuple[str, ...],
 ) -> NodeFilterAnswer:
     snapshot, pod = place.snapshot, place.pod
     state: Any = None
@@ -512,7 +440,7 @@ def _filter_answer(
     if code is Code.Success:
         # It passes as the node is, but not with the pods nominated to it.
         if stopped:
-            return NodeFilterAnswer(plugin.name, FAILS, True, Code.Unschedulable.name, told, values)
+            return NodeFilterAnswer(plugin.name, FAILS, True, Code.Unschedulable.name, words, values)
         return NodeFilterAnswer(plugin.name, PASS, values=values)
     detail = 0 if verdicts.details is None else int(verdicts.details[0])
     reasons = plugin.reasons(state, pod, snapshot.nodes, place.row, code, detail)
@@ -554,9 +482,8 @@ def _compare(result: WhyNot, decision: Decision, row: int) -> None:
         result.sentence = f"{result.node} has as many points as {result.winner}, which was drawn."
     else:
         result.verdict = "lost"
-        worst = max(result.scores, key=lambda item: (item.winner_score - item.score) * item.weight)
-        lost = (worst.winner_score - worst.score) * worst.weight
-        most = f"; most of it, {lost}, by {worst.plugin}" if lost > 0 else ""
+        worst = max(result.scores, key=lambda item: item.lost)
+        most = f"; most of it, {worst.lost}, by {worst.plugin}" if worst.lost > 0 else ""
         result.sentence = (
             f"{result.node} is feasible, but has {margin} points less than {result.winner}{most}."
         )
@@ -608,17 +535,17 @@ def _needs(answers: list[NodeFilterAnswer]) -> list[str]:
 # ---- what the scheduler's message implies
 
 
-def causes_of(sandbox: Sandbox, pod: Pod) -> list[str]:
+def causes_of(fork: Fork, pod: Pod) -> list[str]:
     """What the message only implies, one sentence each: a domain no pod can enter, one node alone, a far volume."""
     return [
-        *_one_node(sandbox, pod),
-        *_closed_domains(sandbox, pod),
-        *_far_volumes(sandbox, pod),
+        *_one_node(fork, pod),
+        *_closed_domains(fork, pod),
+        *_far_volumes(fork, pod),
     ]
 
 
-def _one_node(sandbox: Sandbox, pod: Pod) -> Iterator[str]:
-    owner, cache = pod.meta.controller, sandbox.scheduler.cache
+def _one_node(fork: Fork, pod: Pod) -> Iterator[str]:
+    owner, cache = pod.meta.controller, fork.cache
     names = pod.required_node_affinity.pre_filter_node_names()
     if owner is None or owner.kind != "DaemonSet" or names is None or len(names) != 1:
         return
@@ -627,20 +554,20 @@ def _one_node(sandbox: Sandbox, pod: Pod) -> Iterator[str]:
     if cache.node(name) is None:
         yield f"{begin}, and {name} is not there."
         return
-    decision = sandbox.decide(pod)
+    decision = fork.decide(pod)
     row = cache.nodes.row_of[name]
     stop, _ = _stop(decision.attempt, row, beside_nominated=False)
-    near = ", ".join(_missing_words(sandbox, pod, row)) if stop == "NodeResourcesFit" else ""
+    near = ", ".join(_missing_words(fork, pod, row)) if stop == "NodeResourcesFit" else ""
     yield f"{begin}. {name} is refused by {stop}{f': {near}' if near else ''}." if stop else f"{begin}."
 
 
-def _closed_domains(sandbox: Sandbox, pod: Pod) -> Iterator[str]:
+def _closed_domains(fork: Fork, pod: Pod) -> Iterator[str]:
     """Domains of a hard spread that hold the fewest pods and that the pod cannot enter, with what their nodes are."""
-    attempt = sandbox.attempt(pod)
+    attempt = fork.attempt(pod)
     state = attempt.filter_states.get("PodTopologySpread")
     if not attempt.pre_filter_status.is_success or state is None:
         return
-    snapshot = sandbox.snapshot
+    snapshot = fork.snapshot
     for constraint in state.constraints:
         domains, refused = constraint.domains, constraint.codes(snapshot.nodes, snapshot.order) != 0
         if constraint.few_domains or not refused.any():
@@ -681,18 +608,18 @@ def _closed_sentence(constraint: Any, words: str, names: list[str]) -> str:
 def _closed_words(pod: Pod, node: Node) -> str:
     """Why a pod cannot go to a node whatever room it has; empty where it can."""
     for taint in node.taints:
-        if taint.effect in ("NoSchedule", "NoExecute") and not pod.tolerates(taint):
+        if taint.effect in KEEPS_OFF and not pod.tolerates(taint):
             marks = marked_by(taint)
             known = {"cordoned nodes": "cordoned", "the control plane": "of the control plane"}
             return known.get(marks) or marks.removeprefix("nodes that are ") or f"tainted {taint}"
-    if node.unschedulable and not pod.tolerates(Taint(TAINT_UNSCHEDULABLE, "", "NoSchedule")):
+    if node.unschedulable and not pod.tolerates(CORDON):
         return "cordoned"
     return ""
 
 
-def _far_volumes(sandbox: Sandbox, pod: Pod) -> Iterator[str]:
-    nodes = nodes_here(sandbox)
-    for words, options in volume_places(sandbox, pod):
+def _far_volumes(fork: Fork, pod: Pod) -> Iterator[str]:
+    nodes = fork.nodes()
+    for words, options in volume_places(fork, pod):
         if any(option.items() <= node.meta.labels.items() for node in nodes for option in options):
             continue
         where = " or ".join(
@@ -701,16 +628,11 @@ def _far_volumes(sandbox: Sandbox, pod: Pod) -> Iterator[str]:
         yield f"{words[0].upper()}{words[1:]} is tied to {where}, where there is no node."
 
 
-def nodes_here(sandbox: Sandbox) -> list[Node]:
-    """All nodes, in evaluation order."""
-    return [sandbox.snapshot.nodes.node(row) for row in sandbox.snapshot.order.tolist()]
-
-
 # ---- every node
 
 
 @dataclass(frozen=True, slots=True)
-class Distance:
+class Distance(Documented):
     """How far one node is from taking the pod.
 
     Attributes
@@ -727,18 +649,13 @@ class Distance:
     words: str
     missing: float
 
-    def document(self) -> dict[str, Any]:
-        return {
-            "node": self.node, "plugins": list(self.plugins), "words": self.words, "missing": self.missing,
-        }  # fmt: skip
 
-
-def distances(sandbox: Sandbox, pod: Pod, *, limit: int = 50) -> tuple[list[Distance], int]:
+def distances(fork: Fork, pod: Pod, *, limit: int = 50) -> tuple[list[Distance], int]:
     """The nodes nearest to taking the pod, and how many nodes there are in all.
 
     Nearest is where the fewest plugins fail, then where the smallest share of a request is missing.
     """
-    snapshot, framework = sandbox.snapshot, sandbox.framework(pod)
+    snapshot, framework = fork.snapshot, fork.framework(pod)
     rows = snapshot.order
     n_fails = np.zeros(len(rows), np.int64)
     missing = np.zeros(len(rows), np.float64)
@@ -754,7 +671,7 @@ def distances(sandbox: Sandbox, pod: Pod, *, limit: int = 50) -> tuple[list[Dist
         n_fails += verdicts.codes != 0
         failing.append((plugin, state, verdicts))
         if plugin.compares == REQUESTS:
-            missing = _missing_shares(sandbox, pod, rows)
+            missing = _missing_shares(fork, pod, rows)
     places = np.lexsort((np.arange(len(rows)), missing, n_fails))[:limit]
     result = []
     for place in places.tolist():
@@ -767,7 +684,7 @@ def distances(sandbox: Sandbox, pod: Pod, *, limit: int = 50) -> tuple[list[Dist
             names.append(plugin.name)
             detail = 0 if verdicts.details is None else int(verdicts.details[place])
             if plugin.compares == REQUESTS:
-                words += _missing_words(sandbox, pod, row)
+                words += _missing_words(fork, pod, row)
             else:
                 words += plugin.reasons(state, pod, snapshot.nodes, row, code, detail)
         result.append(
@@ -778,8 +695,8 @@ def distances(sandbox: Sandbox, pod: Pod, *, limit: int = 50) -> tuple[list[Dist
     return result, len(rows)
 
 
-def _missing_shares(sandbox: Sandbox, pod: Pod, rows: Rows) -> Any:
-    nodes = sandbox.snapshot.nodes
+def _missing_shares(fork: Fork, pod: Pod, rows: Rows) -> Any:
+    nodes = fork.snapshot.nodes
     worst = (nodes.n_pods[rows] >= nodes.allowed_pods[rows]).astype(np.float64)
     for name, amount in pod.requests.items():
         if amount <= 0 or name == "pods":
@@ -792,17 +709,17 @@ def _missing_shares(sandbox: Sandbox, pod: Pod, rows: Rows) -> Any:
     return worst
 
 
-def _missing_words(sandbox: Sandbox, pod: Pod, row: int) -> list[str]:
+def _missing_words(fork: Fork, pod: Pod, row: int) -> list[str]:
     words = []
     for name, amount in pod.requests.items():
         if amount <= 0 or name == "pods":
             continue
-        short = amount - sandbox.free(name, row)
+        short = amount - fork.free(name, row)
         if short > 0:
-            none = sandbox.allocatable(name, row) == 0
+            none = fork.allocatable(name, row) == 0
             short_name = name.rsplit("/", 1)[-1]
             words.append(f"no {short_name}" if none else f"{amount_words(name, short)} short")
-    if sandbox.free("pods", row) <= 0:
+    if fork.free("pods", row) <= 0:
         words.append("no room for a pod")
     return words
 
@@ -810,11 +727,11 @@ def _missing_words(sandbox: Sandbox, pod: Pod, row: int) -> list[str]:
 # ---- devices
 
 MAX_NODES = 200
-"""Nodes that are told one by one."""
+"""Nodes that are listed one by one."""
 _BRIEF = ("node", "verdict", "reason", "refusals", "nDevices")
 
 
-def devices_of(sandbox: Sandbox, pod: Pod, node_name: str = "") -> dict[str, Any] | None:
+def devices_of(fork: Fork, pod: Pod, node_name: str = "") -> dict[str, Any] | None:
     """The search for a pod's devices, were its cycle now; None for a pod that wants none.
 
     Parameters
@@ -833,32 +750,32 @@ def devices_of(sandbox: Sandbox, pod: Pod, node_name: str = "") -> dict[str, Any
     ------
     UnknownNode
     """
-    snapshot = sandbox.snapshot
+    snapshot = fork.snapshot
     rows = snapshot.order.tolist()
     row_of = {snapshot.nodes.name(row): row for row in rows}
     if node_name and node_name not in row_of:
         raise UnknownNode(node_name)
-    for plugin in sandbox.framework(pod).filter:
+    for plugin in fork.framework(pod).filter:
         if not isinstance(plugin, PreFilterPlugin) or not plugin.gives_devices:
             continue
         found = plugin.pre_filter(pod, snapshot)
         if found.status.is_skip:
             return None
-        told: dict[str, Any] = {
+        answer: dict[str, Any] = {
             "pod": pod.key, "plugin": plugin.name, "refused": "", "nodes": [], "nNodes": len(rows),
             "nAllocated": 0, "open": None,
         }  # fmt: skip
         if not found.status.is_success:
-            return {**told, "refused": found.status.message}
+            return {**answer, "refused": found.status.message}
         for row in rows[:MAX_NODES]:
             on_node = plugin.devices(found.state, pod, snapshot.nodes.node(row))
             if on_node is not None:
-                told["nodes"].append({key: on_node[key] for key in _BRIEF})
-        told["nAllocated"] = sum(item["verdict"] == "allocated" for item in told["nodes"])
-        chosen = node_name or sandbox.decide(pod).node_name or ""
-        if not chosen and told["nodes"]:
-            chosen = max(told["nodes"], key=lambda item: item["nDevices"])["node"]
+                answer["nodes"].append({key: on_node[key] for key in _BRIEF})
+        answer["nAllocated"] = sum(item["verdict"] == "allocated" for item in answer["nodes"])
+        chosen = node_name or fork.decide(pod).node_name or ""
+        if not chosen and answer["nodes"]:
+            chosen = max(answer["nodes"], key=lambda item: item["nDevices"])["node"]
         if chosen:
-            told["open"] = plugin.devices(found.state, pod, snapshot.nodes.node(row_of[chosen]))
-        return told
+            answer["open"] = plugin.devices(found.state, pod, snapshot.nodes.node(row_of[chosen]))
+        return answer
     return None

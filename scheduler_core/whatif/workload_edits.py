@@ -19,8 +19,6 @@ from scheduler_core.scheduler import Scheduler
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif import pod_edits
 from scheduler_core.whatif.edits import (
-    CREATE_CLAIM,
-    LOWER_REQUEST,
     NODES,
     POD,
     Advice,
@@ -28,8 +26,8 @@ from scheduler_core.whatif.edits import (
     ProvenEdit,
     SearchLimits,
 )
-from scheduler_core.whatif.fork import Sandbox, Trial
-from scheduler_core.whatif.headroom import Report, place_copies, silent
+from scheduler_core.whatif.fork import Fork, Report, silent
+from scheduler_core.whatif.headroom import place_copies
 from scheduler_core.whatif.what_would_it_take import what_would_it_take
 from scheduler_core.whatif.why_not import causes_of, distances
 from scheduler_core.whatif.workloads import Alike, alike_pending, classes_of, edited_in, spec_of_owner
@@ -100,7 +98,7 @@ def limits_of(scheduler: Scheduler) -> SearchLimits:
 
 
 def advise(
-    sandbox: Sandbox,
+    fork: Fork,
     pod: Pod,
     alike: Alike,
     *,
@@ -121,56 +119,49 @@ def advise(
     template, priority_classes, limits, report
         As `what_would_it_take` takes them.
     """
-    with Trial(sandbox) as trial:
-        for one in alike.pods:
-            if one.key in fit_now:
-                trial.put_pod(one, fit_now[one.key])
+    with fork.changes(placed=[(one, fit_now[one.key]) for one in alike if one.key in fit_now]):
         advice = what_would_it_take(
-            sandbox, pod, template=template, priority_classes=priority_classes, limits=limits, report=report
+            fork, pod, template=template, priority_classes=priority_classes, limits=limits, report=report
         )
-    began, n_pods = sandbox.n_decisions, len(alike.pods)
+    began, n_pods = fork.n_decisions, len(alike)
     until = began + limits.alike
     found: list[ProvenEdit] = []
     for item in advice.edits:
-        if not item.is_harmless:
-            found.append(replace(item, of=n_pods))
-        elif n_pods == 1:
-            found.append(replace(item, placed=1))
-        elif sandbox.n_decisions >= until:
-            advice.n_unlooked += 1
-            found.append(replace(item, of=n_pods))
-        else:
-            edit = item.edit
-            placed = _n_placed(sandbox, alike, edit, until)
-            if edit.kind == LOWER_REQUEST and placed < n_pods:
-                edit, placed = _smaller_for_all(sandbox, alike, edit, placed, until)
-            found.append(replace(item, edit=edit, placed=placed, of=n_pods))
+        edit, placed = item.edit, int(item.is_harmless and n_pods == 1)
+        if item.is_harmless and n_pods > 1:
+            if fork.n_decisions >= until:
+                advice.n_unlooked += 1
+            else:
+                placed = _n_placed(fork, alike, edit, until)
+                if edit.kind == "lower-request" and placed < n_pods:
+                    edit, placed = _smaller_for_all(fork, alike, edit, placed, until)
+        found.append(replace(item, edit=edit, placed=placed, of=n_pods))
     advice.edits = sorted(found, key=lambda item: item.rank)
-    advice.n_decisions += sandbox.n_decisions - began
+    advice.n_decisions += fork.n_decisions - began
     return advice
 
 
-def _n_placed(sandbox: Sandbox, alike: Alike, edit: Edit, until: int) -> int:
+def _n_placed(fork: Fork, alike: Alike, edit: Edit, until: int) -> int:
     """Of pods that are alike, how many find a node one after the other once the edit is made of all."""
-    with Trial(sandbox) as trial:
-        _edit_nodes(trial, edit)
-        most = max(until - sandbox.n_decisions, 1)
-        counts, _ = place_copies(trial, edited(alike.one, edit), len(alike.pods), most_decisions=most)
+    with fork.changes():
+        _edit_nodes(fork, edit)
+        most = max(until - fork.n_decisions, 1)
+        counts, _ = place_copies(fork, edited(alike[0], edit), len(alike), most_decisions=most)
     return counts.total()
 
 
-def _smaller_for_all(sandbox: Sandbox, alike: Alike, edit: Edit, placed: int, until: int) -> tuple[Edit, int]:
+def _smaller_for_all(fork: Fork, alike: Alike, edit: Edit, placed: int, until: int) -> tuple[Edit, int]:
     """The request lowered so far that all pods of the workload fit, where that is possible; else the same edit."""
     lowered = pod_from(edit.change["write"]).requests
-    resource = next(name for name, amount in alike.one.requests.items() if lowered.get(name, 0) != amount)
+    resource = next(name for name, amount in alike[0].requests.items() if lowered.get(name, 0) != amount)
     best, fitting, failing = edit, 0, lowered.get(resource, 0)
-    while failing - fitting > max(1, failing // 50) and sandbox.n_decisions < until:
+    while failing - fitting > max(1, failing // 50) and fork.n_decisions < until:
         amount = pod_edits.round_amount(resource, (fitting + failing) // 2)
-        variant = pod_edits.with_request(alike.one, resource, amount)
+        variant = pod_edits.with_request(alike[0], resource, amount)
         if not fitting < amount < failing or variant is None:
             break
-        if _n_placed(sandbox, alike, variant.edit, until) == len(alike.pods):
-            best, fitting, placed = variant.edit, amount, len(alike.pods)
+        if _n_placed(fork, alike, variant.edit, until) == len(alike):
+            best, fitting, placed = variant.edit, amount, len(alike)
         else:
             failing = amount
     return best, placed
@@ -181,7 +172,7 @@ def _smaller_for_all(sandbox: Sandbox, alike: Alike, edit: Edit, placed: int, un
 
 def edits_for(
     simulation: Simulation,
-    sandbox: Sandbox,
+    fork: Fork,
     pods: Sequence[Pod],
     placed: Mapping[str, str],
     report: Report,
@@ -196,37 +187,28 @@ def edits_for(
         Pod -> node, of those that find one as things are.
     """
     plan = EditPlan()
-    began = sandbox.n_decisions
-    waiting = [alike for alike in classes_of(pods) if any(pod.key not in placed for pod in alike.pods)]
-    waiting.sort(key=lambda alike: -len(alike.pods))
-    limits = replace(limits_of(sandbox.scheduler), others=False)
+    began = fork.n_decisions
+    waiting = [alike for alike in classes_of(pods) if any(pod.key not in placed for pod in alike)]
+    waiting.sort(key=lambda alike: -len(alike))
+    limits = replace(limits_of(fork.scheduler), others=False)
     for number, alike in enumerate(waiting):
-        if number == MOST_WORKLOADS or sandbox.n_decisions - began >= MOST_DECISIONS:
+        if number == MOST_WORKLOADS or fork.n_decisions - began >= MOST_DECISIONS:
             plan.unlooked = waiting[number:]
             break
-        report(number, min(len(waiting), MOST_WORKLOADS), f"edits for {alike.one.key}")
-        own = {pod.uid for pod in alike.pods}
-        with Trial(sandbox) as trial:
-            for pod in pods:
-                if pod.key in placed and pod.uid not in own:
-                    trial.put_pod(pod, placed[pod.key])
-            first = next(pod for pod in alike.pods if pod.key not in placed)
-            advice = advise(
-                sandbox,
-                first,
-                alike,
-                fit_now=placed,
-                template=spec_of_owner(simulation, first),
-                limits=limits,
-            )
+        report(number, min(len(waiting), MOST_WORKLOADS), f"edits for {alike[0].key}")
+        own, template = {pod.uid for pod in alike}, spec_of_owner(simulation, alike[0])
+        first = next(pod for pod in alike if pod.key not in placed)
+        others = [(pod, placed[pod.key]) for pod in pods if pod.key in placed and pod.uid not in own]
+        with fork.changes(placed=others):
+            advice = advise(fork, first, alike, fit_now=placed, template=template, limits=limits)
         found = [item for item in advice.edits if item.is_harmless and not _asks_none(first, item.edit)]
         if found:
-            plan.edits.append(EditedWorkload(alike.pods, tuple(found[:SHOWN_PER_WORKLOAD])))
+            plan.edits.append(EditedWorkload(alike, tuple(found[:SHOWN_PER_WORKLOAD])))
         else:
-            claims = (item for item in advice.edits if item.edit.kind == CREATE_CLAIM)
+            claims = (item for item in advice.edits if item.edit.kind == "create-claim")
             plan.without.append((alike, next(claims, None)))
-    _run_together(sandbox, pods, plan)
-    plan.n_decisions = sandbox.n_decisions - began
+    _run_together(fork, pods, plan)
+    plan.n_decisions = fork.n_decisions - began
     return plan
 
 
@@ -239,31 +221,31 @@ def _asks_none(pod: Pod, edit: Edit) -> bool:
 
 
 def edited(pod: Pod, edit: Edit) -> Pod:
-    """The pod with the edit made; as it was, where the edit is of a node."""
+    """The pod with the edit made; unchanged where the edit is of a node."""
     if edit.about != POD:
         return pod
     return pod_from({**pod.manifest, "spec": edit.change["write"]["spec"]})
 
 
-def _edit_nodes(trial: Trial, edit: Edit) -> None:
+def _edit_nodes(fork: Fork, edit: Edit) -> None:
     if edit.about == NODES and "write" in edit.change:
-        trial.set_node(node_from(edit.change["write"]))
+        fork.set_nodes([node_from(edit.change["write"])])
 
 
-def make(trial: Trial, plan: EditPlan) -> dict[str, Edit]:
+def make(fork: Fork, plan: EditPlan) -> dict[str, Edit]:
     """Make the first edit of each workload on the nodes; by uid the edits that pods are to get."""
     for found in plan.edits:
-        _edit_nodes(trial, found.edits[0].edit)
+        _edit_nodes(fork, found.edits[0].edit)
     return {pod.uid: found.edits[0].edit for found in plan.edits for pod in found.pods}
 
 
-def _run_together(sandbox: Sandbox, pods: Sequence[Pod], plan: EditPlan) -> None:
+def _run_together(fork: Fork, pods: Sequence[Pod], plan: EditPlan) -> None:
     """Make the first edit of each workload, and decide all pods in their order."""
-    with Trial(sandbox) as trial:
-        edit_of = make(trial, plan)
+    with fork.changes():
+        edit_of = make(fork, plan)
         for pod in pods:
             changed = edited(pod, edit_of[pod.uid]) if pod.uid in edit_of else pod
-            node = trial.place(changed, preempt=False).node
+            node = fork.place(changed, preempt=False).node
             if node is None:
                 plan.left.append(changed)
             else:
@@ -301,14 +283,14 @@ def edits_document(
 ) -> dict[str, Any]:
     """Every edit that places `pod`, the cheapest first, and how far the nearest nodes are from taking it; JSON-able.
 
-    It is about the cluster's own next cycle: where several nodes are as good, the one that would be drawn is told.
+    It is about the cluster's own next cycle: where several nodes are as good, it names the one that would be drawn.
     """
     report(0, 9, "copying the cluster")
-    sandbox = Sandbox(simulation.scheduler, transport=transport)
+    fork = Fork(simulation.scheduler, transport=transport)
     classes = [priority_class_from(stored.manifest) for stored in simulation.world.all("PriorityClass")]
     alike = alike_pending(simulation, pod)
     advice = advise(
-        sandbox,
+        fork,
         pod,
         alike,
         template=spec_of_owner(simulation, pod),
@@ -316,11 +298,11 @@ def edits_document(
         limits=limits_of(simulation.scheduler),
         report=lambda done, total, what: report(done + 1, total + 1, what),
     )
-    near, n_nodes = distances(sandbox, pod)
+    near, n_nodes = distances(fork, pod)
     return advice.document() | {
-        "causes": causes_of(sandbox, pod) if not advice.node else [],
+        "causes": causes_of(fork, pod) if not advice.node else [],
         "editedIn": edited_in(simulation, pod),
-        "nAlike": len(alike.pods),
+        "nAlike": len(alike),
         "distances": [item.document() for item in near],
         "nNodes": n_nodes,
         "requests": dict(pod.requests),

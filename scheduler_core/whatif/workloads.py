@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from scheduler_core.errors import InvalidObject
@@ -16,59 +15,36 @@ from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.sim.admission import with_default_tolerations
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.validation.admission import prepare
-from scheduler_core.whatif.fork import Sandbox, homeless
-from scheduler_core.whatif.take_away import owner_kind
+from scheduler_core.whatif.fork import Fork, homeless
+from scheduler_core.whatif.pod_edits import REQUIRED
 
 HASH_LABEL = "pod-template-hash"
 TEMPLATED = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "Job")
 """Kinds whose `spec.template` is a pod that may be copied."""
 
 
-@dataclass(slots=True)
-class WorkloadPods:
-    """Pods of one owner.
-
-    Attributes
-    ----------
-    kind, namespace, name : str
-        Of the owner; of a pod without one, its own.
-    pods : list of Pod
-        In order of their names.
-    is_here : bool
-        Whether the owner is among the objects.
-    """
-
-    kind: str
-    namespace: str
-    name: str
-    is_here: bool
-    pods: list[Pod] = field(default_factory=list)
-
-    @property
-    def key(self) -> str:
-        """`Kind namespace/name`."""
-        return f"{self.kind} {self.namespace}/{self.name}"
+Workload = tuple[str, str, str]
+"""Kind, namespace and name of the top of a pod's owners; of a pod without any, its own."""
 
 
-def owner_of(simulation: Simulation, pod: Pod) -> tuple[str, str, bool]:
-    """(kind, name, whether the object is here) of the top of a pod's owners; the pod itself without any."""
+def owner_of(simulation: Simulation, pod: Pod) -> tuple[str, str]:
+    """(kind, name) of the top of a pod's owners; the pod itself without any."""
     world = simulation.world
     controller = pod.meta.controller
     if controller is None:
-        return "Pod", pod.name, True
+        return "Pod", pod.name
     kind, name = controller.kind, controller.name
     stored = world.get(kind, pod.namespace, name)
     while stored is not None:
         above = stored.typed.meta.controller if hasattr(stored.typed, "meta") else None
         if above is None:
-            return kind, name, True
+            return kind, name
         kind, name = above.kind, above.name
         stored = world.get(kind, pod.namespace, name)
     suffix = f"-{pod.labels.get(HASH_LABEL, '')}"
     if kind == "ReplicaSet" and len(suffix) > 1 and name.endswith(suffix):
-        name = name.removesuffix(suffix)
-        return "Deployment", name, world.get("Deployment", pod.namespace, name) is not None
-    return kind, name, False
+        return "Deployment", name.removesuffix(suffix)
+    return kind, name
 
 
 def spec_of_owner(simulation: Simulation, pod: Pod) -> dict[str, object] | None:
@@ -83,21 +59,28 @@ def spec_of_owner(simulation: Simulation, pod: Pod) -> dict[str, object] | None:
 
 def edited_in(simulation: Simulation, pod: Pod) -> str:
     """Whose template an edit of the pod has to be made in: `Kind namespace/name`; empty for a pod alone."""
-    kind, name, _ = owner_of(simulation, pod)
+    kind, name = owner_of(simulation, pod)
     return "" if pod.meta.controller is None else f"{kind} {pod.namespace}/{name}"
 
 
-def workloads(simulation: Simulation, pods: Iterable[Pod] | None = None) -> list[WorkloadPods]:
-    """All workloads that have pods that are alive, by namespace, name and kind."""
-    found: dict[tuple[str, str, str], WorkloadPods] = {}
-    every = (stored.typed for stored in simulation.world.all("Pod")) if pods is None else pods
-    for pod in sorted(
-        (pod for pod in every if not pod.is_terminal), key=lambda pod: (pod.namespace, pod.name)
-    ):
-        kind, name, is_here = owner_of(simulation, pod)
-        key = (pod.namespace, name, kind)
-        found.setdefault(key, WorkloadPods(kind, pod.namespace, name, is_here)).pods.append(pod)
-    return [found[key] for key in sorted(found)]
+def alive_pods(simulation: Simulation) -> list[Pod]:
+    """Pods that have not ended, as the API server lists them: by namespace and name."""
+    pods: Iterable[Pod] = (stored.typed for stored in simulation.world.all("Pod"))
+    return in_listed_order(pod for pod in pods if not pod.is_terminal)
+
+
+def in_listed_order(pods: Iterable[Pod]) -> list[Pod]:
+    """By namespace and name, which is how `kubectl drain` comes to pods."""
+    return sorted(pods, key=lambda pod: (pod.namespace, pod.name))
+
+
+def workloads(simulation: Simulation) -> dict[Workload, list[Pod]]:
+    """Pods that are alive by workload, in order of namespace, name and kind."""
+    found: dict[Workload, list[Pod]] = {}
+    for pod in alive_pods(simulation):
+        kind, name = owner_of(simulation, pod)
+        found.setdefault((kind, pod.namespace, name), []).append(pod)
+    return dict(sorted(found.items(), key=lambda item: (*item[0][1:], item[0][0])))
 
 
 def template_of(simulation: Simulation, kind: str, namespace: str, name: str) -> Pod:
@@ -112,20 +95,36 @@ def template_of(simulation: Simulation, kind: str, namespace: str, name: str) ->
     """
     if kind == "Pod":
         found = simulation.world.pod(namespace, name)
-        if found is None:
-            raise KeyError(f"there is no Pod {namespace}/{name}")
-        return homeless(found)
+    else:
+        pods = (pod for pod in alive_pods(simulation) if pod.namespace == namespace)
+        found = next((pod for pod in pods if owner_of(simulation, pod) == (kind, name)), None)
+    template = template_like(simulation, (kind, namespace, name), found)
+    if template is None:
+        raise KeyError(f"there is no {kind} {namespace}/{name}")
+    return template
+
+
+def template_like(simulation: Simulation, workload: Workload, one: Pod | None) -> Pod | None:
+    """One more pod of a workload, one of whose pods is known; None where there is neither a template nor a pod.
+
+    Raises
+    ------
+    InvalidObject
+        Its template makes no pod.
+    """
+    kind, namespace, name = workload
     stored = simulation.world.get(kind, namespace, name)
     if stored is not None and kind in TEMPLATED:
         template = (stored.manifest.get("spec") or {}).get("template") or {}
         meta = {**(template.get("metadata") or {}), "namespace": namespace, "name": f"{name}-more"}
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": template.get("spec")}
-        prepared = prepare(pod, simulation.world.priority_classes)
-        return pod_from({**prepared, "spec": with_default_tolerations(prepared["spec"])})
-    for workload in workloads(simulation):
-        if (workload.kind, workload.namespace, workload.name) == (kind, namespace, name):
-            return homeless(workload.pods[0])
-    raise KeyError(f"there is no {kind} {namespace}/{name}")
+        return _admitted(simulation, pod)
+    return None if one is None else homeless(one)
+
+
+def _admitted(simulation: Simulation, manifest: dict[str, object]) -> Pod:
+    prepared = prepare(manifest, simulation.world.priority_classes)
+    return pod_from({**prepared, "spec": with_default_tolerations(prepared["spec"])})
 
 
 def template_from(simulation: Simulation, manifest: dict[str, object]) -> Pod:
@@ -137,28 +136,14 @@ def template_from(simulation: Simulation, manifest: dict[str, object]) -> Pod:
     """
     if manifest.get("kind") != "Pod":
         raise InvalidObject("kind", manifest.get("kind"), "must be Pod")
-    prepared = prepare(manifest, simulation.world.priority_classes)
-    return homeless(pod_from({**prepared, "spec": with_default_tolerations(prepared["spec"])}))
+    return homeless(_admitted(simulation, manifest))
 
 
 # ---- pending pods
 
 
-@dataclass(frozen=True, slots=True)
-class Alike:
-    """Pods that ask for the same.
-
-    Attributes
-    ----------
-    pods : tuple of Pod
-        In scheduling order.
-    """
-
-    pods: tuple[Pod, ...]
-
-    @property
-    def one(self) -> Pod:
-        return self.pods[0]
+Alike = tuple[Pod, ...]
+"""Pods that ask for the same, in scheduling order; one at least."""
 
 
 def pending_pods(simulation: Simulation) -> tuple[list[Pod], list[str]]:
@@ -197,32 +182,31 @@ def classes_of(pods: Sequence[Pod]) -> list[Alike]:
         }
         text = json.dumps([pod.namespace, pod.labels, spec, owner_kind(pod)], sort_keys=True)
         groups.setdefault(text, []).append(pod)
-    return [Alike(tuple(alike)) for alike in groups.values()]
+    return [tuple(alike) for alike in groups.values()]
 
 
 def alike_pending(simulation: Simulation, pod: Pod) -> Alike:
     """The pending pods that ask for the same as this one."""
-    near = [
-        other
-        for other in pending_pods(simulation)[0]
-        if other.namespace == pod.namespace and other.labels == pod.labels
-    ]
-    return next(
-        (alike for alike in classes_of(near) if pod.uid in {one.uid for one in alike.pods}), Alike((pod,))
-    )
+    pods, _ = pending_pods(simulation)
+    near = [one for one in pods if (one.namespace, one.labels) == (pod.namespace, pod.labels)]
+    alike = (alike for alike in classes_of(near) if pod.uid in {one.uid for one in alike})
+    return next(alike, (pod,))
 
 
-def daemon_pods(sandbox: Sandbox) -> list[Pod]:
+def owner_kind(pod: Pod) -> str:
+    """Kind of its controller, empty without one."""
+    controller = pod.meta.controller
+    return "" if controller is None else str(controller.kind)
+
+
+def daemon_pods(fork: Fork) -> list[Pod]:
     """One pod of each DaemonSet that is seen on a node: a new node gets one too, if it may run there."""
     found: dict[tuple[str, str], Pod] = {}
-    for pod in sandbox.scheduler.cache.pods_in_order():
+    for pod in fork.cache.pods_in_order():
         controller = pod.meta.controller
         if controller is not None and controller.kind == "DaemonSet":
             found.setdefault((pod.namespace, controller.name), pod)
     return [found[key] for key in sorted(found)]
-
-
-_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def without_rules(manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -234,7 +218,7 @@ def without_rules(manifest: Mapping[str, Any]) -> dict[str, Any]:
     affinity = dict(spec.get("affinity") or {})
     if affinity.get("podAffinity"):
         affinity["podAffinity"] = {
-            key: value for key, value in affinity["podAffinity"].items() if key != _REQUIRED
+            key: value for key, value in affinity["podAffinity"].items() if key != REQUIRED
         }
         spec["affinity"] = affinity
     spread = spec.get("topologySpreadConstraints")

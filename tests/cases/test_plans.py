@@ -13,8 +13,7 @@ from scheduler_core.scenario import load_scenario, run_scenario
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif import workload_edits as plan_edits
 from scheduler_core.whatif.answers import answer_question
-from scheduler_core.whatif.fork import copy_of_cluster
-from scheduler_core.whatif.headroom import silent
+from scheduler_core.whatif.fork import Fork, silent
 from scheduler_core.whatif.workload_edits import edits_document
 from scheduler_core.whatif.workloads import pending_pods
 from tests.real_dump import real_dump
@@ -127,7 +126,7 @@ def large() -> Simulation:
 
 def test_edits_of_a_large_cluster_are_looked_for_and_are_those_of_the_pages(large: Simulation) -> None:
     pods, _ = pending_pods(large)
-    found = plan_edits.edits_for(large, copy_of_cluster(large), pods, {}, silent)
+    found = plan_edits.edits_for(large, Fork(large.scheduler, seed=0), pods, {}, silent)
     assert not found.unlooked and found.n_decisions < plan_edits.MOST_DECISIONS
     assert len(found.edits) >= 4 and found.n_together > 20
     for workload in found.edits:

@@ -17,7 +17,7 @@ from playground.clusters.kinds import by_kind
 from playground.clusters.models import Cluster, Cycle, Pod, Question
 from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.write import delete_object
-from playground.web.advice import Segment
+from playground.web.questions.present import Segment
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.markup import html_of
 

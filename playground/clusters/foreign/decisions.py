@@ -17,7 +17,8 @@ from playground.clusters.log.writer import LogWriter
 from playground.clusters.models import Checkpoint, Cluster, ForeignDecision, LogEntry, Pod
 from playground.engine.batch import start_of
 from scheduler_core.objects.fields import format_seconds
-from scheduler_core.whatif.judge import Asked, Judged, Start, judged
+from scheduler_core.version import ENGINE_VERSION
+from scheduler_core.whatif.judge import Asked, Judgement, Start, judged
 
 SAME_MOVE_ENTRIES: Final = 500
 """A nomination and the evictions for it are at most so many entries apart."""
@@ -249,7 +250,7 @@ def judge_some(cluster: Cluster, report: Report) -> dict[str, Any]:
     return {"judged": n_done + len(lost), "left": unjudged(cluster).count()}
 
 
-def _write(verdict: Judged, victims: list[str]) -> None:
+def _write(verdict: Judgement, victims: list[str]) -> None:
     # A victim that was evicted meanwhile has it judged again.
     ForeignDecision.objects.filter(pk=verdict.key, victims=victims).update(
         verdict=verdict.verdict,
@@ -258,14 +259,14 @@ def _write(verdict: Judged, victims: list[str]) -> None:
         points=verdict.points,
         our_points=verdict.our_points,
         n_tied=verdict.n_tied,
-        n_feasible=verdict.n_feasible,
+        n_feasible=0 if verdict.trace is None else verdict.trace.n_feasible,
         plugin=verdict.plugin,
         score=verdict.score,
         our_score=verdict.our_score,
         reasons=list(verdict.reasons),
         our_victims=list(verdict.victims),
-        trace=verdict.trace,
-        engine_version=verdict.engine,
+        trace=None if verdict.trace is None else verdict.trace.to_bytes(),
+        engine_version=ENGINE_VERSION,
     )
 
 

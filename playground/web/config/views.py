@@ -53,8 +53,8 @@ from playground.web.config.present import (
     wiring_of,
 )
 from playground.web.problems import line_of, problems_of, read_configuration, yaml_of
+from playground.web.questions.views import question_context
 from playground.web.requests import get_cluster, positive_int
-from playground.web.views.advice import question_context
 from scheduler_core.scenario.mock_extender import VERBS
 
 if TYPE_CHECKING:

@@ -49,8 +49,8 @@ from playground.web.pods.present import (
     swim_lanes,
 )
 from playground.web.problems import problems_of, read_mapping, yaml_of
+from playground.web.questions.views import question_context
 from playground.web.requests import HtmxHttpRequest, digest_of, get_cluster, positive_int
-from playground.web.views.advice import question_context
 from scheduler_core.sim.kubelet import DURATION
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from playground.clusters.errors import ClusterError, Forbidden
 from playground.scenarios import selectors, services
 from playground.scenarios.choices import ScenarioState
 from playground.scenarios.services.luck import N_SEEDS
-from playground.web.advice import view_luck
+from playground.web.questions.present import view_luck
 from playground.web.requests import HtmxHttpRequest, positive_int, site_user
 from playground.web.scenarios.shares import STOP_POLLING, get_share
 

@@ -8,7 +8,7 @@ import pytest
 
 from scheduler_core.releases import RELEASES
 from scheduler_core.sim.simulation import Simulation
-from scheduler_core.whatif.fork import Sandbox
+from scheduler_core.whatif.fork import Fork
 from scheduler_core.whatif.why_not import UnknownNode, devices_of
 from tests.scheduler_core.sim.builders import make_cluster, make_node, pod_named, write
 from tests.scheduler_core.sim.test_resource_claims import claiming, node_with, template
@@ -19,7 +19,7 @@ NEWEST = RELEASES["1.36"]
 def told(cluster: Simulation, name: str, node: str = "") -> dict[str, Any]:
     pod = pod_named(cluster, name)
     assert pod is not None
-    found = devices_of(Sandbox(cluster.scheduler), pod, node)
+    found = devices_of(Fork(cluster.scheduler), pod, node)
     assert found is not None
     return found
 

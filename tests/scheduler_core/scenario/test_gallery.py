@@ -132,8 +132,8 @@ def test_the_gang_of_the_lesson_would_be_placed_by_one_more_node_or_one_member_l
     scenario = gallery_scenario("gang-almost-fits")
     waiting = run_scenario(replace(scenario, steps=scenario.steps[:2], expect=()))
     story = group_story(waiting.simulation.scheduler, "default", "train")
-    assert story.n_missing == 1
-    assert [(item.kind, item.details.get("to"), item.details.get("count")) for item in story.remedies] == [
+    assert story["missing"] == 1
+    assert [(item["kind"], item.get("to"), item.get("count")) for item in story["remedies"]] == [
         ("minCount", 4, None),
         ("addNodes", None, 1),
     ]

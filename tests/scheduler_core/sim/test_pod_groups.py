@@ -189,7 +189,7 @@ def test_the_story_of_a_gang_says_how_far_it_is_and_only_what_was_tried_with_suc
     write(cluster, make_group("g", 3, priority=10), *members("g", 3, cpu="3", priority=0))
     cluster.run_until_idle()
     before = state(cluster)
-    story = group_story(cluster.scheduler, "default", "g").document()
+    story = group_story(cluster.scheduler, "default", "g")
     assert state(cluster) == before
     assert story["sentence"] == "default/g waits: 1 of the 3 members it needs fit at once, 2 too few."
     assert (story["fit"], story["missing"], len(story["nodes"])) == (1, 2, 1)
@@ -207,7 +207,8 @@ def test_the_story_of_a_gang_says_how_far_it_is_and_only_what_was_tried_with_suc
     cluster.run_until_idle()
     assert n_bound(cluster, "g") == 3
     assert (
-        group_story(cluster.scheduler, "default", "g").sentence == "All 3 members of default/g hold a node."
+        group_story(cluster.scheduler, "default", "g")["sentence"]
+        == "All 3 members of default/g hold a node."
     )
 
 

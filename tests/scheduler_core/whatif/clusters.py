@@ -11,7 +11,7 @@ from scheduler_core.objects.defaults import StoredPriorities, prepare
 from scheduler_core.sim.changes import WriteObject
 from scheduler_core.sim.options import SimulationOptions
 from scheduler_core.sim.simulation import Simulation
-from scheduler_core.whatif.fork import Sandbox
+from scheduler_core.whatif.fork import Fork
 
 Manifest = dict[str, Any]
 
@@ -76,18 +76,18 @@ def cluster_of(objects: Iterable[Manifest], *, first_of_ties: bool = False) -> S
     return simulation
 
 
-def state_of(sandbox: Sandbox) -> dict[str, Any]:
+def state_of(fork: Fork) -> dict[str, Any]:
     """All that a later question could tell apart: rows, ids, orders and sums."""
-    cache = sandbox.scheduler.cache
+    cache = fork.scheduler.cache
     nodes, pods = cache.nodes, cache.pods
-    rows = sandbox.snapshot.rows
+    rows = fork.snapshot.rows
     return {
-        "order": [(name, nodes.row_of[name]) for name in sandbox.nodes_in_order()],
-        "pods": {name: nodes.pods_on(nodes.row_of[name]) for name in sandbox.nodes_in_order()},
+        "order": [(name, nodes.row_of[name]) for name in fork.nodes_in_order()],
+        "pods": {name: nodes.pods_on(nodes.row_of[name]) for name in fork.nodes_in_order()},
         "ids": dict(pods.id_of),
         "arrived": [uid for _, uid in sorted((int(pods.arrival[i]), uid) for uid, i in pods.id_of.items())],
         "requested": np.asarray(nodes.requested[:, rows]).tolist(),
         "counts": nodes.n_pods[rows].tolist(),
-        "known": sorted(sandbox.scheduler.pods),
+        "known": sorted(fork.scheduler.pods),
         "assumed": sorted(cache.assumed),
     }

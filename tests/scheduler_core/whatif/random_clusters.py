@@ -11,7 +11,7 @@ from scheduler_core.objects.defaults import PriorityClass, PriorityClasses, prep
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif.edits import Advice, SearchLimits
-from scheduler_core.whatif.fork import Sandbox
+from scheduler_core.whatif.fork import Fork
 from scheduler_core.whatif.what_would_it_take import what_would_it_take
 
 Manifest = dict[str, Any]
@@ -110,8 +110,8 @@ class Cluster:
         return self.outcome() == "bound"
 
     def advice(self, limits: SearchLimits = ALL) -> Advice:
-        sandbox = Sandbox(self.simulation().scheduler)
-        return what_would_it_take(sandbox, self.pending_pod(), priority_classes=CLASSES, limits=limits)
+        fork = Fork(self.simulation().scheduler)
+        return what_would_it_take(fork, self.pending_pod(), priority_classes=CLASSES, limits=limits)
 
 
 def draw_cluster(random: Random) -> Cluster:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.pod import pod_from
 from scheduler_core.sim.changes import WriteObject
 from scheduler_core.whatif import headroom as module
-from scheduler_core.whatif.fork import Sandbox
+from scheduler_core.whatif.fork import Fork
 from scheduler_core.whatif.headroom import headroom
 from tests.scheduler_core.whatif.cloud import cluster
 from tests.scheduler_core.whatif.clusters import cluster_of, node, pod, state_of
@@ -63,10 +64,10 @@ def test_nodes_filled_at_once_hold_what_they_hold_one_copy_at_a_time(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     template = pod_from(prepare(pod("web", cpu="700m", port=80 if seed % 3 == 0 else 0)))
-    at_once = headroom(Sandbox(cluster_of(_random_cluster(seed)).scheduler), template)
+    at_once = headroom(Fork(cluster_of(_random_cluster(seed)).scheduler), template)
     monkeypatch.setattr(module, "_fill", lambda *_: True)
-    one_by_one = headroom(Sandbox(cluster_of(_random_cluster(seed)).scheduler), template)
-    assert at_once.document() == one_by_one.document()
+    one_by_one = headroom(Fork(cluster_of(_random_cluster(seed)).scheduler), template)
+    assert replace(at_once, n_decisions=0) == replace(one_by_one, n_decisions=0)
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -79,7 +80,7 @@ def test_a_scheduler_of_its_own_takes_as_many_and_refuses_the_next_in_the_same_w
     simulation = cluster_of(objects)
     # Kubelets first refuse the pods that are on nodes without room for them.
     simulation.run_until_idle()
-    answer = headroom(Sandbox(simulation.scheduler), pod_from(prepare(template)))
+    answer = headroom(Fork(simulation.scheduler), pod_from(prepare(template)))
     for number in range(answer.replicas + 1):
         meta = {**template["metadata"], "name": f"copy-{number}"}
         simulation.submit(WriteObject(prepare({**template, "metadata": meta})))
@@ -99,15 +100,15 @@ def test_copies_that_spread_are_placed_one_by_one_and_the_copy_is_left_as_it_was
     objects = [node("a1", cpu="8", zone="a"), node("b1", cpu="2", zone="b")]
     template = pod("web", cpu="1", labels={"app": "web"})
     template["spec"]["topologySpreadConstraints"] = [spread]
-    sandbox = Sandbox(cluster_of(objects).scheduler)
-    before = state_of(sandbox)
-    answer = headroom(sandbox, pod_from(prepare(template)))
+    fork = Fork(cluster_of(objects).scheduler)
+    before = state_of(fork)
+    answer = headroom(fork, pod_from(prepare(template)))
     assert (answer.replicas, answer.by_node) == (5, {"a1": 3, "b1": 2})
     assert "didn't match pod topology spread constraints" in answer.stop
-    assert state_of(sandbox) == before
+    assert state_of(fork) == before
 
 
 def test_a_count_that_meets_its_limit_says_so() -> None:
-    sandbox = Sandbox(cluster_of([node("a", cpu="8")]).scheduler)
-    answer = headroom(sandbox, pod_from(prepare(pod("web", cpu="100m"))), max_copies=20)
+    fork = Fork(cluster_of([node("a", cpu="8")]).scheduler)
+    answer = headroom(fork, pod_from(prepare(pod("web", cpu="100m"))), max_copies=20)
     assert (answer.replicas, answer.limit, answer.stop) == (20, 20, "")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scheduler_core.objects.defaults import PriorityClasses, prepare
-from scheduler_core.whatif.fork import Sandbox
+from scheduler_core.whatif.fork import Fork
 from scheduler_core.whatif.judge import ForeignDecision, Judge, share_of_agreement
 from tests.scheduler_core.whatif.random_clusters import CLASSES, draw_cluster, node, pod
 
@@ -169,8 +169,8 @@ def test_a_nominated_pod_is_looked_at_on_its_node_first_and_elsewhere_with_all()
 def test_our_own_decisions_agree_with_the_judge(seed: int) -> None:
     """The twin: what a scheduler decides in a cycle, told as another scheduler's."""
     cluster = draw_cluster(Random(seed))
-    sandbox = Sandbox(cluster.simulation().scheduler)
-    decided = sandbox.decide(cluster.pending_pod(), preempt=True)
+    fork = Fork(cluster.simulation().scheduler)
+    decided = fork.decide(cluster.pending_pod(), preempt=True)
     judge = Judge(objects=ready(*cluster.nodes, *cluster.pods))
     [subject] = ready(cluster.pending)
     result = decided.post_filter
@@ -182,7 +182,7 @@ def test_our_own_decisions_agree_with_the_judge(seed: int) -> None:
     else:
         told = ForeignDecision("no-node")
     found = judge.judge(subject, told)
-    assert found.verdict in ("agree", "tie"), (told, found.document())
+    assert found.verdict in ("agree", "tie"), (told, found)
 
 
 def test_a_share_counts_what_could_be_judged() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_core.whatif.fork import Sandbox
+from scheduler_core.whatif.fork import Fork
 from scheduler_core.whatif.what_would_it_take import what_would_it_take
 from tests.scheduler_core.whatif.clusters import cluster_of, node, pod
 
@@ -26,7 +26,7 @@ def test_a_pod_restarts_only_where_its_owner_is_here(owners: list[dict[str, Any]
     simulation = cluster_of([*owners, node("a"), runs, pod("waits", cpu="2")])
     waiting = simulation.world.pod("default", "waits")
     assert waiting is not None
-    advice = what_would_it_take(Sandbox(simulation.scheduler), waiting)
+    advice = what_would_it_take(Fork(simulation.scheduler), waiting)
     [deletion] = [item for item in advice.edits if item.edit.kind == "delete-pod"]
     assert deletion.edit.price == words
     assert deletion.displaced[0].owner_is_there is bool(owners)
@@ -42,7 +42,7 @@ def test_a_pod_without_an_owner_restarts_in_no_edit() -> None:
     simulation = cluster_of([*nodes, runs, waits])
     waiting = simulation.world.pod("default", "waits")
     assert waiting is not None
-    advice = what_would_it_take(Sandbox(simulation.scheduler), waiting)
+    advice = what_would_it_take(Fork(simulation.scheduler), waiting)
     prices = {item.edit.kind: item.edit.price for item in advice.edits}
     assert prices["delete-pod"] == "1 pod lost" and prices["move-pod"] == "1 pod made again by hand"
     assert not [price for price in prices.values() if "restart" in price]

@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler_core.whatif.fork import Sandbox
+from scheduler_core.whatif.fork import Fork
 from scheduler_core.whatif.tries import try_pod
 from scheduler_core.whatif.weights import CycleWeights, upper_hull
 from tests.scheduler_core.whatif.random_clusters import Cluster, draw_cluster, node, pod
@@ -44,8 +44,8 @@ def test_whole_weights_on_either_side_run_again_have_the_winners_told(seed: int)
     pending = pod("pending", labels={"app": "x"}, requests={"cpu": "100m"}, priority=0)
     pending["spec"]["tolerations"] = [{"operator": "Exists", "effect": "NoSchedule"}]
     cluster = Cluster(cluster.nodes, cluster.pods, pending)
-    sandbox = Sandbox(cluster.simulation().scheduler)
-    decision = sandbox.decide(cluster.pending_pod())
+    fork = Fork(cluster.simulation().scheduler)
+    decision = fork.decide(cluster.pending_pod())
     if decision.n_feasible < 2:
         return
     trace = try_pod(cluster.simulation().scheduler, cluster.pending_pod()).trace
@@ -58,7 +58,7 @@ def test_whole_weights_on_either_side_run_again_have_the_winners_told(seed: int)
             for weight in (switch.below, switch.above):
                 if weight < 0:
                     continue
-                again = sandbox.decide(cluster.pending_pod(), weights={plugin.plugin: weight})
+                again = fork.decide(cluster.pending_pod(), weights={plugin.plugin: weight})
                 assert set(again.ties) == set(plugin.winners_at(weight))
                 assert set(again.ties) == set(found.winners({plugin.plugin: weight}))
 

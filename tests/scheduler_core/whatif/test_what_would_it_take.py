@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scheduler_core.whatif.edits import LAST_RESORT, Advice, SearchLimits
-from scheduler_core.whatif.fork import Sandbox
+from scheduler_core.whatif.fork import Fork
 from scheduler_core.whatif.what_would_it_take import what_would_it_take
 from tests.scheduler_core.whatif.random_clusters import (
     ALL,
@@ -297,7 +297,7 @@ def test_nothing_of_the_real_cluster_changes() -> None:
     cluster = draw_cluster(Random(11))
     simulation = cluster.simulation()
     before = json.dumps(simulation.checkpoint(), default=str)
-    what_would_it_take(Sandbox(simulation.scheduler), cluster.pending_pod(), priority_classes=CLASSES)
+    what_would_it_take(Fork(simulation.scheduler), cluster.pending_pod(), priority_classes=CLASSES)
     assert json.dumps(simulation.checkpoint(), default=str) == before
 
 
@@ -373,7 +373,7 @@ def test_a_pod_that_waits_at_permit_is_rejected_not_deleted() -> None:
     scheduler.pods[waiting.uid] = waiting
     scheduler.cache.assume(waiting, "n0")
     scheduler.waiting_pods.add(waiting, "n0", {"Gang": 10**9}, 0)
-    advice = what_would_it_take(Sandbox(scheduler), cluster.pending_pod(), limits=ALL)
+    advice = what_would_it_take(Fork(scheduler), cluster.pending_pod(), limits=ALL)
     found = [item.edit for item in advice.edits if item.edit.kind == "delete-pod"]
     assert [(edit.title, edit.cost, edit.price) for edit in found] == [
         ("Reject gang-0 at Permit", 2, "1 pod back to the queue")

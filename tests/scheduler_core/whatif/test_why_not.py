@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler_core.framework.answers import PASSES
-from scheduler_core.whatif.fork import Sandbox
+from scheduler_core.whatif.fork import Fork
 from scheduler_core.whatif.why_not import UnknownNode, WhyNot, distances, why_not
 from tests.scheduler_core.whatif.random_clusters import Cluster, draw_cluster, node, pod
 
 
 def ask(cluster: Cluster, name: str) -> WhyNot:
-    return why_not(Sandbox(cluster.simulation().scheduler), cluster.pending_pod(), name)
+    return why_not(Fork(cluster.simulation().scheduler), cluster.pending_pod(), name)
 
 
 def answer(found: WhyNot, plugin: str) -> tuple[str, bool, list[tuple[str, str, str, bool | None]]]:
@@ -55,7 +55,7 @@ def test_a_nominated_pod_is_counted_in_and_told_apart() -> None:
     nominated = Cluster([], [], pod("nominated", requests={"cpu": "1"}, priority=10)).pending_pod()
     simulation.scheduler.pods[nominated.uid] = nominated
     simulation.scheduler.nominator.add(nominated, "n0")
-    found = why_not(Sandbox(simulation.scheduler), cluster.pending_pod(), "n0")
+    found = why_not(Fork(simulation.scheduler), cluster.pending_pod(), "n0")
     item = next(item for item in found.filters if item.plugin == "NodeResourcesFit")
     assert (item.state, item.stopped, found.nominated) == ("fails", True, ("default/nominated",))
     assert (item.values[0].has, item.values[0].with_nominated) == ("2 free of 2", "1 free")
@@ -95,13 +95,13 @@ def test_an_unknown_node_is_an_error() -> None:
 @given(seed=st.integers(0, 2**32))
 def test_the_verdict_is_the_cycles_own(seed: int) -> None:
     cluster = draw_cluster(Random(seed))
-    sandbox = Sandbox(cluster.simulation().scheduler)
-    attempt = sandbox.attempt(cluster.pending_pod())
-    order, total = distances(sandbox, cluster.pending_pod())
+    fork = Fork(cluster.simulation().scheduler)
+    attempt = fork.attempt(cluster.pending_pod())
+    order, total = distances(fork, cluster.pending_pod())
     assert total == len(cluster.nodes) == len(order)
-    for row in sandbox.snapshot.rows.tolist():
-        name = sandbox.snapshot.nodes.name(row)
-        found = why_not(sandbox, cluster.pending_pod(), name)
+    for row in fork.snapshot.rows.tolist():
+        name = fork.snapshot.nodes.name(row)
+        found = why_not(fork, cluster.pending_pod(), name)
         feasible = row in attempt.feasible.tolist()
         assert feasible == (found.verdict != "rejected")
         assert found.sentence

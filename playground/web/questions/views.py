@@ -24,7 +24,9 @@ from playground.clusters.history.story import find_pod
 from playground.clusters.questions import get_question, is_stale, latest_question, newest_question
 from playground.clusters.trouble import why_waiting
 from playground.engine import advise
-from playground.web.advice import (
+from playground.web.cycles.present import view_cycle
+from playground.web.looks import priority_scale
+from playground.web.questions.present import (
     ABOUT,
     DrawView,
     view_edits,
@@ -32,8 +34,6 @@ from playground.web.advice import (
     view_weights,
     view_why,
 )
-from playground.web.cycles.present import view_cycle
-from playground.web.looks import priority_scale
 from playground.web.requests import HtmxHttpRequest, get_cluster, positive_int
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Questions: about decisions, and about a whole cluster."""

@@ -1,1 +1,0 @@
-"""View functions: read with a selector or write with one service, then render. Nothing is decided here."""
