@@ -26,12 +26,14 @@ from playground.clusters.log.entries import initial_config, initial_release, rec
 from playground.clusters.luck import end_states_of, run_again
 from playground.clusters.models import Cluster, Cycle, Manifest, Pod, PriorityClass, Question, Run, SeedEnd
 from playground.clusters.objects.admission import read_posted
-from playground.engine import admission, advise, plans, rules
+from playground.engine import admission, advise, rules
 from playground.engine.advise import CannotAnswer
 from playground.engine.batch import collector_paused
 from playground.engine.seeds import LAST_SEED, SeedRun, end_of
 from playground.engine.simulator import default_simulator
+from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.fields import format_seconds
+from scheduler_core.whatif.questions import question_from
 
 logger = logging.getLogger(__name__)
 
@@ -103,7 +105,7 @@ def ask(*, cluster: Cluster, kind: str, params: Mapping[str, Any]) -> Question:
         One of `Question.Kind`.
     params
         ``namespace`` and ``name`` of a pod; ``node``; ``cycle``; ``manifest`` (admitted); ``seeds``; ``rule``
-        and ``pod``; of a plan the question itself (`engine.plans`).
+        and ``pod``; of a plan the question itself (`scheduler_core.whatif.questions`).
 
     Raises
     ------
@@ -232,10 +234,10 @@ def _rule(params: Mapping[str, Any]) -> dict[str, Any]:
 
 def _plan_question(params: Mapping[str, Any]) -> dict[str, Any]:
     try:
-        return plans.checked_plan(params)
-    except plans.PlanProblem as problem:
+        return question_from(params).document()
+    except InvalidObject as problem:
         value = None if problem.value is None else str(problem.value)[:200]
-        raise InvalidInput(str(problem)[:500], field=problem.field, value=value) from None
+        raise InvalidInput(str(problem)[:500], field=problem.path, value=value) from None
 
 
 def _node(params: Mapping[str, Any]) -> str:
@@ -497,7 +499,7 @@ def _try_rule(question: Question, cluster: Cluster, memory: EngineMemory) -> dic
 
 def _plan(question: Question, cluster: Cluster, memory: EngineMemory) -> dict[str, Any]:
     with _Borrowed(cluster, memory) as driven:
-        return plans.answer_plan(
+        return advise.answer_plan(
             driven.engine,
             question.params,
             transport=asking_transport(cluster),

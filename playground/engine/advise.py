@@ -13,6 +13,7 @@ from playground.engine.entries import Entry
 from playground.engine.extender_answers import answer_of
 from playground.engine.releases import release_of
 from playground.engine.seeds import Beginning, SeedRun, run_seed
+from scheduler_core.errors import InvalidObject
 from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest, Transport, no_transport
 from scheduler_core.framework.record import CycleTrace
 from scheduler_core.objects.pod import Pod, pod_from
@@ -21,14 +22,13 @@ from scheduler_core.scenario.make import make_scenario
 from scheduler_core.schedule_one import TIE_STREAM, Recorded
 from scheduler_core.scheduler import Scheduler
 from scheduler_core.sim.simulation import Simulation
-from scheduler_core.whatif.fork import Fork
+from scheduler_core.whatif.answers import answer_question
+from scheduler_core.whatif.fork import Fork, Report, silent
 from scheduler_core.whatif.pod_group import UnknownGroup, group_story
 from scheduler_core.whatif.tries import try_pod
 from scheduler_core.whatif.weights import CycleWeights, PluginWeights, weights_document
 from scheduler_core.whatif.why_not import UnknownNode, devices_of, why_not
 from scheduler_core.whatif.workload_edits import NotPending, edits_document, pending_pod
-
-Report = Callable[[int, int, str], None]
 
 N_SEEDS_SHOWN: Final = 12
 N_SEEDS_COUNTED: Final = 50
@@ -59,7 +59,7 @@ def edits_for(
     name: str,
     *,
     transport: Transport = no_transport,
-    report: Report = lambda done, total, what: None,
+    report: Report = silent,
 ) -> dict[str, Any]:
     """What would it take to place a pending pod; and how far every node is from taking it.
 
@@ -113,6 +113,25 @@ def try_manifest(
 ) -> dict[str, Any]:
     """The cycle a pod would have now; `manifest` is admitted and not in the cluster."""
     return try_pod(_simulation(engine).scheduler, pod_from(manifest), transport=transport).document()
+
+
+def answer_plan(
+    engine: Engine,
+    question: Mapping[str, Any],
+    *,
+    transport: Transport = no_transport,
+    report: Report = silent,
+) -> dict[str, Any]:
+    """Answer a question about a whole cluster, on a fork of it.
+
+    Raises
+    ------
+    CannotAnswer
+    """
+    try:
+        return answer_question(_simulation(engine), question, transport=transport, report=report)
+    except InvalidObject as error:
+        raise CannotAnswer(f"{error}.") from None
 
 
 # ---- a past cycle

@@ -21,7 +21,7 @@ from playground.api.serializers.shapes import (
     whole,
     word,
 )
-from playground.engine.plans import PLAN_QUESTIONS
+from scheduler_core.whatif.questions import ASKS
 
 
 class Price(Strict):
@@ -40,7 +40,7 @@ class Price(Strict):
 class PlanRequest(Strict):
     """What is asked; which fields go with it is the question's."""
 
-    ask = Choice(list(PLAN_QUESTIONS))
+    ask = Choice(list(ASKS))
     nodes = serializers.ListField(
         child=StrictString(), required=False, help_text="Of drain and lose: names of nodes."
     )
@@ -166,7 +166,7 @@ class PlanLuck(Answer):
 class PlanQuestion(Answer):
     """The question in its normal form."""
 
-    ask = word(*PLAN_QUESTIONS)
+    ask = word(*ASKS)
     nodes = texts(required=False)
     label = text(required=False)  # type: ignore[assignment]  # a field, which Django REST framework takes off the class
     workload = text(required=False)

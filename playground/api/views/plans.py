@@ -19,8 +19,9 @@ from playground.clusters import questions
 from playground.clusters.choices import QuestionKind
 from playground.clusters.errors import Conflict, InvalidInput
 from playground.clusters.questions import get_question
-from playground.engine.plans import PLAN_QUESTIONS, answer_text
 from playground.scenarios import services as sharing
+from scheduler_core.whatif.answers import answer_text
+from scheduler_core.whatif.questions import ASKS
 
 ASKED: Final = {"ask": "drain", "nodes": ["node-1"]}
 
@@ -53,9 +54,7 @@ class Plan(PlaygroundView):
         """
         cluster = self.cluster(cluster_id)
         if not isinstance(request.data, dict):
-            raise InvalidInput(
-                f"a question says what is asked: ask, one of {', '.join(PLAN_QUESTIONS)}", field="ask"
-            )
+            raise InvalidInput(f"a question says what is asked: ask, one of {', '.join(ASKS)}", field="ask")
         return asked(questions.ask(cluster=cluster, kind="plan", params=dict(request.data)), cluster)
 
 

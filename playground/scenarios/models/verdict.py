@@ -29,7 +29,7 @@ class Verdict(models.Model):
     engine_version = models.CharField(max_length=40)
     sentence = models.CharField(max_length=1000)
     digest = models.CharField(max_length=64)  # SHA-256 of the answer's bytes
-    answer = models.BinaryField()  # zlib of JSON (`engine.plans.answer_plan`)
+    answer = models.BinaryField()  # zlib of JSON (`engine.advise.answer_plan`)
     state = models.BinaryField(
         blank=True, default=b""
     )  # zlib of JSON: a List of manifests; empty when it had moved on

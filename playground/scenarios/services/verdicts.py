@@ -12,13 +12,13 @@ from playground.clusters.kinds import KINDS
 from playground.clusters.log.rows import rows_of
 from playground.clusters.models import Question
 from playground.clusters.questions import is_stale
-from playground.engine.plans import answer_text
 from playground.scenarios.choices import Visibility
 from playground.scenarios.models import Verdict
 from playground.scenarios.services.audience import checked_audience
 from playground.scenarios.services.recording import packed, unpacked
 from playground.scenarios.services.storage import check_share, count_stored
 from scheduler_core.version import ENGINE_VERSION
+from scheduler_core.whatif.answers import answer_text
 
 
 def share_verdict(

@@ -21,11 +21,13 @@ from playground.clusters.branches import branch_of_plan
 from playground.clusters.choices import QuestionKind, WorkState
 from playground.clusters.errors import ClusterError, NotFound
 from playground.clusters.questions import get_question, is_stale, latest_question, newest_plans
-from playground.engine.plans import PlanProblem, answer_text, prices_from_text
 from playground.scenarios import services as sharing
 from playground.scenarios.selectors import get_verdict
 from playground.web.questions.views import STOP_POLLING, arrives_at, question_context
 from playground.web.requests import HtmxHttpRequest, get_cluster, site_user
+from scheduler_core.errors import InvalidObject
+from scheduler_core.whatif.answers import answer_text
+from scheduler_core.whatif.prices import read_prices
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster, Question
@@ -44,7 +46,7 @@ def overview(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
     if request.method == "POST":
         try:
             asked = questions.ask(cluster=cluster, kind=QuestionKind.PLAN, params=_posted(request))
-        except PlanProblem as problem:
+        except InvalidObject as problem:
             said = f"It cannot be asked: {problem}"
         except ClusterError as error:
             said = f"It cannot be asked: {error.message}"
@@ -111,7 +113,7 @@ def _posted(request: HttpRequest) -> dict[str, Any]:
             found[name] = request.POST[name].strip()
     prices = request.POST.get("prices", "").strip()
     if prices:
-        found["prices"] = prices_from_text(prices)
+        found["prices"] = read_prices(prices)
     return found
 
 
