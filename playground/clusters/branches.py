@@ -43,14 +43,14 @@ def branch_with_edit(*, question: Question, rank: int, owner: Any = None) -> Clu
         The answer has no such edit.
     """
     listed = _WITH_EDITS.get(question.kind, "")
-    edits = (question.answer or {}).get(listed) or []
-    if not 1 <= rank <= len(edits):
+    edits, cluster = (question.answer or {}).get(listed) or [], question.cluster
+    if not 1 <= rank <= len(edits) or cluster is None:
         raise NotFound(f"edit {rank} not found", kind="Question", name=question.public_id)
     edit = edits[rank - 1]
     title = edit["title"] if "title" in edit else edit["sentence"]
-    name = f"{question.cluster.name[:50]}: {title[:45]}"
+    name = f"{cluster.name[:50]}: {title[:45]}"
     with transaction.atomic():
-        clone = clone_cluster(cluster=question.cluster, name=name, owner=owner)
+        clone = clone_cluster(cluster=cluster, name=name, owner=owner)
         _make_change(clone, edit["change"])
         request_run(cluster=clone, until="idle")
     return clone
@@ -112,16 +112,16 @@ def branch_of_plan(*, question: Question, owner: Any = None) -> Cluster:
     Conflict
         There is no answer, or nothing is done in it.
     """
-    answer = question.answer
-    if question.kind != Question.Kind.PLAN or answer is None:
+    answer, cluster = question.answer, question.cluster
+    if question.kind != Question.Kind.PLAN or answer is None or cluster is None:
         raise Conflict("there is no answer yet to make a branch of", kind="Question")
     if not answer["steps"]:
         raise Conflict(
             "nothing is done in this answer, so there is nothing to see in a branch", kind="Question"
         )
     with transaction.atomic():
-        name = f"{question.cluster.name[:40]}: {answer['verdict'][:55]}"
-        clone = clone_cluster(cluster=question.cluster, name=name, owner=owner)
+        name = f"{cluster.name[:40]}: {answer['verdict'][:55]}"
+        clone = clone_cluster(cluster=cluster, name=name, owner=owner)
         with one_change(f"carry out the plan: {answer['verdict']}"):
             _carry_out(clone, answer)
         request_run(cluster=clone, until="idle")

@@ -60,7 +60,7 @@ class EntryKind(TextChoices):
 
 
 class QuestionKind(TextChoices):
-    """What can be asked about a cluster."""
+    """What can be asked about a cluster or a share."""
 
     EDITS = "what-would-it-take"
     WHY_NOT = "why-not"
@@ -72,6 +72,11 @@ class QuestionKind(TextChoices):
     DEVICES = "devices"
     GROUP = "group"
     JUDGE = "judge"
+    MODEL = "model"
+    OPTIMUM = "optimum"
+    UPGRADE = "upgrade"
+    LUCK = "luck"
+    PROCESS = "process"  # a run that a request waits for
 
 
 class WorkState(TextChoices):

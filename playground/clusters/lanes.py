@@ -35,17 +35,14 @@ LANE_OF: Final = {
     f"{_CLUSTERS}work_on_draft": ASK,
     f"{_CLUSTERS}recompute_trace": ASK,
     f"{_CLUSTERS}ready_engine": ASK,
-    f"{_SCENARIOS}errand": ASK,
     f"{_SCENARIOS}moments": ASK,
     f"{_SCENARIOS}whole_cycle": ASK,
+    f"{_CLUSTERS}answer_long": MAKE,
+    f"{_CLUSTERS}run_seeds_long": MAKE,
     f"{_CLUSTERS}tidy": MAKE,
     f"{_SCENARIOS}record": MAKE,
     f"{_SCENARIOS}verify": MAKE,
     f"{_SCENARIOS}compare": MAKE,
-    f"{_SCENARIOS}optimum": MAKE,
-    f"{_SCENARIOS}check_model": MAKE,
-    f"{_SCENARIOS}upgrade": MAKE,
-    f"{_SCENARIOS}luck": MAKE,
     f"{_SCENARIOS}gallery": MAKE,
     f"{_SCENARIOS}tidy": MAKE,
 }
@@ -57,7 +54,9 @@ def lane_of(task: str) -> str:
     return LANE_OF.get(task, MAKE)
 
 
-IN_BULK: Final = (f"{_CLUSTERS}run_seeds", f"{_SCENARIOS}luck", f"{_SCENARIOS}gallery", f"{_SCENARIOS}verify")
+IN_BULK: Final = (
+    f"{_CLUSTERS}run_seeds", f"{_CLUSTERS}run_seeds_long", f"{_SCENARIOS}gallery", f"{_SCENARIOS}verify"
+)  # fmt: skip
 """Tasks that come in numbers, or that no page waits for: they stand behind a person's other work."""
 IN_PARTS: Final = (f"{_CLUSTERS}run_seeds",)
 """Bulk that is left after each turn: one person's may take every worker that would have nothing else to do."""

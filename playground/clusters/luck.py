@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 from django.db.models import Q
 
 from playground.clusters.log.entries import entries_of
-from playground.clusters.models import Checkpoint, Cluster, Cycle, LogEntry, Question, SeedEnd
+from playground.clusters.models import Checkpoint, Cluster, Cycle, LogEntry
 from playground.engine import advise
 from playground.engine.entries import Entry
 from playground.engine.seeds import Beginning, beginning_of
@@ -54,16 +54,6 @@ def _beginning(cluster: Cluster, seq: int) -> tuple[Beginning | None, int]:
         if found is not None:
             return found, checkpoint.engine_seq
     return None, 0
-
-
-def end_states_of(question: Question) -> dict[str, Any]:
-    """The answer to `seeds`."""
-
-    def recorded(pod: str) -> tuple[int, bytes] | None:
-        rows = Cycle.objects.filter(cluster_id=question.cluster_id)
-        return drawn_in(rows, pod)
-
-    return answer_of(list(SeedEnd.objects.filter(question=question).order_by("seed")), recorded)
 
 
 def drawn_in(rows: Any, pod: str) -> tuple[int, bytes] | None:

@@ -979,7 +979,7 @@ class ForeignDecision(models.Model):
 
 
 class Question(models.Model):
-    """One question about one cluster at one moment of its log, and its answer once a worker has it."""
+    """One question about a cluster at one moment of its log, or about a share, and its answer once a worker has it."""
 
     Kind = choices.QuestionKind
 
@@ -987,10 +987,16 @@ class Question(models.Model):
 
     OPEN = choices.OPEN
 
-    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="questions")
+    cluster = models.ForeignKey(
+        Cluster, null=True, blank=True, on_delete=models.CASCADE, related_name="questions"
+    )
+    share = models.CharField(max_length=24, blank=True, default="")  # public id; shares are of an app above
+    person = models.CharField(
+        max_length=40, blank=True, default=""
+    )  # whose turns it takes (`jobs.person_of`)
     public_id = models.CharField(max_length=24, unique=True, default=new_public_id, editable=False)
     generation = models.IntegerField(default=1)
-    seq = models.BigIntegerField(default=0)  # of the log as it was asked about; 0: about a past cycle
+    seq = models.BigIntegerField(default=0)  # of the log as it was asked about; 0: about the past
     kind = models.CharField(max_length=20, choices=Kind.choices)
     params = models.JSONField(default=dict)
     key = models.CharField(max_length=40)  # of kind and params
@@ -998,7 +1004,8 @@ class Question(models.Model):
     done = models.IntegerField(default=0)
     total = models.IntegerField(default=0)
     doing = models.CharField(max_length=120, blank=True, default="")
-    answer = models.JSONField(null=True, blank=True)
+    answer = PackedJSONField(null=True, blank=True)
+    engine_version = models.CharField(max_length=40, blank=True, default="")
     error = models.TextField(blank=True, default="")
     attempts = models.IntegerField(default=0)
     took_ms = models.IntegerField(null=True, blank=True)
@@ -1010,12 +1017,18 @@ class Question(models.Model):
             models.UniqueConstraint(
                 fields=["cluster", "generation", "seq", "key"], name="question_asked_once"
             ),
+            models.UniqueConstraint(
+                fields=["share", "key"], condition=~models.Q(share=""), name="question_of_share_once"
+            ),
             models.CheckConstraint(
                 condition=models.Q(state__in=["queued", "running", "done", "failed", "cancelled"]),
                 name="question_state_known",
             ),
         ]
-        indexes = [models.Index(fields=["cluster", "state"], name="question_cluster_state")]
+        indexes = [
+            models.Index(fields=["cluster", "state"], name="question_cluster_state"),
+            models.Index(fields=["share", "kind"], name="question_share_kind"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.public_id} {self.state}"
@@ -1034,7 +1047,7 @@ class Question(models.Model):
 
 
 class SeedEnd(models.Model):
-    """How a cluster's log ended with one seed: a part of the answer to `seeds`."""
+    """How a run ended with one seed: a part of the answer to `seeds` and `luck`."""
 
     question = models.ForeignKey(Question, on_delete=models.CASCADE, related_name="seeds")
     seed = models.BigIntegerField()

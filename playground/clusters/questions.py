@@ -8,31 +8,34 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 from django.db import DatabaseError, IntegrityError, transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from playground.clusters import jobs, lanes, wake
 from playground.clusters.drive.advance import advance, engine_of, nearest
 from playground.clusters.drive.extender_calls import asking_transport
 from playground.clusters.drive.memory import ENGINES, Driven, EngineMemory
-from playground.clusters.errors import Conflict, InvalidInput, InvalidManifest, NotFound
+from playground.clusters.errors import ClusterError, Conflict, InvalidInput, InvalidManifest, NotFound
 from playground.clusters.foreign import decisions
 from playground.clusters.history.redecide import HISTORIES, recompute_trace
 from playground.clusters.log.entries import initial_config, initial_release, recorded, stretch
-from playground.clusters.luck import end_states_of, run_again
+from playground.clusters.luck import answer_of, drawn_in, run_again
 from playground.clusters.models import Cluster, Cycle, Manifest, Pod, PriorityClass, Question, Run, SeedEnd
 from playground.clusters.objects.admission import read_posted
 from playground.engine import admission, advise, rules
 from playground.engine.advise import CannotAnswer
 from playground.engine.batch import collector_paused
-from playground.engine.seeds import LAST_SEED, SeedRun, end_of
+from playground.engine.scenarios import RunStopped, ScenarioError
+from playground.engine.seeds import LAST_SEED
 from playground.engine.simulator import default_simulator
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.fields import format_seconds
+from scheduler_core.version import ENGINE_VERSION
 from scheduler_core.whatif.questions import question_from
 
 logger = logging.getLogger(__name__)
@@ -54,26 +57,26 @@ def get_question(cluster: Cluster, public_id: str) -> Question:
 def latest_question(cluster: Cluster, kind: str, params: Mapping[str, Any]) -> Question | None:
     """The newest time this was asked, whatever the cluster has become since. One query."""
     text = json.dumps(dict(params), sort_keys=True, separators=(",", ":"))
-    return (
-        Question.objects.filter(
-            cluster=cluster, generation=cluster.generation, key=advise.question_key(kind, text)
-        )
-        .order_by("-pk")
-        .first()
-    )
+    rows = questions_of(kind, cluster=cluster)
+    return rows.filter(key=advise.question_key(kind, text)).order_by("-pk").first()
 
 
-def newest_question(cluster: Cluster, kind: str) -> Question | None:
-    """The newest question of a kind since the last reset. One query."""
-    rows = Question.objects.filter(cluster=cluster, generation=cluster.generation, kind=kind)
-    return rows.order_by("-pk").first()
+def questions_of(kind: str = "", *, cluster: Cluster | None = None, share: Any = None) -> QuerySet[Question]:
+    """The questions of a kind (empty: all) about a share, or about a cluster since its last reset."""
+    rows = Question.objects.filter(kind=kind) if kind else Question.objects.all()
+    if cluster is not None:
+        return rows.filter(cluster=cluster, generation=cluster.generation)
+    return rows.filter(share=share.public_id)
+
+
+def newest_question(kind: str, *, cluster: Cluster | None = None, share: Any = None) -> Question | None:
+    """The newest question of a kind. One query."""
+    return questions_of(kind, cluster=cluster, share=share).order_by("-pk").first()
 
 
 def newest_plans(cluster: Cluster) -> dict[str, Question]:
     """The newest question about the whole cluster by what it asks (``drain``), of the newest 60. One query."""
-    rows = Question.objects.filter(
-        cluster=cluster, generation=cluster.generation, kind=Question.Kind.PLAN
-    ).order_by("-pk")
+    rows = questions_of(Question.Kind.PLAN, cluster=cluster).order_by("-pk")
     newest: dict[str, Question] = {}
     for row in rows[:60]:
         newest.setdefault(row.params["ask"], row)
@@ -87,6 +90,9 @@ def is_stale(cluster: Cluster, question: Question) -> bool:
 
 MAX_OPEN: Final = 20
 KEPT: Final = 200
+KEPT_LONG: Final = 10
+"""Of each kind that takes long."""
+_GIVEN_UP: Final = (Question.State.FAILED, Question.State.CANCELLED)
 PATIENCE: Final = 40
 """How often a question is put off because its engine has not read everything yet."""
 PUT_OFF_S: Final = 0.25
@@ -96,8 +102,45 @@ MOST_SEED_CYCLES: Final = 100_000
 """Cycles times seeds that one question may cost."""
 
 
-def ask(*, cluster: Cluster, kind: str, params: Mapping[str, Any]) -> Question:
-    """Ask a question, or find it asked already.
+@dataclass(frozen=True, slots=True)
+class AnsweredKind:
+    """How the questions of one kind are checked and answered.
+
+    Attributes
+    ----------
+    check
+        Cluster or share, parameters -> the parameters of the row, each known to be there.
+    answer
+        Question, its cluster (None: of a share), engines -> the answer; for a kind with `run`, from its `seeds`.
+    run
+        Of a kind that is answered in parts: runs some seeds and gives each end (seed, digest, end) to be kept.
+    is_long
+        Answered in the lane `make`, of the past, whatever the cluster does meanwhile; the newest `KEPT_LONG` are kept.
+    is_alone
+        One of a cluster or share is open at a time.
+    """
+
+    check: Callable[[Any, dict[str, Any]], dict[str, Any]]
+    answer: Callable[[Question, Any, EngineMemory], dict[str, Any]]
+    run: Callable[[Question, Sequence[int], Callable[[int, str, Mapping[str, Any]], None]], None] | None = (
+        None
+    )
+    is_long: bool = False
+    is_alone: bool = False
+
+    @property
+    def task(self) -> str:
+        return wake.ANSWER_LONG if self.is_long else wake.ANSWER
+
+
+REFUSALS: Final = (CannotAnswer, ClusterError, RunStopped, ScenarioError)
+"""Why there is no answer, in words for who asked."""
+
+
+def ask(
+    *, kind: str, params: Mapping[str, Any], cluster: Cluster | None = None, share: Any = None
+) -> Question:
+    """Ask a question about a cluster or a share, or find it asked already.
 
     Parameters
     ----------
@@ -113,30 +156,49 @@ def ask(*, cluster: Cluster, kind: str, params: Mapping[str, Any]) -> Question:
     Conflict
         The cluster is parked, or too many questions wait.
     """
-    if cluster.is_parked:
+    known = KINDS.get(kind)
+    if known is None:
+        raise InvalidInput(f"a question is one of {', '.join(KINDS)}", field="kind", value=kind)
+    if cluster is not None and cluster.is_parked and not known.is_long:
         raise Conflict(f"the cluster is parked: {cluster.parked_reason}", kind="Cluster")
-    checked = _checked(cluster, kind, dict(params))
+    checked = known.check(share if cluster is None else cluster, dict(params))
     text = json.dumps(checked, sort_keys=True, separators=(",", ":"))
-    wanted = {
+    is_of_the_past = known.is_long or kind == Question.Kind.JUDGE or "cycle" in checked
+    seq = 0 if cluster is None or is_of_the_past else cluster.last_seq
+    key = advise.question_key(kind, text)
+    of = {
         "cluster": cluster,
-        "generation": cluster.generation,
-        "seq": 0 if "cycle" in checked or kind == Question.Kind.JUDGE else cluster.last_seq,
-        "key": advise.question_key(kind, text),
+        "generation": 1 if cluster is None else cluster.generation,
+        "share": "" if share is None else share.public_id,
     }
-    found = Question.objects.filter(**wanted).first()
-    if found is None or found.state in (Question.State.FAILED, Question.State.CANCELLED):
-        jobs.check_room(lanes.ASK, jobs.person_of(cluster.owner_id, cluster.team_id))
-        if Question.objects.filter(cluster=cluster, state__in=Question.OPEN).count() >= MAX_OPEN:
+    rows = Question.objects.filter(**of)
+    found = rows.filter(seq=seq, key=key).first()
+    if found is None or found.state in _GIVEN_UP or found.engine_version != ENGINE_VERSION:
+        whose = share if cluster is None else cluster
+        person = jobs.person_of(whose.owner_id, None if cluster is None else cluster.team_id)
+        jobs.check_room(lanes.lane_of(known.task), person)
+        others = rows.filter(state__in=Question.OPEN)
+        if known.is_alone and others.filter(kind=kind).exists():
+            raise Conflict(f"another {kind} is under way; cancel it, or wait for it", kind="Question")
+        if others.count() >= MAX_OPEN:
             raise Conflict(f"{MAX_OPEN} questions wait already", kind="Question")
         if found is not None:
             found.delete()
         try:
             with transaction.atomic():
-                found = Question.objects.create(**wanted, kind=kind, params=checked)
-                _forget_old(cluster)
-                transaction.on_commit(partial(_send, found.pk), robust=True)
+                found = Question.objects.create(
+                    **of,
+                    seq=seq,
+                    key=key,
+                    kind=kind,
+                    params=checked,
+                    person=person,
+                    engine_version=ENGINE_VERSION,
+                )
+                _forget_old(found, known)
+                transaction.on_commit(partial(wake.send, known.task, question_id=found.pk), robust=True)
         except IntegrityError:  # another request asked the same this moment
-            found = Question.objects.get(**wanted)
+            found = rows.get(seq=seq, key=key)
     return found
 
 
@@ -157,58 +219,45 @@ def ask_for_verdicts(cluster: Cluster) -> Question | None:
     return ask(cluster=cluster, kind=Question.Kind.JUDGE, params={"from": first, "of": rows.count()})
 
 
-def _send(question_id: int) -> None:
-    wake.send(wake.ANSWER, question_id=question_id)
-
-
-def cancel(*, question: Question) -> Question:
-    """No answer is wanted any more; a worker that is at it stops within a second. Twice is once."""
-    Question.objects.filter(pk=question.pk, state__in=Question.OPEN).update(
+def cancel(rows: QuerySet[Question]) -> int:
+    """End those of the questions that are open; how many. A worker that is at one stops within a second."""
+    keys = list(rows.filter(state__in=Question.OPEN).values_list("pk", flat=True))
+    ended = Question.objects.filter(pk__in=keys, state__in=Question.OPEN).update(
         state=Question.State.CANCELLED, error="Cancelled.", doing="", touched=timezone.now()
     )
-    SeedEnd.objects.filter(question=question, question__state=Question.State.CANCELLED).delete()
-    question.refresh_from_db()
-    return question
+    SeedEnd.objects.filter(question__in=keys, question__state=Question.State.CANCELLED).delete()
+    return ended
 
 
-def _forget_old(cluster: Cluster) -> None:
-    old = Question.objects.filter(cluster=cluster).exclude(state__in=Question.OPEN).order_by("-pk")
-    last = old.values_list("pk", flat=True)[KEPT : KEPT + 1].first()
+def _forget_old(question: Question, kind: AnsweredKind) -> None:
+    kept, of_kind = (KEPT_LONG, {"kind": question.kind}) if kind.is_long else (KEPT, {})
+    old = Question.objects.filter(cluster=question.cluster, share=question.share, **of_kind)
+    old = old.exclude(state__in=Question.OPEN).order_by("-pk")
+    last = old.values_list("pk", flat=True)[kept : kept + 1].first()
     if last is not None:
         old.filter(pk__lte=last).delete()
 
 
-def _checked(cluster: Cluster, kind: str, params: dict[str, Any]) -> dict[str, Any]:
-    """The parameters a question of this kind has, each known to be there."""
-    match kind:
-        case Question.Kind.EDITS:
-            return _pending(cluster, params)
-        case Question.Kind.WHY_NOT if "cycle" in params:
-            return {"cycle": _cycle(cluster, params).number, "node": _node(params)}
-        case Question.Kind.GROUP:
-            namespace, name = str(params["namespace"]), str(params["name"])
-            groups = Manifest.objects.filter(cluster=cluster, kind="PodGroup", namespace=namespace, name=name)
-            if not groups.exists():
-                raise NotFound(f'podgroups.scheduling.k8s.io "{name}" not found', kind="PodGroup", name=name)
-            return {"namespace": namespace, "name": name}
-        case Question.Kind.DEVICES:
-            cycle = _cycle(cluster, params)
-            return {"cycle": cycle.number, "node": _node(params) if params.get("node") else ""}
-        case Question.Kind.WHY_NOT:
-            return _pending(cluster, params) | {"node": _node(params)}
-        case Question.Kind.WEIGHTS:
-            return {"cycle": _cycle(cluster, params).number}
-        case Question.Kind.TRY:
-            return {"manifest": params["manifest"]}
-        case Question.Kind.SEEDS:
-            return _seeds(cluster, params)
-        case Question.Kind.RULE:
-            return _rule(params)
-        case Question.Kind.PLAN:
-            return _plan_question(params)
-        case Question.Kind.JUDGE:
-            return {"from": int(params["from"]), "of": int(params["of"])}
-    raise InvalidInput(f"a question is one of {', '.join(Question.Kind.values)}", field="kind", value=kind)
+def _check_why_not(cluster: Cluster, params: dict[str, Any]) -> dict[str, Any]:
+    if "cycle" in params:
+        return _check_cycle(cluster, params) | {"node": _node(params)}
+    return _pending(cluster, params) | {"node": _node(params)}
+
+
+def _check_group(cluster: Cluster, params: dict[str, Any]) -> dict[str, Any]:
+    namespace, name = str(params["namespace"]), str(params["name"])
+    groups = Manifest.objects.filter(cluster=cluster, kind="PodGroup", namespace=namespace, name=name)
+    if not groups.exists():
+        raise NotFound(f'podgroups.scheduling.k8s.io "{name}" not found', kind="PodGroup", name=name)
+    return {"namespace": namespace, "name": name}
+
+
+def _check_devices(cluster: Cluster, params: dict[str, Any]) -> dict[str, Any]:
+    return _check_cycle(cluster, params) | {"node": _node(params) if params.get("node") else ""}
+
+
+def _check_cycle(cluster: Cluster, params: Mapping[str, Any]) -> dict[str, Any]:
+    return {"cycle": _cycle(cluster, params).number}
 
 
 def _pending(cluster: Cluster, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -223,7 +272,7 @@ def _pending(cluster: Cluster, params: Mapping[str, Any]) -> dict[str, Any]:
     return {"namespace": namespace, "name": name}
 
 
-def _rule(params: Mapping[str, Any]) -> dict[str, Any]:
+def _rule(cluster: Cluster, params: Mapping[str, Any]) -> dict[str, Any]:
     for item in rules.problems(params["rule"]):
         raise InvalidInput(item.message, field=item.field, value=item.value)
     pod = str(params.get("pod") or "").strip()
@@ -232,7 +281,7 @@ def _rule(params: Mapping[str, Any]) -> dict[str, Any]:
     return {"rule": dict(params["rule"]), "pod": pod}
 
 
-def _plan_question(params: Mapping[str, Any]) -> dict[str, Any]:
+def _plan_question(cluster: Cluster, params: Mapping[str, Any]) -> dict[str, Any]:
     try:
         return question_from(params).document()
     except InvalidObject as problem:
@@ -311,8 +360,8 @@ def answer(*, question_id: int, memory: EngineMemory | None = None, reads: bool 
     question = Question.objects.select_related("cluster").filter(pk=question_id).first()
     if question is None or not question.is_open:
         return "" if question is None else question.state
-    cluster = question.cluster
-    if cluster.generation != question.generation:
+    cluster, kind = question.cluster, KINDS[question.kind]
+    if cluster is not None and cluster.generation != question.generation:
         return _failed(question, "The cluster was reset since.")
     memory = ENGINES if memory is None else memory
     if question.seq and not _up_to_date(question, memory, reads):
@@ -322,17 +371,18 @@ def answer(*, question_id: int, memory: EngineMemory | None = None, reads: bool 
     )
     if not claimed:
         return ""
-    cluster.refresh_from_db()
+    if cluster is not None:
+        cluster.refresh_from_db()
     try:
-        if question.kind == Question.Kind.SEEDS:
+        if kind.run is not None:
             return _scatter(question)
         began = time.monotonic()
         # A copy of a large cluster is millions of objects: looked at by the collector they take twice as long.
         with collector_paused():
-            document = _ANSWERS[question.kind](question, cluster, memory)
+            document = kind.answer(question, cluster, memory)
             took_ms = round((time.monotonic() - began) * 1000)
             return _done(question, document, took_ms)
-    except CannotAnswer as error:
+    except REFUSALS as error:
         return _failed(question, str(error.args[0]))
     except (MemoryError, DatabaseError):
         raise  # a limit that was met, or a database that is away: the lane that runs this knows what to do
@@ -344,9 +394,10 @@ def answer(*, question_id: int, memory: EngineMemory | None = None, reads: bool 
 def _up_to_date(question: Question, memory: EngineMemory, reads: bool) -> bool:
     """Whether the engine has read all there was when the question came, or that has been waited for long enough."""
     cluster = question.cluster
+    assert cluster is not None
     if cluster.cursor_seq >= cluster.last_input_seq:
         if question.doing:  # it was read meanwhile
-            _asked_of_now(question)
+            _asked_of_now(question, cluster)
         return True
     if question.attempts >= PATIENCE:
         return True
@@ -356,7 +407,7 @@ def _up_to_date(question: Question, memory: EngineMemory, reads: bool) -> bool:
         advance(cluster_id=cluster.pk, memory=memory)
         cluster.refresh_from_db()
         if cluster.cursor_seq >= cluster.last_input_seq:
-            _asked_of_now(question)
+            _asked_of_now(question, cluster)
             return True
     Question.objects.filter(pk=question.pk).update(
         attempts=F("attempts") + 1, doing="waiting for the engine", touched=timezone.now()
@@ -364,18 +415,23 @@ def _up_to_date(question: Question, memory: EngineMemory, reads: bool) -> bool:
     return False
 
 
-def _asked_of_now(question: Question) -> None:
+def _asked_of_now(question: Question, cluster: Cluster) -> None:
     """Reading inputs moved the log on: the answer is about that moment, unless it is asked there already."""
     try:
         with transaction.atomic():
-            Question.objects.filter(pk=question.pk).update(seq=question.cluster.last_seq)
+            Question.objects.filter(pk=question.pk).update(seq=cluster.last_seq)
     except IntegrityError:
         logger.debug("asked of this moment too", extra={"question": question.public_id})
 
 
 def _done(question: Question, document: Mapping[str, Any], took_ms: int | None) -> str:
     Question.objects.filter(pk=question.pk, state__in=Question.OPEN).update(
-        state=Question.State.DONE, answer=document, doing="", took_ms=took_ms, touched=timezone.now()
+        state=Question.State.DONE,
+        answer=document,
+        doing="",
+        took_ms=took_ms,
+        engine_version=ENGINE_VERSION,
+        touched=timezone.now(),
     )
     return str(Question.State.DONE)
 
@@ -387,18 +443,17 @@ def _failed(question: Question, why: str) -> str:
     return str(Question.State.FAILED)
 
 
-def _reporting(question: Question) -> Callable[[int, int, str], None]:
-    """Writes progress into the row, five times a second at most."""
+def reporting(question: Question) -> Callable[[int, int, str], Any]:
+    """Writes progress into the row, five times a second at most; False once no answer is wanted any more."""
     last_s = 0.0
 
-    def report(done: int, total: int, what: str) -> None:
+    def report(done: int, total: int, what: str) -> bool:
         nonlocal last_s
         if time.monotonic() - last_s < 0.2 and done < total:
-            return
+            return True
         last_s = time.monotonic()
-        Question.objects.filter(pk=question.pk).update(
-            done=done, total=total, doing=what[:120], touched=timezone.now()
-        )
+        rows = Question.objects.filter(pk=question.pk, state__in=Question.OPEN)
+        return bool(rows.update(done=done, total=total, doing=what[:120], touched=timezone.now()))
 
     return report
 
@@ -419,7 +474,7 @@ class _Borrowed:
 
 
 def _edits(question: Question, cluster: Cluster, memory: EngineMemory) -> dict[str, Any]:
-    params, report = question.params, _reporting(question)
+    params, report = question.params, reporting(question)
     report(0, 9, "loading the engine")
     with _Borrowed(cluster, memory) as driven:
         document = advise.edits_for(
@@ -461,7 +516,7 @@ def _devices(question: Question, cluster: Cluster, memory: EngineMemory) -> dict
 
 
 def _weights(question: Question, cluster: Cluster, memory: EngineMemory) -> dict[str, Any]:
-    report = _reporting(question)
+    report = reporting(question)
     report(0, 1, "deciding the past again")
     past, trace = _past(cluster, question.params["cycle"])
     return advise.prove_weights(past, trace, report=report)
@@ -503,28 +558,55 @@ def _plan(question: Question, cluster: Cluster, memory: EngineMemory) -> dict[st
             driven.engine,
             question.params,
             transport=asking_transport(cluster),
-            report=_reporting(question),
+            report=reporting(question),
         )
 
 
 def _judge(question: Question, cluster: Cluster, memory: EngineMemory) -> dict[str, Any]:
-    return decisions.judge_some(cluster, _reporting(question))
-
-
-_ANSWERS: Final[dict[str, Callable[[Question, Cluster, EngineMemory], dict[str, Any]]]] = {
-    Question.Kind.EDITS: _edits,
-    Question.Kind.WHY_NOT: _why_not,
-    Question.Kind.WEIGHTS: _weights,
-    Question.Kind.TRY: _try,
-    Question.Kind.RULE: _try_rule,
-    Question.Kind.PLAN: _plan,
-    Question.Kind.DEVICES: _devices,
-    Question.Kind.GROUP: _group,
-    Question.Kind.JUDGE: _judge,
-}
+    return decisions.judge_some(cluster, reporting(question))
 
 
 # ---- luck: one question, many tasks
+
+
+def _end_states(question: Question, cluster: Cluster, memory: EngineMemory) -> dict[str, Any]:
+    rows = Cycle.objects.filter(cluster=cluster)
+    return answer_of(list(question.seeds.order_by("seed")), lambda pod: drawn_in(rows, pod))
+
+
+def _run_again(
+    question: Question, seeds: Sequence[int], keep: Callable[[int, str, Mapping[str, Any]], None]
+) -> None:
+    cluster = question.cluster
+    assert cluster is not None
+    beginning, entries = run_again(cluster, question.seq)
+    advise.run_seeds(
+        entries,
+        seeds,
+        own=cluster.seed,
+        config=initial_config(cluster),
+        release=initial_release(cluster),
+        start_ns=cluster.start_ns,
+        each=lambda run: keep(run.seed, run.digest, run.end),
+        beginning=beginning,
+    )
+
+
+KINDS: Final[dict[str, AnsweredKind]] = {
+    Question.Kind.EDITS: AnsweredKind(_pending, _edits),
+    Question.Kind.WHY_NOT: AnsweredKind(_check_why_not, _why_not),
+    Question.Kind.WEIGHTS: AnsweredKind(_check_cycle, _weights),
+    Question.Kind.TRY: AnsweredKind(lambda cluster, params: {"manifest": params["manifest"]}, _try),
+    Question.Kind.SEEDS: AnsweredKind(_seeds, _end_states, _run_again),
+    Question.Kind.RULE: AnsweredKind(_rule, _try_rule),
+    Question.Kind.PLAN: AnsweredKind(_plan_question, _plan),
+    Question.Kind.DEVICES: AnsweredKind(_check_devices, _devices),
+    Question.Kind.GROUP: AnsweredKind(_check_group, _group),
+    Question.Kind.JUDGE: AnsweredKind(
+        lambda cluster, params: {"from": int(params["from"]), "of": int(params["of"])}, _judge
+    ),
+}
+"""Kind -> how it is answered; apps above add theirs."""
 
 
 def _scatter(question: Question) -> str:
@@ -532,8 +614,12 @@ def _scatter(question: Question) -> str:
     Question.objects.filter(pk=question.pk).update(
         total=question.params["seeds"], doing="running seeds", touched=timezone.now()
     )
-    wake.send_group(wake.SEEDS, _parts(question))
+    wake.send_group(_seeds_task(question), _parts(question))
     return str(Question.State.RUNNING)
+
+
+def _seeds_task(question: Question) -> str:
+    return wake.SEEDS_LONG if KINDS[question.kind].is_long else wake.SEEDS
 
 
 def _parts(question: Question) -> list[dict[str, Any]]:
@@ -563,35 +649,31 @@ def run_seeds(*, question_id: int, seeds: Sequence[int], turn_s: float | None = 
     question = Question.objects.select_related("cluster").filter(pk=question_id).first()
     if question is None or not question.is_open:
         return False
-    cluster = question.cluster
+    kind = KINDS[question.kind]
+    assert kind.run is not None
     began_s = time.monotonic()
     there = set(SeedEnd.objects.filter(question=question).values_list("seed", flat=True))
 
-    def keep(run: SeedRun) -> None:
-        end = SeedEnd(question=question, seed=run.seed, digest=run.digest, end=end_of(run))
-        SeedEnd.objects.bulk_create([end], ignore_conflicts=True)
+    def keep(seed: int, digest: str, end: Mapping[str, Any]) -> None:
+        made = SeedEnd(question=question, seed=seed, digest=digest, end=dict(end))
+        SeedEnd.objects.bulk_create([made], ignore_conflicts=True)
         done = SeedEnd.objects.filter(question=question).count()
         Question.objects.filter(pk=question.pk).update(done=done, touched=timezone.now())
         if turn_s is not None and time.monotonic() - began_s > turn_s:
             raise _TurnOver
 
+    left = [seed for seed in seeds if seed not in there]
     try:
         with collector_paused():
-            beginning, entries = run_again(cluster, question.seq)
-            advise.run_seeds(
-                entries,
-                [seed for seed in seeds if seed not in there],
-                own=cluster.seed,
-                config=initial_config(cluster),
-                release=initial_release(cluster),
-                start_ns=cluster.start_ns,
-                each=keep,
-                beginning=beginning,
-            )
+            if left:
+                kind.run(question, left, keep)
     except _TurnOver:
         ended = set(SeedEnd.objects.filter(question=question).values_list("seed", flat=True))
         if not ended.issuperset(seeds):
             return True
+    except REFUSALS as error:
+        _failed(question, str(error.args[0]))
+        return False
     except (MemoryError, DatabaseError):
         raise
     except Exception as error:
@@ -599,7 +681,7 @@ def run_seeds(*, question_id: int, seeds: Sequence[int], turn_s: float | None = 
         _failed(question, f"The log could not be run again: {error}")
         return False
     if SeedEnd.objects.filter(question=question).count() >= question.params["seeds"]:
-        _done(question, end_states_of(question), None)
+        _done(question, kind.answer(question, question.cluster, ENGINES), None)
         SeedEnd.objects.filter(question=question).delete()
     return False
 
@@ -608,11 +690,8 @@ def run_seeds(*, question_id: int, seeds: Sequence[int], turn_s: float | None = 
 
 
 def _find(pk: int) -> jobs.Subject | None:
-    row = Question.objects.filter(pk=pk).values_list("state", "cluster__owner_id", "cluster__team_id").first()
-    if row is None:
-        return None
-    state, owner_id, team_id = row
-    return jobs.Subject(jobs.person_of(owner_id, team_id), state in Question.OPEN)
+    row = Question.objects.filter(pk=pk).values_list("state", "person").first()
+    return None if row is None else jobs.Subject(row[1], row[0] in Question.OPEN)
 
 
 def _give_up(pk: int, why: str) -> None:
@@ -624,10 +703,10 @@ def _give_up(pk: int, why: str) -> None:
 def _unattended() -> list[tuple[str, dict[str, Any]]]:
     work: list[tuple[str, dict[str, Any]]] = []
     for question in Question.objects.filter(state__in=Question.OPEN).order_by("pk")[:1000]:
-        if question.kind == Question.Kind.SEEDS and question.state == Question.State.RUNNING:
-            work += [(wake.SEEDS, part) for part in _parts(question)]
+        if KINDS[question.kind].run is not None and question.state == Question.State.RUNNING:
+            work += [(_seeds_task(question), part) for part in _parts(question)]
         else:
-            work.append((wake.ANSWER, {"question_id": question.pk}))
+            work.append((KINDS[question.kind].task, {"question_id": question.pk}))
     return work
 
 

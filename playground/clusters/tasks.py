@@ -7,7 +7,7 @@ they are done, True when more is left for another turn, or the seconds after whi
 from celery import shared_task
 
 from playground.accounts import housekeeping as accounts
-from playground.clusters import drafts, jobs, lanes, questions
+from playground.clusters import drafts, jobs, lanes, questions, wake
 from playground.clusters.drive import turns
 from playground.clusters.history import redecide
 from playground.clusters.log import housekeeping, quotas
@@ -38,6 +38,12 @@ def answer(*, question_id: int) -> float | None:
     return questions.PUT_OFF_S if state == "queued" else None
 
 
+@shared_task(name=wake.ANSWER_LONG)
+def answer_long(*, question_id: int) -> None:
+    """Answer a question of a kind that takes long. Safe to run twice, as `answer` is."""
+    questions.answer(question_id=question_id)
+
+
 @shared_task(name="playground.clusters.tasks.ready_engine")
 def ready_engine(*, cluster_id: int) -> None:
     """Load the engine of a cluster a user is about to ask about.
@@ -54,6 +60,12 @@ def run_seeds(*, question_id: int, seeds: list[int]) -> bool:
     Safe to run twice: a seed has one end, and it is kept once.
     """
     return questions.run_seeds(question_id=question_id, seeds=seeds, turn_s=lanes.TURN_S)
+
+
+@shared_task(name=wake.SEEDS_LONG)
+def run_seeds_long(*, question_id: int, seeds: list[int]) -> None:
+    """Run a share with some other seeds. Safe to run twice, as `run_seeds` is."""
+    questions.run_seeds(question_id=question_id, seeds=seeds)
 
 
 @shared_task(name="playground.clusters.tasks.work_on_draft")

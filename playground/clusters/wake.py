@@ -21,7 +21,9 @@ logger = logging.getLogger(__name__)
 ADVANCE = "playground.clusters.tasks.advance"
 RECOMPUTE_TRACE = "playground.clusters.tasks.recompute_trace"
 ANSWER = "playground.clusters.tasks.answer"
+ANSWER_LONG = "playground.clusters.tasks.answer_long"
 SEEDS = "playground.clusters.tasks.run_seeds"
+SEEDS_LONG = "playground.clusters.tasks.run_seeds_long"
 READY = "playground.clusters.tasks.ready_engine"
 DRAFT = "playground.clusters.tasks.work_on_draft"
 

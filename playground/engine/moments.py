@@ -16,7 +16,7 @@ from playground.engine.simulator import CoreSimulator
 from scheduler_core.framework.record import CycleTrace
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import BySpec, Pod
-from scheduler_core.scenario.figures import node_figures
+from scheduler_core.scenario.ran import node_figures
 from scheduler_core.scenario.record import budget_violations
 from scheduler_core.schedule_one import Recorded
 from scheduler_core.sim.simulation import Simulation

@@ -9,8 +9,7 @@ from typing import Any
 from playground.engine.entries import Entry
 from playground.engine.extender_answers import extenders_of
 from playground.engine.releases import release_of
-from playground.engine.scenarios import RUN_TIMEOUT_S, AskProcess, ask_process, problem_of
-from scheduler_core.scenario.errors import ScenarioError
+from playground.engine.scenarios import RUN_TIMEOUT_S, AskProcess, ask_process
 from scheduler_core.scenario.load import dump_scenario
 from scheduler_core.scenario.make import make_scenario
 
@@ -89,24 +88,21 @@ def make_text(
 
     Raises
     ------
-    ScenarioProblem
+    ScenarioError
     """
-    try:
-        made = make_scenario(
-            _until(entries, cut),
-            config=config,
-            release=release_of(release),
-            seed=seed,
-            start_ns=start_ns,
-            name=name,
-            title=title,
-            traces=list(decided),
-            mock=extenders_of(mock_rules or {}),
-            ours_decide=ours_decide,
-            kept=kept,
-        )
-    except ScenarioError as error:
-        raise problem_of(error) from None
+    made = make_scenario(
+        _until(entries, cut),
+        config=config,
+        release=release_of(release),
+        seed=seed,
+        start_ns=start_ns,
+        name=name,
+        title=title,
+        traces=list(decided),
+        mock=extenders_of(mock_rules or {}),
+        ours_decide=ours_decide,
+        kept=kept,
+    )
     return MadeText(dump_scenario(made.scenario), made.notes)
 
 
@@ -148,7 +144,7 @@ def redact_text(text: str, *, title: str = "", ask: AskProcess | None = None) ->
 
     Raises
     ------
-    ScenarioProblem
+    ScenarioError
         It cannot be read or run, or the renamed one decides otherwise.
     RunStopped
     """

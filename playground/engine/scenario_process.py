@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import dataclasses
 import json
 import sys
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from playground.engine.moments import StateReader
 from playground.engine.plugins import use
-from playground.engine.scenarios import ScenarioProblem, load, problem_of
-from playground.engine.seeds import end_of, run_seed
+from playground.engine.scenarios import load, problems_data
+from playground.engine.seeds import run_seed
 from playground.engine.simulator import record_of
 from scheduler_core.errors import ConfigurationError
 from scheduler_core.framework.record import BOUND
@@ -20,12 +22,10 @@ from scheduler_core.scenario.canonical import scenario_digest
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.load import dump_scenario
 from scheduler_core.scenario.openb import lookalike
-from scheduler_core.scenario.redact import redact
-from scheduler_core.scenario.redact_check import verify_redaction, without_failing
-from scheduler_core.scenario.run import check_scenario, run, run_to_cycle
+from scheduler_core.scenario.redact import redact, verify_redaction, without_failing
+from scheduler_core.scenario.run import check_scenario, run, run_to_cycle, with_decisions
 from scheduler_core.scenario.standalone import TooLargeForOneFile, standalone
 from scheduler_core.scenario.upgrade import preview
-from scheduler_core.scenario.verify import with_decisions
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.version import ENGINE_VERSION
 
@@ -45,10 +45,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
                 manifests=[dict(stored.manifest) for stored in simulation.world.everything()],
             )
 
-    try:
-        result = run(scenario, after_cycle=look)
-    except ScenarioError as error:
-        raise problem_of(error) from None
+    result = run(scenario, after_cycle=look)
     cycles = []
     for trace in result.cycles:
         record = dataclasses.asdict(record_of(trace))
@@ -74,16 +71,13 @@ def redacted(request: dict[str, Any]) -> dict[str, Any]:
     """Take the names out, and see that nothing is decided otherwise."""
     original = load(request["document"])
     found = redact(original)
-    try:
-        check = verify_redaction(original, found.scenario)
-        if not check.same:
-            raise ScenarioError([Problem("", f"without its names it decides otherwise: {check.sentence}")])
-        result = run(found.scenario)
-        scenario, n_failing = without_failing(result)
-        # Expectations are no part of what is run: the decisions are those of the shorter scenario too.
-        scenario = dataclasses.replace(scenario, decisions=with_decisions(result).decisions)
-    except ScenarioError as error:
-        raise problem_of(error) from None
+    check = verify_redaction(original, found.scenario)
+    if not check.same:
+        raise ScenarioError([Problem("", f"without its names it decides otherwise: {check.sentence}")])
+    result = run(found.scenario)
+    scenario, n_failing = without_failing(result)
+    # Expectations are no part of what is run: the decisions are those of the shorter scenario too.
+    scenario = dataclasses.replace(scenario, decisions=with_decisions(result).decisions)
     scenario = dataclasses.replace(scenario, title=request.get("title", ""))
     notes = [*found.notes, check.sentence]
     if n_failing:
@@ -95,11 +89,8 @@ def redacted(request: dict[str, Any]) -> dict[str, Any]:
 def ends(request: dict[str, Any]) -> dict[str, Any]:
     """Run it with other seeds."""
     scenario = load(request["document"])
-    try:
-        runs = [run_seed(scenario, seed) for seed in request["seeds"]]
-    except ScenarioError as error:
-        raise problem_of(error) from None
-    return {"ends": [{"seed": run.seed, "digest": run.digest, "end": end_of(run)} for run in runs]}
+    runs = [run_seed(scenario, seed) for seed in request["seeds"]]
+    return {"ends": [dataclasses.asdict(run) for run in runs]}
 
 
 class _Enough(Exception):
@@ -119,21 +110,14 @@ def states(request: dict[str, Any]) -> dict[str, Any]:
         if number >= last:
             raise _Enough
 
-    try:
+    with contextlib.suppress(_Enough):
         run(load(request["document"]), full_traces=False, after_cycle=look)
-    except ScenarioError as error:
-        raise problem_of(error) from None
-    except _Enough:
-        pass
     return {"states": found}
 
 
 def traced(request: dict[str, Any]) -> dict[str, Any]:
     """Run it up to one cycle, which is kept with every verdict and score."""
-    try:
-        result, _ = run_to_cycle(load(request["document"]), request["traceOf"])
-    except ScenarioError as error:
-        raise problem_of(error) from None
+    result, _ = run_to_cycle(load(request["document"]), request["traceOf"])
     trace = result.cycle(request["traceOf"])
     assert trace is not None
     return {"digest": trace.digest, "trace": base64.b64encode(trace.to_bytes()).decode()}
@@ -141,10 +125,7 @@ def traced(request: dict[str, Any]) -> dict[str, Any]:
 
 def modelled(request: dict[str, Any]) -> dict[str, Any]:
     """Run it with the formal model looking at every cycle."""
-    try:
-        return {"model": check_scenario(load(request["document"])).document()}
-    except ScenarioError as error:
-        raise problem_of(error) from None
+    return {"model": check_scenario(load(request["document"])).document()}
 
 
 def upgraded(request: dict[str, Any]) -> dict[str, Any]:
@@ -161,11 +142,9 @@ def upgraded(request: dict[str, Any]) -> dict[str, Any]:
             release_from(asked["after"]),
             progress=tell,
         )
-    except ScenarioError as error:
-        raise problem_of(error) from None
     except ConfigurationError as error:
         said = f"the configuration cannot be used with both releases: {error}"
-        raise problem_of(ScenarioError([Problem("scheduler", said)])) from None
+        raise ScenarioError([Problem("scheduler", said)]) from None
     return {"upgrade": found.document(asked["limit"])}
 
 
@@ -173,11 +152,22 @@ def saved(request: dict[str, Any]) -> dict[str, Any]:
     """Run it and put the replay into one file."""
     try:
         made = standalone(load(request["document"]), **request["standalone"])
-    except ScenarioError as error:
-        raise problem_of(error) from None
     except TooLargeForOneFile as error:
         return {"html": "", "decisionsDigest": "", "tooLarge": str(error)}
     return {"html": made.html, "decisionsDigest": made.run.digest, "tooLarge": ""}
+
+
+_ANSWERS: Final[Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {
+    "lookalike": lambda request: {"text": dump_scenario(lookalike())},
+    "seeds": ends,
+    "states": states,
+    "traceOf": traced,
+    "upgrade": upgraded,
+    "standalone": saved,
+    "model": modelled,
+    "redact": redacted,
+}
+"""Field of a request -> what answers it."""
 
 
 def main() -> int:
@@ -185,24 +175,9 @@ def main() -> int:
     request = json.load(sys.stdin)
     use(**request.get("plugins", {"names": None}))
     try:
-        if "lookalike" in request:
-            found: dict[str, Any] = {"text": dump_scenario(lookalike())}
-        elif "seeds" in request:
-            found = ends(request)
-        elif "states" in request:
-            found = states(request)
-        elif "traceOf" in request:
-            found = traced(request)
-        elif "upgrade" in request:
-            found = upgraded(request)
-        elif "standalone" in request:
-            found = saved(request)
-        elif "model" in request:
-            found = modelled(request)
-        else:
-            found = redacted(request) if request.get("redact") else answer(request)
-    except ScenarioProblem as problem:
-        found = {"problems": [dataclasses.asdict(item) for item in problem.items]}
+        found = next((does for name, does in _ANSWERS.items() if name in request), answer)(request)
+    except ScenarioError as error:
+        found = {"problems": problems_data(error)}
     json.dump(found, sys.stdout, separators=(",", ":"))
     return 0
 

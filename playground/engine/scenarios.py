@@ -11,8 +11,8 @@ import hashlib
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -20,23 +20,41 @@ from typing import Any, Final
 from playground.engine.entries import CycleRecord
 from playground.engine.limits import why_ended
 from playground.engine.plugins import allowed
-from playground.engine.scenario_submission import submission_problems
-from playground.engine.seeds import SeedEnding
+from playground.engine.seeds import SeedRun
+from scheduler_core.errors import InvalidObject
+from scheduler_core.objects.defaults import PriorityClasses, prepare, priority_class_from
 from scheduler_core.scenario.bounds import RunBounds
-from scheduler_core.scenario.canonical import effective_steps, scenario_digest
-from scheduler_core.scenario.difference import Beside, beside, n_same, no_decision, partings, points_of, why
+from scheduler_core.scenario.canonical import effective_steps, in_run_order, scenario_digest
+from scheduler_core.scenario.carried import MAX_LINK_CHARS as MAX_LINK_CHARS
+from scheduler_core.scenario.carried import CarriedError, carried_in, carry, check_words
+from scheduler_core.scenario.difference import (
+    Beside,
+    DecidedCycle,
+    beside,
+    n_same,
+    no_decision,
+    partings,
+    points_of,
+    reasons_apart,
+    why,
+)
 from scheduler_core.scenario.errors import Problem, ScenarioError
-from scheduler_core.scenario.gallery import ORDER, gallery_text
-from scheduler_core.scenario.gallery.four_ways import four_ways
+from scheduler_core.scenario.gallery import ORDER, four_ways, gallery_text
 from scheduler_core.scenario.load import (
     FieldNote,
     dump_scenario,
     field_notes,
     load_scenario,
+    object_key,
+    problems_of,
     scenario_document,
     with_lines,
 )
+from scheduler_core.scenario.merge import merged
 from scheduler_core.scenario.types import Scenario
+from scheduler_core.scenario.types import Step as ScenarioStep
+from scheduler_core.validation.admission import check_only_default
+from scheduler_core.validation.updates import check_priority_class_update
 
 RUN_TIMEOUT_S: Final = 240.0
 MOST_TOLD: Final = 20
@@ -46,43 +64,18 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 """Where both packages are found, installed or not."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScenarioItem:
-    """One thing wrong with a scenario; `line` and `column` from 1 where they are known."""
-
-    path: str
-    reason: str
-    value: Any = None
-    line: int | None = None
-    column: int | None = None
-
-    @property
-    def message(self) -> str:
-        """In words, with the place."""
-        return str(Problem(self.path, self.reason, self.value))
+def problems_data(error: ScenarioError) -> list[dict[str, Any]]:
+    """The problems as JSON-able data, values but of scalars left out; `problem_from` reads them."""
+    plain = (str, int, float, bool)
+    return [
+        asdict(replace(item, value=item.value if isinstance(item.value, plain) else None))
+        for item in error.problems
+    ]
 
 
-class ScenarioProblem(ValueError):
-    """A scenario that cannot be read or run.
-
-    Attributes
-    ----------
-    items : tuple of ScenarioItem
-        Never empty.
-    """
-
-    def __init__(self, items: tuple[ScenarioItem, ...]) -> None:
-        super().__init__(items[0].message)
-        self.items = items
-
-    def as_data(self) -> list[dict[str, Any]]:
-        """The items as JSON-able data; `problem_from` reads them."""
-        return [asdict(item) for item in self.items]
-
-
-def problem_from(items: Sequence[Mapping[str, Any]]) -> ScenarioProblem:
-    """The problem another process found."""
-    return ScenarioProblem(tuple(ScenarioItem(**item) for item in items))
+def problem_from(items: Iterable[Mapping[str, Any]]) -> ScenarioError:
+    """The problems another process found."""
+    return ScenarioError(Problem(**item) for item in items)
 
 
 class RunStopped(RuntimeError):
@@ -219,7 +212,7 @@ def read_scenario(text: str | bytes, *, max_objects: int | None = None) -> Scena
 
     Raises
     ------
-    ScenarioProblem
+    ScenarioError
     """
     return facts_of(load(text, max_objects=max_objects))
 
@@ -229,12 +222,12 @@ def read_submitted(text: str | bytes, *, max_objects: int | None = None) -> Scen
 
     Raises
     ------
-    ScenarioProblem
+    ScenarioError
     """
     scenario = load(text, max_objects=max_objects)
     found = list(islice(submission_problems(scenario), MOST_TOLD))
     if found:
-        raise problem_of(ScenarioError(with_lines(found, _decoded(text))))
+        raise ScenarioError(with_lines(found, _decoded(text)))
     return facts_of(scenario)
 
 
@@ -243,26 +236,9 @@ def load(text: str | bytes, *, max_objects: int | None = None) -> Scenario:
 
     Raises
     ------
-    ScenarioProblem
+    ScenarioError
     """
-    try:
-        return load_scenario(text, bounds=RunBounds() if max_objects is None else RunBounds(max_objects))
-    except ScenarioError as error:
-        raise problem_of(error) from None
-
-
-def problem_of(error: ScenarioError) -> ScenarioProblem:
-    """The same problem in this package's words."""
-    return ScenarioProblem(
-        tuple(
-            ScenarioItem(item.path, item.reason, _short(item.value), item.line, item.column)
-            for item in error.problems
-        )
-    )
-
-
-def _short(value: Any) -> Any:
-    return value if isinstance(value, str | int | float | bool) else None
+    return load_scenario(text, bounds=RunBounds() if max_objects is None else RunBounds(max_objects))
 
 
 def facts_of(scenario: Scenario) -> ScenarioFacts:
@@ -315,7 +291,7 @@ def opening_of(text: str | bytes) -> Opening:
 
     Raises
     ------
-    ScenarioProblem
+    ScenarioError
     """
     scenario = load(text)
     whole = scenario_document(scenario)
@@ -371,8 +347,6 @@ def _words(verb: str, argument: Any) -> str:
 
 def with_decisions(text: str | bytes, digest: str, engine: str, lines: tuple[str, ...]) -> str:
     """The document with what was decided written into it."""
-    from dataclasses import replace
-
     from scheduler_core.scenario.types import Decisions
 
     scenario = load(text)
@@ -404,7 +378,7 @@ def run_fresh(
 
     Raises
     ------
-    ScenarioProblem
+    ScenarioError
         It cannot be read, or a step cannot be done.
     RunStopped
     """
@@ -427,15 +401,15 @@ def run_fresh(
 
 def run_seeds(
     text: str | bytes, seeds: Sequence[int], *, timeout_s: float = RUN_TIMEOUT_S
-) -> tuple[SeedEnding, ...]:
+) -> tuple[SeedRun, ...]:
     """How a scenario ends with each of some seeds, in a process of its own.
 
     Raises
     ------
-    ScenarioProblem, RunStopped
+    ScenarioError, RunStopped
     """
     answer = ask_process({"document": _decoded(text), "seeds": list(seeds)}, timeout_s)
-    return tuple(SeedEnding(**item) for item in answer["ends"])
+    return tuple(SeedRun(**item) for item in answer["ends"])
 
 
 def states_of(
@@ -445,7 +419,7 @@ def states_of(
 
     Raises
     ------
-    ScenarioProblem, RunStopped
+    ScenarioError, RunStopped
     """
     answer = ask_process({"document": _decoded(text), "states": [first, last]}, timeout_s)
     return {int(number): state for number, state in answer["states"].items()}
@@ -456,7 +430,7 @@ def trace_of(text: str | bytes, number: int, *, timeout_s: float = RUN_TIMEOUT_S
 
     Raises
     ------
-    ScenarioProblem, RunStopped
+    ScenarioError, RunStopped
     """
     answer = ask_process({"document": _decoded(text), "traceOf": number}, timeout_s)
     return answer["digest"], base64.b64decode(answer["trace"])
@@ -467,7 +441,7 @@ def ask_process(request: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
 
     Raises
     ------
-    ScenarioProblem, RunStopped
+    ScenarioError, RunStopped
     """
     try:
         done = run_process(json.dumps({**request, "plugins": allowed()}).encode(), timeout_s)
@@ -498,7 +472,7 @@ def answer_of_process(returncode: int, stdout: bytes, stderr: bytes) -> dict[str
 
     Raises
     ------
-    ScenarioProblem, RunStopped
+    ScenarioError, RunStopped
     """
     if returncode != 0:
         last = stderr.decode(errors="replace").strip().splitlines()[-1:] or [f"exit {returncode}"]
@@ -519,40 +493,6 @@ def _decoded(text: str | bytes) -> str:
 def _record(item: dict[str, Any]) -> CycleRecord:
     trace = item.pop("trace")
     return CycleRecord(**item, trace=None if trace is None else base64.b64decode(trace))
-
-
-__all__ = [
-    "AskProcess",
-    "Beside",
-    "FreshRun",
-    "Opening",
-    "RunStopped",
-    "ScenarioFacts",
-    "ScenarioItem",
-    "ScenarioProblem",
-    "Step",
-    "Stop",
-    "Way",
-    "ask_process",
-    "beside",
-    "gallery_documents",
-    "lookalike_document",
-    "n_same",
-    "no_decision",
-    "opening_of",
-    "partings",
-    "points_of",
-    "problem_from",
-    "read_scenario",
-    "read_submitted",
-    "run_fresh",
-    "run_seeds",
-    "states_of",
-    "trace_of",
-    "way_documents",
-    "why",
-    "with_decisions",
-]
 
 
 def gallery_documents() -> dict[str, bytes]:
@@ -583,3 +523,169 @@ def lookalike_document(ask: AskProcess | None = None) -> bytes:
     """A scenario of the size and make-up of a production trace, drawn anew in a process of its own: three megabytes."""
     text: str = (ask or ask_process)({"lookalike": True}, RUN_TIMEOUT_S)["text"]
     return text.encode()
+
+
+Manifest = Mapping[str, Any]
+
+
+def submission_problems(scenario: Scenario) -> Iterator[Problem]:
+    """One problem at most of each object, in the order in which a run takes them in."""
+    following = _Following()
+    places = {id(manifest): index for index, manifest in enumerate(scenario.objects)}
+    for manifest in in_run_order(scenario.objects):
+        yield from following.written(manifest, f"objects[{places[id(manifest)]}]")
+    for number, step in enumerate(scenario.steps):
+        for index, manifest in enumerate(step.apply or ()):
+            yield from following.written(manifest, f"steps[{number}].apply[{index}]")
+        following.did(step)
+
+
+class _Following:
+    """PriorityClasses of the moment, and who is there already: the priority of those is settled."""
+
+    def __init__(self) -> None:
+        self._manifests: dict[str, Manifest] = {}
+        self._seen: set[tuple[str, str, str]] = set()
+        self._classes = PriorityClasses()
+
+    def written(self, manifest: Manifest, path: str) -> Iterator[Problem]:
+        key = object_key(manifest)
+        try:
+            if key[0] == "PriorityClass":
+                others = [item for name, item in self._manifests.items() if name != key[2]]
+                check_only_default(manifest, others)
+                if (old := self._manifests.get(key[2])) is not None:
+                    check_priority_class_update(prepare(manifest), old)
+                self._manifests[key[2]] = manifest
+                self._read()
+            elif key[0] == "Pod" and key not in self._seen:
+                self._classes.resolve(manifest.get("spec") or {})
+            elif key[0] == "PodGroup" and key not in self._seen:
+                self._classes.resolve_group(manifest.get("spec") or {})
+        except InvalidObject as error:
+            yield from problems_of(error, path)
+        self._seen.add(key)
+
+    def did(self, step: ScenarioStep) -> None:
+        """A step may take a class away, or change whether it is the default one."""
+        if step.delete is not None and step.delete.kind == "PriorityClass":
+            self._manifests.pop(step.delete.name, None)
+        elif step.patch is not None and step.patch.kind == "PriorityClass":
+            before = self._manifests.get(step.patch.name)
+            if before is None:
+                return
+            self._manifests[step.patch.name] = merged(before, step.patch.patch)
+        else:
+            return
+        self._read()
+
+    def _read(self) -> None:
+        self._classes = PriorityClasses([priority_class_from(item) for item in self._manifests.values()])
+
+
+MOST_UNPACKED: Final = 4
+"""How many times the bytes of a document a line may unfold to: it holds the document twice, and words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unfolded:
+    """What a user handed in as a link, a line or a standalone file.
+
+    Attributes
+    ----------
+    document
+        The scenario as it was written, as JSON; its digest is the proved one.
+    """
+
+    document: bytes
+    note: str
+    opens_at: int | None
+
+
+def unfolded(data: bytes, *, max_bytes: int) -> Unfolded | None:
+    """What a link or a standalone file carries; None of any other document.
+
+    Raises
+    ------
+    ScenarioError
+        It was cut or changed, or is not a scenario.
+    """
+    try:
+        carried = carried_in(data, max_bytes=MOST_UNPACKED * max_bytes)
+        if carried is None:
+            return None
+        document = carried.text.encode()
+        check_words(carried, scenario_digest(load(document)))
+    except CarriedError as error:
+        raise ScenarioError([Problem("", str(error))]) from None
+    return Unfolded(document, carried.note, carried.opens_at)
+
+
+def line_of(text: bytes, *, note: str = "", opens_at: int | None = None) -> str:
+    """The line of a document that is known to be a scenario."""
+    return carry(load(text), note=note, opens_at=opens_at)
+
+
+def saved_replay(
+    text: bytes,
+    *,
+    note: str = "",
+    opens_at: int | None = None,
+    address: str = "",
+    timeout_s: float = RUN_TIMEOUT_S,
+    ask: AskProcess | None = None,
+) -> tuple[str, str, str]:
+    """Run a scenario in a process of its own and put the replay into one file (`scenario.standalone`).
+
+    Returns
+    -------
+    html : str
+        Empty where it is too large.
+    decisions_digest : str
+        Of this run.
+    too_large : str
+        Why there is no file.
+
+    Raises
+    ------
+    ScenarioError, RunStopped
+    """
+    asked: dict[str, Any] = {"note": note, "opens_at": opens_at, "address": address}
+    answer = (ask or ask_process)({"document": text.decode("utf-8-sig"), "standalone": asked}, timeout_s)
+    return answer["html"], answer["decisionsDigest"], answer["tooLarge"]
+
+
+__all__ = [
+    "AskProcess",
+    "Beside",
+    "DecidedCycle",
+    "FreshRun",
+    "Opening",
+    "RunStopped",
+    "ScenarioError",
+    "ScenarioFacts",
+    "Step",
+    "Stop",
+    "Way",
+    "ask_process",
+    "beside",
+    "gallery_documents",
+    "lookalike_document",
+    "n_same",
+    "no_decision",
+    "opening_of",
+    "partings",
+    "points_of",
+    "problem_from",
+    "problems_data",
+    "read_scenario",
+    "read_submitted",
+    "reasons_apart",
+    "run_fresh",
+    "run_seeds",
+    "states_of",
+    "trace_of",
+    "way_documents",
+    "why",
+    "with_decisions",
+]

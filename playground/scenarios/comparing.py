@@ -7,9 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-from playground.engine.scenarios import Beside, beside, n_same, no_decision, partings, points_of, why
+from playground.engine.scenarios import (
+    Beside,
+    DecidedCycle,
+    beside,
+    n_same,
+    no_decision,
+    partings,
+    points_of,
+    reasons_apart,
+    why,
+)
 
 MOVED_LIMIT: Final = 2000
 PACKING_LIMIT: Final = 400
@@ -20,17 +30,11 @@ LETTERS: Final = "abcdef"
 Explain = Callable[[int], Mapping[str, Any] | None]
 
 
-@dataclass(frozen=True, slots=True)
-class CycleDecision:
-    """What a cycle decided, without its explanation."""
+class SaidCycle(DecidedCycle, Protocol):
+    """What is read of a cycle; a row has it."""
 
-    number: int
-    at_ns: int
-    pod: str
-    outcome: str
-    node: str
-    message: str
-    sentence: str
+    @property
+    def sentence(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,7 @@ class Side:
 
     words: str
     detail: str
-    decisions: Sequence[CycleDecision]
+    decisions: Sequence[SaidCycle]
     state: Mapping[str, Any]
     explain: Explain
     start_ns: int
@@ -120,7 +124,7 @@ def _numbers(side: Side) -> dict[str, float]:
 
 
 def _divergence(
-    sides: Sequence[Side], pair: Beside[CycleDecision], ends: Sequence[Mapping[str, str]]
+    sides: Sequence[Side], pair: Beside[SaidCycle], ends: Sequence[Mapping[str, str]]
 ) -> dict[str, Any]:
     cycles = pair.decisions
     at = [end.get(pair.pod) for end in ends]
@@ -138,12 +142,15 @@ def _divergence(
         "notes": ["" if cycle else no_decision(end) for cycle, end in zip(cycles, at, strict=True)],
         "plugins": _plugins(told),
         "rows": _score_rows(told, cycles),
-        "reasons": _reasons(told),
+        "reasons": [
+            {"node": node, "reasons": list(reasons)}
+            for node, reasons in (reasons_apart(told) if all(told) else {}).items()
+        ][:SCORE_ROWS],
         "ties": [len(((document or {}).get("tie") or {}).get("nodes") or ()) for document in told],
     }
 
 
-def _said(cycle: CycleDecision | None) -> dict[str, Any] | None:
+def _said(cycle: SaidCycle | None) -> dict[str, Any] | None:
     if cycle is None:
         return None
     return {
@@ -170,7 +177,7 @@ def _plugins(told: Sequence[Mapping[str, Any] | None]) -> list[list[dict[str, An
 
 
 def _score_rows(
-    told: Sequence[Mapping[str, Any] | None], cycles: Sequence[CycleDecision | None]
+    told: Sequence[Mapping[str, Any] | None], cycles: Sequence[SaidCycle | None]
 ) -> list[dict[str, Any]]:
     """The winners first, then the nodes whose totals differ most."""
     totals = [dict((document or {}).get("total") or {}) for document in told]
@@ -201,25 +208,6 @@ def _score_rows(
             }
         )
     return rows
-
-
-def _reasons(told: Sequence[Mapping[str, Any] | None]) -> list[dict[str, Any]]:
-    """Nodes that some sides rejected and others did not, with the reasons."""
-    verdicts = [dict((document or {}).get("filter") or {}) for document in told]
-    if not all(told):
-        return []
-    rows = []
-    for node in sorted({node for found in verdicts for node in found}):
-        reasons = [_reason(found.get(node)) for found in verdicts]
-        if len({bool(reason) for reason in reasons}) > 1:
-            rows.append({"node": node, "reasons": reasons})
-    return rows[:SCORE_ROWS]
-
-
-def _reason(verdict: Mapping[str, Any] | None) -> str:
-    if verdict is None:
-        return ""
-    return f"{verdict.get('plugin')}: {'; '.join(verdict.get('reasons') or ())}"
 
 
 def _moved(sides: Sequence[Side], places: Sequence[Mapping[str, dict[str, str]]]) -> list[dict[str, Any]]:

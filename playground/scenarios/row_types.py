@@ -9,22 +9,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from playground.scenarios.models import (
         Comparison,
-        ModelCheck,
-        Optimum,
         RecordedCycle,
         Scenario,
-        Upgrade,
         Verdict,
         Verification,
     )
 
 __all__ = [
     "Comparison",
-    "ModelCheck",
-    "Optimum",
     "RecordedCycle",
     "Scenario",
-    "Upgrade",
     "Verdict",
     "Verification",
 ]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from django.conf import settings
-from django.db.models import Case, Count, Model, OuterRef, QuerySet, Subquery, When
+from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
 from playground.clusters.access import clusters_of
 from playground.clusters.errors import NotFound
@@ -15,21 +16,16 @@ from playground.clusters.models import Cluster, Cycle
 from playground.scenarios.choices import Visibility
 from playground.scenarios.models import (
     Comparison,
-    Luck,
-    ModelCheck,
     Moment,
-    Optimum,
     Origin,
     RecordedCycle,
     Scenario,
-    Upgrade,
     Verdict,
     Verification,
 )
 from playground.scenarios.services.audience import visible
-from playground.scenarios.services.four_ways import FOUR_WAYS
+from playground.scenarios.services.gallery import FOUR_WAYS
 from playground.scenarios.services.proof import readable
-from playground.scenarios.services.recording import unpacked
 
 if TYPE_CHECKING:
     from django_stubs_ext import WithAnnotations
@@ -211,11 +207,8 @@ def moment(
         rows = Moment.objects.filter(cluster=cluster, generation=cluster.generation, cycle=cycle)
     else:
         rows = Moment.objects.filter(scenario=scenario, cycle=cycle)
-    shown = Case(When(brief=b"", then="data"), default="brief")
-    found = rows.values_list(shown, "note").first()
-    if found is None:
-        return None, ""
-    return (unpacked(found[0]) if found[0] else None), found[1]
+    found = rows.values_list(Coalesce("brief", "data"), "note").first()
+    return (None, "") if found is None else found
 
 
 def recorded_cycle(scenario: Scenario, number: int) -> tuple[RecordedCycle, Mapping[str, Any] | None]:
@@ -229,25 +222,6 @@ def recorded_cycle(scenario: Scenario, number: int) -> tuple[RecordedCycle, Mapp
     if row is None:
         raise NotFound(f"cycle {number} not found", kind="Cycle", name=str(number))
     return row, readable(bytes(row.trace) if row.trace is not None else None)
-
-
-ASKED: Final[Mapping[str, type[Model]]] = {
-    "luck": Luck,
-    "model": ModelCheck,
-    "optimum": Optimum,
-    "upgrade": Upgrade,
-}
-"""What is asked for once and looked at later."""
-
-
-def asked_for(
-    name: str, *, cluster: Cluster | None = None, scenario: Scenario | None = None
-) -> QuerySet[Any]:
-    """All that was asked for by a name of `ASKED`: of a share, or of a cluster since its last reset."""
-    rows: QuerySet[Any] = ASKED[name]._default_manager.all()
-    if cluster is not None:
-        return rows.filter(cluster=cluster, generation=cluster.generation)
-    return rows.filter(scenario=scenario)
 
 
 def four_ways() -> Comparison | None:

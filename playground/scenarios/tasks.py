@@ -33,34 +33,10 @@ def compare(*, comparison_id: int) -> None:
     services.compare_now(comparison_id=comparison_id)
 
 
-@shared_task(name="playground.scenarios.tasks.optimum")
-def optimum(*, optimum_id: int) -> None:
-    """Look for the best joint placement. Safe to run twice: one conditional update lets one worker in."""
-    services.solve_optimum(optimum_id=optimum_id)
-
-
-@shared_task(name="playground.scenarios.tasks.check_model")
-def check_model(*, check_id: int) -> None:
-    """Check the formal model on every cycle. Safe to run twice: one conditional update lets one worker in."""
-    services.check_model_now(check_id=check_id)
-
-
-@shared_task(name="playground.scenarios.tasks.upgrade")
-def upgrade(*, upgrade_id: int) -> None:
-    """Decide it by another release too. Safe to run twice: only an open preview is written."""
-    services.preview_upgrade_now(upgrade_id=upgrade_id)
-
-
 @shared_task(name="playground.scenarios.tasks.whole_cycle")
 def whole_cycle(*, scenario_id: int, number: int) -> None:
     """Keep every verdict and score of one cycle. Safe to run twice: both give the same bytes."""
     services.keep_whole_cycle(scenario_id=scenario_id, number=number)
-
-
-@shared_task(name="playground.scenarios.tasks.luck")
-def luck(*, luck_id: int, seeds: list[int]) -> None:
-    """Run a share with some other seeds. Safe to run twice: a seed has one end, and it is kept once."""
-    services.run_luck(luck_id=luck_id, seeds=seeds)
 
 
 @shared_task(name="playground.scenarios.tasks.gallery")
@@ -70,12 +46,6 @@ def gallery() -> float | None:
     One a turn, and a pause between: a user who just started the playground wants the machine for that.
     """
     return 1.0 if services.share_gallery(at_most=1) else None
-
-
-@shared_task(name="playground.scenarios.tasks.errand")
-def errand(*, errand_id: int) -> None:
-    """Run a scenario that a request waits for. Safe to run twice: an answer is written where there is none."""
-    services.run_errand(errand_id=errand_id)
 
 
 @shared_task(name="playground.scenarios.tasks.four_ways")

@@ -10,13 +10,8 @@ RECORD = "playground.scenarios.tasks.record"
 VERIFY = "playground.scenarios.tasks.verify"
 MOMENTS = "playground.scenarios.tasks.moments"
 COMPARE = "playground.scenarios.tasks.compare"
-OPTIMUM = "playground.scenarios.tasks.optimum"
 WHOLE_CYCLE = "playground.scenarios.tasks.whole_cycle"
-LUCK = "playground.scenarios.tasks.luck"
-MODEL = "playground.scenarios.tasks.check_model"
 FOUR_WAYS = "playground.scenarios.tasks.four_ways"
-UPGRADE = "playground.scenarios.tasks.upgrade"
-ERRAND = "playground.scenarios.tasks.errand"
 GALLERY = "playground.scenarios.tasks.gallery"
 
 

@@ -1,6 +1,6 @@
 """`compare`: run scenarios and put them side by side: figures, where each parts from the first, pods that moved.
 
-With two releases it decides one scenario, or the production trace, by both and says what causes each difference.
+With two releases it decides one scenario by both and says what causes each difference.
 
 The exit status is 0 when all decide the same, 1 when they part, 2 when a file cannot be used.
 """
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "scenarios",
         metavar="FILE",
         nargs="+",
-        help="two to six scenarios (YAML or JSON); one, or a folder as `openb` reads it, with --release",
+        help="two to six scenarios (YAML or JSON); one with --release",
     )
     parser.add_argument(
         "--release",

@@ -27,15 +27,16 @@ from scheduler_core.clock import SECOND_NS, measure_ns
 from scheduler_core.objects.reading import Posted
 from scheduler_core.releases import DEFAULT
 from scheduler_core.scenario import Problem, Scenario, ScenarioError, ScenarioRun, load_scenario, run_scenario
-from scheduler_core.scenario import landings as ends
+from scheduler_core.scenario import difference as ends
 from scheduler_core.scenario.difference import (
     MOVED,
     NEWLY_EVICTED,
     NEWLY_PENDING,
     NEWLY_PLACED,
     Divergence,
+    Landing,
+    Why,
 )
-from scheduler_core.scenario.landings import Landing, Why
 from scheduler_core.scenario.types import KIND
 from scheduler_core.version import ENGINE_VERSION
 
@@ -148,7 +149,7 @@ def _run(options: argparse.Namespace) -> _Found:
     moved, n_same = ends.landings(a, b)
     first = next((one for one in moved if one.kind not in (ends.NEW, ends.GONE)), None)
     decisions = ends.decisions_of_landing(a, b, first) if first else None
-    why = ends.why(a, b, first, decisions) if first else None
+    why = ends.why_elsewhere(a, b, first, decisions) if first else None
     names = (
         (name_a, name_b) if name_a != name_b else (config_a or name_a, config_b or f"{name_b} with --apply")
     )

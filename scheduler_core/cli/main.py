@@ -17,7 +17,6 @@ from scheduler_core.cli import (
     diff,
     group,
     model,
-    openb,
     optimum,
     plan,
     plugin,
@@ -56,7 +55,6 @@ def main(arguments: Sequence[str]) -> int:
         ("conformance", conformance),
         ("bench", bench),
         ("plugin", plugin),
-        ("openb", openb),
     ):
         command = commands.add_parser(
             name, help=(module.__doc__ or "").split(": ", 1)[-1].split("\n")[0].strip()

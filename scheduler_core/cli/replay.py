@@ -39,7 +39,7 @@ from scheduler_core.scenario import (
 )
 from scheduler_core.scenario.bounds import RunBounds
 from scheduler_core.scenario.carried import CarriedError, carried_in, check_words
-from scheduler_core.scenario.schema import schema_text
+from scheduler_core.scenario.load import schema_text
 from scheduler_core.scenario.standalone import TooLargeForOneFile, standalone
 from scheduler_core.version import ENGINE_VERSION
 

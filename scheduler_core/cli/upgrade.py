@@ -6,9 +6,8 @@ import argparse
 import json
 from pathlib import Path
 
-from scheduler_core.cli import openb, release_options, reports
-from scheduler_core.scenario import Problem, Scenario, ScenarioError, load_scenario
-from scheduler_core.scenario.openb import trace_scenario
+from scheduler_core.cli import release_options, reports
+from scheduler_core.scenario import Problem, ScenarioError, load_scenario
 from scheduler_core.scenario.upgrade import UpgradePreview, preview
 
 SAME, DIFFERENT = 0, 1
@@ -21,12 +20,12 @@ def run(options: argparse.Namespace) -> int:
         if len(options.scenarios) != 1 or len(options.release) > 2:
             raise ScenarioError([Problem("--release", "one scenario is decided by at most two releases")])
         name = Path(options.scenarios[0])
-        scenario = _trace(name) if name.is_dir() else load_scenario(name.read_bytes())
+        scenario = load_scenario(name.read_bytes())
         first = options.release[0] if len(options.release) == 2 else None
         before = release_options.named(first, None, scenario.release)
         last = options.release[-1] if options.release else None
         after = release_options.named(last, options.feature_gates, scenario.release)
-        found = preview(scenario, before, after, first_of_ties=name.is_dir())
+        found = preview(scenario, before, after)
     except (OSError, KeyError, ValueError) as error:
         return reports.unusable(options, error)
     if options.json:
@@ -34,17 +33,6 @@ def run(options: argparse.Namespace) -> int:
     else:
         _print(found)
     return DIFFERENT if found.differences else SAME
-
-
-def _trace(directory: Path) -> Scenario:
-    """The production trace, decided as it was recorded: equals are taken by name."""
-    items = [
-        *openb.node_manifests(directory / openb.NODES_FILE),
-        *openb.pod_manifests(directory / openb.PODS_FILE),
-    ]
-    for manifest in items:
-        manifest["metadata"].pop("annotations", None)
-    return trace_scenario(items, name="openb", title="The openb production trace")
 
 
 def _print(found: UpgradePreview) -> None:

@@ -8,14 +8,13 @@ from scheduler_core.scenario.canonical import canonical_document, scenario_diges
 from scheduler_core.scenario.difference import ComparedRuns, Divergence, Moved, compare
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.expectations import first_failing
-from scheduler_core.scenario.load import dump_scenario, load_scenario, scenario_document
+from scheduler_core.scenario.load import dump_scenario, json_schema, load_scenario, scenario_document
 from scheduler_core.scenario.luck import EndState, LuckyCycle, end_states, lucky_cycles, with_seed
 from scheduler_core.scenario.mock_extender import MockExtender, MockReply, MockRule, MockTransport
 from scheduler_core.scenario.ran import ScenarioRun
 from scheduler_core.scenario.record import Evicted, Finding, Placed, PodFacts
+from scheduler_core.scenario.run import Verification, decisions_of, run_to_cycle, verify, with_decisions
 from scheduler_core.scenario.run import run as run_scenario
-from scheduler_core.scenario.run import run_to_cycle
-from scheduler_core.scenario.schema import json_schema
 from scheduler_core.scenario.types import (
     API_VERSION,
     KIND,
@@ -31,7 +30,6 @@ from scheduler_core.scenario.types import (
     Scenario,
     Step,
 )
-from scheduler_core.scenario.verify import Verification, decisions_of, verify, with_decisions
 
 __all__ = [
     "API_VERSION",

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from scheduler_core.config.types import API_VERSION as CONFIG_API_VERSION
 from scheduler_core.config.types import KIND as CONFIG_KIND
+from scheduler_core.objects.defaults import PREEMPT_LOWER_PRIORITY, SYSTEM_PRIORITY_CLASSES, prepare
 from scheduler_core.objects.fields import parse_time_ns
 from scheduler_core.objects.kinds import KINDS, is_read
 from scheduler_core.objects.meta import owner_uids_of, uid_of
@@ -29,12 +30,8 @@ from scheduler_core.scenario.canonical import (
 )
 from scheduler_core.scenario.cassette import RecordedCall
 from scheduler_core.scenario.load import object_key, with_plugins
-from scheduler_core.scenario.merge import patch_between
+from scheduler_core.scenario.merge import merged, patch_between
 from scheduler_core.scenario.mock_extender import MockExtender
-from scheduler_core.scenario.priorities import (
-    ClassesForBarePriorities,
-    names_of_classes,
-)
 from scheduler_core.scenario.record import Decided, cycle_line, decisions_digest
 from scheduler_core.scenario.types import (
     Advance,
@@ -50,7 +47,7 @@ from scheduler_core.scenario.types import (
     Step,
     Upgrade,
 )
-from scheduler_core.scenario.undefaulted import without_defaults
+from scheduler_core.sim.admission import HIGHEST_USER_PRIORITY, TOLERATED_TAINTS, with_default_tolerations
 from scheduler_core.version import ENGINE_VERSION
 
 Key = tuple[str, str, str]
@@ -567,3 +564,198 @@ def _renamed_uids(value: Any, uids: Mapping[str, str], kept: frozenset[str]) -> 
     if isinstance(value, list):
         return [_renamed_uids(item, uids, kept) for item in value]
     return value
+
+
+_DEFAULTED = prepare({"kind": "Pod", "metadata": {"name": "x"}})["spec"]
+_CONTAINER_DEFAULTS = ("imagePullPolicy", "terminationMessagePath", "terminationMessagePolicy", "resources")
+
+
+def without_defaults(manifest: Manifest, classes: KnownClasses) -> Manifest:
+    """A pod or PodGroup without what defaulting writes into it anyway; other kinds as they are.
+
+    Parameters
+    ----------
+    classes : KnownClasses
+        PriorityClasses there are: a pod that none of them explains keeps its priority and policy and loses the name.
+    """
+    kind = manifest.get("kind")
+    if kind not in ("Pod", "PodGroup") or not isinstance(manifest.get("spec"), Mapping):
+        return manifest
+    spec = dict(manifest["spec"])
+    name, written, _ = written_in(spec)
+    agrees = classes.agree(spec)
+    if agrees:
+        spec.pop("priority", None)
+    elif name and written is not None:
+        del spec["priorityClassName"]
+    if kind == "PodGroup":
+        return {**manifest, "spec": spec}
+    for key, value in _DEFAULTED.items():
+        if key != "priority" and spec.get(key) == value and (agrees or key != "preemptionPolicy"):
+            del spec[key]
+    if spec.get("tolerations"):
+        own = [item for item in spec["tolerations"] if item.get("key") not in TOLERATED_TAINTS]
+        if with_default_tolerations({**spec, "tolerations": own})["tolerations"] == spec["tolerations"]:
+            spec["tolerations"] = own
+        if not spec["tolerations"]:
+            del spec["tolerations"]
+    for key in ("containers", "initContainers"):
+        if spec.get(key):
+            spec[key] = [_container_without_defaults(item) for item in spec[key]]
+    return {**manifest, "spec": spec}
+
+
+def _container_without_defaults(container: Mapping[str, Any]) -> dict[str, Any]:
+    bare = {key: value for key, value in container.items() if key not in _CONTAINER_DEFAULTS}
+    defaulted = prepare({"kind": "Pod", "metadata": {"name": "x"}, "spec": {"containers": [bare]}})
+    defaults = defaulted["spec"]["containers"][0]
+    return {
+        key: value
+        for key, value in container.items()
+        if key not in _CONTAINER_DEFAULTS or defaults.get(key) != value
+    }
+
+
+_SYSTEM_NAMES = {value: name for name, value in SYSTEM_PRIORITY_CLASSES.items()}
+
+Written = tuple[str, int | None, str]
+"""Class, priority and preemption policy as a pod spec writes them."""
+
+
+class KnownClasses:
+    """The PriorityClasses there are at one moment, followed from write to write."""
+
+    def __init__(self, manifests: Iterable[Manifest] = ()) -> None:
+        self._known: dict[str, tuple[int, str]] = {
+            name: (value, PREEMPT_LOWER_PRIORITY) for name, value in SYSTEM_PRIORITY_CLASSES.items()
+        }
+        self._manifests: dict[str, Manifest] = {}
+        self._defaults: set[str] = set()
+        for manifest in manifests:
+            self.wrote(manifest)
+
+    @property
+    def has_default(self) -> bool:
+        return bool(self._defaults)
+
+    def wrote(self, manifest: Manifest) -> None:
+        """An object was written; one of another kind changes nothing."""
+        if manifest.get("kind") != "PriorityClass":
+            return
+        name = str(manifest["metadata"]["name"])
+        self._manifests[name] = manifest
+        policy = manifest.get("preemptionPolicy") or PREEMPT_LOWER_PRIORITY
+        self._known[name] = (manifest.get("value") or 0, policy)
+        (self._defaults.add if manifest.get("globalDefault") else self._defaults.discard)(name)
+
+    def patched(self, name: str, patch: Manifest) -> None:
+        """A class was changed by a merge patch."""
+        if name in self._manifests:
+            self.wrote(merged(self._manifests[name], patch))
+
+    def deleted(self, name: str) -> None:
+        """A class was deleted."""
+        if name in self._manifests:
+            del self._manifests[name], self._known[name]
+            self._defaults.discard(name)
+
+    def of(self, name: str) -> tuple[int, str] | None:
+        """Value and preemption policy of a class; None where there is no such class."""
+        return self._known.get(name)
+
+    def agree(self, spec: Manifest) -> bool:
+        """Whether admission takes a pod spec as it is written: class, priority and policy say the same."""
+        name, written, policy = written_in(spec)
+        value: int
+        if name:
+            found = self._known.get(name)
+            if found is None:
+                return False
+            value, usual = found
+            return written in (None, value) and policy in ("", usual)
+        if written is None and not policy:
+            return True
+        return written in (None, 0) and policy in ("", PREEMPT_LOWER_PRIORITY) and not self.has_default
+
+
+def written_in(spec: Manifest) -> Written:
+    """What a pod spec says of its priority."""
+    return spec.get("priorityClassName") or "", spec.get("priority"), spec.get("preemptionPolicy") or ""
+
+
+class ClassesForBarePriorities:
+    """Names a class for every pod whose written priority or policy is no class's, and keeps those it made.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Every class the document or cluster ever has: one that is made is called otherwise.
+
+    Attributes
+    ----------
+    now : KnownClasses
+        Those of the moment an object is written; who walks through the writes keeps it so.
+    made : list of dict
+        Manifests of the classes there were none of, in order of first use; they are there from the beginning on.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.now = KnownClasses()
+        self.made: list[dict[str, Any]] = []
+        self._taken = {*names, *SYSTEM_PRIORITY_CLASSES}
+        self._own: dict[tuple[int, str], str] = {}
+
+    def is_bare(self, manifest: Manifest) -> bool:
+        """Whether it is a pod or group whose priority and policy no class explains."""
+        spec = manifest.get("spec")
+        is_one = manifest.get("kind") in ("Pod", "PodGroup") and isinstance(spec, Mapping)
+        return is_one and not self.now.agree(spec or {})
+
+    def explained(self, manifest: Manifest) -> Manifest:
+        """The pod or group with a class; any other object, or one with a class that agrees, is returned unchanged."""
+        spec = manifest.get("spec")
+        if not isinstance(spec, Mapping) or manifest.get("kind") not in ("Pod", "PodGroup"):
+            return manifest
+        changed = self._spec(spec)
+        return manifest if changed is spec else {**manifest, "spec": changed}
+
+    def _spec(self, spec: Mapping[str, Any]) -> Mapping[str, Any]:
+        name, written, policy = written_in(spec)
+        if self.now.agree(spec) or (name and self.now.of(name) is None):
+            # A class that is not there is told when the object is applied.
+            return spec
+        value, usual = self.now.of(name) or (0, PREEMPT_LOWER_PRIORITY)
+        if written is not None or not name:
+            value = written or 0
+        if not isinstance(value, int) or (value > HIGHEST_USER_PRIORITY and value not in _SYSTEM_NAMES):
+            # No class may have it, and none did.
+            return spec
+        kept = {key: item for key, item in spec.items() if key not in ("priority", "preemptionPolicy")}
+        return {**kept, "priorityClassName": self._class(value, policy or usual)}
+
+    def _class(self, value: int, policy: str) -> str:
+        if value in _SYSTEM_NAMES and policy == PREEMPT_LOWER_PRIORITY:
+            return _SYSTEM_NAMES[value]
+        if (value, policy) in self._own:
+            return self._own[value, policy]
+        sign = "minus-" if value < 0 else ""
+        own = f"priority-{sign}{abs(value)}" + ("" if policy == PREEMPT_LOWER_PRIORITY else "-never")
+        name, number = own, 1
+        while name in self._taken:
+            number += 1
+            name = f"{own}-{number}"
+        self._taken.add(name)
+        self._own[value, policy] = name
+        made: dict[str, Any] = {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": name},
+            "value": value,
+        }
+        self.made.append(made if policy == PREEMPT_LOWER_PRIORITY else {**made, "preemptionPolicy": policy})
+        return name
+
+
+def names_of_classes(manifests: Iterable[Manifest]) -> list[str]:
+    """Of every PriorityClass among the objects."""
+    return [str(item["metadata"]["name"]) for item in manifests if item.get("kind") == "PriorityClass"]

@@ -1,6 +1,6 @@
-"""A production-sized scenario: out of the openb trace's manifests, or a look-alike that needs no download.
+"""A production-sized scenario that needs no download: a look-alike of the openb trace.
 
-The look-alike draws nodes and pods from a table of shapes as they occur in a GPU cluster of that size: mostly
+It draws nodes and pods from a table of shapes as they occur in a GPU cluster of that size: mostly
 machines of eight or two GPUs, pods that mostly ask for one, a fifth of them for a certain model. Same seed, same
 scenario.
 """
@@ -11,11 +11,8 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from scheduler_core.clock import SECOND_NS
 from scheduler_core.randomness import Randomness, Stream
-from scheduler_core.scenario.ran import ScenarioRun
 from scheduler_core.scenario.types import (
-    Advance,
     Bounds,
     Expectation,
     Manifest,
@@ -24,8 +21,6 @@ from scheduler_core.scenario.types import (
     Scenario,
     Step,
 )
-from scheduler_core.scenario.verify import with_decisions
-from scheduler_core.sim.kubelet import DURATION
 
 GPU = "nvidia.com/gpu"
 N_NODES, N_PODS = 1_523, 8_152
@@ -108,53 +103,6 @@ def trace_scenario(items: Iterable[Manifest], *, name: str, title: str, seed: in
         steps=(Step(run=Run()),),
         expect=(Expectation(cycles=Bounds(at_least=n_pods)), Expectation(budgets="respected")),
     )
-
-
-def timed_scenario(
-    items: Sequence[Manifest], *, name: str, title: str, created_s: str, deleted_s: str, seed: int = 1
-) -> Scenario:
-    """Pods come at their own time and end by themselves.
-
-    Parameters
-    ----------
-    created_s, deleted_s : str
-        Annotations that hold a pod's times, in seconds since the start.
-    """
-    nodes = tuple(manifest for manifest in items if manifest["kind"] != "Pod")
-    pods = [manifest for manifest in items if manifest["kind"] == "Pod"]
-    pods.sort(key=lambda manifest: int(manifest["metadata"]["annotations"][created_s]))
-    steps: list[Step] = []
-    now_s = 0
-    batch: list[Manifest] = []
-    for manifest in pods:
-        annotations = manifest["metadata"]["annotations"]
-        at_s, ends = int(annotations[created_s]), annotations.get(deleted_s)
-        if at_s > now_s:
-            steps += [Step(apply=tuple(batch))] if batch else []
-            steps.append(Step(advance=Advance((at_s - now_s) * SECOND_NS)))
-            batch, now_s = [], at_s
-        # A trace has zero-second tasks; they end as soon as they run.
-        lasts = {DURATION: f"{max(int(ends) - at_s, 0)}s"} if ends is not None else {}
-        batch.append({**manifest, "metadata": {**manifest["metadata"], "annotations": lasts}})
-    steps += [Step(apply=tuple(batch)), Step(run=Run())]
-    return Scenario(
-        name=name,
-        title=title,
-        seed=seed,
-        objects=nodes,
-        steps=tuple(steps),
-        expect=(Expectation(cycles=Bounds(at_least=len(pods))), Expectation(budgets="respected")),
-    )
-
-
-def with_figures(run: ScenarioRun) -> Scenario:
-    """The run's scenario, expecting what came of it: how many are bound and pending, and the decisions."""
-    figures = run.metrics()
-    expected = tuple(
-        Expectation(metric=name, count=Bounds(exactly=figures[name]))
-        for name in ("bound", "pending", "gpuUtilisation")
-    )
-    return dataclasses.replace(with_decisions(run), expect=(*run.scenario.expect, *expected))
 
 
 def _drawn(stream: Stream, weights: Sequence[int]) -> int:

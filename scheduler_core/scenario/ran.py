@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler_core.cluster.node_table import NodeTable
 from scheduler_core.framework.record import PREEMPTING, CycleTrace
 from scheduler_core.framework.words import sentence
 from scheduler_core.objects.pod import Pod
+from scheduler_core.objects.resources import CPU, MEMORY
 from scheduler_core.releases import OLDEST, Release
-from scheduler_core.scenario.figures import node_figures
-from scheduler_core.scenario.others import Others
 from scheduler_core.scenario.record import (
     Evicted,
     Finding,
@@ -24,7 +29,197 @@ from scheduler_core.scenario.types import Manifest, Scenario
 from scheduler_core.sim.changes import ObjectDeleted, ObjectWritten
 from scheduler_core.sim.kubelet import waits_on_its_node
 from scheduler_core.sim.simulation import Simulation
-from scheduler_core.whatif.judge import Judgement
+from scheduler_core.sim.world import Stored
+from scheduler_core.whatif.judge import BIND, NO_NODE, PREEMPT, Asked, Judgement, Start, judged
+
+Columns = NDArray[np.int64]
+MAX_AMOUNT = 2**62
+MAX_SHAPES = 2_000
+"""Distinct request shapes looked at for fragmentation; the most frequent ones."""
+
+
+def node_figures(nodes: NodeTable, pods: Iterable[Pod]) -> dict[str, float]:
+    """Utilisation, imbalance, fragmentation and spread.
+
+    Parameters
+    ----------
+    nodes : NodeTable
+        The scheduler's own columns, assumed pods included.
+    pods : iterable of Pod
+        All pods that are not over, placed or not: the workload fragmentation is measured by.
+    """
+    rows = np.flatnonzero(nodes.alive)
+    allocatable, requested = nodes.allocatable[:, rows], nodes.requested[:, rows]
+    names = nodes.vocabulary.resources.values
+    axes = {
+        "cpu": [names.index(CPU)],
+        "memory": [names.index(MEMORY)],
+        "gpu": [
+            place for place, name in enumerate(names) if "/" in name and "gpu" in name.rpartition("/")[2]
+        ],
+    }
+    n_pods, allowed = nodes.n_pods[rows], nodes.allowed_pods[rows]
+    shapes = _shapes(pods, names)
+    figures: dict[str, float] = {}
+    for word, places in axes.items():
+        have, used = allocatable[places].sum(axis=0), requested[places].sum(axis=0)
+        figures[f"{word}Utilisation"] = _ratio(int(used.sum()), int(have.sum()))
+        with_it = have > 0
+        shares = used[with_it] / have[with_it]
+        figures[f"{word}Imbalance"] = _rounded(float(shares.std())) if len(shares) else 0.0
+        figures[f"{word}Fragmentation"] = _fragmentation(
+            np.maximum(have - used, 0), allocatable - requested, n_pods < allowed, shapes
+        )
+    n_placed = int(n_pods.sum())
+    figures["nodesUsed"] = _ratio(int((n_pods > 0).sum()), len(rows))
+    figures["largestShare"] = _ratio(int(n_pods.max()) if len(rows) else 0, n_placed)
+    return figures
+
+
+def _shapes(pods: Iterable[Pod], names: list[str]) -> list[tuple[Columns, int]]:
+    """Distinct requests on the resource axis, with how many pods ask so."""
+    alike: Counter[int] = Counter()
+    requested: dict[int, Mapping[str, int]] = {}
+    for pod in pods:
+        # Pods of one spec have one and the same.
+        alike[id(pod.requests)] += 1
+        requested[id(pod.requests)] = pod.requests
+    counts: Counter[tuple[tuple[str, int], ...]] = Counter()
+    for key, count in alike.items():
+        counts[tuple(sorted(item for item in requested[key].items() if item[1]))] += count
+    result = []
+    place_of = {name: place for place, name in enumerate(names)}
+    for requests, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MAX_SHAPES]:
+        column = np.zeros(len(names), np.int64)
+        for name, amount in requests:
+            if name in place_of:
+                # A pod may ask for more than any node could have.
+                column[place_of[name]] = min(amount, MAX_AMOUNT)
+        result.append((column, count))
+    return result
+
+
+def _fragmentation(
+    free_of_it: Columns, free: Columns, has_place: NDArray[np.bool_], shapes: list[tuple[Columns, int]]
+) -> float:
+    total = int(free_of_it.sum())
+    n_pods = sum(count for _, count in shapes)
+    if not total or not n_pods:
+        return 0.0
+    unusable = 0
+    for column, count in shapes:
+        # What a pod does not ask for never keeps it off a node, however overcommitted.
+        fits = ((column[:, None] <= free) | (column[:, None] == 0)).all(axis=0) & has_place
+        unusable += count * int(free_of_it[~fits].sum())
+    return _ratio(unusable, total * n_pods)
+
+
+def _ratio(part: int, whole: int) -> float:
+    return _rounded(part / whole) if whole else 0.0
+
+
+def _rounded(number: float) -> float:
+    return round(number, 6)
+
+
+LONGEST_BURST = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """A change of an object, or of the configuration, as a log entry tells it."""
+
+    seq: int
+    kind: str
+    payload: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Others:
+    """Decisions of other schedulers, in order.
+
+    Parameters
+    ----------
+    simulation : Simulation
+        Watched from here on.
+    """
+
+    simulation: Simulation
+    _start: Start = field(init=False)
+    _happened: list[Happened] = field(default_factory=list)
+    _asked: list[tuple[Asked, str]] = field(default_factory=list)
+    _evicted: list[tuple[str, str, str, int]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        simulation = self.simulation
+        self._start = Start(config=simulation.config, release=simulation.release.document())
+        simulation.world.watcher = self._changed
+
+    def _changed(self, kind: str, old: Stored | None, new: Stored | None) -> None:
+        seq = len(self._happened) + 1
+        if new is not None:
+            self._happened.append(Happened(seq, "write", {"manifest": new.manifest}))
+        elif old is not None:
+            meta = old.manifest.get("metadata") or {}
+            place = {"kind": kind, "namespace": meta.get("namespace") or "", "name": meta.get("name")}
+            self._happened.append(Happened(seq, "delete", {**place, "manifest": old.manifest}))
+
+    def configured(self, document: Manifest | None, release: Mapping[str, Any] | None = None) -> None:
+        """The cluster goes on with another configuration, or as another release."""
+        payload = {"document": document} if release is None else {"document": document, "release": release}
+        self._happened.append(Happened(len(self._happened) + 1, "config", payload))
+
+    def bound(self, pod: Pod, node: str, by: str) -> None:
+        """A Binding is about to be posted."""
+        self._decided(BIND, pod, node, by)
+
+    def patched(self, pod: Pod, after: Manifest, by: str) -> None:
+        """A pod is about to be changed: it found no node, or was nominated to one."""
+        before, status = pod.manifest.get("status") or {}, after.get("status") or {}
+        conditions = [item for item in status.get("conditions") or () if item.get("type") == "PodScheduled"]
+        if pod.node_name or not any(item.get("reason") == "Unschedulable" for item in conditions):
+            return
+        node = str(status.get("nominatedNodeName") or "")
+        is_news = node and node != (before.get("nominatedNodeName") or "")
+        self._decided(PREEMPT if is_news else NO_NODE, pod, node if is_news else "", by)
+
+    def evicted(self, pod: Pod, by: str) -> None:
+        """A pod is about to be deleted: for the one nominated to its node, or that will be."""
+        if not pod.node_name or pod.is_terminating:
+            return
+        for place in range(len(self._asked) - 1, -1, -1):
+            asked, author = self._asked[place]
+            if author == by and asked.kind == PREEMPT and asked.node == pod.node_name:
+                self._asked[place] = (replace(asked, victims=(*asked.victims, pod.key)), author)
+                return
+        self._evicted.append((by, pod.node_name, pod.key, len(self._happened) + 1))
+
+    def _decided(self, kind: str, pod: Pod, node: str, by: str) -> None:
+        seq = first = len(self._happened) + 1
+        victims: tuple[str, ...] = ()
+        if kind == PREEMPT:
+            own = [item for item in self._evicted if item[:2] == (by, node)]
+            self._evicted = [item for item in self._evicted if item[:2] != (by, node)]
+            victims, first = tuple(item[2] for item in own), min([seq, *(item[3] for item in own)])
+        last, author = self._asked[-1] if self._asked else (None, "")
+        burst = first
+        if last is not None and author == by and PREEMPT not in (kind, last.kind):
+            n_together = sum(item.burst == last.burst for item, _ in self._asked[-LONGEST_BURST:])
+            burst = last.burst if n_together < LONGEST_BURST else first
+        asked = Asked(
+            first, len(self._asked), burst, self.simulation.now_ns, kind, pod.namespace, pod.name, pod.uid,
+            node, victims,
+        )  # fmt: skip
+        self._asked.append((asked, by))
+
+    def verdicts(self, seed: int) -> Iterator[Judgement]:
+        """Each decision beside ours, by the configuration that the run began with and those it went on with."""
+        asked = sorted((item for item, _ in self._asked), key=_seq)
+        yield from judged(self._start, self._happened, asked, seed=seed)
+
+
+def _seq(asked: Asked) -> int:
+    return asked.seq
 
 
 @dataclass(slots=True)

@@ -5,25 +5,30 @@ the same name by the same name everywhere, recorded extender answers included. N
 so that nothing decided by order is decided otherwise. Of an object only the fields of an allow-list stay
 (`redact_fields`), and of their texts only numbers, quantities, times and the words of Kubernetes' enumerations; any
 other text is renamed by what it names, or left out. Free text that is printed (an extender's reasons, a person's)
-becomes `reason-1`, the same text the same one. `redact_check.verify_redaction` runs both and compares.
+becomes `reason-1`, the same text the same one. `verify_redaction` runs both and compares.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
 
+from scheduler_core.extender import wire
+from scheduler_core.extender.go_json import DecodeProblem
 from scheduler_core.objects.kinds import SHAPING
 from scheduler_core.releases import NEWEST
 from scheduler_core.scenario import redact_fields as known
 from scheduler_core.scenario.canonical import owner_uids, without_server_fields
 from scheduler_core.scenario.load import load_scenario, scenario_document
-from scheduler_core.scenario.redact_answers import redacted_call
+from scheduler_core.scenario.mock_extender import HTTP_OK
+from scheduler_core.scenario.ran import ScenarioRun
 from scheduler_core.scenario.redact_fields import LABEL_MAPS, NAME_FIELDS, POD_FIELDS
+from scheduler_core.scenario.run import run
 from scheduler_core.scenario.types import Manifest, Scenario
 from scheduler_core.schema.tables import kinds, types
 from scheduler_core.sim.controllers.device_driver import MODELS, devices_of, slices_of
@@ -772,7 +777,200 @@ def _extenders(value: Mapping[str, Any], redactor: _Redactor) -> dict[str, Any]:
                 for key in ("reason", "error", "text"):
                     if (rule.get(action) or {}).get(key):
                         rule[action] = {**rule[action], key: redactor.name("reason", rule[action][key])}
-    calls = [redacted_call(call, redactor) for call in value.get("cassette") or ()]
+    calls = [_call(call, redactor) for call in value.get("cassette") or ()]
     if calls:
         result["cassette"] = calls
     return result
+
+
+# ---- recorded answers of extenders: what the scheduler understands of them, and nothing else
+
+NONSENSE = "not what an extender answers"
+_FAILURES = (
+    "context deadline exceeded", "connection refused", "connection reset by peer", "no such host", "i/o timeout", "EOF",
+)  # fmt: skip
+"""Ways to fail that give no name away."""
+
+
+def _call(call: Mapping[str, Any], redactor: _Redactor) -> dict[str, Any]:
+    """One entry of a cassette, as a document holds it. Its request is not kept: it changes with the names."""
+    entry = {key: call[key] for key in ("extender", "verb", "status", "duration") if key in call}
+    if "pod" in call:
+        entry["pod"] = redactor.pod_name(call["pod"])
+    if call.get("error"):
+        return {**entry, "error": _failure(call["error"], redactor)}
+    if call.get("status", HTTP_OK) != HTTP_OK:
+        return entry
+    text = call.get("text") or ("" if call.get("answer") is None else json.dumps(call["answer"]))
+    try:
+        return {**entry, "answer": _REDACTED_ANSWERS[call["verb"]](text, redactor)}
+    except DecodeProblem:
+        return {**entry, "text": NONSENSE}
+
+
+def _failure(said: str, redactor: _Redactor) -> Any:
+    known = next((words for words in _FAILURES if words in said), None)
+    return redactor.name("reason", said) if known is None else known
+
+
+def _filter(text: str, redactor: _Redactor) -> dict[str, Any]:
+    said = wire.filter_answer(text)
+    result: dict[str, Any] = {}
+    if said.node_names is not None:
+        result["NodeNames"] = [redactor.name("Node", name) for name in said.node_names]
+    if said.nodes is not None:
+        result["Nodes"] = {"items": [_node(node, redactor) for node in said.nodes]}
+    for key, reasons in (
+        ("FailedNodes", said.failed),
+        ("FailedAndUnresolvableNodes", said.failed_and_unresolvable),
+    ):
+        if reasons:
+            result[key] = {
+                redactor.name("Node", node): redactor.name("reason", why) for node, why in reasons.items()
+            }
+    if said.error:
+        result["Error"] = redactor.name("reason", said.error)
+    return result
+
+
+def _node(node: Mapping[str, Any], redactor: _Redactor) -> dict[str, Any]:
+    named = redactor.manifest({"apiVersion": "v1", "kind": "Node", **node})
+    return {key: item for key, item in named.items() if key in node}
+
+
+def _prioritize(text: str, redactor: _Redactor) -> list[dict[str, Any]]:
+    return [
+        {"Host": redactor.name("Node", node), "Score": points}
+        for node, points in wire.prioritize_answer(text)
+    ]
+
+
+def _preempt(text: str, redactor: _Redactor) -> dict[str, Any]:
+    victims = {
+        redactor.name("Node", node): {
+            "Pods": [{"UID": _uid(uid, redactor)} for uid in uids],
+            "NumPDBViolations": n_violations,
+        }
+        for node, (uids, n_violations) in wire.preemption_answer(text).items()
+    }
+    return {"NodeNameToMetaVictims": victims}
+
+
+def _uid(uid: str, redactor: _Redactor) -> Any:
+    """A run's own uids are the pod's key, `#2` and so on behind it for a later pod of that key."""
+    if "/" not in uid:
+        return redactor.name("uid", uid)
+    key, mark, generation = uid.partition("#")
+    return f"{redactor.pod_name(key)}{mark}{generation}"
+
+
+def _bind(text: str, redactor: _Redactor) -> dict[str, Any]:
+    return {"Error": redactor.name("reason", wire.binding_answer(text))}
+
+
+_REDACTED_ANSWERS = {"filter": _filter, "prioritize": _prioritize, "preempt": _preempt, "bind": _bind}
+
+
+@dataclass(frozen=True, slots=True)
+class RedactionCheck:
+    """Whether a redacted scenario decides as the original does.
+
+    Attributes
+    ----------
+    cycle : int or None
+        The first cycle that differs.
+    """
+
+    same: bool
+    sentence: str
+    cycle: int | None = None
+
+
+def verify_redaction(original: Scenario, redacted: Scenario) -> RedactionCheck:
+    """Run both and compare cycle by cycle, up to the renaming (which is inferred, and must be one to one)."""
+    a = run(dataclasses.replace(original, expect=()), full_traces=False)
+    b = run(dataclasses.replace(redacted, expect=()), full_traces=False)
+    return same_up_to_names(a, b)
+
+
+def same_up_to_names(a: ScenarioRun, b: ScenarioRun) -> RedactionCheck:
+    """Compare two runs up to a one-to-one renaming of pods and nodes."""
+    there: dict[tuple[str, str], str] = {}
+    back: dict[tuple[str, str], str] = {}
+
+    def matches(what: str, old: Any, new: Any) -> bool:
+        if not old or not new:
+            return not old and not new
+        return bool(there.setdefault((what, old), new) == new and back.setdefault((what, new), old) == old)
+
+    for first, second in zip(a.cycles, b.cycles, strict=False):
+        victims_a, victims_b = first.victims, second.victims
+        same = (
+            first.outcome == second.outcome
+            and first.n_feasible == second.n_feasible
+            and first.n_nodes == second.n_nodes
+            and first.best_total == second.best_total
+            and first.at_ns == second.at_ns
+            and matches("pod", first.pod, second.pod)
+            and matches("node", first.node, second.node)
+            and matches("node", first.nominated_node, second.nominated_node)
+            and len(victims_a) == len(victims_b)
+            and all(matches("pod", old, new) for old, new in zip(victims_a, victims_b, strict=True))
+        )
+        if not same:
+            said = f"cycle {first.number} differs: {first.pod} {first.outcome} against {second.pod} {second.outcome}"
+            return RedactionCheck(False, said, first.number)
+    if len(a.cycles) != len(b.cycles):
+        said = f"the original has {len(a.cycles)} cycles, the redacted scenario {len(b.cycles)}"
+        return RedactionCheck(False, said, min(len(a.cycles), len(b.cycles)) + 1)
+    return RedactionCheck(True, f"all {len(a.cycles)} decisions are the same under other names")
+
+
+def leaked_names(redacted: Redacted, names: Iterable[str] = ()) -> list[str]:
+    """Old names that still stand somewhere in the redacted document; none is right.
+
+    Parameters
+    ----------
+    names : iterable of str
+        More words that must not be found.
+    """
+    old = {name for renamed in redacted.renamed.values() for name in renamed} | set(names)
+    texts = _texts(scenario_document(redacted.scenario), "")
+    words = {word for text in texts for word in (text, *re.findall(r"[\w./:@-]+", text))}
+    return sorted(name for name in old if name in words)
+
+
+def _texts(value: Any, key: str) -> Iterator[str]:
+    """Every text that is no field name."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        if key in (*LABEL_MAPS, "selector"):
+            yield from (name for name in value if name not in ("matchLabels", "matchExpressions"))
+        for name, item in value.items():
+            if name not in ("kind", "apiVersion"):
+                yield from _texts(item, name)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts(item, key)
+
+
+def without_failing(result: ScenarioRun) -> tuple[Scenario, int]:
+    """The run's scenario without expectations that do not hold, and how many there were.
+
+    What holds is said in words the run itself uses, and those of a redacted scenario give no name away.
+    """
+    failing = {finding.path for finding in result.findings if not finding.holds}
+    scenario = result.scenario
+    steps = []
+    for place, step in enumerate(scenario.steps):
+        if step.expect is None:
+            steps.append(step)
+            continue
+        kept = tuple(
+            item for index, item in enumerate(step.expect) if f"steps[{place}].expect[{index}]" not in failing
+        )
+        if kept:
+            steps.append(dataclasses.replace(step, expect=kept))
+    expect = tuple(item for index, item in enumerate(scenario.expect) if f"expect[{index}]" not in failing)
+    return dataclasses.replace(scenario, steps=tuple(steps), expect=expect), len(failing)

@@ -1,12 +1,14 @@
-"""The allow-list of redaction: fields that stay, what their texts name, and the few words that stay as they are."""
+"""What redaction keeps: the tables of `redact.yaml`, and the labels, drivers, resources and plain texts by pattern."""
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from scheduler_core.expressions.expression import OF_THE_LIBRARY
 from scheduler_core.expressions.functions import FUNCTIONS
 from scheduler_core.objects.defaults import SYSTEM_PRIORITY_CLASSES
+from scheduler_core.schema.tables import table_beside
 
 KNOWN_LABELS = re.compile(
     r"playground\.dev/(approval|approval-timeout|devices|duration|ends-as|gpus?|load|published-for|start-delay)"
@@ -42,117 +44,13 @@ PLAIN = re.compile(
     re.ASCII,
 )
 """Numbers, quantities, durations, times, schedules and the numbers of devices: texts that name nothing."""
-WORDS = frozenset(
-    (
-        "True", "False", "Unknown", "true", "false", "Never", "Always", "OnFailure", "PreemptLowerPriority",
-        "NoSchedule", "PreferNoSchedule", "NoExecute", "Equal", "Exists", "DoesNotExist", "In", "NotIn", "Gt", "Lt",
-        "DoNotSchedule", "ScheduleAnyway", "Honor", "Ignore", "TCP", "UDP", "SCTP", "Filesystem", "Block",
-        "ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod", "Retain", "Recycle", "Delete",
-        "Immediate", "WaitForFirstConsumer", "Available", "Bound", "Released", "Pending", "Lost", "Running",
-        "Succeeded", "Unschedulable", "SchedulingGated", "SchedulerError", "PreemptionByScheduler", "Failed",
-        "Active", "Terminating", "IfHealthyBudget", "AlwaysAllow", "Persistent", "Ephemeral", "RollingUpdate",
-        "Recreate", "OnDelete", "OrderedReady", "Parallel", "NonIndexed", "Indexed", "TerminatingOrFailed", "Allow",
-        "Forbid", "Replace", "Pod", "Container", "PersistentVolumeClaim", "NotTerminating", "BestEffort",
-        "NotBestEffort", "PriorityClass", "CrossNamespacePodAffinity", "VolumeAttributesClass", "Resource", "Pods",
-        "Object", "External", "ContainerResource", "Utilization", "AverageValue", "Value", "Max", "Min", "Disabled",
-        "Percent", "Guaranteed", "Burstable", "Managed", "Shared", "Dedicated", "None", "ReadOnly", "ReadWrite",
-        "PodGroup", "All", "ExactCount", "kubernetes.io/job-controller", "required", "DisruptionTarget", "Ready",
-        "PodScheduled", "Initialized", "ContainersReady", "PodReadyToStartContainers", "Progressing",
-        "ReplicaFailure", "Complete", "Suspended", "SuccessCriteriaMet", "FailureTarget", "ScalingActive",
-        "AbleToScale", "ScalingLimited", "DisruptionAllowed", "Resizing", "FileSystemResizePending",
-    )
-)  # fmt: skip
-"""Values of Kubernetes' enumerations: any other text is a name, or left out."""
-KEPT_NAMES = frozenset(
-    (
-        "",
-        "default",
-        "kube-system",
-        "kube-public",
-        "kube-node-lease",
-        "default-scheduler",
-        *SYSTEM_PRIORITY_CLASSES,
-    )
-)
+KEPT_NAMES = frozenset(("", "default", "kube-system", "kube-public", "kube-node-lease", "default-scheduler"))
+KEPT_NAMES |= frozenset(SYSTEM_PRIORITY_CLASSES)
 KEPT_VALUES = re.compile(r"playground\.dev/(?!published-for$)|scheduling\.x-k8s\.io/min-available$")
 """Labels whose values say something to a plugin."""
 KEPT_ANNOTATIONS = re.compile(
     r"playground\.dev/|scheduling\.x-k8s\.io/|pv\.kubernetes\.io/(bind-completed|bound-by-controller)$"
 )
-CONTAINER = frozenset(("resources", "restartPolicy"))
-"""What of a container decides anything, beside its image and ports."""
-POD_SPEC = frozenset(
-    (
-        "affinity", "containers", "hostNetwork", "initContainers", "nodeName", "nodeSelector", "overhead",
-        "preemptionPolicy", "priority", "priorityClassName", "resourceClaims", "resources", "restartPolicy",
-        "schedulerName", "schedulingGates", "schedulingGroup", "terminationGracePeriodSeconds", "tolerations",
-        "topologySpreadConstraints", "volumes",
-    )
-)  # fmt: skip
-FIELDS = POD_SPEC | frozenset(
-    (
-        # of every object
-        "metadata", "spec", "status", "phase", "conditions", "selector", "template",
-        # affinity, spread, tolerations
-        "nodeAffinity", "podAffinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution",
-        "preferredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms", "matchExpressions", "matchFields",
-        "preference", "weight", "podAffinityTerm", "labelSelector", "matchLabels", "namespaceSelector", "namespaces",
-        "topologyKey", "matchLabelKeys", "mismatchLabelKeys", "maxSkew", "whenUnsatisfiable", "minDomains",
-        "nodeAffinityPolicy", "nodeTaintsPolicy", "requests", "limits", "claims", "request", "required", "effect",
-        "operator",
-        "tolerationSeconds", "key", "value",
-        # pods and nodes
-        "startTime", "nominatedNodeName", "resourceClaimStatuses", "resourceClaimName", "resourceClaimTemplateName",
-        "podGroupName", "taints", "unschedulable", "allocatable", "capacity", "images",
-        # volumes
-        "claimName", "readOnly", "volumeClaimTemplate", "accessModes", "claimRef", "persistentVolumeReclaimPolicy",
-        "volumeMode", "storageClassName", "volumeName", "volumeAttributesClassName", "provisioner", "reclaimPolicy",
-        "volumeBindingMode", "allowVolumeExpansion", "allowedTopologies", "matchLabelExpressions", "attachRequired",
-        "podInfoOnMount", "storageCapacity", "volumeLifecycleModes", "requiresRepublish", "seLinuxMount",
-        "preventPodSchedulingIfMissing", "fsGroupPolicy", "drivers", "nodeID", "topologyKeys", "maximumVolumeSize",
-        "nodeTopology", "attacher", "nodeName", "source", "persistentVolumeName", "attached", "local", "hostPath",
-        "nfs", "csi",
-        # budgets, classes, groups
-        "minAvailable", "maxUnavailable", "unhealthyPodEvictionPolicy", "disruptionsAllowed", "disruptedPods",
-        "globalDefault", "minMember", "minResources", "scheduleTimeoutSeconds", "podGroupTemplates", "podGroups",
-        "podGroupTemplateRef", "podGroupTemplateName", "workload", "workloadName", "schedulingPolicy", "policy",
-        "basic", "gang", "minCount", "schedulingConstraints", "topology", "disruptionMode",
-        # workloads
-        "replicas", "minReadySeconds", "strategy", "updateStrategy", "type", "rollingUpdate", "maxSurge", "partition",
-        "paused", "progressDeadlineSeconds", "revisionHistoryLimit", "podManagementPolicy", "ordinals", "start",
-        "persistentVolumeClaimRetentionPolicy", "whenDeleted", "whenScaled", "serviceName", "volumeClaimTemplates",
-        "parallelism", "completions", "completionMode", "backoffLimit", "backoffLimitPerIndex", "maxFailedIndexes",
-        "activeDeadlineSeconds", "suspend", "ttlSecondsAfterFinished", "manualSelector", "podReplacementPolicy",
-        "managedBy", "schedule", "timeZone", "concurrencyPolicy", "startingDeadlineSeconds", "jobTemplate",
-        "successfulJobsHistoryLimit", "failedJobsHistoryLimit", "availableReplicas", "readyReplicas",
-        "updatedReplicas", "currentReplicas", "desiredReplicas", "observedGeneration", "active", "succeeded", "failed",
-        "ready", "terminating", "completionTime", "completedIndexes", "failedIndexes", "lastScheduleTime",
-        "lastSuccessfulTime", "lastScaleTime",
-        # limits, quotas, autoscalers
-        "default", "defaultRequest", "max", "min", "maxLimitRequestRatio", "hard", "scopes", "scopeSelector",
-        "scopeName", "scaleTargetRef", "minReplicas", "maxReplicas", "targetCPUUtilizationPercentage", "metrics",
-        "behavior", "scaleUp", "scaleDown", "policies", "selectPolicy", "stabilizationWindowSeconds", "tolerance",
-        "periodSeconds", "resource", "containerResource", "object", "external", "pods", "metric", "describedObject",
-        "target", "averageUtilization", "averageValue",
-    )
-)  # fmt: skip
-"""What of an object decides anything, whatever the kind: a field that is not here is left out."""
-DEVICE_FIELDS = FIELDS | frozenset(
-    (
-        "driver", "pool", "devices", "generation", "resourceSliceCount", "allNodes", "perDeviceNodeSelection",
-        "sharedCounters", "counters", "attributes", "bool", "int", "string", "version", "bools", "ints", "strings",
-        "versions", "basic", "consumesCounters", "counterSet", "bindsToNode", "bindingConditions",
-        "bindingFailureConditions", "allowMultipleAllocations", "requestPolicy", "validRange", "validValues", "step",
-        "nodeAllocatableResourceMappings", "extendedResourceName", "selectors", "cel", "expression", "constraints",
-        "matchAttribute", "distinctAttribute", "exactly", "firstAvailable", "adminAccess", "allocationMode", "count",
-        "deviceClassName", "tolerations", "allocation", "results", "request", "device", "consumedCapacity", "shareID",
-        "reservedFor", "allocationTimestamp", "conditions", "deviceSelector", "taint",
-    )
-)  # fmt: skip
-DEVICE_KINDS = frozenset(
-    ("DeviceClass", "DeviceTaintRule", "ResourceSlice", "ResourceClaim", "ResourceClaimTemplate")
-)
-"""Kinds with attributes, capacities and counters, which expressions refer to."""
 CEL = {
     word
     for name in (
@@ -164,111 +62,31 @@ CEL = {
     for word in name.split(".")
 } | {"in", "true", "false", "null", "e", "E"}
 """Words of expressions that are the language's own."""
-RESOURCE_MAPS = frozenset(
-    (
-        "requests", "limits", "allocatable", "capacity", "overhead", "default", "defaultRequest", "max", "min",
-        "maxLimitRequestRatio", "minResources",
-    )
-)  # fmt: skip
-NAME_OF = {
-    "resourceClaims[]": "claim of a pod",
-    "claims[]": "claim of a pod",
-    "resourceClaimStatuses[]": "claim of a pod",
-    "drivers[]": "driver",
-    "podGroupTemplates[]": "PodGroupTemplate",
-    "podGroups[]": "PodGroupTemplate",
-    "requests[]": "request of a claim",
-    "firstAvailable[]": "request of a claim",
-    "devices[]": "device",
-    "sharedCounters[]": "counter set",
-    "metric": "metric",
-    "resource": "resource",
-    "containerResource": "resource",
-}
-"""What the `name` of an object names, by the field that holds it; others' names are left out."""
-LABEL_MAPS = frozenset(("matchLabels", "nodeSelector", "labels", "nodeLabels", "notNodeLabels"))
-NAME_FIELDS = {
-    "nodeName": "Node",
-    "nominatedNodeName": "Node",
-    "cordon": "Node",
-    "uncordon": "Node",
-    "drain": "Node",
-    "node": "Node",
-    "nominated": "Node",
-    "nodeIn": "Node",
-    "nodes": "Node",
-    "namespace": "Namespace",
-    "namespaces": "Namespace",
-    "claimName": "PersistentVolumeClaim",
-    "volumeName": "PersistentVolume",
-    "persistentVolumeName": "PersistentVolume",
-    "storageClassName": "StorageClass",
-    "priorityClassName": "PriorityClass",
-    "schedulerName": "Scheduler",
-    "serviceName": "Service",
-    "deviceClassName": "DeviceClass",
-    "resourceClaimName": "ResourceClaim",
-    "resourceClaimTemplateName": "ResourceClaimTemplate",
-    "podGroupName": "PodGroup",
-    "workloadName": "Workload",
-    "pool": "ResourcePool",
-    "volumeAttributesClassName": "VolumeAttributesClass",
-    "podGroupTemplateName": "PodGroupTemplate",
-    "managedBy": "manager",
-    "provisioner": "driver",
-    "driver": "driver",
-    "attacher": "driver",
-    "device": "device",
-    "counterSet": "counter set",
-    "bindingConditions": "binding condition",
-    "bindingFailureConditions": "binding condition",
-}
-WORKLOAD_FIELDS = {"deployment": "Deployment", "statefulSet": "StatefulSet"}
-POD_FIELDS = frozenset(("pod", "of", "order", "victims", "pods"))
-CONFIGURATION = frozenset(
-    (
-        "apiVersion", "kind", "profiles", "extenders", "percentageOfNodesToScore", "parallelism",
-        "podInitialBackoffSeconds", "podMaxBackoffSeconds", "predicates", "priorities",
-        "hardPodAffinitySymmetricWeight", "alwaysCheckAllPredicates",
-    )
-)  # fmt: skip
-"""What of a configuration or Policy decides anything."""
-NODE_CONDITIONS = frozenset(("Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"))
-DISKS = frozenset(
-    (
-        "awsElasticBlockStore", "azureDisk", "azureFile", "cephfs", "cinder", "fc", "flexVolume", "gcePersistentDisk",
-        "glusterfs", "iscsi", "portworxVolume", "quobyte", "rbd", "scaleIO", "storageos", "vsphereVolume",
-    )
-)  # fmt: skip
-"""Sources of volumes whose values are compared: conflicts, limits."""
-VOLUMES = frozenset(("name", "persistentVolumeClaim", "ephemeral", "csi")) | DISKS
-OF_A_DISK = frozenset(
-    (
-        "volumeID", "diskName", "diskURI", "cachingMode", "kind", "shareName", "monitors", "path", "targetWWNs",
-        "wwids", "lun", "driver", "pdName", "endpoints", "targetPortal", "portals", "iqn", "registry", "volume",
-        "tenant", "group", "image", "pool", "gateway", "system", "protectionDomain", "storagePool", "volumeName",
-        "storageMode",
-        "volumeNamespace", "volumePath", "storagePolicyName", "partition", "readOnly",
-    )
-)  # fmt: skip
-"""What of a volume's source says which disk it is."""
 OF_A_NODE = re.compile(r"-((gpu|mig|nic)|(gpu|nic)\.playground\.dev-(gpu|mig|nic)-\d+)")
 """How the simulated driver ends the names of pools and slices, which begin with their node's."""
-PREFIXES = {
-    "Namespace": "ns",
-    "PersistentVolume": "pv",
-    "PersistentVolumeClaim": "pvc",
-    "PodDisruptionBudget": "pdb",
-    "claim of a pod": "claim",
-    "request of a claim": "request",
-    "kind of an owner": "Owner",
-    "resource": "resource.example/r",
-    "resource of Kubernetes": "kubernetes.io/r",
-    "manager": "manager.example/m",
-}
-VERBS = {
-    "filterVerb": "filter",
-    "prioritizeVerb": "prioritize",
-    "preemptVerb": "preempt",
-    "bindVerb": "bind",
-}
+
+_TABLE: dict[str, Any] = table_beside(__file__, "redact.yaml")
+
+
+def _words(*names: str) -> frozenset[str]:
+    return frozenset(word for name in names for group in _TABLE[name] for word in group)
+
+
+WORDS = _words("words")
+CONTAINER = _words("container")
+FIELDS = _words("podSpec", "fields")
+DEVICE_FIELDS = _words("podSpec", "fields", "deviceFields")
+DEVICE_KINDS = _words("deviceKinds")
+RESOURCE_MAPS = _words("resourceMaps")
+LABEL_MAPS = _words("labelMaps")
+POD_FIELDS = _words("podFields")
+CONFIGURATION = _words("configuration")
+NODE_CONDITIONS = _words("nodeConditions")
+DISKS = _words("disks")
+VOLUMES = _words("disks") | {"name", "persistentVolumeClaim", "ephemeral", "csi"}
+OF_A_DISK = _words("ofADisk")
+NAME_OF: dict[str, str] = _TABLE["nameOf"]
+NAME_FIELDS: dict[str, str] = _TABLE["nameFields"]
+WORKLOAD_FIELDS: dict[str, str] = _TABLE["workloadFields"]
+PREFIXES: dict[str, str] = _TABLE["prefixes"]
+VERBS: dict[str, str] = _TABLE["verbs"]

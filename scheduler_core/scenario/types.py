@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -68,12 +69,9 @@ class ObjectRef:
 
 
 @dataclass(frozen=True, slots=True)
-class Deletion:
+class Deletion(ObjectRef):
     """Deletes one object."""
 
-    kind: str = part("kind", STRING, "Kind of the object.", required=True)
-    name: str = part("name", STRING, "Its name.", required=True)
-    namespace: str = part("namespace", STRING, "Its namespace; `default` for kinds that live in one.")
     grace_period_s: int | None = part(
         "gracePeriodSeconds", Number(0, 10**9), "Of a pod; its own when left out.", default=None
     )
@@ -81,12 +79,9 @@ class Deletion:
 
 
 @dataclass(frozen=True, slots=True)
-class Patch:
+class Patch(ObjectRef):
     """Changes one object by a JSON merge patch (RFC 7396)."""
 
-    kind: str = part("kind", STRING, "Kind of the object.", required=True)
-    name: str = part("name", STRING, "Its name.", required=True)
-    namespace: str = part("namespace", STRING, "Its namespace; `default` for kinds that live in one.")
     patch: Manifest = part("patch", DOCUMENT, "What changes; null removes a field.", required=True)
     by: str = part("by", STRING, "The program of another scheduler that decided it.")
 
@@ -161,10 +156,6 @@ class PodSelection:
     labels: dict[str, str] = part("labels", STRING_MAP, "Labels they carry.")
 
 
-SUBJECTS = (
-    "pod", "pods", "cycle", "cycles", "order", "budgets", "metric", "upgrade", "survives", "fits", "drain",
-    "agreement",
-)  # fmt: skip
 _POD_FIELDS = (
     "state",
     "node",
@@ -190,11 +181,12 @@ _FIELDS_OF = {
     "drain": (),
     "agreement": (),
 }
+SUBJECTS = tuple(_FIELDS_OF)
 
 
 @dataclass(frozen=True, slots=True)
-class UpgradeSelection:
-    """The same decided by another release, and whose pods are looked at."""
+class Upgrade:
+    """Another release of Kubernetes from now on, older ones too."""
 
     kubernetes_release: str = part(
         "kubernetesRelease", RELEASE_NAME, "The other release of Kubernetes.", required=True
@@ -202,12 +194,18 @@ class UpgradeSelection:
     feature_gates: Mapping[str, bool] = part(
         "featureGates", BOOLEAN_MAP, "Feature gates of it that are switched, by name."
     )
-    namespace: str = part("namespace", STRING, "Only pods of this namespace.")
 
     @property
     def release(self) -> Release:
         """The release, its gates switched."""
         return release_named(self.kubernetes_release).with_gates(self.feature_gates)
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradeSelection(Upgrade):
+    """The same decided by another release, and whose pods are looked at."""
+
+    namespace: str = part("namespace", STRING, "Only pods of this namespace.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,29 +345,6 @@ class Expectation:
         return None
 
 
-VERB_FIELDS = (
-    "apply", "patch", "delete", "cordon", "uncordon", "drain", "allow", "reject", "bind", "advance", "run", "configure",
-    "upgrade", "durationToExpireAssumedPod", "expect",
-)  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Upgrade:
-    """Another release of Kubernetes from now on, older ones too."""
-
-    kubernetes_release: str = part(
-        "kubernetesRelease", RELEASE_NAME, "The release of Kubernetes.", required=True
-    )
-    feature_gates: Mapping[str, bool] = part(
-        "featureGates", BOOLEAN_MAP, "Feature gates of it that are switched, by name."
-    )
-
-    @property
-    def release(self) -> Release:
-        """The release, its gates switched."""
-        return release_named(self.kubernetes_release).with_gates(self.feature_gates)
-
-
 @dataclass(frozen=True, slots=True)
 class Step:
     """One thing that happens, at the virtual time reached so far."""
@@ -421,13 +396,12 @@ class Step:
 
     @property
     def verb(self) -> str:
-        return next(
-            name for name in VERB_FIELDS if getattr(self, _ATTRIBUTES.get(name, name)) not in (None, "")
-        )
+        return next(name for name in VERB_FIELDS if getattr(self, _ATTRIBUTES[name]) not in (None, ""))
 
 
-_ATTRIBUTES = {"durationToExpireAssumedPod": "assumed_expiry_ns"}
-"""Verb -> attribute of a step, where they differ."""
+_ATTRIBUTES = {item.metadata["wire"].name: item.name for item in dataclasses.fields(Step)}
+"""Verb -> attribute of a step."""
+VERB_FIELDS = tuple(_ATTRIBUTES)
 
 
 @dataclass(frozen=True, slots=True)

@@ -241,7 +241,7 @@ def test_what_is_anothers_is_not_reached_through_what_is_ones_own(
         "team_id": str(team.pk),
     }
     before = contents()
-    changing = {own._meta.model.__name__, "LogEntry", "Node", "Scenario", "Team", "Membership", "ModelCheck"}
+    changing = {own._meta.model.__name__, "LogEntry", "Node", "Scenario", "Team", "Membership", "Question"}
     client = client_of(eve)
     for route in ROUTES:
         parameters = parameters_of(route)

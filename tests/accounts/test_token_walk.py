@@ -39,7 +39,7 @@ __all__ = ["wakes"]
 # Of these rows a token of one cluster makes none, whatever it asks of its cluster.
 ELSEWHERE: Final = (
     *("Cluster", "Scenario", "Verdict", "Comparison", "Team", "Membership", "Invitation", "AccessToken"),
-    *("Verification", "Luck", "MockExtender"),
+    *("Verification", "MockExtender"),
 )
 SURFACES: Final = [route for route in ROUTES if route.startswith(("api/v1/", "k8s/"))]
 OPEN: Final = {"api/v1/docs", "api/v1"}

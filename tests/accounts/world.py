@@ -103,11 +103,11 @@ def make_world(people: dict[str, User]) -> dict[str, str]:
     services.record_now(scenario_id=scenario.pk)
     scenario.refresh_from_db()
     assert scenario.state == "recorded"
-    for of in ({"cluster": cluster}, {"scenario": scenario}):
-        services.request_upgrade(**of, name="1.35")
-        services.request_model_check(**of)
-        services.request_optimum(**of, time_limit_s=1)
-    services.request_luck(scenario=scenario, n_seeds=2)
+    for of in ({"cluster": cluster}, {"share": scenario}):
+        questions.ask(kind="upgrade", params={"name": "1.35"}, **of)
+        questions.ask(kind="model", params={}, **of)
+        questions.ask(kind="optimum", params={"time_limit_s": 1}, **of)
+    questions.ask(kind="luck", params={"seeds": 2}, share=scenario)
     side = {"kind": "cluster", "id": cluster.public_id, "cycle": None}
     comparison = services.request_comparison(a=side, b=side, owner=ada, title=SECRET)
     services.compare_now(comparison_id=comparison.pk)

@@ -216,8 +216,8 @@ READS = {
     "as_error",
     "error_from",
     "summary_of",
-    "text_of", "is_whole", "job_duration", "make_text", "may_delete", "mock_extender_url", "model_result",
-    "read_config", "read_posted", "refused_hosts", "result_of", "upgrade_result", "verdict_answer", "verdict_state",
+    "text_of", "is_whole", "job_duration", "make_text", "may_delete", "mock_extender_url",
+    "read_config", "read_posted", "refused_hosts",
     "quota_of",
     "export_manifests", "gallery_scenario", "mock_rules_of", "serialized", "admitted_pod", "max_bytes",
 }  # fmt: skip

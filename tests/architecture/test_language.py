@@ -51,7 +51,7 @@ def test_an_idiom_would_be_found(tmp_path: Path) -> None:
 ALIKE = {
     "the row of it, or what the site hands on of it": (
         "Deadline Edit ForeignDecision InstalledPlugin MockExtender NamespaceLimits Pod PodDisruptionBudget "
-        "PriorityClass Problem QueueMove Run RunReport Scenario Shared Simulation Step Upgrade Verification Way"
+        "PriorityClass Problem QueueMove Run RunReport Scenario Shared Simulation Step Verification Way"
     ),
     "the same at another layer: choices in a database, a protocol where a type would be a circle, a line of a page": (
         "Candidate DecidedCycle Entry ExtenderCall Judgement Lane ListOf Lookup Node NodeUse"

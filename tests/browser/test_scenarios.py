@@ -5,20 +5,17 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from playground.clusters import questions
 from playground.clusters.models import Cluster
 from playground.scenarios.models import RecordedCycle
 from playground.scenarios.services import (
     fork,
     request_comparison,
-    request_luck,
     request_moment,
-    request_optimum,
     request_verification,
-    run_luck,
     share,
     share_gallery,
 )
-from playground.scenarios.services.luck import seeds_of
 from tests.browser.looks import EVERY_LOOK, seen_wrong
 from tests.browser.steps import do_every_step
 from tests.scenarios.conftest import sent, work
@@ -83,9 +80,9 @@ def pages(work, monkeypatch):
     request_verification(scenario=broken)
     sides = [{"kind": "scenario", "id": one.public_id, "cycle": None} for one in (spread, packed)]
     comparison = request_comparison(a=sides[0], b=sides[1])
-    request_optimum(cluster=cluster, time_limit_s=5)
-    asked = request_luck(scenario=spread, n_seeds=3)
-    run_luck(luck_id=asked.pk, seeds=seeds_of(asked))
+    questions.ask(kind="optimum", cluster=cluster, params={"time_limit_s": 5})
+    asked = questions.ask(kind="luck", share=spread, params={"seeds": 3})
+    questions.run_seeds(question_id=asked.pk, seeds=range(asked.params["first"], asked.params["first"] + 3))
     share_gallery()
     work()
     return {

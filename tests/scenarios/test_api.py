@@ -181,7 +181,7 @@ def test_each_bad_input_is_refused_with_its_field_by_api_and_form_and_nothing_is
 
 
 def test_ids_never_end_in_what_a_chat_cuts_off(sent):
-    from playground.scenarios.models.scenario import new_share_id
+    from playground.scenarios.models import new_share_id
 
     ids = [new_share_id() for _ in range(2000)]
     assert len(set(ids)) == 2000 and all(one.isascii() and one.isalnum() for one in ids)

@@ -5,7 +5,7 @@ from django.test import Client
 
 from playground.accounts.models import User
 from playground.clusters.errors import InvalidManifest
-from playground.engine.carrying import MAX_LINK_CHARS
+from playground.engine.scenarios import MAX_LINK_CHARS
 from playground.scenarios.models import Scenario
 from playground.scenarios.services import share
 from tests.scenarios.documents import node, pod, small, small_text, text_of

@@ -2,18 +2,18 @@
 
 import pytest
 
+from playground.clusters import questions
 from playground.clusters.drive.runs import request_run
 from playground.clusters.errors import ClusterError
-from playground.scenarios.models import Comparison, Optimum
+from playground.clusters.models import Question
+from playground.scenarios.models import Comparison
 from playground.scenarios.services import (
     branch,
     fork,
     make_from_cluster,
     request_comparison,
-    request_optimum,
     share,
 )
-from playground.scenarios.services.comparing import result_of
 from tests.scenarios.documents import PACKING, node, pod, priority_class, small, small_text, text_of
 from tests.scenarios.test_clusters import made_by_hand
 
@@ -29,7 +29,7 @@ def compared(work, a, b):
     work()
     comparison.refresh_from_db()
     assert comparison.state == Comparison.State.DONE, comparison.problem
-    return result_of(comparison)
+    return comparison.result
 
 
 def test_two_configurations_part_at_a_cycle_with_both_score_rows(work):
@@ -111,11 +111,11 @@ def greedy_fails():
 def test_the_best_joint_placement_places_what_one_by_one_does_not(work):
     scenario = share(document=text_of(greedy_fails())).scenario
     assert list(scenario.cycles.values_list("outcome", flat=True)).count("unschedulable") == 1
-    optimum = request_optimum(scenario=scenario, time_limit_s=10)
+    optimum = questions.ask(kind="optimum", share=scenario, params={"time_limit_s": 10})
     work()
     optimum.refresh_from_db()
-    assert optimum.state == Optimum.State.DONE, optimum.problem
-    result = optimum.result
+    assert optimum.state == Question.State.DONE, optimum.error
+    result = optimum.answer
     assert result["placed"] == [2, 3] and result["proved"]
     assert [(one["priority"], one["now"], one["best"]) for one in result["levels"]] == [(10, 2, 2), (0, 0, 1)]
     large = next(item for item in result["pods"] if item["pod"] == "default/large")
@@ -125,20 +125,20 @@ def test_the_best_joint_placement_places_what_one_by_one_does_not(work):
 
 def test_the_best_joint_placement_of_a_cluster(work):
     cluster = made_by_hand(work)
-    optimum = request_optimum(cluster=cluster)
+    optimum = questions.ask(kind="optimum", cluster=cluster, params={})
     work()
     optimum.refresh_from_db()
-    assert optimum.state == Optimum.State.DONE, optimum.problem
-    levels = optimum.result["levels"]
+    assert optimum.state == Question.State.DONE, optimum.error
+    levels = optimum.answer["levels"]
     assert all(one["best"] >= one["now"] for one in levels[:1])
-    assert optimum.result["placed"][1] >= 1
+    assert optimum.answer["placed"][1] >= 1
 
 
 def test_a_large_cluster_is_refused(sent, db):
     objects = [node(f"node-{i}") for i in range(201)]
     scenario = share(document=text_of(small(objects=objects, steps=[{"advance": "1s"}]))).scenario
     with pytest.raises(ClusterError, match="up to 200 nodes"):
-        request_optimum(scenario=scenario)
+        questions.ask(kind="optimum", share=scenario, params={})
 
 
 def test_the_best_joint_placement_is_had_by_rest_with_its_bound(client, work):

@@ -9,14 +9,17 @@ from playground.clusters import jobs, questions
 from playground.clusters.drive.runs import request_run
 from playground.clusters.errors import Conflict, InvalidInput
 from playground.clusters.lifecycle import create_cluster
-from playground.clusters.models import Question
+from playground.clusters.models import Question, SeedEnd
 from playground.clusters.objects.apply import apply_documents
-from playground.scenarios.models import Luck, LuckEnd
-from playground.scenarios.services import request_luck, share
+from playground.scenarios.services import share
 from scheduler_core.scenario.gallery import gallery_text
 from tests.scenarios.documents import node, pod, small_text
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def request_luck(scenario, **params):
+    return questions.ask(kind="luck", share=scenario, params=params)
 
 
 def words(answer) -> str:
@@ -53,13 +56,13 @@ def test_fifty_seeds_are_a_group_of_tasks_and_their_end_states_are_counted(clien
     assert "Not run yet" in words(client.get(f"/s/{drawn.public_id}/luck/"))
     answer = client.post(f"/s/{drawn.public_id}/luck/", {"seeds": "50"})
     assert answer.status_code == 302
-    assert groups == [("playground.scenarios.tasks.luck", 10)]
     assert "0 of 50" in words(client.get(f"/s/{drawn.public_id}/luck/"))
     polled = client.get(f"/s/{drawn.public_id}/luck/", headers={"HX-Request": "true"})
     assert b'id="asking"' in polled.content
     work()
-    found = Luck.objects.get()
-    assert found.state == "done" and found.done == 50 and not LuckEnd.objects.exists()
+    assert groups == [("playground.clusters.tasks.run_seeds_long", 10)]
+    found = Question.objects.get()
+    assert found.state == "done" and found.done == 50 and not SeedEnd.objects.exists()
     states = found.answer["states"]
     assert len(states) == 2 and sum(state["n"] for state in states) == 50
     assert found.answer["nMarks"] == {"preemptionTie": 1}
@@ -72,11 +75,9 @@ def test_fifty_seeds_are_a_group_of_tasks_and_their_end_states_are_counted(clien
     assert "a draw among 2 equally good candidates for preemption" in said
     done = client.get(f"/s/{drawn.public_id}/luck/", headers={"HX-Request": "true"})
     assert done.status_code == 286 and done["HX-Refresh"] == "true"
-    request_luck(scenario=drawn)
-    assert len(groups) == 1, "the same is not run twice"
-    Luck.objects.update(answer=found.answer | {"engine": "0.0.1"})
-    request_luck(scenario=drawn)
-    assert len(groups) == 2, "but what another engine found is"
+    assert request_luck(drawn, seeds=50) == found, "the same is not run twice"
+    Question.objects.update(engine_version="0.0.1")
+    assert request_luck(drawn, seeds=50) != found, "but what another engine found is"
 
 
 def test_draws_sampling_and_queue_order_are_marked(groups, work):
@@ -92,22 +93,22 @@ def test_draws_sampling_and_queue_order_are_marked(groups, work):
     nodes[7]["status"]["allocatable"]["cpu"] = "1"
     scenario = share(document=small_text(objects=[*nodes, *pods], scheduler=config)).scenario
     work()
-    request_luck(scenario=scenario, n_seeds=2)
+    request_luck(scenario, seeds=2)
     work()
-    counts = Luck.objects.get().answer["nMarks"]
+    counts = Question.objects.get().answer["nMarks"]
     assert counts["sampling"] >= 1 and counts["tie"] >= 1 and counts["queueOrder"] == 2
 
 
 def test_what_cannot_be_run_is_refused(client, drawn, groups):
     with pytest.raises(InvalidInput, match="from 2 to 50"):
-        request_luck(scenario=drawn, n_seeds=51)
+        request_luck(drawn, seeds=51)
     drawn.n_cycles = 8152
     with pytest.raises(InvalidInput, match="Ask for 12 seeds"):
-        request_luck(scenario=drawn)
+        request_luck(drawn)
     drawn.state = "queued"
     with pytest.raises(Conflict, match="not run yet"):
-        request_luck(scenario=drawn)
-    assert not groups
+        request_luck(drawn)
+    assert not Question.objects.exists()
     client.post(f"/s/{drawn.public_id}/luck/", {"seeds": "99"})
     assert "from 2 to 50" in words(client.get(f"/s/{drawn.public_id}/luck/"))
 
@@ -116,26 +117,24 @@ def test_readers_of_a_served_site_may_look_and_not_ask(client, drawn, groups, se
     settings.EMBEDDED = False
     assert client.get(f"/s/{drawn.public_id}/luck/").status_code == 200
     client.post(f"/s/{drawn.public_id}/luck/")
-    assert not groups
+    assert not Question.objects.exists()
     client.force_login(User.objects.create_user("ada"))
     client.post(f"/s/{drawn.public_id}/luck/")
-    assert len(groups) == 1
+    assert Question.objects.get().kind == "luck"
 
 
 def test_a_lost_message_is_sent_again_for_the_seeds_that_are_left(drawn, groups, work, sent):
-    request_luck(scenario=drawn, n_seeds=10)
-    task, kwargs = sent.pop(0)
-    from celery import current_app
-
-    current_app.tasks[task](**kwargs)
+    asked = request_luck(drawn, seeds=10)
+    questions.answer(question_id=asked.pk)
+    questions.run_seeds(**sent[-1][1])
     sent.clear()
-    request_luck(scenario=drawn, n_seeds=10)
+    request_luck(drawn, seeds=10)
     assert not sent, "asking again is not what brings lost work back"
     assert jobs.adopt() == 1
     job = jobs.Job.objects.get()
     sent.append((job.task, dict(job.params)))
     work()
-    assert Luck.objects.get().state == "done"
+    assert Question.objects.get().state == "done"
 
 
 def test_the_luck_of_a_cluster_marks_its_decisions_too(client, groups, work):

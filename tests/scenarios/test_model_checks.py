@@ -5,14 +5,13 @@ import re
 import pytest
 
 from playground.accounts.models import User
+from playground.clusters import questions
 from playground.clusters.drive.runs import request_run
 from playground.clusters.lifecycle import create_cluster
-from playground.clusters.models import Cycle
-from playground.engine import model as engine_model
+from playground.clusters.models import Cycle, Question
+from playground.engine import whole_runs as engine_model
 from playground.engine.scenarios import RunStopped
-from playground.scenarios.models import ModelCheck
-from playground.scenarios.services import open_gallery_scenario, request_model_check, share
-from playground.scenarios.services.model_checks import model_result
+from playground.scenarios.services import open_gallery_scenario, share
 from scheduler_core.scenario.gallery import gallery_text
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -39,14 +38,14 @@ def test_a_share_is_checked_once_and_its_departures_are_told(client, overtaken, 
     work()
     assert client.get(here, headers={"HX-Request": "true"}).status_code == 286
     told = words(client.get(here))
-    found = model_result(ModelCheck.objects.get())
+    found = Question.objects.get().answer
     assert found["sentence"] in told and found["violations"] == []
     for departure in found["departures"]:
         assert departure["first"]["sentence"] in told
     left = words(client.get(f"{here}?show=leaves"))
     assert "default/mid was taken out of backoffQ before its time" in left
     client.post(here)
-    assert ModelCheck.objects.count() == 1
+    assert Question.objects.count() == 1
 
 
 def test_a_cluster_is_checked_up_to_its_last_cycle(client, work):
@@ -78,7 +77,7 @@ def test_a_cluster_is_checked_up_to_its_last_cycle(client, work):
 
 
 def test_a_violation_is_shown_with_its_counterexample(client, overtaken, work, monkeypatch):
-    request_model_check(scenario=overtaken)
+    questions.ask(kind="model", params={}, share=overtaken)
     verdict = {
         "property": "placement", "status": "fails", "sentence": "a (1 points) was taken, and b (2) is viable.",
         "counterexample": {"node": "b", "total": 2},
@@ -112,13 +111,13 @@ def test_a_run_that_breaks_off_is_told_and_can_be_asked_again(client, overtaken,
 
     with monkeypatch.context() as patch:
         patch.setattr(engine_model, "ask_process", stop)
-        request_model_check(scenario=overtaken)
+        questions.ask(kind="model", params={}, share=overtaken)
         work()
     here = f"/s/{overtaken.public_id}/model/"
     assert "There is no answer. the run was ended after 240 s" in words(client.get(here))
     client.post(here)
     work()
-    assert ModelCheck.objects.get().state == "done"
+    assert Question.objects.get().state == "done"
 
 
 def test_strangers_read_a_public_share_and_cannot_have_it_checked(client, overtaken, settings):
@@ -126,7 +125,7 @@ def test_strangers_read_a_public_share_and_cannot_have_it_checked(client, overta
     here = f"/s/{overtaken.public_id}/model/"
     assert client.get(here).status_code == 200
     assert client.post(here).status_code == 302
-    assert not ModelCheck.objects.exists()
+    assert not Question.objects.exists()
     owner = User.objects.create_user("olga", password="x")
     mine = create_cluster(name="mine", owner=owner)
     assert client.get(f"/c/{mine.public_id}/model/").status_code in (302, 404)

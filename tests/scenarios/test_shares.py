@@ -7,6 +7,7 @@ import pytest
 from django.utils import timezone
 
 from playground.clusters.errors import ClusterError, Forbidden, InvalidInput, InvalidManifest, TooLarge
+from playground.clusters.models import Question, SeedEnd
 from playground.scenarios.models import RecordedCycle, Scenario, Verification
 from playground.scenarios.services import delete_share, share
 from scheduler_core.scenario.types import MAX_STEPS
@@ -205,7 +206,7 @@ def test_a_team_share_needs_a_team(sent):
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.dialect
 def test_an_expired_share_is_tidied_away_and_one_of_the_same_content_is_not(work):
-    from playground.scenarios.models import Comparison, Luck, LuckEnd, Moment, RecordedCycle
+    from playground.scenarios.models import Comparison, Moment, RecordedCycle
     from playground.scenarios.services import request_comparison, request_moment, tidy
 
     text = small_text()
@@ -216,14 +217,15 @@ def test_an_expired_share_is_tidied_away_and_one_of_the_same_content_is_not(work
     request_comparison(a=sides[0], b=sides[1])
     alone = request_comparison(a=sides[0], b=sides[0])
     work()
-    over = Luck.objects.create(scenario=kept, n_seeds=2, state="failed")
-    LuckEnd.objects.create(luck=over, seed=7, digest="d", end={})
+    over = Question.objects.create(share=kept.public_id, kind="luck", state="failed")
+    SeedEnd.objects.create(question=over, seed=7, digest="d", end={})
+    Question.objects.create(share=gone.public_id, kind="model")
     nothing = {"shares": 0, "verdicts": 0, "comparisons": 0, "proofs": 0}
     assert tidy() == nothing | {"seeds": 1}
     later = timezone.now() + timedelta(days=2)
     assert tidy(now=later) == nothing | {"shares": 1, "comparisons": 1, "seeds": 0}
     assert tidy(now=later) == nothing | {"seeds": 0}
-    assert list(Scenario.objects.all()) == [kept]
+    assert list(Scenario.objects.all()) == [kept] and list(Question.objects.all()) == [over]
     assert bytes(Scenario.objects.get().document) == text.encode()
     assert set(RecordedCycle.objects.values_list("scenario", flat=True)) == {kept.pk}
     assert not Moment.objects.exclude(scenario=kept).exists()
@@ -232,16 +234,16 @@ def test_an_expired_share_is_tidied_away_and_one_of_the_same_content_is_not(work
 
 @pytest.mark.dialect
 def test_old_proofs_are_tidied_away_and_the_newest_stay(sent, monkeypatch):
-    from playground.scenarios.services import housekeeping
+    from playground.scenarios.services import storage
 
-    monkeypatch.setattr(housekeeping, "KEPT_PROOFS", 2)
+    monkeypatch.setattr(storage, "KEPT_PROOFS", 2)
     scenario = share(document=small_text()).scenario
     scenario.verifications.all().delete()
     for state in ("queued", "done", "done", "done", "done"):
         Verification.objects.create(scenario=scenario, state=state)
     left = scenario.verifications.order_by("pk").values_list("state", flat=True)
     newest = set(scenario.verifications.order_by("-pk").values_list("pk", flat=True)[:2])
-    assert housekeeping.tidy()["proofs"] == 2
+    assert storage.tidy()["proofs"] == 2
     assert list(left) == ["queued", "done", "done"]
     assert newest <= set(scenario.verifications.values_list("pk", flat=True))
 

@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from playground.clusters import questions
 from playground.clusters.errors import Conflict, InvalidInput
 from playground.clusters.lifecycle import delete_cluster
-from playground.clusters.models import Cluster
+from playground.clusters.models import Cluster, Question
 from playground.clusters.objects.apply import apply_documents
 from playground.scenarios import services
-from playground.scenarios.models import Scenario, Upgrade
-from playground.scenarios.services import upgrades
+from playground.scenarios.models import Scenario
+from playground.scenarios.services import questions as upgrades
 from scheduler_core.cli.main import main
 from scheduler_core.scenario import dump_scenario, load_scenario, run_scenario
 from tests.clusters.builders import make_cluster, make_node, make_pod
@@ -26,6 +27,10 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def no_wakes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("playground.clusters.wake.send", lambda task, **how: True)
+
+
+def request_upgrade(cluster: Cluster, name: str) -> Question:
+    return questions.ask(kind="upgrade", params={"name": name}, cluster=cluster)
 
 
 def tainted() -> Any:
@@ -41,15 +46,15 @@ def test_a_preview_tells_each_difference_by_its_cause_and_changes_nothing(client
     last = cluster.last_seq
     page = f"/c/{cluster.public_id}/upgrade/"
     assert client.post(page, {"release": "1.36"}).status_code == 302
-    asked = Upgrade.objects.get()
+    asked = Question.objects.get()
     assert "waiting for its turn" in client.get(page).content.decode()
-    services.preview_upgrade_now(upgrade_id=asked.pk)
+    questions.answer(question_id=asked.pk)
     asked.refresh_from_db()
     assert asked.state == "done", asked.problem
     html = client.get(page).content.decode()
     assert "Untolerated<wbr>Taints<wbr>Unnamed" in html and "proved alone" in html
     assert "untolerated taint(s)" in html and "untolerated taint {disk: full}" in html
-    found = upgrades.upgrade_result(asked)
+    found = asked.answer
     assert found is not None and found["unexplained"] == []
     assert [cause["name"] for cause in found["causes"]] == ["UntoleratedTaintsUnnamed"]
     cluster.refresh_from_db()
@@ -60,8 +65,8 @@ def test_page_rest_command_line_share_and_test_say_the_same(
     client: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cluster = tainted()
-    asked = services.request_upgrade(cluster=cluster, name="1.36")
-    services.preview_upgrade_now(upgrade_id=asked.pk)
+    asked = request_upgrade(cluster, "1.36")
+    questions.answer(question_id=asked.pk)
     page = f"/c/{cluster.public_id}/upgrade/"
     told = client.get(f"/api/v1{page.replace('/c/', '/clusters/')}").json()["result"]
     scenario = tmp_path / "s.yaml"
@@ -94,7 +99,7 @@ def test_page_rest_command_line_share_and_test_say_the_same(
 def test_a_preview_that_is_not_there_yet_is_neither_shared_nor_branched(client: Client) -> None:
     cluster = tainted()
     page = f"/c/{cluster.public_id}/upgrade/"
-    services.request_upgrade(cluster=cluster, name="1.36")
+    request_upgrade(cluster, "1.36")
     for act in ("share", "branch"):
         html = client.post(page, {act: "1"}, follow=True).content.decode()
         assert "there is no answer yet" in html
@@ -103,20 +108,20 @@ def test_a_preview_that_is_not_there_yet_is_neither_shared_nor_branched(client: 
 
 def test_a_preview_is_ended_where_it_is_not_wanted_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = tainted()
-    asked = services.request_upgrade(cluster=cluster, name="1.36")
+    asked = request_upgrade(cluster, "1.36")
     with pytest.raises(Conflict, match="under way"):
-        services.request_upgrade(cluster=cluster, name="1.35")
+        request_upgrade(cluster, "1.35")
     told = upgrades.upgrade_document
 
     def cancelled(*args: Any, **how: Any) -> Any:
-        services.cancel(Upgrade.objects.filter(pk=asked.pk))
+        questions.cancel(Question.objects.filter(pk=asked.pk))
         return told(*args, **how)
 
     monkeypatch.setattr(upgrades, "upgrade_document", cancelled)
-    monkeypatch.setattr("playground.engine.upgrades.LOOK_EVERY_S", 0.01)
-    services.preview_upgrade_now(upgrade_id=asked.pk)
+    monkeypatch.setattr("playground.engine.whole_runs.LOOK_EVERY_S", 0.01)
+    questions.answer(question_id=asked.pk)
     asked.refresh_from_db()
-    assert (asked.state, bytes(asked.result)) == ("cancelled", b"")
+    assert (asked.state, asked.answer) == ("cancelled", None)
 
 
 def test_a_preview_is_asked_and_cancelled_over_the_api(client: Client) -> None:
@@ -134,14 +139,14 @@ def test_a_preview_is_asked_and_cancelled_over_the_api(client: Client) -> None:
 def test_what_cannot_be_previewed_is_refused() -> None:
     cluster = make_cluster(make_node())
     with pytest.raises(Conflict, match="no cycle"):
-        services.request_upgrade(cluster=cluster, name="1.36")
+        request_upgrade(cluster, "1.36")
     apply_documents(cluster=cluster, objects=[make_pod("p")])
     run(cluster)
     with pytest.raises(Conflict, match="followed already"):
-        services.request_upgrade(cluster=cluster, name="1.34")
+        request_upgrade(cluster, "1.34")
     with pytest.raises(InvalidInput, match="is no release that is known here"):
-        services.request_upgrade(cluster=cluster, name="1.99")
-    assert not Upgrade.objects.exists()
+        request_upgrade(cluster, "1.99")
+    assert not Question.objects.exists()
 
 
 @pytest.mark.parametrize("followed", ["1.34", "1.35", "1.36"])
@@ -152,9 +157,9 @@ def test_the_release_chosen_first_is_another_than_the_one_that_is_followed(
     page = f"/c/{cluster.public_id}/upgrade/"
     chosen = re.compile(r'<option value="([^"]+)" selected>')
     client.post(page, {"release": "1.36"})
-    services.preview_upgrade_now(upgrade_id=Upgrade.objects.get().pk)
+    questions.answer(question_id=Question.objects.get().pk)
     assert chosen.findall(client.get(page).content.decode()) == ["1.36"]
     Cluster.objects.filter(pk=cluster.pk).update(kubernetes_release=followed)
     assert chosen.findall(client.get(page).content.decode()) == ["1.36.3" if followed == "1.36" else "1.36"]
-    Upgrade.objects.all().delete()
+    Question.objects.all().delete()
     assert chosen.findall(client.get(page).content.decode()) == ["1.36.3"]

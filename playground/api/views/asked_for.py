@@ -18,10 +18,10 @@ from playground.api.serializers import requests
 from playground.api.serializers import scenarios as answers
 from playground.api.views.base import PlaygroundView, accepted
 from playground.api.views.scenarios import Reads
+from playground.clusters import questions
 from playground.clusters.errors import NotFound
-from playground.scenarios import selectors, services
-from playground.scenarios.services.model_checks import model_result
-from playground.scenarios.services.upgrades import upgrade_result
+from playground.clusters.questions import questions_of
+from playground.scenarios import selectors
 
 _WHERE: Final = {"cluster": ("clusters", "c", "scheduling"), "scenario": ("scenarios", "s", "scenarios")}
 """Of what -> its collection in this API, in the pages, and the tag of its operations."""
@@ -34,13 +34,9 @@ class Search:
     Attributes
     ----------
     name
-        Last part of its path, here and on the pages.
-    model
-        Of its rows; each belongs to a cluster (of a generation) or a scenario.
+        The questions' kind, and the last part of its path, here and on the pages.
     verb
         Last part of the POST's operation id.
-    ask
-        Asks for it: ``ask(cluster=...)`` or ``ask(scenario=...)``, with what the body says.
     fields
         What an answer has besides the fields all have.
     read_it, ask_for_it, finds, does
@@ -52,12 +48,11 @@ class Search:
     body, asked
         Serializer of the request's body and an example, if there is one.
     said
-        Keyword arguments of `ask` from a valid body.
+        The question's parameters from a valid body.
     """
 
     name: str
     verb: str
-    ask: Callable[..., Any]
     fields: Callable[[Any], dict[str, Any]]
     read_it: str
     ask_for_it: str
@@ -78,19 +73,19 @@ class Search:
             "page": request.build_absolute_uri(f"/{pages}/{public_id}/{self.name}/"),
             "url": f"/api/v1/{collection}/{public_id}/{self.name}/",
             "state": row.state,
-            "problem": row.problem or None,
+            "problem": row.error or None,
             "createdAt": row.created,
             **self.fields(row),
         }
 
     def rows(self, found: Any, of: str) -> Any:
         """All that were asked for, of a cluster those since its last reset."""
-        return selectors.asked_for(self.name, **{of: found})
+        return questions_of(self.name, **_subject(found, of))
 
     def newest(self, found: Any, of: str) -> Any:
         row = self.rows(found, of).order_by("-pk").first()
         if row is None:
-            raise NotFound(self.missing, kind=selectors.ASKED[self.name].__name__)
+            raise NotFound(self.missing, kind="Question")
         return row
 
     def example(self, of: str, **fields: Any) -> dict[str, Any]:
@@ -105,6 +100,10 @@ class Search:
             **self.queued,
             **fields,
         }
+
+
+def _subject(found: Any, of: str) -> dict[str, Any]:
+    return {"cluster" if of == "cluster" else "share": found}
 
 
 def found_of(view: Any, request: Request, of: str, public_id: str) -> Any:
@@ -129,13 +128,14 @@ def view_of(search: Search, of: str) -> type[PlaygroundView]:
             body = search.body(data=request.data or {})
             body.is_valid(raise_exception=True)
             said = search.said(body.validated_data)
-        answer = search.document(request, search.ask(**{of: found}, **said), of, found.public_id)
+        row = questions.ask(kind=search.name, params=said, **_subject(found, of))
+        answer = search.document(request, row, of, found.public_id)
         return accepted(answer, answer["url"])
 
     def delete(self: Any, request: Request, **path: str) -> Response:
         found = found_of(self, request, of, path[f"{of}_id"])
         row = search.newest(found, of)
-        services.cancel(search.rows(found, of))
+        questions.cancel(search.rows(found, of))
         row.refresh_from_db()
         return Response(search.document(request, row, of, found.public_id))
 
@@ -180,12 +180,11 @@ def view_of(search: Search, of: str) -> type[PlaygroundView]:
 MODEL: Final = Search(
     name="model",
     verb="check",
-    ask=services.request_model_check,
     fields=lambda row: {
-        "cycle": row.cycle,
+        "cycle": row.params["cycle"],
         "engine": row.engine_version,
         "tookMs": row.took_ms,
-        "result": model_result(row),
+        "result": row.answer,
     },
     read_it="Read the newest check of the formal model",
     ask_for_it="Check the formal model on every cycle",
@@ -203,13 +202,12 @@ MODEL: Final = Search(
 OPTIMUM: Final = Search(
     name="optimum",
     verb="find",
-    ask=services.request_optimum,
     fields=lambda row: {
-        "cycle": row.cycle,
-        "timeLimitS": row.time_limit_s,
-        "step": row.step or None,
-        "progress": row.progress,
-        "result": row.result or None,
+        "cycle": row.params["cycle"],
+        "timeLimitS": row.params["time_limit_s"],
+        "step": row.doing or None,
+        "progress": row.progress or 0.0,
+        "result": row.answer,
     },
     read_it="Read the newest joint placement",
     ask_for_it="Look for the best joint placement",
@@ -230,10 +228,10 @@ OPTIMUM: Final = Search(
 LUCK: Final = Search(
     name="luck",
     verb="run",
-    ask=services.request_luck,
     fields=lambda row: {
-        "seeds": row.n_seeds,
-        "progress": {"done": row.done, "total": row.n_seeds},
+        "state": "queued" if row.is_open else row.state,
+        "seeds": row.params["seeds"],
+        "progress": {"done": row.done, "total": row.params["seeds"]},
         "result": row.answer,
     },
     read_it="Read how much of a scenario is luck",
@@ -249,21 +247,20 @@ LUCK: Final = Search(
     },
     body=answers.LuckRequest,
     asked={"seeds": 50},
-    said=lambda body: {"n_seeds": body["seeds"]},
+    said=lambda body: {"seeds": body["seeds"]},
 )
 
 UPGRADE: Final = Search(
     name="upgrade",
     verb="preview",
-    ask=services.request_upgrade,
     fields=lambda row: {
-        "before": row.before,
-        "after": row.after,
-        "step": row.step or None,
-        "progress": row.progress,
+        "before": row.params["before"],
+        "after": row.params["after"],
+        "step": row.doing or None,
+        "progress": row.progress or 0.0,
         "engine": row.engine_version,
         "tookMs": row.took_ms,
-        "result": upgrade_result(row),
+        "result": row.answer,
     },
     read_it="Read the newest preview of an upgrade",
     ask_for_it="Preview an upgrade",

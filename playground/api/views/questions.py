@@ -304,4 +304,7 @@ class OneQuestion(PlaygroundView):
     def delete(self, request: Request, cluster_id: str, question_id: str) -> Response:
         """No answer is wanted any more: a worker that is at it stops within about a second. Twice is once."""
         cluster = self.cluster(cluster_id)
-        return Response(document(questions.cancel(question=get_question(cluster, question_id)), cluster))
+        found = get_question(cluster, question_id)
+        questions.cancel(cluster.questions.filter(pk=found.pk))
+        found.refresh_from_db()
+        return Response(document(found, cluster))

@@ -25,7 +25,6 @@ from playground.clusters.objects.admission import MODES
 from playground.engine.plugins import lacking
 from playground.scenarios import selectors, services
 from playground.scenarios.choices import Visibility
-from playground.scenarios.services.comparing import result_of
 from playground.scenarios.services.forking import make_text
 from playground.scenarios.services.shares import max_bytes
 
@@ -458,5 +457,5 @@ def _comparison(request: Request, comparison: Comparison, *, with_result: bool =
         "team": comparison.team.name if comparison.team else None,
         "createdAt": comparison.created,
         "expiresAt": comparison.expires,
-        "result": result_of(comparison) if with_result else None,
+        "result": comparison.result if with_result else None,
     }

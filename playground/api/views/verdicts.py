@@ -68,7 +68,7 @@ class OneVerdict(Reads):
                 "digest": found.digest,
                 "engine": found.engine_version,
                 "createdAt": found.created,
-                "answer": services.verdict_answer(found),
+                "answer": found.answer,
             }
         )
 
@@ -100,4 +100,4 @@ class VerdictObjects(Reads):
     )
     def get(self, request: Request, verdict_id: str) -> Response:
         """The objects as a dump, of which `python -m scheduler_core plan --json` prints the same answer."""
-        return Response(services.verdict_state(selectors.get_verdict(verdict_id, request.user)))
+        return Response(selectors.get_verdict(verdict_id, request.user).state)

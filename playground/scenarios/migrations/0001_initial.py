@@ -1,7 +1,8 @@
 """The tables of scenarios."""
 
 import django.db.models.deletion
-import playground.scenarios.models.scenario
+import playground.clusters.packed
+import playground.scenarios.models
 from django.conf import settings
 from django.db import migrations, models
 
@@ -24,7 +25,7 @@ class Migration(migrations.Migration):
                 name='Scenario',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                    ('public_id', models.CharField(default=playground.scenarios.models.scenario.new_share_id, editable=False, max_length=24, unique=True)),
+                    ('public_id', models.CharField(default=playground.scenarios.models.new_share_id, editable=False, max_length=24, unique=True)),
                     ('share_key', models.CharField(max_length=64, unique=True)),
                     ('visibility', models.CharField(choices=[('public', 'Public'), ('unlisted', 'Unlisted'), ('team', 'Team'), ('private', 'Private')], default='unlisted', max_length=8)),
                     ('created', models.DateTimeField(auto_now_add=True)),
@@ -98,26 +99,6 @@ class Migration(migrations.Migration):
                 },
             ),
             migrations.CreateModel(
-                name='Optimum',
-                fields=[
-                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                    ('generation', models.IntegerField(default=0)),
-                    ('cycle', models.BigIntegerField()),
-                    ('created', models.DateTimeField(auto_now_add=True)),
-                    ('time_limit_s', models.IntegerField(default=30)),
-                    ('state', models.CharField(choices=[('queued', 'Queued'), ('running', 'Running'), ('done', 'Done'), ('failed', 'Failed'), ('cancelled', 'Cancelled')], default='queued', max_length=12)),
-                    ('step', models.CharField(blank=True, default='', max_length=200)),
-                    ('progress', models.FloatField(default=0.0)),
-                    ('problem', models.TextField(blank=True, default='')),
-                    ('result', models.JSONField(default=dict)),
-                    ('cluster', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='optima', to='clusters.cluster')),
-                    ('scenario', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='optima', to='scenarios.scenario')),
-                ],
-                options={
-                    'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('cluster__isnull', False), ('scenario__isnull', True)), models.Q(('cluster__isnull', True), ('scenario__isnull', False)), _connector='OR'), name='optimum_of_one'), models.CheckConstraint(condition=models.Q(('state__in', ['queued', 'running', 'done', 'failed', 'cancelled'])), name='optimum_state_known')],
-                },
-            ),
-            migrations.CreateModel(
                 name='Moment',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -125,50 +106,13 @@ class Migration(migrations.Migration):
                     ('cycle', models.BigIntegerField()),
                     ('created', models.DateTimeField(auto_now_add=True)),
                     ('note', models.CharField(blank=True, default='', max_length=300)),
-                    ('data', models.BinaryField(blank=True, default=b'')),
-                    ('brief', models.BinaryField(blank=True, default=b'')),
+                    ('data', playground.clusters.packed.PackedJSONField(blank=True, null=True)),
+                    ('brief', playground.clusters.packed.PackedJSONField(blank=True, null=True)),
                     ('cluster', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='moments', to='clusters.cluster')),
                     ('scenario', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='moments', to='scenarios.scenario')),
                 ],
                 options={
                     'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('cluster__isnull', False), ('scenario__isnull', True)), models.Q(('cluster__isnull', True), ('scenario__isnull', False)), _connector='OR'), name='moment_of_one'), models.UniqueConstraint(condition=models.Q(('cluster__isnull', False)), fields=('cluster', 'generation', 'cycle'), name='moment_of_cluster_once'), models.UniqueConstraint(condition=models.Q(('scenario__isnull', False)), fields=('scenario', 'cycle'), name='moment_of_scenario_once')],
-                },
-            ),
-            migrations.CreateModel(
-                name='ModelCheck',
-                fields=[
-                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                    ('generation', models.IntegerField(default=0)),
-                    ('cycle', models.BigIntegerField()),
-                    ('created', models.DateTimeField(auto_now_add=True)),
-                    ('touched', models.DateTimeField(auto_now=True)),
-                    ('engine_version', models.CharField(max_length=40)),
-                    ('state', models.CharField(choices=[('queued', 'Queued'), ('running', 'Running'), ('done', 'Done'), ('failed', 'Failed'), ('cancelled', 'Cancelled')], default='queued', max_length=12)),
-                    ('problem', models.TextField(blank=True, default='')),
-                    ('took_ms', models.IntegerField(blank=True, null=True)),
-                    ('result', models.BinaryField(blank=True, default=b'')),
-                    ('cluster', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='model_checks', to='clusters.cluster')),
-                    ('scenario', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='model_checks', to='scenarios.scenario')),
-                ],
-                options={
-                    'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('cluster__isnull', False), ('scenario__isnull', True)), models.Q(('cluster__isnull', True), ('scenario__isnull', False)), _connector='OR'), name='model_check_of_one'), models.CheckConstraint(condition=models.Q(('state__in', ['queued', 'running', 'done', 'failed', 'cancelled'])), name='model_check_state_known'), models.UniqueConstraint(fields=('scenario',), name='model_check_of_scenario_once'), models.UniqueConstraint(fields=('cluster', 'generation', 'cycle'), name='model_check_of_cluster_once')],
-                },
-            ),
-            migrations.CreateModel(
-                name='Luck',
-                fields=[
-                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                    ('n_seeds', models.IntegerField()),
-                    ('created', models.DateTimeField(auto_now_add=True)),
-                    ('touched', models.DateTimeField(auto_now=True)),
-                    ('state', models.CharField(choices=[('queued', 'Queued'), ('done', 'Done'), ('failed', 'Failed'), ('cancelled', 'Cancelled')], default='queued', max_length=12)),
-                    ('done', models.IntegerField(default=0)),
-                    ('answer', models.JSONField(blank=True, null=True)),
-                    ('problem', models.TextField(blank=True, default='')),
-                    ('scenario', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='lucks', to='scenarios.scenario')),
-                ],
-                options={
-                    'constraints': [models.UniqueConstraint(fields=('scenario', 'n_seeds'), name='luck_once'), models.CheckConstraint(condition=models.Q(('state__in', ['queued', 'done', 'failed', 'cancelled'])), name='luck_state_known')],
                 },
             ),
             migrations.CreateModel(
@@ -186,33 +130,10 @@ class Migration(migrations.Migration):
                 ],
             ),
             migrations.CreateModel(
-                name='Upgrade',
-                fields=[
-                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                    ('generation', models.IntegerField(default=0)),
-                    ('cycle', models.BigIntegerField()),
-                    ('before', models.JSONField()),
-                    ('after', models.JSONField()),
-                    ('created', models.DateTimeField(auto_now_add=True)),
-                    ('engine_version', models.CharField(max_length=40)),
-                    ('state', models.CharField(choices=[('queued', 'Queued'), ('running', 'Running'), ('done', 'Done'), ('failed', 'Failed'), ('cancelled', 'Cancelled')], default='queued', max_length=9)),
-                    ('step', models.CharField(blank=True, default='', max_length=200)),
-                    ('progress', models.FloatField(default=0.0)),
-                    ('problem', models.TextField(blank=True, default='')),
-                    ('took_ms', models.IntegerField(blank=True, null=True)),
-                    ('result', models.BinaryField(blank=True, default=b'')),
-                    ('cluster', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='upgrades', to='clusters.cluster')),
-                    ('scenario', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='upgrades', to='scenarios.scenario')),
-                ],
-                options={
-                    'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('cluster__isnull', False), ('scenario__isnull', True)), models.Q(('cluster__isnull', True), ('scenario__isnull', False)), _connector='OR'), name='upgrade_of_one'), models.CheckConstraint(condition=models.Q(('state__in', ['queued', 'running', 'done', 'failed', 'cancelled'])), name='upgrade_state_known')],
-                },
-            ),
-            migrations.CreateModel(
                 name='Verdict',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                    ('public_id', models.CharField(default=playground.scenarios.models.scenario.new_share_id, editable=False, max_length=24, unique=True)),
+                    ('public_id', models.CharField(default=playground.scenarios.models.new_share_id, editable=False, max_length=24, unique=True)),
                     ('visibility', models.CharField(choices=[('public', 'Public'), ('unlisted', 'Unlisted'), ('team', 'Team'), ('private', 'Private')], default='unlisted', max_length=8)),
                     ('cluster_name', models.CharField(max_length=100)),
                     ('created', models.DateTimeField(auto_now_add=True)),
@@ -221,8 +142,8 @@ class Migration(migrations.Migration):
                     ('engine_version', models.CharField(max_length=40)),
                     ('sentence', models.CharField(max_length=1000)),
                     ('digest', models.CharField(max_length=64)),
-                    ('answer', models.BinaryField()),
-                    ('state', models.BinaryField(blank=True, default=b'')),
+                    ('answer', playground.clusters.packed.PackedJSONField()),
+                    ('state', playground.clusters.packed.PackedJSONField(blank=True, null=True)),
                     ('cluster', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='verdicts', to='clusters.cluster')),
                     ('owner', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='verdicts', to=settings.AUTH_USER_MODEL)),
                     ('team', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='verdicts', to='accounts.team')),
@@ -260,7 +181,7 @@ class Migration(migrations.Migration):
                 name='Comparison',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                    ('public_id', models.CharField(default=playground.scenarios.models.scenario.new_share_id, editable=False, max_length=24, unique=True)),
+                    ('public_id', models.CharField(default=playground.scenarios.models.new_share_id, editable=False, max_length=24, unique=True)),
                     ('visibility', models.CharField(choices=[('public', 'Public'), ('unlisted', 'Unlisted'), ('team', 'Team'), ('private', 'Private')], default='private', max_length=8)),
                     ('created', models.DateTimeField(auto_now_add=True)),
                     ('expires', models.DateTimeField(blank=True, null=True)),
@@ -271,42 +192,13 @@ class Migration(migrations.Migration):
                     ('title', models.CharField(blank=True, default='', max_length=300)),
                     ('problem', models.TextField(blank=True, default='')),
                     ('figures', models.JSONField(default=dict)),
-                    ('result', models.BinaryField(blank=True, default=b'')),
+                    ('result', playground.clusters.packed.PackedJSONField(blank=True, null=True)),
                     ('owner', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='comparisons', to=settings.AUTH_USER_MODEL)),
                     ('team', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='comparisons', to='accounts.team')),
                 ],
                 options={
                     'indexes': [models.Index(fields=['owner', '-created'], name='comparison_owner_created'), models.Index(fields=['expires'], name='comparison_expires')],
                     'constraints': [models.CheckConstraint(condition=models.Q(('state__in', ['queued', 'done', 'failed'])), name='comparison_state_known'), models.CheckConstraint(condition=models.Q(('visibility__in', ['public', 'unlisted', 'team', 'private'])), name='comparison_visibility_known'), models.CheckConstraint(condition=models.Q(models.Q(('team__isnull', False), ('visibility', 'team')), models.Q(models.Q(('visibility', 'team'), _negated=True), ('team__isnull', True)), _connector='OR'), name='comparison_team_if_team_only')],
-                },
-            ),
-            migrations.CreateModel(
-                name='Errand',
-                fields=[
-                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                    ('created', models.DateTimeField(auto_now_add=True)),
-                    ('request', models.BinaryField()),
-                    ('limit_s', models.FloatField()),
-                    ('state', models.CharField(choices=[('queued', 'Queued'), ('done', 'Done'), ('failed', 'Failed')], default='queued', max_length=8)),
-                    ('answer', models.BinaryField(blank=True, default=b'')),
-                    ('problem', models.TextField(blank=True, default='')),
-                    ('owner', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, to=settings.AUTH_USER_MODEL)),
-                ],
-                options={
-                    'constraints': [models.CheckConstraint(condition=models.Q(('state__in', ['queued', 'done', 'failed'])), name='errand_state_known')],
-                },
-            ),
-            migrations.CreateModel(
-                name='LuckEnd',
-                fields=[
-                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                    ('seed', models.BigIntegerField()),
-                    ('digest', models.CharField(max_length=64)),
-                    ('end', models.JSONField()),
-                    ('luck', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='ends', to='scenarios.luck')),
-                ],
-                options={
-                    'constraints': [models.UniqueConstraint(fields=('luck', 'seed'), name='luck_seed_once')],
                 },
             ),
         ]),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import QuerySet
 
 from playground.accounts import audit
 from playground.accounts.choices import Role
@@ -19,15 +20,14 @@ from playground.clusters.errors import ClusterError, Forbidden, InvalidInput, No
 from playground.clusters.log import quotas
 from playground.clusters.models import Cluster, Cycle
 from playground.engine.moments import violations_of
-from playground.engine.scenarios import RunStopped, ScenarioProblem, states_of
+from playground.engine.scenarios import RunStopped, ScenarioError, states_of
 from playground.scenarios import wake
 from playground.scenarios.choices import Visibility
-from playground.scenarios.comparing import LETTERS, CycleDecision, Side, compare_sides
-from playground.scenarios.models import Comparison, Moment, RecordedCycle, Scenario
+from playground.scenarios.comparing import LETTERS, Side, compare_sides
+from playground.scenarios.models import Comparison, Moment, Scenario
 from playground.scenarios.services.audience import checked_audience, visible
 from playground.scenarios.services.moments import cluster_moments, cluster_now, scenario_moments
 from playground.scenarios.services.proof import readable
-from playground.scenarios.services.recording import packed, unpacked
 from playground.scenarios.services.storage import count_stored
 
 
@@ -193,7 +193,7 @@ def compare_now(*, comparison_id: int) -> None:
         return
     try:
         found = compare_sides(_parted([_side(side) for side in comparison.sides], comparison.sides))
-    except (ClusterError, ScenarioProblem, RunStopped, ValueError) as error:
+    except (ClusterError, ScenarioError, RunStopped, ValueError) as error:
         comparison.state = Comparison.State.FAILED
         comparison.problem = str(error)
     else:
@@ -202,15 +202,10 @@ def compare_now(*, comparison_id: int) -> None:
             comparison.title or " against ".join(side["words"] for side in found["sides"])[:300]
         )
         comparison.figures = found["figures"]
-        comparison.result = packed(found)
+        comparison.result = found
     news = {name: getattr(comparison, name) for name in ("state", "problem", "title", "figures", "result")}
     Comparison.objects.filter(pk=comparison.pk, state=Comparison.State.QUEUED).update(**news)
     count_stored(comparison.owner_id)
-
-
-def result_of(comparison: Comparison) -> dict[str, Any] | None:
-    """What was found; None while it is being compared."""
-    return unpacked(comparison.result) if comparison.result else None
 
 
 def _parted(sides: Sequence[Side], asked: Sequence[Mapping[str, Any]]) -> list[Side]:
@@ -250,15 +245,8 @@ def _scenario_side(side: Mapping[str, Any]) -> Side:
     if "figures" not in state:
         # States of a stretch come without figures.
         state = dict(states_of(bytes(scenario.document), cycle, cycle)[cycle])
-    return Side(
-        words=scenario.words,
-        detail=f"scenario {scenario.public_id}" + (f", after cycle {cycle}" if side["cycle"] else ""),
-        decisions=_decisions(rows.order_by("number").defer("trace")),
-        state=state,
-        explain=lambda number: _explained(rows.filter(number=number).values_list("trace", flat=True).first()),
-        start_ns=scenario.start_ns,
-        violations=_violations(rows.filter(outcome="preempting").values_list("trace", flat=True)),
-    )
+    detail = f"scenario {scenario.public_id}" + (f", after cycle {cycle}" if side["cycle"] else "")
+    return _side_of(rows, scenario.words, detail, state, scenario.start_ns)
 
 
 def _cluster_side(side: Mapping[str, Any]) -> Side:
@@ -276,41 +264,30 @@ def _cluster_side(side: Mapping[str, Any]) -> Side:
     rows = Cycle.objects.filter(cluster=cluster)
     if cycle is not None:
         rows = rows.filter(number__lte=cycle)
+    return _side_of(rows, cluster.name, f"after cycle {cycle}" if cycle else "now", state, cluster.start_ns)
+
+
+def _side_of(rows: QuerySet[Any], words: str, detail: str, state: Mapping[str, Any], start_ns: int) -> Side:
+    def explain(number: int) -> Mapping[str, Any] | None:
+        trace = rows.filter(number=number).values_list("trace", flat=True).first()
+        return readable(bytes(trace)) if trace is not None else None
+
     return Side(
-        words=cluster.name,
-        detail=f"after cycle {cycle}" if cycle else "now",
-        decisions=_decisions(rows.order_by("number").defer("trace")),
+        words=words,
+        detail=detail,
+        decisions=list(rows.order_by("number").defer("trace")),
         state=state,
-        explain=lambda number: _explained(rows.filter(number=number).values_list("trace", flat=True).first()),
-        start_ns=cluster.start_ns,
+        explain=explain,
+        start_ns=start_ns,
         violations=_violations(rows.filter(outcome="preempting").values_list("trace", flat=True)),
     )
 
 
 def _state(moment: Moment | None) -> dict[str, Any]:
-    if moment is None or not moment.data:
+    if moment is None or moment.data is None:
         raise NotFound(moment.note if moment else "there was no such cycle", kind="Cycle")
-    found: dict[str, Any] = unpacked(moment.data)
+    found: dict[str, Any] = moment.data
     return found
-
-
-def _decisions(rows: Iterable[Cycle | RecordedCycle]) -> list[CycleDecision]:
-    return [
-        CycleDecision(
-            number=row.number,
-            at_ns=row.at_ns,
-            pod=row.pod,
-            outcome=row.outcome,
-            node=row.node,
-            message=row.message,
-            sentence=row.sentence,
-        )
-        for row in rows
-    ]
-
-
-def _explained(trace: Any) -> Mapping[str, Any] | None:
-    return readable(bytes(trace)) if trace is not None else None
 
 
 def _violations(traces: Any) -> int:
@@ -321,6 +298,3 @@ def _violations(traces: Any) -> int:
         except (ValueError, KeyError, json.JSONDecodeError):
             continue
     return total
-
-
-__all__ = ["compare_now", "delete_comparison", "may_delete", "request_comparison", "result_of"]

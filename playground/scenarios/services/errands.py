@@ -1,24 +1,34 @@
-"""Short runs a request waits for. The web process only writes a row and reads it again; a worker's room runs it."""
+"""Short runs a request waits for: the web process only writes a row and reads it again; a worker's room runs it."""
 
 from __future__ import annotations
 
+import base64
 import time
 from collections.abc import Mapping
 from typing import Any, Final
 
-from playground.clusters import wake as cluster_wake
-from playground.engine.scenarios import AskProcess, RunStopped, ScenarioProblem, ask_process, problem_from
-from playground.scenarios import wake
-from playground.scenarios.models import Errand
-from playground.scenarios.services.recording import packed, unpacked
+from playground.clusters import wake
+from playground.clusters.errors import InvalidInput
+from playground.clusters.jobs import person_of
+from playground.clusters.models import Question
+from playground.clusters.packed import pack, unpack
+from playground.clusters.questions import KINDS, AnsweredKind
+from playground.engine.scenarios import (
+    AskProcess,
+    RunStopped,
+    ScenarioError,
+    ask_process,
+    problem_from,
+    problems_data,
+)
 
 LONGEST_S: Final = 20.0
-"""Processor and wall seconds of an errand: the lane that answers questions must not be filled by one."""
+"""Processor and wall seconds of such a run: the lane that answers questions must not be filled by one."""
 LOOK_EVERY_S: Final = 0.1
 
 
 def through_a_worker(*, owner: Any = None, wait_s: float = LONGEST_S) -> AskProcess:
-    """`ask_process` for web processes: it is a worker that starts the process.
+    """`ask_process` for web processes, which only write a row and read it again: a worker starts the process.
 
     Parameters
     ----------
@@ -29,51 +39,53 @@ def through_a_worker(*, owner: Any = None, wait_s: float = LONGEST_S) -> AskProc
     """
 
     def ask(request: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
-        errand = Errand.objects.create(
-            owner=owner, request=packed(dict(request)), limit_s=min(timeout_s, LONGEST_S)
-        )
+        params = {
+            "request": base64.b64encode(pack(dict(request))).decode(),
+            "limit_s": min(timeout_s, LONGEST_S),
+        }
+        person = person_of(None if owner is None else owner.pk)
+        row = Question.objects.create(kind=Question.Kind.PROCESS, params=params, person=person)
         try:
-            cluster_wake.send(wake.ERRAND, errand_id=errand.pk)
-            wait(errand, wait_s)
-            return _answer_of(errand)
+            wake.send(wake.ANSWER, question_id=row.pk)
+            wait(row, wait_s)
+            row.refresh_from_db()
+            return _answer_of(row)
         finally:
-            errand.delete()
+            row.delete()
 
     return ask
 
 
-def wait(errand: Errand, wait_s: float) -> None:
-    """Until it is done, or the time is over."""
+def wait(row: Question, wait_s: float) -> None:
+    """Wait until it is answered, or the time is over."""
     deadline_s = time.monotonic() + wait_s
     while time.monotonic() < deadline_s:
-        if Errand.objects.filter(pk=errand.pk).exclude(state=Errand.State.QUEUED).exists():
+        if not Question.objects.filter(pk=row.pk, state__in=Question.OPEN).exists():
             return
         time.sleep(LOOK_EVERY_S)
 
 
-def _answer_of(errand: Errand) -> dict[str, Any]:
-    errand.refresh_from_db()
-    if errand.state == Errand.State.DONE:
-        answer: dict[str, Any] = unpacked(errand.answer)
-        if "problems" in answer:
-            raise problem_from(answer["problems"])
-        return answer
-    if errand.state == Errand.State.FAILED:
-        raise RunStopped(errand.problem)
-    raise RunStopped("no worker had time for it; try again in a moment")
+def _answer_of(row: Question) -> dict[str, Any]:
+    if row.state == Question.State.FAILED:
+        raise RunStopped(row.error)
+    if row.answer is None:
+        raise RunStopped("no worker had time for it; try again in a moment")
+    if "problems" in row.answer:
+        raise problem_from(row.answer["problems"])
+    answer: dict[str, Any] = row.answer
+    return answer
 
 
-def run_errand(*, errand_id: int) -> None:
-    """Run one that is waited for. Twice is once: an answer is written where there is none."""
-    rows = Errand.objects.filter(pk=errand_id, state=Errand.State.QUEUED)
-    errand = rows.first()
-    if errand is None:
-        return
+def _process(question: Question, cluster: None, memory: object) -> dict[str, Any]:
+    request = unpack(base64.b64decode(question.params["request"]))
     try:
-        answer = ask_process(unpacked(errand.request), errand.limit_s)
-    except ScenarioProblem as problem:
-        rows.update(state=Errand.State.DONE, answer=packed({"problems": problem.as_data()}))
-    except RunStopped as stopped:
-        rows.update(state=Errand.State.FAILED, problem=str(stopped))
-    else:
-        rows.update(state=Errand.State.DONE, answer=packed(answer))
+        return ask_process(request, question.params["limit_s"])
+    except ScenarioError as problem:
+        return {"problems": problems_data(problem)}
+
+
+def _not_asked(of: object, params: Mapping[str, Any]) -> dict[str, Any]:
+    raise InvalidInput("a run that a request waits for is no question", field="kind")
+
+
+KINDS[Question.Kind.PROCESS] = AnsweredKind(_not_asked, _process)

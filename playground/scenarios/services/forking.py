@@ -15,6 +15,8 @@ from playground.clusters.drive.config import set_assumed_expiry, set_config, set
 from playground.clusters.drive.runs import decide_permit, parse_duration_ns, request_run
 from playground.clusters.errors import Conflict, InvalidInput, NotFound, TooManyRequests
 from playground.clusters.extenders.mock import mock_rules_throughout, serve_mock_extenders, with_extenders_at
+from playground.clusters.history.undo import Undone
+from playground.clusters.history.undo import undo as undo_cluster
 from playground.clusters.lifecycle import create_cluster, note_opening
 from playground.clusters.log.changes import one_change, written_by
 from playground.clusters.log.changes import opening as begins
@@ -27,7 +29,7 @@ from playground.clusters.objects.queries import get_object
 from playground.clusters.objects.write import bind_pod, delete_object, evict_pod, replace_object, set_cordon
 from playground.engine import scenario_making
 from playground.engine.scenario_making import Cut, MadeText
-from playground.engine.scenarios import RunStopped, ScenarioProblem, Step, opening_of
+from playground.engine.scenarios import RunStopped, ScenarioError, Step, opening_of
 from playground.scenarios.models import Origin, Scenario
 from playground.scenarios.services.errands import through_a_worker
 from playground.scenarios.services.shares import Shared, as_error, share
@@ -51,7 +53,7 @@ def fork(
     """
     try:
         opening = opening_of(bytes(scenario.document))
-    except ScenarioProblem as problem:
+    except ScenarioError as problem:
         raise as_error(problem) from None
     follows = release or opening.release
     steps = [step for step in opening.steps if release is None or step.verb != "upgrade"]
@@ -278,7 +280,7 @@ def make_text(
             made = scenario_making.redact_text(
                 made.text, title=chosen, ask=through_a_worker(owner=cluster.owner)
             )
-    except ScenarioProblem as problem:
+    except ScenarioError as problem:
         raise as_error(problem) from None
     except RunStopped as stopped:
         raise Conflict(f"the names could not be taken out: {stopped}", kind="Cluster") from None
@@ -374,3 +376,25 @@ def make_from_cluster(
             },
         )
     return replace(shared, notes=(*shared.notes, *made.notes))
+
+
+def undo(*, cluster: Cluster, seq: int | None = None) -> Undone:
+    """As `clusters.history.undo`; a step of a scenario that is undone is still to be done.
+
+    Raises
+    ------
+    Conflict
+    """
+    with transaction.atomic():
+        undone = undo_cluster(cluster=cluster, seq=seq)
+        origin = Origin.objects.select_for_update(of=("self",)).filter(cluster=cluster).first()
+        if origin is not None:
+            kept = undone.more.get("draft")
+            if kept is not None:
+                origin.next_step, origin.input_seq = kept["step"], kept["input"]
+            if origin.generation == cluster.generation - 1:
+                origin.generation = cluster.generation
+                if origin.input_seq == undone.before_seq:  # it is again what was shared
+                    origin.input_seq = undone.after_seq
+            origin.save(update_fields=["next_step", "input_seq", "generation"])
+    return undone

@@ -27,7 +27,7 @@ from playground.clusters.models import Cluster, Cycle, LogEntry, Node, Pod
 from playground.clusters.objects.apply import apply_documents, in_order
 from playground.engine.batch import collector_paused
 from playground.engine.moments import StateReader, replay_moments
-from playground.engine.scenarios import RunStopped, ScenarioProblem, opening_of, run_fresh, states_of
+from playground.engine.scenarios import RunStopped, ScenarioError, opening_of, run_fresh, states_of
 from playground.engine.simulator import default_simulator
 from playground.scenarios import wake
 from playground.scenarios.models import Moment, Scenario
@@ -106,7 +106,7 @@ def cluster_moments(cluster: Cluster, cycle: int) -> None:
 
 def scenario_moments(scenario: Scenario, cycle: int) -> None:
     """Run a scenario again and keep the states around a cycle; after all cycles if they are few and small."""
-    if Moment.objects.filter(scenario=scenario, cycle=cycle).exclude(data=b"").exists():
+    if Moment.objects.filter(scenario=scenario, cycle=cycle).exclude(data=None).exists():
         return
     n_objects = scenario.n_nodes + scenario.n_pods
     first, last = 1, scenario.n_cycles
@@ -115,7 +115,7 @@ def scenario_moments(scenario: Scenario, cycle: int) -> None:
         first, last = max(1, cycle - around), min(last, cycle + around)
     try:
         states = states_of(bytes(scenario.document), first, last)
-    except (ScenarioProblem, RunStopped) as error:
+    except (ScenarioError, RunStopped) as error:
         Moment.objects.bulk_create(
             [Moment(scenario=scenario, cycle=cycle, note=str(error)[:300])], ignore_conflicts=True
         )
@@ -174,7 +174,7 @@ def _past_of_scenario(scenario: Scenario, cycle: int, owner: Any) -> Mapping[str
         run = run_fresh(
             bytes(scenario.document), objects_at=cycle, traces_up_to=0, ask=through_a_worker(owner=owner)
         )
-    except ScenarioProblem as problem:
+    except ScenarioError as problem:
         raise as_error(problem) from None
     except RunStopped as stopped:
         raise Conflict(f"the moment could not be made: {stopped}", kind="Scenario") from None

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from django.db import transaction
 from django.utils import timezone
 
+from playground.clusters import jobs
 from playground.clusters import wake as cluster_wake
 from playground.clusters.errors import NotFound
+from playground.clusters.jobs import Subject, SubjectKind, person_of
 from playground.engine.entries import CycleRecord, explain_trace
 from playground.engine.scenarios import (
     FreshRun,
     RunStopped,
-    ScenarioProblem,
+    ScenarioError,
     read_scenario,
     run_fresh,
     trace_of,
 )
 from playground.scenarios import wake
-from playground.scenarios.models import RecordedCycle, Scenario, Verification
+from playground.scenarios.models import Comparison, RecordedCycle, Scenario, Verification
 from playground.scenarios.services import recording
 from scheduler_core.version import ENGINE_VERSION
 
@@ -37,7 +39,7 @@ def record_now(*, scenario_id: int) -> None:
     run: FreshRun | None = None
     try:
         run = run_fresh(bytes(scenario.document))
-    except (ScenarioProblem, RunStopped) as error:
+    except (ScenarioError, RunStopped) as error:
         problem = str(error)
     with transaction.atomic():
         locked = Scenario.objects.select_for_update(of=("self",)).get(pk=scenario_id)
@@ -75,7 +77,7 @@ def verify_now(*, verification_id: int) -> None:
     began = time.monotonic()
     try:
         run = run_fresh(bytes(scenario.document))
-    except (ScenarioProblem, RunStopped) as error:
+    except (ScenarioError, RunStopped) as error:
         verification.state = Verification.State.FAILED
         verification.sentence = f"It could not be run: {error}"
     else:
@@ -106,7 +108,7 @@ def keep_whole_cycle(*, scenario_id: int, number: int) -> None:
         return
     try:
         digest, trace = trace_of(bytes(row.scenario.document), number)
-    except (ScenarioProblem, RunStopped):
+    except (ScenarioError, RunStopped):
         return
     if digest == row.digest:
         RecordedCycle.objects.filter(pk=row.pk).update(trace=trace)
@@ -211,3 +213,64 @@ def readable(trace: bytes | None) -> Mapping[str, Any] | None:
         return explain_trace(trace, full=True)
     except Exception:  # bytes of another engine may break this one's reader anywhere
         return None
+
+
+def _scenario(pk: int) -> Subject | None:
+    # Of a share that was recorded its moments and whole cycles are wanted too.
+    row = Scenario.objects.filter(pk=pk).values_list("owner_id").first()
+    return None if row is None else Subject(person_of(row[0]), True)
+
+
+def _scenario_ends(pk: int, why: str) -> None:
+    Scenario.objects.filter(pk=pk, state=Scenario.State.QUEUED).update(
+        state=Scenario.State.FAILED, problem=why
+    )
+
+
+def _finder(model: Any, owner: str, open_states: tuple[str, ...]) -> Callable[[int], Subject | None]:
+    def find(pk: int) -> Subject | None:
+        row = model.objects.filter(pk=pk).values_list("state", owner).first()
+        return None if row is None else Subject(person_of(row[1]), row[0] in open_states)
+
+    return find
+
+
+def _ender(model: Any, **also: Any) -> Callable[[int, str], None]:
+    def give_up(pk: int, why: str) -> None:
+        rows = model.objects.filter(pk=pk).exclude(state__in=("done", "cancelled"))
+        rows.update(state="failed", problem=why, **also)
+
+    return give_up
+
+
+def _verification_ends(pk: int, why: str) -> None:
+    Verification.objects.filter(pk=pk, state=Verification.State.QUEUED).update(
+        state=Verification.State.FAILED, sentence=f"It could not be run: {why}", finished=timezone.now()
+    )
+
+
+def _open(model: Any, task: str, name: str, *states: str) -> Callable[[], list[tuple[str, dict[str, Any]]]]:
+    def unattended() -> list[tuple[str, dict[str, Any]]]:
+        keys = (
+            model.objects.filter(state__in=states or ("queued",)).order_by("pk").values_list("pk", flat=True)
+        )
+        return [(task, {name: pk}) for pk in keys[:1000]]
+
+    return unattended
+
+
+jobs.KINDS.update(
+    {
+        "scenario_id": SubjectKind(_scenario, _scenario_ends, _open(Scenario, wake.RECORD, "scenario_id")),
+        "verification_id": SubjectKind(
+            _finder(Verification, "scenario__owner_id", ("queued",)),
+            _verification_ends,
+            _open(Verification, wake.VERIFY, "verification_id"),
+        ),
+        "comparison_id": SubjectKind(
+            _finder(Comparison, "owner_id", ("queued",)),
+            _ender(Comparison),
+            _open(Comparison, wake.COMPARE, "comparison_id"),
+        ),
+    }
+)

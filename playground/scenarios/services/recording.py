@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Mapping
 from typing import Any, Final
 
-from playground.engine.compressed import from_json, to_json
 from playground.engine.scenarios import FreshRun
 from playground.scenarios.briefs import MOST_CARDS, brief_of
 from playground.scenarios.models import Moment, RecordedCycle, Scenario
@@ -65,15 +63,4 @@ def keep_moments(*, scenario: Scenario, moments: Mapping[int, Mapping[str, Any]]
 def moment_row(number: int, state: Mapping[str, Any], **whose: Any) -> Moment:
     """An unsaved row of the state after a cycle."""
     is_large = len(state["nodes"]) > MOST_CARDS
-    brief = packed(brief_of(state)) if is_large else b""
-    return Moment(cycle=number, data=packed(state), brief=brief, **whose)
-
-
-def packed(data: Any) -> bytes:
-    """JSON, compressed in a hurry: of 60,000 pods a page waits for it."""
-    return zlib.compress(to_json(data), 1)
-
-
-def unpacked(data: bytes | memoryview) -> Any:
-    """What `packed` was given."""
-    return from_json(zlib.decompress(bytes(data)))
+    return Moment(cycle=number, data=state, brief=brief_of(state) if is_large else None, **whose)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -15,15 +15,19 @@ from django.utils import timezone
 from playground.accounts import audit
 from playground.accounts.models import Team
 from playground.clusters import jobs, lanes
-from playground.clusters.errors import Forbidden, InvalidInput, InvalidManifest, TooLarge
-from playground.engine.carrying import Unfolded, unfolded
+from playground.clusters.errors import Conflict, Forbidden, InvalidInput, InvalidManifest, TooLarge
 from playground.engine.scenarios import (
+    MAX_LINK_CHARS,
     FreshRun,
     RunStopped,
+    ScenarioError,
     ScenarioFacts,
-    ScenarioProblem,
+    Unfolded,
+    line_of,
     read_submitted,
     run_fresh,
+    saved_replay,
+    unfolded,
 )
 from playground.scenarios import wake
 from playground.scenarios.models import Scenario, Verification
@@ -86,7 +90,7 @@ def checked_document(document: str | bytes) -> tuple[bytes, ScenarioFacts, Unfol
             data = carried.document
             _check_size(data)
         return data, read_submitted(data, max_objects=settings.PLAYGROUND_MAX_OBJECTS), carried
-    except ScenarioProblem as problem:
+    except ScenarioError as problem:
         raise as_error(problem) from None
 
 
@@ -99,18 +103,18 @@ def _check_size(data: bytes) -> None:
         )
 
 
-def as_error(problem: ScenarioProblem) -> InvalidManifest:
+def as_error(problem: ScenarioError) -> InvalidManifest:
     """The family of refusals that pages and APIs know."""
     errors = [
         InvalidManifest(
-            item.message,
+            str(replace(item, line=None)),
             path=item.path,
-            value=item.value,
+            value=item.value if isinstance(item.value, str | int | float | bool) else None,
             line=item.line,
             column=item.column,
             kind="Scenario",
         )
-        for item in problem.items[:20]
+        for item in problem.problems[:20]
     ]
     return InvalidManifest.of(errors)
 
@@ -353,7 +357,86 @@ def _first_run(data: bytes, owner: Any) -> FreshRun | None:
     """What a worker finds at once; None if that takes long."""
     try:
         return run_fresh(data, ask=through_a_worker(owner=owner, wait_s=AT_ONCE_S))
-    except ScenarioProblem as problem:
+    except ScenarioError as problem:
         raise as_error(problem) from None
     except RunStopped:
         return None
+
+
+MOST_LINK_BYTES: Final = 256 * 1024
+"""Documents above are not tried: reading them takes longer than a page may."""
+MOST_FILE_PODS: Final = 2000
+MOST_FILE_NODES: Final = 1000
+MOST_FILE_CYCLES: Final = 5000
+
+
+def carried_line(*, scenario: Scenario) -> str:
+    """What follows the `#` of a link that carries the share, its note and its moment.
+
+    Raises
+    ------
+    TooLarge
+    """
+    size = scenario.n_bytes
+    said = f"; links carry at most {MAX_LINK_CHARS:,}: pass on the file instead"
+    if size > MOST_LINK_BYTES:
+        raise TooLarge(f"the scenario has {size:,} bytes{said} characters")
+    line = line_of(bytes(scenario.document), note=scenario.note, opens_at=scenario.opens_at)
+    if len(line) > MAX_LINK_CHARS:
+        raise TooLarge(f"packed the scenario has {len(line):,} characters{said}")
+    return line
+
+
+def standalone_file(*, scenario: Scenario, owner: Any = None, address: str = "") -> str:
+    """The share's replay as one HTML file. A worker runs it anew, and it must decide as it was recorded.
+
+    Parameters
+    ----------
+    owner
+        Whose turn it takes.
+    address
+        Of this site, where the file is opened as a share again.
+
+    Raises
+    ------
+    Conflict
+        It has not been run yet, is decided otherwise today, or no worker had time for it.
+    TooLarge
+    """
+    what = {"kind": "Scenario", "name": scenario.public_id}
+    if scenario.state != Scenario.State.RECORDED:
+        raise Conflict("it has not been run yet, so there is no replay to save", **what)
+    over = [
+        f"{number:,} {noun} (at most {most:,})"
+        for number, most, noun in (
+            (scenario.n_nodes, MOST_FILE_NODES, "nodes"),
+            (scenario.n_pods, MOST_FILE_PODS, "pods"),
+            (scenario.n_cycles, MOST_FILE_CYCLES, "cycles"),
+        )
+        if number > most
+    ]
+    if over:
+        raise TooLarge(
+            f"the replay is too large for a file: it has {', '.join(over)}; pass on the scenario instead"
+        )
+    try:
+        page, digest, too_large = saved_replay(
+            bytes(scenario.document),
+            note=scenario.note,
+            opens_at=scenario.opens_at,
+            address=address,
+            ask=through_a_worker(owner=owner),
+        )
+    except ScenarioError as problem:
+        raise as_error(problem) from None
+    except RunStopped as stopped:
+        raise Conflict(f"the file could not be made: {stopped}", **what) from None
+    if too_large:
+        raise TooLarge(too_large)
+    if digest != scenario.decisions_digest:
+        raise Conflict(
+            "today's engine decides it otherwise than was recorded, so a file would not show this share;"
+            " prove it again to see where",
+            **what,
+        )
+    return page

@@ -11,11 +11,11 @@ from playground.clusters.errors import Conflict
 from playground.clusters.kinds import KINDS
 from playground.clusters.log.rows import rows_of
 from playground.clusters.models import Question
+from playground.clusters.packed import pack
 from playground.clusters.questions import is_stale
 from playground.scenarios.choices import Visibility
 from playground.scenarios.models import Verdict
 from playground.scenarios.services.audience import checked_audience
-from playground.scenarios.services.recording import packed, unpacked
 from playground.scenarios.services.storage import check_share, count_stored
 from scheduler_core.version import ENGINE_VERSION
 from scheduler_core.whatif.answers import answer_text
@@ -35,6 +35,7 @@ def share_verdict(
     if question.kind != Question.Kind.PLAN or answer is None:
         raise Conflict("there is no answer yet to share", kind="Question")
     cluster = question.cluster
+    assert cluster is not None  # of a plan
     whose = checked_audience(visibility, team, owner, None)
     digest = hashlib.sha256(answer_text(answer).encode()).hexdigest()
     same = Verdict.objects.filter(
@@ -50,9 +51,9 @@ def share_verdict(
         if kind.interpreted
         for row in rows_of(cluster, kind).order_by("resource_version")
     ]
-    frozen, state = packed(answer), packed({"apiVersion": "v1", "kind": "List", "items": items})
+    state = {"apiVersion": "v1", "kind": "List", "items": items}
     with transaction.atomic():
-        check_share(owner, len(frozen) + len(state))
+        check_share(owner, len(pack(answer)) + len(pack(state)))
         made = Verdict.objects.create(
             owner=owner,
             visibility=visibility,
@@ -63,23 +64,11 @@ def share_verdict(
             engine_version=ENGINE_VERSION,
             sentence=answer["verdict"][:1000],
             digest=digest,
-            answer=frozen,
+            answer=answer,
             state=state,
         )
         count_stored(made.owner_id)
     return made
-
-
-def verdict_answer(verdict: Verdict) -> dict[str, Any]:
-    """The frozen answer."""
-    found: dict[str, Any] = unpacked(verdict.answer)
-    return found
-
-
-def verdict_state(verdict: Verdict) -> dict[str, Any]:
-    """The objects it was asked of, as a dump."""
-    found: dict[str, Any] = unpacked(verdict.state)
-    return found
 
 
 def end_verdict(*, verdict: Verdict) -> None:

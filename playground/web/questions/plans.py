@@ -182,7 +182,7 @@ def _verdict(request: HttpRequest, verdict_id: str) -> Verdict:
 def verdict(request: HttpRequest, verdict_id: str) -> HttpResponse:
     """A frozen answer."""
     found = _verdict(request, verdict_id)
-    frozen = sharing.verdict_answer(found)
+    frozen = found.answer
     question = frozen["question"]
     context = {
         "verdict": found,
@@ -211,14 +211,14 @@ def _command(question: dict[str, Any]) -> str:
 def verdict_answer(request: HttpRequest, verdict_id: str) -> HttpResponse:
     """The answer's bytes."""
     found = _verdict(request, verdict_id)
-    return HttpResponse(answer_text(sharing.verdict_answer(found)), content_type="application/json")
+    return HttpResponse(answer_text(found.answer), content_type="application/json")
 
 
 @require_safe
 def verdict_cluster(request: HttpRequest, verdict_id: str) -> HttpResponse:
     """The objects that were asked about, as a dump."""
     found = _verdict(request, verdict_id)
-    response = HttpResponse(answer_text(sharing.verdict_state(found)), content_type="application/json")
+    response = HttpResponse(answer_text(found.state), content_type="application/json")
     response["Content-Disposition"] = 'attachment; filename="cluster.json"'
     return response
 

@@ -291,7 +291,7 @@ def luck(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
         if request.htmx:
             return _waiting(request, cluster, asked)
         return redirect("web:luck", cluster.public_id)
-    question = newest_question(cluster, QuestionKind.SEEDS)
+    question = newest_question(QuestionKind.SEEDS, cluster=cluster)
     context = question_context(request, cluster, question) | {
         "tab": "cycles",
         "n_ties": count_ties(cluster),
@@ -339,7 +339,8 @@ def question_cancel(request: HttpRequest, cluster_id: str, question_id: str) -> 
     """No answer is wanted any more."""
     cluster = get_cluster(request, cluster_id)
     try:
-        found = questions.cancel(question=get_question(cluster, question_id))
+        found = get_question(cluster, question_id)
+        questions.cancel(cluster.questions.filter(pk=found.pk))
     except NotFound as error:
         raise Http404(error.message) from None
     return redirect(_after_cancelling(cluster, found))

@@ -19,7 +19,7 @@ from playground.clusters.errors import ClusterError, Forbidden, NotFound
 from playground.scenarios import selectors, services
 from playground.scenarios.choices import Visibility
 from playground.scenarios.comparing import LETTERS
-from playground.scenarios.services.comparing import may_delete, result_of
+from playground.scenarios.services.comparing import may_delete
 from playground.web.board.nodes import Bar, bar
 from playground.web.looks import PriorityScale
 from playground.web.requests import positive_int, site_user, visible_clusters
@@ -27,6 +27,13 @@ from playground.web.scenarios.sharing import expiry_of, seen_by, visibilities_fo
 
 if TYPE_CHECKING:
     from playground.scenarios.row_types import Comparison
+from collections.abc import Mapping
+
+from django.core.cache import cache
+
+from playground.clusters import wake
+from playground.engine.scenarios import Way, way_documents
+from playground.scenarios.wake import FOUR_WAYS as TASK
 
 MOVED_SHOWN = 40
 
@@ -146,7 +153,7 @@ def _side(request: HttpRequest, name: str) -> dict[str, Any]:
 def page(request: HttpRequest, comparison_id: str) -> HttpResponse:
     """What was found."""
     comparison = _get(request, comparison_id)
-    found = result_of(comparison)
+    found = comparison.result
     context: dict[str, Any] = {
         "comparison": comparison,
         "found": found,
@@ -351,3 +358,56 @@ def _packed(row: dict[str, Any], scale: PriorityScale, sides: list[SideView]) ->
         used = sum(use.cpu_milli for use in uses)
         bars.append(bar("cpu", cpu_milli, used, uses, scale) if there else None)
     return PackedNode(row["node"], tuple(zip(sides, bars, strict=True)))
+
+
+GPU_NODE, GPU_POD = "gpu-", "train-"
+"""What nodes with GPUs and pods that use them are called in the scenarios."""
+
+
+@require_safe
+@vary_on_headers("HX-Request")
+def four_ways_page(request: HttpRequest) -> HttpResponse:
+    """No rule, the taint alone, the affinity alone, and both."""
+    comparison = selectors.four_ways()
+    found = comparison.result if comparison is not None else None
+    if found is None and cache.add("scenarios:four-ways-asked", 1, 20):
+        wake.send(TASK)
+    context: dict[str, Any] = {"comparison": comparison}
+    if comparison is not None and found is not None:
+        context["ways"] = [
+            _way(way, side["id"], [_node_in_ways(row, place) for row in found["packing"]])
+            for place, (way, side) in enumerate(zip(way_documents(), comparison.sides, strict=True))
+        ]
+    return render(request, "scenarios/four_ways.html", context)
+
+
+def _node_in_ways(row: Mapping[str, Any], place: int) -> dict[str, Any]:
+    """A node with its pods in one of the ways, those that should not be there marked."""
+    has_gpu = row["node"].startswith(GPU_NODE)
+    pods = [
+        {"name": pod["name"], "uses_gpu": (uses := pod["name"].startswith(GPU_POD)), "wrong": uses != has_gpu}
+        for pod in sorted(row["pods"][place], key=lambda pod: pod["name"])
+    ]
+    return {"name": row["node"], "has_gpu": has_gpu, "pods": pods, "wrong": any(pod["wrong"] for pod in pods)}
+
+
+def _way(way: Way, share_id: str, nodes: list[dict[str, Any]]) -> dict[str, Any]:
+    pods = [(node, pod) for node in nodes for pod in node["pods"]]
+    strangers = sum(pod["wrong"] for _, pod in pods if not pod["uses_gpu"])
+    astray = sum(pod["wrong"] for _, pod in pods if pod["uses_gpu"])
+    return {
+        "key": way.key,
+        "title": way.title,
+        "taint": way.taint,
+        "affinity": way.affinity,
+        "share_id": share_id,
+        "groups": [
+            ("With a GPU", [node for node in nodes if node["has_gpu"]]),
+            ("Without", [node for node in nodes if not node["has_gpu"]]),
+        ],
+        "strangers": strangers,
+        "n_others": sum(not pod["uses_gpu"] for _, pod in pods),
+        "astray": astray,
+        "n_users": sum(pod["uses_gpu"] for _, pod in pods),
+        "holds": not strangers and not astray and way.taint and way.affinity,
+    }

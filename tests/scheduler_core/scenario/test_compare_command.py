@@ -10,7 +10,7 @@ import pytest
 
 from scheduler_core.cli.main import main
 from scheduler_core.scenario import dump_scenario, run_scenario
-from scheduler_core.scenario.gallery.four_ways import four_ways
+from scheduler_core.scenario.gallery import four_ways
 from tests.scheduler_core.scenario.builders import make_node, make_pod, make_scenario
 
 

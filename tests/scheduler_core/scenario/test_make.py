@@ -20,8 +20,7 @@ from scheduler_core.scenario import (
     verify,
 )
 from scheduler_core.scenario.make import MadeScenario, Recorded, make_scenario
-from scheduler_core.scenario.redact import redact
-from scheduler_core.scenario.redact_check import leaked_names, verify_redaction
+from scheduler_core.scenario.redact import leaked_names, redact, verify_redaction
 from scheduler_core.sim.admission import with_default_tolerations
 from scheduler_core.sim.changes import DeleteObject, ObjectDeleted, ObjectWritten, PermitDecision, WriteObject
 from scheduler_core.sim.checkpoint import is_before_chance, manifests_of

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,13 @@ from scheduler_core.scenario.gallery import ORDER, gallery_text
 from tests.scheduler_core.scenario.builders import document, make_node, make_pod, make_scenario
 
 GALLERY = Path(scheduler_core.scenario.__file__).parent / "gallery"
+
+
+def openb(arguments: list[str]) -> int:
+    """The example that reads the trace."""
+    found = runpy.run_path(str(Path(__file__).parents[3] / "examples/openb/openb.py"))
+    status: int = found["main"](arguments)
+    return status
 
 
 @pytest.fixture
@@ -135,7 +143,7 @@ def test_gallery_files_pass_the_check_from_the_command_line(name: str) -> None:
 def test_a_scenario_of_production_size_replays_whole_in_seconds(tmp_path: Path) -> None:
     """1,523 nodes, 8,152 pods, every node scored: reading, digest, run, expectations and recorded decisions."""
     path = tmp_path / "large.yaml"
-    assert main(["openb", "--lookalike", "--record", "-o", str(path)]) == 0
+    assert openb(["--lookalike", "--record", "-o", str(path)]) == 0
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(
         [sys.executable, "-m", "scheduler_core", "replay", str(path), "--check", "--json"],
@@ -275,7 +283,7 @@ def test_the_csv_files_of_the_trace_become_a_scenario(tmp_path: Path) -> None:
     (tmp_path / "openb_pod_list_gpuspec33.csv").write_text(PODS_CSV)
     for how in ("--scenario", "--times"):
         path = tmp_path / f"openb{how}.yaml"
-        assert main(["openb", str(tmp_path), how, "--record", "-o", str(path)]) == 0
+        assert openb([str(tmp_path), how, "--record", "-o", str(path)]) == 0
         assert main(["replay", str(path), "--check"]) == 0
         scenario = load_scenario(path.read_text())
         assert [finding.holds for finding in run_scenario(scenario).findings] == [True] * 5
@@ -288,6 +296,6 @@ def test_the_csv_files_of_the_trace_become_a_scenario(tmp_path: Path) -> None:
 def test_a_bad_line_of_the_trace_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "openb_node_list_all_node.csv").write_text(NODES_CSV.replace("64000", "many", 1))
     (tmp_path / "openb_pod_list_gpuspec33.csv").write_text(PODS_CSV)
-    assert main(["openb", str(tmp_path), "--scenario"]) == 2
+    assert openb([str(tmp_path), "--scenario"]) == 2
     said = capsys.readouterr().err
     assert 'openb_node_list_all_node.csv:3: cpu_milli: "many" is not a whole number' in said

@@ -11,7 +11,7 @@ import pytest
 import scheduler_core.scenario
 from scheduler_core.objects.documents import load_documents
 from scheduler_core.scenario.gallery import ORDER, gallery_text
-from scheduler_core.scenario.schema import json_schema, schema_text
+from scheduler_core.scenario.load import json_schema, schema_text
 from tests.scheduler_core.scenario.builders import document
 
 PUBLISHED = Path(scheduler_core.scenario.__file__).parent / "scenario.schema.json"

@@ -159,17 +159,3 @@ def test_the_command_compares_one_file_in_two_releases(
     assert main(["compare", str(file), "--release", "1.35"]) == 0
     assert "No decision differs on 1.35" in capsys.readouterr().out
     assert main(["compare", str(file), "--release", "1.99"]) == 2
-
-
-def test_the_command_reads_the_trace_as_the_openb_command_does(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "openb_node_list_all_node.csv").write_text(
-        "sn,cpu_milli,memory_mib,gpu,model\n" + "".join(f"n{n},{8000 * (n + 1)},65536,0,\n" for n in range(3))
-    )
-    rows = "".join(f"pod-{n:02},{500 + 700 * (n % 3)},{2048 * (1 + n % 5)},0,\n" for n in range(12))
-    (tmp_path / "openb_pod_list_gpuspec33.csv").write_text(
-        "name,cpu_milli,memory_mib,num_gpu,gpu_spec\n" + rows
-    )
-    assert main(["compare", str(tmp_path), "--release", "1.34", "--release", "1.36"]) == 1
-    assert "BalancedAllocationByChange" in capsys.readouterr().out

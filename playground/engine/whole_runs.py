@@ -1,4 +1,4 @@
-"""What another release would decide otherwise, asked in a process of its own that can be ended."""
+"""Answers from runs of a whole scenario: an upgrade's preview, the formal model, the best joint placement."""
 
 from __future__ import annotations
 
@@ -7,11 +7,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+from playground.engine.advise import CannotAnswer
 from playground.engine.plugins import allowed
-from playground.engine.scenarios import ROOT, RUN_TIMEOUT_S, RunStopped, answer_of_process
+from playground.engine.scenarios import ROOT, RUN_TIMEOUT_S, RunStopped, answer_of_process, ask_process
+from scheduler_core.releases import release_from
+from scheduler_core.whatif.model import DEPARTURES
+from scheduler_core.whatif.model_filters import PROPERTIES
+from scheduler_core.whatif.optimum import Progress, Unsolvable, joint_problem, optimum_document, solve
 
 MOST_TOLD: Final = 500
 """Differences of each cause that are kept; all are counted."""
@@ -45,7 +50,7 @@ def upgrade_document(
 
     Raises
     ------
-    ScenarioProblem
+    ScenarioError
     RunStopped
         It took too long, broke off, or was ended.
     """
@@ -89,3 +94,75 @@ def _progress(said: Any) -> tuple[str, float]:
             found = json.loads(line)
             return found["step"], found["share"]
     return "making the run again", 0.0
+
+
+def best_placement(
+    manifests: Iterable[Mapping[str, Any]],
+    config: Mapping[str, Any] | None,
+    movable: frozenset[str],
+    *,
+    release: Mapping[str, Any] | None = None,
+    time_limit_s: float,
+    progress: Progress,
+) -> dict[str, Any]:
+    """Find it.
+
+    Parameters
+    ----------
+    manifests
+        Everything in the cluster.
+    config
+        Its scheduler configuration; extenders are left out.
+    movable
+        ``namespace/name`` of the pods that may be placed anew.
+    release
+        The release of Kubernetes it follows; None is the oldest.
+    progress
+        Is told what is being solved, and the share that is done.
+
+    Returns
+    -------
+    dict
+        `scheduler_core.whatif.optimum.optimum_document`.
+
+    Raises
+    ------
+    CannotAnswer
+    """
+    everything = list(manifests)
+    try:
+        problem = joint_problem(everything, config, movable, release_from(release))
+        found = solve(problem, time_limit_s=time_limit_s, progress=progress)
+    except (Unsolvable, ValueError) as error:
+        raise CannotAnswer(str(error)) from None
+    return optimum_document(problem, everything, found)
+
+
+MODEL_DEPARTURES: Final[Mapping[str, str]] = DEPARTURES
+"""Where Kubernetes leaves the model on purpose: key -> sentence."""
+MODEL_PROPERTIES: Final[tuple[str, ...]] = PROPERTIES
+MOST_CYCLES_TOLD: Final = 2000
+"""Cycles whose verdicts are kept: those first of which there is something to tell."""
+
+
+def check_document(text: str | bytes, *, timeout_s: float = RUN_TIMEOUT_S) -> dict[str, Any]:
+    """Check every cycle of a scenario.
+
+    Returns
+    -------
+    dict
+        `scheduler_core.whatif.model.ModelReport.document`, with ``nCycles``, and ``cycles`` cut to
+        `MOST_CYCLES_TOLD`.
+
+    Raises
+    ------
+    ScenarioError, RunStopped
+    """
+    document = text if isinstance(text, str) else text.decode("utf-8-sig")
+    found: dict[str, Any] = ask_process({"document": document, "model": True}, timeout_s)["model"]
+    cycles = found["cycles"]
+    found["nCycles"] = len(cycles)
+    if len(cycles) > MOST_CYCLES_TOLD:
+        cycles.sort(key=lambda cycle: all(verdict["status"] == "holds" for verdict in cycle["verdicts"]))
+        found["cycles"] = sorted(cycles[:MOST_CYCLES_TOLD], key=lambda cycle: cycle["cycle"])
+    return found

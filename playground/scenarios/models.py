@@ -1,14 +1,30 @@
-"""A shared scenario, what it decided when it was shared, and every proof since."""
+"""Rows of scenarios. A share never changes; what is found out about it stands beside it."""
 
 import secrets
+from typing import Any
 
 from django.conf import settings
 from django.db import models
 
 from playground.accounts.models import Team
-from playground.clusters.models import ALPHABET
+from playground.clusters.models import ALPHABET, Cluster
+from playground.clusters.packed import PackedJSONField
 from playground.scenarios.choices import ScenarioState, Visibility
-from playground.scenarios.models.visibility import visibility_constraints
+
+
+def visibility_constraints(table: str) -> list[models.CheckConstraint]:
+    """A known visibility, and a team exactly if it is the team's."""
+    return [
+        models.CheckConstraint(
+            condition=models.Q(visibility__in=["public", "unlisted", "team", "private"]),
+            name=f"{table}_visibility_known",
+        ),
+        models.CheckConstraint(
+            condition=models.Q(visibility="team", team__isnull=False)
+            | (~models.Q(visibility="team") & models.Q(team__isnull=True)),
+            name=f"{table}_team_if_team_only",
+        ),
+    ]
 
 
 def new_share_id() -> str:
@@ -178,3 +194,145 @@ class Verification(models.Model):
     def is_proof(self) -> bool:
         """Whether every decision was reproduced."""
         return self.state == self.State.DONE and self.differs_at is None
+
+
+class Comparison(models.Model):
+    """Two sides or more, compared once; its link shows the same to who may see it, until it is deleted or expires.
+
+    A side is ``{"kind": "scenario" | "cluster", "id": public id, "cycle": number or null}``; null is the end.
+    """
+
+    class State(models.TextChoices):
+        QUEUED = "queued"
+        DONE = "done"
+        FAILED = "failed"
+
+    public_id = models.CharField(max_length=24, unique=True, default=new_share_id, editable=False)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="comparisons"
+    )
+    visibility = models.CharField(max_length=8, choices=Visibility.choices, default=Visibility.PRIVATE)
+    team = models.ForeignKey(
+        Team, null=True, blank=True, on_delete=models.CASCADE, related_name="comparisons"
+    )
+    created = models.DateTimeField(auto_now_add=True)
+    expires = models.DateTimeField(null=True, blank=True)
+    state = models.CharField(max_length=8, choices=State.choices, default=State.QUEUED)
+    a = models.JSONField()
+    b = models.JSONField()
+    more = models.JSONField(default=list, blank=True)  # sides after the second
+    title = models.CharField(max_length=300, blank=True, default="")
+    problem = models.TextField(blank=True, default="")
+    figures = models.JSONField(default=dict)  # name -> a number a side
+    result = PackedJSONField(null=True, blank=True)  # `comparing.compare_sides`
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(state__in=["queued", "done", "failed"]), name="comparison_state_known"
+            ),
+            *visibility_constraints("comparison"),
+        ]
+        indexes = [
+            models.Index(fields=["owner", "-created"], name="comparison_owner_created"),
+            models.Index(fields=["expires"], name="comparison_expires"),
+        ]
+
+    def __str__(self) -> str:
+        return self.title or self.public_id
+
+    @property
+    def sides(self) -> list[dict[str, Any]]:
+        """All of them, in order."""
+        return [self.a, self.b, *self.more]
+
+
+class Moment(models.Model):
+    """What a cluster, or a scenario's run, looked like after one cycle: a cache, decided again when it is gone.
+
+    `data` is the state that `engine.moments` reads, `brief` what a page draws of a large cluster
+    (`scenarios.briefs`). Of a cluster it holds for one generation only.
+    """
+
+    cluster = models.ForeignKey(
+        Cluster, null=True, blank=True, on_delete=models.CASCADE, related_name="moments"
+    )
+    scenario = models.ForeignKey(
+        Scenario, null=True, blank=True, on_delete=models.CASCADE, related_name="moments"
+    )
+    generation = models.IntegerField(default=0)
+    cycle = models.BigIntegerField()
+    created = models.DateTimeField(auto_now_add=True)
+    note = models.CharField(max_length=300, blank=True, default="")  # why there is no data
+    data = PackedJSONField(null=True, blank=True)
+    brief = PackedJSONField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(cluster__isnull=False, scenario__isnull=True)
+                | models.Q(cluster__isnull=True, scenario__isnull=False),
+                name="moment_of_one",
+            ),
+            models.UniqueConstraint(
+                fields=["cluster", "generation", "cycle"],
+                condition=models.Q(cluster__isnull=False),
+                name="moment_of_cluster_once",
+            ),
+            models.UniqueConstraint(
+                fields=["scenario", "cycle"],
+                condition=models.Q(scenario__isnull=False),
+                name="moment_of_scenario_once",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"after cycle {self.cycle}"
+
+
+class Origin(models.Model):
+    """The share a cluster came from, or was last shared as, and whether it has changed since."""
+
+    cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="share_origin")
+    scenario = models.ForeignKey(
+        Scenario, null=True, blank=True, on_delete=models.SET_NULL, related_name="origins"
+    )
+    scenario_id_kept = models.CharField(max_length=24)  # stays when the share is deleted
+    shared = models.BooleanField(default=False)  # shared as it, not forked from it
+    generation = models.IntegerField(default=1)
+    input_seq = models.BigIntegerField()  # the newest input then
+    steps = models.JSONField(default=list)  # `engine.scenarios.Step`s still told one by one
+    next_step = models.IntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"{self.cluster} of {self.scenario_id_kept}"
+
+
+class Verdict(models.Model):
+    """One answer with a page of its own; it does not follow the cluster, and stays when the cluster is deleted."""
+
+    public_id = models.CharField(max_length=24, unique=True, default=new_share_id, editable=False)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="verdicts"
+    )
+    visibility = models.CharField(max_length=8, choices=Visibility.choices, default=Visibility.UNLISTED)
+    team = models.ForeignKey(Team, null=True, blank=True, on_delete=models.CASCADE, related_name="verdicts")
+    cluster = models.ForeignKey(
+        Cluster, null=True, blank=True, on_delete=models.SET_NULL, related_name="verdicts"
+    )
+    cluster_name = models.CharField(max_length=100)
+    created = models.DateTimeField(auto_now_add=True)
+    expires = models.DateTimeField(null=True, blank=True)
+    seq = models.BigIntegerField()  # of the cluster's log as it was asked about
+    engine_version = models.CharField(max_length=40)
+    sentence = models.CharField(max_length=1000)
+    digest = models.CharField(max_length=64)  # SHA-256 of the answer's bytes
+    answer = PackedJSONField()  # `engine.advise.answer_plan`
+    state = PackedJSONField(null=True, blank=True)  # a List of manifests; null: it had moved on
+
+    class Meta:
+        constraints = [*visibility_constraints("verdict")]
+        indexes = [models.Index(fields=["expires"], name="verdict_expires")]
+
+    def __str__(self) -> str:
+        return self.sentence[:80]

@@ -1,28 +1,36 @@
-"""`openb`: turn the CSV files of the openb production trace into manifests.
+"""Turn the CSV files of the openb production trace into manifests.
 
 The data set is Alibaba's cluster-trace-gpu-v2023: 1,523 nodes and 8,152 tasks. GPUs become the extended resource
 `nvidia.com/gpu` (a task with a share of a GPU asks for a whole one), a node's GPU model the label `gpu-model`, and
 a task's `gpu_spec` a required node affinity over that label. Creation and deletion times become annotations.
+
+    python examples/openb/openb.py DIR > manifests.yaml
+    python examples/openb/openb.py DIR --scenario -o openb.yaml
+    python -m scheduler_core compare openb.yaml --release 1.34 --release 1.36
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import dataclasses
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from scheduler_core.scenario import Scenario, dump_scenario, run_scenario, scenario_document
-from scheduler_core.scenario.openb import lookalike, timed_scenario, trace_scenario, with_figures
+from scheduler_core.clock import SECOND_NS
+from scheduler_core.scenario import Scenario, ScenarioRun, dump_scenario, run_scenario, scenario_document
+from scheduler_core.scenario.openb import GPU, lookalike, trace_scenario
+from scheduler_core.scenario.run import with_decisions
+from scheduler_core.scenario.types import Advance, Bounds, Expectation, Manifest, Run, Step
+from scheduler_core.sim.kubelet import DURATION
 
 NODES_FILE = "openb_node_list_all_node.csv"
 PODS_FILE = "openb_pod_list_gpuspec33.csv"
-GPU = "nvidia.com/gpu"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,8 +54,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", help="file to write; standard output without it")
 
 
-def run(options: argparse.Namespace) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; 2 when a file is missing or is not what it should be."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add_arguments(parser)
+    options = parser.parse_args(arguments)
     if options.lookalike:
         text = _scenario_text(lookalike(options.seed), options.record, as_json=options.json)
         return _write(text, options.output)
@@ -169,3 +182,54 @@ def _integer(row: Mapping[str, str], column: str, path: Path, line: int) -> int:
         return int(text or "")
     except ValueError:
         raise ValueError(f'{path.name}:{line}: {column}: "{text}" is not a whole number') from None
+
+
+def timed_scenario(
+    items: Sequence[Manifest], *, name: str, title: str, created_s: str, deleted_s: str, seed: int = 1
+) -> Scenario:
+    """Pods come at their own time and end by themselves.
+
+    Parameters
+    ----------
+    created_s, deleted_s : str
+        Annotations that hold a pod's times, in seconds since the start.
+    """
+    nodes = tuple(manifest for manifest in items if manifest["kind"] != "Pod")
+    pods = [manifest for manifest in items if manifest["kind"] == "Pod"]
+    pods.sort(key=lambda manifest: int(manifest["metadata"]["annotations"][created_s]))
+    steps: list[Step] = []
+    now_s = 0
+    batch: list[Manifest] = []
+    for manifest in pods:
+        annotations = manifest["metadata"]["annotations"]
+        at_s, ends = int(annotations[created_s]), annotations.get(deleted_s)
+        if at_s > now_s:
+            steps += [Step(apply=tuple(batch))] if batch else []
+            steps.append(Step(advance=Advance((at_s - now_s) * SECOND_NS)))
+            batch, now_s = [], at_s
+        # A trace has zero-second tasks; they end as soon as they run.
+        lasts = {DURATION: f"{max(int(ends) - at_s, 0)}s"} if ends is not None else {}
+        batch.append({**manifest, "metadata": {**manifest["metadata"], "annotations": lasts}})
+    steps += [Step(apply=tuple(batch)), Step(run=Run())]
+    return Scenario(
+        name=name,
+        title=title,
+        seed=seed,
+        objects=nodes,
+        steps=tuple(steps),
+        expect=(Expectation(cycles=Bounds(at_least=len(pods))), Expectation(budgets="respected")),
+    )
+
+
+def with_figures(run: ScenarioRun) -> Scenario:
+    """The run's scenario, expecting what came of it: how many are bound and pending, and the decisions."""
+    figures = run.metrics()
+    expected = tuple(
+        Expectation(metric=name, count=Bounds(exactly=figures[name]))
+        for name in ("bound", "pending", "gpuUtilisation")
+    )
+    return dataclasses.replace(with_decisions(run), expect=(*run.scenario.expect, *expected))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,369 @@
+"""Questions that a run of the whole answers, as pages of a cluster or a share: model, joint placement, upgrade, luck.
+
+POST asks, cancels, or does something with what was found; GET shows the newest. REST has the same
+(`api.views.asked_for`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from django.conf import settings
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods
+from django.views.decorators.vary import vary_on_headers
+
+from playground.clusters import questions
+from playground.clusters.choices import OPEN, QuestionKind, WorkState
+from playground.clusters.errors import ClusterError, Conflict, Forbidden
+from playground.clusters.questions import newest_question, questions_of
+from playground.engine.releases import release_names, title_of
+from playground.engine.whole_runs import MODEL_DEPARTURES
+from playground.scenarios import services
+from playground.scenarios.choices import ScenarioState
+from playground.scenarios.services.questions import N_SEEDS
+from playground.web.questions.present import view_luck
+from playground.web.requests import HtmxHttpRequest, get_cluster, positive_int, site_user
+from playground.web.scenarios.shares import STOP_POLLING, get_share
+from playground.web.scenarios.sharing import release_of
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Question
+
+View = Callable[..., HttpResponse]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The pages of one kind of question.
+
+    Attributes
+    ----------
+    kind
+        Also names its URLs (`scenarios:KIND`, `scenarios:cluster-KIND`) and its templates (`scenarios/KIND.html` and
+        `_wait`).
+    refused
+        What a stranger is told who asks.
+    place
+        Which tab of a cluster it is under.
+    params
+        What the request asks for.
+    shown
+        What a page says besides, of the newest question or of None, and of its `cluster` or `share`.
+    acts
+        Name of a button -> what it does with the newest one that is done; gives where it leads.
+    """
+
+    kind: str
+    refused: str
+    place: Mapping[str, str]
+    params: Callable[[HttpRequest], Mapping[str, Any]]
+    shown: Callable[[HttpRequest, Question | None, Mapping[str, Any]], dict[str, Any]]
+    acts: Mapping[str, Callable[[HttpRequest, Question], str]] = field(default_factory=dict)
+
+    def of_cluster(self) -> View:
+        """The view for a cluster."""
+
+        def view(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
+            cluster = get_cluster(request, cluster_id)
+            here = reverse(f"scenarios:cluster-{self.kind}", args=[cluster.public_id])
+            last_cycle = cluster.next_cycle - 1
+            context = {"cluster": cluster, "last_cycle": last_cycle, "whose": cluster.name, **self.place}
+            return self._answer(request, here, context, {"cluster": cluster})
+
+        return _asking(view)
+
+    def of_scenario(self) -> View:
+        """The view for a share: read without an account, asked for with one."""
+
+        def view(request: HtmxHttpRequest, share_id: str) -> HttpResponse:
+            share = get_share(request, share_id)
+            here = reverse(f"scenarios:{self.kind}", args=[share.public_id])
+            context = {"share": share, "last_cycle": share.n_cycles, "whose": share.words}
+            return self._answer(request, here, context, {"share": share})
+
+        return _asking(view)
+
+    def _answer(
+        self, request: HtmxHttpRequest, here: str, context: dict[str, Any], of: Mapping[str, Any]
+    ) -> HttpResponse:
+        newest = newest_question(self.kind, **of)
+        if request.method == "POST":
+            return redirect(self._posted(request, here, newest, of))
+        is_open = newest is not None and newest.state in OPEN
+        if request.htmx and not is_open:
+            # Who waited gets the whole answer.
+            response = HttpResponse(status=STOP_POLLING)
+            response["HX-Refresh"] = "true"
+            return response
+        context |= {"question": newest, "here": here, "is_open": is_open}
+        template = f"scenarios/{self.kind}{'_wait' if request.htmx else ''}.html"
+        return render(request, template, context | self.shown(request, newest, of))
+
+    def _posted(self, request: HttpRequest, here: str, newest: Question | None, of: Mapping[str, Any]) -> str:
+        """Do what was posted; where it leads."""
+        try:
+            if site_user(request) is None and not settings.EMBEDDED:
+                raise Forbidden(self.refused)
+            if "cancel" in request.POST:
+                questions.cancel(questions_of(self.kind, **of))
+                return here
+            act = next((does for name, does in self.acts.items() if name in request.POST), None)
+            if act is None:
+                questions.ask(kind=self.kind, params=self.params(request), **of)
+                return here
+            if newest is None or newest.state != WorkState.DONE:
+                raise Conflict("there is no answer yet", kind="Question")
+            return act(request, newest)
+        except ClusterError as error:
+            messages.error(request, error.message)
+            return here
+
+
+def _asking(view: View) -> View:
+    return require_http_methods(["GET", "HEAD", "POST"])(vary_on_headers("HX-Request")(view))
+
+
+# ---- formal model
+
+A_PAGE: Final = 50
+PROPERTIES: Final = (
+    (
+        "order",
+        "Order",
+        "The pod taken is the first of those that wait: the highest priority, then who waits longest.",
+    ),
+    ("placement", "Placement", "Its node is feasible, and viable: no feasible node scores higher."),
+    (
+        "casualty",
+        "Minimal casualty",
+        "Where no node is feasible, no other set of lower pods, on any node, would make room at a smaller loss.",
+    ),
+)
+STATUSES: Final = (
+    ("fails", "violated", "bad", "no"),
+    ("leaves", "left on purpose", "warn", "info"),
+    ("notComputed", "not computed", "", "dash"),
+    ("holds", "holds", "ok", "ok"),
+)
+"""Status, words, how it is coloured and drawn; the most telling first."""
+
+
+def _shown_model(request: HttpRequest, question: Question | None, of: Mapping[str, Any]) -> dict[str, Any]:
+    context: dict[str, Any] = {"properties": PROPERTIES, "departures": MODEL_DEPARTURES.items()}
+    if question is None or question.answer is None:
+        return context
+    found = question.answer
+    show = request.GET.get("show", "")
+    known = {status for status, *_ in STATUSES}
+    cycles = [_row(cycle) for cycle in found["cycles"]]
+    n_by_status = {status: sum(status in row["statuses"] for row in cycles) for status in known}
+    if show in known:
+        cycles = [row for row in cycles if show in row["statuses"]]
+    page = Paginator(cycles, A_PAGE).get_page(positive_int(request.GET.get("page")) or 1)
+    counts = [
+        {
+            "key": key,
+            "name": name,
+            "meaning": meaning,
+            "statuses": [
+                {"words": words, "css": css, "icon": icon, "count": found["counts"][key][status]}
+                for status, words, css, icon in STATUSES
+                if found["counts"][key][status]
+            ],
+        }
+        for key, name, meaning in PROPERTIES
+    ]
+    return context | {
+        "found": found,
+        "counts": counts,
+        "page": page,
+        "show": show if show in known else "",
+        "filters": [
+            {"status": status, "words": words, "count": n_by_status[status]}
+            for status, words, *_ in STATUSES
+            if n_by_status[status]
+        ],
+        "n_told": len(found["cycles"]),
+    }
+
+
+def _row(cycle: Mapping[str, Any]) -> dict[str, Any]:
+    """A cycle with a cell a property; its sentence is that of the most telling verdict."""
+    verdicts: Sequence[Mapping[str, Any]] = cycle["verdicts"]
+    look = {status: (words, css, icon) for status, words, css, icon in STATUSES}
+    by_property = {verdict["property"]: verdict for verdict in verdicts}
+    cells = []
+    for key, name, _ in PROPERTIES:
+        verdict = by_property.get(key)
+        words, css, icon = look[verdict["status"]] if verdict else ("", "", "")
+        cells.append({"name": name, "words": words, "css": css, "icon": icon, "verdict": verdict})
+    rank = [status for status, *_ in STATUSES]
+    telling = sorted(verdicts, key=lambda verdict: rank.index(verdict["status"]))
+    other = [verdict["sentence"] for verdict in telling if verdict["status"] != "holds"]
+    return {
+        **cycle,
+        "cells": cells,
+        "counterexamples": [
+            json.dumps(verdict["counterexample"], indent=1, ensure_ascii=False)
+            for verdict in verdicts
+            if verdict["status"] == "fails" and verdict.get("counterexample")
+        ],
+        "sentences": other or [verdict["sentence"] for verdict in verdicts[-1:]],
+        "statuses": {verdict["status"] for verdict in verdicts},
+    }
+
+
+MODEL: Final = Work(
+    kind=QuestionKind.MODEL,
+    refused="checking the model wants a login",
+    place={"tab": "cycles"},
+    params=lambda request: {},
+    shown=_shown_model,
+)
+
+
+# ---- joint placement
+
+MOVED_SHOWN: Final = 100
+
+
+def _shown_optimum(request: HttpRequest, question: Question | None, of: Mapping[str, Any]) -> dict[str, Any]:
+    if question is None or question.answer is None:
+        return {}
+    moved = [item for item in question.answer["pods"] if item["now"] != item["best"]]
+    return {"gap": f"{100 * question.answer.get('gap', 0):.2g}", "pods": moved[:MOVED_SHOWN]}
+
+
+OPTIMUM: Final = Work(
+    kind=QuestionKind.OPTIMUM,
+    refused="looking for the best placement wants a login",
+    place={"tab": "share"},
+    params=lambda request: {
+        "cycle": positive_int(request.POST.get("cycle")),
+        "time_limit_s": positive_int(request.POST.get("limit")) or 30,
+    },
+    shown=_shown_optimum,
+)
+
+
+# ---- upgrade
+
+SHOWN: Final = 100
+"""Differences of one cause on the page."""
+FIGURES: Final = (
+    ("moved", "Land elsewhere"),
+    ("newlyPending", "Newly pending"),
+    ("newlyPlaced", "Newly placed"),
+    ("newlyEvicted", "Newly evicted"),
+    ("otherWords", "Other message"),
+    ("otherCourse", "Same end, other way"),
+)
+
+
+def _gates(request: HttpRequest) -> dict[str, bool]:
+    """Gates as the release page posts them: `gate:NAME` is on or off, empty leaves it at its default."""
+    return {
+        name.removeprefix("gate:"): value == "on"
+        for name, value in request.POST.items()
+        if name.startswith("gate:") and value in ("on", "off")
+    }
+
+
+def _shown_upgrade(request: HttpRequest, question: Question | None, of: Mapping[str, Any]) -> dict[str, Any]:
+    now = of["cluster"].kubernetes_release if "cluster" in of else release_of(of["share"])
+    others = [name for name in reversed(release_names()) if name != now]
+    chosen = question.params["after"]["name"] if question is not None else ""
+    context: dict[str, Any] = {
+        "releases": release_names(),
+        "chosen": chosen if chosen in others else others[0],
+    }
+    if question is None:
+        return context
+    before, after = question.params["before"], question.params["after"]
+    context |= {"before": title_of(before), "after": title_of(after)}
+    found = question.answer
+    if found is None:
+        return context
+    counts = found["counts"]
+    test = found.get("test")
+    return context | {
+        "found": found,
+        "figures": [(words, counts[kind]) for kind, words in FIGURES],
+        "causes": [_cause(cause) for cause in found["causes"]],
+        # JSON is YAML.
+        "test": f"expect:\n- {json.dumps(test)}\n" if test else "",
+        "command": _command(before, after),
+        "api": _api(of),
+    }
+
+
+def _api(of: Mapping[str, Any]) -> str:
+    ((name, found),) = of.items()
+    return reverse(f"api:{'cluster' if name == 'cluster' else 'scenario'}-upgrade", args=[found.public_id])
+
+
+def _cause(cause: Mapping[str, Any]) -> dict[str, Any]:
+    words = dict(FIGURES)
+    differences = [{**one, "how": words[one["kind"]].lower()} for one in cause["differences"][:SHOWN]]
+    return {**cause, "differences": differences}
+
+
+def _command(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """What says the same elsewhere."""
+    gates = ",".join(f"{name}={str(on).lower()}" for name, on in after.get("switched", {}).items())
+    switched = f" --feature-gates {gates}" if gates else ""
+    names = f"--release {before['name']} --release {after['name']}"
+    return f"python -m scheduler_core compare scenario.yaml {names}{switched}"
+
+
+def _share(request: HttpRequest, upgrade: Question) -> str:
+    shared = services.share_upgrade(upgrade=upgrade, owner=site_user(request))
+    return reverse("scenarios:upgrade", args=[shared.scenario.public_id])
+
+
+def _branch(request: HttpRequest, upgrade: Question) -> str:
+    made = services.branch_of_upgrade(upgrade=upgrade, owner=site_user(request))
+    messages.success(request, f"{made.name}: a new cluster; the steps of the old one wait under Share.")
+    return reverse("web:board", args=[made.public_id])
+
+
+UPGRADE: Final = Work(
+    kind=QuestionKind.UPGRADE,
+    refused="a preview wants a login",
+    place={"tab": "config", "sub": "release"},
+    params=lambda request: {"name": request.POST.get("release", ""), "gates": _gates(request)},
+    shown=_shown_upgrade,
+    acts={"share": _share, "branch": _branch},
+)
+
+
+# ---- luck
+
+
+def _shown_luck(request: HttpRequest, question: Question | None, of: Mapping[str, Any]) -> dict[str, Any]:
+    context = {"most_seeds": N_SEEDS, "n_ties": None, "recorded": of["share"].state == ScenarioState.RECORDED}
+    if question is None:
+        return context
+    n_seeds = question.params["seeds"]
+    return context | {
+        "n_seeds": n_seeds,
+        "percent": round(100 * question.done / n_seeds),
+        "luck": None if question.answer is None else view_luck(question.answer),
+    }
+
+
+LUCK: Final = Work(
+    kind=QuestionKind.LUCK,
+    refused="running the seeds wants a login",
+    place={},
+    params=lambda request: {"seeds": positive_int(request.POST.get("seeds"))},
+    shown=_shown_luck,
+)
