@@ -24,7 +24,6 @@ from playground.clusters.history.cycles import (
     plugins_that_ended,
 )
 from playground.clusters.history.redecide import request_trace
-from playground.web.amounts import rfc3339
 from playground.web.cycles.preemption import next_steps
 from playground.web.cycles.present import view_cycle, with_wire_calls
 from playground.web.listing import Listing, sorted_columns
@@ -107,28 +106,18 @@ def cycle(request: HttpRequest, cluster_id: str, number: int) -> HttpResponse:
 
 
 def _document(found: Explanation) -> dict[str, Any]:
-    """The explanation, or what the summary row says of it, under the same keys."""
+    """The explanation, or what a page shows of the summary row, under the same keys."""
     if found.document is not None:
         return found.document
     row = found.cycle
     return {
-        "cycle": row.number,
         "pod": row.pod,
-        "uid": row.pod_uid,
-        "profile": row.profile,
-        "attempt": row.attempt,
-        "at": rfc3339(row.at_ns),
         "outcome": row.outcome,
         "sentence": row.sentence,
         "headline": row.headline,
-        "node": row.node or None,
+        "node": row.node,
         "nNodes": row.n_nodes,
-        "nFeasible": row.n_feasible,
-        "nViable": row.n_viable,
         "nodesEvaluated": row.n_evaluated or row.n_nodes,
-        "bestTotal": row.best_total,
-        "failedPlugin": row.failed_plugin or None,
-        "message": row.message or None,
-        "engine": row.engine_version,
-        "digest": row.digest,
+        "failedPlugin": row.failed_plugin,
+        "message": row.message,
     }
