@@ -557,7 +557,9 @@ def view_passes(explanation: Mapping[str, Any]) -> dict[str, Any] | None:
         differ.
     """
     found: Mapping[str, Any] | None = explanation.get("nominatedPasses")
-    return found and {"rows": list(map(_passes_of, found["nodes"])), "n_nodes": found["count"]}
+    if not found:
+        return None
+    return {"rows": list(map(_passes_of, found["nodes"])), "n_nodes": found["count"]}
 
 
 def _passes_of(node: Mapping[str, Any]) -> dict[str, Any]:
