@@ -139,6 +139,7 @@ def test_gallery_files_pass_the_check_from_the_command_line(name: str) -> None:
     assert gallery_text(name) == (GALLERY / f"{name}.yaml").read_text()
 
 
+@pytest.mark.nightly("scheduler_core/scenario/", "scheduler_core/cli/")
 @pytest.mark.slow
 def test_a_scenario_of_production_size_replays_whole_in_seconds(tmp_path: Path) -> None:
     """1,523 nodes, 8,152 pods, every node scored: reading, digest, run, expectations and recorded decisions."""
