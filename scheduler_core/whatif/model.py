@@ -217,7 +217,7 @@ class Checker:
         framework = scheduler.profiles[trace.profile]
         verdicts = [check_order(trace.uid, moment, framework.queue_sort.name)]
         taken = moment.pod(trace.uid)
-        explained = trace.explain()
+        cycle = trace.explain()
         if taken is not None:
             if moment.places is None:
                 said = (
@@ -225,7 +225,7 @@ class Checker:
                     f" {self._max_objects:,})."
                 )
                 verdicts.append(PropertyVerdict(PLACEMENT, NOT_COMPUTED, said))
-                if not explained["node"] and not explained["error"]:
+                if not cycle["node"] and not cycle["error"]:
                     verdicts.append(PropertyVerdict(CASUALTY, NOT_COMPUTED, said))
             elif scheduler.cycle > moment.cycle + 1:
                 # What the members before this one took is not in the moment.
@@ -235,16 +235,16 @@ class Checker:
                 )
                 verdicts.append(PropertyVerdict(PLACEMENT, NOT_COMPUTED, said))
             elif not trace.is_full:
-                said = f"The cycle ended in an error: {explained['error']}"
+                said = f"The cycle ended in an error: {cycle['error']}"
                 verdicts.append(PropertyVerdict(PLACEMENT, NOT_COMPUTED, said))
             else:
                 plan = next(item for item in scheduler.loaded.plans if item.scheduler_name == trace.profile)
                 rules = Rules.of((plugin.name for plugin in framework.filter), plan.args)
                 deduced = scheduler.cache.snapshot().matching.default_selectors.of(taken.pod)
                 asked = Feasibility(taken.pod, moment, rules, deduced)
-                verdicts.append(check_placement(explained, moment, asked, plan.args))
+                verdicts.append(check_placement(cycle, moment, asked, plan.args))
                 preempts = any(plugin.name == "DefaultPreemption" for plugin in framework.post_filter)
-                casualty = check_casualty(explained, moment, asked, preempts)
+                casualty = check_casualty(cycle, moment, asked, preempts)
                 verdicts += [casualty] if casualty is not None else []
         counts = {"possible": trace.n_nodes, "feasible": trace.n_feasible, "viable": trace.n_viable}
         return CheckedCycle(trace.number, trace.pod, trace.outcome, counts, tuple(verdicts))

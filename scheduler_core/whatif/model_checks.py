@@ -94,31 +94,28 @@ def _rank(item: Waiting) -> tuple[int, int]:
 
 
 def check_placement(
-    explained: Mapping[str, Any], moment: Moment, asked: Feasibility, args: Mapping[str, Any]
+    cycle: Mapping[str, Any], moment: Moment, asked: Feasibility, args: Mapping[str, Any]
 ) -> PropertyVerdict:
     """Check what a cycle decided.
 
     Parameters
     ----------
-    explained : mapping
+    cycle : mapping
         The cycle's whole explanation (`framework.record.CycleTrace.explain`).
     args : mapping
         Arguments of the profile's plugins by name.
     """
-    if explained["error"] and not explained["node"]:
-        return PropertyVerdict(PLACEMENT, NOT_COMPUTED, f"The cycle ended in an error: {explained['error']}")
-    if explained["filter"] is None and explained["preFilter"]["plugin"] not in (
-        None,
-        *model_filters.EVALUATED,
-    ):
-        said = f"{explained['preFilter']['plugin']} rejected all nodes; the model takes its word."
+    if cycle["error"] and not cycle["node"]:
+        return PropertyVerdict(PLACEMENT, NOT_COMPUTED, f"The cycle ended in an error: {cycle['error']}")
+    if cycle["filter"] is None and cycle["preFilter"]["plugin"] not in (None, *model_filters.EVALUATED):
+        said = f"{cycle['preFilter']['plugin']} rejected all nodes; the model takes its word."
         return PropertyVerdict(PLACEMENT, NOT_COMPUTED, said)
-    recorded: Mapping[str, Any] = explained["filter"] or {}
-    others = _taken_as_recorded(explained, recorded)
-    wrong = _disagreement(explained, recorded, asked)
+    recorded: Mapping[str, Any] = cycle["filter"] or {}
+    others = _taken_as_recorded(cycle, recorded)
+    wrong = _disagreement(cycle, recorded, asked)
     if wrong is not None:
         return wrong
-    chosen, feasible = explained["node"], list(explained["feasible"])
+    chosen, feasible = cycle["node"], list(cycle["feasible"])
     if not chosen and feasible:
         return PropertyVerdict(
             PLACEMENT, FAILS, f"{feasible[0]} is feasible, and the pod was placed nowhere.",
@@ -127,65 +124,61 @@ def check_placement(
     if chosen and chosen not in feasible:
         return PropertyVerdict(PLACEMENT, FAILS, f"The pod was placed on {chosen}, which is not feasible.")
     if len(feasible) > 1:
-        wrong = _not_viable(explained, asked, args, moment.release)
+        wrong = _not_viable(cycle, asked, args, moment.release)
         if wrong is not None:
             return wrong
-    return _left(explained, recorded, asked) or PropertyVerdict(PLACEMENT, HOLDS, _words(explained, others))
+    return _left(cycle, recorded, asked) or PropertyVerdict(PLACEMENT, HOLDS, _words(cycle, others))
 
 
-def _words(explained: Mapping[str, Any], others: str) -> str:
-    counts = f"{explained['nNodes']} possible, {len(explained['feasible'])} feasible, {explained['nViable']} viable"
-    if not explained["node"]:
+def _words(cycle: Mapping[str, Any], others: str) -> str:
+    counts = f"{cycle['nNodes']} possible, {len(cycle['feasible'])} feasible, {cycle['nViable']} viable"
+    if not cycle["node"]:
         return f"No node is feasible ({counts}).{others}"
     why = (
-        "none of the feasible scores higher"
-        if len(explained["feasible"]) > 1
-        else "it is the only feasible one"
+        "none of the feasible scores higher" if len(cycle["feasible"]) > 1 else "it is the only feasible one"
     )
-    return f"{explained['node']} is feasible, and {why} ({counts}).{others}"
+    return f"{cycle['node']} is feasible, and {why} ({counts}).{others}"
 
 
-def _taken_as_recorded(explained: Mapping[str, Any], recorded: Mapping[str, Any]) -> str:
-    skipped = set(explained["skippedFilter"])
+def _taken_as_recorded(cycle: Mapping[str, Any], recorded: Mapping[str, Any]) -> str:
+    skipped = set(cycle["skippedFilter"])
     names = [
-        name
-        for name in explained["filterPlugins"]
-        if name not in model_filters.EVALUATED and name not in skipped
+        name for name in cycle["filterPlugins"] if name not in model_filters.EVALUATED and name not in skipped
     ]
     said = {verdict["plugin"] for verdict in recorded.values() if verdict}
     names = [name for name in names if name in said]
     return f" What {', '.join(names)} said is taken as recorded." if names else ""
 
 
-def _judged_elsewhere(explained: Mapping[str, Any], name: str, verdict: Mapping[str, Any] | None) -> bool:
+def _judged_elsewhere(cycle: Mapping[str, Any], name: str, verdict: Mapping[str, Any] | None) -> bool:
     """Whether a node's verdict came from an extender or from a plugin the model does not evaluate."""
     if verdict is None:
-        return bool(explained["extenders"]) and name not in explained["feasible"]
+        return bool(cycle["extenders"]) and name not in cycle["feasible"]
     if verdict["plugin"] is None:
         # An extender's word, or a node that PreFilter left out.
-        return bool(explained["extenders"]) or "VolumeBinding" not in explained["skippedFilter"]
+        return bool(cycle["extenders"]) or "VolumeBinding" not in cycle["skippedFilter"]
     return verdict["plugin"] not in model_filters.EVALUATED
 
 
-def _is_nominated(explained: Mapping[str, Any]) -> bool:
+def _is_nominated(cycle: Mapping[str, Any]) -> bool:
     """Whether the pod took the node it was nominated to, without a look at any other."""
-    return bool(explained["node"]) and explained["nodesEvaluated"] == 1 and explained["nNodes"] > 1
+    return bool(cycle["node"]) and cycle["nodesEvaluated"] == 1 and cycle["nNodes"] > 1
 
 
 def _disagreement(
-    explained: Mapping[str, Any], recorded: Mapping[str, Any], asked: Feasibility
+    cycle: Mapping[str, Any], recorded: Mapping[str, Any], asked: Feasibility
 ) -> PropertyVerdict | None:
     """A node the model judges otherwise than the cycle did."""
     for place in asked.places:
         name = place.node.name
-        if explained["filter"] is None:
-            passes, by = False, explained["preFilter"]["plugin"] or "PreFilter"
-        elif name in recorded and not _judged_elsewhere(explained, name, recorded[name]):
+        if cycle["filter"] is None:
+            passes, by = False, cycle["preFilter"]["plugin"] or "PreFilter"
+        elif name in recorded and not _judged_elsewhere(cycle, name, recorded[name]):
             verdict = recorded[name]
             passes, by = verdict is None, (verdict or {}).get("plugin") or "PreFilter"
         else:
             continue
-        if _is_nominated(explained) and name != explained["node"]:
+        if _is_nominated(cycle) and name != cycle["node"]:
             continue
         refusal = asked.verdict(place)
         if passes == (refusal is None):
@@ -201,16 +194,16 @@ def _disagreement(
 
 
 def _not_viable(
-    explained: Mapping[str, Any], asked: Feasibility, args: Mapping[str, Any], release: Release
+    cycle: Mapping[str, Any], asked: Feasibility, args: Mapping[str, Any], release: Release
 ) -> PropertyVerdict | None:
     """A feasible node that scores higher than the chosen one, or points that were not summed or given rightly."""
-    total: Mapping[str, int] | None = explained["total"]
+    total: Mapping[str, int] | None = cycle["total"]
     if not total:
         # Neither a score plugin nor an extender: all nodes are equal.
         return None
-    feasible = set(explained["feasible"])
+    feasible = set(cycle["feasible"])
     places = [place for place in asked.places if place.node.name in feasible]
-    given: Mapping[str, Mapping[str, int]] = explained["scores"]
+    given: Mapping[str, Mapping[str, int]] = cycle["scores"]
     for plugin, by_node in given.items():
         right = (
             model_filters.points(plugin, asked.pod, places, args.get(plugin), release)
@@ -223,45 +216,43 @@ def _not_viable(
                 return PropertyVerdict(
                     PLACEMENT, FAILS, said, counterexample={"node": name, "points": right[name]}
                 )
-    if not explained["extenders"]:
-        weights = explained["weights"]
+    if not cycle["extenders"]:
+        weights = cycle["weights"]
         for name in sorted(total):
             summed = sum(by_node[name] * weights[plugin] for plugin, by_node in given.items())
             if summed != total[name]:
                 said = f"The points of {name} sum up to {summed}, not {total[name]}."
                 return PropertyVerdict(PLACEMENT, FAILS, said, counterexample={"node": name, "total": summed})
     best = max(total.values())
-    if total[explained["node"]] != best:
+    if total[cycle["node"]] != best:
         name = min(name for name in total if total[name] == best)
         return PropertyVerdict(
             PLACEMENT, FAILS,
-            f"{explained['node']} ({total[explained['node']]} points) was taken, and {name} ({best}) is viable.",
+            f"{cycle['node']} ({total[cycle['node']]} points) was taken, and {name} ({best}) is viable.",
             counterexample={"node": name, "total": best},
         )  # fmt: skip
     return None
 
 
 def _left(
-    explained: Mapping[str, Any], recorded: Mapping[str, Any], asked: Feasibility
+    cycle: Mapping[str, Any], recorded: Mapping[str, Any], asked: Feasibility
 ) -> PropertyVerdict | None:
     """Where Kubernetes left the model on purpose: a feasible node that was out of the question."""
     for place in asked.places:
         name = place.node.name
-        if name in explained["feasible"] or explained["filter"] is None or asked.refusal(place) is not None:
+        if name in cycle["feasible"] or cycle["filter"] is None or asked.refusal(place) is not None:
             continue
-        if _is_nominated(explained):
-            return _leaves(
-                "nominated", place, f"and only {explained['node']}, where room was made, was asked"
-            )
+        if _is_nominated(cycle):
+            return _leaves("nominated", place, f"and only {cycle['node']}, where room was made, was asked")
         if name not in recorded:
-            return _leaves("sampling", place, f"and only {explained['nodesEvaluated']} nodes were looked at")
-        if _judged_elsewhere(explained, name, recorded[name]):
-            if explained["extenders"]:
+            return _leaves("sampling", place, f"and only {cycle['nodesEvaluated']} nodes were looked at")
+        if _judged_elsewhere(cycle, name, recorded[name]):
+            if cycle["extenders"]:
                 return _leaves("extender", place, "and an extender left it out")
             continue
         if asked.verdict(place) is not None:
             return _leaves("nominatedRoom", place, "and its room counts as a nominated pod's")
-    if explained["extenders"] and explained["node"] and len(explained["feasible"]) > 1:
+    if cycle["extenders"] and cycle["node"] and len(cycle["feasible"]) > 1:
         said = "Extenders had a say about the nodes and their points."
         return PropertyVerdict(PLACEMENT, LEAVES, said, "extender")
     return None
@@ -405,47 +396,47 @@ class Casualties:
 
 
 def check_casualty(
-    explained: Mapping[str, Any], moment: Moment, asked: Feasibility, preempts: bool
+    cycle: Mapping[str, Any], moment: Moment, asked: Feasibility, preempts: bool
 ) -> PropertyVerdict | None:
     """Check the preemption of a cycle; None for a cycle that placed its pod or ended in an error.
 
     Parameters
     ----------
-    explained : mapping
+    cycle : mapping
         The cycle's whole explanation.
     preempts : bool
         Whether the profile runs DefaultPreemption.
     """
-    if explained["node"] or explained["error"]:
+    if cycle["node"] or cycle["error"]:
         return None
-    unknown = _beyond_the_model(explained)
+    unknown = _beyond_the_model(cycle)
     if unknown:
         return PropertyVerdict(
             CASUALTY, NOT_COMPUTED, f"{unknown} had a say, which the model does not evaluate."
         )
-    if any(call.get("verb") == "preempt" for call in explained["extenders"]):
+    if any(call.get("verb") == "preempt" for call in cycle["extenders"]):
         return PropertyVerdict(CASUALTY, LEAVES, "Extenders had a say about nodes and victims.", "extender")
     casualties = Casualties(moment, asked)
-    if not explained["victims"]:
-        return _no_victims(explained, casualties, asked, preempts)
-    place = next((item for item in asked.places if item.node.name == explained["nominatedNode"]), None)
-    pods = [] if place is None else [pod for pod in place.pods if pod.key in explained["victims"]]
-    if place is None or len(pods) != len(explained["victims"]):
-        return PropertyVerdict(CASUALTY, FAILS, f"The victims are not all on {explained['nominatedNode']}.")
+    if not cycle["victims"]:
+        return _no_victims(cycle, casualties, asked, preempts)
+    place = next((item for item in asked.places if item.node.name == cycle["nominatedNode"]), None)
+    pods = [] if place is None else [pod for pod in place.pods if pod.key in cycle["victims"]]
+    if place is None or len(pods) != len(cycle["victims"]):
+        return PropertyVerdict(CASUALTY, FAILS, f"The victims are not all on {cycle['nominatedNode']}.")
     above = next((pod for pod in pods if pod.priority >= asked.pod.priority), None)
     if above is not None:
         return PropertyVerdict(CASUALTY, FAILS, f"{above.key} (priority {above.priority}) is no lower pod.")
     chosen = casualties.candidate(place, pods)
-    return _against_kubernetes(chosen, place, explained, casualties) or _against_all(chosen, casualties)
+    return _against_kubernetes(chosen, place, cycle, casualties) or _against_all(chosen, casualties)
 
 
-def _beyond_the_model(explained: Mapping[str, Any]) -> str:
+def _beyond_the_model(cycle: Mapping[str, Any]) -> str:
     """Filter plugins that are at work for this pod and that the model does not evaluate."""
-    skipped = set(explained["skippedFilter"])
-    said = {verdict["plugin"] for verdict in (explained["filter"] or {}).values() if verdict}
+    skipped = set(cycle["skippedFilter"])
+    said = {verdict["plugin"] for verdict in (cycle["filter"] or {}).values() if verdict}
     names = [
         name
-        for name in explained["filterPlugins"]
+        for name in cycle["filterPlugins"]
         if name not in model_filters.EVALUATED
         and (name in said or (name not in skipped and name.startswith("Volume")))
     ]
@@ -453,7 +444,7 @@ def _beyond_the_model(explained: Mapping[str, Any]) -> str:
 
 
 def _against_kubernetes(
-    chosen: Candidate, place: Place, explained: Mapping[str, Any], casualties: Casualties
+    chosen: Candidate, place: Place, cycle: Mapping[str, Any], casualties: Casualties
 ) -> PropertyVerdict | None:
     """What Kubernetes' own rules say: the reprieve on that node, and the best of the candidates that were tried."""
     refusal = casualties.asked.verdict(place, without=chosen.victims)
@@ -466,8 +457,8 @@ def _against_kubernetes(
         said = f"On {chosen.node} the reprieve leaves {names} to be evicted, not {_names(chosen.victims)}."
         example = {} if own is None else own.document()
         return PropertyVerdict(CASUALTY, FAILS, said, counterexample=example)
-    tried = {entry["node"] for entry in (explained["preemption"] or {}).get("candidates", ())}
-    recorded = explained["filter"] or {}
+    tried = {entry["node"] for entry in (cycle["preemption"] or {}).get("candidates", ())}
+    recorded = cycle["filter"] or {}
     untried: Candidate | None = None
     for other in casualties.asked.places:
         found = None if other is place else casualties.reprieved(other)
@@ -483,7 +474,7 @@ def _against_kubernetes(
         untried = found if untried is None or found.loss < untried.loss else untried
     if untried is None:
         return None
-    sampling = (explained["preemption"] or {}).get("sampling") or {}
+    sampling = (cycle["preemption"] or {}).get("sampling") or {}
     if sampling.get("tried", 0) >= sampling.get("potential", 0):
         if len(tried) < sampling.get("wanted", 0):
             said = f"{untried.node} was tried and is no candidate, and evicting {_names(untried.victims)} makes room."
@@ -524,7 +515,7 @@ def _against_all(chosen: Candidate, casualties: Casualties) -> PropertyVerdict:
 
 
 def _no_victims(
-    explained: Mapping[str, Any], casualties: Casualties, asked: Feasibility, preempts: bool
+    cycle: Mapping[str, Any], casualties: Casualties, asked: Feasibility, preempts: bool
 ) -> PropertyVerdict:
     """No pod was evicted: none could be, or Kubernetes does not want to."""
     pod = asked.pod
@@ -551,7 +542,7 @@ def _no_victims(
     ):
         said = f"Evicting {names} would make room; victims on {place.node.name} are still terminating."
         return PropertyVerdict(CASUALTY, LEAVES, said, "terminating", found.document())
-    verdict = (explained["filter"] or {}).get(found.node)
+    verdict = (cycle["filter"] or {}).get(found.node)
     if verdict is None or verdict["code"] != "Unschedulable":
         said = f"Evicting {names} would make room; {found.node} was not tried."
         return PropertyVerdict(CASUALTY, LEAVES, said, "unresolvable", found.document())

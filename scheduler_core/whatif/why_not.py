@@ -537,11 +537,7 @@ def _needs(answers: list[NodeFilterAnswer]) -> list[str]:
 
 def causes_of(fork: Fork, pod: Pod) -> list[str]:
     """What the message only implies, one sentence each: a domain no pod can enter, one node alone, a far volume."""
-    return [
-        *_one_node(fork, pod),
-        *_closed_domains(fork, pod),
-        *_far_volumes(fork, pod),
-    ]
+    return [*_one_node(fork, pod), *_closed_domains(fork, pod), *_far_volumes(fork, pod)]
 
 
 def _one_node(fork: Fork, pod: Pod) -> Iterator[str]:
