@@ -8,7 +8,7 @@ Further problems of the same request are in `causes`, each with the same keys.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 from django.conf import settings
@@ -165,8 +165,6 @@ def handle(error: Exception, context: Mapping[str, Any]) -> Response | None:
         return problem(404, "NotFound", str(error) or "There is nothing here.")
     if isinstance(error, PermissionDenied):
         return problem(403, "Forbidden", str(error) or "You may not do that.")
-    if isinstance(error, exceptions.ValidationError):
-        return _invalid(error)
     if isinstance(error, exceptions.APIException):
         return _api(error)
     if isinstance(error, OperationalError):
@@ -200,42 +198,6 @@ def _api(error: exceptions.APIException) -> Response:
     if wait_s := getattr(error, "wait", None):
         headers["Retry-After"] = str(int(wait_s))
     return problem(error.status_code, reason, str(error.detail), headers=headers)
-
-
-def _invalid(error: exceptions.ValidationError) -> Response:
-    """What a serializer found: the first field is the problem, the others its causes."""
-    found = list(_places(error.detail, ""))
-    facts: dict[str, Any] = {}
-    if found:
-        field, detail = found[0]
-        facts = {"field": field} if field else {}
-        facts |= {"causes": [_place(*place) for place in found[1:]]} if found[1:] else {}
-    else:
-        field, detail = "", "The request is not valid."
-    return problem(400, "Invalid", f"{field}: {detail}" if field else detail, facts=facts)
-
-
-def _place(field: str, detail: str) -> dict[str, str]:
-    return {"field": field, "detail": detail} if field else {"detail": detail}
-
-
-def _places(detail: Any, path: str) -> Sequence[tuple[str, str]]:
-    if isinstance(detail, Mapping):
-        found: list[tuple[str, str]] = []
-        for key, value in detail.items():
-            if isinstance(key, int):  # of a list, whose faulty members alone are there
-                here = f"{path}[{key}]"
-            else:
-                here = path if key == "non_field_errors" else f"{path}.{key}" if path else str(key)
-            found += _places(value, here)
-        return found
-    if isinstance(detail, list | tuple):
-        found = []
-        for index, value in enumerate(detail):
-            nested = isinstance(value, Mapping | list | tuple)
-            found += _places(value, f"{path}[{index}]" if nested else path)
-        return found
-    return [(path, str(detail))]
 
 
 def bad_query(name: str, detail: str) -> ClusterError:

@@ -5,7 +5,6 @@ Every path answers with and without its trailing slash, without a redirect; the 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -13,53 +12,35 @@ from django.urls import URLPattern, path, re_path
 
 from playground.api.views import (
     asked_for,
-    audit,
     boards,
-    carrying,
     clusters,
-    drafts,
     events,
     forks,
-    gallery,
     judge,
-    kinds,
     manifests,
-    mock_extenders,
     objects,
     openapi,
     people,
-    plans,
     questions,
     runs,
     scenarios,
-    scheduling,
     settings,
     site,
-    teams,
-    tokens,
-    verdicts,
     what_if,
 )
+from playground.clusters import kinds
 
 app_name = "api"
-
-_ALIASES: Final[set[str]] = set()
 
 
 def both(route: str, view: Callable[..., Any], name: str) -> list[URLPattern]:
     """The route, and its twin with or without the slash."""
     twin = route.removesuffix("/") if route.endswith("/") else f"{route}/"
-    _ALIASES.add("/api/v1/" + re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", twin))
     return [path(route, view, name=name), path(twin, view)]
 
 
-def documented_only(endpoints: list[tuple[str, str, str, Any]]) -> list[tuple[str, str, str, Any]]:
-    """For the OpenAPI document: this API's paths, one of each pair of twins."""
-    return [
-        endpoint
-        for endpoint in endpoints
-        if endpoint[0].startswith("/api/v1/") and endpoint[0] not in _ALIASES and "{rest}" not in endpoint[0]
-    ]
+def _of(view: type[objects.ObjectView], kind_name: str) -> Callable[..., Any]:
+    return view.as_view(kind=kinds.by_kind(kind_name))
 
 
 def _search(search: asked_for.Search, of: str) -> Callable[..., Any]:
@@ -79,18 +60,18 @@ urlpatterns: list[URLPattern] = [
     *both("openapi.json", openapi.DocumentJSON.as_view(), "openapi-json"),
     *both("openapi.yaml", openapi.DocumentYAML.as_view(), "openapi-yaml"),
     *both("docs/", openapi.docs, "docs"),
-    *both("tokens/", tokens.Tokens.as_view(), "tokens"),
-    *both("tokens/<int:token_id>/", tokens.OneToken.as_view(), "token"),
-    *both("teams/", teams.Teams.as_view(), "teams"),
-    *both("teams/<str:team>/", teams.OneTeam.as_view(), "team"),
-    *both("teams/<str:team>/members/<str:user>/", teams.OneMember.as_view(), "member"),
-    *both("teams/<str:team>/invitations/", teams.Invitations.as_view(), "invitations"),
-    *both("teams/<str:team>/invitations/<int:invitation_id>/", teams.OneInvitation.as_view(), "invitation"),
-    *both("quota", tokens.Quota.as_view(), "quota"),
-    *both("audit/", audit.Audit.as_view(), "audit"),
-    *both("drafts/", drafts.Drafts.as_view(), "drafts"),
-    *both("drafts/<str:draft_id>/", drafts.OneDraft.as_view(), "draft"),
-    *both("drafts/<str:draft_id>/commit", drafts.CommitDraft.as_view(), "draft-commit"),
+    *both("tokens/", people.Tokens.as_view(), "tokens"),
+    *both("tokens/<int:token_id>/", people.OneToken.as_view(), "token"),
+    *both("teams/", people.Teams.as_view(), "teams"),
+    *both("teams/<str:team>/", people.OneTeam.as_view(), "team"),
+    *both("teams/<str:team>/members/<str:user>/", people.OneMember.as_view(), "member"),
+    *both("teams/<str:team>/invitations/", people.Invitations.as_view(), "invitations"),
+    *both("teams/<str:team>/invitations/<int:invitation_id>/", people.OneInvitation.as_view(), "invitation"),
+    *both("quota", people.Quota.as_view(), "quota"),
+    *both("audit/", people.Audit.as_view(), "audit"),
+    *both("drafts/", manifests.Drafts.as_view(), "drafts"),
+    *both("drafts/<str:draft_id>/", manifests.OneDraft.as_view(), "draft"),
+    *both("drafts/<str:draft_id>/commit", manifests.CommitDraft.as_view(), "draft-commit"),
     *both("clusters/", clusters.Clusters.as_view(), "clusters"),
     *both(_CLUSTER, clusters.OneCluster.as_view(), "cluster"),
     *both(f"{_CLUSTER}clone", clusters.Clone.as_view(), "clone"),
@@ -109,37 +90,37 @@ urlpatterns: list[URLPattern] = [
     *both(f"{_CLUSTER}runs/<str:run_id>/events", events.RunEvents.as_view(), "run-events"),
     *both(f"{_CLUSTER}runs/", runs.Runs.as_view(), "runs"),
     *both(f"{_CLUSTER}runs/<str:run_id>/", runs.OneRun.as_view(), "one-run"),
-    *both(f"{_CLUSTER}cycles/", scheduling.Cycles.as_view(), "cycles"),
-    *both(f"{_CLUSTER}cycles/<int:number>/", scheduling.OneCycle.as_view(), "cycle"),
-    *both(f"{_CLUSTER}metrics", scheduling.Metrics.as_view(), "metrics"),
-    *both(f"{_CLUSTER}queue/", scheduling.Queue.as_view(), "queue"),
-    *both(f"{_CLUSTER}nodes/", objects.Nodes.as_view(), "nodes"),
-    *both(f"{_CLUSTER}nodes/<str:node>/", objects.OneNode.as_view(), "node"),
-    *both(f"{_CLUSTER}pods/", objects.Pods.as_view(), "pods"),
-    *both(f"{_CLUSTER}pods/<str:namespace>/<str:pod>/", objects.OnePod.as_view(), "pod"),
-    *both(f"{_CLUSTER}pods/<str:namespace>/<str:pod>/story", scheduling.PodStory.as_view(), "pod-story"),
-    *both(f"{_CLUSTER}priorityclasses/", objects.PriorityClasses.as_view(), "priority-classes"),
+    *both(f"{_CLUSTER}cycles/", runs.Cycles.as_view(), "cycles"),
+    *both(f"{_CLUSTER}cycles/<int:number>/", runs.OneCycle.as_view(), "cycle"),
+    *both(f"{_CLUSTER}metrics", runs.Metrics.as_view(), "metrics"),
+    *both(f"{_CLUSTER}queue/", runs.Queue.as_view(), "queue"),
+    *both(f"{_CLUSTER}nodes/", _of(objects.ObjectList, "Node"), "nodes"),
+    *both(f"{_CLUSTER}nodes/<str:node>/", _of(objects.OneObject, "Node"), "node"),
+    *both(f"{_CLUSTER}pods/", _of(objects.ObjectList, "Pod"), "pods"),
+    *both(f"{_CLUSTER}pods/<str:namespace>/<str:pod>/", _of(objects.OneObject, "Pod"), "pod"),
+    *both(f"{_CLUSTER}pods/<str:namespace>/<str:pod>/story", runs.PodStory.as_view(), "pod-story"),
+    *both(f"{_CLUSTER}priorityclasses/", _of(objects.ObjectList, "PriorityClass"), "priority-classes"),
     *both(
         f"{_CLUSTER}priorityclasses/<str:priority_class>/",
-        objects.OnePriorityClass.as_view(),
+        _of(objects.OneObject, "PriorityClass"),
         "priority-class",
     ),
-    *both(f"{_CLUSTER}poddisruptionbudgets/", objects.PodDisruptionBudgets.as_view(), "budgets"),
+    *both(f"{_CLUSTER}poddisruptionbudgets/", _of(objects.ObjectList, "PodDisruptionBudget"), "budgets"),
     *both(
         f"{_CLUSTER}poddisruptionbudgets/<str:namespace>/<str:budget>/",
-        objects.OnePodDisruptionBudget.as_view(),
+        _of(objects.OneObject, "PodDisruptionBudget"),
         "budget",
     ),
-    *both(f"{_CLUSTER}permits/<str:namespace>/<str:pod>/", scheduling.Permits.as_view(), "permit"),
+    *both(f"{_CLUSTER}permits/<str:namespace>/<str:pod>/", runs.Permits.as_view(), "permit"),
     *both(f"{_CLUSTER}config/", settings.Config.as_view(), "config"),
     *both(f"{_CLUSTER}config/convert/", settings.ConvertedConfig.as_view(), "config-convert"),
     *both(f"{_CLUSTER}release/", settings.Release.as_view(), "release"),
     *both(f"{_CLUSTER}clock/", settings.Clock.as_view(), "clock"),
     *both(f"{_CLUSTER}assumed-pods/", settings.AssumedPods.as_view(), "assumed-pods"),
-    *both(f"{_CLUSTER}mock-extenders/", mock_extenders.MockExtenders.as_view(), "mock-extenders"),
+    *both(f"{_CLUSTER}mock-extenders/", settings.MockExtenders.as_view(), "mock-extenders"),
     *both(
         f"{_CLUSTER}mock-extenders/<str:extender_id>/",
-        mock_extenders.OneMockExtender.as_view(),
+        settings.OneMockExtender.as_view(),
         "mock-extender",
     ),
     *both(f"{_CLUSTER}scenario", scenarios.ClusterScenario.as_view(), "cluster-scenario"),
@@ -165,20 +146,20 @@ urlpatterns: list[URLPattern] = [
     *both(f"{_SCENARIO}cycles/", boards.ScenarioCycles.as_view(), "scenario-cycles"),
     *both(f"{_SCENARIO}cycles/<int:number>/", boards.ScenarioCycle.as_view(), "scenario-cycle"),
     *both(f"{_SCENARIO}cycles/<int:number>/whole", boards.WholeCycle.as_view(), "scenario-whole-cycle"),
-    *both("gallery/", gallery.Gallery.as_view(), "gallery"),
-    *both("gallery/at-scale/make", gallery.AtScale.as_view(), "gallery-at-scale"),
-    *both("gallery/<str:name>/", gallery.OneLesson.as_view(), "lesson"),
-    *both("gallery/<str:name>/open", gallery.OpenLesson.as_view(), "lesson-open"),
-    *both("verdicts/<str:verdict_id>/", verdicts.OneVerdict.as_view(), "verdict"),
-    *both("verdicts/<str:verdict_id>/objects", verdicts.VerdictObjects.as_view(), "verdict-objects"),
+    *both("gallery/", scenarios.Gallery.as_view(), "gallery"),
+    *both("gallery/at-scale/make", scenarios.AtScale.as_view(), "gallery-at-scale"),
+    *both("gallery/<str:name>/", scenarios.OneLesson.as_view(), "lesson"),
+    *both("gallery/<str:name>/open", scenarios.OpenLesson.as_view(), "lesson-open"),
+    *both("verdicts/<str:verdict_id>/", scenarios.OneVerdict.as_view(), "verdict"),
+    *both("verdicts/<str:verdict_id>/objects", scenarios.VerdictObjects.as_view(), "verdict-objects"),
     *both("people/", people.AllPeople.as_view(), "people"),
     *both("people/invitations/", people.SiteInvitations.as_view(), "people-invitations"),
     *both("people/invitations/<int:invitation_id>/", people.OneSiteInvitation.as_view(), "people-invitation"),
     *both("people/<int:user_id>/", people.OnePerson.as_view(), "person"),
-    *both(f"{_CLUSTER}objects/", kinds.Kinds.as_view(), "kinds"),
-    *both(f"{_CLUSTER}objects/<str:kind>/", kinds.OfKind.as_view(), "of-kind"),
+    *both(f"{_CLUSTER}objects/", objects.Kinds.as_view(), "kinds"),
+    *both(f"{_CLUSTER}objects/<str:kind>/", objects.OfKind.as_view(), "of-kind"),
     *both(
-        f"{_CLUSTER}objects/<str:kind>/<str:namespace>/<str:name>/", kinds.AnyObject.as_view(), "any-object"
+        f"{_CLUSTER}objects/<str:kind>/<str:namespace>/<str:name>/", objects.AnyObject.as_view(), "any-object"
     ),
     *both(f"{_CLUSTER}groups/<str:namespace>/<str:group>/ask", questions.Group.as_view(), "group"),
     *both(f"{_CLUSTER}config/rules/<str:rule>/", settings.Rule.as_view(), "rule"),
@@ -189,8 +170,8 @@ urlpatterns: list[URLPattern] = [
     ),
     *both("scenarios/", scenarios.Scenarios.as_view(), "scenarios"),
     *both("scenarios/<str:scenario_id>/", scenarios.OneScenario.as_view(), "scenario"),
-    *both("scenarios/<str:scenario_id>/link", carrying.Link.as_view(), "scenario-link"),
-    *both("scenarios/<str:scenario_id>/replay", carrying.Replay.as_view(), "scenario-replay"),
+    *both("scenarios/<str:scenario_id>/link", scenarios.Link.as_view(), "scenario-link"),
+    *both("scenarios/<str:scenario_id>/replay", scenarios.Replay.as_view(), "scenario-replay"),
     *both("scenarios/<str:scenario_id>/verify", scenarios.Verify.as_view(), "scenario-verify"),
     *both("comparisons/", scenarios.Comparisons.as_view(), "comparisons"),
     *both("comparisons/<str:comparison_id>/", scenarios.OneComparison.as_view(), "comparison"),
@@ -209,9 +190,11 @@ urlpatterns: list[URLPattern] = [
     *both(f"{_CLUSTER}schedulers/", judge.Seen.as_view(), "schedulers"),
     *both(f"{_CLUSTER}judge/", judge.Judge.as_view(), "judge"),
     *both(f"{_CLUSTER}judge/<int:seq>/<slug:kind>/", judge.OneDecision.as_view(), "judged"),
-    *both(f"{_CLUSTER}plan", plans.Plan.as_view(), "plan"),
-    *both(f"{_CLUSTER}questions/<str:question_id>/answer.json", plans.PlanAnswer.as_view(), "plan-answer"),
-    *both(f"{_CLUSTER}questions/<str:question_id>/share", plans.ShareVerdict.as_view(), "plan-share"),
+    *both(f"{_CLUSTER}plan", questions.Plan.as_view(), "plan"),
+    *both(
+        f"{_CLUSTER}questions/<str:question_id>/answer.json", questions.PlanAnswer.as_view(), "plan-answer"
+    ),
+    *both(f"{_CLUSTER}questions/<str:question_id>/share", questions.ShareVerdict.as_view(), "plan-share"),
     *both(f"{_CLUSTER}questions/<str:question_id>/", questions.OneQuestion.as_view(), "question"),
     re_path(r"^(?P<rest>.*)$", site.Nothing.as_view()),
 ]

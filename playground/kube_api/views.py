@@ -11,7 +11,6 @@ from django.conf import settings
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from drf_spectacular.utils import extend_schema
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.renderers import JSONRenderer
@@ -98,7 +97,6 @@ class _JSON(DefaultContentNegotiation):
         return renderers[0], renderers[0].media_type
 
 
-@extend_schema(exclude=True)
 class KubernetesAPI(APIView):
     """Everything under `/k8s/{id}`."""
 

@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from playground.accounts import tokens
 from playground.accounts.models import AccessToken, User
-from playground.api.views.openapi import document
+from playground.api.documentation import document
 from playground.clusters import drafts, kinds
 from playground.clusters.access import cluster_now, get_cluster
 from playground.clusters.errors import Forbidden

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from playground.api.views.openapi import document
+from playground.api.documentation import document
 from playground.clusters import wake
 from playground.clusters.models import Cluster, Cycle, Pod
 from playground.scenarios import services

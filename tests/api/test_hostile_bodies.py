@@ -12,7 +12,7 @@ import pytest
 
 from playground.accounts import teams
 from playground.accounts.models import AccessToken, User
-from playground.api.views.openapi import document
+from playground.api.documentation import document
 from playground.clusters import drafts, questions
 from playground.clusters.drive.advance import advance
 from playground.clusters.drive.memory import EngineMemory

@@ -27,7 +27,7 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
 )
 
-from playground.api.views.openapi import document
+from playground.api.documentation import document
 from playground.clusters.drive.advance import advance
 from playground.clusters.drive.runs import request_run
 from playground.clusters.extenders.mock import create_mock_extender

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from playground.api.views.openapi import document
+from playground.api.documentation import document
 
 pytestmark = pytest.mark.any_database
 

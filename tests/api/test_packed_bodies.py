@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from playground.api.parsers import MAX_BYTES
-from playground.api.views.openapi import document
+from playground.api.documentation import document
+from playground.api.requests import MAX_BYTES
 from playground.clusters import drafts
 from playground.clusters.models import Cluster, Draft, Node
 from playground.kube_api.requests import MOST_BYTES

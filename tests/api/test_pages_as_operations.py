@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from playground.api.views.openapi import METHODS, document
+from playground.api.documentation import METHODS, document
 
 ROOT = Path(__file__).resolve().parents[2] / "playground"
 

@@ -3,14 +3,34 @@
 from __future__ import annotations
 
 import copy
+import json
+import os
 import re
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from playground.api.serializers.answers import OPEN
-from playground.api.views.openapi import METHODS, document
+from playground.api import documentation
+from playground.api.documentation import METHODS, document
+
+EXAMPLES = Path(documentation.__file__).with_name("examples.json")
+OPEN = frozenset({"Manifest", "Payload"})
+"""The shapes that are open: what Kubernetes' reference defines is not defined here again."""
+
+
+@cache
+def of_kubernetes() -> frozenset[str]:
+    """The shapes of objects as Kubernetes writes them, which may have fields that are not listed."""
+    shapes = document()["components"]["schemas"]
+    found: set[str] = set()
+    wanted = {name for name in shapes if name.endswith("Object")} - {"AppliedObject", "IgnoredObject"}
+    while wanted:
+        found |= wanted
+        text = json.dumps([shapes[name] for name in wanted])
+        wanted = set(re.findall(r"#/components/schemas/(\w+)", text)) - found
+    return frozenset(found | OPEN | {"MergePatch"})
 
 
 @cache
@@ -18,9 +38,7 @@ def _closed() -> dict[str, Any]:
     """The document's components, without room for undocumented fields."""
     components = copy.deepcopy(document()["components"])
     for name, shape in components["schemas"].items():
-        # Objects of Kubernetes have the fields Kubernetes gives them.
-        of_kubernetes = name in OPEN or name in KUBERNETES
-        if shape.get("type") == "object" and not of_kubernetes:
+        if shape.get("type") == "object" and name not in of_kubernetes():
             shape.setdefault("additionalProperties", False)
     return components  # type: ignore[no-any-return]
 
@@ -77,15 +95,14 @@ def check(method: str, path: str, response: Any) -> None:
     for error in validator.iter_errors(response.json()):
         place = "/".join(map(str, error.absolute_path))
         raise AssertionError(f"{method} {path} {response.status_code}: {place}: {error.message[:600]}")
+    if os.environ.get("RECORD_EXAMPLES") and response.status_code < 300:
+        record(operation["operationId"], response.json())
 
 
-def _kubernetes() -> frozenset[str]:
-    from playground.api.serializers import objects
-
-    def below(shape: type[Any]) -> list[str]:
-        return [shape.__name__, *(name for sub in shape.__subclasses__() for name in below(sub))]
-
-    return frozenset(below(objects.Part))
-
-
-KUBERNETES = _kubernetes()
+def record(operation_id: str, answer: Any) -> None:
+    """Keep an answer as the example of an operation that has none."""
+    examples = json.loads(EXAMPLES.read_text())
+    if "answer" not in examples.get(operation_id, {}):
+        examples.setdefault(operation_id, {})["answer"] = answer
+        text = json.dumps(dict(sorted(examples.items())), indent=1, ensure_ascii=False)
+        EXAMPLES.write_text(f"{text}\n")

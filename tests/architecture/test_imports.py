@@ -24,7 +24,7 @@ OFFENCES = {
     "one-chance": ("scheduler_core/errors.py", "import random"),
     "playground-layers": ("playground/accounts/models.py", "import playground.urls"),
     "one-door": ("playground/accounts/models.py", "import scheduler_core"),
-    "engine-port": ("playground/api/parsers.py", "import playground.engine.batch"),
+    "engine-port": ("playground/api/requests.py", "import playground.engine.batch"),
     "engine-alone": ("playground/engine/__init__.py", "import django"),
     "remote-from-outside": ("playground/remote/instance.py", "import playground.clusters.models"),
     "clusters-layers": (

@@ -22,8 +22,6 @@ BY_NAME = {
     "whatif/why_not.py": "what a spread's domains are and which amounts are missing is in these two plugins' states",
 }
 SITE_BY_NAME = {
-    "api/examples.py": "examples of answers",
-    "api/whole_answers.py": "examples of answers",
     "web/templatetags/playground.py": "an example",
 }
 APART = ("cli/", "whatif/model", "releases/")

@@ -24,8 +24,8 @@ from playground.accounts import idempotency
 from playground.accounts.authentication import BearerToken, MayEnter, Requests, SessionLogin, Writes
 from playground.accounts.choices import Role
 from playground.api import errors
-from playground.api.documentation import OperationSchema
-from playground.api.parsers import StrictJSONParser
+from playground.api.documentation import query_names
+from playground.api.requests import StrictJSONParser, checked
 from playground.clusters.access import get_cluster
 from playground.clusters.errors import Conflict
 from scheduler_core.schema.fields_check import nearest_name
@@ -57,7 +57,6 @@ class PlaygroundView(APIView):
     renderer_classes = [JSONRenderer]
     parser_classes: list[type[BaseParser]] = [StrictJSONParser]
     content_negotiation_class = AlwaysJSON
-    schema = OperationSchema()
     told_once = False
     """Whether an answer holds a secret: it is not kept for requests that are repeated."""
 
@@ -72,9 +71,8 @@ class PlaygroundView(APIView):
         ):
             if isinstance(value, str) and "\0" in value:
                 raise errors.bad_query(name, "contains the character U+0000")
-        known: frozenset[str] | None = getattr(
-            getattr(self, str(request.method).lower(), None), "query_names", None
-        )
+        match = django_request(request).resolver_match
+        known = query_names(str(request.method), match.route if match else "")
         if known is not None:
             for name in (each for each in request.GET if each not in known):
                 near = nearest_name(name, sorted(known))
@@ -135,6 +133,15 @@ class PlaygroundView(APIView):
             status, body = 409, b""
         kept = {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}
         idempotency.keep(claim, status, kept, body)
+
+    def body(self, shape: str) -> dict[str, Any]:
+        """The body of the request, held against a shape of `openapi.yaml`.
+
+        Raises
+        ------
+        InvalidManifest
+        """
+        return checked(self.request.data or {}, shape)
 
     @property
     def person(self) -> Any:

@@ -8,14 +8,8 @@ from typing import Any, Final
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from playground.api import examples, representations, whole_answers
-from playground.api.documentation import number, operation
-from playground.api.pages import next_page
-from playground.api.queries import whole_number
-from playground.api.serializers import answers
-from playground.api.serializers.answers import Answer
-from playground.api.serializers.cycles import CycleExplanation
-from playground.api.serializers.shapes import by_name, flag, moment, text, texts, whole
+from playground.api import representations
+from playground.api.requests import next_page, whole_number
 from playground.api.views.base import PlaygroundView, accepted
 from playground.api.views.scenarios import Reads
 from playground.clusters.board.nodes import node_uses
@@ -31,53 +25,6 @@ from scheduler_core.objects.fields import format_time_ns
 
 WITH_PODS: Final = 200
 """Nodes up to which each is told with the names of its pods."""
-
-
-class BoardNode(Answer):
-    name = text()
-    zone = text()
-    ready = flag()
-    unschedulable = flag()
-    cpuMilli = whole("Allocatable.")
-    usedCpuMilli = whole("Requested.")
-    pods = texts(f"namespace/name; left out where there are more than {WITH_PODS} nodes.", required=False)
-
-
-class BoardLane(Answer):
-    count = whole()
-    pods = texts("The first of them, in the lane's order.")
-
-
-class Board(Answer):
-    cycle = whole("After which it was so; null: now.", allow_null=True)
-    at = moment("Virtual time.")
-    nPods = whole()
-    nodes = BoardNode(many=True)
-    queue = by_name(BoardLane(), "By lane.")
-
-
-class NotYet(Answer):
-    state = text("queued: a worker is at it; ask again.")
-
-
-_EXAMPLE: Final = {
-    "cycle": 12,
-    "at": "2026-01-02T00:00:10Z",
-    "nPods": 2,
-    "nodes": [
-        {
-            "name": "node-1",
-            "zone": "zone-a",
-            "ready": True,
-            "unschedulable": False,
-            "cpuMilli": 4000,
-            "usedCpuMilli": 500,
-            "pods": ["default/web-1"],
-        }
-    ],
-    "queue": {"unschedulable": {"count": 1, "pods": ["default/web-2"]}},
-}
-CYCLE: Final = number("cycle", "After this cycle.", least=1)
 
 
 def _of_state(state: Mapping[str, Any], cycle: int) -> dict[str, Any]:
@@ -153,16 +100,6 @@ def _then(where: str, cycle: int, last: int, **of: Any) -> Response:
 
 
 class ClusterBoard(PlaygroundView):
-    @operation(
-        "Read the board, now or after a cycle",
-        id="clusters_board",
-        answers_={200: Board, 202: NotYet},
-        errors=(400, 404, 409),
-        parameters=[CYCLE],
-        answer_example=_EXAMPLE,
-        tag="scheduling",
-        reads=True,
-    )
     def get(self, request: Request, cluster_id: str) -> Response:
         """Nodes, what is requested on them, their pods, and the heads of the queue's lanes.
 
@@ -176,16 +113,6 @@ class ClusterBoard(PlaygroundView):
 
 
 class ScenarioBoard(Reads):
-    @operation(
-        "Read a scenario's board after a cycle",
-        id="scenarios_board",
-        answers_={200: Board, 202: NotYet},
-        errors=(400, 404, 409),
-        parameters=[CYCLE],
-        answer_example=_EXAMPLE,
-        tag="scenarios",
-        reads=True,
-    )
     def get(self, request: Request, scenario_id: str) -> Response:
         """As of a cluster; without `cycle` after the last one."""
         scenario = selectors.get_scenario(scenario_id, request.user)
@@ -194,19 +121,6 @@ class ScenarioBoard(Reads):
 
 
 class ScenarioCycles(Reads):
-    @operation(
-        "List a scenario's cycles",
-        id="scenarios_cycles",
-        answers_={200: answers.CyclePage},
-        errors=(400, 404),
-        parameters=[
-            number("limit", "How many at most.", least=1, most=500),
-            number("after", "Only cycles with a greater number."),
-        ],
-        answer_example={"items": [examples.CYCLE], "next": None},
-        tag="scenarios",
-        reads=True,
-    )
     def get(self, request: Request, scenario_id: str) -> Response:
         """Oldest first, one line each."""
         scenario = selectors.get_scenario(scenario_id, request.user)
@@ -219,15 +133,6 @@ class ScenarioCycles(Reads):
 
 
 class ScenarioCycle(Reads):
-    @operation(
-        "Explain a scenario's cycle",
-        id="scenarios_cycle",
-        answers_={200: CycleExplanation},
-        errors=(400, 404, 409),
-        answer_example=whole_answers.CYCLE_EXPLANATION,
-        tag="scenarios",
-        reads=True,
-    )
     def get(self, request: Request, scenario_id: str, number: int) -> Response:
         """What was recorded of it; `full: false` where only the summary is kept (POST `whole`). 409: this engine cannot
         read the record.
@@ -239,14 +144,6 @@ class ScenarioCycle(Reads):
 
 
 class WholeCycle(Reads):
-    @operation(
-        "Decide a scenario's cycle again, for the whole of it",
-        id="scenarios_whole_cycle",
-        answers_={202: NotYet},
-        errors=(400, 403, 404),
-        answer_example={"state": "queued"},
-        tag="scenarios",
-    )
     def post(self, request: Request, scenario_id: str, number: int) -> Response:
         """A worker keeps every verdict and score of it, if it is the decision that was recorded; read it then."""
         scenario = selectors.get_scenario(scenario_id, request.user)

@@ -13,14 +13,11 @@ from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIRequest
 from django.db import connections
 from django.http import StreamingHttpResponse
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework.exceptions import Throttled
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 
 from playground.api import representations
-from playground.api.documentation import operation
 from playground.api.views.base import PlaygroundView, django_request
 from playground.clusters import pulse
 from playground.clusters.access import cluster_now
@@ -44,10 +41,6 @@ Look = Callable[[], Told]
 """The present state: `change`, or `end` where nothing comes after it, and what is told of it."""
 
 _open: Counter[str] = Counter()
-_LAST: Final = OpenApiParameter(
-    "Last-Event-ID", str, OpenApiParameter.HEADER, description="The id of the last event that was seen."
-)
-_EXAMPLE: Final = 'retry: 2000\n\nid: 1f0c9a2b3d4e5f60\nevent: change\ndata: {"cycles": 12}\n\n'
 
 
 def _event(told: Told) -> tuple[str, bytes]:
@@ -128,14 +121,6 @@ class _Events(PlaygroundView):
 
 
 class ClusterEvents(_Events):
-    @operation(
-        "Follow a cluster",
-        id="clusters_events",
-        answers_={(200, "text/event-stream"): OpenApiTypes.STR},
-        errors=(400, 404),
-        parameters=[_LAST],
-        answer_example=_EXAMPLE,
-    )
     def get(self, request: Request, cluster_id: str) -> StreamingHttpResponse:
         """Server-sent events: `change`, whose data is the cluster as `clusters_read` tells it, at first and at every
         change, twice a second at most; `end` when it is deleted.
@@ -151,15 +136,6 @@ class ClusterEvents(_Events):
 
 
 class RunEvents(_Events):
-    @operation(
-        "Follow a run",
-        id="runs_events",
-        answers_={(200, "text/event-stream"): OpenApiTypes.STR},
-        errors=(400, 404),
-        parameters=[_LAST],
-        answer_example=_EXAMPLE,
-        tag="scheduling",
-    )
     def get(self, request: Request, cluster_id: str, run_id: str) -> StreamingHttpResponse:
         """As of a cluster; the data is the run as `runs_read` tells it, and `end` tells it when it is over."""
         cluster = self.cluster(cluster_id)

@@ -1,21 +1,16 @@
-"""Objects as manifests: apply, export, node pools."""
+"""Manifests: apply, export, node pools; dumps before they become clusters."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.http import StreamingHttpResponse
-from drf_spectacular.types import OpenApiTypes
+from django.urls import reverse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from playground.api import examples
-from playground.api.documentation import FIELD_VALIDATION, operation, query
-from playground.api.queries import flag, one_of
-from playground.api.serializers import answers, requests
-from playground.api.serializers.drafts import Draft
+from playground.api.requests import flag, one_of
 from playground.api.views.base import PlaygroundView, accepted, django_request
-from playground.api.views.drafts import draft_document
 from playground.bodies import in_parts, media_type, read_body
 from playground.clusters import drafts
 from playground.clusters.lifecycle import export_manifests
@@ -23,23 +18,89 @@ from playground.clusters.objects.actions import expand_pool
 from playground.clusters.objects.admission import MODES
 from playground.clusters.objects.apply import apply_documents
 
-DRY_RUN = query("dryRun", "Say what would happen, keep nothing.", type=OpenApiTypes.BOOL)
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Draft
+
+
+class Drafts(PlaygroundView):
+    parser_classes: list[Any] = []
+
+    def post(self, request: Request) -> Response:
+        """Look at a dump (`kubectl get ... -o yaml`) before anything is made of it: what is in it, what is left out and
+        missing, and what becomes of its pending pods.
+
+        Nothing but the draft is kept, for six hours; of one person the newest five.
+        """
+        draft = drafts.start_preview(
+            text=read_body(django_request(request)),
+            owner=self.person,
+            release=request.GET.get("kubernetesRelease", ""),
+            rebuild_owners=not flag(request, "withoutOwners"),
+            keep=True,
+        )
+        body = draft_document(request, draft)
+        return accepted(body, body["url"])
+
+
+class OneDraft(PlaygroundView):
+    one_cluster_reads = True
+
+    def get(self, request: Request, draft_id: str) -> Response:
+        """As far as it is; all of it once `state` is done. After a commit `cluster` is what was made."""
+        return Response(draft_document(request, drafts.get_draft(draft_id, self.person)))
+
+    def delete(self, request: Request, draft_id: str) -> Response:
+        """The draft is gone, and a worker that is at it stops. A cluster that was made of it stays."""
+        drafts.discard_draft(public_id=draft_id, owner=self.person)
+        return Response(status=204)
+
+
+class CommitDraft(PlaygroundView):
+    def post(self, request: Request, draft_id: str) -> Response:
+        """All of what was previewed or nothing, by a worker; read the draft for its `cluster`. Once."""
+        asked = self.body("DraftCommit")
+        draft = drafts.commit_draft(public_id=draft_id, owner=self.person, **asked)
+        body = draft_document(request, draft)
+        return accepted(body, body["url"])
+
+
+def draft_document(request: Request, draft: Draft) -> dict[str, Any]:
+    """A draft as this API writes it."""
+    found = draft.answer
+    preview = None
+    if "import" in found:
+        preview = {**found["import"], "facts": found.get("facts"), "decided": found.get("decided")}
+    return {
+        "id": draft.public_id,
+        "url": f"/api/v1/drafts/{draft.public_id}/",
+        "page": request.build_absolute_uri(reverse("web:draft", args=[draft.public_id])),
+        "action": draft.action,
+        "state": draft.state,
+        "kubernetesRelease": draft.wanted["release"],
+        "createdAt": draft.created,
+        "progress": {"doing": draft.doing, "done": draft.done, "total": draft.total},
+        "problem": draft.error or None,
+        "causes": [_cause(problem) for problem in draft.problems],
+        "preview": preview,
+        "into": draft.wanted.get("into"),
+        "cluster": draft.made.public_id if draft.made else None,
+    }
+
+
+def _cause(problem: dict[str, Any]) -> dict[str, Any]:
+    facts = {
+        "detail": problem["message"],
+        "line": problem["line"],
+        "field": problem["path"],
+        "kind": problem["kind"],
+        "name": problem["name"],
+    }
+    return {name: value for name, value in facts.items() if value not in (None, "")}
 
 
 class Apply(PlaygroundView):
     parser_classes: list[Any] = []
 
-    @operation(
-        "Apply manifests",
-        id="clusters_apply",
-        request={"application/yaml": OpenApiTypes.STR, "application/json": answers.MANIFEST},
-        answers_={200: answers.Applied, 202: Draft},
-        errors=(400, 404, 409, 413, 415),
-        parameters=[DRY_RUN, FIELD_VALIDATION],
-        example=examples.MANIFESTS,
-        example_media_type="application/yaml",
-        answer_example=examples.APPLIED,
-    )
     def post(self, request: Request, cluster_id: str) -> Response:
         """Create or update every object of the body: YAML or JSON, several documents, `kind: List`.
 
@@ -65,15 +126,6 @@ class Apply(PlaygroundView):
 
 
 class Export(PlaygroundView):
-    @operation(
-        "Export a cluster as manifests",
-        id="clusters_export",
-        answers_={(200, "application/yaml"): OpenApiTypes.STR},
-        errors=(400, 404),
-        parameters=[query("kind", "Only these kinds: names with commas between.")],
-        answer_example=examples.MANIFESTS,
-        reads=True,
-    )
     def get(self, request: Request, cluster_id: str) -> StreamingHttpResponse:
         """Everything that can be applied again, as YAML; Events and what every cluster has are left out."""
         cluster = self.cluster(cluster_id)
@@ -85,21 +137,10 @@ class Export(PlaygroundView):
 
 
 class NodePools(PlaygroundView):
-    @operation(
-        "Add a pool of nodes",
-        id="clusters_add_nodes",
-        request=requests.NodePool,
-        answers_={200: answers.Applied},
-        errors=(400, 404, 409, 413, 415),
-        parameters=[DRY_RUN],
-        example=examples.POOL,
-        answer_example=examples.APPLIED,
-    )
     def post(self, request: Request, cluster_id: str) -> Response:
         """Nodes of one shape, dealt to the zones in turn; applied like manifests."""
         cluster = self.cluster(cluster_id)
-        asked = requests.NodePool(data=request.data)
-        asked.is_valid(raise_exception=True)
-        nodes = expand_pool(**asked.validated_data)
+        asked = self.body("NodePool")
+        nodes = expand_pool(**asked)
         result = apply_documents(cluster=cluster, objects=nodes, dry_run=flag(request, "dryRun"))
         return Response(result.as_dict())

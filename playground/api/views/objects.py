@@ -1,45 +1,50 @@
-"""Nodes, pods, PriorityClasses and PodDisruptionBudgets, one by one: the same services /k8s and the pages call."""
+"""Objects one by one, of every kind: the same services /k8s and the pages call."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema_view
-from rest_framework import serializers
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from playground.api import examples
-from playground.api.documentation import FIELD_VALIDATION, number, operation, query
 from playground.api.errors import PreconditionFailed, bad_query
-from playground.api.pages import next_page
-from playground.api.parsers import MergePatchParser, StrictJSONParser, YAMLParser
-from playground.api.queries import one_of, whole_number
-from playground.api.serializers import objects
+from playground.api.requests import (
+    MergePatchParser,
+    StrictJSONParser,
+    YAMLParser,
+    checked,
+    next_page,
+    one_of,
+    whole_number,
+)
 from playground.api.views.base import PlaygroundView, tags_of
 from playground.bodies import warning_header
 from playground.clusters import kinds
-from playground.clusters.errors import Conflict, InvalidInput, InvalidManifest
+from playground.clusters.board.overview import counts_by_kind, objects_of_kind
+from playground.clusters.custom_kinds import table_of
+from playground.clusters.errors import Conflict, InvalidInput, InvalidManifest, NotFound
 from playground.clusters.kinds import Kind
 from playground.clusters.objects.admission import MODES, FieldValidation
 from playground.clusters.objects.queries import get_object, selected_objects, selection_of
-from playground.clusters.objects.write import create_object, delete_object, merge_patch, patch_object
-
-IF_MATCH: Final = OpenApiParameter(
-    "If-Match", str, OpenApiParameter.HEADER, description="Only if the object still has this ETag, else 412."
+from playground.clusters.objects.write import (
+    create_object,
+    delete_object,
+    merge_patch,
+    patch_object,
+    replace_object,
 )
-View = TypeVar("View", bound=type[PlaygroundView])
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster
 
 
 class ObjectView(PlaygroundView):
     """What both paths of a kind share."""
 
-    kind: ClassVar[Kind]
-    shape: ClassVar[type[serializers.Serializer[Any]]]
+    kind: Kind = kinds.BUILT_IN.by_row_kind("Pod")  # type: ignore[assignment]  # there is one; `urls.py` says which
     parser_classes: list[type[BaseParser]] = [StrictJSONParser, YAMLParser]
 
     def checked(self, manifest: Any) -> dict[str, Any]:
@@ -47,9 +52,9 @@ class ObjectView(PlaygroundView):
 
         Raises
         ------
-        ValidationError, InvalidManifest
+        InvalidManifest
         """
-        self.shape(data=manifest).is_valid(raise_exception=True)
+        checked(manifest, f"{self.kind.kind}Object")
         for key, wanted in (("apiVersion", self.kind.api_version), ("kind", self.kind.kind)):
             if manifest.get(key) not in (None, "", wanted):
                 raise InvalidManifest(f"{key}: must be {wanted} here", path=key, value=manifest[key])
@@ -181,12 +186,10 @@ def checked_patch(request: Request) -> dict[str, Any]:
 
     Raises
     ------
-    ValidationError
-        It is no object.
+    InvalidManifest
     """
-    objects.MergePatch(data=request.data).is_valid(raise_exception=True)
-    assert isinstance(request.data, dict)
-    return request.data
+    checked(request.data, "MergePatch")
+    return dict(request.data)
 
 
 def asked_version(request: Request, live: Mapping[str, Any]) -> str | None:
@@ -217,158 +220,130 @@ def _only(names: Mapping[str, str]) -> str:
     return name
 
 
-def documented(
-    kind_name: str,
-    plural: str,
-    shape: type[serializers.Serializer[Any]],
-    page: type[serializers.Serializer[Any]],
-    example: dict[str, Any],
-    patch: dict[str, Any],
-) -> Callable[[View], View]:
-    """The kind of a view and what the OpenAPI document says of its methods."""
-    kind = kinds.by_kind(kind_name)
-    assert kind is not None
-    stored = examples.stored_object(example)
-    conflicts = (400, 404, 409, 412, 413, 415)
-    where = [query("namespace", "Only those in it.")] if kind.namespaced else []
-    after = "`namespace/name`" if kind.namespaced else "The name"
-    grace = [number("gracePeriodSeconds", "0 = at once.", most=2**31 - 1)] if kind_name == "Pod" else []
-
-    def of_list(view: View) -> View:
-        return extend_schema_view(
-            get=operation(
-                f"List {plural}",
-                id=f"{kind.plural}_list",
-                answers_={200: page},
-                errors=(400, 404),
-                parameters=[
-                    number("limit", "How many at most.", least=1, most=500),
-                    query("after", f"{after} of the last one of the page before."),
-                    query("labelSelector", "As kubectl's -l: `app=web,tier!=db`."),
-                    query("fieldSelector", "As kubectl's --field-selector: `metadata.name=web-1`."),
-                    *where,
-                ],
-                answer_example={"items": [stored], "next": None},
-                tag="objects",
-                reads=True,
-            ),
-            post=operation(
-                f"Create a {kind_name}",
-                id=f"{kind.plural}_create",
-                request={"application/json": shape, "application/yaml": OpenApiTypes.STR},
-                answers_={201: shape},
-                errors=(400, 404, 409, 413, 415),
-                parameters=[FIELD_VALIDATION],
-                example=example,
-                answer_example=stored,
-                tag="objects",
-            ),
-        )(view)
-
-    def of_one(view: View) -> View:
-        return extend_schema_view(
-            get=operation(
-                f"Read a {kind_name}",
-                id=f"{kind.plural}_read",
-                answers_={200: shape},
-                errors=(400, 404),
-                answer_example=stored,
-                tag="objects",
-                reads=True,
-            ),
-            patch=operation(
-                f"Change a {kind_name}",
-                id=f"{kind.plural}_patch",
-                request={"application/merge-patch+json": objects.MergePatch},
-                answers_={200: shape},
-                errors=conflicts,
-                parameters=[IF_MATCH, FIELD_VALIDATION],
-                example=patch,
-                example_media_type="application/merge-patch+json",
-                answer_example=stored,
-                tag="objects",
-            ),
-            delete=operation(
-                f"Delete a {kind_name}",
-                id=f"{kind.plural}_delete",
-                answers_={200: shape},
-                errors=(400, 404, 409, 412),
-                parameters=[IF_MATCH, *grace],
-                answer_example=stored,
-                tag="objects",
-            ),
-        )(view)
-
-    def set_up(view: View) -> View:
-        view.kind, view.shape = kind, shape  # type: ignore[attr-defined]
-        return of_list(view) if issubclass(view, ObjectList) else of_one(view)
-
-    return set_up
+NO_NAMESPACE: Final = "-"
 
 
-_LABEL: Final = {"metadata": {"labels": {"tier": "web"}}}
-_NODE: Final = documented(
-    "Node",
-    "nodes",
-    objects.NodeObject,
-    objects.NodePage,
-    examples.NODE_JSON,
-    {"spec": {"unschedulable": True}},
-)
-_POD: Final = documented("Pod", "pods", objects.PodObject, objects.PodPage, examples.POD_JSON, _LABEL)
-_CLASS: Final = documented(
-    "PriorityClass",
-    "priority classes",
-    objects.PriorityClassObject,
-    objects.PriorityClassPage,
-    examples.CLASS_JSON,
-    {"description": "Orders of customers"},
-)
-_BUDGET: Final = documented(
-    "PodDisruptionBudget",
-    "disruption budgets",
-    objects.PodDisruptionBudgetObject,
-    objects.PodDisruptionBudgetPage,
-    examples.BUDGET_JSON,
-    {"spec": {"minAvailable": None, "maxUnavailable": "25%"}},
-)
+class Kinds(PlaygroundView):
+    def get(self, request: Request, cluster_id: str) -> Response:
+        """Every kind there is, custom ones too, and how many objects it has."""
+        cluster = self.cluster(cluster_id)
+        return Response(
+            {
+                "items": [
+                    {
+                        "kind": kind.row_kind,
+                        "apiVersion": kind.api_version,
+                        "namespaced": kind.namespaced,
+                        "objects": n_objects,
+                        "url": f"/api/v1/clusters/{cluster.public_id}/objects/{kind.row_kind}/",
+                    }
+                    for kind, n_objects in counts_by_kind(cluster)
+                ]
+            }
+        )
 
 
-@_NODE
-class Nodes(ObjectList):
-    pass
+def kind_of(cluster: Cluster, name: str) -> Kind:
+    """A kind of the cluster by the name `objects_kinds` tells.
+
+    Raises
+    ------
+    NotFound
+    """
+    kind = table_of(cluster).by_row_kind(name)
+    if kind is None:
+        raise NotFound(f'there is no kind "{name}" here', kind=name)
+    return kind
 
 
-@_NODE
-class OneNode(OneObject):
-    pass
+class OfKind(PlaygroundView):
+    def get(self, request: Request, cluster_id: str, kind: str) -> Response:
+        """By namespace and name."""
+        cluster = self.cluster(cluster_id)
+        known = kind_of(cluster, kind)
+        limit = whole_number(request, "limit", default=50, least=1, most=500) or 50
+        after = request.GET.get("after", "")
+        namespace, _, name = after.rpartition("/")
+        found = list(
+            objects_of_kind(
+                cluster,
+                known,
+                named=request.GET.get("named", ""),
+                after=(namespace, name) if after else None,
+                limit=limit + 1,
+            )
+        )
+        last = None
+        if len(found) > limit:
+            meta = found[limit - 1]["metadata"]
+            last = f"{meta.get('namespace', '')}/{meta['name']}"
+        return Response({"items": found[:limit], "next": next_page(request, after=last)})
 
 
-@_POD
-class Pods(ObjectList):
-    pass
+class AnyObject(PlaygroundView):
+    parser_classes: list[type[BaseParser]] = [MergePatchParser, StrictJSONParser, YAMLParser]
 
+    def place(self, cluster_id: str, kind: str, namespace: str) -> tuple[Cluster, Kind, str]:
+        cluster = self.cluster(cluster_id)
+        return cluster, kind_of(cluster, kind), "" if namespace == NO_NAMESPACE else namespace
 
-@_POD
-class OnePod(OneObject):
-    pass
+    @staticmethod
+    def told(manifest: dict[str, Any], fields: FieldValidation | None = None) -> Response:
+        headers = {"ETag": f'"{manifest["metadata"].get("resourceVersion", "")}"'}
+        if fields is not None and fields.warnings:
+            headers["Warning"] = warning_header(fields.warnings)
+        return Response(manifest, headers=headers)
 
+    def get(self, request: Request, cluster_id: str, kind: str, namespace: str, name: str) -> Response:
+        """As stored; its ETag is its resourceVersion. A namespace of `-` is none."""
+        cluster, known, namespace = self.place(cluster_id, kind, namespace)
+        return self.told(get_object(cluster, known, namespace, name))
 
-@_CLASS
-class PriorityClasses(ObjectList):
-    pass
+    def put(self, request: Request, cluster_id: str, kind: str, namespace: str, name: str) -> Response:
+        """With If-Match, or a `metadata.resourceVersion`, only if the object is still that one."""
+        cluster, known, namespace = self.place(cluster_id, kind, namespace)
+        live = get_object(cluster, known, namespace, name)
+        manifest = dict(request.data)
+        meta = dict(manifest.get("metadata") or {})
+        same = (meta.get("namespace") or namespace) == namespace or not known.namespaced
+        if manifest.get("kind") != known.kind or meta.get("name") != name or not same:
+            raise InvalidManifest(
+                "kind, namespace and name stay as they are", path="metadata.name", value=meta.get("name")
+            )
+        version = asked_version(request, live)
+        if version is not None:
+            meta["resourceVersion"] = version
+        if known.namespaced:
+            meta["namespace"] = namespace
+        fields = FieldValidation(one_of(request, "fieldValidation", MODES, default="Warn"))
+        with precondition(version):
+            stored = replace_object(cluster=cluster, manifest={**manifest, "metadata": meta}, fields=fields)
+        return self.told(stored, fields)
 
+    def patch(self, request: Request, cluster_id: str, kind: str, namespace: str, name: str) -> Response:
+        """A merge patch (RFC 7386): null removes, objects merge, everything else replaces."""
+        cluster, known, namespace = self.place(cluster_id, kind, namespace)
+        patch = checked_patch(request)
+        version = asked_version(request, get_object(cluster, known, namespace, name))
+        fields = FieldValidation(one_of(request, "fieldValidation", MODES, default="Warn"))
+        with precondition(version):
+            stored = patch_object(
+                cluster=cluster,
+                kind=known,
+                namespace=namespace,
+                name=name,
+                patch=patch,
+                resource_version=version,
+                fields=fields,
+            )
+        return self.told(stored, fields)
 
-@_CLASS
-class OnePriorityClass(OneObject):
-    pass
-
-
-@_BUDGET
-class PodDisruptionBudgets(ObjectList):
-    pass
-
-
-@_BUDGET
-class OnePodDisruptionBudget(OneObject):
-    pass
+    def delete(self, request: Request, cluster_id: str, kind: str, namespace: str, name: str) -> Response:
+        """Its last state."""
+        cluster, known, namespace = self.place(cluster_id, kind, namespace)
+        version = asked_version(request, get_object(cluster, known, namespace, name))
+        with precondition(version):
+            last = delete_object(
+                cluster=cluster, kind=known, namespace=namespace, name=name, resource_version=version
+            )
+        return Response(last)

@@ -1,4 +1,4 @@
-"""Scenarios: a document in, a link out; comparisons."""
+"""Scenarios: a document in, a link out; comparisons, our own teaching scenarios, shared answers of plans."""
 
 from __future__ import annotations
 
@@ -7,111 +7,29 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from django.http import HttpResponse
+from django.urls import reverse
 from django.utils import timezone
-from drf_spectacular.types import OpenApiTypes
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from playground.accounts.authentication import MayEnter
-from playground.api.documentation import FIELD_VALIDATION, number, operation, query
-from playground.api.queries import flag, one_of, whole_number
-from playground.api.serializers import scenarios as answers
-from playground.api.serializers.answers import MANIFEST
+from playground.api.requests import flag, one_of, whole_number
 from playground.api.views.base import PlaygroundView, accepted, django_request
+from playground.api.views.clusters import answer
 from playground.bodies import BodyTooLarge, read_body
-from playground.clusters.errors import TooLarge
+from playground.clusters.errors import Forbidden, TooLarge
 from playground.clusters.objects.admission import MODES
 from playground.engine.plugins import lacking
+from playground.engine.scenarios import gallery_documents, read_scenario
 from playground.scenarios import selectors, services
 from playground.scenarios.choices import Visibility
 from playground.scenarios.services.forking import make_text
+from playground.scenarios.services.gallery import gallery_scenario
 from playground.scenarios.services.shares import max_bytes
 
 if TYPE_CHECKING:
     from playground.scenarios.row_types import Comparison, Scenario, Verification
-
-EXAMPLE = """\
-apiVersion: scheduling.playground/v1
-kind: Scenario
-title: One pod, two nodes
-objects:
-- {apiVersion: v1, kind: Node, metadata: {name: a}, status: {allocatable: {cpu: "2", pods: "10"}}}
-- {apiVersion: v1, kind: Node, metadata: {name: b}, status: {allocatable: {cpu: "4", pods: "10"}}}
-- apiVersion: v1
-  kind: Pod
-  metadata: {name: web}
-  spec: {containers: [{name: c, resources: {requests: {cpu: "1"}}}]}
-expect:
-- {pod: web, node: b}
-"""
-_PROOF = {
-    "state": "done",
-    "reproduced": 1,
-    "recorded": 1,
-    "differsAt": None,
-    "expectationsHeld": 1,
-    "expectations": 1,
-    "sentence": "Reproduced 1 of 1 decisions",
-    "engine": "1.0.0",
-}
-ANSWER = {
-    "id": "k3fq9abc2mxy",
-    "page": "https://playground.example/s/k3fq9abc2mxy/",
-    "raw": "https://playground.example/s/k3fq9abc2mxy.yaml",
-    "title": "One pod, two nodes",
-    "visibility": "unlisted",
-    "digest": "6f1c0b7e92d4a85f3c1e7d09b4a2865e0fd37c91ab5e4428d06c9f7712e3ab54",
-    "decisionsDigest": "0a1c0b7e92d4a85f3c1e7d09b4a2865e0fd37c91ab5e4428d06c9f7712e3ab54",
-    "state": "recorded",
-    "problem": None,
-    "cycles": 1,
-    "nodes": 2,
-    "pods": 1,
-    "seed": 0,
-    "note": "Cycle 1 is the one to look at.",
-    "opensAt": 1,
-    "emulates": "v1.34",
-    "plugins": ["NightShift (night-shift==1.2)"],
-    "lacking": [
-        "The plugin NightShift is not installed here; it comes with the package: pip install night-shift==1.2"
-    ],
-    "engine": "1.0.0",
-    "createdAt": "2026-01-02T00:00:00Z",
-    "expiresAt": None,
-    "forkedFrom": None,
-    "proof": _PROOF,
-}
-SHARED = ANSWER | {"created": True, "deleteCode": "t0Ld-0nce", "notes": []}
-COMPARISON: dict[str, Any] = {
-    "id": "m8r4wxyz7abc",
-    "page": "https://playground.example/compare/m8r4wxyz7abc/",
-    "url": "/api/v1/comparisons/m8r4wxyz7abc/",
-    "state": "queued",
-    "problem": None,
-    "a": {"kind": "scenario", "id": "k3fq9abc2mxy", "cycle": None},
-    "b": {"kind": "cluster", "id": "fk5pq8t2ab", "cycle": 12},
-    "more": [],
-    "visibility": "private",
-    "team": None,
-    "createdAt": "2026-01-02T00:00:00Z",
-    "expiresAt": None,
-    "result": None,
-}
-
-SEEN_BY = [
-    query("visibility", "public, unlisted (who has the link), team or private."),
-    query("team", "Name of the team, for who is in several."),
-    number("days", "It expires after so many days.", least=1, most=3660),
-    query("note", "What you say of it to the reader: plain text, at most 2,000 letters."),
-    number("opens_at", "The cycle it is opened at; not said: the last one.", least=1),
-]
-MADE = [
-    number("cycle", "Only up to this cycle.", least=1),
-    query("redact", "Without names, deciding the same.", type=OpenApiTypes.BOOL),
-    query("title", "One line for people."),
-    query("ours_decide", "Our scheduler decides what another one decided.", type=OpenApiTypes.BOOL),
-]
 
 
 def scenario_document(
@@ -182,16 +100,6 @@ class Scenarios(PlaygroundView):
     told_once = True
     parser_classes: list[Any] = []
 
-    @operation(
-        "List your scenarios",
-        id="scenarios_list",
-        answers_={200: answers.Scenarios},
-        errors=(400,),
-        parameters=[number("limit", "How many at most.", least=1, most=500)],
-        answer_example={"items": [ANSWER | {"proof": None}]},
-        tag="scenarios",
-        reads=True,
-    )
     def get(self, request: Request) -> Response:
         """What you shared, newest first; `proof` is told by each alone."""
         limit = whole_number(request, "limit", default=100, least=1, most=500) or 100
@@ -199,21 +107,6 @@ class Scenarios(PlaygroundView):
         lineage = selectors.forked_from(rows, request.user)
         return Response({"items": [scenario_document(request, row, None, lineage) for row in rows]})
 
-    @operation(
-        "Share a scenario",
-        id="scenarios_share",
-        request={"application/yaml": OpenApiTypes.STR, "application/json": MANIFEST},
-        answers_={201: answers.SharedScenario, 200: answers.SharedScenario},
-        errors=(400, 404, 413, 415),
-        parameters=[
-            *SEEN_BY,
-            FIELD_VALIDATION,
-        ],
-        example=EXAMPLE,
-        example_media_type="application/yaml",
-        answer_example=SHARED,
-        tag="scenarios",
-    )
     def post(self, request: Request) -> Response:
         """The document as it is (`curl --data-binary @scenario.yaml`); the answer has the link.
 
@@ -238,16 +131,6 @@ class Scenarios(PlaygroundView):
 class ClusterScenario(PlaygroundView):
     told_once = True
 
-    @operation(
-        "Read a cluster as a scenario",
-        id="clusters_scenario_read",
-        answers_={(200, "application/yaml"): OpenApiTypes.STR},
-        errors=(400, 404, 409),
-        parameters=MADE,
-        answer_example=EXAMPLE,
-        tag="scenarios",
-        reads=True,
-    )
     def get(self, request: Request, cluster_id: str) -> HttpResponse:
         """How the cluster began and what people did to it, as YAML: it can be replayed anywhere, or shared."""
         made = make_text(cluster=self.cluster(cluster_id), **_made(request))
@@ -255,26 +138,13 @@ class ClusterScenario(PlaygroundView):
         response["Content-Disposition"] = f'attachment; filename="{cluster_id}-scenario.yaml"'
         return response
 
-    @operation(
-        "Share a cluster as a scenario",
-        id="clusters_scenario_share",
-        request=answers.ShareOfCluster,
-        answers_={201: answers.SharedScenario, 200: answers.SharedScenario},
-        errors=(400, 403, 404, 409, 413, 415),
-        example={"title": "Two web pods share a node", "days": 30},
-        parameters=[*MADE, *SEEN_BY],
-        answer_example=SHARED,
-        tag="scenarios",
-    )
     def post(self, request: Request, cluster_id: str) -> Response:
         """The same scenario as a link, with its lineage if the cluster was forked from another.
 
         What is asked stands in the query or in a JSON body, which goes before it.
         """
         cluster = self.cluster(cluster_id)
-        asked = answers.ShareOfCluster(data=dict(request.data))
-        asked.is_valid(raise_exception=True)
-        wanted = dict(asked.validated_data)
+        wanted = self.body("ShareOfCluster")
         seen_by = _seen_by(request)
         if "days" in wanted:
             seen_by["expires"] = _expiry(wanted.pop("days"))
@@ -322,28 +192,11 @@ def shared_answer(request: Request, shared: services.Shared) -> Response:
 
 
 class OneScenario(Reads):
-    @operation(
-        "Read a scenario",
-        id="scenarios_read",
-        answers_={200: answers.Scenario},
-        errors=(400, 404),
-        answer_example=ANSWER,
-        tag="scenarios",
-        reads=True,
-    )
     def get(self, request: Request, scenario_id: str) -> Response:
         """What it is and whether its decisions were reproduced; the document itself is at `raw`."""
         scenario = selectors.get_scenario(scenario_id, request.user)
         return Response(scenario_document(request, scenario, selectors.scenario_page(scenario).proof))
 
-    @operation(
-        "Delete a scenario",
-        id="scenarios_delete",
-        answers_={204: None},
-        errors=(400, 403, 404),
-        parameters=[query("code", "The delete code, for who is not its owner.")],
-        tag="scenarios",
-    )
     def delete(self, request: Request, scenario_id: str) -> Response:
         """The link leads nowhere then; other shares of the same content stay."""
         scenario = selectors.get_scenario(scenario_id, request.user)
@@ -352,14 +205,6 @@ class OneScenario(Reads):
 
 
 class Verify(PlaygroundView):
-    @operation(
-        "Prove a scenario again",
-        id="scenarios_verify",
-        answers_={202: answers.Scenario},
-        errors=(400, 404),
-        answer_example=ANSWER | {"proof": _PROOF | {"state": "queued", "sentence": ""}},
-        tag="scenarios",
-    )
     def post(self, request: Request, scenario_id: str) -> Response:
         """A worker runs it in a process that never saw it; read the scenario for its `proof`."""
         scenario = selectors.get_scenario(scenario_id, request.user)
@@ -369,45 +214,23 @@ class Verify(PlaygroundView):
 
 
 class Comparisons(PlaygroundView):
-    @operation(
-        "List your comparisons",
-        id="comparisons_list",
-        answers_={200: answers.Comparisons},
-        answer_example={"items": [COMPARISON]},
-        tag="scenarios",
-        reads=True,
-    )
     def get(self, request: Request) -> Response:
         """The newest hundred you asked for, without their results."""
         rows = selectors.my_comparisons(self.person, limit=100)
         return Response({"items": [_comparison(request, row, with_result=False) for row in rows]})
 
-    @operation(
-        "Compare two runs or more",
-        id="comparisons_create",
-        request=answers.ComparisonRequest,
-        answers_={202: answers.Comparison},
-        errors=(400, 403, 404, 413, 415),
-        example={
-            "a": {"kind": "scenario", "id": "k3fq9abc2mxy"},
-            "b": {"kind": "cluster", "id": "fk5pq8t2ab", "cycle": 12},
-        },
-        answer_example=COMPARISON,
-        tag="scenarios",
-    )
     def post(self, request: Request) -> Response:
         """Scenarios and clusters, at their end or after a cycle. It is yours: you say who reads it, and delete it."""
-        asked = answers.ComparisonRequest(data=request.data)
-        asked.is_valid(raise_exception=True)
-        more = asked.validated_data.get("more") or []
-        days = asked.validated_data.get("expiresInDays")
+        asked = self.body("ComparisonRequest")
+        more = asked.get("more") or []
+        days = asked.get("expiresInDays")
         comparison = services.request_comparison(
-            a=asked.validated_data["a"],
-            b=asked.validated_data["b"],
+            a=asked["a"],
+            b=asked["b"],
             more=more,
             owner=self.person,
-            visibility=asked.validated_data.get("visibility", ""),
-            team=asked.validated_data.get("team", ""),
+            visibility=asked.get("visibility", ""),
+            team=asked.get("team", ""),
             expires=timezone.now() + timedelta(days=days) if days else None,
         )
         body = _comparison(request, comparison)
@@ -415,27 +238,11 @@ class Comparisons(PlaygroundView):
 
 
 class OneComparison(Reads):
-    @operation(
-        "Read a comparison",
-        id="comparisons_read",
-        answers_={200: answers.Comparison},
-        errors=(400, 404),
-        answer_example=COMPARISON,
-        tag="scenarios",
-        reads=True,
-    )
     def get(self, request: Request, comparison_id: str) -> Response:
         """Figures, the first diverging cycle with both score rows, pods that landed elsewhere."""
         comparison = selectors.get_comparison(comparison_id, request.user)
         return Response(_comparison(request, comparison))
 
-    @operation(
-        "Delete a comparison",
-        id="comparisons_delete",
-        answers_={204: None},
-        errors=(400, 403, 404),
-        tag="scenarios",
-    )
     def delete(self, request: Request, comparison_id: str) -> Response:
         """Its link leads nowhere then; what it compares stays. An owner of the team that sees it may, too."""
         comparison = selectors.get_comparison(comparison_id, request.user)
@@ -459,3 +266,108 @@ def _comparison(request: Request, comparison: Comparison, *, with_result: bool =
         "expiresAt": comparison.expires,
         "result": comparison.result if with_result else None,
     }
+
+
+class Link(Reads):
+    def get(self, request: Request, scenario_id: str) -> Response:
+        """What follows the `#` is the scenario itself: no server sees it, and any playground opens it."""
+        scenario = selectors.get_scenario(scenario_id, request.user)
+        line = services.carried_line(scenario=scenario)
+        link = f"{request.build_absolute_uri(reverse('scenarios:open'))}#{line}"
+        return Response({"link": link, "characters": len(link)})
+
+
+class Replay(PlaygroundView):
+    def get(self, request: Request, scenario_id: str) -> HttpResponse:
+        """It opens from disk without a server, a network or this site, and proves its digests; at most 5 MiB."""
+        scenario = selectors.get_scenario(scenario_id, request.user)
+        page = services.standalone_file(
+            scenario=scenario, owner=self.person, address=request.build_absolute_uri("/")
+        )
+        response = HttpResponse(page, content_type="text/html; charset=utf-8")
+        response.headers["Content-Disposition"] = f'attachment; filename="{scenario.public_id}.html"'
+        response.headers["Content-Security-Policy"] = "default-src 'none'; sandbox"
+        return response
+
+
+class Gallery(Reads):
+    def get(self, request: Request) -> Response:
+        """In the order of their page, with what each teaches and its newest proof."""
+        rows = selectors.gallery_rows()
+        return Response(
+            {
+                "items": [
+                    _lesson(name, document, rows.get(name)) for name, document in gallery_documents().items()
+                ]
+            }
+        )
+
+
+def _lesson(name: str, document: bytes, row: Any) -> dict[str, Any]:
+    facts = read_scenario(document)
+    return {
+        "name": name,
+        "url": f"/api/v1/gallery/{name}/",
+        "group": facts.group,
+        "title": facts.title,
+        "lesson": facts.lesson,
+        "nodes": facts.n_nodes,
+        "pods": facts.n_pods,
+        "scenario": row.public_id if row is not None else None,
+        "reproduced": row.proof_same if row is not None else None,
+        "recorded": row.proof_recorded if row is not None else None,
+    }
+
+
+class OneLesson(Reads):
+    def get(self, request: Request, name: str) -> Response:
+        """Its share: what it is and whether its decisions were reproduced."""
+        scenario = gallery_scenario(name)
+        return Response(scenario_document(request, scenario, selectors.scenario_page(scenario).proof))
+
+
+class OpenLesson(Reads):
+    def post(self, request: Request, name: str) -> Response:
+        """A new cluster of yours that begins as it does; its steps wait to be done one by one (`steps`)."""
+        return answer(services.open_gallery_scenario(name=name, owner=self.person), 201)
+
+
+class AtScale(Reads):
+    def post(self, request: Request) -> Response:
+        """The share of it, made if it is not there yet; a worker runs it then, which takes minutes."""
+        scenario = services.share_lookalike()
+        body = scenario_document(request, scenario, selectors.scenario_page(scenario).proof)
+        where = f"/api/v1/scenarios/{scenario.public_id}/"
+        return accepted(body, where, retry_after_s=5)
+
+
+class OneVerdict(Reads):
+    def get(self, request: Request, verdict_id: str) -> Response:
+        """It does not follow the cluster."""
+        found = selectors.get_verdict(verdict_id, request.user)
+        return Response(
+            {
+                "id": found.public_id,
+                "page": request.build_absolute_uri(f"/v/{found.public_id}/"),
+                "url": f"/api/v1/verdicts/{found.public_id}/",
+                "sentence": found.sentence,
+                "digest": found.digest,
+                "engine": found.engine_version,
+                "createdAt": found.created,
+                "answer": found.answer,
+            }
+        )
+
+    def delete(self, request: Request, verdict_id: str) -> Response:
+        """Its link leads nowhere then; who shared it may."""
+        found = selectors.get_verdict(verdict_id, request.user)
+        if found.owner_id != getattr(self.person, "pk", None):
+            raise Forbidden("only who shared it may end the link", kind="Verdict", name=verdict_id)
+        services.end_verdict(verdict=found)
+        return Response(status=204)
+
+
+class VerdictObjects(Reads):
+    def get(self, request: Request, verdict_id: str) -> Response:
+        """The objects as a dump, of which `python -m scheduler_core plan --json` prints the same answer."""
+        return Response(selectors.get_verdict(verdict_id, request.user).state)

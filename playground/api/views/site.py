@@ -7,10 +7,7 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from playground.api import examples
-from playground.api.documentation import operation
 from playground.api.errors import REASONS
-from playground.api.serializers import answers
 from playground.api.views.base import PlaygroundView
 from playground.clusters.errors import NotFound
 from playground.engine.releases import (
@@ -36,14 +33,6 @@ PATHS = {
 class Index(PlaygroundView):
     one_cluster_reads = True
 
-    @operation(
-        "Where things are",
-        id="index_read",
-        answers_={200: answers.Index},
-        answer_example=PATHS,
-        tag="about",
-        reads=True,
-    )
     def get(self, request: Request) -> Response:
         """Paths to begin with."""
         return Response(PATHS)
@@ -52,14 +41,6 @@ class Index(PlaygroundView):
 class Version(PlaygroundView):
     one_cluster_reads = True
 
-    @operation(
-        "Which scheduler this is",
-        id="version_read",
-        answers_={200: answers.Version},
-        answer_example=examples.VERSION,
-        tag="about",
-        reads=True,
-    )
     def get(self, request: Request) -> Response:
         """The release new clusters follow, all there are, the engine's own, where they are known to differ."""
         return Response(
@@ -81,14 +62,6 @@ class Version(PlaygroundView):
 class Releases(PlaygroundView):
     one_cluster_reads = True
 
-    @operation(
-        "List the releases of Kubernetes",
-        id="releases_list",
-        answers_={200: answers.Releases},
-        answer_example={"items": [examples.RELEASE]},
-        tag="about",
-        reads=True,
-    )
     def get(self, request: Request) -> Response:
         """Those a cluster may follow, oldest first, with their feature gates."""
         default = DEFAULT
@@ -120,23 +93,6 @@ class Releases(PlaygroundView):
 class Problems(PlaygroundView):
     one_cluster_reads = True
 
-    @operation(
-        "List the reasons of refusals",
-        id="problems_list",
-        answers_={200: answers.Reasons},
-        answer_example={
-            "items": [
-                {
-                    "reason": "NotFound",
-                    "status": 404,
-                    "title": "Not found",
-                    "about": "There is no such thing.",
-                }
-            ]
-        },
-        tag="about",
-        reads=True,
-    )
     def get(self, request: Request) -> Response:
         """Every `reason` a problem may have."""
         return Response({"items": [_reason(name) for name in REASONS]})
@@ -145,20 +101,6 @@ class Problems(PlaygroundView):
 class OneProblem(PlaygroundView):
     one_cluster_reads = True
 
-    @operation(
-        "Explain a reason",
-        id="problems_read",
-        answers_={200: answers.Reason},
-        errors=(400, 404),
-        answer_example={
-            "reason": "NotFound",
-            "status": 404,
-            "title": "Not found",
-            "about": "There is no such thing.",
-        },
-        tag="about",
-        reads=True,
-    )
     def get(self, request: Request, reason: str) -> Response:
         """What a problem's `type` points at."""
         if reason not in REASONS:

@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from playground.accounts.choices import Role
-from playground.api.documentation import number, operation
-from playground.api.queries import whole_number
-from playground.api.serializers import answers, requests
+from playground.api.requests import whole_number
 from playground.api.views.base import PlaygroundView
 from playground.clusters.access import get_parent
 from playground.clusters.branches import apply_branch
+from playground.clusters.errors import InvalidInput
 from playground.clusters.log.changes import KEPT
 from playground.clusters.objects.actions import act_on_nodes, act_on_pods
 from playground.scenarios.branch_difference import difference
 from playground.scenarios.services import undo
 
-_CHANGE = {"change": 214, "words": "cordon Node n1", "program": "", "at": "2026-01-02T00:00:00Z"}
-
 
 class Changes(PlaygroundView):
-    @operation(
-        "List what can be undone",
-        id="changes_list",
-        answers_={200: answers.ChangeList},
-        errors=(400, 404),
-        parameters=[number("limit", "How many at most.", least=1, most=KEPT)],
-        answer_example={"items": [_CHANGE]},
-        reads=True,
-    )
     def get(self, request: Request, cluster_id: str) -> Response:
         """What people did to the cluster, newest first: the first one is what an undo would undo."""
         cluster = self.cluster(cluster_id)
@@ -48,15 +34,6 @@ class Changes(PlaygroundView):
 
 
 class Undo(PlaygroundView):
-    @operation(
-        "Undo the last change",
-        id="changes_undo",
-        request=requests.Undo,
-        answers_={200: answers.Undone},
-        errors=(400, 404, 409, 413, 415),
-        example={"change": 214},
-        answer_example={"undone": "cordon Node n1", "cycles": 3},
-    )
     def post(self, request: Request, cluster_id: str) -> Response:
         """The cluster is as it was before, and what the scheduler decided since is gone with it.
 
@@ -64,32 +41,21 @@ class Undo(PlaygroundView):
         are told to list anew. With `change` it is refused if something else was done meanwhile.
         """
         cluster = self.cluster(cluster_id)
-        asked = requests.Undo(data=request.data)
-        asked.is_valid(raise_exception=True)
-        undone = undo(cluster=cluster, seq=asked.validated_data.get("change"))
+        asked = self.body("Undo")
+        undone = undo(cluster=cluster, seq=asked.get("change"))
         return Response({"undone": undone.words, "cycles": undone.cycles})
 
 
 class Actions(PlaygroundView):
-    @operation(
-        "Do one thing to many pods or nodes",
-        id="actions_do",
-        request=requests.Action,
-        answers_={200: answers.Acted},
-        errors=(400, 404, 413, 415),
-        example={"action": "taint", "nodes": ["n1"], "value": "maintenance=yes:NoSchedule"},
-        answer_example={"done": "taint Node n1 maintenance=yes:NoSchedule", "changed": 1, "held": []},
-        tag="objects",
-    )
     def post(self, request: Request, cluster_id: str) -> Response:
         """Delete pods; cordon, uncordon, drain, taint, label or delete nodes: all of them or none, undone at once.
 
         A drain evicts what budgets let go and leaves the pods of DaemonSets; `held` names those that it leaves.
         """
         cluster = self.cluster(cluster_id)
-        asked = requests.Action(data=request.data)
-        asked.is_valid(raise_exception=True)
-        body: dict[str, Any] = dict(asked.validated_data)
+        body = self.body("Action")
+        if ("pods" in body) == ("nodes" in body):
+            raise InvalidInput("nodes: name pods or nodes, and not both", field="nodes")
         if "pods" in body:
             acted = act_on_pods(cluster=cluster, action=body["action"], pods=body["pods"])
         else:
@@ -101,29 +67,6 @@ class Actions(PlaygroundView):
 
 
 class Difference(PlaygroundView):
-    @operation(
-        "Compare a branch with its parent",
-        id="branches_difference",
-        answers_={200: answers.BranchDifference},
-        errors=(400, 404, 409),
-        parameters=[number("limit", "How many pods at most.", least=1, most=5000)],
-        answer_example={
-            "parent": "k7m2qw9xtr",
-            "counts": {"moved": 1},
-            "same": 11,
-            "decisions": 12,
-            "pods": [{"kind": "moved", "pod": "default/web-1", "parent": "n1", "branch": "n2", "cycle": 3}],
-            "first": {
-                "pod": "default/web-1",
-                "attempt": 1,
-                "why": "NodeUnschedulable rejects n1 in the branch (was unschedulable),"
-                " but not in the parent.",
-                "parentCycle": 14,
-                "branchCycle": 3,
-            },
-        },
-        reads=True,
-    )
     def get(self, request: Request, cluster_id: str) -> Response:
         """Pods that are not where they are in the parent, and the first decision that differs, with why.
 
@@ -164,17 +107,6 @@ class Difference(PlaygroundView):
 
 
 class ApplyToParent(PlaygroundView):
-    @operation(
-        "Apply a branch to its parent",
-        id="branches_apply",
-        answers_={200: answers.AppliedBranch},
-        errors=(400, 403, 404, 409),
-        answer_example={
-            "parent": "k7m2qw9xtr",
-            "done": 'apply the edits of branch "drain first"',
-            "edits": 3,
-        },
-    )
     def post(self, request: Request, cluster_id: str) -> Response:
         """What people did in the branch since it was made is written to its parent, all of it or nothing.
 

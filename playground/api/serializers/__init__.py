@@ -1,1 +1,0 @@
-"""Shapes: what requests must be, and what answers are (for the OpenAPI document)."""
