@@ -122,7 +122,7 @@ def _checked(value: Any, schema: Mapping[str, Any], path: str, problems: list[In
     if types and not any(_is(value, one) for one in types):
         return wrong(_TYPES[types[0]][1])
     if "enum" in schema and value not in schema["enum"]:
-        return wrong(f'"{value}" is none of {", ".join(map(str, schema["enum"]))}')
+        return wrong(f'"{str(value)[:80]}" is none of {", ".join(map(str, schema["enum"]))}')
     if isinstance(value, str):
         value = value if "\n" in value else value.strip()
     if words := _out_of_bounds(value, schema):
@@ -145,7 +145,7 @@ def _out_of_bounds(value: Any, schema: Mapping[str, Any]) -> str:
         if len(value) > schema.get("maxLength", LARGEST):
             return f"has {len(value):,} characters, at most {schema['maxLength']:,} are allowed"
         if not re.search(schema.get("pattern", ""), value):
-            return f'"{value}" does not match {schema["pattern"]}'
+            return f'"{value[:80]}" does not match {schema["pattern"]}'
     elif isinstance(value, list):
         if len(value) < schema.get("minItems", 0):
             return "may not be empty"
