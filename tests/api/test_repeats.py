@@ -56,7 +56,7 @@ def test_a_body_that_is_too_large_is_a_problem(api: Api, settings: Any) -> None:
     problem(api.yaml(f"/clusters/{made}/apply", "a" * 200), 413)
 
 
-@pytest.mark.parametrize("where", ["playground.api.views.clusters.selectors.clusters_overview",
+@pytest.mark.parametrize("where", ["playground.api.views.clusters.clusters_overview",
                                    "playground.connections.ConnectionsMiddleware.__call__"])  # fmt: skip
 def test_what_breaks_is_a_problem_with_the_name_of_the_request(
     api: Api, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, where: str
@@ -112,7 +112,7 @@ def test_a_refusal_is_repeated_and_a_failure_tried_again(api: Api, monkeypatch: 
     assert [answer.status_code for answer in refused] == [400, 400]
     assert refused[1]["Idempotent-Replayed"] == "true"
     with monkeypatch.context() as broken:
-        broken.setattr("playground.api.views.clusters.services.create_cluster", lambda **how: 1 / 0)
+        broken.setattr("playground.api.views.clusters.create_cluster", lambda **how: 1 / 0)
         problem(api.post("/clusters/", NEW, Idempotency_Key="b"), 500)
     assert api.post("/clusters/", NEW, Idempotency_Key="b").status_code == 201
 
