@@ -1,6 +1,6 @@
 """Settings of the playground, read from the environment.
 
-Two modes. *Embedded* (the default) is one person on one machine: SQLite, the broker in a file, only
+Two modes. *Embedded* (the default) is one person on one machine: SQLite, the broker in a folder, only
 loopback addresses, no login. *Team* is a served site: its secrets, hosts and servers are stated.
 
 ========================  ========================================================================
@@ -329,8 +329,8 @@ REST_FRAMEWORK = {
 PLAYGROUND_REQUEST_RATE = _rate("PLAYGROUND_REQUEST_RATE", "1200/min")
 PLAYGROUND_WRITE_RATE = _rate("PLAYGROUND_WRITE_RATE", "300/min")
 
-# Celery. Rows are the truth and a message is only a wake-up, so a task may run twice and must not be lost.
-CELERY_BROKER_URL = os.environ.get("CELERY_BROKER_URL") or broker.url_for(DATA_DIR / "broker.sqlite3")
+# Celery. Rows are the truth and a message is only a wake-up, so a task may run twice or be lost.
+CELERY_BROKER_URL = os.environ.get("CELERY_BROKER_URL") or broker.url_for(DATA_DIR / "messages")
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_TASK_IGNORE_RESULT = True

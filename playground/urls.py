@@ -7,7 +7,7 @@ import importlib.util
 from django.urls import URLPattern, URLResolver, include, path
 
 from playground.play import health
-from playground.play.metrics import metrics
+from playground.play.health import metrics
 
 handler500 = "playground.web.home.failed"
 

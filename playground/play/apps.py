@@ -10,8 +10,8 @@ class PlayConfig(AppConfig):
         from celery.signals import task_failure
 
         from playground.celery import app
-        from playground.play.beat import LaneStep
-        from playground.play.failures import on_task_failure
+        from playground.play.rooms import on_task_failure
+        from playground.play.watch import LaneStep
 
         app.steps["worker"].add(LaneStep)
         task_failure.connect(on_task_failure, dispatch_uid="count-failures")

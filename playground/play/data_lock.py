@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import fcntl
 import os
+import sys
 from pathlib import Path
 from typing import IO
-
-from playground.play.started_by import started_by
 
 
 class DataFolderInUse(Exception):
@@ -41,3 +40,9 @@ def lock_data_folder(folder: Path) -> IO[str]:
     file.write(f"{os.getpid()}\n")
     file.flush()
     return file
+
+
+def started_by() -> str:
+    """`manage.py play`, or the installed command, which plays when it is told nothing else."""
+    program = Path(sys.argv[0]).name
+    return program if program.startswith("kube-scheduler-playground") else "manage.py play"

@@ -25,6 +25,7 @@ from celery import current_app
 from django.conf import settings
 from django.db import (
     DatabaseError,
+    Error,
     InterfaceError,
     OperationalError,
     close_old_connections,
@@ -35,9 +36,9 @@ from playground.clusters import jobs, lanes, wake
 from playground.clusters.drive.turns import take_turn
 from playground.clusters.jobs import Signs
 from playground.clusters.lanes import LaneLimits
+from playground.clusters.metrics import Counts
 from playground.clusters.models import Job
 from playground.engine import limits as process_limits
-from playground.play.failures import count_failure
 from playground.play.fork_server import Body, Child, ForkServer, ServerGone
 from playground.play.processes import is_stopped
 
@@ -392,3 +393,21 @@ def do(task: str, params: dict[str, Any], limits: LaneLimits) -> dict[str, Any]:
     if left is None or left is False:
         return {"state": DONE}
     return {"state": MORE, "after_s": 0.0 if left is True else float(left)}
+
+
+FAILURES = "playground_task_failures_total"
+
+
+def count_failure(task: str) -> None:
+    """Add one to the task's failures; a database that is away must not make one failure two."""
+    try:
+        counts = Counts()
+        counts.add(FAILURES, task=task)
+        counts.flush()
+    except Error as error:
+        logger.warning("the failure of %s is not counted: %s: %s", task, type(error).__name__, error)
+
+
+def on_task_failure(sender: Any = None, **kwargs: Any) -> None:
+    """Receives Celery's signal in the worker's own process."""
+    count_failure(getattr(sender, "name", "") or "unknown")

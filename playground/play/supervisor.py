@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,7 +18,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from playground.play.lifeline import follow
 from playground.play.processes import is_stopped, name_process
 
 LOOK_EVERY_S: Final = 0.25
@@ -178,3 +178,15 @@ class Supervisor:
 def _kill(pid: int, number: int) -> None:
     with suppress(ProcessLookupError):
         os.kill(pid, number)
+
+
+def follow(descriptor: int) -> None:
+    """End this process as soon as the other end of a pipe is closed, which the parent's end does."""
+
+    def wait() -> None:
+        while os.read(descriptor, 1):
+            pass
+        # Not a warm stop: nothing is left to wait for it, and what is not acknowledged is handed out again.
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    threading.Thread(target=wait, name="follow-parent", daemon=True).start()

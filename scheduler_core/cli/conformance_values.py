@@ -21,12 +21,8 @@ from scheduler_core.config.validation import args_document, validation_errors
 from scheduler_core.config.wire import encode
 from scheduler_core.errors import ConstructionError, DecodeError
 from scheduler_core.objects.defaults import prepare
-from scheduler_core.objects.labels import (
-    LabelSelector,
-    SelectorError,
-    label_selector_from,
-    parse_label_selector_text,
-)
+from scheduler_core.objects.fields import SelectorError
+from scheduler_core.objects.labels import LabelSelector, label_selector_from, parse_label_selector_text
 from scheduler_core.objects.node_selector import (
     NodeSelector,
     RequiredNodeAffinity,

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from scheduler_core.cluster.nominator import Nominator
     from scheduler_core.cluster.pod_groups import PodGroups
     from scheduler_core.cluster.what_if import WhatIf
-    from scheduler_core.framework.interface import Preemptions
     from scheduler_core.framework.waiting_pods import WaitingPods
 
 

@@ -10,6 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.fields import (
     Document,
+    SelectorError,
     child,
     integer,
     mapping,
@@ -20,7 +21,7 @@ from scheduler_core.objects.fields import (
     strings,
     timestamp_ns,
 )
-from scheduler_core.objects.labels import LabelSelector, SelectorError, label_selector_from
+from scheduler_core.objects.labels import LabelSelector, label_selector_from
 from scheduler_core.objects.meta import Named, ObjectMeta, object_meta_from
 from scheduler_core.objects.node import Taint
 from scheduler_core.objects.node_selector import (

@@ -12,6 +12,7 @@ from typing import Any, Final
 from scheduler_core.errors import FieldError, InvalidObject
 from scheduler_core.objects.fields import (
     Document,
+    SelectorError,
     child,
     mapping,
     mappings,
@@ -22,7 +23,6 @@ from scheduler_core.objects.fields import (
 )
 from scheduler_core.objects.labels import (
     LabelSelector,
-    SelectorError,
     label_errors,
     label_selector_from,
     label_value_errors,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 from celery import Celery
@@ -34,13 +33,3 @@ def _note(line: str) -> None:
 @app.task(name="note")
 def note(line: str) -> None:
     _note(line)
-
-
-@app.task(name="linger", bind=True)
-def linger(self, line: str, duration_s: float) -> None:
-    """Stand for a long run of cycles: begin, take its time, end."""
-    redelivered = bool((self.request.delivery_info or {}).get("redelivered"))
-    _note(f"begin {line} redelivered={redelivered}")
-    if not redelivered:
-        time.sleep(duration_s)
-    _note(f"end {line}")

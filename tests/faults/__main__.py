@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 import shutil
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -114,7 +113,7 @@ def _live(options: argparse.Namespace, folder: Path, ends: contextlib.ExitStack)
     ends.callback(site.stop)
     site.wait_until_ready()
     means = Means(
-        restart or (lambda: _empty_broker(folder / "data" / "broker.sqlite3")),
+        restart or (lambda: _empty_broker(folder / "data" / "messages")),
         _lose_messages,
         _cut_connections if options.on == "servers" else None,
     )
@@ -170,13 +169,14 @@ def _cut_connections() -> None:
         )
 
 
-def _empty_broker(path: Path) -> None:
-    """The embedded broker answers nothing for a second, and has lost everything then."""
-    with contextlib.closing(sqlite3.connect(path, timeout=10, isolation_level=None)) as broker:
-        broker.execute("BEGIN EXCLUSIVE")
-        broker.execute("DELETE FROM message")
-        time.sleep(1.0)
-        broker.execute("COMMIT")
+def _empty_broker(folder: Path) -> None:
+    """The embedded broker cannot be reached for a second, and has lost everything then."""
+    away = folder.with_name("messages-away")
+    folder.rename(away)
+    folder.write_text("")
+    time.sleep(1.0)
+    folder.unlink()
+    shutil.rmtree(away)
 
 
 def _lose_messages() -> None:

@@ -182,7 +182,7 @@ def test_a_disk_that_fills_shows(client: Client, monkeypatch: pytest.MonkeyPatch
 
 def test_every_alert_asks_for_metrics_and_labels_that_are_there_and_says_what_to_do(client: Client) -> None:
     [group] = yaml.safe_load(RULES.read_text())["groups"]
-    from playground.play.failures import count_failure
+    from playground.play.rooms import count_failure
 
     count_failure("x")
     there = client.get("/metrics").content.decode()

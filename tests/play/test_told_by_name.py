@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from playground.clusters import trouble
+from playground.clusters import lanes, trouble
 from tests.play.kills import NODE, Site, pod
 from tests.servers import free_port, make_database
 
@@ -138,12 +138,10 @@ def test_a_full_disk_a_corrupt_broker_and_stuck_and_missing_workers_are_told_and
         with sqlite3.connect(folder / "playground.sqlite3") as database:
             assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
-        (broker,) = folder.glob("broker.sqlite3")
-        for file in (broker, broker.with_name(broker.name + "-wal")):
-            with file.open("r+b") as damaged:  # where it is, as a disk does it
-                damaged.write(b"not a database! " * (file.stat().st_size // 16))
+        for lane in lanes.LANES:
+            (folder / "messages" / lane).write_bytes(b"not a message! ")
         people.bind("after-corrupt-broker")
-        until(lambda: broker.with_name(broker.name + ".unreadable").exists())
+        until(lambda: not any(path.name in lanes.LANES for path in (folder / "messages").iterdir()))
         assert people.check("broker") == "ok"
 
         names = {pid: name for pid, name in site.processes().items() if name.startswith("decide")}

@@ -548,7 +548,7 @@ def view_passes(explanation: Mapping[str, Any]) -> dict[str, Any] | None:
     Parameters
     ----------
     explanation : mapping
-        Reads ``nominatedPasses`` (`scheduler_core.framework.two_passes`).
+        Reads ``nominatedPasses`` (`scheduler_core.framework.recording`).
 
     Returns
     -------

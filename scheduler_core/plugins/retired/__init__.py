@@ -7,16 +7,16 @@ caller says so (`Registry.with_retired`). They behave as in v1.19 to v1.22.
 from __future__ import annotations
 
 from scheduler_core.framework.interface import Plugin
-from scheduler_core.plugins.retired.node_label import NodeLabel
-from scheduler_core.plugins.retired.node_prefer_avoid_pods import NodePreferAvoidPods
-from scheduler_core.plugins.retired.non_csi_limits import (
+from scheduler_core.plugins.retired import (
     AzureDiskLimits,
     CinderLimits,
     EBSLimits,
     GCEPDLimits,
+    NodeLabel,
+    NodePreferAvoidPods,
+    SelectorSpread,
+    ServiceAffinity,
 )
-from scheduler_core.plugins.retired.selector_spread import SelectorSpread
-from scheduler_core.plugins.retired.service_affinity import ServiceAffinity
 
 RETIRED: tuple[type[Plugin], ...] = (
     SelectorSpread,

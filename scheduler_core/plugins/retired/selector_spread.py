@@ -21,7 +21,7 @@ from scheduler_core.framework.interface import (
 from scheduler_core.objects.labels import EVERYTHING, LabelSelector
 from scheduler_core.objects.node import LABEL_REGION, LABEL_REGION_BETA, LABEL_ZONE, LABEL_ZONE_BETA
 from scheduler_core.objects.pod import Pod
-from scheduler_core.plugins.retired.matching_pods import count_matching_pods
+from scheduler_core.plugins.retired import count_matching_pods
 
 _ZONE_WEIGHTING = 2.0 / 3.0
 

@@ -29,7 +29,7 @@ from scheduler_core.framework.status import Code, Verdicts
 from scheduler_core.objects.fields import mapping, string_map
 from scheduler_core.objects.labels import selector_from_labels
 from scheduler_core.objects.pod import Pod
-from scheduler_core.plugins.retired.matching_pods import count_matching_pods
+from scheduler_core.plugins.retired import count_matching_pods
 
 REASON = "node(s) didn't match service affinity"
 REASON_NODE = "node not found"

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final
 from scheduler_core.clock import SECOND_NS
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.fields import (
+    SelectorError,
     format_seconds,
     integer,
     mapping,
@@ -23,7 +24,7 @@ from scheduler_core.objects.fields import (
     parse_time_ns,
     string,
 )
-from scheduler_core.objects.labels import LabelSelector, SelectorError, label_selector_from
+from scheduler_core.objects.labels import LabelSelector, label_selector_from
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.quantity import QuantityError, quantity_from
 from scheduler_core.sim.controllers.base import Controller, ControllerContext, Key

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from scheduler_core.errors import ForbiddenObject, InvalidObject
 from scheduler_core.objects.fields import (
     Document,
+    SelectorError,
     child,
     format_seconds,
     integer,
@@ -20,7 +21,7 @@ from scheduler_core.objects.fields import (
     string,
     string_map,
 )
-from scheduler_core.objects.labels import LabelSelector, SelectorError, label_selector_from
+from scheduler_core.objects.labels import LabelSelector, label_selector_from
 from scheduler_core.objects.meta import Named, ObjectMeta, OwnerReference, object_meta_from
 from scheduler_core.objects.pod import Pod
 from scheduler_core.randomness import MAX_GENERATED_PREFIX, Randomness, derived_uid, name_suffix, object_uid

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.fields import (
     Document,
+    SelectorError,
     boolean,
     mapping,
     mappings,
@@ -18,7 +19,6 @@ from scheduler_core.objects.fields import (
     sequence,
     string,
 )
-from scheduler_core.objects.labels import SelectorError
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.node_selector import RequiredNodeAffinity, required_node_affinity_from
 from scheduler_core.objects.pod import Pod, Toleration

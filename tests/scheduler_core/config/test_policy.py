@@ -14,8 +14,7 @@ from scheduler_core.plugins import load_configuration
 from scheduler_core.plugins.inter_pod_affinity import InterPodAffinityArgs
 from scheduler_core.plugins.node_resources_fit import NodeResourcesFitArgs
 from scheduler_core.plugins.pod_topology_spread import PodTopologySpreadArgs
-from scheduler_core.plugins.retired.node_label import NodeLabelArgs
-from scheduler_core.plugins.retired.service_affinity import ServiceAffinityArgs
+from scheduler_core.plugins.retired import NodeLabelArgs, ServiceAffinityArgs
 
 
 def load(**fields: Any) -> LoadedConfiguration:

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler_core.cli.conformance_values import run_selector_case
+from scheduler_core.objects.fields import SelectorError
 from scheduler_core.objects.labels import (
     EVERYTHING,
     NOTHING,
     Requirement,
-    SelectorError,
     label_selector_from,
     parse_field_selector_text,
     parse_label_selector_text,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler_core.objects.labels import SelectorError
+from scheduler_core.objects.fields import SelectorError
 from scheduler_core.objects.node_selector import (
     NodeSelector,
     node_selector_from,

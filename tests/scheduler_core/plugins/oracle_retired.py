@@ -15,8 +15,7 @@ from scheduler_core.cluster.listers import Listers
 from scheduler_core.objects.labels import LabelSelector
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
-from scheduler_core.plugins.retired.node_label import NodeLabelArgs
-from scheduler_core.plugins.retired.service_affinity import ServiceAffinityArgs
+from scheduler_core.plugins.retired import NodeLabelArgs, ServiceAffinityArgs
 from tests.scheduler_core.plugins.storage_clusters import NodeInfo
 
 Rejection = tuple[str, tuple[str, ...]]

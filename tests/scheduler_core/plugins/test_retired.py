@@ -21,16 +21,18 @@ from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.plugins import REGISTRY, load_configuration
 from scheduler_core.plugins.retired import (
     RETIRED,
+    AzureDiskLimits,
+    CinderLimits,
     EBSLimits,
     GCEPDLimits,
     NodeLabel,
+    NodeLabelArgs,
     NodePreferAvoidPods,
+    NonCSILimits,
     SelectorSpread,
     ServiceAffinity,
+    ServiceAffinityArgs,
 )
-from scheduler_core.plugins.retired.node_label import NodeLabelArgs
-from scheduler_core.plugins.retired.non_csi_limits import AzureDiskLimits, CinderLimits, NonCSILimits
-from scheduler_core.plugins.retired.service_affinity import ServiceAffinityArgs
 from scheduler_core.randomness import Randomness
 from scheduler_core.scheduler import Scheduler
 from tests.scheduler_core.plugins.oracle_retired import (

@@ -13,6 +13,8 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -24,14 +26,12 @@ from django.db import connections
 from django.urls import reverse
 from django.utils import timezone
 
+from playground.celery import app
 from playground.clusters import demo, lanes
 from playground.clusters.models import Cluster
-from playground.play.data_lock import DataFolderInUse, lock_data_folder
-from playground.play.probe import probing
-from playground.play.started_by import started_by
+from playground.play.management.commands.play import DataFolderInUse, lock_data_folder, started_by
 from playground.play.supervisor import LOOK_EVERY_S, ProcessPlace, Supervisor
 from playground.play.watch import WebWatch
-from playground.play.worker import be_worker
 
 GRACEFUL_SHUTDOWN_S = 1
 READY_TIMEOUT_S = 60.0
@@ -208,3 +208,65 @@ def _serve(listener: socket.socket) -> None:
     logging.getLogger("uvicorn.error").addFilter(_not_an_ended_stream)
     watch.start()
     uvicorn.Server(config).run(sockets=[listener])
+
+
+@contextmanager
+def probing(address: Any, host_name: str = "") -> Iterator[Callable[[], bool]]:
+    """A function that says whether `/readyz` answered 200; it asks again as often as it is called.
+
+    Parameters
+    ----------
+    address
+        Where the site listens.
+    host_name
+        The name it answers to, where that is not the address.
+    """
+    host, port = address[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    asking: list[socket.socket] = []
+
+    def ask() -> bool:
+        if not asking:
+            connection = socket.create_connection((host, port), timeout=1)
+            name = host_name or (f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
+            connection.sendall(f"GET /readyz HTTP/1.0\r\nHost: {name}\r\n\r\n".encode())
+            connection.setblocking(False)
+            asking.append(connection)
+        connection = asking[0]
+        try:
+            said = connection.recv(64)
+        except BlockingIOError:
+            return False
+        except OSError:
+            said = b""
+        asking.clear()
+        connection.close()
+        return said.split(b" ")[1:2] == [b"200"]
+
+    try:
+        yield lambda: _quietly(ask)
+    finally:
+        for connection in asking:
+            connection.close()
+
+
+def _quietly(ask: Callable[[], bool]) -> bool:
+    with suppress(OSError):
+        return ask()
+    return False
+
+
+ARGUMENTS = (
+    "worker",
+    "--pool=solo",
+    "--without-gossip",
+    "--without-mingle",
+    "--without-heartbeat",
+    "--loglevel=info",
+)
+
+
+def be_worker(name: str, *lanes: str) -> None:
+    """Take messages of these lanes until told to stop; for a process that was just forked."""
+    app._after_fork()
+    app.worker_main([*ARGUMENTS, f"--hostname={name}@%h", f"--queues={','.join(lanes)}"])
