@@ -6,10 +6,11 @@ import argparse
 import keyword
 import re
 import sys
+from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 
 from scheduler_core import installed_plugins
-from scheduler_core.cli.plugin_template import files
 from scheduler_core.errors import PluginDeclarationError
 from scheduler_core.framework.interface import Plugin
 from scheduler_core.framework.per_node import asked_per_node
@@ -58,8 +59,9 @@ def _new(name: str, into: Path) -> int:
     if name in installed_plugins.known():
         print(f"a plugin named {name} already exists", file=sys.stderr)
         return UNUSABLE
-    found = files(name)
-    root = into / next(path for path in found if path.endswith(".py")).removesuffix(".py").replace("_", "-")
+    found = _package(name)
+    [module] = (path for path in found if path.endswith(".py") and "/" not in path)
+    root = into / module.removesuffix(".py").replace("_", "-")
     if root.exists():
         print(f"{root} is there already; nothing was written", file=sys.stderr)
         return UNUSABLE
@@ -69,6 +71,27 @@ def _new(name: str, into: Path) -> int:
         file.write_text(text)
     print(f"{root}: run pytest there, then pip install it")
     return CONFORMS
+
+
+def _package(name: str) -> dict[str, str]:
+    """Path -> text of a package that brings a plugin of this name: class, oracle twin, test and README."""
+    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+", name)
+    module = "_".join(word.lower() for word in words)
+    if keyword.iskeyword(module) or module == "tests" or find_spec(module) is not None:
+        # `Json` or `Numpy` would hide a module that its own imports need.
+        module += "_plugin"
+
+    def filled(text: str) -> str:
+        return text.replace("NAME", name).replace("MODULE", module).replace("DIST", module.replace("_", "-"))
+
+    found = {}
+    for file in sorted(
+        files("scheduler_core.cli").joinpath("new_plugin").iterdir(), key=lambda item: item.name
+    ):
+        path = file.name.removesuffix(".txt")
+        folder = "tests/" if path.startswith(("oracle", "test_")) else ""
+        found[folder + filled(path)] = filled(file.read_text("utf-8"))
+    return found
 
 
 def _check(reference: str) -> int:

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from scheduler_core.clock import measure_cpu_ns
-from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.framework.amounts import Amount, Comparison
 from scheduler_core.framework.failure import (
     PluginFailure,
@@ -52,8 +51,8 @@ FAILURES = (Exception, SystemExit, TookTooLong)
 Check = Callable[[Plugin, Any, tuple[Any, ...]], str | None]
 """What is wrong with an answer, given the plugin and what it was asked; None for nothing."""
 
-Clean = Callable[[Any], Any]
-"""An answer as it is used; a TypeError or ValueError says what was returned instead of one."""
+Clean = Callable[[Any, tuple[Any, ...]], Any]
+"""An answer as it is used, given what was asked; a TypeError or ValueError says what was returned instead of one."""
 
 _MOST_REASONS = 100
 
@@ -69,9 +68,8 @@ def guard(plugin: Plugin, limit: Limit | None = None) -> None:
             setattr(plugin, method, _harmless(plugin, method, point, fallback, clean, limit))
     if isinstance(plugin, FilterPlugin):
         plugin.reasons = _spoken(plugin, limit)  # type: ignore[method-assign]
-        plugin.compare = _compared(plugin, limit)  # type: ignore[method-assign]
-    plugin.checkpoint = _saved(plugin, limit)  # type: ignore[method-assign]
-    plugin.restore = _restored(plugin, limit)  # type: ignore[method-assign, assignment]
+        compare = _harmless(plugin, "compare", "Filter", (), _comparisons, limit)
+        plugin.compare = compare  # type: ignore[method-assign]
 
 
 def _timed(plugin: Plugin, method: str, limit: Limit | None) -> Callable[..., Any]:
@@ -116,7 +114,7 @@ def _harmless(
         try:
             result = call(*args)
             try:
-                return clean(result)
+                return clean(result, args)
             except (TypeError, ValueError) as error:
                 raise TypeError(f"{method} returned {error}") from error
         except FAILURES as error:
@@ -149,64 +147,6 @@ def _spoken(plugin: FilterPlugin[Any], limit: Limit | None) -> Callable[..., tup
             return (f'"{plugin.name}" does not say why: {words_of(error)}',)
 
     return reasons
-
-
-def _compared(plugin: FilterPlugin[Any], limit: Limit | None) -> Callable[..., tuple[Comparison, ...]]:
-    call = _timed(plugin, "compare", limit)
-
-    def compare(state: Any, pod: Pod, snapshot: Snapshot) -> tuple[Comparison, ...]:
-        try:
-            said = tuple(call(state, pod, snapshot))
-            for one in said:
-                _check_comparison(one, len(snapshot.rows))
-            return said
-        except FAILURES as error:
-            tell(plugin, "Filter", error, pod)
-            return ()
-
-    return compare
-
-
-def _check_comparison(said: Any, n_rows: int) -> None:
-    if not isinstance(said, Comparison):
-        raise TypeError(f"compare returned {type(said).__name__}, not Comparison")
-    amounts = [part for part in said.words if isinstance(part, Amount)]
-    columns = [said.fails, *(part.column for part in amounts)]
-    if any(not isinstance(column, np.ndarray) or column.shape != (n_rows,) for column in columns):
-        raise TypeError(f"compare returned columns that are no ndarrays of {n_rows} rows")
-    if said.fails.dtype != np.bool_ or any(part.column.dtype.kind not in "biu" for part in amounts):
-        raise TypeError("compare returned columns that are not of bool and whole numbers")
-    units = [(part.unit,) if isinstance(part.unit, str) else part.unit for part in amounts]
-    texts = [part for part in said.words if not isinstance(part, Amount)]
-    for text in (*texts, *(part.absent for part in amounts), *(text for unit in units for text in unit)):
-        wrong = text_problem(text)
-        if wrong is not None:
-            raise TypeError(f"compare returned among its words {wrong}")
-
-
-def _saved(plugin: Plugin, limit: Limit | None) -> Callable[[], Any]:
-    call = _timed(plugin, "checkpoint", limit)
-
-    def checkpoint() -> Any:
-        try:
-            return json.loads(json.dumps(call(), allow_nan=False))
-        except FAILURES as error:
-            plugin.handle.note_failure(str(failure_of(plugin, "checkpoint", error)))
-            return None
-
-    return checkpoint
-
-
-def _restored(plugin: Plugin, limit: Limit | None) -> Callable[[Any], None]:
-    call = _timed(plugin, "restore", limit)
-
-    def restore(state: Any) -> None:
-        try:
-            call(state)
-        except FAILURES as error:
-            plugin.handle.note_failure(str(failure_of(plugin, "restore", error)))
-
-    return restore
 
 
 # ---- what an answer must be
@@ -373,17 +313,17 @@ _CHECKED: Mapping[str, tuple[str, Check]] = {
 """Methods that decide: point and what the answer must be."""
 
 
-def _nothing(said: Any) -> None:
+def _nothing(said: Any, args: tuple[Any, ...]) -> None:
     return None
 
 
-def _boolean(said: Any) -> bool:
+def _boolean(said: Any, args: tuple[Any, ...]) -> bool:
     if not isinstance(said, bool | np.bool_):
         raise TypeError(f"{type(said).__name__}, not bool")
     return bool(said)
 
 
-def _moment(said: Any) -> int | None:
+def _moment(said: Any, args: tuple[Any, ...]) -> int | None:
     if said is None:
         return None
     if isinstance(said, bool) or not isinstance(said, int | np.integer):
@@ -391,7 +331,7 @@ def _moment(said: Any) -> int | None:
     return int(said)
 
 
-def _manifests(said: Any) -> tuple[Any, ...]:
+def _manifests(said: Any, args: tuple[Any, ...] = ()) -> tuple[Any, ...]:
     """Objects that an API server would take."""
     if not isinstance(said, tuple):
         raise TypeError(f"{type(said).__name__}, not tuple")
@@ -407,7 +347,7 @@ def _manifests(said: Any) -> tuple[Any, ...]:
     return said
 
 
-def _document(said: Any) -> Any:
+def _document(said: Any, args: tuple[Any, ...] = ()) -> Any:
     """A dict of JSON that can be written down, or None."""
     if said is not None and not isinstance(said, dict):
         raise TypeError(f"{type(said).__name__}, not dict")
@@ -415,6 +355,35 @@ def _document(said: Any) -> Any:
     if "\\u0000" in written or written != written.encode("utf-8", "replace").decode():
         raise ValueError("texts with a NUL character, or half of a surrogate pair")
     return json.loads(written)
+
+
+def _json(said: Any, args: tuple[Any, ...]) -> Any:
+    return json.loads(json.dumps(said, allow_nan=False))
+
+
+def _comparisons(said: Any, args: tuple[Any, ...]) -> tuple[Comparison, ...]:
+    """What `compare` says of a state, a pod and the rows of a snapshot."""
+    n_rows = len(args[2].rows)
+    for one in (comparisons := tuple(said)):
+        _check_comparison(one, n_rows)
+    return comparisons
+
+
+def _check_comparison(said: Any, n_rows: int) -> None:
+    if not isinstance(said, Comparison):
+        raise TypeError(f"{type(said).__name__}, not Comparison")
+    amounts = [part for part in said.words if isinstance(part, Amount)]
+    columns = [said.fails, *(part.column for part in amounts)]
+    if any(not isinstance(column, np.ndarray) or column.shape != (n_rows,) for column in columns):
+        raise TypeError(f"columns that are no ndarrays of {n_rows} rows")
+    if said.fails.dtype != np.bool_ or any(part.column.dtype.kind not in "biu" for part in amounts):
+        raise TypeError("columns that are not of bool and whole numbers")
+    units = [(part.unit,) if isinstance(part.unit, str) else part.unit for part in amounts]
+    texts = [part for part in said.words if not isinstance(part, Amount)]
+    for text in (*texts, *(part.absent for part in amounts), *(text for unit in units for text in unit)):
+        wrong = text_problem(text)
+        if wrong is not None:
+            raise TypeError(f"among its words {wrong}")
 
 
 _HARMLESS: Mapping[str, tuple[str, Any, Clean]] = {
@@ -425,6 +394,8 @@ _HARMLESS: Mapping[str, tuple[str, Any, Clean]] = {
     "pre_bind_deadline_ns": ("PreBind", None, _moment),
     "post_bind": ("PostBind", None, _nothing),
     "devices": ("Filter", None, _document),
+    "checkpoint": ("checkpoint", None, _json),
+    "restore": ("restore", None, _nothing),
 }
 """Methods that decide nothing by themselves: point, what stands in for an answer, and what an answer must be."""
 
