@@ -133,7 +133,7 @@ class Transport(virtual.Transport):
     Channel = Channel
     can_parse_url = False
     driver_type = driver_name = SCHEME
-    polling_interval = 0.1
+    polling_interval = 0.05
     connection_errors: tuple[type[Exception], ...] = (  # type: ignore[assignment]  # Kombu's own is longer, too
         *virtual.Transport.connection_errors,
         OSError,

@@ -7,7 +7,6 @@ import importlib.util
 from django.urls import URLPattern, URLResolver, include, path
 
 from playground.play import health
-from playground.play.health import metrics
 
 handler500 = "playground.web.home.failed"
 
@@ -16,8 +15,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("healthz/", health.healthz),
     path("readyz", health.readyz, name="readyz"),
     path("readyz/", health.readyz),
-    path("metrics", metrics, name="metrics"),
-    path("metrics/", metrics),
+    path("metrics", health.metrics, name="metrics"),
+    path("metrics/", health.metrics),
 ]
 
 for prefix, app in (

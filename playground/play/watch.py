@@ -9,18 +9,20 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
+from celery import bootsteps
 from django.conf import settings
 from django.db import connections
 
 from playground.clusters import lanes, wake
 from playground.play.processes import descendants, is_stopped
-from playground.play.rooms import LanePlace
+from playground.play.rooms import Deciding, LanePlace, Room
 
 logger = logging.getLogger(__name__)
 
@@ -122,3 +124,39 @@ class WebWatch:
             if time.monotonic() - self.signed_s > BUSY_WEB_S:
                 logger.error("the web process is stuck and ends: its loop took no turn in %g s", BUSY_WEB_S)
                 self.end()
+
+
+_BORN = os.getpid()
+"""The process that imported this: one of another number was forked."""
+
+
+class LaneStep(bootsteps.StartStopStep):
+    """Runs as long as the worker."""
+
+    requires = ("celery.worker.components:Timer",)
+
+    def __init__(self, parent: Any, **kwargs: Any) -> None:
+        super().__init__(parent, **kwargs)
+        worker = parent.hostname
+        served = [lane for lane in lanes.LANES if lane in parent.app.amqp.queues.consume_from]
+        self._places = [
+            Deciding(worker) if lane == lanes.DECIDE else Room(lane, worker=worker) for lane in served
+        ]
+        self._watch = ProcessWatch(self._places, end=begin_anew)
+
+    def start(self, parent: Any) -> None:
+        for place in self._places:
+            place.start()
+        self._watch.start()
+
+    def stop(self, parent: Any) -> None:
+        self._watch.stop()
+        for place in self._places:
+            place.stop()
+
+
+def begin_anew() -> None:
+    """Be the same command again, so that nothing else is needed to start it; a process that was forked just ends."""
+    if os.getpid() == _BORN:
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+    end_now()

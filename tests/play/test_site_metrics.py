@@ -25,7 +25,7 @@ from playground.clusters.drive.memory import EngineMemory
 from playground.clusters.drive.runs import request_run
 from playground.clusters.jobs import Signs
 from playground.clusters.models import Cluster, Job, LanePulse, Run
-from playground.play import metrics, rooms
+from playground.play import health, rooms
 from tests.api.conftest import wakes
 from tests.clusters.builders import make_cluster, make_node, make_pod
 
@@ -174,7 +174,7 @@ def test_a_disk_that_fills_shows(client: Client, monkeypatch: pytest.MonkeyPatch
         asked.append(path)
         return SimpleNamespace(total=1000, free=7)
 
-    monkeypatch.setattr(metrics, "shutil", SimpleNamespace(disk_usage=nearly_full))
+    monkeypatch.setattr(health, "shutil", SimpleNamespace(disk_usage=nearly_full))
     found = read(client)
     assert (found["playground_disk_free_bytes"], found["playground_disk_size_bytes"]) == (7, 1000)
     assert asked == [settings.DATA_DIR]

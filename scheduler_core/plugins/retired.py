@@ -1,0 +1,707 @@
+"""Plugins of older releases, for Policy files and for those who ask for them.
+
+A v1 configuration that names one fails as v1.34 does: they are registered for a `kind: Policy` file, or when a
+caller says so (`Registry.with_retired`). They behave as in v1.19 to v1.22.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler_core.cluster.default_selectors import DefaultSelectors
+from scheduler_core.cluster.listers import Listers
+from scheduler_core.cluster.node_matching import matching_labels
+from scheduler_core.cluster.node_table import NodeColumns, NodeTable, Rows
+from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.cluster.volume_usage import VolumeUsage
+from scheduler_core.cluster.what_if import WhatIf
+from scheduler_core.config.args import PluginArgs
+from scheduler_core.config.wire import STRING, ListOf, wire
+from scheduler_core.framework.interface import (
+    MAX_NODE_SCORE,
+    FilterPlugin,
+    Handle,
+    Plugin,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    PreScoreResult,
+    Reads,
+    ScorePlugin,
+    Scores,
+)
+from scheduler_core.framework.status import Code, Verdicts
+from scheduler_core.objects.fields import Document, mapping, string, string_map
+from scheduler_core.objects.labels import EVERYTHING, LabelSelector, selector_from_labels
+from scheduler_core.objects.node import LABEL_REGION, LABEL_REGION_BETA, LABEL_ZONE, LABEL_ZONE_BETA, Node
+from scheduler_core.objects.pod import Pod
+from scheduler_core.objects.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
+
+# --- EBSLimits, GCEPDLimits, AzureDiskLimits and CinderLimits: how many in-tree volumes a node can attach.
+
+
+VOLUMES_REASON = "node(s) exceed max volume count"
+
+_MOST_CHANGES = 4096
+_EBS_LIMIT, _EBS_NITRO_LIMIT = 39, 25
+_NITRO = re.compile(r"^[cmr]5.*|t3|z1d")
+_INSTANCE_TYPE_LABELS = ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type")
+
+
+class VolumeError(Exception):
+    """Volumes that cannot be counted: an error of the attempt."""
+
+
+@dataclass(slots=True)
+class VolumesState:
+    """Rows of a what-if table whose pods are no longer those of the cluster."""
+
+    changed_rows: dict[int, None] = field(default_factory=dict)
+
+
+class NonCSILimits(FilterPlugin[VolumesState | None]):
+    """Rejects rows where the volumes of one in-tree plugin would be more than the node can attach.
+
+    The limit is the node's allocatable (`attachable-volumes-...`), or else the plugin's own. Nodes that announce
+    the plugin as migrated are left to NodeVolumeLimits.
+
+    Source: pkg/scheduler/framework/plugins/nodevolumelimits/non_csi.go, v1.20
+    Differs: the environment variable KUBE_MAX_PD_VOLS is not looked at.
+
+    Attributes
+    ----------
+    source : str
+        Key of the volume source.
+    identity : str
+        Field of the source that tells volumes apart.
+    plugin_name : str
+        As StorageClasses and CSINodes name the in-tree plugin.
+    limit_resource : str
+    default_limit : int
+    """
+
+    source: ClassVar[str]
+    identity: ClassVar[str]
+    refused_in_v1: ClassVar[bool] = True
+    plugin_name: ClassVar[str]
+    limit_resource: ClassVar[str]
+    default_limit: ClassVar[int]
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self._usage = VolumeUsage()
+        self._nodes: NodeTable | None = None
+        self._position = 0
+        self._limit: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._messages: list[str] = []
+
+    def filter(self, state: VolumesState | None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
+        codes = np.zeros(len(rows), np.int8)
+        details = np.zeros(len(rows), np.int64)
+        if not pod.volumes:
+            return Verdicts(codes, details)
+        listers = self.handle.snapshot.listers
+        try:
+            new = self._volumes_of([pod], listers, is_new=True)
+        except VolumeError as error:
+            codes[:] = Code.Error
+            details[:] = self._message_id(str(error))
+            return Verdicts(codes, details)
+        if not new:
+            return Verdicts(codes, details)
+        table = nodes.base if isinstance(nodes, WhatIf) else nodes
+        assert isinstance(table, NodeTable)
+        self._usage.refresh(table)
+        base_rows = nodes.base_rows[rows] if isinstance(nodes, WhatIf) else rows
+        limits = self._limits(table, base_rows)
+        migrated = self._migrated(table, listers)[base_rows]
+        # Rows without any mounted volume are judged at once, the others one by one.
+        codes[(len(new) > limits) & ~migrated] = Code.Unschedulable
+        changed = state.changed_rows if state is not None else {}
+        in_use = np.isin(base_rows, list(self._usage.pods_on)) | np.isin(rows, list(changed))
+        for place in np.flatnonzero(in_use & ~migrated).tolist():
+            row, base_row = int(rows[place]), int(base_rows[place])
+            pods: Iterable[Pod] = self._usage.pods_on.get(base_row, ())
+            if row in changed:
+                pods = [nodes.pods[pod_id] for pod_id in nodes.pods_on(row)]
+            try:
+                present = self._volumes_of(pods, listers, is_new=False)
+            except VolumeError as error:
+                codes[place] = Code.Error
+                details[place] = self._message_id(str(error))
+                continue
+            fits = len(present.keys() | new.keys()) <= int(limits[place])
+            codes[place] = Code.Success if fits else Code.Unschedulable
+        return Verdicts(codes, details)
+
+    def reasons(
+        self, state: VolumesState | None, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int
+    ) -> tuple[str, ...]:
+        return (self._messages[detail] if code is Code.Error else VOLUMES_REASON,)
+
+    def fork(self, state: VolumesState | None, nodes: WhatIf) -> VolumesState | None:
+        return VolumesState()
+
+    def add_pods(
+        self, state: VolumesState | None, pod: Pod, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.int64]
+    ) -> None:
+        if state is not None:
+            state.changed_rows.update(dict.fromkeys(rows.tolist()))
+
+    def remove_pods(
+        self, state: VolumesState | None, pod: Pod, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.int64]
+    ) -> None:
+        self.add_pods(state, pod, nodes, rows, pod_ids)
+
+    def limit_of(self, node: Node) -> int:
+        """The limit of a node that states none."""
+        return self.default_limit
+
+    def _message_id(self, message: str) -> int:
+        if message not in self._messages:
+            self._messages.append(message)
+        return self._messages.index(message)
+
+    def _limits(self, nodes: NodeTable, rows: Rows) -> NDArray[np.int64]:
+        """Limits of `rows`, read again only where a node object changed."""
+        journal = nodes.spec_journal
+        changed = journal.since(self._position, _MOST_CHANGES) if nodes is self._nodes else None
+        self._nodes, self._position = nodes, journal.position
+        if changed is None or len(self._limit) < nodes.capacity:
+            self._limit = np.zeros(nodes.capacity, np.int64)
+            changed = list(range(nodes.n_rows))
+        in_use = set(nodes.row_of.values())
+        for row in changed:
+            if row in in_use:
+                node = nodes.node(row)
+                stated = node.allocatable.get(self.limit_resource)
+                self._limit[row] = self.limit_of(node) if stated is None else stated
+        return self._limit[rows]
+
+    def _migrated(self, nodes: NodeTable, listers: Listers) -> NDArray[np.bool_]:
+        csi_nodes: list[CSINode] = listers.all("CSINode")
+        migrated = np.zeros(nodes.capacity, np.bool_)
+        names = (item.name for item in csi_nodes if self.plugin_name in item.migrated_plugins)
+        migrated[nodes.rows_of(names)] = True
+        return migrated
+
+    def _volumes_of(self, pods: Iterable[Pod], listers: Listers, *, is_new: bool) -> dict[str, None]:
+        """Source: non_csi.go filterVolumes, v1.20."""
+        found: dict[str, None] = {}
+        for pod in pods:
+            for volume in pod.volumes:
+                name = self._volume_name(pod, volume, listers, is_new)
+                if name is not None:
+                    found[name] = None
+        return found
+
+    def _volume_name(self, pod: Pod, volume: Document, listers: Listers, is_new: bool) -> str | None:
+        if volume.get(self.source) is not None:
+            return string(mapping(volume, self.source, ""), self.identity, "")
+        if volume.get("persistentVolumeClaim") is not None:
+            claim_name = string(mapping(volume, "persistentVolumeClaim", ""), "claimName", "")
+        elif volume.get("ephemeral") is not None:
+            claim_name = f"{pod.name}-{string(volume, 'name', '')}"
+        else:
+            return None
+        if not claim_name:
+            raise VolumeError("PersistentVolumeClaim had no name")
+        claim: PersistentVolumeClaim | None = listers.get("PersistentVolumeClaim", pod.namespace, claim_name)
+        if claim is None:
+            if not is_new:
+                return None
+            raise VolumeError(
+                f'looking up PVC {pod.namespace}/{claim_name}: persistentvolumeclaim "{claim_name}" not found'
+            )
+        owner = claim.meta.controller
+        if volume.get("persistentVolumeClaim") is None and (owner is None or owner.uid != pod.uid):
+            raise VolumeError(f"PVC {claim.key} was not created for pod {pod.key} (pod is not owner)")
+        found: PersistentVolume | None = None
+        if claim.volume_name:
+            found = listers.get("PersistentVolume", "", claim.volume_name)
+        if found is None:
+            # Which volume it will be is not known yet, but whose.
+            return f"\x00{claim.key}" if self._is_provisioner_of(claim, listers) else None
+        if found.source != self.source:
+            return None
+        document = mapping(mapping(found.manifest, "spec", ""), self.source, "spec")
+        return string(document, self.identity, "spec")
+
+    def _is_provisioner_of(self, claim: PersistentVolumeClaim, listers: Listers) -> bool:
+        # Only the field is read; the older annotation never counted here.
+        name = string(mapping(claim.manifest, "spec", ""), "storageClassName", "spec")
+        storage_class: StorageClass | None = listers.get("StorageClass", "", name) if name else None
+        return storage_class is not None and storage_class.provisioner == self.plugin_name
+
+
+class EBSLimits(NonCSILimits):
+    """AWS Elastic Block Store: 39 volumes, 25 on Nitro instances."""
+
+    name: ClassVar[str] = "EBSLimits"
+    source: ClassVar[str] = "awsElasticBlockStore"
+    identity: ClassVar[str] = "volumeID"
+    plugin_name: ClassVar[str] = "kubernetes.io/aws-ebs"
+    limit_resource: ClassVar[str] = "attachable-volumes-aws-ebs"
+    default_limit: ClassVar[int] = _EBS_LIMIT
+
+    def limit_of(self, node: Node) -> int:
+        kinds = (node.labels[key] for key in _INSTANCE_TYPE_LABELS if key in node.labels)
+        return _EBS_NITRO_LIMIT if _NITRO.search(next(kinds, "")) else _EBS_LIMIT
+
+
+class GCEPDLimits(NonCSILimits):
+    """Google persistent disks: 16 volumes."""
+
+    name: ClassVar[str] = "GCEPDLimits"
+    source: ClassVar[str] = "gcePersistentDisk"
+    identity: ClassVar[str] = "pdName"
+    plugin_name: ClassVar[str] = "kubernetes.io/gce-pd"
+    limit_resource: ClassVar[str] = "attachable-volumes-gce-pd"
+    default_limit: ClassVar[int] = 16
+
+
+class AzureDiskLimits(NonCSILimits):
+    """Azure disks: 16 volumes."""
+
+    name: ClassVar[str] = "AzureDiskLimits"
+    source: ClassVar[str] = "azureDisk"
+    identity: ClassVar[str] = "diskName"
+    plugin_name: ClassVar[str] = "kubernetes.io/azure-disk"
+    limit_resource: ClassVar[str] = "attachable-volumes-azure-disk"
+    default_limit: ClassVar[int] = 16
+
+
+class CinderLimits(NonCSILimits):
+    """OpenStack Cinder: 256 volumes."""
+
+    name: ClassVar[str] = "CinderLimits"
+    source: ClassVar[str] = "cinder"
+    identity: ClassVar[str] = "volumeID"
+    plugin_name: ClassVar[str] = "kubernetes.io/cinder"
+    limit_resource: ClassVar[str] = "attachable-volumes-cinder"
+    default_limit: ClassVar[int] = 256
+
+
+# --- How many pods of a namespace a selector matches on each row, terminating ones left out.
+
+
+def count_matching_pods(
+    namespace: str, selector: LabelSelector, nodes: NodeColumns, rows: Rows
+) -> NDArray[np.int64]:
+    """Counts aligned with `rows` of the cluster; a selector for everything counts nothing, as upstream."""
+    counts = np.zeros(len(rows), np.int64)
+    if selector.is_everything or not len(rows):
+        return counts
+    pods = nodes.pods
+    classes = nodes.vocabulary.pod_classes.values
+    matched = np.fromiter(
+        (space == namespace and selector.matches(dict(labels)) for space, labels in classes),
+        np.bool_,
+        len(classes),
+    )
+    if not matched.any():
+        return counts
+    placed = np.flatnonzero(pods.row >= 0)
+    placed = placed[matched[pods.class_id[placed]] & ~pods.terminating[placed]]
+    by_row = np.bincount(pods.row[placed], minlength=int(rows.max()) + 1)
+    return by_row[rows].astype(np.int64)
+
+
+# --- SelectorSpread: pods of one service or controller go to different nodes and zones.
+
+
+_ZONE_WEIGHTING = 2.0 / 3.0
+
+
+class SelectorSpread(PreScorePlugin[LabelSelector], ScorePlugin[LabelSelector]):
+    """Scores rows by how few pods of the pod's services and controllers they hold, two thirds by zone.
+
+    A pod with topology spread constraints of its own gets 0 everywhere.
+
+    Source: pkg/scheduler/framework/plugins/selectorspread/selector_spread.go, v1.20
+    """
+
+    name: ClassVar[str] = "SelectorSpread"
+    normalizes: ClassVar[bool] = True
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self._selectors: DefaultSelectors | None = None
+
+    def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> PreScoreResult[LabelSelector]:
+        if pod.topology_spread:
+            return PreScoreResult(state=EVERYTHING)
+        if self._selectors is None:
+            self._selectors = DefaultSelectors(snapshot.listers)
+        return PreScoreResult(state=self._selectors.of(pod))
+
+    def score(self, state: LabelSelector, pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
+        if pod.topology_spread:
+            return np.zeros(len(rows), np.int64)
+        return count_matching_pods(pod.namespace, state, nodes, rows)
+
+    def normalize(
+        self, state: LabelSelector, pod: Pod, nodes: NodeColumns, rows: Rows, scores: Scores
+    ) -> Scores:
+        if pod.topology_spread:
+            return scores
+        most = int(scores.max()) if len(scores) else 0
+        result = np.full(len(scores), float(MAX_NODE_SCORE))
+        if most > 0:
+            result = float(MAX_NODE_SCORE) * ((most - scores).astype(np.float64) / float(most))
+        zones = _zone_ids(nodes, rows)
+        zoned = zones >= 0
+        if zoned.any():
+            by_zone = np.bincount(zones[zoned], weights=scores[zoned]).astype(np.int64)
+            most_in_zone = int(by_zone.max())
+            zone_scores = np.full(len(scores), float(MAX_NODE_SCORE))
+            if most_in_zone > 0:
+                share = (most_in_zone - by_zone[zones]).astype(np.float64) / float(most_in_zone)
+                zone_scores = float(MAX_NODE_SCORE) * share
+            mixed = (result * (1.0 - _ZONE_WEIGHTING)) + (_ZONE_WEIGHTING * zone_scores)
+            result = np.where(zoned, mixed, result)
+        return result.astype(np.int64)
+
+
+def _zone_ids(nodes: NodeColumns, rows: Rows) -> NDArray[np.int64]:
+    """A number for each row's region and zone together, -1 where the node names neither."""
+    keys = (LABEL_ZONE_BETA, LABEL_ZONE, LABEL_REGION_BETA, LABEL_REGION)
+    columns = np.stack([nodes.label_column(key)[rows] for key in keys])
+    _, first, inverse = np.unique(columns, axis=1, return_index=True, return_inverse=True)
+    ids: dict[str, int] = {}
+    known = []
+    for index in first.tolist():
+        zone = nodes.node(int(rows[index])).zone_key
+        known.append(ids.setdefault(zone, len(ids)) if zone else -1)
+    return np.array(known, np.int64)[inverse.reshape(-1)]
+
+
+# --- NodeLabel: labels nodes must or must not have, whatever their value.
+
+
+LABELS_REASON = "node(s) didn't have the requested labels"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLabelArgs(PluginArgs):
+    """Labels nodes must or must not have, or are preferred to have or not to have."""
+
+    present_labels: tuple[str, ...] = wire("presentLabels", ListOf(STRING))
+    absent_labels: tuple[str, ...] = wire("absentLabels", ListOf(STRING))
+    present_labels_preference: tuple[str, ...] = wire("presentLabelsPreference", ListOf(STRING))
+    absent_labels_preference: tuple[str, ...] = wire("absentLabelsPreference", ListOf(STRING))
+
+
+class NodeLabel(FilterPlugin[None], ScorePlugin[None]):
+    """Rejects rows that lack a label of `presentLabels` or have one of `absentLabels`; scores preferences alike.
+
+    Source: pkg/scheduler/framework/plugins/nodelabel/node_label.go, v1.20
+    """
+
+    name: ClassVar[str] = "NodeLabel"
+    Args = NodeLabelArgs
+    filter_reads: ClassVar[Reads] = Reads.SPEC
+    score_reads: ClassVar[Reads] = Reads.SPEC
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self.args = args if isinstance(args, NodeLabelArgs) else NodeLabelArgs()
+
+    def sign(self, pod: Pod) -> Hashable:
+        return ()
+
+    def filter(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
+        rejected = np.zeros(len(rows), np.bool_)
+        for key in self.args.present_labels:
+            rejected |= nodes.label_column(key)[rows] < 0
+        for key in self.args.absent_labels:
+            rejected |= nodes.label_column(key)[rows] >= 0
+        return Verdicts.where(rejected, Code.UnschedulableAndUnresolvable)
+
+    def reasons(
+        self, state: None, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int
+    ) -> tuple[str, ...]:
+        return (LABELS_REASON,)
+
+    def score(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
+        present, absent = self.args.present_labels_preference, self.args.absent_labels_preference
+        scores = np.zeros(len(rows), np.int64)
+        if not present and not absent:
+            return scores
+        for key in present:
+            scores += MAX_NODE_SCORE * (nodes.label_column(key)[rows] >= 0)
+        for key in absent:
+            scores += MAX_NODE_SCORE * (nodes.label_column(key)[rows] < 0)
+        return scores // (len(present) + len(absent))
+
+
+# --- ServiceAffinity: pods of one service on nodes with the same label values, or spread over values.
+
+
+AFFINITY_REASON = "node(s) didn't match service affinity"
+REASON_NODE = "node not found"
+
+
+@dataclass(slots=True)
+class AffinityState:
+    """Pods like the pod, in order of the nodes they are on.
+
+    Attributes
+    ----------
+    pod_ids : list of int
+        In the cluster.
+    has_services : bool
+    removed : dict of int to dict of int to None
+        By row of a what-if table: those of `pod_ids` that have left it.
+    added : dict of int to list of int
+        By row: pods that came, after all others.
+    """
+
+    pod_ids: list[int] = field(default_factory=list)
+    has_services: bool = False
+    removed: dict[int, dict[int, None]] = field(default_factory=dict)
+    added: dict[int, list[int]] = field(default_factory=dict)
+
+    def first_pod(self, row: int) -> int | None:
+        """The first pod of the list as a row's own world has it."""
+        removed = self.removed.get(row, {})
+        first = next((pod_id for pod_id in self.pod_ids if pod_id not in removed), None)
+        return first if first is not None else next(iter(self.added.get(row, ())), None)
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceAffinityArgs(PluginArgs):
+    """Labels that pods of one service share, and labels they are spread over."""
+
+    affinity_labels: tuple[str, ...] = wire("affinityLabels", ListOf(STRING))
+    anti_affinity_labels_preference: tuple[str, ...] = wire("antiAffinityLabelsPreference", ListOf(STRING))
+
+
+class ServiceAffinity(PreFilterPlugin[AffinityState], FilterPlugin[AffinityState], ScorePlugin[None]):
+    """Rejects rows whose `affinityLabels` differ from those of the node where the pod's service already runs.
+
+    What the pod's nodeSelector says of such a label counts before. Score prefers values of
+    `antiAffinityLabelsPreference` under which few pods of the service run.
+
+    Source: pkg/scheduler/framework/plugins/serviceaffinity/service_affinity.go, v1.20
+    Differs: of several services the first created counts for scoring; upstream takes any.
+    """
+
+    name: ClassVar[str] = "ServiceAffinity"
+    Args = ServiceAffinityArgs
+    normalizes: ClassVar[bool] = True
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self.args = args if isinstance(args, ServiceAffinityArgs) else ServiceAffinityArgs()
+        self._selectors: DefaultSelectors | None = None
+
+    # ---- filtering
+
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[AffinityState]:
+        if not self.args.affinity_labels:
+            return PreFilterResult(state=AffinityState())
+        nodes, pods = snapshot.nodes, snapshot.pods
+        like = [
+            pod_id
+            for row in snapshot.order.tolist()
+            for pod_id in nodes.pods_on(row)
+            if _is_like(pods[pod_id], pod)
+        ]
+        return PreFilterResult(state=AffinityState(like, bool(self._services_of(pod, snapshot))))
+
+    def filter(self, state: AffinityState, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
+        codes = np.zeros(len(rows), np.int8)
+        if not self.args.affinity_labels:
+            return Verdicts(codes)
+        wanted = _own_labels(pod, self.args.affinity_labels)
+        introspects = state.has_services and len(wanted) < len(self.args.affinity_labels)
+        base = state.pod_ids[0] if state.pod_ids else None
+        donors = np.full(len(rows), -1 if base is None or not introspects else base, np.int64)
+        if introspects and (state.removed or state.added):
+            for place, row in enumerate(rows.tolist()):
+                if row in state.removed or row in state.added:
+                    first = state.first_pod(row)
+                    donors[place] = -1 if first is None else first
+        for donor in np.unique(donors).tolist():
+            places = np.flatnonzero(donors == donor)
+            labels = dict(wanted)
+            if donor >= 0:
+                node_labels = self._labels_under(donor, nodes)
+                if node_labels is None:
+                    codes[places] = Code.Error
+                    continue
+                for key in self.args.affinity_labels:
+                    if key not in labels and key in node_labels:
+                        labels[key] = node_labels[key]
+            matched = matching_labels(selector_from_labels(labels), nodes, rows[places])
+            codes[places[~matched]] = Code.Unschedulable
+        return Verdicts(codes)
+
+    def reasons(
+        self, state: AffinityState, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int
+    ) -> tuple[str, ...]:
+        return (REASON_NODE if code is Code.Error else AFFINITY_REASON,)
+
+    def fork(self, state: AffinityState, nodes: WhatIf) -> AffinityState:
+        return AffinityState(state.pod_ids, state.has_services)
+
+    def add_pods(
+        self, state: AffinityState, pod: Pod, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.int64]
+    ) -> None:
+        for row, pod_id in zip(rows.tolist(), pod_ids.tolist(), strict=True):
+            if self.args.affinity_labels and _is_like(nodes.pods[pod_id], pod):
+                state.added.setdefault(row, []).append(pod_id)
+
+    def remove_pods(
+        self, state: AffinityState, pod: Pod, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.int64]
+    ) -> None:
+        known = dict.fromkeys(state.pod_ids)
+        for row, pod_id in zip(rows.tolist(), pod_ids.tolist(), strict=True):
+            added = state.added.get(row, [])
+            if pod_id in added:
+                added.remove(pod_id)
+            elif pod_id in known:
+                state.removed.setdefault(row, {})[pod_id] = None
+
+    def _labels_under(self, pod_id: int, nodes: NodeColumns) -> Mapping[str, str] | None:
+        """Labels of the node a pod is on; None for a pod that is only nominated."""
+        table = nodes.base if isinstance(nodes, WhatIf) else nodes
+        row = int(nodes.pods.row[pod_id])
+        return None if row < 0 else table.node(row).labels
+
+    # ---- scoring
+
+    def score(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
+        services = self._services_of(pod, self.handle.snapshot)
+        if not services:
+            return np.zeros(len(rows), np.int64)
+        selector = selector_from_labels(services[0])
+        return count_matching_pods(pod.namespace, selector, nodes, rows)
+
+    def normalize(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows, scores: Scores) -> Scores:
+        """Source: service_affinity.go updateNodeScoresForLabel, v1.20."""
+        labels = self.args.anti_affinity_labels_preference
+        total = np.zeros(len(rows), np.float64)
+        n_pods = int(scores.sum())
+        for key in labels:
+            column = nodes.label_column(key)[rows]
+            labelled = column >= 0
+            share = np.full(len(rows), float(MAX_NODE_SCORE))
+            if n_pods > 0 and labelled.any():
+                counts = np.bincount(column[labelled], weights=scores[labelled]).astype(np.int64)
+                share = float(MAX_NODE_SCORE) * ((n_pods - counts[column]).astype(np.float64) / float(n_pods))
+            total += np.where(labelled, share / float(len(labels)), 0.0)
+        return total.astype(np.int64)
+
+    def _services_of(self, pod: Pod, snapshot: Snapshot) -> list[dict[str, str]]:
+        """Selectors of the services that select the pod."""
+        if self._selectors is None:
+            self._selectors = DefaultSelectors(snapshot.listers)
+        return [service.selector_labels for service in self._selectors.services_of(pod)]
+
+
+def _is_like(other: Pod, pod: Pod) -> bool:
+    """A pod of the same namespace with all labels of `pod`."""
+    if other.namespace != pod.namespace:
+        return False
+    labels = other.labels
+    return all(labels.get(key) == value for key, value in pod.labels.items())
+
+
+def _own_labels(pod: Pod, keys: tuple[str, ...]) -> dict[str, str]:
+    """What the pod's own nodeSelector says of the labels."""
+    selector = string_map(mapping(pod.manifest, "spec", ""), "nodeSelector", "spec")
+    return {key: selector[key] for key in keys if key in selector}
+
+
+# --- NodePreferAvoidPods: nodes may ask to be spared the pods of a controller.
+
+
+ANNOTATION = "scheduler.alpha.kubernetes.io/preferAvoidPods"
+_CONTROLLERS = ("ReplicationController", "ReplicaSet")
+
+
+class NodePreferAvoidPods(ScorePlugin[None]):
+    """Scores 0 where the node's annotation names the pod's ReplicationController or ReplicaSet, else 100.
+
+    Source: pkg/scheduler/framework/plugins/nodepreferavoidpods/node_prefer_avoid_pods.go, v1.20
+    """
+
+    name: ClassVar[str] = "NodePreferAvoidPods"
+    score_reads: ClassVar[Reads] = Reads.SPEC
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self._nodes: NodeTable | None = None
+        self._position = 0
+        self._avoided: dict[int, frozenset[tuple[str, str]]] = {}
+
+    def sign(self, pod: Pod) -> Hashable:
+        return _controller_of(pod) or ()
+
+    def score(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
+        scores = np.full(len(rows), MAX_NODE_SCORE, np.int64)
+        controller = _controller_of(pod)
+        if controller is None or not isinstance(nodes, NodeTable):
+            return scores
+        self._refresh(nodes)
+        avoiding = [row for row, avoided in self._avoided.items() if controller in avoided]
+        scores[np.isin(rows, avoiding)] = 0
+        return scores
+
+    def _refresh(self, nodes: NodeTable) -> None:
+        """Catch up with the nodes' annotations."""
+        changed = nodes.spec_journal.since(self._position, _MOST_CHANGES) if nodes is self._nodes else None
+        self._nodes, self._position = nodes, nodes.spec_journal.position
+        if changed is None:
+            self._avoided.clear()
+            changed = list(range(nodes.n_rows))
+        in_use = set(nodes.row_of.values())
+        for row in changed:
+            avoided = avoided_controllers(nodes.node(row).manifest) if row in in_use else frozenset()
+            if avoided:
+                self._avoided[row] = avoided
+            else:
+                self._avoided.pop(row, None)
+
+
+def _controller_of(pod: Pod) -> tuple[str, str] | None:
+    """Kind and uid of a controller nodes may speak of."""
+    controller = pod.meta.controller
+    if controller is None or controller.kind not in _CONTROLLERS:
+        return None
+    return controller.kind, controller.uid
+
+
+def avoided_controllers(node: Document) -> frozenset[tuple[str, str]]:
+    """Kinds and uids a node's annotation names; an annotation that cannot be read names none."""
+    text = (node["metadata"].get("annotations") or {}).get(ANNOTATION)
+    if not text:
+        return frozenset()
+    try:
+        entries = json.loads(text).get("preferAvoidPods") or []
+        controllers = [(entry.get("podSignature") or {}).get("podController") or {} for entry in entries]
+        return frozenset((str(one.get("kind", "")), str(one.get("uid", ""))) for one in controllers)
+    except (ValueError, AttributeError, TypeError):
+        return frozenset()
+
+
+RETIRED: tuple[type[Plugin], ...] = (
+    SelectorSpread,
+    NodeLabel,
+    ServiceAffinity,
+    NodePreferAvoidPods,
+    EBSLimits,
+    GCEPDLimits,
+    AzureDiskLimits,
+    CinderLimits,
+)
+"""Every retired plugin."""
