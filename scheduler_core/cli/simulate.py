@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "files",
         metavar="FILE",
         nargs="+",
-        help="dump, manifests (YAML or JSON) or a folder; - for standard input",
+        help="dump, manifests (YAML or JSON, also packed by gzip) or a folder; - for standard input",
     )
     parser.add_argument("--config", metavar="FILE", help="KubeSchedulerConfiguration, or a legacy Policy")
     add_config_conversion(parser)

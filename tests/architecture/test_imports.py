@@ -34,7 +34,7 @@ OFFENCES = {
     "scenarios-layers": ("playground/scenarios/models.py", "import playground.scenarios.services"),
     "no-circles": ("playground/engine/admission.py", "import playground.engine.entries"),
     "no-models-in-surfaces": ("playground/kube_api/cells.py", "import playground.accounts.models"),
-    "services-send-by-name": ("playground/clusters/services/__init__.py", "import playground.clusters.tasks"),
+    "services-send-by-name": ("playground/clusters/lifecycle.py", "import playground.clusters.tasks"),
 }
 
 

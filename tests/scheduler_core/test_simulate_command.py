@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -106,3 +110,28 @@ def test_a_mangled_file_is_told_by_place(
     assert words in capsys.readouterr().err
     assert main(["simulate", str(tmp_path / "none.yaml")]) == 2
     assert "none.yaml: No such file" in capsys.readouterr().err
+
+
+def test_a_packed_dump_is_read_as_what_is_in_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = Path(_dump(tmp_path, node("a"), _pod("web")))
+    packed = tmp_path / "packed.json.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert _told(capsys, str(packed)) == _told(capsys, str(path))
+    packed.write_bytes(packed.read_bytes()[:40])
+    assert main(["simulate", str(packed)]) == 2
+    assert f"{packed}: is no whole gzip file" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="no such signal here")
+def test_a_command_whose_reader_has_gone_ends_quietly(tmp_path: Path) -> None:
+    path = _dump(tmp_path, node("a"), _pod("web"))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "scheduler_core", "simulate", path],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.close()
+    with process.stderr as errors:
+        assert errors.read() == b""
+    assert process.wait(60) == -signal.SIGPIPE
