@@ -1,7 +1,7 @@
 """One table of kinds. Apply, the selectors, export and the Kubernetes API are all driven by it.
 
 What Kubernetes says of its kinds comes from `scheduler_core/schema/kinds.json`, what a kind does to placement from
-`scheduler_core/objects/kinds.py`; what is special about rows, and about kinds that are only kept, is written below.
+`scheduler_core/objects/kinds.py`; what is special about rows, and about kinds that are only kept, from `kinds.yaml`.
 CustomResourceDefinitions add kinds to a cluster's own table (`custom_kinds.py`).
 """
 
@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from scheduler_core.objects import kinds
 from scheduler_core.objects.kinds import SHAPING
 from scheduler_core.objects.reading import SERVED_EARLY, served_kinds
+from scheduler_core.schema.tables import table_beside
 
 READ: Final = kinds.READ
 MAKES: Final = kinds.MAKES
@@ -133,77 +134,8 @@ class Kind:
         return not self.stored_version
 
 
-class _Special(NamedTuple):
-    """Where a kind differs from others of its role.
-
-    Attributes
-    ----------
-    apply_rank
-        As in `Kind`: 0 definitions, 1 what others name by its class, 3 accounts, roles and configuration, 5 all else. A
-        kind that shapes placement has its rank in the core's table.
-    model
-        As in `Kind`.
-    subresources
-        Those that are served, where they are not the schema's.
-    stored_as
-        The apiVersion its rows have, of a kind with versions in several groups or releases; elsewhere it is the group's
-        preferred one of those that are served. `versions.py` converts.
-    has_generation
-        As in `Kind`. Upstream it is each kind's own strategy that counts (``PrepareForCreate`` under pkg/registry).
-    """
-
-    apply_rank: int = 5
-    model: str = "Manifest"
-    subresources: tuple[str, ...] | None = None
-    stored_as: str = ""
-    has_generation: bool = False
-
-
-_COUNTED: Final = _Special(has_generation=True)
-_SPECIAL: Final[Mapping[str, _Special]] = {
-    "ClusterRole": _Special(3),
-    "ClusterRoleBinding": _Special(3),
-    "ConfigMap": _Special(3),
-    "CronJob": _COUNTED,
-    "CustomResourceDefinition": _Special(0, has_generation=True),
-    "DaemonSet": _COUNTED,
-    "Deployment": _COUNTED,
-    "DeviceClass": _COUNTED,
-    # In the version that each release serves.
-    "DeviceTaintRule": _Special(stored_as="resource.k8s.io/v1alpha3", has_generation=True),
-    "EndpointSlice": _COUNTED,
-    "Event": _Special(model="Event", stored_as="v1"),
-    "FlowSchema": _COUNTED,
-    "Ingress": _COUNTED,
-    "IngressClass": _Special(3, has_generation=True),
-    "Job": _COUNTED,
-    "MutatingAdmissionPolicy": _COUNTED,
-    "MutatingAdmissionPolicyBinding": _COUNTED,
-    "MutatingWebhookConfiguration": _COUNTED,
-    "Namespace": _Special(subresources=("status",)),
-    "NetworkPolicy": _COUNTED,
-    "Node": _Special(model="Node", subresources=("status",)),
-    "Pod": _Special(
-        model="Pod", subresources=("binding", "eviction", "resize", "status"), has_generation=True
-    ),
-    "PodDisruptionBudget": _Special(model="PodDisruptionBudget", has_generation=True),
-    "PodTemplate": _COUNTED,
-    "PriorityClass": _Special(model="PriorityClass", has_generation=True),
-    "PriorityLevelConfiguration": _COUNTED,
-    "ReplicaSet": _COUNTED,
-    "ReplicationController": _COUNTED,
-    "ResourceSlice": _COUNTED,
-    "Role": _Special(3),
-    "RoleBinding": _Special(3),
-    "RuntimeClass": _Special(1),
-    "Secret": _Special(3),
-    "Service": _Special(subresources=("status",)),
-    "ServiceAccount": _Special(3, subresources=()),
-    "StatefulSet": _COUNTED,
-    "ValidatingAdmissionPolicy": _COUNTED,
-    "ValidatingAdmissionPolicyBinding": _COUNTED,
-    "ValidatingWebhookConfiguration": _COUNTED,
-}
+SPECIAL: Final[Mapping[str, Mapping[str, Any]]] = table_beside(__file__, "kinds.yaml")["kinds"]
+"""Where a kind differs from others of its role; the keys are explained there."""
 _VERSION: Final = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
 
 
@@ -297,25 +229,24 @@ def built_in(early: Iterable[str] = SERVED_EARLY) -> KindTable:
 def _kind(said: Mapping[str, Any], preferred: Mapping[tuple[str, str], str]) -> Kind:
     name, api_version = said["kind"], said["apiVersion"]
     shaping = SHAPING.get(name)
-    special = _SPECIAL.get(name, _Special())
-    parts = special.subresources if special.subresources is not None else tuple(said.get("subresources", ()))
-    stored = special.stored_as or preferred[api_version.rpartition("/")[0], name]
+    special = SPECIAL.get(name, {})
+    stored = special.get("storedAs") or preferred[api_version.rpartition("/")[0], name]
     return Kind(
         api_version,
         name,
         said["plural"],
         said["namespaced"],
         tuple(said.get("shortNames", ())),
-        model=special.model if "update" in said["verbs"] else "",
+        model=special.get("model", "Manifest") if "update" in said["verbs"] else "",
         role=shaping.role if shaping else KEPT,
         effect=shaping.effect if shaping else "",
-        subresources=parts,
+        subresources=tuple(special.get("subresources", said.get("subresources", ()))),
         categories=tuple(said.get("categories", ())),
-        apply_rank=shaping.rank if shaping else special.apply_rank,
+        apply_rank=shaping.rank if shaping else special.get("applyRank", 5),
         verbs=tuple(said["verbs"]),
         type=said["type"],
         stored_version="" if stored == api_version else stored,
-        has_generation=special.has_generation,
+        has_generation=special.get("counted", False),
     )
 
 

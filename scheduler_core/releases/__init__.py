@@ -1,36 +1,55 @@
-"""The releases of Kubernetes that scheduling can follow, oldest first: one module each, found by its name.
+"""The releases of Kubernetes that scheduling can follow, oldest first: one table each, found by its name.
 
 A label says a patch level: 1.35 is what was recorded, v1.35.4. Where a later patch level decides differently it is a
 release as well, 1.35.6, that says what it changes of 1.35.
 
 A release is a value (`release.Release`): feature gates with stage and default, the plugins on by default with their
 weights, and what changed without a gate. Code asks `release.gate("...")` or `release.has("...")` at the one place
-that differs, and never compares version numbers. A new release is one file here, `vMAJOR_MINOR.py`, a patch level
-`vMAJOR_MINOR_PATCH.py`, that says what it changes of the one before.
+that differs, and never compares version numbers. A new release is one file here, `vMAJOR_MINOR.yaml`, a patch level
+`vMAJOR_MINOR_PATCH.yaml`, that says what it changes of the one it follows: gates that are new or have another stage or
+default (`Beta on`, `GA on locked`), those that are gone, changes without a gate, and as in `Release` the rest.
 
 It stands below `config`, whose defaults differ by release.
 """
 
 from __future__ import annotations
 
-import pkgutil
 import re
 from collections.abc import Mapping
-from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 from scheduler_core.errors import InvalidObject
-from scheduler_core.releases.release import ALPHA, BETA, GA, Gate, Release
+from scheduler_core.releases.release import Gate, Release
+from scheduler_core.schema.tables import table_beside
 
 
 def found_releases() -> dict[str, Release]:
-    """Every release there is a module for, by name, oldest first."""
-    numbers = sorted(
-        (int(match[1]), int(match[2]), int(match[3] or 0), match[0])
-        for module in pkgutil.iter_modules(__path__)
-        if (match := re.fullmatch(r"v(\d+)_(\d+)(?:_(\d+))?", module.name))
+    """Every release there is a table for, by name, oldest first."""
+    files = [file for folder in __path__ for file in Path(folder).glob("v*.yaml")]
+    found: dict[str, Release] = {}
+    for number, file in sorted((tuple(map(int, file.stem[1:].split("_"))), file) for file in files):
+        name = ".".join(map(str, number))
+        found[name] = _release(name, table_beside(str(file), file.name), found)
+    return found
+
+
+def _release(name: str, said: Mapping[str, Any], known: Mapping[str, Release]) -> Release:
+    before = known[said["follows"]] if "follows" in said else Release(name, "", {})
+    gates = {key: gate for key, gate in before.gates.items() if key not in said.get("gone", ())}
+    for key, text in said.get("gates", {}).items():
+        stage, default, *locked = text.split()
+        gates[key] = Gate(stage, default == "on", bool(locked))
+    return Release(
+        name,
+        said["patch"],
+        gates,
+        {**before.changes, **said.get("changes", {})},
+        {**before.weights, **said.get("weights", {})},
+        {**before.lacking, **said.get("lacking", {})},
+        {**before.gained, **said.get("gained", {})},
+        said.get("agreed", 0),
     )
-    releases = (import_module(f"{__name__}.{name}").RELEASE for *_, name in numbers)
-    return {release.name: release for release in releases}
 
 
 RELEASES: Mapping[str, Release] = found_releases()
@@ -82,19 +101,3 @@ def release_from(document: Mapping[str, object] | None) -> Release:
     switched = document.get("switched")
     release = release_named(document.get("name"))
     return release.with_switched(switched) if isinstance(switched, Mapping) else release
-
-
-__all__ = [
-    "ALPHA",
-    "BETA",
-    "DEFAULT",
-    "GA",
-    "NEWEST",
-    "OLDEST",
-    "RELEASES",
-    "Gate",
-    "Release",
-    "found_releases",
-    "release_from",
-    "release_named",
-]

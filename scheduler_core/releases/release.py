@@ -10,8 +10,6 @@ from scheduler_core.errors import ConfigurationError, FieldError
 from scheduler_core.objects.labels import worded_as_label_key
 from scheduler_core.schema.fields_check import nearest_name
 
-ALPHA, BETA, GA = "Alpha", "Beta", "GA"
-
 
 @dataclass(frozen=True, slots=True)
 class Gate:
@@ -133,44 +131,6 @@ class Release:
         if change not in self.changes:
             raise KeyError(change)
         return self.with_switched({change: False})
-
-    def followed_by(
-        self,
-        name: str,
-        patch: str,
-        *,
-        gates: Mapping[str, Gate],
-        gone: tuple[str, ...] = (),
-        changes: Mapping[str, str] | None = None,
-        weights: Mapping[str, int] | None = None,
-        gained: Mapping[str, str] | None = None,
-        n_agreed: int = 0,
-    ) -> Release:
-        """The next release, by what differs from this one.
-
-        Parameters
-        ----------
-        gates
-            Gates that are new or have another stage or default.
-        gone
-            Gates that were removed.
-        changes, weights
-            What is new.
-        gained
-            Change -> the plugin that lacks nothing any more with it.
-        n_agreed
-            Recorded decisions of it that are agreed with.
-        """
-        return Release(
-            name,
-            patch,
-            {**{key: gate for key, gate in self.gates.items() if key not in gone}, **gates},
-            {**self.changes, **(changes or {})},
-            {**self.weights, **(weights or {})},
-            self.lacking,
-            {**self.gained, **(gained or {})},
-            n_agreed,
-        )
 
     def _gate_error(self, name: str, value: object) -> FieldError | None:
         path, known = f"featureGates.{name}", self.gates.get(name)

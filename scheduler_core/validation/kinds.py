@@ -6,7 +6,7 @@ Differs: what nothing here follows is stored unchecked; a claim may be in a volu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from scheduler_core.errors import InvalidObject
@@ -33,7 +33,7 @@ from scheduler_core.objects.labels import (
 from scheduler_core.objects.quantity import Quantity, quantity_from
 from scheduler_core.releases import DEFAULT, Release
 from scheduler_core.schema.fields_check import check_fields
-from scheduler_core.schema.tables import types_by_kind
+from scheduler_core.schema.tables import table_beside, types_by_kind
 from scheduler_core.sim.admission import HIGHEST_USER_PRIORITY, SYSTEM_PREFIX
 from scheduler_core.sim.kubelet import DURATION, ENDS_AS, NEVER, START_DELAY
 from scheduler_core.sim.load import LOAD, LoadError, load_from
@@ -586,20 +586,13 @@ def _rules(problems: FieldErrors, rules: Document, path: str) -> None:
 
 # ---- quotas and limit ranges
 
-_PODS: Final = (
-    *("pods", "cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"),
-    *("ephemeral-storage", "requests.ephemeral-storage", "limits.ephemeral-storage"),
-)
-_SCOPES: Final[Mapping[str, tuple[str, ...]]] = {
-    "BestEffort": ("pods",),
-    "VolumeAttributesClass": ("persistentvolumeclaims", "requests.storage"),
-    **dict.fromkeys(
-        ("NotBestEffort", "Terminating", "NotTerminating", "PriorityClass", "CrossNamespacePodAffinity"),
-        _PODS,
-    ),
-}
-"""The scopes there are, and which of the standard resources each may go with."""
 _APART: Final = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
+
+
+def _scope_resources() -> Mapping[str, Sequence[str]]:
+    """The scopes there are, and which of the standard resources each may go with."""
+    found: Mapping[str, Sequence[str]] = table_beside(__file__, "rules.yaml")["scopes"]
+    return found
 
 
 def _quota(problems: FieldErrors, manifest: Document) -> None:
@@ -615,7 +608,7 @@ def _quota(problems: FieldErrors, manifest: Document) -> None:
         selected.append(name)
         if (
             name not in ("PriorityClass", "VolumeAttributesClass")
-            and name in _SCOPES
+            and name in _scope_resources()
             and operator != "Exists"
         ):
             words = (
@@ -639,26 +632,12 @@ def _quota(problems: FieldErrors, manifest: Document) -> None:
 def _scopes(problems: FieldErrors, names: list[str], shown: Any, hard: Mapping[str, Any], place: str) -> None:
     standard = [name for name in hard if not pods.resource_name_errors(name, "quota") and "/" not in name]
     for name in dict.fromkeys(names):
-        if name not in _SCOPES:
+        if name not in _scope_resources():
             problems.invalid(place, shown, "unsupported scope")
-        elif any(resource not in _SCOPES[name] for resource in standard):
+        elif any(resource not in _scope_resources()[name] for resource in standard):
             problems.invalid(place, shown, "unsupported scope applied to resource")
     if any(set(pair) <= set(names) for pair in _APART):
         problems.invalid(place, shown, "conflicting scopes")
-
-
-_ORDER: Final = (
-    ("min", "max", "min value {} is greater than max value {}", "min"),
-    ("min", "defaultRequest", "min value {} is greater than default request value {}", "defaultRequest"),
-    ("defaultRequest", "max", "default request value {} is greater than max value {}", "defaultRequest"),
-    (
-        *("defaultRequest", "default"),
-        *("default request value {} is greater than default limit value {}", "defaultRequest"),
-    ),
-    ("min", "default", "min value {} is greater than default value {}", "default"),
-    ("default", "max", "default value {} is greater than max value {}", "default"),
-)
-"""What may not be above what, the words for it, and which of the two fields is named."""
 
 
 def _limit_range(problems: FieldErrors, manifest: Document) -> None:
@@ -686,7 +665,7 @@ def _limit_range(problems: FieldErrors, manifest: Document) -> None:
 
 
 def _order(problems: FieldErrors, said: Mapping[str, Mapping[str, Quantity]], place: str) -> None:
-    for low, high, words, blamed in _ORDER:
+    for low, high, words, blamed in table_beside(__file__, "rules.yaml")["limits"]:
         for name, amount in said[low].items():
             other = said[high].get(name)
             if other is not None and amount.cmp(other) > 0:

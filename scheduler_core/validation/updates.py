@@ -8,50 +8,16 @@ Differs: a claim's size may be changed before it is bound, too; the difference o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from scheduler_core.errors import FieldError, InvalidObject
+from scheduler_core.schema.tables import table_beside
 
 Document = Mapping[str, Any]
 
-_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
-    "ControllerRevision": ("data",),
-    "CSIDriver": ("spec.attachRequired", "spec.volumeLifecycleModes"),
-    "CSIStorageCapacity": ("nodeTopology", "storageClassName"),
-    "DaemonSet": ("spec.selector",),
-    "Deployment": ("spec.selector",),
-    "IngressClass": ("spec.controller",),
-    "Job": (
-        *("spec.selector", "spec.completionMode", "spec.podFailurePolicy", "spec.backoffLimitPerIndex"),
-        *("spec.managedBy", "spec.successPolicy"),
-    ),
-    "ReplicaSet": ("spec.selector",),
-    "ResourceClaim": ("spec",),
-    "ResourceClaimTemplate": ("spec",),
-    "RuntimeClass": ("handler",),
-    "Secret": ("type",),
-    "StorageClass": ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"),
-    "VolumeAttachment": ("spec",),
-}
-_STATEFUL_SET: Final = (
-    *("replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit"),
-    *("persistentVolumeClaimRetentionPolicy", "minReadySeconds"),
-)
-_VOLUME: Final = (
-    *("accessModes", "capacity", "claimRef", "mountOptions", "nodeAffinity", "persistentVolumeReclaimPolicy"),
-    *("storageClassName", "volumeAttributesClassName", "volumeMode"),
-)
-"""Fields of a PersistentVolume beside its source."""
-_SCHEDULING: Final = ("affinity", "nodeSelector", "schedulingGates", "tolerations")
-"""What may still be changed in the template of a Job that has not begun."""
-_DEFAULTS: Final[Mapping[str, Any]] = {
-    "spec.attachRequired": True,
-    "spec.completionMode": "NonIndexed",
-    "spec.volumeLifecycleModes": ["Persistent"],
-    "reclaimPolicy": "Delete",
-    "type": "Opaque",
-    "volumeBindingMode": "Immediate",
-}
+
+def _rule(name: str) -> Any:
+    return table_beside(__file__, "rules.yaml")[name]
 
 
 def check_update(kind: str, new: Document, old: Document) -> None:
@@ -66,7 +32,7 @@ def check_update(kind: str, new: Document, old: Document) -> None:
     ------
     InvalidObject
     """
-    for path in _FIELDS.get(kind, ()):
+    for path in _rule("immutable").get(kind, ()):
         if _at(new, path) != _at(old, path):
             raise _immutable(path, _at(new, path))
     spec, was = _mapping(new, "spec"), _mapping(old, "spec")
@@ -76,7 +42,7 @@ def check_update(kind: str, new: Document, old: Document) -> None:
         case "Job":
             _job(spec, was)
         case "PersistentVolume":
-            if _without(spec, _VOLUME) != _without(was, _VOLUME):
+            if _without(spec, _rule("volume")) != _without(was, _rule("volume")):
                 words = "spec.persistentvolumesource is immutable after creation"
                 raise _forbidden("spec.persistentvolumesource", words)
             if (spec.get("volumeMode") or "Filesystem") != (was.get("volumeMode") or "Filesystem"):
@@ -89,8 +55,8 @@ def check_update(kind: str, new: Document, old: Document) -> None:
             ):
                 raise _immutable("roleRef", dict(_mapping(new, "roleRef")), "cannot change roleRef")
         case "StatefulSet":
-            if _without(spec, _STATEFUL_SET) != _without(was, _STATEFUL_SET):
-                quoted = [f"'{name}'" for name in _STATEFUL_SET]
+            if _without(spec, _rule("statefulSet")) != _without(was, _rule("statefulSet")):
+                quoted = [f"'{name}'" for name in _rule("statefulSet")]
                 listed = f"{', '.join(quoted[:-1])} and {quoted[-1]}"
                 words = f"updates to statefulset spec for fields other than {listed} are forbidden"
                 raise _forbidden("spec", words)
@@ -124,7 +90,7 @@ def _job(spec: Document, was: Document) -> None:
 
 def _fixed(template: Document) -> dict[str, Any]:
     meta = _without(_mapping(template, "metadata"), ("annotations", "labels"))
-    return {**template, "metadata": meta, "spec": _without(_mapping(template, "spec"), _SCHEDULING)}
+    return {**template, "metadata": meta, "spec": _without(_mapping(template, "spec"), _rule("scheduling"))}
 
 
 def _claim(spec: Document, was: Document) -> None:
@@ -145,7 +111,7 @@ def _at(document: Document, path: str) -> Any:
     found: Any = document
     for key in path.split("."):
         found = found.get(key) if isinstance(found, Mapping) else None
-    return _clean(found) or _DEFAULTS.get(path)
+    return _clean(found) or _rule("defaults").get(path)
 
 
 def _clean(value: Any) -> Any:

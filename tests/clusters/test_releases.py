@@ -117,11 +117,8 @@ def test_a_configuration_the_release_does_not_take_is_told_before_the_release_ch
 @pytest.fixture
 def made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A release in one file, as if it stood in the package."""
-    (tmp_path / "v9_99.py").write_text(
-        "from scheduler_core.releases.release import GA, Gate\n"
-        "from scheduler_core.releases.v1_36 import RELEASE as BEFORE\n"
-        'RELEASE = BEFORE.followed_by("9.99", "v9.99.0", gates={"NodeDeclaredFeatures": Gate(GA, False)})\n'
-    )
+    text = 'follows: "1.36"\npatch: v9.99.0\ngates: {NodeDeclaredFeatures: GA off}\n'
+    (tmp_path / "v9_99.yaml").write_text(text)
     monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
     monkeypatch.setattr(package, "RELEASES", package.found_releases())
     yield

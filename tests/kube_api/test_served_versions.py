@@ -34,8 +34,8 @@ def table(request: pytest.FixtureRequest) -> kinds.KindTable:
 
 def test_what_is_special_is_said_of_kinds_that_are_served() -> None:
     served = {kind.kind for kind in kinds.BUILT_IN.served}
-    assert not {*kinds._SPECIAL} - served
-    stored = {(special.stored_as, name) for name, special in kinds._SPECIAL.items() if special.stored_as}
+    assert not {*kinds.SPECIAL} - served
+    stored = {(said["storedAs"], name) for name, said in kinds.SPECIAL.items() if "storedAs" in said}
     assert stored <= {kind.key for kind in kinds.KINDS}
 
 
@@ -46,8 +46,7 @@ def test_each_kind_has_its_rows_in_one_version_the_most_stable_one(table: kinds.
         if kind.is_stored:
             stored = table.stored(kind)
             assert stored.is_main and stored.api_version == (kind.stored_version or kind.api_version)
-            special = kinds._SPECIAL.get(kind.kind)
-            if stored.group == kind.group and not (special and special.stored_as):
+            if stored.group == kind.group and "storedAs" not in kinds.SPECIAL.get(kind.kind, {}):
                 assert kinds.version_order(stored.version) <= kinds.version_order(kind.version)
     # A client is told of the preferred version first.
     for group in table.groups():

@@ -123,10 +123,9 @@ def test_an_argument_of_a_later_release_is_unknown_to_an_earlier_one() -> None:
 
 
 MADE_UP = """\
-from scheduler_core.releases.release import GA, Gate
-from scheduler_core.releases.v1_36 import RELEASE as BEFORE
-
-RELEASE = BEFORE.followed_by("9.99", "v9.99.0", gates={"NodeDeclaredFeatures": Gate(GA, False)})
+follows: "1.36"
+patch: v9.99.0
+gates: {NodeDeclaredFeatures: GA off}
 """
 COMMANDS = """\
 import json, sys
@@ -154,7 +153,7 @@ def one_more_file(tmp_path: Path) -> Path:
         for entry in source.iterdir():
             if entry.name not in ("__pycache__", "releases"):
                 (copied / entry.relative_to(package)).symlink_to(entry)
-    (copied / "releases" / "v9_99.py").write_text(MADE_UP)
+    (copied / "releases" / "v9_99.yaml").write_text(MADE_UP)
     return tmp_path
 
 
