@@ -11,13 +11,12 @@ Source: the rules are those of encoding/json as sigs.k8s.io/json runs it: strict
 from __future__ import annotations
 
 import base64
-import binascii
 import dataclasses
 import math
 import struct
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -75,83 +74,81 @@ class FieldKind:
         return None if self.zero is None else self.encode(self.zero)
 
 
-class _Scalar(FieldKind):
-    def __init__(self, python_type: type, words: str, zero: Any) -> None:
-        self.python_type = python_type
-        self.words = words
+class Scalar(FieldKind):
+    """A single value.
+
+    Parameters
+    ----------
+    read
+        Gives the value as it goes into a checked document; raises ValueError with what is wrong.
+    """
+
+    def __init__(self, read: Callable[[Any], Any], zero: Any) -> None:
+        self.read = read
         self.zero = zero
 
     def check(self, value: Any, path: str, problems: Problems) -> Any:
         if value is None:
             return UNSET
-        if not isinstance(value, self.python_type):
-            return problems.wrong_type(path, value, f"must be {self.words}")
+        try:
+            return self.read(value)
+        except ValueError as error:
+            return problems.wrong_type(path, value, str(error))
+
+
+def _of_type(python_type: type, words: str) -> Callable[[Any], Any]:
+    def read(value: Any) -> Any:
+        if not isinstance(value, python_type):
+            raise ValueError(f"must be {words}")
         return value
 
+    return read
 
-class _Integer(FieldKind):
-    zero = 0
 
-    def __init__(self, bits: int) -> None:
-        self.bits = bits
-
-    def check(self, value: Any, path: str, problems: Problems) -> Any:
-        if value is None:
-            return UNSET
+def _integer(bits: int) -> Callable[[Any], int]:
+    def read(value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int):
-            return problems.wrong_type(path, value, "must be an integer")
-        if not -(2 ** (self.bits - 1)) <= value < 2 ** (self.bits - 1):
-            return problems.wrong_type(path, value, f"must fit a signed integer of {self.bits} bits")
+            raise ValueError("must be an integer")
+        if not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
+            raise ValueError(f"must fit a signed integer of {bits} bits")
         return value
 
-
-class _Number(FieldKind):
-    zero = 0
-
-    def check(self, value: Any, path: str, problems: Problems) -> Any:
-        if value is None:
-            return UNSET
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            return problems.wrong_type(path, value, "must be a number")
-        return value
+    return read
 
 
-class _Choice(FieldKind):
+def _number(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError("must be a number")
+    return value
+
+
+def _float32(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError("must be a number")
+    try:
+        single = struct.pack("<f", value)
+    except OverflowError:
+        raise ValueError("must fit a number of 32 bits") from None
+    # The shortest decimal that reads back as the same 32 bits, which is how Go prints it.
+    for digits in range(1, 10):
+        shortest = float(f"{value:.{digits}g}")
+        if struct.pack("<f", shortest) == single:
+            return int(shortest) if shortest.is_integer() else shortest
+    return value
+
+
+def _choice(words: tuple[str, ...]) -> Scalar:
     """One of some words."""
 
-    def __init__(self, words: tuple[str, ...]) -> None:
-        self.words = words
-        self.zero = words[0]
-
-    def check(self, value: Any, path: str, problems: Problems) -> Any:
-        if value is None:
-            return UNSET
-        if value not in self.words:
-            return problems.wrong_type(path, value, f"must be one of {', '.join(self.words)}")
+    def read(value: Any) -> Any:
+        if value not in words:
+            raise ValueError(f"must be one of {', '.join(words)}")
         return value
 
-
-class _Float32(FieldKind):
-    zero = 0.0
-
-    def check(self, value: Any, path: str, problems: Problems) -> Any:
-        if value is None:
-            return UNSET
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            return problems.wrong_type(path, value, "must be a number")
-        try:
-            single = struct.pack("<f", value)
-        except OverflowError:
-            return problems.wrong_type(path, value, "must fit a number of 32 bits")
-        # The shortest decimal that reads back as the same 32 bits, which is how Go prints it.
-        for digits in range(1, 10):
-            shortest = float(f"{value:.{digits}g}")
-            if struct.pack("<f", shortest) == single:
-                return int(shortest) if shortest.is_integer() else shortest
-        return value
+    return Scalar(read, words[0])
 
 
-class _Duration(FieldKind):
+class Duration(FieldKind):
     """A duration: text in a document, nanoseconds in an object."""
 
     zero = 0
@@ -171,7 +168,7 @@ class _Duration(FieldKind):
         return format_duration(value)
 
 
-class _OptionalDuration(_Duration):
+class _OptionalDuration(Duration):
     def check(self, value: Any, path: str, problems: Problems) -> Any:
         return UNSET if value is None else super().check(value, path, problems)
 
@@ -182,11 +179,9 @@ class _Bytes(FieldKind):
     def check(self, value: Any, path: str, problems: Problems) -> Any:
         if value is None:
             return UNSET
-        if not isinstance(value, str):
-            return problems.wrong_type(path, value, "must be base64 text")
         try:
             base64.b64decode(value.replace("\n", "").replace("\r", ""), validate=True)
-        except (binascii.Error, ValueError):
+        except (AttributeError, ValueError):
             return problems.wrong_type(path, value, "must be base64 text")
         return value
 
@@ -318,13 +313,13 @@ def _is_struct(kind: FieldKind) -> bool:
 
 
 ANY = FieldKind()
-STRING = _Scalar(str, "a string", "")
-BOOLEAN = _Scalar(bool, "true or false", False)
-INT32 = _Integer(32)
-INT64 = _Integer(64)
-FLOAT32 = _Float32()
-NUMBER = _Number()
-DURATION = _Duration()
+STRING = Scalar(_of_type(str, "a string"), "")
+BOOLEAN = Scalar(_of_type(bool, "true or false"), False)
+INT32 = Scalar(_integer(32), 0)
+INT64 = Scalar(_integer(64), 0)
+FLOAT32 = Scalar(_float32, 0.0)
+NUMBER = Scalar(_number, 0)
+DURATION = Duration()
 OPTIONAL_DURATION = _OptionalDuration()
 BYTES = _Bytes()
 
@@ -412,7 +407,7 @@ def _kind_of(annotation: Any) -> FieldKind:
     if origin is tuple and len(parts) == 2 and parts[1] is Ellipsis:
         return ListOf(_kind_of(parts[0]))
     if origin is typing.Literal and all(isinstance(part, str) for part in parts):
-        return _Choice(parts)
+        return _choice(parts)
     if origin in (dict, Mapping) and parts[0] is str:
         return MapOf(_kind_of(parts[1]))
     if dataclasses.is_dataclass(annotation) and isinstance(annotation, type):

@@ -165,7 +165,7 @@ class Number(FieldKind):
         return value
 
 
-class _Duration(wire._Duration):
+class _Duration(wire.Duration):
     def check(self, value: Any, path: str, problems: Problems) -> Any:
         checked = UNSET if value is None else super().check(value, path, problems)
         if checked is not UNSET and self.build(checked) < 0:
@@ -345,7 +345,7 @@ def schema_of(kind: FieldKind, definitions: dict[str, Any]) -> dict[str, Any]:
         if kind.maximum is not None:
             result["maximum"] = kind.maximum
         return result
-    if isinstance(kind, wire._Duration):
+    if isinstance(kind, wire.Duration):
         return {"type": "string", "pattern": r"^([0-9.]+(ns|us|µs|ms|s|m|h))+$|^0$"}
     if isinstance(kind, _Time):
         return {"type": "string", "format": "date-time"}
