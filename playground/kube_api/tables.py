@@ -135,7 +135,7 @@ def _of_definition(column: Column) -> Column:
 
 
 def _cell(column: Column, manifest: Manifest, now_ns: int) -> Any:
-    function = getattr(cells, column["cell"]) if "cell" in column else None
+    function: Any = getattr(cells, column["cell"]) if "cell" in column else None
     if "jsonPath" not in column:
         return function(manifest, now_ns)
     found = values(manifest, path_of(column["jsonPath"]))

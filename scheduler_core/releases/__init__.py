@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from scheduler_core.errors import InvalidObject
-from scheduler_core.releases.release import Gate, Release
+from scheduler_core.releases.release import Gate
+from scheduler_core.releases.release import Release as Release
 from scheduler_core.schema.tables import table_beside
 
 
