@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from playground.clusters import kinds
 from playground.clusters.errors import InvalidManifest, NotAllowed
@@ -22,39 +23,13 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 CRON_JOBS = "/apis/batch/v1/namespaces/default/cronjobs"
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-QUALIFIED = (
-    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
-    "character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
-    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
-)
-LABEL = (
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
-    "an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
-    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
-)
+REFUSED = yaml.safe_load((Path(__file__).parent / "data" / "refused.yaml").read_text())
 TOO_LONG = "metadata.annotations: Too long: may not be more than 262144 bytes"
 
 
-@pytest.mark.parametrize(
-    ("spec", "field", "words"),
-    [
-        ({"leaseDurationSeconds": 10**30}, "leaseDurationSeconds", "does not fit 32 bits"),
-        ({"leaseDurationSeconds": 0}, "leaseDurationSeconds", "must be greater than 0"),
-        ({"leaseDurationSeconds": -5}, "leaseDurationSeconds", "must be greater than 0"),
-        ({"leaseTransitions": -1}, "leaseTransitions", "must be greater than or equal to 0"),
-        (
-            {"renewTime": "never"},
-            "renewTime",
-            'Invalid value: "never": is not a time with six digits of a second',
-        ),
-        ({"acquireTime": "2026-01-01T00:00:00Z"}, "acquireTime", "six digits of a second"),
-        ({"renewTime": "2026-13-01T00:00:00.000000Z"}, "renewTime", "six digits of a second"),
-        ({"strategy": "Newest"}, "strategy", 'supported values: "OldestEmulationVersion"'),
-        ({"strategy": "a.example/-"}, "strategy", f'Invalid value: "a.example/-": {QUALIFIED}'),
-        ({"preferredHolder": "b"}, "preferredHolder", "may only be specified if `strategy` is defined"),
-    ],
-)
-def test_a_lease_is_checked(kube: Kube, spec: dict[str, Any], field: str, words: str) -> None:
+@pytest.mark.parametrize("row", REFUSED["leases"])
+def test_a_lease_is_checked(kube: Kube, row: dict[str, Any]) -> None:
+    spec = row["spec"]
     good = {"metadata": {"name": "a"}, "spec": {"holderIdentity": "a", "leaseDurationSeconds": 15}}
     assert kube.post(LEASES, good).status_code == 201
     for answer in (
@@ -62,8 +37,8 @@ def test_a_lease_is_checked(kube: Kube, spec: dict[str, Any], field: str, words:
         kube.patch(f"{LEASES}/a", {"spec": spec}),
     ):
         status = answer.json()
-        assert (status["code"], status["details"]["causes"][0]["field"]) == (422, f"spec.{field}")
-        assert words in status["message"]
+        assert (status["code"], status["details"]["causes"][0]["field"]) == (422, f"spec.{row['field']}")
+        assert row["words"] in status["message"]
     assert kube.get(f"{LEASES}/a").json()["spec"] == good["spec"]
     assert kube.get(f"{LEASES}/b").status_code == 404
 
@@ -88,58 +63,15 @@ def rules(*rules: Any) -> dict[str, Any]:
     return {"podFailurePolicy": {"rules": list(rules)}}
 
 
-def exits(**codes: Any) -> dict[str, Any]:
-    return rules({"action": "FailJob", "onExitCodes": {"operator": "In", "values": [1], **codes}})
-
-
-CONDITION = {"type": "DisruptionTarget", "status": "True"}
-
-
-@pytest.mark.parametrize(
-    ("wrong", "field", "words"),
-    [
-        (job(backoffLimit=-1), "backoffLimit", "must be greater than or equal to 0"),
-        (job(completionMode="Some"), "completionMode", 'supported values: "NonIndexed", "Indexed"'),
-        (job(completionMode="Indexed", parallelism=1), "completions", "when completion mode is Indexed"),
-        (job(backoffLimitPerIndex=1), "backoffLimitPerIndex", "requires indexed completion mode"),
-        (job(maxFailedIndexes=1), "maxFailedIndexes", "requires indexed completion mode"),
-        (indexed(maxFailedIndexes=1), "backoffLimitPerIndex", "when maxFailedIndexes is specified"),
-        (indexed(backoffLimitPerIndex=1, maxFailedIndexes=5), "maxFailedIndexes", "less than or equal to"),
-        (indexed(completions=100_001, backoffLimitPerIndex=1), "maxFailedIndexes", "above 100000"),
-        (job(managedBy="me"), "managedBy", "domain-prefixed path"),
-        (job(podReplacementPolicy="Later"), "podReplacementPolicy", '"Failed", "TerminatingOrFailed"'),
-        (job(podReplacementPolicy="TerminatingOrFailed", **exits()), "podReplacementPolicy", '"Failed"'),
-        (job(**rules({"action": "FailJob"})), "podFailurePolicy.rules[0]", "is required"),
-        (job(**rules({"action": "Skip", "onPodConditions": [CONDITION]})),
-         "podFailurePolicy.rules[0].action", '"Count", "FailIndex", "FailJob", "Ignore"'),
-        (job(**rules({"action": "FailIndex", "onPodConditions": [CONDITION]})),
-         "podFailurePolicy.rules[0].action", "requires the backoffLimitPerIndex to be set"),
-        (job(**rules({"action": "Ignore", "onPodConditions": [{"type": "x", "status": "so"}]})),
-         "podFailurePolicy.rules[0].onPodConditions[0].status", '"False", "True", "Unknown"'),
-        (job(**exits(values=[0])), "podFailurePolicy.rules[0].onExitCodes.values[0]", "must not be 0"),
-        (job(**exits(values=[2, 2])), "podFailurePolicy.rules[0].onExitCodes.values[1]", "Duplicate value: 2"),
-        (job(**exits(values=[2, 1])), "podFailurePolicy.rules[0].onExitCodes.values", "must be ordered"),
-        (job(**exits(values=[])), "podFailurePolicy.rules[0].onExitCodes.values", "at least one value"),
-        (job(**exits(containerName="d")), "podFailurePolicy.rules[0].onExitCodes.containerName",
-         "must be one of the container or initContainer names"),
-        (job(successPolicy={"rules": [{"succeededCount": 1}]}), "successPolicy", "requires indexed"),
-        (indexed(successPolicy={"rules": []}), "successPolicy.rules", "at least one rules"),
-        (indexed(successPolicy={"rules": [{}]}), "successPolicy.rules[0]", "at least one of succeededCount"),
-        (indexed(successPolicy={"rules": [{"succeededIndexes": "0-4"}]}),
-         "successPolicy.rules[0].succeededIndexes", "less than 4"),
-        (indexed(successPolicy={"rules": [{"succeededIndexes": "0,2-3", "succeededCount": 4}]}),
-         "successPolicy.rules[0].succeededCount", "less than or equal to 3"),
-    ],
-)  # fmt: skip
-def test_the_policies_of_a_job_are_checked(kube: Kube, wrong: dict[str, Any], field: str, words: str) -> None:
+@pytest.mark.parametrize("row", REFUSED["jobs"])
+def test_the_policies_of_a_job_are_checked(kube: Kube, row: dict[str, Any]) -> None:
+    wrong = job(**row["spec"])
     cron = {"metadata": {"name": "j"}, "spec": {"schedule": "@daily", "jobTemplate": {"spec": wrong["spec"]}}}
-    for path, document, place in (
-        (JOBS, wrong, f"spec.{field}"),
-        (CRON_JOBS, cron, f"spec.jobTemplate.spec.{field}"),
-    ):
+    for path, document, place in ((JOBS, wrong, "spec"), (CRON_JOBS, cron, "spec.jobTemplate.spec")):
         status = kube.post(path, document).json()
-        assert status["code"] == 422 and place in [cause["field"] for cause in status["details"]["causes"]]
-        assert words in status["message"]
+        fields = [cause["field"] for cause in status["details"]["causes"]]
+        assert status["code"] == 422 and f"{place}.{row['field']}" in fields
+        assert row["words"] in status["message"]
 
 
 def test_a_policy_that_pods_do_not_follow_is_kept_and_said(kube: Kube, cluster: Cluster) -> None:
@@ -158,68 +90,9 @@ def test_a_policy_that_pods_do_not_follow_is_kept_and_said(kube: Kube, cluster: 
     assert "spec.podFailurePolicy: is kept" in applied.note
 
 
-def workload(replicas: Any = 1, selected: str = "a", labelled: str = "a", **container: Any) -> dict[str, Any]:
-    template = {
-        "metadata": {"labels": {"app": labelled}},
-        "spec": {"containers": [{"name": "c", **container}]},
-    }
-    selector = {"matchLabels": {"app": selected}}
-    return {
-        "metadata": {"name": "w"},
-        "spec": {"replicas": replicas, "selector": selector, "template": template},
-    }
-
-
-def selecting(expression: dict[str, Any]) -> dict[str, Any]:
-    made = workload()
-    made["spec"]["selector"] = {"matchExpressions": [expression]}
-    return made
-
-
-def claiming(**claim: Any) -> dict[str, Any]:
-    made = workload()
-    made["spec"]["template"]["spec"]["resourceClaims"] = [claim]
-    return made
-
-
-REFUSED: list[tuple[Any, ...]] = [
-    (workload(replicas=-1), "spec.replicas: Invalid value: -1: must be greater than or equal to 0"),
-    (workload(labelled="b"), 'spec.template.metadata.labels: Invalid value: {"app":"b"}: '
-     "`selector` does not match template `labels`"),
-    (workload(resources={"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}),
-     'spec.template.spec.containers[0].resources.requests: Invalid value: "2": '
-     "must be less than or equal to cpu limit of 1"),
-    (workload(ports=[{"containerPort": 80, "protocol": "tcp"}]),
-     'spec.template.spec.containers[0].ports[0].protocol: Unsupported value: "tcp": '
-     'supported values: "SCTP", "TCP", "UDP"'),
-    ({"metadata": {"name": "w"}, "spec": {**workload()["spec"], "selector": None}},
-     "spec.selector: Required value"),
-    (workload(resources={"requests": {"cpu": "1x"}}),
-     'spec.template.spec.containers[0].resources.requests.cpu: Invalid value: "1x": quantities must match the '
-     "regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"),
-    (selecting({"key": "a", "operator": "Ex"}),
-     'spec.selector.matchExpressions[0].operator: Invalid value: "Ex": not a valid selector operator',
-     'spec.selector: Invalid value: {"matchExpressions":[{"key":"a","operator":"Ex"}]}: invalid label selector'),
-    (selecting({"key": "a", "operator": "In"}),
-     "spec.selector.matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or "
-     "'NotIn'",
-     'spec.selector: Invalid value: {"matchExpressions":[{"key":"a","operator":"In"}]}: invalid label selector'),
-    (selecting({"key": "a b", "operator": "Exists"}),
-     f'spec.selector.matchExpressions[0].key: Invalid value: "a b": {QUALIFIED}',
-     'spec.selector: Invalid value: {"matchExpressions":[{"key":"a b","operator":"Exists"}]}: invalid label selector'),
-    (claiming(name="A_", resourceClaimName="b"),
-     f'spec.template.spec.resourceClaims[0].name: Invalid value: "A_": {LABEL}'),
-    (workload() | {"metadata": {"name": "W"}},
-     'metadata.name: Invalid value: "W": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric '
-     "characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex "
-     r"used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("wrong", "messages"), [(wrong, list(said)) for wrong, *said in REFUSED])
-def test_a_field_is_refused_in_the_words_of_an_api_server(
-    kube: Kube, wrong: dict[str, Any], messages: list[str]
-) -> None:
+@pytest.mark.parametrize("row", REFUSED["deployments"])
+def test_a_field_is_refused_in_the_words_of_an_api_server(kube: Kube, row: dict[str, Any]) -> None:
+    wrong, messages = row["object"], row["said"]
     status = kube.post("/apis/apps/v1/namespaces/default/deployments", wrong).json()
     name = wrong["metadata"]["name"]
     said = messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
@@ -227,58 +100,9 @@ def test_a_field_is_refused_in_the_words_of_an_api_server(
     assert [f"{cause['field']}: {cause['message']}" for cause in status["details"]["causes"]] == messages
 
 
-def made_of(kind: str, api_version: str = "v1", **fields: Any) -> dict[str, Any]:
-    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": "w"}, **fields}
-
-
-def role_binding(role: str) -> dict[str, Any]:
-    group = "rbac.authorization.k8s.io"
-    ref = {"apiGroup": group, "kind": "Role", "name": role}
-    return made_of("RoleBinding", f"{group}/v1", roleRef=ref)
-
-
-def claim(**spec: Any) -> dict[str, Any]:
-    amount = {"requests": {"storage": "1Gi"}}
-    return made_of(
-        "PersistentVolumeClaim", spec={"accessModes": ["ReadWriteOnce"], "resources": amount, **spec}
-    )
-
-
-def set_of(**spec: Any) -> dict[str, Any]:
-    return made_of("StatefulSet", "apps/v1", spec=workload()["spec"] | {"serviceName": "a", **spec})
-
-
-JOB = made_of("Job", "batch/v1", spec=job()["spec"])
-UPDATES = (
-    [
-        (made_of(kind, "apps/v1", spec=workload()["spec"]),
-         made_of(kind, "apps/v1", spec=workload(selected="b", labelled="b")["spec"]),
-         'spec.selector: Invalid value: {"matchLabels":{"app":"b"}}: field is immutable')
-        for kind in ("Deployment", "DaemonSet", "ReplicaSet")
-    ]
-    + [
-        (set_of(), set_of(serviceName="b"), "spec: Forbidden: updates to statefulset spec for fields other than "
-         "'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', "
-         "'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"),
-        (JOB, made_of("Job", "batch/v1", spec=job(completions=3)["spec"]),
-         "spec.completions: Invalid value: 3: field is immutable"),
-        (JOB, made_of("Job", "batch/v1", spec={"template": {"spec": {
-            "restartPolicy": "Never", "containers": [{"name": "c", "image": "j"}]}}}),
-         "spec.template: Invalid value: {"),
-        (made_of("Secret", type="Opaque"), made_of("Secret", type="a/b"),
-         'type: Invalid value: "a/b": field is immutable'),
-        (made_of("ConfigMap", data={"a": "b"}, immutable=True), made_of("ConfigMap", data={"a": "c"}, immutable=True),
-         "data: Forbidden: field is immutable when `immutable` is set"),
-        (role_binding("a"), role_binding("b"), 'roleRef: Invalid value: {"apiGroup":"rbac.authorization.k8s.io",'
-         '"kind":"Role","name":"b"}: cannot change roleRef'),
-        (claim(), claim(accessModes=["ReadWriteMany"]), "spec: Forbidden: spec is immutable after creation except "
-         "resources.requests and volumeAttributesClassName for bound claims"),
-    ]
-)  # fmt: skip
-
-
 def test_what_stays_as_it_was_made_is_refused_in_an_update(kube: Kube, cluster: Cluster) -> None:
-    for old, new, message in UPDATES:
+    for row in REFUSED["updates"]:
+        old, new, message = row["old"], row["new"], row["said"]
         kind = old["kind"]
         table_entry = kinds.by_kind(kind)
         assert table_entry is not None
