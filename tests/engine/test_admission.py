@@ -1,9 +1,11 @@
 """Posted text to admitted objects: every kind of bad input is an error with a place, never a crash."""
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,87 +15,7 @@ from playground.engine.admission import admit
 from scheduler_core.objects.defaults import PriorityClasses
 from scheduler_core.objects.reading import from_objects, read_posted
 
-POD: dict[str, Any] = {
-    "apiVersion": "v1",
-    "kind": "Pod",
-    "metadata": {
-        "name": "web",
-        "namespace": "shop",
-        "labels": {"app": "web"},
-        "annotations": {"a": "b"},
-        "ownerReferences": [
-            {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "1", "controller": True}
-        ],
-        "creationTimestamp": "2026-01-01T00:00:00Z",
-    },
-    "spec": {
-        "priorityClassName": "system-node-critical",
-        "nodeSelector": {"disk": "ssd"},
-        "schedulingGates": [{"name": "example.com/wait"}],
-        "tolerations": [{"key": "gpu", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}],
-        "containers": [
-            {
-                "name": "c",
-                "image": "app:1",
-                "ports": [{"containerPort": 80, "hostPort": 80, "protocol": "TCP"}],
-                "resources": {
-                    "requests": {"cpu": "100m", "nvidia.com/gpu": 1},
-                    "limits": {"cpu": 1, "nvidia.com/gpu": 1},
-                },
-            }
-        ],
-        "initContainers": [{"name": "i", "restartPolicy": "Always"}],
-        "topologySpreadConstraints": [
-            {
-                "maxSkew": 1,
-                "topologyKey": "zone",
-                "whenUnsatisfiable": "DoNotSchedule",
-                "labelSelector": {"matchLabels": {"app": "web"}},
-                "matchLabelKeys": ["pod-template-hash"],
-            }
-        ],
-        "affinity": {
-            "nodeAffinity": {
-                "requiredDuringSchedulingIgnoredDuringExecution": {
-                    "nodeSelectorTerms": [
-                        {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
-                    ]
-                },
-                "preferredDuringSchedulingIgnoredDuringExecution": [
-                    {
-                        "weight": 3,
-                        "preference": {
-                            "matchExpressions": [{"key": "zone", "operator": "Gt", "values": ["1"]}]
-                        },
-                    }
-                ],
-            },
-            "podAntiAffinity": {
-                "requiredDuringSchedulingIgnoredDuringExecution": [
-                    {
-                        "topologyKey": "zone",
-                        "namespaces": ["x"],
-                        "labelSelector": {
-                            "matchExpressions": [{"key": "app", "operator": "In", "values": ["web"]}]
-                        },
-                    }
-                ],
-                "preferredDuringSchedulingIgnoredDuringExecution": [
-                    {"weight": 5, "podAffinityTerm": {"topologyKey": "zone", "namespaceSelector": {}}}
-                ],
-            },
-        },
-        "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}],
-        "overhead": {"cpu": "1m"},
-        "resources": {"limits": {"cpu": "2"}, "requests": {"cpu": "1500m"}},
-    },
-    "status": {
-        "phase": "Running",
-        "nominatedNodeName": "n2",
-        "conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}],
-        "startTime": "2026-01-01T00:00:00Z",
-    },
-}
+POD = yaml.safe_load((Path(__file__).parent / "data" / "pod.yaml").read_text())
 NODE: dict[str, Any] = {
     "apiVersion": "v1",
     "kind": "Node",

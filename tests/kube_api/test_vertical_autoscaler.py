@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,99 +15,7 @@ from tests.kube_api.kubectls import Kubectl, programs
 
 pytestmark = [pytest.mark.kubectl, pytest.mark.slow]
 
-DEFINITION = """
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata:
-  name: verticalpodautoscalers.autoscaling.k8s.io
-  annotations:
-    api-approved.kubernetes.io: https://github.com/kubernetes/kubernetes/pull/63797
-    controller-gen.kubebuilder.io/version: v0.16.5
-spec:
-  group: autoscaling.k8s.io
-  names:
-    kind: VerticalPodAutoscaler
-    listKind: VerticalPodAutoscalerList
-    plural: verticalpodautoscalers
-    shortNames: [vpa]
-    singular: verticalpodautoscaler
-  scope: Namespaced
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    subresources: {status: {}}
-    additionalPrinterColumns:
-    - {jsonPath: .spec.updatePolicy.updateMode, name: Mode, type: string}
-    - {jsonPath: ".status.recommendation.containerRecommendations[0].target.cpu", name: CPU, type: string}
-    - {jsonPath: ".status.recommendation.containerRecommendations[0].target.memory", name: Mem, type: string}
-    - {jsonPath: ".status.conditions[?(@.type=='RecommendationProvided')].status", name: Provided, type: string}
-    - {jsonPath: .metadata.creationTimestamp, name: Age, type: date}
-    schema:
-      openAPIV3Schema:
-        type: object
-        required: [spec]
-        properties:
-          apiVersion: {type: string}
-          kind: {type: string}
-          metadata: {type: object}
-          spec:
-            type: object
-            required: [targetRef]
-            properties:
-              targetRef:
-                type: object
-                required: [kind, name]
-                x-kubernetes-map-type: atomic
-                properties:
-                  apiVersion: {type: string}
-                  kind: {type: string}
-                  name: {type: string}
-              updatePolicy:
-                type: object
-                properties:
-                  minReplicas: {type: integer, format: int32}
-                  updateMode: {type: string, enum: ["Off", Initial, Recreate, InPlaceOrRecreate, Auto]}
-              resourcePolicy:
-                type: object
-                properties:
-                  containerPolicies:
-                    type: array
-                    items:
-                      type: object
-                      properties:
-                        containerName: {type: string}
-                        mode: {type: string, enum: [Auto, "Off"]}
-                        controlledResources: {type: array, items: {type: string}}
-                        minAllowed: &amounts
-                          type: object
-                          additionalProperties:
-                            anyOf: [{type: integer}, {type: string}]
-                            pattern: ^[-+0-9.]+[a-zA-Z0-9]*$
-                            x-kubernetes-int-or-string: true
-                        maxAllowed: *amounts
-          status:
-            type: object
-            properties:
-              conditions:
-                type: array
-                items:
-                  type: object
-                  required: [status, type]
-                  properties:
-                    type: {type: string}
-                    status: {type: string}
-                    lastTransitionTime: {type: string, format: date-time}
-              recommendation:
-                type: object
-                properties:
-                  containerRecommendations:
-                    type: array
-                    items:
-                      type: object
-                      required: [target]
-                      properties: {containerName: {type: string}, target: *amounts}
-"""
+DEFINITION = (Path(__file__).parent / "data" / "vertical_autoscaler.yaml").read_text()
 OBJECT: dict[str, Any] = {
     "apiVersion": "autoscaling.k8s.io/v1",
     "kind": "VerticalPodAutoscaler",

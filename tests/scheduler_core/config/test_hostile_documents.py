@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import json
+from pathlib import Path
 from typing import Any
 
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,86 +16,7 @@ from scheduler_core.config.types import API_VERSION
 from scheduler_core.errors import ConfigurationError
 from scheduler_core.plugins import REGISTRY, load_configuration
 
-CONFIGURATION: dict[str, Any] = {
-    "apiVersion": "kubescheduler.config.k8s.io/v1",
-    "kind": "KubeSchedulerConfiguration",
-    "parallelism": 4,
-    "percentageOfNodesToScore": 50,
-    "leaderElection": {"leaderElect": True, "leaseDuration": "15s"},
-    "clientConnection": {"qps": 1.5, "burst": 3},
-    "profiles": [
-        {
-            "schedulerName": "a",
-            "percentageOfNodesToScore": 10,
-            "plugins": {
-                "multiPoint": {
-                    "enabled": [{"name": "NodeName", "weight": 2}],
-                    "disabled": [{"name": "NodePorts"}],
-                },
-                "score": {"enabled": [{"name": "ImageLocality", "weight": 2}]},
-            },
-            "pluginConfig": [
-                {
-                    "name": "NodeAffinity",
-                    "args": {
-                        "kind": "NodeAffinityArgs",
-                        "addedAffinity": {
-                            "requiredDuringSchedulingIgnoredDuringExecution": {
-                                "nodeSelectorTerms": [
-                                    {"matchExpressions": [{"key": "a", "operator": "Gt", "values": ["1"]}]},
-                                    {
-                                        "matchFields": [
-                                            {"key": "metadata.name", "operator": "In", "values": ["n"]}
-                                        ]
-                                    },
-                                ]
-                            },
-                            "preferredDuringSchedulingIgnoredDuringExecution": [
-                                {
-                                    "weight": 1,
-                                    "preference": {"matchExpressions": [{"key": "a", "operator": "Exists"}]},
-                                }
-                            ],
-                        },
-                    },
-                },
-                {
-                    "name": "PodTopologySpread",
-                    "args": {
-                        "defaultingType": "List",
-                        "defaultConstraints": [
-                            {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}
-                        ],
-                    },
-                },
-                {
-                    "name": "NodeResourcesFit",
-                    "args": {
-                        "ignoredResources": ["example.com/a"],
-                        "scoringStrategy": {
-                            "type": "RequestedToCapacityRatio",
-                            "resources": [{"name": "cpu", "weight": 3}],
-                            "requestedToCapacityRatio": {"shape": [{"utilization": 0, "score": 10}]},
-                        },
-                    },
-                },
-                {"name": "Other", "args": {"any": ["thing"]}},
-            ],
-        },
-        {"schedulerName": "b"},
-    ],
-    "extenders": [
-        {
-            "urlPrefix": "https://e.test",
-            "prioritizeVerb": "p",
-            "weight": 2,
-            "httpTimeout": "1s",
-            "enableHTTPS": True,
-            "tlsConfig": {"caData": "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCg=="},
-            "managedResources": [{"name": "example.com/gpu", "ignoredByScheduler": True}],
-        }
-    ],
-}
+CONFIGURATION = yaml.safe_load((Path(__file__).parent / "data" / "configuration.yaml").read_text())
 POLICY: dict[str, Any] = {
     "apiVersion": "v1",
     "kind": "Policy",

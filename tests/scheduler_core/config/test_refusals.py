@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from scheduler_core.config.catalog import PluginSpec
 from scheduler_core.errors import ConfigurationError, ConstructionError, DecodeError, FieldError
@@ -35,94 +37,12 @@ def fields_of(error: ConfigurationError) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("document", "field", "words"),
-    [
-        (
-            plugins(filter={"enabled": [{"name": "Nope"}]}),
-            "profiles[0].plugins.filter.enabled[0].name",
-            'FilterPlugin "Nope" does not exist',
-        ),
-        (
-            plugins(multiPoint={"enabled": [{"name": "Nope"}]}),
-            "profiles[0].plugins.multiPoint.enabled[0].name",
-            'PreFilterPlugin "Nope" does not exist',
-        ),
-        (
-            plugins(score={"enabled": [{"name": "NodeResourcesFit", "weight": -5}]}),
-            "profiles[0].plugins.score.enabled[0].weight",
-            "total score of Score plugins could overflow",
-        ),
-        (
-            plugins(multiPoint={"enabled": [{"name": "NodeAffinity", "weight": -1}]}),
-            "profiles[0].plugins.multiPoint.enabled[0].weight",
-            "total score of Score plugins could overflow",
-        ),
-        (
-            plugins(queueSort={"enabled": [{"name": "PrioritySort"}, {"name": "Mine"}]}),
-            "profiles[0].plugins.queueSort.Enabled",
-            "only one queue sort plugin can be enabled",
-        ),
-        (
-            plugins(bind={"disabled": [{"name": "DefaultBinder"}]}),
-            "profiles[0].plugins.bind",
-            "at least one bind plugin is needed",
-        ),
-        (
-            plugins(score={"enabled": [{"name": "NodeName"}]}),
-            "profiles[0].plugins.score.enabled[0].name",
-            'plugin "NodeName" does not extend ScorePlugin plugin',
-        ),
-        (
-            profile(pluginConfig=[{"name": "NodeResourcesFit", "args": {"ignoredResources": ["a b"]}}]),
-            "profiles[0].pluginConfig[0].args.ignoredResources[0]",
-            'initializing plugin "NodeResourcesFit": ignoredResources[0]: Invalid value: "a b"',
-        ),
-        (
-            profile(
-                pluginConfig=[
-                    {
-                        "name": "NodeResourcesFit",
-                        "args": {"scoringStrategy": {"type": "RequestedToCapacityRatio"}},
-                    }
-                ]
-            ),
-            "profiles[0].pluginConfig[0].args.scoringStrategy.requestedToCapacityRatio",
-            "must be specified when type is RequestedToCapacityRatio",
-        ),
-        (
-            {
-                **HEAD,
-                "extenders": [
-                    {"urlPrefix": "x", "managedResources": [{"name": "a.b/c", "ignoredByScheduler": True}]}
-                ],
-                "profiles": [{"plugins": {"multiPoint": {"disabled": [{"name": "*"}]}}}],
-            },
-            "profiles[0].pluginConfig",
-            "couldn't build extenders: can't find NodeResourcesFitArgs in plugin config",
-        ),
-        (
-            {**HEAD, "profiles": [{"plugins": {"score": {"enabled": "all"}}}]},
-            "profiles[0].plugins.score.enabled",
-            "must be a list",
-        ),
-        ({**HEAD, "extenders": [{"httpTimeout": None}]}, "extenders[0].httpTimeout", "must be a duration"),
-        ({**HEAD, "parallelism": 2**31}, "parallelism", "must fit a signed integer of 32 bits"),
-        ({**HEAD, "parallelism": 4.0}, "parallelism", "must be an integer"),
-        ({**HEAD, "parallelism": True}, "parallelism", "must be an integer"),
-        ({**HEAD, "kind": 3}, "kind", "must be a string"),
-        ({**HEAD, "kind": "Deployment"}, "kind", "no kind"),
-        ({**HEAD, "apiVersion": "a/b/c"}, "apiVersion", "unexpected GroupVersion"),
-        ({"kind": "Policy", "apiVersion": "kubescheduler.config.k8s.io/v1"}, "kind", "no kind"),
-        ([], "document", "must be an object"),
-        ("{not json", "line 1", "not valid JSON"),
-        ("a: [", "line 1", "not valid YAML"),
-        (f'{{"apiVersion":"{HEAD["apiVersion"]}","kind":"{HEAD["kind"]}"}}{{}}', "document", "more than one"),
-    ],
+    "row", yaml.safe_load((Path(__file__).parent / "data" / "refusals.yaml").read_text())
 )
-def test_a_refusal_names_the_field_and_says_why(document: Any, field: str, words: str) -> None:
-    error = refused(document)
-    assert field in fields_of(error)
-    assert words in str(error)
+def test_a_refusal_names_the_field_and_says_why(row: dict[str, Any]) -> None:
+    error = refused(row["document"])
+    assert row["field"] in fields_of(error)
+    assert row["words"] in str(error)
 
 
 def test_several_unknown_fields_are_named_at_once() -> None:
