@@ -1,7 +1,7 @@
 """The schema of a cluster's kinds as OpenAPI: `kubectl explain`, checks by clients, their dry runs.
 
-Types come from the one table (`engine.schema`), prose included; CustomResourceDefinitions bring their own. kubectl
-before 1.27 reads OpenAPI v2 as protobuf, later ones v3 as JSON.
+Types come from the one table (`scheduler_core.schema`), prose included; CustomResourceDefinitions bring their own.
+kubectl before 1.27 reads OpenAPI v2 as protobuf, later ones v3 as JSON.
 
 Source: api/openapi-spec of Kubernetes v1.36
 """

@@ -1,7 +1,7 @@
 """Protobuf bodies: kubectl from 1.32 on sends a few commands so, Go clients nearly all, and none falls back to JSON.
 
-Numbers and types of the fields come from the one table (`engine.schema`). A field newer than the table is passed over,
-as an API server passes over what it does not know.
+Numbers and types of the fields come from the one table (`scheduler_core.schema`). A field newer than the table is
+passed over, as an API server passes over what it does not know.
 
 Source: generated.proto of k8s.io/api and k8s.io/apimachinery, v1.36; the envelope:
 staging/src/k8s.io/apimachinery/pkg/runtime/serializer/protobuf/protobuf.go

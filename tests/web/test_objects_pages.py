@@ -29,8 +29,8 @@ def page(client: Client, cluster: Cluster, path: str = "") -> str:
 
 
 def test_one_entry_of_the_core_makes_a_kind_shape_placement(monkeypatch: pytest.MonkeyPatch) -> None:
-    more = {**kinds.schema.SHAPING, "Lease": kinds.schema.SHAPING["Node"]._replace(rank=4, effect="turns")}
-    monkeypatch.setattr(kinds.schema, "SHAPING", more)
+    more = {**kinds.SHAPING, "Lease": kinds.SHAPING["Node"]._replace(rank=4, effect="turns")}
+    monkeypatch.setattr(kinds, "SHAPING", more)
     lease = kinds.built_in().by_row_kind("Lease")
     assert lease is not None
     assert (lease.interpreted, lease.role, lease.effect, lease.apply_rank) == (True, kinds.READ, "turns", 4)
