@@ -34,52 +34,7 @@ PODS = {
     item["metadata"]["name"]: item for item in yaml.safe_load_all((DATA / "invalid-pods.yaml").read_text())
 }
 TOO_SMALL = yaml.safe_load((DATA / "pod-level-too-small.yaml").read_text())
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-DOMAIN = "must be a standard resource type or fully qualified"
-FOR_CONTAINERS = "must be a standard resource for containers"
-OF_CASES = {
-    "gpu-no-limit": [
-        "spec.containers[0].resources.limits: Required value: Limit must be set for non overcommitable resources"
-    ],
-    "weight-0": [
-        f"spec.affinity.nodeAffinity.{PREFERRED}[0].weight: Invalid value: 0: must be in the range 1-100"
-    ],
-    "no-terms": [
-        f"spec.affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms: Required value: must have at least one node"
-        " selector term"
-    ],
-    "gated-on-node": ["spec.nodeName: Forbidden: cannot be set until all schedulingGates have been cleared"],
-    "restart-sometimes": [
-        'spec.restartPolicy: Unsupported value: "Sometimes": supported values: "Always", "OnFailure", "Never"'
-    ],
-    "weight-101": [
-        f"spec.affinity.podAntiAffinity.{PREFERRED}[0].weight: Invalid value: 101: must be in the range 1-100"
-    ],
-    # A number that is none is for the scheduler to find: an API server takes it.
-    "gt-text": [],
-    "in-empty": [
-        f"spec.affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms[0].matchExpressions[0].values: Required value: "
-        "must be specified when `operator` is 'In' or 'NotIn'"
-    ],
-    "toleration-seconds": [
-        "spec.tolerations[0].effect: Invalid value: \"NoSchedule\": effect must be 'NoExecute' when"
-        " `tolerationSeconds` is set"
-    ],
-    "spread-twice": [
-        "spec.topologySpreadConstraints[0].{topologyKey, whenUnsatisfiable}: Duplicate value: "
-        '"{z, DoNotSchedule}"'
-    ],
-    "min-domains-soft": [
-        "spec.topologySpreadConstraints[0].minDomains: Invalid value: 2: can only use minDomains if "
-        "whenUnsatisfiable=DoNotSchedule, not ScheduleAnyway"
-    ],
-    "bad-resource": [
-        f'spec.containers[0].resources.{key}[gpu]: Invalid value: "gpu": {words}'
-        for key in ("limits", "requests")
-        for words in (DOMAIN, FOR_CONTAINERS)
-    ],
-}
+OF_CASES = yaml.safe_load((DATA / "invalid-pods-said.yaml").read_text())
 
 
 def said_by_the_library(manifest: Manifest) -> list[str]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from scheduler_core.config.load import LoadedConfiguration
 from scheduler_core.config.policy import legacy
@@ -15,6 +17,8 @@ from scheduler_core.plugins.inter_pod_affinity import InterPodAffinityArgs
 from scheduler_core.plugins.node_resources_fit import NodeResourcesFitArgs
 from scheduler_core.plugins.pod_topology_spread import PodTopologySpreadArgs
 from scheduler_core.plugins.retired import NodeLabelArgs, ServiceAffinityArgs
+
+ROWS = yaml.safe_load((Path(__file__).parent / "data" / "policy.yaml").read_text())
 
 
 def load(**fields: Any) -> LoadedConfiguration:
@@ -197,44 +201,7 @@ def test_what_has_no_counterpart_is_named_with_its_place_and_a_reason() -> None:
 RATIO = {"requestedToCapacityRatioArguments": {"shape": [{"utilization": 0, "score": 1}]}}
 
 
-@pytest.mark.parametrize(
-    ("fields", "wanted"),
-    [
-        ({"predicates": [{"name": "Nope"}]}, ["predicates[0].name"]),
-        ({"priorities": [{"name": "Nope", "weight": 1}]}, ["priorities[0].name"]),
-        ({"priorities": [{"name": "ImageLocalityPriority"}]}, ["priorities[0].weight"]),
-        ({"priorities": [{"name": "ImageLocalityPriority", "weight": -3}]}, ["priorities[0].weight"]),
-        ({"priorities": [{"name": "ImageLocalityPriority", "weight": 2**31}]}, ["priorities[0].weight"]),
-        ({"predicates": [{"name": "x", "argument": {}}]}, ["predicates[0].argument"]),
-        ({"priorities": [{"name": "NodeLabel", "weight": 1}]}, ["priorities[0].argument"]),
-        (
-            {
-                "priorities": [
-                    {"name": "a", "weight": 1, "argument": {**RATIO, "labelPreference": {"label": "x"}}}
-                ]
-            },
-            ["priorities[0].argument"],
-        ),
-        (
-            {"priorities": [{"name": n, "weight": 1, "argument": RATIO} for n in "ab"]},
-            ["priorities[1].argument"],
-        ),
-        (
-            {
-                "priorities": [
-                    {"name": f"p{w}", "weight": w, "argument": {"labelPreference": {"label": "x"}}}
-                    for w in (1, 2)
-                ]
-            },
-            ["priorities[1].weight"],
-        ),
-        ({"hardPodAffinitySymmetricWeight": 101}, ["hardPodAffinitySymmetricWeight"]),
-        ({"extenders": [{"urlPrefix": "x", "prioritizeVerb": "p"}]}, ["extenders[0].weight"]),
-        ({"predicats": []}, ["predicats"]),
-        ({"predicates": {}}, ["predicates"]),
-        ({"extenders": [{"urlPrefix": "x", "httpTimeout": "soon"}]}, ["extenders[0].httpTimeout"]),
-    ],
-)
+@pytest.mark.parametrize(("fields", "wanted"), ROWS["test_nonsense_is_refused_with_its_field"])
 def test_nonsense_is_refused_with_its_field(fields: dict[str, Any], wanted: list[str]) -> None:
     assert refused_fields(**fields) == wanted
 
