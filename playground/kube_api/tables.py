@@ -10,9 +10,9 @@ staging/src/k8s.io/client-go/util/jsonpath, v1.34
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from playground.clusters.kinds import Kind
 from playground.clusters.versions import as_stored
@@ -53,19 +53,18 @@ def table(
         What of each object comes along: ``None``, ``Metadata`` or ``Object``.
     """
     columns = columns_of(kind)
+    shown = [_cell(column) for column in columns]
     rows = []
     for manifest in manifests:
         stored = as_stored(kind, dict(manifest))
-        rows.append(
-            {"cells": [_cell(column, stored, now_ns) for column in columns], **_object(manifest, include)}
-        )
+        rows.append({"cells": [cell(stored, now_ns) for cell in shown], **_object(manifest, include)})
     return _table(columns, rows, api_version, metadata or {})
 
 
 def scale_table(scale: Manifest, now_ns: int, *, api_version: str, include: str) -> dict[str, Any]:
     """A Scale as a `Table`: what is wanted and what there is."""
     columns = _own_columns()["Scale"]
-    rows = [{"cells": [_cell(column, scale, now_ns) for column in columns], **_object(scale, include)}]
+    rows = [{"cells": [_cell(column)(scale, now_ns) for column in columns], **_object(scale, include)}]
     return _table(
         columns, rows, api_version, {"resourceVersion": scale["metadata"].get("resourceVersion", "")}
     )
@@ -134,16 +133,22 @@ def _of_definition(column: Column) -> Column:
     return {**column, **shown.get(str(column["type"]), {})}
 
 
-def _cell(column: Column, manifest: Manifest, now_ns: int) -> Any:
+def _cell(column: Column) -> Callable[[Manifest, int], Any]:
+    """What shows a column of an object."""
     function: Any = getattr(cells, column["cell"]) if "cell" in column else None
     if "jsonPath" not in column:
-        return function(manifest, now_ns)
-    found = values(manifest, path_of(column["jsonPath"]))
-    if function is None:
-        value = found[0] if found else None
-    else:
-        value = function(found, now_ns) if found or "default" not in column else None
-    return column.get("default", value) if value is None or value == "" else value
+        return cast(Callable[[Manifest, int], Any], function)
+    path, default, has_default = path_of(column["jsonPath"]), column.get("default"), "default" in column
+
+    def cell(manifest: Manifest, now_ns: int) -> Any:
+        found = values(manifest, path)
+        if function is None:
+            value = found[0] if found else None
+        else:
+            value = function(found, now_ns) if found or not has_default else None
+        return default if has_default and (value is None or value == "") else value
+
+    return cell
 
 
 # --- JSON paths ---------------------------------------------------------------------------------------------
@@ -175,19 +180,21 @@ def values(document: Any, path: tuple[Step, ...]) -> list[Any]:
     """All values at a path that are not null."""
     found = [document] if path else []
     for step in path:
-        found = [value for item in found for value in _after(item, step)]
+        if isinstance(step, str) and step != "*":
+            found = [item[step] for item in found if isinstance(item, Mapping) and step in item]
+        else:
+            found = [value for item in found for value in _after(item, step)]
     return [value for value in found if value is not None]
 
 
 def _after(item: Any, step: Step) -> list[Any]:
+    """Items of a list: all, one of some place, or those with a value."""
     if isinstance(step, tuple):
         name, wanted = step
         return [each for each in _all(item) if str(cells.get(each, *name.split("."))) == wanted]
     if isinstance(step, int):
         return [item[step]] if isinstance(item, list) and -len(item) <= step < len(item) else []
-    if step == "*":
-        return _all(item)
-    return [item[step]] if isinstance(item, Mapping) and step in item else []
+    return _all(item)
 
 
 def _all(item: Any) -> list[Any]:
