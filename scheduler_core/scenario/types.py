@@ -399,7 +399,7 @@ class Step:
         return next(name for name in VERB_FIELDS if getattr(self, _ATTRIBUTES[name]) not in (None, ""))
 
 
-_ATTRIBUTES = {item.metadata["wire"].name: item.name for item in dataclasses.fields(Step)}
+_ATTRIBUTES: dict[str, str] = {item.metadata["wire"].name: item.name for item in dataclasses.fields(Step)}
 """Verb -> attribute of a step."""
 VERB_FIELDS = tuple(_ATTRIBUTES)
 
