@@ -307,7 +307,7 @@ def test_seeds_begin_where_chance_begins_and_end_as_the_whole_log_does(
     # As in a large cluster: a checkpoint is kept before the first decision, and none where a run ends.
     monkeypatch.setattr("playground.clusters.drive.commit.COSTLY_CHECKPOINT_MS", 0)
     for module in ("advance", "commit"):
-        monkeypatch.setattr(import_module(f"playground.clusters.services.{module}"), "CHECKPOINT_EVERY", 12)
+        monkeypatch.setattr(import_module(f"playground.clusters.drive.{module}"), "CHECKPOINT_EVERY", 12)
     placed = [make_pod(f"there-{index}", cpu="2", nodeName=f"n{index % 4}") for index in range(8)]
     cluster = make_cluster(*(make_node(f"n{index}") for index in range(4)), *placed)
     assert advance(cluster_id=cluster.pk, memory=EngineMemory()).state == "driven"

@@ -208,7 +208,7 @@ def test_two_workers_by_turns_bring_their_remembered_engines_up_to_date(
 
 def test_many_inputs_have_their_checkpoint_before_the_first_decision(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("advance", "commit"):
-        monkeypatch.setattr(import_module(f"playground.clusters.services.{module}"), "CHECKPOINT_EVERY", 5)
+        monkeypatch.setattr(import_module(f"playground.clusters.drive.{module}"), "CHECKPOINT_EVERY", 5)
     # As those of a large cluster: few are kept, but this one is.
     monkeypatch.setattr(import_module("playground.clusters.drive.commit"), "LARGE_CHECKPOINT_BYTES", 1)
     cluster = make_cluster(make_node(), *(make_pod(f"p{i}") for i in range(5)))
