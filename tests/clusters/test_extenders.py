@@ -117,7 +117,7 @@ def test_a_mock_extender_filters_and_scores_over_http_and_its_log_counts_the_req
     with caplog.at_level(logging.INFO, "playground.clusters.extenders.mock"):
         run(cluster)
     assert set(Pod.objects.values_list("node_name", flat=True)) == {"n3"}
-    requests = [record for record in caplog.records if record.name.endswith("mock_answers")]
+    requests = [record for record in caplog.records if record.name.endswith("extenders.mock")]
     assert [record.verb for record in requests] == ["filter", "prioritize"] * 3  # type: ignore[attr-defined]
     mock.refresh_from_db()
     assert mock.calls == {"filter": 3, "prioritize": 3}
