@@ -401,7 +401,7 @@ class Step:
 
 _ATTRIBUTES: dict[str, str] = {item.metadata["wire"].name: item.name for item in dataclasses.fields(Step)}
 """Verb -> attribute of a step."""
-VERB_FIELDS = tuple(_ATTRIBUTES)
+VERB_FIELDS: tuple[str, ...] = tuple(_ATTRIBUTES)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from playground.clusters.models import Cluster, Event, LogEntry, MockExtender, N
 from playground.clusters.objects.namespace_limits import with_usage
 from playground.clusters.versions import as_served
 from playground.engine.columns import is_forgotten
+from scheduler_core.objects.fields import SelectorError
 from scheduler_core.objects.labels import (
-    SelectorError,
     label_selector_from,
     parse_field_selector_text,
     parse_label_selector_text,
