@@ -3,7 +3,7 @@
 import pytest
 from django.urls import reverse
 
-from playground.clusters.drive import advance
+from playground.clusters.drive.advance import advance
 from playground.clusters.drive.config import set_config
 from playground.clusters.drive.memory import EngineMemory
 from playground.clusters.drive.runs import decide_permit, request_run
