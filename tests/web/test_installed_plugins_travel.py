@@ -90,10 +90,10 @@ def test_every_question_about_a_cluster_that_uses_a_package_is_answered(
             client.get(reverse("web:plan-answer", args=[night.public_id, one.public_id])).status_code == 200
         )
 
-    upgrade = scenarios.request_upgrade(cluster=night, name="1.36")
-    scenarios.preview_upgrade_now(upgrade_id=upgrade.pk)
+    upgrade = questions.ask(kind="upgrade", params={"name": "1.36"}, cluster=night)
+    questions.answer(question_id=upgrade.pk)
     upgrade.refresh_from_db()
-    assert upgrade.state == "done", upgrade.problem
+    assert upgrade.state == "done", upgrade.error
 
 
 def test_a_replay_a_branch_and_what_was_exported_decide_as_the_cluster_did(
