@@ -1,4 +1,4 @@
-"""`kube-scheduler-playground`, the installed command: plays, or runs the administrative task it is told.
+"""`kube-scheduler-playground`, the installed command: starts the playground, or runs an administrative task.
 
 kube-scheduler-playground --port 8010
 kube-scheduler-playground migrate

@@ -47,7 +47,7 @@ class UnknownEncoding(ValueError):
 
 
 def megabytes(n_bytes: int) -> str:
-    """A size as it is told.
+    """A size in words.
 
     >>> megabytes(16 * 2**20)
     '16 MB'
@@ -174,7 +174,7 @@ def in_parts(request: HttpRequest, parts: Iterator[str], content_type: str) -> S
 
 
 class CompressionMiddleware(GZipMiddleware):
-    """Answers are packed for who takes that; a stream is not, as a packer would hold back what is to be told now.
+    """Compress answers for clients that accept it; streams are not compressed, which would delay events.
 
     Django pads each by a random length, so that the size of a page tells nothing of a secret in it (BREACH).
     """

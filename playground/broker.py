@@ -52,7 +52,7 @@ def queues(url: str, names: Iterable[str]) -> list[Queue]:
 
 
 def celery_settings(url: str) -> dict[str, Any]:
-    """What Celery must be told for the broker at `url`, beyond what every broker gets."""
+    """Celery settings that depend on the broker at `url`."""
     scheme = url.partition(":")[0]
     if scheme == SCHEME:
         # Control messages go to all workers at once, and a file is taken by one.

@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponseBase
 
 
 class ConnectionsMiddleware:
-    """Stands first, so that it closes after all others have read and written."""
+    """First of the middleware, so that it closes connections last."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response

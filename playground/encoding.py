@@ -21,7 +21,7 @@ def plain(content_type: str) -> str:
 
 
 def asgi(application: Callable[..., Any]) -> Callable[..., Any]:
-    """The ASGI application, told nothing of charsets and WebSockets."""
+    """The ASGI application without charsets and WebSockets."""
 
     async def told(scope: dict[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] == "websocket":
@@ -55,7 +55,7 @@ def _as_get(scope: dict[str, Any], send: Any) -> tuple[dict[str, Any], Any, Any]
 
 
 def wsgi(application: Callable[..., Iterable[bytes]]) -> Callable[..., Iterable[bytes]]:
-    """The WSGI application, told nothing of charsets."""
+    """The WSGI application without charsets."""
 
     def told(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         return application(

@@ -304,7 +304,7 @@ class BindingCycle:
             self._end_wait(trace, ERROR, _RESTARTED.format(trace.node))
 
     def expire(self) -> None:
-        """Take back what was assumed for too long. As upstream, nothing is told: whatever could use the room waits
+        """Forget pods assumed for too long. As upstream, no event follows: pods that could use the room wait
         for another event or the flush, and the pod itself is tried again when it changes.
         """
         now_ns, ttl_s = self.clock.now_ns, self.cache.assumed_pod_ttl_ns / SECOND_NS

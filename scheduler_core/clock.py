@@ -8,7 +8,7 @@ SECOND_NS = 1_000_000_000
 
 
 class Clock:
-    """The cluster's own clock: it moves when told to, and never backwards."""
+    """The cluster's clock: it is set from outside and never moves backwards."""
 
     __slots__ = ("now_ns",)
 

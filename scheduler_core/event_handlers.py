@@ -196,7 +196,7 @@ class EventHandlers:
             self._queue.move_all(ASSIGNED_POD_DELETE, pod, None, pre_check=_at_most(pod.priority))
 
     def take_off_deleted(self, pod: Pod) -> None:
-        """Take a pod off its node that was bound, which the watch never told, and is deleted.
+        """Remove a deleted pod from its node; its binding was never seen by the watch.
 
         Without this it would stay: upstream counts it there until it expires, which by default is never.
         """

@@ -211,7 +211,7 @@ class GroupCycle(BindingCycle):
         return member
 
     def _take_back(self, framework: Framework, member: Member) -> None:
-        """Have a member off its node again, with its nomination as it was."""
+        """Take a member off its node and restore its nomination."""
         pod = member.info.pod
         assert member.decision is not None
         framework.handle.cycle_state = member.decision.attempt.cycle_state

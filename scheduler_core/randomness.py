@@ -92,7 +92,7 @@ def derived_uid(text: str) -> str:
 
 
 def template_hash(template: Any) -> str:
-    """Stands for a pod template in names and labels.
+    """Hash of a pod template for names and labels.
 
     Source: pkg/controller/controller_utils.go ComputeHash, v1.34
     Differs: another hash function, so the characters are not upstream's.

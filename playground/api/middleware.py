@@ -13,7 +13,7 @@ PREFIX: Final = "/api/v1/"
 
 
 class ProblemMiddleware:
-    """Stands outside of all that may refuse before a view is asked, or break: hosts, CSRF, sizes, bugs."""
+    """Outermost middleware: turns refusals before the view (hosts, CSRF, sizes) and bugs into answers of the API."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response

@@ -46,7 +46,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class SubjectKind:
-    """How the rows of one kind are found and told.
+    """How the rows of one kind are found and reported.
 
     Attributes
     ----------

@@ -158,7 +158,7 @@ def _varying(places: Sequence[dict[str, str]]) -> list[str]:
 
 
 def _by_running(ends: Sequence[End]) -> list[dict[str, Any]]:
-    """End states told apart by who is left pending alone, the most frequent first."""
+    """End states grouped by the pods left pending, the most frequent first."""
     counts = Counter(tuple(end.end["pending"]) for end in ends)
     return [
         {

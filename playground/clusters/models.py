@@ -615,7 +615,7 @@ class Change(models.Model):
 
 
 class EarlierCycle(models.Model):
-    """A cycle as it was told before a later batch said how it went on: what an undo gives back.
+    """A cycle before a later batch changed it; an undo restores it.
 
     Attributes
     ----------

@@ -77,7 +77,7 @@ class Watcher:
 
     @property
     def last_seq(self) -> int | None:
-        """The newest entry that all who watch the cluster in this loop were told of together; None = not told yet."""
+        """Number of the newest entry sent to all watchers of this loop; None = none yet."""
         parts = self.stamp.split(".")
         return int(parts[2]) - 1 if len(parts) > 2 else None
 

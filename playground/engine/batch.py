@@ -546,7 +546,7 @@ class Engine:
     def reopened(
         self, entries: Iterable[Entry], number: int, ran_seq: int, *, recorded: Recorded | None = None
     ) -> CycleRecord | None:
-        """One cycle with its trace, as the batch of the `ran` entry `ran_seq` told it; None if there is none.
+        """One cycle with its trace from the batch of the `ran` entry `ran_seq`; None if there is none.
 
         Goes no further than it has to: the engine then stands within a batch, and can be used for nothing else.
         """

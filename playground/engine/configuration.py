@@ -81,9 +81,7 @@ def converted(
 def without_effect(
     document: Mapping[str, Any] | None, release: Mapping[str, Any] | None = None
 ) -> tuple[dict[str, str], ...]:
-    """Entries of a Policy that have no counterpart today: where each stands, its name, and why; none where it cannot
-    be used at all.
-    """
+    """Entries of a Policy without a counterpart today: path, name and why; none where it cannot be used at all."""
     if not is_policy(document):
         return ()
     try:

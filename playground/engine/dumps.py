@@ -232,7 +232,7 @@ class _Decided:
             raise _Enough
 
     def _causes_of(self, trace: CycleTrace) -> list[dict[str, Any]]:
-        """What keeps the pod off how many nodes; read once for all pods that are told the same."""
+        """Reasons that keep a pod off nodes, with counts; read once for all pods with the same message."""
         told = trace.message or ""
         if told not in self._causes:
             verdicts = (trace.explain().get("filter") or {}).values() if trace.is_full else ()

@@ -38,7 +38,7 @@ class NewEntry:
 
 @dataclass(frozen=True, slots=True)
 class ExtenderEntry:
-    """An extender's answer within a cycle: an input that stands beside the batch's `ran` entry."""
+    """An extender's answer within a cycle: an input of the log beside the batch's `ran` entry."""
 
     cycle: int | None
     payload: dict[str, Any]

@@ -1,4 +1,4 @@
-"""What stands between a simulation and the extenders: answers are inputs, so a replay never calls out again.
+"""Between a simulation and extenders: their answers are inputs, so that a replay never calls out again.
 
 A simulation holds one transport for life. While a batch is driven, the relay passes calls on and writes each
 answer down; while a stretch of log is replayed, it gives the answers the log holds, in the same order.

@@ -31,7 +31,7 @@ def use(names: Sequence[str] | None, seconds: float = DEFAULT_SECONDS) -> None:
 
 
 def allowed() -> dict[str, Any]:
-    """What `use` was told, for a child process to be told, too."""
+    """Arguments of `use`, for a child process."""
     return {"names": _allowed, "seconds": _seconds}
 
 

@@ -17,7 +17,7 @@ __all__ = ["check_quality", "qos_class", "resized"]
 
 
 def resized(posted: Posted, old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """The pod with the resources that are asked for; all else is as it was. Amounts are not read here.
+    """The pod with other resources; amounts are not read here.
 
     Raises
     ------

@@ -97,7 +97,7 @@ def rules_of(document: Mapping[str, Any] | None, profile: str) -> list[RuleView]
 def with_rule(
     document: Mapping[str, Any] | None, profile: str, name: str, args: Mapping[str, str], weight: int = 1
 ) -> dict[str, Any]:
-    """The configuration with a rule put in, or written anew; everything else as it was."""
+    """The configuration with a rule added or replaced."""
     made = without_rule(document, profile, name) if document else {}
     made = {"apiVersion": API_VERSION, "kind": KIND, **made}
     written = _profile(made, profile)

@@ -107,7 +107,7 @@ def make_text(
 
 
 def _until(entries: Iterable[Entry], cut: Cut | None) -> Iterator[Entry]:
-    """The log up to the cut; the batch it goes through is told as a shorter one."""
+    """Log entries up to the cut; a batch that spans it is truncated."""
     if cut is None:
         yield from entries
         return

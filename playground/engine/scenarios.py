@@ -402,7 +402,7 @@ def run_fresh(
 def run_seeds(
     text: str | bytes, seeds: Sequence[int], *, timeout_s: float = RUN_TIMEOUT_S
 ) -> tuple[SeedRun, ...]:
-    """How a scenario ends with each of some seeds, in a process of its own.
+    """End states of a scenario for some seeds, computed in a child process.
 
     Raises
     ------
@@ -520,7 +520,7 @@ def way_documents() -> tuple[Way, ...]:
 
 
 def lookalike_document(ask: AskProcess | None = None) -> bytes:
-    """A scenario of the size and make-up of a production trace, drawn anew in a process of its own: three megabytes."""
+    """Generate a scenario like a production trace in a child process: three megabytes."""
     text: str = (ask or ask_process)({"lookalike": True}, RUN_TIMEOUT_S)["text"]
     return text.encode()
 
@@ -635,7 +635,7 @@ def saved_replay(
     timeout_s: float = RUN_TIMEOUT_S,
     ask: AskProcess | None = None,
 ) -> tuple[str, str, str]:
-    """Run a scenario in a process of its own and put the replay into one file (`scenario.standalone`).
+    """Run a scenario in a child process and write its replay as one file (`scenario.standalone`).
 
     Returns
     -------

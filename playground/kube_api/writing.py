@@ -201,7 +201,7 @@ def _replaced(
 
 
 def field_validation_of(request: HttpRequest) -> FieldValidation:
-    """How the request wants to hear of unknown fields; told and dropped where it says nothing.
+    """The request's fieldValidation; `Warn` by default.
 
     Raises
     ------

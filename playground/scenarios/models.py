@@ -1,4 +1,4 @@
-"""Rows of scenarios. A share never changes; what is found out about it stands beside it."""
+"""Rows of scenarios; a share never changes, results about it are other rows."""
 
 import secrets
 from typing import Any
@@ -309,7 +309,7 @@ class Origin(models.Model):
 
 
 class Verdict(models.Model):
-    """One answer with a page of its own; it does not follow the cluster, and stays when the cluster is deleted."""
+    """A shared answer; it does not follow the cluster and remains when the cluster is deleted."""
 
     public_id = models.CharField(max_length=24, unique=True, default=new_share_id, editable=False)
     owner = models.ForeignKey(

@@ -204,7 +204,7 @@ def _scenario(options: argparse.Namespace, name: str, config: str | None, apply:
 
 
 def _off_its_node(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A pod as it was before it was scheduled; those that their node made (static manifests) stay where they are."""
+    """The pod before it was scheduled; static pods stay on their nodes."""
     meta, spec = manifest.get("metadata"), manifest.get("spec")
     if manifest.get("kind") != "Pod" or not isinstance(meta, Mapping) or not isinstance(spec, Mapping):
         return manifest

@@ -119,7 +119,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _cluster(name: str, release: str | None) -> Simulation:
-    """The cluster of a dump as it stands, or that of a scenario at its end."""
+    """The cluster of a dump, or that of a scenario at its end."""
     posted, notes = read_manifests([name], scenarios=True)
     for note in notes:
         print(f"note: {note}", file=sys.stderr)
@@ -138,7 +138,7 @@ def _cluster(name: str, release: str | None) -> Simulation:
 
 
 def _ran(scenario: Scenario, came_from: Mapping[int, Posted] | None = None) -> Simulation:
-    """Its end; what it holds that has no effect is told beside the answer."""
+    """The scenario's end; objects without effect become notes of the answer."""
     run = run_scenario(scenario, full_traces=False)
     for note in notes_by_file(run.notes, came_from or {}):
         print(f"note: {note}", file=sys.stderr)

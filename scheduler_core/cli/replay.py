@@ -336,7 +336,7 @@ def _headline(result: ScenarioRun, cases: list[reports.Case], name: str) -> str:
 
 
 def _ground(result: ScenarioRun) -> str:
-    """What a report stands on."""
+    """Inputs of a report."""
     return (
         f"Decided by engine {ENGINE_VERSION} as kube-scheduler {result.release.patch}, "
         f"{len(result.cycles):,} decisions, digest {result.digest[:12]}"

@@ -136,7 +136,7 @@ class Cache:
     # ---- pods
 
     def add_pod(self, pod: Pod) -> None:
-        """A pod stands on its node (informer's add); confirms an assumed one."""
+        """Add a pod to its node (informer's add); confirms an assumed one."""
         uid = pod.uid
         self.assumed.pop(uid, None)
         pod_id = self.pods.id_of.get(uid)
@@ -252,12 +252,12 @@ class Cache:
         return uid in self.assumed
 
     def pod(self, uid: str) -> Pod | None:
-        """The pod as it stands in the cache."""
+        """The cached pod."""
         pod_id = self.pods.id_of.get(uid)
         return None if pod_id is None else self.pods[pod_id]
 
     def node_name_of(self, uid: str) -> str | None:
-        """Where a cached pod stands."""
+        """Row of a cached pod."""
         pod_id = self.pods.id_of.get(uid)
         return None if pod_id is None else self.nodes.name(int(self.pods.row[pod_id]))
 
@@ -307,7 +307,7 @@ class Cache:
         ]
 
     def forget_port(self, node_name: str, port: HostPort) -> None:
-        """Take up what `forgotten_ports` told of a cache with the same pods."""
+        """Replay the ports another cache forgot (`forgotten_ports`)."""
         self.nodes.forget_port(self.nodes.row_of[node_name], port)
 
     def snapshot(self) -> Snapshot:

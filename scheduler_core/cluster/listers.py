@@ -19,7 +19,7 @@ class Listers:
         self._versions: dict[str, int] = {}
 
     def copy(self) -> Listers:
-        """Another one with the same objects, of versions of its own."""
+        """A copy with the same objects and separate versions."""
         other = Listers()
         other._objects = {kind: found.copy() for kind, found in self._objects.items()}
         other._versions = self._versions.copy()

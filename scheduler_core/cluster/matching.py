@@ -111,12 +111,12 @@ class Matching:
         self.carry(pod_id, row)
 
     def carry(self, pod_id: int, row: int) -> None:
-        """Count what terms of its own a pod that came to a row has."""
+        """Add the pod's affinity terms to the counts."""
         if self.pods.asks(pod_id).has_affinity:
             self.carriers.add(pod_id, self.pods[pod_id], row)
 
     def pods_added(self, pod_ids: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
-        """Many pods came to rows; of their own terms nothing is counted here (`carry`)."""
+        """Count many pods on rows; their affinity terms are counted by `carry`."""
         classes = self.pods.class_id[pod_ids]
         for class_id in np.unique(classes).tolist():
             came = dict.fromkeys(pod_ids[classes == class_id].tolist())

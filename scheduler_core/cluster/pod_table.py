@@ -193,7 +193,7 @@ class PodTable:
         return lot, pod_id - first
 
     def add(self, pod: Pod, *, findable: bool = True) -> int:
-        """Give a pod an id; it stands on no row yet, and is in `id_of` only if it is `findable`."""
+        """Give a pod an id; it has no row yet, and is in `id_of` only if it is `findable`."""
         if self._free:
             pod_id = self._free.pop()
         else:

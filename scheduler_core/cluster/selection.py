@@ -184,7 +184,7 @@ class Selection:
         return counter
 
     def move(self, row: int, change: int, position: int) -> None:
-        """`change` selected pods came to a row; `position` is where the node table's spec journal stands."""
+        """Add `change` selected pods to a row; `position` is that of the node table's spec journal."""
         self.column[row] += change
         for counter in self._counters.values():
             if counter.domains.position == position:

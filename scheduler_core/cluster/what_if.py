@@ -1,4 +1,4 @@
-"""Some nodes, each in a world of its own: what would hold if pods came or went there.
+"""Hypothetical nodes: each row is one world, in which pods came or went on one node.
 
 Preemption drops and reprieves the j-th victim of all candidate nodes in lock-step, and nodes with nominated pods
 are filtered as if those pods ran. Both are this table: row k is one candidate node, and changing row k says

@@ -191,7 +191,7 @@ class _Conversion:
             self._say("leaderElection.resourceLock", lock, "leases are the only lock now; none is taken here")
 
     def _one_profile(self) -> None:
-        """v1alpha1 had no profiles: what it said of its only one."""
+        """Convert v1alpha1, which had no profiles, to one profile."""
         names = [name for name in ("schedulerName", "plugins", "pluginConfig") if name in self.document]
         for name in names:
             profile = self._profiles()[0]

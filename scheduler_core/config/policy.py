@@ -515,7 +515,7 @@ class _Translation:
     def _declare(
         self, kind: str, priority: PolicyPriority, path: str, declared: dict[str, PolicyPriority]
     ) -> bool:
-        """Custom priorities of one kind share a weight; RequestedToCapacityRatio stands once.
+        """Merge custom priorities of one kind; RequestedToCapacityRatio appears once.
 
         Source: validateCustomPriorities
         """

@@ -129,7 +129,7 @@ def _profile(profile: KubeSchedulerProfile, path: str, catalog: Catalog) -> Erro
 
 
 def _named(plugin: str, errors: Iterable[FieldError]) -> Errors:
-    """Members of a family are told apart by name; other plugins' errors are in upstream's words."""
+    """Check arguments; members of a family are known by name, other errors are in upstream's words."""
     if "/" not in plugin:
         return list(errors)
     return [dataclasses.replace(error, detail=f"{plugin}: {error.detail}") for error in errors]
@@ -194,7 +194,7 @@ def extender_errors(extenders: tuple[Extender, ...]) -> Errors:
 
 
 def args_document(plugin: str, args: Any) -> Any:
-    """A plugin's args as a document, with apiVersion and kind where they have a kind of their own."""
+    """A plugin's args as a document, with apiVersion and kind where they have a kind."""
     if isinstance(args, PluginArgs):
         return {"apiVersion": API_VERSION, "kind": args_kind(plugin), **encode(args)}
     return args

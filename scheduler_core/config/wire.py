@@ -287,7 +287,7 @@ class Fields(FieldKind):
         return document
 
     def unknown(self, name: str) -> str:
-        """What is said of a field that is none of these."""
+        """The message for an unknown field."""
         return unknown_field(name, None, self.fields).reason
 
     def written_zero(self) -> Any:

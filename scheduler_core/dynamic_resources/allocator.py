@@ -173,7 +173,7 @@ class Allocated:
 
 
 class Observer:
-    """Is told why devices are not taken, in the order in which they are tried; here it listens to nothing."""
+    """Receives why devices are rejected, in the order in which they are tried; this one ignores it."""
 
     def refused(self, key: tuple[int, int, int], device: Device, check: str, words: str = "") -> None:
         """A device was not taken for a request: (claim, request, alternative), what stood against it."""

@@ -1,4 +1,4 @@
-"""Extended resources that a DeviceClass stands behind: the requests of the claim that is made for them.
+"""Extended resources of DeviceClasses: requests of the claim made for them.
 
 Source: pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go,
 staging/src/k8s.io/dynamic-resource-allocation/deviceclass/extendedresourcecache, v1.36

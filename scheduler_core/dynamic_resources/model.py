@@ -99,7 +99,7 @@ class Slice:
 
 
 def reads_taint_rules(release: Release) -> bool:
-    """Whether DeviceTaintRules taint devices; before 1.35 they had no gate of their own."""
+    """Whether DeviceTaintRules taint devices; before 1.35 they had no gate."""
     own = "DRADeviceTaintRules"
     return release.gate("DRADeviceTaints") and (own not in release.gates or release.gate(own))
 

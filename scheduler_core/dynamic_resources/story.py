@@ -1,4 +1,4 @@
-"""How devices were looked for on one node, told: what stood against each device, and what was taken.
+"""The search for devices on one node in words: why each device was rejected, and which were taken.
 
 The search itself tells it (`allocator.Observer`); the checks of a single device are asked once more one by one, each
 alone, in the allocator's order, so that what a search did not come to is answered, too.
@@ -60,7 +60,7 @@ class _Told(Observer):
 
 
 def story(allocator: Allocator, node: Node, claims: Sequence[Claim], holders: Holders) -> dict[str, Any]:
-    """The search on one node, told.
+    """The search on one node in words.
 
     Returns
     -------

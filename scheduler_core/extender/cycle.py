@@ -68,7 +68,7 @@ class ExtendedAttempt:
             self._apply(result)
 
     def start_over(self) -> None:
-        """Forget what extenders said of the nominated node: all nodes are looked at now."""
+        """Drop the extenders' answers about the nominated node before all nodes are tried."""
         self._remove_guests()
         self.attempt.guests = {}
         self.attempt.extenders_took_nodes = False

@@ -170,7 +170,7 @@ def _time_text(text: str) -> str:
 
 
 class _Object(list[tuple[str, Any]]):
-    """A JSON object as it was written: keys in order, the same key twice if it was."""
+    """A JSON object with its keys in written order, duplicates included."""
 
 
 def read_value(text: str) -> Any:

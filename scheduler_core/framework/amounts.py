@@ -27,7 +27,7 @@ SHORT: Final = " short"
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """What stands in a gap of the words, for every row.
+    """The values for a placeholder of the message, one per row.
 
     Attributes
     ----------

@@ -269,7 +269,7 @@ class Attempt:
         return bool(len(self.feasible))
 
     def look_at_all_nodes(self) -> None:
-        """Forget the nominated node's trial, but for what was said of the node: it stands until something else is."""
+        """Undo the trial of the nominated node; the node's verdict is kept until another replaces it."""
         known = [(place, row) for place, row in enumerate(self.rows.tolist())]
         said = {row: words for place, row in known if (words := self.verdict(place)) is not None}
         self.tried_first = said | {row: words for row, words in self.explicit.items() if row >= 0}
@@ -531,7 +531,7 @@ class Attempt:
 
     @property
     def n_statuses(self) -> int:
-        """How many nodes have a status of their own: not feasible ones, none PreFilter or an extender left out."""
+        """Number of nodes with their own status: infeasible ones that neither PreFilter nor an extender left out."""
         own_words = len(self.explicit) + len(self._standing_first_words())
         return sum(amount for _, amount in self._tally()) + own_words
 
@@ -543,7 +543,7 @@ class Attempt:
         return sorted({int(self.stop[place]) for place, _ in tallied})
 
     def _tally(self) -> list[tuple[int, int]]:
-        """The first place of each verdict of a plugin, and at how many it stands; without nodes that have own words."""
+        """First row and count of each verdict of a plugin, without nodes that have other messages."""
         if self._joined is not None and not self.explicit:
             return self._joined.tally()
         if self._tallied is None:
@@ -569,7 +569,7 @@ class Attempt:
         return rows[np.argsort(places, kind="stable")]
 
     def what_if(self, rows: Rows) -> AttemptWorlds:
-        """The given rows, each in a world of its own."""
+        """The given rows, each as a separate world."""
         return AttemptWorlds(self, rows)
 
     # ---- Score

@@ -1,4 +1,4 @@
-"""Equal verdicts counted together: what is said of thousands of nodes is usually one or two things."""
+"""Equal verdicts counted together: thousands of nodes usually share one or two messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Int64 = NDArray[np.int64]
 
 
 def tally(among: NDArray[np.bool_], *columns: NDArray[np.integer]) -> list[tuple[int, int]]:
-    """How often each combination stands in some columns of equal length.
+    """Count each combination of values in columns of equal length.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def tally(among: NDArray[np.bool_], *columns: NDArray[np.integer]) -> list[tuple
 
 
 def distinct(*columns: NDArray[np.integer]) -> tuple[Int64, Int64]:
-    """Group the places of some columns of equal length by what stands there.
+    """Group the rows of columns of equal length by their values.
 
     Returns
     -------

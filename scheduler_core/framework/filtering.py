@@ -216,7 +216,7 @@ def hear_all_filters(attempt: Filtering) -> None:
 
 
 class AttemptWorlds:
-    """Some rows of an attempt, each in a world of its own, with every filter plugin's state for them.
+    """Some rows of an attempt, each a separate world, with every filter plugin's state for them.
 
     Parameters
     ----------
@@ -307,7 +307,7 @@ class AttemptWorlds:
         return result, statuses
 
     def run_filters(self, rows: Rows) -> tuple[NDArray[np.int8], NDArray[np.int8], NDArray[np.int64]]:
-        """(stop, code, detail) of the world as it stands, as in `Attempt`."""
+        """(stop, code, detail) of the current world, as in `Attempt`."""
         known = bool(self._fits_spec[rows].all())
         filters = self._movable_filters if known else self._filters
         try:

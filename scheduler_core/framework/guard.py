@@ -429,7 +429,7 @@ class GuardedOrder:
         self._failures[key.queued.pod.uid] = str(failure_of(self.plugin, "QueueSort", error))
 
     def failure(self, uid: str) -> str | None:
-        """What went wrong about a pod that was popped, told once."""
+        """Report a failure of a popped pod once."""
         return self._failures.pop(uid, None)
 
 

@@ -152,7 +152,7 @@ class Preemptions:
 
 @dataclass(frozen=True, slots=True)
 class ChoiceOptions:
-    """How equals are told apart, and how many candidates are worth a look.
+    """How ties are broken, and how many candidates are tried.
 
     Attributes
     ----------
@@ -217,7 +217,7 @@ class Handle(Protocol):
 
     @property
     def listers(self) -> Listers:
-        """All objects but nodes and pods, as the scheduler's watches last told."""
+        """All objects but nodes and pods, in the state last seen by the scheduler's watches."""
         ...
 
     @property
@@ -354,7 +354,7 @@ class Plugin:
         return None
 
     def restore(self, state: Any) -> None:
-        """Take over what `checkpoint` gave; the cluster is as it was then."""
+        """Restore what `checkpoint` gave; the cluster is in the same state."""
 
     def sign(self, pod: Pod) -> Hashable | None:
         """All this plugin reads of a pod, as one hashable value; None when it cannot say.
@@ -400,7 +400,7 @@ class QueueSortPlugin(Plugin):
         return _by_less(self)(queued)
 
     def less(self, first: QueuedPod, second: QueuedPod) -> bool:
-        """Whether `first` is popped before `second`; asked only of a plugin without a `sort_key` of its own."""
+        """Whether `first` is popped before `second`; asked only of a plugin without `sort_key`."""
         raise NotImplementedError
 
 
@@ -595,7 +595,7 @@ class FilteredCycle(Protocol):
         ...
 
     def what_if(self, rows: Rows) -> RowWorlds:
-        """The given rows, each in a world of its own."""
+        """The given rows, each as a separate world."""
         ...
 
     def row_key(self) -> Hashable | None:
@@ -608,7 +608,7 @@ class FilteredCycle(Protocol):
 
 
 class RowWorlds(Protocol):
-    """Some rows in worlds of their own, with every filter plugin's state for them."""
+    """Some rows as separate worlds, with every filter plugin's state for them."""
 
     nodes: WhatIf
 
@@ -689,7 +689,7 @@ class BindPlugin(Plugin):
 
 
 class PostBindPlugin(Plugin):
-    """Is told of a bound pod."""
+    """Called after a pod is bound."""
 
     def post_bind(self, pod: Pod, node_name: str) -> None: ...
 

@@ -110,7 +110,7 @@ class WaitingPods:
                     del self._undecided[pod.namespace, key, value]
 
     def take_decided(self) -> list[WaitingPod]:
-        """Pods that wait no longer, each told once, in order of arrival."""
+        """Pods that wait no longer, each once, in order of arrival."""
         if not self._decisions:
             return []
         decided = [item for item in self._decisions if self._pods.get(item.pod.uid) is item]

@@ -1,4 +1,4 @@
-"""The words of a record: the one place where a cycle is told, for pages, the API and the command line."""
+"""The words of a record: the one place that words a cycle for pages, the API and the command line."""
 
 from __future__ import annotations
 

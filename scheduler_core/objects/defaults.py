@@ -158,7 +158,7 @@ class PriorityClasses:
 
 
 class StoredPriorities(PriorityClasses):
-    """For pods an API server has stored already, and recordings: what is written stands."""
+    """Defaults for pods an API server has stored already, and for recordings: written values are kept."""
 
     def resolve(self, spec: Document) -> tuple[int, str, str]:
         """As for a pod that is created, but that a priority without a class and any policy are kept.

@@ -383,7 +383,7 @@ def text_from(value: Any, path: str) -> str:
 
 
 def parse_int64(text: str) -> int | None:
-    """The number a text stands for, None if it is no integer of 64 bits (`strconv.ParseInt`)."""
+    """Parse a 64-bit integer (`strconv.ParseInt`); None if the text is none."""
     # No real manifest has that many zeros, and it keeps hostile texts cheap.
     if len(text) > 1000 or not _INTEGER.fullmatch(text):
         return None

@@ -233,7 +233,7 @@ def _keep(known: dict[Any, Pod], key: Any, pod: Pod) -> None:
 
 
 def _spec_key(meta: ObjectMeta, manifest: Document) -> _SpecKey | None:
-    """Equal for pods whose specs read alike but for their node; None where that is not to be told."""
+    """Key that is equal for pods with equal specs but for their node; None if unknown."""
     spec = manifest.get("spec")
     if not isinstance(spec, dict):
         return None

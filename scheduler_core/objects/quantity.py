@@ -318,7 +318,7 @@ def _number_text(number: int | float) -> str:
 
 
 def _interpret_suffix(suffix: str) -> tuple[int, Format]:
-    """Exponent (of two for BinarySI, else of ten) and format a suffix stands for. Source: suffix.go."""
+    """Exponent (of two for BinarySI, else of ten) and format of a suffix. Source: suffix.go."""
     exponent = _DECIMAL_EXPONENTS.get(suffix)
     if exponent is not None:
         return exponent, "DecimalSI"

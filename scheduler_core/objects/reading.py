@@ -84,7 +84,7 @@ class Posted:
         return f"{self.kind} {self.name}".strip()
 
     def line(self, path: str = "") -> int | None:
-        """Where a field path of its own is in the text, from 1."""
+        """Line and column of a field path in the text, from 1."""
         whole = ".".join(part for part in (self.prefix, path) if part)
         place = self.lines.place(self.document, whole) if self.lines else None
         return place[0] if place else None
@@ -92,7 +92,7 @@ class Posted:
     def problem(
         self, words: str, *, path: str = "", value: object = None, reason: str = "Invalid"
     ) -> InvalidManifest:
-        """A problem of this object at a field path of its own; admission's words (``Forbidden``) are a sentence."""
+        """A problem of this object at a field path; admission's words (``Forbidden``) are a sentence."""
         whole = ".".join(part for part in (self.prefix, path) if part)
         # Of a label an API server names the map, and the key or the value as the value: the line is that label's.
         entry = value if whole and isinstance(value, str) else ""
@@ -577,7 +577,7 @@ def problem_of_type(item: Posted, found: TypeOf) -> InvalidManifest:
 
 
 def notes_of(posted: Iterable[Posted]) -> list[str]:
-    """What is said of objects that are left out or were converted: one note a type, with the place of its first."""
+    """Notes on objects left out or converted: one per type, with the place of the first."""
     found: dict[tuple[str, str, str], list[Posted]] = {}
     for item in posted:
         what = type_of(item.api_version, item.kind)

@@ -201,7 +201,7 @@ class RequiredTerms:
 
 
 class KeyWorlds:
-    """`KeyCounts` seen from rows that each live in a world of their own, shape (n_rows,) each."""
+    """`KeyCounts` seen from rows that are separate worlds, shape (n_rows,) each."""
 
     __slots__ = ("affinity", "anti_affinity", "existing", "has_label", "n_affinity_terms")
 
@@ -215,7 +215,7 @@ class KeyWorlds:
 
 
 class Worlds:
-    """`RequiredTerms` seen from rows that each live in a world of their own.
+    """`RequiredTerms` seen from rows that are separate worlds.
 
     Attributes
     ----------

@@ -306,7 +306,7 @@ class NodeResourcesFit(
         return PreFilterResult(state=replace(found.state, delegated=ids))
 
     def _delegated(self, pod: Pod) -> list[str]:
-        """Resources the pod requests that a DeviceClass stands behind."""
+        """Requested extended resources of DeviceClasses."""
         known = self._classes.of(self.handle.listers) if self._delegates else None
         if not known:
             return []

@@ -156,7 +156,7 @@ SYSTEM_DEFAULTS = (
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """What holds for pods without constraints of their own.
+    """Constraints for pods without any.
 
     Attributes
     ----------
@@ -171,7 +171,7 @@ class Defaults:
 
     @classmethod
     def from_args(cls, args: Any) -> Defaults:
-        """Read a PodTopologySpreadArgs; None stands for the default one."""
+        """Read a PodTopologySpreadArgs; None = the default one."""
         if args is None or args.defaulting_type == "System":
             return cls()
         return cls(tuple(_from_document(item) for item in args.default_constraints or ()), False)
@@ -318,7 +318,7 @@ class HardConstraint:
 
 
 class ConstraintWorlds:
-    """One hard constraint seen from rows that each live in a world of their own.
+    """One hard constraint seen from rows that are separate worlds.
 
     Only the row's own domain can change in its world, and with it its part in the global minimum.
     """

@@ -415,7 +415,7 @@ def _key(document: Any) -> bytes:
 
 
 def _place(texts: dict[str, int], held: Any, path: Path) -> int:
-    """Where a document's field stands among the texts found so far; -1 where it is not there, or is no plain value."""
+    """Index of a field's value among the texts so far; -1 if it is absent or no plain value."""
     for key in path:
         if not isinstance(held, Mapping) or key not in held:
             return -1

@@ -34,7 +34,7 @@ _ALWAYS = QUEUE.because("every such event may help")
 
 
 def always_queue(pod: Pod, old: Any, new: Any) -> QueueingHint:
-    """The hint of a registration without one of its own."""
+    """The hint of a registration without one."""
     return _ALWAYS
 
 

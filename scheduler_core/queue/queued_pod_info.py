@@ -96,7 +96,7 @@ _PLAIN = (
 
 
 def info_document(info: QueuedPodInfo, pod: Any) -> dict[str, Any]:
-    """The JSON-able form; `pod` is whatever stands for the pod itself. Defaults are left out."""
+    """The JSON-able form; `pod` identifies the pod. Defaults are left out."""
     document: dict[str, Any] = {"pod": pod}
     for name in _PLAIN:
         value = getattr(info, name)

@@ -115,7 +115,7 @@ def scenario_digest(scenario: Scenario) -> str:
 
 
 def canonical_bytes(scenario: Scenario) -> bytes:
-    """The canonical form itself: one line of JSON in UTF-8, a scenario of its own with the same digest."""
+    """The canonical form: one line of JSON in UTF-8, itself a scenario with the same digest."""
     text = json.dumps(
         canonical_document(scenario),
         sort_keys=True,

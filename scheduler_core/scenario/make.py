@@ -537,7 +537,7 @@ def _said_of_pod(before: Manifest, after: Manifest) -> dict[str, Any]:
 
 
 def _our_name(config: Manifest | None) -> str:
-    """The schedulerName of the profile that stands in for other schedulers: the default one, or the first."""
+    """The schedulerName of the profile used for other schedulers: the default one, or the first."""
     profiles = (config or {}).get("profiles") or [{}]
     names = [str(profile.get("schedulerName") or DEFAULT_PROFILE) for profile in profiles]
     return DEFAULT_PROFILE if DEFAULT_PROFILE in names else names[0]

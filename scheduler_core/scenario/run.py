@@ -60,7 +60,7 @@ class _Reached(Exception):
 
 
 class _IsGone(ScenarioError):
-    """What a step is about is not there, or not as it was."""
+    """The object of a step is missing or has changed."""
 
 
 def _bounded(step: Step, n_cycles: int) -> Step:

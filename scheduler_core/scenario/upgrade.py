@@ -275,7 +275,7 @@ def preview(
 
 
 def _quiet(step: str, share: float) -> None:
-    """Nothing is told."""
+    """Ignore progress."""
 
 
 Ends = Mapping[str, tuple[str, str, str]]

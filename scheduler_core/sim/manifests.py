@@ -318,7 +318,7 @@ def manifests_in(document: Mapping[str, Any]) -> Iterator[Manifest]:
 
 
 def manifest_of(document: Mapping[str, Any], row: Sequence[Any]) -> dict[str, Any]:
-    """The manifest of one object, of which `row` tells what is told of it alone, in the order of `COLUMNS`."""
+    """Rebuild one manifest from its row, the fields that differ from the shared form, in the order of `COLUMNS`."""
     form, place, spec, status, node_name, name, uid, created, version = row
     manifest: dict[str, Any] = document["forms"][form].copy()
     if place is not None:

@@ -1,4 +1,4 @@
-"""What a simulation is told before it begins: how the cluster is simulated, and the scheduler's configuration."""
+"""Options of a simulation: how the cluster is simulated, and the scheduler's configuration."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ def _namespace_in(metadata: Mapping[str, Any]) -> str:
 
 
 class PodThen(NamedTuple):
-    """A pod as it was at a moment, read only when asked for.
+    """A pod's state at a moment, read only when asked for.
 
     Attributes
     ----------
@@ -181,7 +181,7 @@ class PodThen(NamedTuple):
 
 
 def waiting(namespace: str, name: str, read: Callable[[], Pod]) -> PodThen:
-    """A pod that stands on no node, of which nothing is counted."""
+    """A pod without a node; nothing is counted for it."""
     return PodThen(namespace, name, "", "", None, (), NO_START_NS, False, False, read)
 
 

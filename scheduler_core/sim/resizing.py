@@ -87,7 +87,7 @@ def resize(world: World, pod: Pod, before: Manifest, node: Node, use: NodeUse) -
 
 
 def _why_not(pod: Pod, had: Mapping[str, Any], node: Node, use: NodeUse) -> tuple[str, str] | None:
-    """(reason, message) of what stands against it."""
+    """(reason, message) of the refusal."""
     requests = _requests(pod.manifest, resources_of(pod.manifest))
     held = _requests(pod.manifest, had)
     used = use.of(node.name)

@@ -41,7 +41,7 @@ class Stored(NamedTuple):
 
 
 class Noticed(NamedTuple):
-    """A change that watchers have not been told yet."""
+    """A change not sent to watchers yet."""
 
     kind: str
     old: Stored | None

@@ -137,7 +137,7 @@ class Scheduled:
         return [node for pod, node in self.placement.items() if pod.startswith(prefix)]
 
     def why(self, pod: str) -> str | None:
-        """What the scheduler said of a pod last; None where it never came to it."""
+        """The scheduler's last message about a pod; None if it was never tried."""
         cycles = self.run.cycles_of(pod)
         return cycles[-1].message if cycles else None
 

@@ -1,4 +1,4 @@
-"""Which rules an object has, by its kind; those of pods, jobs and devices have files of their own.
+"""Rules of objects by kind; those of pods, jobs and devices are in other files.
 
 Source: pkg/apis/{core,apps,policy,storage,scheduling,coordination,autoscaling}/validation/validation.go, v1.36
 Differs: what nothing here follows is stored unchecked; a claim may be in a volume of any source.

@@ -21,7 +21,7 @@ def _rule(name: str) -> Any:
 
 
 def check_update(kind: str, new: Document, old: Document) -> None:
-    """Refuse an update of what stays as it was made.
+    """Refuse updates of immutable fields.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ class NodeType:
     taints: tuple[Mapping[str, str], ...]
 
     def document(self) -> dict[str, Any]:
-        """As it was given, normalised."""
+        """The given list, normalised."""
         devices = {
             key: value for key, value in self.allocatable.items() if key not in ("cpu", "memory", "pods")
         }

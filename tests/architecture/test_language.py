@@ -5,6 +5,7 @@ A class has a name of its own, unless both are the same thing or local to their 
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import defaultdict
 from pathlib import Path
@@ -46,6 +47,34 @@ def test_an_idiom_would_be_found(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "words.md").write_text("Whoever reads this, and DEAR_CHECKPOINT_MS.")
     assert idiom_in(tmp_path) == {("docs/words.md", "whoever"), ("docs/words.md", "dear_")}
+
+
+# Of the first line of a docstring: say what it does, gives or is.
+VAGUE = re.compile(
+    r"\b(told|stands|as it was|what there is to|said of|of (its|their|his|her) own)\b", re.IGNORECASE
+)
+
+
+def vague_first_lines(source: str) -> list[str]:
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    texts = [
+        ast.get_docstring(node) or "" for node in ast.walk(ast.parse(source)) if isinstance(node, documented)
+    ]
+    return [line for line in (text.partition("\n")[0] for text in texts) if VAGUE.search(line)]
+
+
+def test_first_lines_of_docstrings_are_plain() -> None:
+    found = {
+        str(path.relative_to(ROOT)): lines
+        for folder in ("playground", "scheduler_core")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        if (lines := vague_first_lines(path.read_text(encoding="utf-8")))
+    }
+    assert found == {}
+
+
+def test_a_vague_first_line_would_be_found() -> None:
+    assert vague_first_lines('def f():\n    """What a pod was told."""\n') == ["What a pod was told."]
 
 
 ALIKE = {

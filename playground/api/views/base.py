@@ -184,7 +184,7 @@ def _again(status: int, headers: Mapping[str, str], body: bytes) -> Response:
 
 
 def accepted(body: Mapping[str, Any], where: str, *, retry_after_s: int = 1) -> Response:
-    """Asynchronous work: 202, where it stands (what is asked there is told; DELETE cancels it), and when to ask."""
+    """Answer for asynchronous work: 202, its URL (GET shows progress, DELETE cancels) and when to ask again."""
     return Response(body, status=202, headers={"Location": where, "Retry-After": str(retry_after_s)})
 
 

@@ -98,7 +98,7 @@ class OneCluster(PlaygroundView):
         return answer(self.cluster(cluster_id))
 
     def patch(self, request: Request, cluster_id: str) -> Response:
-        """The name is all that can be changed here; clock and configuration have paths of their own."""
+        """Rename a cluster; clock and configuration have other paths."""
         cluster = self.cluster(cluster_id)
         asked = self.body("ClusterRename")
         check_if_match(request, cluster)

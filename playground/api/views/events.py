@@ -51,7 +51,7 @@ def _event(told: Told) -> tuple[str, bytes]:
 
 
 def _looked(look: Look) -> Told:
-    """Look from a thread that may be a new one every time, and leave no connection of its own behind."""
+    """Read the database from any thread and close the thread's connection afterwards."""
     try:
         return look()
     except NotFound:

@@ -119,7 +119,7 @@ class Invitations(TeamView):
     told_once = True
 
     def get(self, request: Request, team: str) -> Response:
-        """For its owners. The links themselves were told once."""
+        """List a team's invitations, for its owners; the links themselves are shown only when made."""
         managed = self.team(team, to_manage=True)
         found = invitations.open_invitations(self.person, managed)
         return Response({"items": [invitation_shown(one) for one in found]})
@@ -266,7 +266,7 @@ class SiteInvitations(AdministratorView):
     told_once = True
 
     def get(self, request: Request) -> Response:
-        """For administrators. The links themselves were told once."""
+        """List invitations, for administrators; the links themselves are shown only when made."""
         found = invitations.open_invitations(self.person, None)
         return Response({"items": [invitation_shown(one) for one in found]})
 

@@ -76,7 +76,7 @@ class WhyNot(_Asking):
 
 class WhyNotThen(_Asking):
     def post(self, request: Request, cluster_id: str, number: int) -> Response:
-        """The same about a recorded cycle, from the cluster as it was just before it."""
+        """Ask the same about a recorded cycle, from the cluster just before it."""
         return self.asked(self.cluster(cluster_id), "why-not", cycle=number, node=request.GET.get("node", ""))
 
 

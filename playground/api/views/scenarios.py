@@ -101,7 +101,7 @@ class Scenarios(PlaygroundView):
     parser_classes: list[Any] = []
 
     def get(self, request: Request) -> Response:
-        """What you shared, newest first; `proof` is told by each alone."""
+        """List your shares, newest first; `proof` is in the answer for one share."""
         limit = whole_number(request, "limit", default=100, least=1, most=500) or 100
         rows = selectors.my_scenarios(self.person, limit=limit)
         lineage = selectors.forked_from(rows, request.user)

@@ -58,7 +58,7 @@ class Config(PlaygroundView):
         )
 
     def get(self, request: Request, cluster_id: str) -> Response:
-        """As it was written; null when the cluster uses the default one."""
+        """The configuration as written; null if the cluster uses the default one."""
         return self._answer(self.cluster(cluster_id))
 
     def put(self, request: Request, cluster_id: str) -> Response:
@@ -119,7 +119,7 @@ class Release(PlaygroundView):
         return self._answer(self.cluster(cluster_id))
 
     def put(self, request: Request, cluster_id: str) -> Response:
-        """From now on, as an upgrade of kube-scheduler: what was decided before stays as it was decided.
+        """Upgrade the scheduler from now on; earlier decisions do not change.
 
         Gates that are locked in the release cannot be switched. A configuration that the release does not take
         changes nothing.

@@ -35,7 +35,7 @@ class Changes(PlaygroundView):
 
 class Undo(PlaygroundView):
     def post(self, request: Request, cluster_id: str) -> Response:
-        """The cluster is as it was before, and what the scheduler decided since is gone with it.
+        """Undo changes; the scheduler's decisions since then go, too.
 
         Its log goes back to there, so that a share is what it would have been; resource versions go on, and watches
         are told to list anew. With `change` it is refused if something else was done meanwhile.

@@ -348,7 +348,7 @@ def devices_on_nodes(cluster: Cluster) -> dict[str, tuple[DeviceUse, ...]]:
 
 
 def asks_for_devices(pod: Pod | None) -> bool:
-    """Whether a pod has claims, or an extended resource that a device class stands behind."""
+    """Whether a pod has claims, or an extended resource of a DeviceClass."""
     if pod is None:
         return False
     if (pod.manifest.get("spec") or {}).get("resourceClaims"):

@@ -96,7 +96,7 @@ def advance(
     memory: EngineMemory | None = None,
     now: Callable[[], datetime] = wall_now,
 ) -> AdvanceReport:
-    """Do what there is to do on one cluster: read inputs, run what was asked for, fire what is due.
+    """Visit one cluster: read inputs, run what was asked for, fire timers that are due.
 
     Safe to call twice, late, or from two workers at once: the rows say what there is to do, and one lease
     decides who does it.

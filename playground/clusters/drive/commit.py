@@ -376,7 +376,7 @@ def _stored(cluster: Cluster, keyed: list[tuple[NewEntry, ObjectKey]]) -> dict[O
 
 
 def _keep_earlier(cluster: Cluster, cycles: Sequence[CycleRecord], engine_seq: int) -> None:
-    """Cycles that this batch says more about, as they were told before: an undo may want them back."""
+    """Earlier forms of the cycles that this batch changes, for an undo."""
     numbers = [record.number for record in cycles if record.number < cluster.next_cycle]
     columns = [name for name in CYCLE_NEWS if name != "trace"]
     for start in range(0, len(numbers), 500):

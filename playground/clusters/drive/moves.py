@@ -28,7 +28,7 @@ _COLUMNS: Final = (
 
 
 def keep_moves(cluster: Cluster, moves: Sequence[MoveRecord]) -> None:
-    """Keep the moves a story tells; taking a pod out for a cycle is told by the cycle.
+    """Store the queue moves of pods; a pod's removal for a cycle is in the cycle.
 
     A batch with too many keeps first those that moved a pod that had been tried, then new pods, then events
     without effect; the oldest of the cluster go when there are too many.

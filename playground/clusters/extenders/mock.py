@@ -74,7 +74,7 @@ def mock_extender_url(extender: MockExtender) -> str:
 
 
 def serve_mock_extenders(*, cluster: Cluster, rules: Mapping[int, Sequence[Any]]) -> dict[int, str]:
-    """Have a cluster nothing was decided in yet begin with mock extenders of its own.
+    """Give a cluster without decisions its mock extenders.
 
     Parameters
     ----------

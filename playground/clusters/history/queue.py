@@ -141,7 +141,7 @@ def _whole(
     head: dict[str, list[dict[str, Any]]],
     counts: Mapping[str, int],
 ) -> dict[str, list[dict[str, Any]]]:
-    """Every pod of every lane. Within a run the end of a long lane is told by the pods' rows.
+    """Every pod of every lane; within a run the end of a long lane comes from the pods' rows.
 
     Which pods are in which lane, the order of the first ones and what is said of them is as of the last commit; what
     was known of the others when the whole queue was last written stays, in the order of then.

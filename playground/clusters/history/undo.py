@@ -139,7 +139,7 @@ def _undo(row: Cluster, change: Change) -> Undone:
 
 
 def _take_back_row(row: Cluster, change: Change) -> None:
-    """The cluster's row as it was; an engine at work on it is fenced off, as by a reset."""
+    """Restore the cluster's row; an engine at work on it is fenced off, as by a reset."""
     before = change.before
     for name in ("next_cycle", "engine_seq", "cursor_seq", "last_input_seq", "now_ns"):
         setattr(row, name, before[name])
@@ -163,7 +163,7 @@ def _take_back_row(row: Cluster, change: Change) -> None:
 
 
 def _take_back_cycles(row: Cluster, change: Change) -> int:
-    """Cycles since are gone, and those that went on since are told as before; how many of the gone had bound a pod."""
+    """Delete later cycles, restore the ones that changed; return how many deleted cycles had bound a pod."""
     gone = Cycle.objects.filter(cluster=row, number__gte=change.before["next_cycle"])
     n_bound = gone.filter(outcome=Cycle.Outcome.BOUND).count()
     gone.delete()

@@ -32,7 +32,7 @@ def entries_of(rows: QuerySet[LogEntry]) -> Iterator[Entry]:
 
 
 def stretch(cluster: Cluster, engine: Engine, after_seq: int, to_seq: int) -> Iterator[Entry]:
-    """What an engine that stands after the `ran` entry `after_seq` must replay to stand after `to_seq`."""
+    """Entries that bring an engine from after the `ran` entry `after_seq` to after `to_seq`."""
     rows = LogEntry.objects.filter(cluster=cluster, seq__lte=to_seq).filter(
         Q(source=LogEntry.Source.API, seq__gt=engine.read_seq, cycle__isnull=True)
         | Q(kind=LogEntry.Kind.RAN, seq__gt=after_seq)

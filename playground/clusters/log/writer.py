@@ -82,7 +82,7 @@ def check_demand(
 def _asked(
     manifests: Mapping[tuple[str, str, str], Any], n_nodes: int
 ) -> list[tuple[int, str, str, str, str]]:
-    """(pods, kind, namespace, name, field) of each workload that no other one stands above."""
+    """(pods, kind, namespace, name, field) of each workload without an owner among them."""
     return [
         (found[0], *key, found[1])
         for key, manifest in manifests.items()
@@ -151,7 +151,7 @@ class LogWriter:
         """Namespace -> what its LimitRanges and ResourceQuotas allow; of what is created in this transaction."""
 
     def is_ending(self, namespace: str) -> bool:
-        """Whether a namespace is on its way out, and stays for what is in it; as it was before this transaction."""
+        """Whether a namespace was terminating before this transaction."""
         if namespace not in self._ending:
             rows = Manifest.objects.filter(cluster=self.cluster, kind="Namespace", name=namespace)
             manifest = rows.values_list("manifest", flat=True).first()

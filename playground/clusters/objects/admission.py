@@ -32,7 +32,7 @@ JSON_TYPES = ("application/json",)
 
 
 def read_posted(text: str | bytes, content_type: str = "application/yaml") -> list[Posted]:
-    """Every object of a posted text. It may have been packed as it was sent (`playground.bodies` bounds that).
+    """Read every object of a posted text, which may be compressed (`playground.bodies` bounds that).
 
     Raises
     ------

@@ -137,7 +137,7 @@ def _mark(
     finalizers: list[str] | None = None,
     by: str = "",
 ) -> dict[str, Any]:
-    """An object is on its way out, and stays until its finalizers are taken off; marked twice it stays as it was.
+    """Set the deletionTimestamp of an object that its finalizers keep; a second time changes nothing.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def mark_or_remove(
     *,
     foreground: bool = False,
 ) -> dict[str, Any]:
-    """Remove an object, or mark it where finalizers keep it; deleted twice it stays marked as it was.
+    """Remove an object, or set its deletionTimestamp where finalizers keep it.
 
     Parameters
     ----------

@@ -595,7 +595,7 @@ def _in_namespace(kind: Kind, posted: Posted, namespace: str | None) -> Posted:
 
 @dataclass(frozen=True, slots=True)
 class _Among:
-    """What an object is admitted among, as it was read without a lock."""
+    """The classes and objects that an object is admitted among, read without a lock."""
 
     kinds_seq: int
     classes: list[tuple[str, int]]

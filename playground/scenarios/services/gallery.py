@@ -55,7 +55,7 @@ def share_one(name: str, document: bytes, run: FreshRun | None = None) -> Scenar
 
 
 def gallery_key(name: str, document: bytes) -> str:
-    """Every edition of a teaching scenario is a share of its own, words included."""
+    """Every edition of a teaching scenario is another share, words included."""
     return hashlib.sha256(b"gallery/" + name.encode() + b"/" + document).hexdigest()
 
 

@@ -151,7 +151,7 @@ def _upgrade(question: Question, cluster: Cluster | None, memory: object) -> dic
 
 
 def share_upgrade(*, upgrade: Question, owner: Any = None) -> Shared:
-    """The answer as a page of its own: the cluster's run up to then as a share, with what was found of it.
+    """Share the answer: the cluster's run so far as a share, with the findings.
 
     Raises
     ------

@@ -277,7 +277,7 @@ def _known(key: str) -> Scenario | None:
 
 
 def _told(facts: ScenarioFacts, field_validation: str) -> tuple[str, ...]:
-    """What is said of misspelt fields beside the link.
+    """Warnings about misspelt fields, shown beside the link.
 
     Raises
     ------
@@ -388,7 +388,7 @@ def carried_line(*, scenario: Scenario) -> str:
 
 
 def standalone_file(*, scenario: Scenario, owner: Any = None, address: str = "") -> str:
-    """The share's replay as one HTML file. A worker runs it anew, and it must decide as it was recorded.
+    """The share's replay as one HTML file; a worker runs it again, and it must decide as recorded.
 
     Parameters
     ----------

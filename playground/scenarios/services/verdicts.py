@@ -1,4 +1,4 @@
-"""Answers about a cluster, shared as pages of their own."""
+"""Answers about a cluster, shared as pages."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ def branch(request: HttpRequest, cluster_id: str, question_id: str) -> HttpRespo
 
 @require_POST
 def share(request: HttpRequest, cluster_id: str, question_id: str) -> HttpResponse:
-    """The answer as a page of its own."""
+    """Share the answer."""
     cluster = get_cluster(request, cluster_id)
     found = _question(cluster, question_id)
     try:

@@ -283,7 +283,7 @@ def view_weights(
 
 
 def _along(weight: float, end: int) -> float:
-    """Where a weight stands on an axis, in percent: it begins at 1 as the slider above it does."""
+    """Position of a weight on an axis in percent; the axis begins at 1 like the slider above it."""
     return 100 * (min(max(weight, 1), end) - 1) / (end - 1)
 
 
@@ -379,7 +379,7 @@ class LuckView:
 
     @property
     def n_shown(self) -> int:
-        """Differing pods told of each end state: fewer where there are many states."""
+        """Number of differing pods shown per end state; fewer where there are many states."""
         return 12 if self.answer["nStates"] <= 4 else 5
 
     @property

@@ -1,4 +1,4 @@
-"""Runs side by side, under a link of their own."""
+"""Runs side by side, with a link."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def saved(request: HttpRequest, share_id: str) -> HttpResponse:
 
 
 def as_download(page: str, name: str) -> HttpResponse:
-    """A standalone file to keep: with a script of its own, it is never opened as a page of this site."""
+    """Download the standalone file; it contains scripts, so it is never opened as a page of this site."""
     response = HttpResponse(page, content_type="text/html; charset=utf-8")
     safe = "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "-" for c in name)
     response.headers["Content-Disposition"] = f'attachment; filename="{safe}"'

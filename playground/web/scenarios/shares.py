@@ -144,7 +144,7 @@ def new(request: HttpRequest) -> HttpResponse:
 
 
 def shared_page(request: HttpRequest, shared: services.Shared) -> HttpResponse:
-    """To the share, with what is told only once."""
+    """Redirect to the share, with messages shown once."""
     words = "Shared." if shared.created else "You had shared this already; here it is."
     if shared.delete_code:
         words += f" Delete code, told only once: {shared.delete_code}"
@@ -165,7 +165,7 @@ def page(request: HtmxHttpRequest, share_id: str) -> HttpResponse:
 
 
 def opening_cycle(share: Scenario) -> str | None:
-    """The cycle its author chose, or a lesson is told from, as a story is from its beginning; None = the last one."""
+    """First cycle shown: the author's choice or a lesson's first; None = the last one."""
     if share.opens_at is not None:
         return str(share.opens_at)
     stops = _path(share)
@@ -377,7 +377,7 @@ def fork(request: HttpRequest, share_id: str) -> HttpResponse:
 @wants_login
 @require_POST
 def branch(request: HtmxHttpRequest, share_id: str) -> HttpResponse:
-    """A new cluster with everything as it was after a cycle, and an edit if one was written."""
+    """Create a cluster in the state after a cycle, with an edit if one was written."""
     share = get_share(request, share_id)
     _may_have_clusters(request)
     number, edit = positive_int(request.POST.get("cycle")) or 1, request.POST.get("edit", "")

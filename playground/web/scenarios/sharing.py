@@ -95,7 +95,7 @@ OLD_AFTER: Final = timedelta(days=30)
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How a share stands.
+    """State of a share.
 
     Attributes
     ----------

@@ -45,7 +45,7 @@ class Mark:
 
     @property
     def middle(self) -> float:
-        """Where the letter stands."""
+        """Position of the letter."""
         return round(self.x + self.width / 2, 2)
 
 

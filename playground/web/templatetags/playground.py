@@ -85,7 +85,7 @@ def shortened(name: str) -> SafeString:
 
 @register.simple_tag
 def upload_limit() -> SafeString:
-    """Attributes of a field for a dump: how much of it is taken, and what is said of more (playground.js)."""
+    """Attributes of a field for a dump: its limit, and the message beyond it (playground.js)."""
     most = settings.PLAYGROUND_MAX_UPLOAD_BYTES
     return format_html('data-most="{}" data-too-large="{}"', most, size_words("{size}"))
 

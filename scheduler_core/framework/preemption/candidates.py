@@ -197,7 +197,7 @@ UNDECIDED = -1
 
 @dataclass(slots=True)
 class CandidateChoice:
-    """How the candidates were told apart.
+    """Criterion that decided between the candidates.
 
     Attributes
     ----------

@@ -461,7 +461,7 @@ _TOO_FEW: Final = ("TooFewReplicas", "the desired replica count is less than the
 
 
 def _without_amounts(status: Mapping[str, Any]) -> dict[str, Any]:
-    """A status without amounts beside which a percentage stands: those change with every look."""
+    """A status without amounts shown as percentages, which change with every look."""
     result = dict(status)
     if "currentMetrics" in result:
         result["currentMetrics"] = [_without_amount(item) for item in result["currentMetrics"] or ()]

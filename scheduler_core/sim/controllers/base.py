@@ -396,7 +396,7 @@ class Controller:
         self.pods = context.pods
 
     def concerns(self, change: Noticed) -> bool:
-        """Whether it wants to be told of a change of a kind in `watches`; asked of every pod, so it is short."""
+        """Whether a change of a kind in `watches` concerns it; asked of every pod, so it is short."""
         return True
 
     def noticed(self, change: Noticed) -> None:
@@ -623,7 +623,7 @@ class WorkloadController(Controller):
                 self._tell(workload, "SuccessfulDelete", self.deleted, pod.name)
 
     def _tell(self, workload: Workload, reason: str, words: str, pod: str) -> None:
-        """An event about one pod of a workload; of a workload with more than `MOST_TOLD` none is told any more.
+        """Record an event of one pod of a workload; after the first `MOST_TOLD` they are dropped.
 
         Upstream's filter of spam lets so many through at once: client-go tools/record/events_cache.go.
         """

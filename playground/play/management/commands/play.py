@@ -268,7 +268,7 @@ ARGUMENTS = (
 
 
 def be_worker(name: str, *lanes: str) -> None:
-    """Take messages of these lanes until told to stop; for a process that was just forked."""
+    """Take messages of these lanes until stopped; for a process that was just forked."""
     app._after_fork()
     app.worker_main([*ARGUMENTS, f"--hostname={name}@%h", f"--queues={','.join(lanes)}"])
 
@@ -307,6 +307,6 @@ def lock_data_folder(folder: Path) -> IO[str]:
 
 
 def started_by() -> str:
-    """`manage.py play`, or the installed command, which plays when it is told nothing else."""
+    """`manage.py play`, or the installed command without arguments."""
     program = Path(sys.argv[0]).name
     return program if program.startswith("kube-scheduler-playground") else "manage.py play"
