@@ -21,7 +21,6 @@ PLAYGROUND_TOOLS_FAILED   tools that found something (set by `python -m tests`)
 
 from __future__ import annotations
 
-import asyncio
 import io
 import os
 import shutil
@@ -216,19 +215,6 @@ def _waits_for_others(item: pytest.Item) -> bool:
         or (django_db is not None and bool(django_db.kwargs.get("transaction")))
         or any(item.get_closest_marker(name) for name, _, _ in SERVICES)
     )
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """A browser's event loop, which waits in this thread for the next test with a browser, is no other test's loop."""
-    waiting = None if item.get_closest_marker("browser") else asyncio._get_running_loop()
-    if waiting is None:
-        return (yield)
-    asyncio._set_running_loop(None)
-    try:
-        return (yield)
-    finally:
-        asyncio._set_running_loop(waiting)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
