@@ -208,7 +208,8 @@ def test_a_taken_port_is_said_clearly(tmp_path: Path) -> None:
 
 def test_a_second_playground_on_one_data_folder_says_so_until_the_first_has_died(tmp_path: Path) -> None:
     hold = (
-        "import os, sys, pathlib; from playground.play.management.commands.play import lock_data_folder;"
+        "import os, sys, pathlib, django; django.setup();"
+        " from playground.play.management.commands.play import lock_data_folder;"
         " lock = lock_data_folder(pathlib.Path(sys.argv[1])); os.fork() and print('held', flush=True);"
         " sys.stdin.read()"  # the child outlives its parent, and holds nothing
     )
