@@ -16,7 +16,7 @@ from tests.faults.mutants import MUTANTS, edited
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT_S = 1100
 nightly = pytest.mark.nightly(
-    "tests/faults/", "playground/broker/", "playground/play/", "playground/clusters/drive/lease.py",
+    "tests/faults/", "playground/broker.py", "playground/play/", "playground/clusters/drive/lease.py",
     "playground/clusters/drive/commit.py", "playground/clusters/drive/advance.py",
 )  # fmt: skip
 
