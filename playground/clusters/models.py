@@ -643,7 +643,7 @@ class EarlierCycle(models.Model):
 # ---- Object rows: the fold of the log
 #
 # Typed columns beside the manifest are what pages and the API filter and sum by; they are derived from the
-# manifest (clusters/columns.py) in the same write and never changed on their own, except a pod's queue state.
+# manifest (engine/columns.py) in the same write and never changed on their own, except a pod's queue state.
 
 
 class ObjectRow(models.Model):
@@ -991,9 +991,7 @@ class Question(models.Model):
         Cluster, null=True, blank=True, on_delete=models.CASCADE, related_name="questions"
     )
     share = models.CharField(max_length=24, blank=True, default="")  # public id; shares are of an app above
-    person = models.CharField(
-        max_length=40, blank=True, default=""
-    )  # whose turns it takes (`jobs.person_of`)
+    person = models.CharField(max_length=40, blank=True, default="")  # whose turns it takes (`person_of`)
     public_id = models.CharField(max_length=24, unique=True, default=new_public_id, editable=False)
     generation = models.IntegerField(default=1)
     seq = models.BigIntegerField(default=0)  # of the log as it was asked about; 0: about the past
@@ -1077,7 +1075,7 @@ class Job(models.Model):
     key = models.CharField(
         max_length=40, unique=True
     )  # SHA-1 of task and params: asked twice is waiting once
-    person = models.CharField(max_length=40, blank=True, default="")  # whose turns it takes (`services.jobs`)
+    person = models.CharField(max_length=40, blank=True, default="")  # whose turns it takes (`person_of`)
     bulk = models.BooleanField(default=False)  # stands behind the person's other work
     created = models.DateTimeField(auto_now_add=True)
     not_before = models.DateTimeField(null=True, blank=True)
