@@ -678,14 +678,14 @@ def redact(scenario: Scenario) -> Redacted:
     )
     manifests = [*scenario.objects, *(item for step in scenario.steps for item in step.apply or ())]
     redactor = _Redactor(owner_uids(manifests))
-    # Names of nodes first: label values that are one must follow it. Twice: Gt and Lt are met on the way.
+    # Names of nodes first: label values that are one must follow it.
     for manifest in manifests:
         redactor.object_name(str(manifest["kind"]), manifest["metadata"]["name"])
     _redacted(document, redactor)
-    values = redactor.names.get("value")
-    if values is not None:
-        values.old.clear()
-    _redacted(document, redactor)
+    if redactor.numeric and "value" in redactor.names:
+        # Gt and Lt were met on the way: values of their labels are kept.
+        redactor.names["value"].old.clear()
+        _redacted(document, redactor)
     for names in redactor.names.values():
         names.settle()
     # A taint named as a resource is: messages must not confuse the two.
