@@ -30,7 +30,7 @@ from scheduler_core.sim.kubelet_admission import (
 )
 from scheduler_core.sim.pod_index import PodIndex
 from scheduler_core.sim.timers import Timers
-from scheduler_core.sim.world import World, with_conditions
+from scheduler_core.sim.world import World, annotations_of, condition
 
 DURATION = "playground.dev/duration"
 ENDS_AS = "playground.dev/ends-as"
@@ -202,17 +202,9 @@ class Kubelet:
             self._wait(pod, unready)
             return
         now = format_seconds(self._world.clock.now_ns)
-        status: dict[str, Any] = dict(pod.manifest.get("status") or {})
-        status["phase"] = "Running"
+        started = [{"type": name, "status": "True"} for name in ("Initialized", "ContainersReady", "Ready")]
         # Starting is what begins a duration: a delay does not count.
-        status["startTime"] = now
-        status["conditions"] = with_conditions(
-            status,
-            [
-                {"type": type_, "status": "True", "lastTransitionTime": now}
-                for type_ in ("Initialized", "ContainersReady", "Ready")
-            ],
-        )
+        status = self._world.status_with(pod.manifest, *started) | {"phase": "Running", "startTime": now}
         status["containerStatuses"] = [
             {
                 "name": container.get("name", ""),
@@ -234,19 +226,10 @@ class Kubelet:
         if waits_on_its_node(pod.manifest) == why.message:
             return
         self._world.record_event(pod.manifest, "Warning", why.reason, "", why.message, "kubelet")
-        status: dict[str, Any] = dict(pod.manifest.get("status") or {})
-        status["phase"] = "Pending"
-        now = format_seconds(self._world.clock.now_ns)
         names = [str(item.get("name", "")) for item in pod.manifest["spec"].get("containers") or []]
-        unready = {
-            "status": "False",
-            "reason": "ContainersNotReady",
-            "message": f"containers with unready status: [{' '.join(names)}]",
-            "lastTransitionTime": now,
-        }
-        status["conditions"] = with_conditions(
-            status, [{"type": type_, **unready} for type_ in ("ContainersReady", "Ready")]
-        )
+        said = ("ContainersNotReady", f"containers with unready status: [{' '.join(names)}]")
+        unready = [condition(type_, False, *said) for type_ in ("ContainersReady", "Ready")]
+        status = self._world.status_with(pod.manifest, *unready) | {"phase": "Pending"}
         waiting = {"reason": "ContainerCreating", "message": why.message}
         status["containerStatuses"] = [
             {"name": name, "ready": False, "started": False, "restartCount": 0, "state": {"waiting": waiting}}
@@ -272,8 +255,6 @@ class Kubelet:
         self._world.patch_status(pod, status, "rejected by its kubelet")
 
     def _finish(self, pod: Pod) -> None:
-        now = format_seconds(self._world.clock.now_ns)
-        annotations = pod.manifest["metadata"].get("annotations") or {}
         status: dict[str, Any] = dict(pod.manifest.get("status") or {})
         deadline_ns, lasts_ns = self._deadline_ns(pod), _annotated_ns(pod, DURATION, -1)
         too_long = deadline_ns >= 0 and (lasts_ns < 0 or deadline_ns < lasts_ns)
@@ -282,8 +263,8 @@ class Kubelet:
             said = "Pod was active on the node longer than the specified deadline"
             self._world.record_event(pod.manifest, "Normal", "DeadlineExceeded", "", said, "kubelet")
             status |= {"reason": "DeadlineExceeded", "message": said}
-        failed = too_long or annotations.get(ENDS_AS) == "Failed"
-        self._world.patch_status(pod, _ended(status, failed, now), "finished")
+        failed = too_long or annotations_of(pod.manifest).get(ENDS_AS) == "Failed"
+        self._world.patch_status(pod, _ended(self._world, status, failed), "finished")
 
 
 def waits_on_its_node(manifest: Mapping[str, Any]) -> str:
@@ -333,32 +314,24 @@ def remove_pod(world: World, pod: Pod, reason: str | None) -> None:
     if not meta.get("deletionTimestamp") or meta.get("deletionGracePeriodSeconds"):
         meta = {**meta, "deletionTimestamp": now, "deletionGracePeriodSeconds": 0}
     if pod.node_name and not pod.is_terminal:
-        status = _ended(status, False, now)
+        status = _ended(world, status, False)
     marked = {**pod.manifest, "metadata": meta, **({"status": status} if status else {})}
     if marked != pod.manifest:
         world.put_pod(pod, marked, reason)
 
 
-def _ended(status: Mapping[str, Any], failed: bool, now: str) -> dict[str, Any]:
+def _ended(world: World, status: Mapping[str, Any], failed: bool) -> dict[str, Any]:
     """A pod's status once its containers have ended."""
     ended = {
         "exitCode": 1 if failed else 0,
         "reason": "Error" if failed else "Completed",
-        "finishedAt": now,
+        "finishedAt": format_seconds(world.clock.now_ns),
     }
-    conditions = [
-        {
-            "type": type_,
-            "status": "False",
-            "reason": "PodFailed" if failed else "PodCompleted",
-            "lastTransitionTime": now,
-        }
-        for type_ in ("ContainersReady", "Ready")
-    ]
+    reason = "PodFailed" if failed else "PodCompleted"
+    unready = [condition(type_, False, reason) for type_ in ("ContainersReady", "Ready")]
     return {
-        **status,
+        **world.status_with({"status": status}, *unready),
         "phase": "Failed" if failed else "Succeeded",
-        "conditions": with_conditions(status, conditions),
         "containerStatuses": [
             {**item, "ready": False, "started": False, "state": {"terminated": ended}}
             for item in status.get("containerStatuses") or ()
@@ -367,11 +340,11 @@ def _ended(status: Mapping[str, Any], failed: bool, now: str) -> dict[str, Any]:
 
 
 def _annotated_ns(pod: Pod, annotation: str, default_ns: int) -> int:
-    annotations = pod.manifest["metadata"].get("annotations")
-    if not annotations or annotation not in annotations:
+    said = annotations_of(pod.manifest).get(annotation)
+    if said is None:
         return default_ns
     try:
-        return duration_ns(str(annotations[annotation]))
+        return duration_ns(str(said))
     except ValueError:
         # `never`; or something admission refuses, which is treated as if nothing were said.
         return default_ns

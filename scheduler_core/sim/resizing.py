@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.sim.kubelet_admission import NodeUse
 from scheduler_core.sim.pod_index import condition_of
-from scheduler_core.sim.world import World, with_condition
+from scheduler_core.sim.world import World, condition, generation_of
 
 PENDING = "PodResizePending"
 RESIZED = ("cpu", "memory")
@@ -67,18 +66,10 @@ def resize(world: World, pod: Pod, before: Manifest, node: Node, use: NodeUse) -
     status["conditions"] = conditions
     given = wanted if why is None else had
     if why is not None:
-        condition = {
-            "type": PENDING,
-            "status": "True",
-            "lastTransitionTime": format_seconds(world.clock.now_ns),
-            "reason": why[0],
-            "message": why[1],
-            "observedGeneration": int(manifest["metadata"].get("generation") or 1),
-        }
+        pending = {**condition(PENDING, True, *why), "observedGeneration": generation_of(manifest)}
         earlier = condition_of(manifest, PENDING)
-        status["conditions"] = with_condition(
-            {"conditions": conditions if earlier is None else [*conditions, earlier]}, condition
-        )
+        status["conditions"] = conditions if earlier is None else [*conditions, earlier]
+        status = world.status_with({"status": status}, pending)
     status["containerStatuses"] = [
         _with_resources(item, manifest, had, given) for item in status.get("containerStatuses") or ()
     ]

@@ -37,7 +37,6 @@ from scheduler_core.framework.limit import Limit
 from scheduler_core.framework.record import CycleTrace
 from scheduler_core.framework.registry import Registry
 from scheduler_core.installed_plugins import known
-from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.policy import PodGroup
 from scheduler_core.queue.moves import QueueMove
@@ -71,7 +70,7 @@ from scheduler_core.sim.options import (
 )
 from scheduler_core.sim.queue_view import QueueView, scheduler_words, timer_words
 from scheduler_core.sim.timers import Timer, Timers
-from scheduler_core.sim.world import Noticed, Stored, World, with_condition
+from scheduler_core.sim.world import Noticed, Stored, World
 
 MAX_MOVES = 100_000
 STARTED_ANEW = "SchedulerStarted"
@@ -455,9 +454,7 @@ class Simulation:
         elif kind == "Node":
             self.kubelet.node_changed(old, new)
         elif kind in ("PersistentVolumeClaim", "ResourceClaim"):
-            stored = change.new or change.old
-            if stored is not None:
-                self.kubelet.claim_changed(kind, stored.manifest["metadata"])
+            self.kubelet.claim_changed(kind, change.newest.manifest["metadata"])
         if old is not None or new is not None:
             self._perform(self.scheduler.handle(ObjectChanged(kind, old, new)))
 
@@ -475,9 +472,7 @@ class Simulation:
 
     def _is_lost(self, change: Noticed) -> bool:
         """Whether the scheduler's watch loses this change of a pod; it then loses all until it lists again."""
-        stored = change.new or change.old
-        assert stored is not None
-        pod: Pod = stored.typed
+        pod: Pod = change.newest.typed
         key = (pod.namespace, pod.name)
         if key in self._untold:
             return True
@@ -684,7 +679,7 @@ def patch_pod_status(world: World, pod: Pod, action: PatchPodStatus) -> None:
     status = dict(pod.manifest.get("status") or {})
     reason = "status"
     if action.condition is not None:
-        status["conditions"] = with_condition(status, {**action.condition, "lastTransitionTime": _now(world)})
+        status = world.status_with(pod.manifest, action.condition)
     if action.nominated_node_name is not None and action.nominated_node_name != pod.nominated_node_name:
         status["nominatedNodeName"] = action.nominated_node_name
         if not action.nominated_node_name:
@@ -700,10 +695,9 @@ def patch_group_status(world: World, group: PodGroup, condition: Mapping[str, An
     stored = world.get("PodGroup", group.namespace, group.name)
     if stored is None or stored.typed.uid != group.uid:
         return
-    status = dict(stored.manifest.get("status") or {})
     generation = stored.manifest["metadata"].get("generation")
     seen = {"observedGeneration": generation} if generation else {}
-    status["conditions"] = with_condition(status, {**condition, **seen, "lastTransitionTime": _now(world)})
+    status = world.status_with(stored.manifest, {**condition, **seen})
     world.put({**stored.manifest, "status": status}, "status")
 
 
@@ -713,21 +707,7 @@ def evict(world: World, eviction: EvictPod) -> None:
     live = world.live(pod)
     if live is None or live.is_terminating:
         return
-    status = dict(live.manifest.get("status") or {})
-    condition = {**eviction.condition, "lastTransitionTime": _now(world)}
-    status["conditions"] = with_condition(status, condition)
+    status = world.status_with(live.manifest, eviction.condition)
     delete_pod(world, world.patch_status(live, status, "preempted"), None, "preempted")
-    related = eviction.preemptor.manifest
-    world.record_event(
-        pod.manifest,
-        "Normal",
-        "Preempted",
-        "Preempting",
-        eviction.message,
-        pod.scheduler_name,
-        related=related,
-    )
-
-
-def _now(world: World) -> str:
-    return format_seconds(world.clock.now_ns)
+    words = ("Normal", "Preempted", "Preempting", eviction.message, pod.scheduler_name)
+    world.record_event(pod.manifest, *words, related=eviction.preemptor.manifest)

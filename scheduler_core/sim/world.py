@@ -39,6 +39,11 @@ class Stored(NamedTuple):
     typed: Any
     """Parsed, for kinds the scheduler reads; None for all others."""
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """Namespace and name."""
+        return key_of(self.manifest)
+
 
 class Noticed(NamedTuple):
     """A change not sent to watchers yet."""
@@ -46,6 +51,18 @@ class Noticed(NamedTuple):
     kind: str
     old: Stored | None
     new: Stored | None
+
+    @property
+    def newest(self) -> Stored:
+        """The object after the change; of a deleted one, as it was."""
+        found = self.new or self.old
+        assert found is not None
+        return found
+
+    @property
+    def versions(self) -> list[tuple[Stored, bool]]:
+        """The object before and after, as far as it was or is there, and whether it is the one after."""
+        return [(item, item is self.new) for item in (self.old, self.new) if item is not None]
 
 
 class World:
@@ -122,6 +139,13 @@ class World:
             self._priority_classes = PriorityClasses(classes)
         return self._priority_classes
 
+    def status_with(self, manifest: Manifest, *conditions: Mapping[str, Any]) -> dict[str, Any]:
+        """An object's status with some conditions set now; one whose status stays keeps its lastTransitionTime."""
+        status = dict(manifest.get("status") or {})
+        now = format_seconds(self.clock.now_ns)
+        stamped = [{**condition, "lastTransitionTime": now} for condition in conditions]
+        return {**status, "conditions": with_conditions(status, stamped)}
+
     # ---- writing
 
     def put(self, manifest: Manifest, reason: str | None = None, typed: Any = None) -> Stored:
@@ -141,7 +165,7 @@ class World:
             self._n_versions += 1
             version = f"engine-{self._n_versions}"
             manifest = {**manifest, "metadata": {**manifest["metadata"], "resourceVersion": version}}
-        key = _key_of(manifest)
+        key = key_of(manifest)
         if typed is None and is_read(manifest):
             typed = parse(manifest).typed
         stored = Stored(manifest, typed)
@@ -196,11 +220,7 @@ class World:
                 f'Operation cannot be fulfilled on pods/binding "{name}": '
                 f'pod {name} is already assigned to node "{live.node_name}"'
             )
-        now = format_seconds(self.clock.now_ns)
-        status = dict(live.manifest.get("status") or {})
-        status["conditions"] = with_condition(
-            status, {"type": "PodScheduled", "status": "True", "lastTransitionTime": now}
-        )
+        status = self.status_with(live.manifest, {"type": "PodScheduled", "status": "True"})
         if "nominatedNodeName" in status and self.release.gate("ClearingNominatedNodeNameAfterBinding"):
             del status["nominatedNodeName"]
         spec = {**live.manifest["spec"], "nodeName": node_name}
@@ -227,6 +247,12 @@ class World:
                 )
             )
         return True
+
+    def scale(self, stored: Stored, replicas: int, reason: str) -> None:
+        """Write `spec.replicas` of a workload, which is a new generation of it."""
+        meta = {**stored.manifest["metadata"], "generation": generation_of(stored.manifest) + 1}
+        spec = {**stored.manifest["spec"], "replicas": replicas}
+        self.put({**stored.manifest, "metadata": meta, "spec": spec}, reason)
 
     def record_event(
         self,
@@ -300,7 +326,7 @@ class World:
             kind = manifest["kind"]
             if kind not in of_kind:
                 of_kind[kind] = {}
-            of_kind[kind][_key_of(manifest)] = Stored(manifest, typed)
+            of_kind[kind][key_of(manifest)] = Stored(manifest, typed)
         self._priority_classes = None
         self.limits.changed("LimitRange", None, None)
         self.cycle = state["cycle"]
@@ -309,14 +335,27 @@ class World:
         self._n_versions = state["nVersions"]
 
 
-def _key_of(manifest: Manifest) -> tuple[str, str]:
+def key_of(manifest: Manifest) -> tuple[str, str]:
+    """Namespace and name of an object."""
     meta = manifest.get("metadata") or {}
     return str(meta.get("namespace") or ""), str(meta.get("name", ""))
 
 
-def with_condition(status: Mapping[str, Any], condition: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The status' conditions with one of them set; others keep their place."""
-    return with_conditions(status, [condition])
+def condition(type_: str, holds: bool, reason: str, message: str = "") -> dict[str, str]:
+    """A condition without its time (`World.status_with`)."""
+    found = {"type": type_, "status": str(holds), "reason": reason, "message": message}
+    return found if message else {name: value for name, value in found.items() if name != "message"}
+
+
+def generation_of(manifest: Manifest) -> int:
+    """Which version of its spec an object has."""
+    return int((manifest.get("metadata") or {}).get("generation") or 1)
+
+
+def annotations_of(manifest: Manifest) -> Mapping[str, Any]:
+    """Annotations of an object; none are an empty mapping."""
+    found: Mapping[str, Any] = (manifest.get("metadata") or {}).get("annotations") or {}
+    return found
 
 
 def with_conditions(

@@ -30,7 +30,7 @@ from scheduler_core.objects.quantity import QuantityError, quantity_from
 from scheduler_core.sim.controllers.base import Controller, ControllerContext, Key
 from scheduler_core.sim.load import Use, use_of
 from scheduler_core.sim.pod_index import condition_of
-from scheduler_core.sim.world import Noticed, Stored, with_condition
+from scheduler_core.sim.world import Noticed, Stored, condition, generation_of
 
 SYNC = "autoscaler-syncs"
 KIND = "HorizontalPodAutoscaler"
@@ -45,7 +45,6 @@ _DEFAULT_POLICIES: Final[Mapping[str, Sequence[Mapping[str, Any]]]] = {
     ),
     "scaleDown": ({"type": "Percent", "value": 100, "periodSeconds": 15},),
 }
-_COMPONENT = "horizontal-pod-autoscaler"
 
 
 @dataclass(slots=True)
@@ -67,17 +66,14 @@ class AutoscalerController(Controller):
 
     watches: ClassVar[tuple[str, ...]] = (KIND,)
     timer_names: ClassVar[tuple[str, ...]] = (SYNC,)
+    component = "horizontal-pod-autoscaler"
 
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
         self._memory: dict[Key, _Memory] = {}
-        self._to_sync: dict[Key, None] = {}
 
     def noticed(self, change: Noticed) -> None:
-        stored = change.new or change.old
-        assert stored is not None
-        meta = stored.manifest["metadata"]
-        key = (str(meta.get("namespace") or ""), str(meta["name"]))
+        key = change.newest.key
         if change.new is None:
             self._to_sync.pop(key, None)
             self._memory.pop(key, None)
@@ -85,12 +81,8 @@ class AutoscalerController(Controller):
         elif change.old is None or change.old.manifest.get("spec") != change.new.manifest.get("spec"):
             self._to_sync[key] = None
 
-    def restored(self) -> None:
-        self._to_sync.clear()
-
     def timer(self, what: str, subject: tuple[str, ...]) -> None:
-        namespace, name = subject
-        self._to_sync[(namespace, name)] = None
+        self._to_sync[subject] = None
 
     def state(self) -> dict[str, Any]:
         """What outlasts a checkpoint; empty where there are no autoscalers."""
@@ -104,28 +96,24 @@ class AutoscalerController(Controller):
                 [list(item) for item in recommended], [list(item) for item in scaled]
             )
 
-    def sync(self) -> bool:
-        if not self._to_sync:
-            return False
-        keys, self._to_sync = list(self._to_sync), {}
-        for key in keys:
-            stored = self.world.get(KIND, *key)
-            if stored is None:
-                continue
-            self.timers.add(self.world.clock.now_ns + PERIOD_S * SECOND_NS, SYNC, *key)
-            look = _Look(self, stored, self._memory.setdefault(key, _Memory()))
-            try:
-                look.scale()
-            except (InvalidObject, QuantityError, SelectorError) as error:
-                look.warn("InvalidSpec", str(error))
-            look.write_status()
-        return True
+    def sync_key(self, key: Key) -> None:
+        stored = self.world.get(KIND, *key)
+        if stored is None:
+            return
+        self.timers.add(self.world.clock.now_ns + PERIOD_S * SECOND_NS, SYNC, *key)
+        look = _Look(self, stored, self._memory.setdefault(key, _Memory()))
+        try:
+            look.scale()
+        except (InvalidObject, QuantityError, SelectorError) as error:
+            self.warn(stored.manifest, "InvalidSpec", str(error))
+        look.write_status()
 
 
 class _Look:
     """One look of one autoscaler at its workload."""
 
     def __init__(self, controller: AutoscalerController, stored: Stored, memory: _Memory) -> None:
+        self.controller = controller
         self.world = controller.world
         self.manifest = stored.manifest
         self.memory = memory
@@ -141,7 +129,7 @@ class _Look:
 
     def scale(self) -> None:
         """Source: reconcileAutoscaler."""
-        self.status["observedGeneration"] = int(self.manifest["metadata"].get("generation") or 1)
+        self.status["observedGeneration"] = generation_of(self.manifest)
         target, kind, name = self._target()
         if target is None:
             what = f'{_plural(kind)} "{name}" not found'
@@ -149,7 +137,7 @@ class _Look:
                 "AbleToScale", False, "FailedGetScale",
                 f"the HPA controller was unable to get the target's current scale: {what}",
             )  # fmt: skip
-            self.warn("FailedGetScale", what)
+            self.controller.warn(self.manifest, "FailedGetScale", what)
             self.status |= {"currentReplicas": 0, "desiredReplicas": 0}
             return
         self._condition(
@@ -186,19 +174,12 @@ class _Look:
         self.status["desiredReplicas"] = desired
         if desired == current or (current == 0 and self.least != 0):
             return
-        self._write_scale(target, desired)
+        self.world.scale(target, desired, "scaled by its autoscaler")
         self._condition(
             "AbleToScale", True, "SucceededRescale",
             f"the HPA controller was able to update the target scale to {desired}",
         )  # fmt: skip
-        self.world.record_event(
-            self.manifest,
-            "Normal",
-            "SuccessfulRescale",
-            "",
-            f"New size: {desired}; reason: {reason}",
-            _COMPONENT,
-        )
+        self.controller.tell(self.manifest, "SuccessfulRescale", f"New size: {desired}; reason: {reason}")
         self.memory.scaled.append([self.now_ns, desired - current])
         self.status["lastScaleTime"] = format_seconds(self.now_ns)
 
@@ -209,12 +190,6 @@ class _Look:
             string(reference, "name", "spec.scaleTargetRef"),
         )
         return (self.world.get(kind, self.namespace, name) if kind in SCALED else None), kind, name
-
-    def _write_scale(self, target: Stored, replicas: int) -> None:
-        meta = {**target.manifest["metadata"]}
-        meta["generation"] = int(meta.get("generation") or 1) + 1
-        spec = {**target.manifest["spec"], "replicas": replicas}
-        self.world.put({**target.manifest, "metadata": meta, "spec": spec}, "scaled by its autoscaler")
 
     # ---- what the metrics say
 
@@ -228,8 +203,7 @@ class _Look:
         best: tuple[int, str] | None = None
         statuses: list[dict[str, Any]] = []
         errors: list[tuple[str, str]] = []
-        find = self._find
-        used = use_of(everyone, find, self.now_ns)
+        used = use_of(everyone, self._find, self.now_ns)
         for path, metric in metrics:
             type_ = string(metric, "type", path)
             try:
@@ -246,11 +220,9 @@ class _Look:
             self._condition(
                 "ScalingActive", False, reason, f"the HPA was unable to compute the replica count: {said}"
             )
-            self.warn(reason, said)
-            self.warn(
-                "FailedComputeMetricsReplicas",
-                f"invalid metrics ({len(errors)} invalid out of {len(metrics)}), first error is: {said}",
-            )
+            self.controller.warn(self.manifest, reason, said)
+            counted = f"invalid metrics ({len(errors)} invalid out of {len(metrics)}), first error is: {said}"
+            self.controller.warn(self.manifest, "FailedComputeMetricsReplicas", counted)
             return None
         self.status["currentMetrics"] = statuses
         assert best is not None
@@ -423,19 +395,10 @@ class _Look:
 
     # ---- what it tells
 
-    def warn(self, reason: str, message: str) -> None:
-        """A Warning event of the autoscaler."""
-        self.world.record_event(self.manifest, "Warning", reason, "", message, _COMPONENT)
-
     def _condition(self, type_: str, holds: bool, reason: str, message: str) -> None:
-        condition = {
-            "type": type_,
-            "status": str(holds),
-            "lastTransitionTime": format_seconds(self.now_ns),
-            "reason": reason,
-            "message": message,
-        }
-        self.status["conditions"] = with_condition(self.status, condition)
+        self.status = self.world.status_with(
+            {"status": self.status}, condition(type_, holds, reason, message)
+        )
 
     def write_status(self) -> None:
         """Write its status where it says more than other amounts of the same percentage."""
@@ -641,13 +604,11 @@ def _requests(pod: Pod, resource: str, container: str) -> int:
 
 def _counts(pod: Pod, now_ns: int) -> bool:
     """Whether a pod's cpu is more than that of its start."""
-    condition: Mapping[str, Any] | None = condition_of(pod.manifest, "Ready")
-    if condition is None or pod.start_ns is None:
+    found = condition_of(pod.manifest, "Ready")
+    if found is None or pod.start_ns is None:
         return False
-    ready = condition.get("status") == "True"
-    since_ns = (
-        parse_time_ns(str(condition["lastTransitionTime"])) if condition.get("lastTransitionTime") else 0
-    )
+    ready, since = found.get("status") == "True", found.get("lastTransitionTime")
+    since_ns = parse_time_ns(str(since)) if since else 0
     if pod.start_ns + CPU_INITIALIZATION_NS > now_ns:
         return ready and now_ns >= since_ns + WINDOW_NS
     return ready or pod.start_ns + INITIAL_READINESS_NS <= since_ns

@@ -30,7 +30,7 @@ from scheduler_core.sim.admission import RefusedObject, with_gated_condition
 from scheduler_core.sim.kubelet import delete_pod
 from scheduler_core.sim.pod_index import Owner, PodIndex, owner_of
 from scheduler_core.sim.timers import Timers
-from scheduler_core.sim.world import Noticed, Stored, World
+from scheduler_core.sim.world import Noticed, Stored, World, generation_of
 
 # --- ControllerRevisions: what templates a StatefulSet or DaemonSet had, for `kubectl rollout history` and `undo`.
 
@@ -49,6 +49,19 @@ def revisions_of(world: World, namespace: str, owner_uid: str) -> list[Stored]:
         and any(item.get("uid") == owner_uid for item in meta.get("ownerReferences") or ())
     ]
     return sorted(found, key=_number)
+
+
+def owner_reference(manifest: Document) -> dict[str, Any]:
+    """The owner reference of what a controller makes for an object."""
+    meta = manifest["metadata"]
+    return {
+        "apiVersion": str(manifest.get("apiVersion", "")),
+        "kind": str(manifest["kind"]),
+        "name": str(meta["name"]),
+        "uid": str(meta.get("uid", "")),
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
 
 
 def keep_revision(world: World, pods: PodIndex, workload: Workload, hash_: str) -> None:
@@ -90,7 +103,7 @@ def _revision(workload: Workload, name: str, hash_: str, number: int) -> dict[st
         "namespace": workload.namespace,
         "uid": derived_uid(f"{workload.meta.uid}/{name}"),
         "labels": {**selector, HASH_LABEL: hash_},
-        "ownerReferences": [workload.reference()],
+        "ownerReferences": [owner_reference(workload.manifest)],
     }
     if annotations:
         meta["annotations"] = dict(annotations)
@@ -107,6 +120,8 @@ def _revision(workload: Workload, name: str, hash_: str, number: int) -> dict[st
 
 
 _PERCENT = re.compile(r"([0-9]+)%")
+Key = tuple[str, str]
+"""(namespace, name)"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,19 +156,16 @@ class Workload(Named):
         return self.meta.deletion_ns is not None
 
     @property
-    def controller(self) -> OwnerReference | None:
-        return self.meta.controller
+    def place(self) -> Key:
+        """Namespace and name."""
+        return (self.meta.namespace, self.meta.name)
 
-    def reference(self) -> dict[str, Any]:
-        """The owner reference its pods carry."""
-        return {
-            "apiVersion": str(self.manifest.get("apiVersion", "")),
-            "kind": self.kind,
-            "name": self.name,
-            "uid": self.meta.uid,
-            "controller": True,
-            "blockOwnerDeletion": True,
-        }
+    def status_with(self, numbers: Mapping[str, int]) -> dict[str, Any]:
+        """Its status with other numbers, zeros left out as Go does, and the generation it is about."""
+        before = self.manifest.get("status") or {}
+        status = {name: value for name, value in before.items() if name not in numbers}
+        status |= {name: number for name, number in numbers.items() if number}
+        return {**status, "observedGeneration": generation_of(self.manifest)}
 
 
 def workload_from(manifest: Document) -> Workload:
@@ -272,7 +284,7 @@ class PodFactory:
             "uid": object_uid(self._randomness),
             "creationTimestamp": format_seconds(self._world.clock.now_ns),
             "labels": all_labels,
-            "ownerReferences": [workload.reference()],
+            "ownerReferences": [owner_reference(workload.manifest)],
         }
         all_annotations = {
             **string_map(template_meta, "annotations", "spec.template.metadata"),
@@ -289,58 +301,38 @@ class PodFactory:
             "spec": copy.copy(spec if spec is not None else mapping(template, "spec", "spec.template")),
             "status": {"phase": "Pending"},
         }
-        if spec is not None:
-            stored = self._world.create(manifest, reason)
-            made: Pod = stored.typed
-            return made
-        prototype = None
-        if not self._completed(workload.namespace):
-            prototype = self._prototype(workload, manifest, repr(sorted(all_labels.items())))
+        # Where a pod gets more than its template says, each is read for itself.
+        is_alike = spec is None and not self._world.limits.completes(workload.namespace)
+        key = (id(workload.template), workload.namespace, repr(sorted(all_labels.items())))
+        prototype = self._prototype(workload, key) if is_alike else None
         if prototype is None:
-            stored = self._world.create(manifest, reason)
-            made = stored.typed
-            if not self._completed(workload.namespace):
-                self._keep(workload, repr(sorted(all_labels.items())), made)
+            made: Pod = self._world.create(manifest, reason).typed
+            if is_alike:
+                if len(self._prototypes) >= _MAX_PROTOTYPES:
+                    self._prototypes.clear()
+                # The template is kept with it, so its id cannot come to mean another one.
+                self._prototypes[key] = (workload.template, self._world.priority_classes, made)
             return made
         manifest["spec"] = prototype.manifest["spec"]
         manifest = self._world.limits.admitted(manifest)
         if prototype.scheduling_gates:
             manifest = with_gated_condition(manifest, self._world.clock.now_ns)
-        reference = workload.reference()
+        api_version = str(workload.manifest.get("apiVersion", ""))
         typed_meta = prototype.meta._replace(
             name=name,
             uid=meta["uid"],
             creation_ns=parse_time_ns(meta["creationTimestamp"]),
-            owners=(
-                OwnerReference(
-                    reference["apiVersion"], workload.kind, workload.name, workload.meta.uid, True
-                ),
-            ),
+            owners=(OwnerReference(api_version, workload.kind, workload.name, workload.meta.uid, True),),
         )
         typed = replace(prototype, manifest=manifest, meta=typed_meta)
         self._world.put(manifest, reason, typed)
         return typed
 
-    def _completed(self, namespace: str) -> bool:
-        """Whether a pod gets more there than its template says: such ones are read one by one."""
-        return self._world.limits.completes(namespace)
-
-    def _prototype(self, workload: Workload, manifest: Mapping[str, Any], labels: str) -> Pod | None:
-        kept = self._prototypes.get((id(workload.template), workload.namespace, labels))
+    def _prototype(self, workload: Workload, key: tuple[int, str, str]) -> Pod | None:
+        kept = self._prototypes.get(key)
         if kept is None or kept[0] is not workload.template or kept[1] is not self._world.priority_classes:
             return None
         return kept[2]
-
-    def _keep(self, workload: Workload, labels: str, pod: Pod) -> None:
-        if len(self._prototypes) >= _MAX_PROTOTYPES:
-            self._prototypes.clear()
-        # The template is kept with it, so its id cannot come to mean another one.
-        key = (id(workload.template), workload.namespace, labels)
-        self._prototypes[key] = (workload.template, self._world.priority_classes, pod)
-
-
-Key = tuple[str, str]
-"""(namespace, name)"""
 
 
 MOST_TOLD = 25
@@ -383,17 +375,22 @@ class Controller:
         Kinds of owners of whose pods it is told; with `Pod` in `watches` it is told of all pods.
     timer_names : tuple of str
         `Timer.what` of the timers it sets.
+    component : str
+        Whom its Events come from.
     """
 
     watches: ClassVar[tuple[str, ...]] = ()
     watches_pods_of: ClassVar[tuple[str, ...]] = ()
     timer_names: ClassVar[tuple[str, ...]] = ()
+    component: str = ""
 
     def __init__(self, context: ControllerContext) -> None:
         self.context = context
         self.world = context.world
         self.timers = context.timers
         self.pods = context.pods
+        self._to_sync: dict[Any, None] = {}
+        """Keys of the objects to look at, in order of notice."""
 
     def concerns(self, change: Noticed) -> bool:
         """Whether a change of a kind in `watches` concerns it; asked of every pod, so it is short."""
@@ -404,7 +401,25 @@ class Controller:
 
     def sync(self) -> bool:
         """Do what is to be done; True when there was anything to look at."""
-        return False
+        if not self._to_sync:
+            return False
+        keys, self._to_sync = list(self._to_sync), {}
+        for key in keys:
+            self.sync_key(key)
+        return True
+
+    def sync_key(self, key: Any) -> None:
+        """Bring one object that was noticed in order."""
+
+    def tell(
+        self, about: Mapping[str, Any], reason: str, message: str, *, action: str = "", type_: str = "Normal"
+    ) -> None:
+        """Record an Event of this controller."""
+        self.world.record_event(about, type_, reason, action, message, self.component)
+
+    def warn(self, about: Mapping[str, Any], reason: str, message: str, *, action: str = "") -> None:
+        """Record a Warning event of this controller."""
+        self.tell(about, reason, message, action=action, type_="Warning")
 
     def report(self) -> bool:
         """Write statuses; called when nothing is left to do at this moment. True when anything was written."""
@@ -415,6 +430,7 @@ class Controller:
 
         Of pods, sixty thousand perhaps, only for those of `watches_pods_of`: all of them are in `world` and `pods`.
         """
+        self._to_sync.clear()
 
     def timer(self, what: str, subject: tuple[str, ...]) -> None:
         """One of our timers has come."""
@@ -445,9 +461,9 @@ class WorkloadController(Controller):
 
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
+        self.component = f"{self.kind.lower().removesuffix('controller')}-controller"
         self.workloads: dict[Key, Workload] = {}
         self._by_owner: dict[tuple[str, str, str], Key] = {}
-        self._to_sync: dict[Key, None] = {}
         self._to_report: dict[Key, None] = {}
         self._orphaned: dict[str, None] = {}
         self._n_told: dict[tuple[str, str, str], int] = {}
@@ -473,12 +489,8 @@ class WorkloadController(Controller):
         """An object of a kind in `watches` changed that is neither a pod nor a workload of ours."""
 
     def _pod_noticed(self, change: Noticed) -> None:
-        for stored in (change.old, change.new):
-            if stored is not None:
-                owner = owner_of(stored.typed)
-                key = None if owner is None else self._by_owner.get(owner)
-                if key is not None:
-                    self.look_at(key)
+        for stored, _ in change.versions:
+            self.look_at_owner(owner_of(stored.typed))
 
     def orphan_noticed(self, pod: Pod) -> None:
         """A pod with labels and without a controller came or changed."""
@@ -486,10 +498,7 @@ class WorkloadController(Controller):
             self._orphaned[pod.namespace] = None
 
     def _workload_noticed(self, change: Noticed) -> None:
-        stored = change.new or change.old
-        assert stored is not None
-        meta = stored.manifest.get("metadata") or {}
-        key = (str(meta.get("namespace") or ""), str(meta.get("name", "")))
+        key = change.newest.key
         before = self.workloads.get(key)
         if before is not None and change.new is not None and before.manifest is change.new.manifest:
             return  # our own status
@@ -505,14 +514,7 @@ class WorkloadController(Controller):
         try:
             workload = workload_from(change.new.manifest)
         except InvalidObject as error:
-            self.world.record_event(
-                change.new.manifest,
-                "Warning",
-                "InvalidSpec",
-                "Reading",
-                str(error),
-                f"{self.kind.lower()}-controller",
-            )
+            self.warn(change.new.manifest, "InvalidSpec", str(error), action="Reading")
             return
         self.workloads[key] = workload
         self._by_owner[workload.owner] = key
@@ -532,11 +534,18 @@ class WorkloadController(Controller):
         self._to_sync[key] = None
         self._to_report[key] = None
 
-    def key_of_owner(self, owner: tuple[str, str, str] | None) -> Key | None:
+    def key_of_owner(self, owner: Owner | None) -> Key | None:
         return None if owner is None else self._by_owner.get(owner)
 
+    def look_at_owner(self, owner: Owner | None) -> Key | None:
+        """Bring the workload of that owner in order, if it is one of ours; its key."""
+        key = self.key_of_owner(owner)
+        if key is not None:
+            self.look_at(key)
+        return key
+
     def restored(self) -> None:
-        self._to_sync.clear()
+        super().restored()
         self._to_report.clear()
         self._orphaned.clear()
 
@@ -545,19 +554,17 @@ class WorkloadController(Controller):
     def sync(self) -> bool:
         if self._orphaned:
             self._adopt()
-        if not self._to_sync:
-            return False
-        keys, self._to_sync = list(self._to_sync), {}
         self._n_told.clear()
-        for key in keys:
-            workload = self.workloads.get(key)
-            if workload is None or workload.is_deleted:
-                continue
-            try:
-                self.sync_one(workload)
-            except InvalidObject as error:
-                self.failed(workload, error)
-        return True
+        return super().sync()
+
+    def sync_key(self, key: Key) -> None:
+        workload = self.workloads.get(key)
+        if workload is None or workload.is_deleted:
+            return
+        try:
+            self.sync_one(workload)
+        except InvalidObject as error:
+            self.failed(workload, error)
 
     def sync_one(self, workload: Workload) -> None:
         """Bring one workload in order."""
@@ -570,14 +577,8 @@ class WorkloadController(Controller):
             refused = error.name
         if isinstance(error, ForbiddenObject):
             said = f'pods "{refused}" is forbidden: {error.reason}'
-        self.world.record_event(
-            workload.manifest,
-            "Warning",
-            "FailedCreate",
-            "Creating",
-            self.not_created.format(pod=refused, owner=workload.name, said=said),
-            f"{self.kind.lower()}-controller",
-        )
+        message = self.not_created.format(pod=refused, owner=workload.name, said=said)
+        self.warn(workload.manifest, "FailedCreate", message, action="Creating")
 
     def refused_name(self, workload: Workload) -> str:
         """What a pod that could not be made would be called, as far as that is known before it is."""
@@ -595,8 +596,7 @@ class WorkloadController(Controller):
                 for key, item in sorted(self.workloads.items())
                 if key[0] == namespace and not item.is_deleted
             ]
-            for name in sorted(orphans):
-                pod = orphans[name]
+            for _, pod in sorted(orphans.items()):
                 for workload in ours:
                     if (
                         not workload.selector.is_nothing
@@ -604,7 +604,8 @@ class WorkloadController(Controller):
                         and workload.selector.matches(pod.labels)
                     ):
                         meta = {**pod.manifest["metadata"]}
-                        meta["ownerReferences"] = [*(meta.get("ownerReferences") or ()), workload.reference()]
+                        owners = (*(meta.get("ownerReferences") or ()), owner_reference(workload.manifest))
+                        meta["ownerReferences"] = list(owners)
                         self.world.put_pod(pod, {**pod.manifest, "metadata": meta}, "adopted")
                         break
 
@@ -640,11 +641,6 @@ class WorkloadController(Controller):
         keep_revision(self.world, self.pods, workload, hash_)
         self._recorded[workload.owner] = workload.template
 
-    def tell(self, about: Mapping[str, Any], reason: str, message: str) -> None:
-        """A Normal event of this controller."""
-        component = f"{self.kind.lower().removesuffix('controller')}-controller"
-        self.world.record_event(dict(about), "Normal", reason, "", message, component)
-
     # ---- what is told
 
     def report(self) -> bool:
@@ -674,4 +670,4 @@ class WorkloadController(Controller):
         if typed is not None:
             typed = replace(typed, manifest=manifest)
         self.world.put(manifest, "status", typed)
-        self.workloads[(workload.namespace, workload.name)] = replace(workload, manifest=manifest)
+        self.workloads[workload.place] = replace(workload, manifest=manifest)

@@ -30,8 +30,8 @@ from scheduler_core.sim.controllers.base import (
     WorkloadController,
     resolve_amount,
 )
-from scheduler_core.sim.pod_index import is_active, is_ready
-from scheduler_core.sim.world import Noticed
+from scheduler_core.sim.pod_index import is_active, is_ready, owner_of
+from scheduler_core.sim.world import Noticed, generation_of
 
 REVISION_LABEL = "controller-revision-hash"
 GENERATION_LABEL = "pod-template-generation"
@@ -77,19 +77,14 @@ class DaemonSetController(WorkloadController):
 
     def _pod_noticed(self, change: Noticed) -> None:
         super()._pod_noticed(change)
-        for stored in (change.old, change.new):
-            if stored is None:
-                continue
+        for stored, is_new in change.versions:
             pod: Pod = stored.typed
-            reference = pod.meta.controller
-            if reference is None or reference.kind != self.kind:
-                continue
-            key = self.key_of_owner((reference.kind, pod.namespace, reference.uid))
+            key = self.key_of_owner(owner_of(pod))
             if key is None:
                 continue
             name = target_node(pod)
             at = self._pods_at.setdefault(key, {}).setdefault(name, {})
-            if stored is change.new:
+            if is_new:
                 at[pod.name] = None
             else:
                 at.pop(pod.name, None)
@@ -98,21 +93,16 @@ class DaemonSetController(WorkloadController):
     def other_noticed(self, change: Noticed) -> None:
         if change.kind != "Node":
             return
-        stored = change.new or change.old
-        assert stored is not None
         old, new = (None if item is None else item.typed for item in (change.old, change.new))
         if old is not None and new is not None and old.labels == new.labels and old.taints == new.taints:
             return
         for key in self.workloads:
-            self._nodes.setdefault(key, {})[stored.typed.name] = None
+            self._nodes.setdefault(key, {})[change.newest.typed.name] = None
             self.look_at(key)
 
     def _workload_noticed(self, change: Noticed) -> None:
         super()._workload_noticed(change)
-        stored = change.new or change.old
-        assert stored is not None
-        meta = stored.manifest["metadata"]
-        key = (str(meta.get("namespace") or ""), str(meta["name"]))
+        key = change.newest.key
         workload = self.workloads.get(key)
         if workload is None:
             for kept in (self._everywhere, self._nodes, self._pods_at, self._eligible):
@@ -139,7 +129,7 @@ class DaemonSetController(WorkloadController):
     # ---- bringing it in order
 
     def sync_one(self, workload: Workload) -> None:
-        key = (workload.namespace, workload.name)
+        key = workload.place
         rule = PlacementRule(workload)
         self.record_template(workload, rule.revision)
         names = self._nodes.pop(key, {})
@@ -193,7 +183,7 @@ class DaemonSetController(WorkloadController):
 
     def _make(self, workload: Workload, rule: PlacementRule, node_name: str) -> None:
         spec = {**rule.spec, "affinity": _pinned(rule.affinity, node_name)}
-        labels = {REVISION_LABEL: rule.revision, GENERATION_LABEL: _generation(workload)}
+        labels = {REVISION_LABEL: rule.revision, GENERATION_LABEL: str(generation_of(workload.manifest))}
         name = self.context.factory.free_name(workload.namespace, f"{workload.name}-")
         self.make_pod(workload, labels, name=name, spec=spec)
 
@@ -225,9 +215,8 @@ class DaemonSetController(WorkloadController):
     # ---- status
 
     def status_of(self, workload: Workload) -> dict[str, Any] | None:
-        key = (workload.namespace, workload.name)
         group = self.pods.of_owner(workload.owner)
-        wanted = self._eligible.get(key, {})
+        wanted = self._eligible.get(workload.place, {})
         revision = template_hash(workload.template)
         ready = scheduled = updated = misplaced = 0
         nodes: dict[str, None] = {}
@@ -247,20 +236,12 @@ class DaemonSetController(WorkloadController):
             "numberAvailable": ready,
             "numberUnavailable": len(wanted) - ready,
         }
-        status = {
-            name: value
-            for name, value in (workload.manifest.get("status") or {}).items()
-            if name not in numbers
-        }
-        status |= {name: number for name, number in numbers.items() if number}
-        status |= {
+        return workload.status_with(numbers) | {
             "currentNumberScheduled": scheduled,
             "desiredNumberScheduled": len(wanted),
             "numberMisscheduled": misplaced,
             "numberReady": ready,
-            "observedGeneration": int((workload.manifest.get("metadata") or {}).get("generation") or 1),
         }
-        return status
 
 
 class PlacementRule:
@@ -340,7 +321,3 @@ def _pinned(affinity: Any, node_name: str) -> dict[str, Any]:
         "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchFields": [field]}]},
     }
     return {**affinity, "nodeAffinity": node}
-
-
-def _generation(workload: Workload) -> str:
-    return str(int((workload.manifest.get("metadata") or {}).get("generation") or 1))

@@ -13,15 +13,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from scheduler_core.objects.fields import (
-    Document,
-    boolean,
-    format_seconds,
-    integer,
-    mapping,
-    parse_time_ns,
-    string,
-)
+from scheduler_core.objects.fields import Document, boolean, integer, mapping, parse_time_ns, string
 from scheduler_core.objects.meta import OwnerReference
 from scheduler_core.objects.pod import Pod
 from scheduler_core.randomness import object_uid, template_hash
@@ -29,11 +21,12 @@ from scheduler_core.sim.controllers.base import (
     ControllerContext,
     Workload,
     WorkloadController,
+    owner_reference,
     resolve_amount,
     workload_from,
 )
 from scheduler_core.sim.pod_index import Owner, condition_of, is_ready, owner_of
-from scheduler_core.sim.world import Noticed, with_condition
+from scheduler_core.sim.world import Noticed, annotations_of, condition
 
 HASH_LABEL = "pod-template-hash"
 REVISION = "deployment.kubernetes.io/revision"
@@ -71,20 +64,15 @@ class DeploymentController(WorkloadController):
             super().noticed(change)
             return
         # Pods belong to ReplicaSets; their Deployments look at how many are ready.
-        for stored in (change.old, change.new):
-            if stored is not None:
-                owner = owner_of(stored.typed)
-                if owner is not None:
-                    key = self.key_of_owner(self._deployment_of.get(owner))
-                    if key is not None:
-                        self.look_at(key)
+        for stored, _ in change.versions:
+            owner = owner_of(stored.typed)
+            if owner is not None:
+                self.look_at_owner(self._deployment_of.get(owner))
 
     def other_noticed(self, change: Noticed) -> None:
         if change.kind != "ReplicaSet":
             return
-        for stored in (change.old, change.new):
-            if stored is None:
-                continue
+        for stored, is_new in change.versions:
             reference: OwnerReference | None = stored.typed.meta.controller
             if reference is None or reference.kind != self.kind:
                 continue
@@ -92,7 +80,7 @@ class DeploymentController(WorkloadController):
             deployment = (reference.kind, meta.namespace, reference.uid)
             sets = self._sets.setdefault(deployment, {})
             itself = ("ReplicaSet", meta.namespace, meta.uid)
-            if stored is change.new:
+            if is_new:
                 sets[meta.name] = workload_from(stored.manifest)
                 self._deployment_of[itself] = deployment
             else:
@@ -100,9 +88,7 @@ class DeploymentController(WorkloadController):
                 self._deployment_of.pop(itself, None)
             if not sets:
                 del self._sets[deployment]
-            key = self.key_of_owner(deployment)
-            if key is not None:
-                self.look_at(key)
+            self.look_at_owner(deployment)
 
     def _sets_of(self, workload: Workload) -> list[Workload]:
         """Its ReplicaSets, oldest first."""
@@ -193,7 +179,7 @@ class DeploymentController(WorkloadController):
                     "deployment.kubernetes.io/desired-replicas": str(workload.replicas),
                     REVISION: str(revision),
                 },
-                "ownerReferences": [workload.reference()],
+                "ownerReferences": [owner_reference(workload.manifest)],
                 "generation": 1,
             },
             "spec": {
@@ -288,14 +274,10 @@ class DeploymentController(WorkloadController):
 
     def _scale(self, workload: Workload, replica_set: Workload, replicas: int) -> None:
         stored = self.world.get("ReplicaSet", replica_set.namespace, replica_set.name)
-        if stored is None:
-            return
-        meta = dict(stored.manifest["metadata"])
-        meta["generation"] = int(meta.get("generation") or 1) + 1
-        spec = {**stored.manifest["spec"], "replicas": replicas}
-        before = int(stored.manifest["spec"].get("replicas") or 0)
-        self.world.put({**stored.manifest, "metadata": meta, "spec": spec}, "scaled")
-        self._tell_scaled(workload, replica_set.name, before, replicas)
+        if stored is not None:
+            self.world.scale(stored, replicas, "scaled")
+            before = int(stored.manifest["spec"].get("replicas") or 0)
+            self._tell_scaled(workload, replica_set.name, before, replicas)
 
     def _clean_up(self, workload: Workload, old: list[Workload]) -> None:
         limit = integer(workload.spec, "revisionHistoryLimit", "spec", DEFAULT_HISTORY)
@@ -318,43 +300,21 @@ class DeploymentController(WorkloadController):
             "availableReplicas": ready,
             "unavailableReplicas": max(workload.replicas - ready, 0),
         }
-        status = {
-            name: value
-            for name, value in (workload.manifest.get("status") or {}).items()
-            if name not in numbers
-        }
-        status |= {name: number for name, number in numbers.items() if number}
-        status["observedGeneration"] = int((workload.manifest.get("metadata") or {}).get("generation") or 1)
         _, max_unavailable = self._bounds(workload)
         enough = ready >= workload.replicas - max_unavailable
         complete = updated == workload.replicas == numbers["replicas"] == ready
         name = new.name if new is not None else ""
-        available = ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
+        available = ("MinimumReplicasAvailable", "Deployment has minimum availability.")
         if not enough:
-            available = (
-                "False",
-                "MinimumReplicasUnavailable",
-                "Deployment does not have minimum availability.",
-            )
+            available = ("MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
         progressing = ("ReplicaSetUpdated", f'ReplicaSet "{name}" is progressing.')
         if complete:
             progressing = ("NewReplicaSetAvailable", f'ReplicaSet "{name}" has successfully progressed.')
-        status["conditions"] = self._with(status, "Available", *available)
-        status["conditions"] = self._with(status, "Progressing", "True", *progressing)
-        return status
-
-    def _with(
-        self, status: Mapping[str, Any], type_: str, value: str, reason: str, message: str
-    ) -> list[dict[str, Any]]:
-        now = format_seconds(self.world.clock.now_ns)
-        condition = {
-            "type": type_,
-            "status": value,
-            "reason": reason,
-            "message": message,
-            "lastTransitionTime": now,
-        }
-        return with_condition(status, condition)
+        return self.world.status_with(
+            {"status": workload.status_with(numbers)},
+            condition("Available", enough, *available),
+            condition("Progressing", True, *progressing),
+        )
 
 
 def _same_template(ours: Document, theirs: Document) -> bool:
@@ -376,9 +336,8 @@ def _handed_down(workload: Workload) -> dict[str, Any]:
 
 
 def _revision(replica_set: Workload) -> int:
-    annotations = (replica_set.manifest.get("metadata") or {}).get("annotations") or {}
     try:
-        return int(annotations.get(REVISION, 0))
+        return int(annotations_of(replica_set.manifest).get(REVISION, 0))
     except (TypeError, ValueError):
         return 0
 
@@ -408,20 +367,12 @@ class ReplicaSetController(WorkloadController):
 
     def status_of(self, workload: Workload) -> dict[str, Any]:
         group = self.pods.of_owner(workload.owner)
-        before = dict(workload.manifest.get("status") or {})
-        wanted = {
+        numbers = {
             "fullyLabeledReplicas": group.n_active,
             "readyReplicas": group.n_ready,
             "availableReplicas": group.n_ready,
         }
-        for name, number in wanted.items():
-            # As Go writes them: zeros are left out.
-            before.pop(name, None)
-            if number:
-                before[name] = number
-        before["replicas"] = group.n_active
-        before["observedGeneration"] = int((workload.manifest.get("metadata") or {}).get("generation") or 1)
-        return before
+        return {**workload.status_with(numbers), "replicas": group.n_active}
 
 
 class ReplicationControllerController(ReplicaSetController):
@@ -453,16 +404,14 @@ def in_order_of_deletion(pods: list[Pod]) -> list[Pod]:
 
 
 def _deletion_cost(pod: Pod) -> int:
-    annotations = pod.manifest["metadata"].get("annotations") or {}
     try:
-        return int(annotations.get(DELETION_COST, 0))
+        return int(annotations_of(pod.manifest).get(DELETION_COST, 0))
     except (TypeError, ValueError):
         return 0
 
 
 def _ready_since_ns(pod: Pod) -> int:
-    condition = condition_of(pod.manifest, "Ready") or {}
-    text = condition.get("lastTransitionTime")
+    text = (condition_of(pod.manifest, "Ready") or {}).get("lastTransitionTime")
     try:
         return parse_time_ns(text) if isinstance(text, str) else 0
     except ValueError:

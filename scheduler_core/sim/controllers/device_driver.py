@@ -11,21 +11,20 @@ from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.node import Node
 from scheduler_core.releases import Release
 from scheduler_core.sim.controllers.base import Controller, ControllerContext
-from scheduler_core.sim.world import Noticed
+from scheduler_core.sim.world import Noticed, annotations_of
 
 PUBLISHED_BY = "playground.dev/published-for"
 """Label of slices that a driver here published: the node they are of."""
-COMPONENT = "device-driver"
 
 
 class DeviceDriver(Controller):
     """Keeps a node's ResourceSlices as its annotation says, from its first moment to its last."""
 
     watches: ClassVar[tuple[str, ...]] = ("Node", "ResourceSlice")
+    component = "device-driver"
 
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
-        self._to_sync: dict[str, None] = {}
         self._published: dict[str, dict[str, None]] = {}
         """Names of slices by node."""
 
@@ -33,36 +32,19 @@ class DeviceDriver(Controller):
         if change.kind == "Node":
             before, after = (None if it is None else _said(it.typed) for it in (change.old, change.new))
             if before != after:
-                stored = change.new or change.old
-                assert stored is not None
-                self._to_sync[stored.typed.name] = None
+                self._to_sync[change.newest.typed.name] = None
             return
-        for stored, present in ((change.old, False), (change.new, True)):
-            node = (
-                None
-                if stored is None
-                else (stored.manifest["metadata"].get("labels") or {}).get(PUBLISHED_BY)
-            )
-            if stored is None or node is None:
+        for stored, is_new in change.versions:
+            node = (stored.manifest["metadata"].get("labels") or {}).get(PUBLISHED_BY)
+            if node is None:
                 continue
             names = self._published.setdefault(node, {})
-            if present:
+            if is_new:
                 names[stored.manifest["metadata"]["name"]] = None
             else:
                 names.pop(stored.manifest["metadata"]["name"], None)
 
-    def restored(self) -> None:
-        self._to_sync.clear()
-
-    def sync(self) -> bool:
-        if not self._to_sync:
-            return False
-        names, self._to_sync = list(self._to_sync), {}
-        for name in names:
-            self._publish(name)
-        return True
-
-    def _publish(self, node_name: str) -> None:
+    def sync_key(self, node_name: str) -> None:
         stored = self.world.get("Node", "", node_name)
         said = "" if stored is None else _said(stored.typed)
         slices: list[Manifest] = []
@@ -70,9 +52,7 @@ class DeviceDriver(Controller):
             try:
                 devices = devices_of(said)
             except InvalidObject as error:
-                self.world.record_event(
-                    stored.manifest, "Warning", "DevicesNotPublished", "Publishing", str(error), COMPONENT
-                )
+                self.warn(stored.manifest, "DevicesNotPublished", str(error), action="Publishing")
                 return
             slices = slices_of(node_name, devices, self.context.release)
             for manifest in classes_of(devices, self.context.release):
@@ -97,8 +77,7 @@ class DeviceDriver(Controller):
 
 
 def _said(node: Node) -> str:
-    annotations = node.manifest["metadata"].get("annotations") or {}
-    return str(annotations.get(DEVICES) or "")
+    return str(annotations_of(node.manifest).get(DEVICES) or "")
 
 
 # --- The devices a simulated driver finds on a node, as the ResourceSlices it publishes.

@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from scheduler_core.errors import InvalidObject
-from scheduler_core.objects.fields import Document, format_seconds, integer, mapping
+from scheduler_core.objects.fields import Document, integer, mapping
 from scheduler_core.objects.labels import LabelSelector
 from scheduler_core.objects.pod import Pod
 from scheduler_core.sim.controllers.base import Controller, ControllerContext, Key, resolve_amount
 from scheduler_core.sim.pod_index import OwnedPods, Owner, condition_of, owner_of
-from scheduler_core.sim.world import Noticed, with_condition
+from scheduler_core.sim.world import Noticed, condition, generation_of
 
 COMPUTED = "computed from the cluster's pods"
 DISRUPTION_ALLOWED = "DisruptionAllowed"
@@ -63,7 +63,6 @@ class DisruptionController(Controller):
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
         self._budgets: dict[str, dict[str, _Budget]] = {}
-        self._to_sync: dict[Key, None] = {}
 
     def concerns(self, change: Noticed) -> bool:
         return bool(self._budgets) or change.kind != "Pod"
@@ -74,9 +73,7 @@ class DisruptionController(Controller):
         elif change.kind == "PodDisruptionBudget":
             self._budget_noticed(change)
         else:
-            stored = change.new or change.old
-            assert stored is not None
-            namespace = str(stored.manifest["metadata"].get("namespace") or "")
+            namespace, _ = change.newest.key
             for name, budget in self._budgets.get(namespace, {}).items():
                 if budget.owners and (
                     change.old is None
@@ -86,9 +83,7 @@ class DisruptionController(Controller):
                     self._to_sync[(namespace, name)] = None
 
     def _pod_noticed(self, change: Noticed) -> None:
-        stored = change.new or change.old
-        assert stored is not None
-        pod: Pod = stored.typed
+        pod: Pod = change.newest.typed
         for name, budget in self._budgets.get(pod.namespace, {}).items():
             if change.new is not None and budget.selector.matches(pod.labels):
                 budget.put(pod)
@@ -97,9 +92,7 @@ class DisruptionController(Controller):
                 self._to_sync[(pod.namespace, name)] = None
 
     def _budget_noticed(self, change: Noticed) -> None:
-        stored = change.new or change.old
-        assert stored is not None
-        meta = stored.typed.meta
+        meta = change.newest.typed.meta
         budgets = self._budgets.setdefault(meta.namespace, {})
         before = budgets.pop(meta.name, None)
         if change.new is None or not is_computed(change.new.manifest):
@@ -116,27 +109,17 @@ class DisruptionController(Controller):
         budgets[meta.name] = budget
         self._to_sync[(meta.namespace, meta.name)] = None
 
-    def restored(self) -> None:
-        self._to_sync.clear()
-
-    def sync(self) -> bool:
-        if not self._to_sync:
-            return False
-        keys, self._to_sync = list(self._to_sync), {}
-        for namespace, name in keys:
-            stored = self.world.get("PodDisruptionBudget", namespace, name)
-            budget = self._budgets.get(namespace, {}).get(name)
-            if stored is None or budget is None or stored.manifest is not budget.manifest:
-                continue
-            status = self._status(budget)
-            if status != (stored.manifest.get("status") or {}):
-                self.world.put({**stored.manifest, "status": status}, "status")
-        return True
+    def sync_key(self, key: Key) -> None:
+        stored = self.world.get("PodDisruptionBudget", *key)
+        budget = self._budgets.get(key[0], {}).get(key[1])
+        if stored is None or budget is None or stored.manifest is not budget.manifest:
+            return
+        status = self._status(budget)
+        if status != (stored.manifest.get("status") or {}):
+            self.world.put({**stored.manifest, "status": status}, "status")
 
     def _status(self, budget: _Budget) -> dict[str, Any]:
         healthy = budget.covered.n_ready
-        now = format_seconds(self.world.clock.now_ns)
-        before = budget.manifest.get("status") or {}
         failure = ""
         try:
             expected, desired = self._expected(budget)
@@ -144,21 +127,17 @@ class DisruptionController(Controller):
             failure, expected, desired = str(error), 0, 0
         allowed = max(healthy - desired, 0) if expected > 0 and not failure else 0
         reason = "SyncFailed" if failure else "SufficientPods" if allowed else "InsufficientPods"
-        condition = {
-            "type": DISRUPTION_ALLOWED,
-            "status": "True" if allowed else "False",
-            "reason": reason,
-            "message": COMPUTED if not failure else f"{COMPUTED}: {failure}",
-            "lastTransitionTime": now,
-            "observedGeneration": int((budget.manifest.get("metadata") or {}).get("generation") or 1),
-        }
+        said = COMPUTED if not failure else f"{COMPUTED}: {failure}"
+        generation = generation_of(budget.manifest)
+        computed = condition(DISRUPTION_ALLOWED, allowed > 0, reason, said)
+        status = self.world.status_with(budget.manifest, {**computed, "observedGeneration": generation})
         return {
-            "conditions": with_condition(before, condition),
+            "conditions": status["conditions"],
             "currentHealthy": healthy,
             "desiredHealthy": desired,
             "disruptionsAllowed": allowed,
             "expectedPods": expected,
-            "observedGeneration": condition["observedGeneration"],
+            "observedGeneration": generation,
         }
 
     def _expected(self, budget: _Budget) -> tuple[int, int]:
@@ -212,8 +191,8 @@ def is_computed(manifest: Mapping[str, Any]) -> bool:
     status = manifest.get("status") or {}
     if status.get("disruptionsAllowed") is None:
         return True
-    condition = condition_of(manifest, DISRUPTION_ALLOWED)
-    return condition is not None and str(condition.get("message", "")).startswith(COMPUTED)
+    found = condition_of(manifest, DISRUPTION_ALLOWED)
+    return found is not None and str(found.get("message", "")).startswith(COMPUTED)
 
 
 def _replicas(manifest: Mapping[str, Any]) -> int:

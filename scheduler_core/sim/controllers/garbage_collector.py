@@ -2,7 +2,7 @@
 
 Source: pkg/controller/garbagecollector/garbagecollector.go, v1.34
 Differs: an owner that was never seen is no reason to delete (a dump may hold pods without their owners); of a pod only
-the controlling owner counts. Before version 3 of the simulation only pods, ReplicaSets and revisions go.
+the controlling owner counts.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.meta import finalizers_of
-from scheduler_core.sim.controllers.base import KIND, Controller, ControllerContext, revisions_of
+from scheduler_core.sim.controllers.base import Controller, ControllerContext
 from scheduler_core.sim.kubelet import delete_pod
 from scheduler_core.sim.pod_index import Owner
 from scheduler_core.sim.world import Noticed, Stored
@@ -23,7 +23,7 @@ KINDS = (
     "CronJob", "ControllerRevision", "HorizontalPodAutoscaler", "LimitRange", "PersistentVolumeClaim",
     "PodDisruptionBudget", "PodGroup", "ResourceClaim", "ResourceClaimTemplate", "ResourceQuota", "Service",
 )  # fmt: skip
-"""What owns and is owned, besides pods, from version 3 on."""
+"""What owns and is owned, besides pods."""
 FOREGROUND = "foregroundDeletion"
 Place = tuple[str, str, str]
 """(kind, namespace, name)"""
@@ -38,8 +38,6 @@ class GarbageCollector(Controller):
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
         self._gone: dict[Owner, None] = {}
-        self._sets: dict[Owner, dict[str, None]] = {}
-        """ReplicaSets by name, by their owner."""
         self._owned: dict[str, dict[Place, None]] = {}
         """uid of an owner -> what it owns, besides pods."""
         self._going: dict[Place, None] = {}
@@ -49,36 +47,24 @@ class GarbageCollector(Controller):
         if change.kind == "Pod":
             return
         self._note(change)
-        for stored in (change.old, change.new):
-            if stored is None or change.kind != "ReplicaSet":
-                continue
-            meta = stored.typed.meta
-            if meta.controller is not None:
-                owner = (meta.controller.kind, meta.namespace, meta.controller.uid)
-                if stored is change.new:
-                    self._sets.setdefault(owner, {})[meta.name] = None
-                else:
-                    self._sets.get(owner, {}).pop(meta.name, None)
         if change.old is not None:
             before = _identity(change.kind, change.old.manifest)
             if change.new is None or _identity(change.kind, change.new.manifest) != before:
                 self._gone[before] = None
 
     def _note(self, change: Noticed) -> None:
-        for stored in (change.old, change.new):
-            if stored is None:
-                continue
-            place = _place(change.kind, stored.manifest)
+        for stored, is_new in change.versions:
+            place = (change.kind, *stored.key)
             for item in stored.manifest["metadata"].get("ownerReferences") or ():
                 uid = str(item.get("uid") or "")
-                if stored is change.new:
+                if is_new:
                     self._owned.setdefault(uid, {})[place] = None
                 elif uid in self._owned:
                     self._owned[uid].pop(place, None)
                     if not self._owned[uid]:
                         del self._owned[uid]
             self._going.pop(place, None)
-            if stored is change.new and goes_in_foreground(stored.manifest):
+            if is_new and goes_in_foreground(stored.manifest):
                 self._going[place] = None
 
     def restored(self) -> None:
@@ -102,11 +88,6 @@ class GarbageCollector(Controller):
             stored = self.world.get(*place)
             if stored is not None:
                 self._without_owner(stored, owner[2])
-        for name in sorted(self._sets.pop(owner, {})):
-            self.world.remove("ReplicaSet", owner[1], name, "owner deleted")
-        if owner[0] in ("StatefulSet", "DaemonSet"):
-            for stored in revisions_of(self.world, owner[1], owner[2]):
-                self.world.remove(KIND, owner[1], stored.manifest["metadata"]["name"], "owner deleted")
         pods = self.pods.of_owner(owner).pods
         for name in sorted(pods):
             if not pods[name].is_terminating:
@@ -134,7 +115,7 @@ class GarbageCollector(Controller):
     def _delete(self, stored: Stored, reason: str) -> None:
         meta = stored.manifest["metadata"]
         if not finalizers_of(stored.manifest):
-            self.world.remove(*_place(str(stored.manifest["kind"]), stored.manifest), reason)
+            self.world.remove(str(stored.manifest["kind"]), *stored.key, reason)
         elif not meta.get("deletionTimestamp"):
             self.world.put({**stored.manifest, "metadata": self._marked(meta)}, reason)
 
@@ -176,7 +157,7 @@ class GarbageCollector(Controller):
         if finalizers_of(rest):
             self.world.put(rest, "dependents are gone")
         else:
-            self.world.remove(*_place(kind, stored.manifest), "dependents are gone")
+            self.world.remove(kind, *stored.key, "dependents are gone")
         return True
 
     def _has_dependents(self, stored: Stored) -> bool:
@@ -193,11 +174,6 @@ def goes_in_foreground(manifest: Mapping[str, Any]) -> bool:
 def _blocks(manifest: Mapping[str, Any], uid: str) -> bool:
     references = manifest["metadata"].get("ownerReferences") or ()
     return any(item.get("blockOwnerDeletion") and str(item.get("uid") or "") == uid for item in references)
-
-
-def _place(kind: str, manifest: Mapping[str, Any]) -> Place:
-    meta = manifest["metadata"]
-    return (kind, str(meta.get("namespace") or ""), str(meta["name"]))
 
 
 def _identity(kind: str, manifest: Mapping[str, Any]) -> Owner:

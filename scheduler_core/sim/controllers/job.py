@@ -24,10 +24,10 @@ from scheduler_core.objects.fields import (
     string,
 )
 from scheduler_core.objects.pod import Pod
-from scheduler_core.sim.controllers.base import ControllerContext, Workload, WorkloadController
+from scheduler_core.sim.controllers.base import Workload, WorkloadController
 from scheduler_core.sim.kubelet import DURATION, ENDS_AS
 from scheduler_core.sim.pod_index import OwnedPods, condition_of
-from scheduler_core.sim.world import Noticed, with_condition
+from scheduler_core.sim.world import annotations_of, condition
 
 INDEX_ANNOTATION = "batch.kubernetes.io/job-completion-index"
 DEFAULT_BACKOFF_LIMIT = 6
@@ -47,39 +47,16 @@ class JobController(WorkloadController):
     timer_names: ClassVar[tuple[str, ...]] = (TTL, DEADLINE, BACKOFF)
     adopts: ClassVar[bool] = False
 
-    def __init__(self, context: ControllerContext) -> None:
-        super().__init__(context)
-        self._finished: dict[tuple[str, str, str], dict[str, str]] = {}
-        """Job -> names of its finished pods and their phase."""
-
-    def _pod_noticed(self, change: Noticed) -> None:
-        super()._pod_noticed(change)
-        stored = change.new or change.old
-        assert stored is not None
-        pod: Pod = stored.typed
-        reference = pod.meta.controller
-        if reference is None or reference.kind != self.kind:
-            return
-        counts = self._finished.setdefault((reference.kind, pod.namespace, reference.uid), {})
-        if change.new is not None and pod.is_terminal:
-            counts[pod.name] = pod.phase
-        else:
-            counts.pop(pod.name, None)
-
     def sync_one(self, workload: Workload) -> None:
         if _is_finished(workload):
             return
         group = self.pods.of_owner(workload.owner)
-        succeeded, failed = self._counts(workload)
-        if self._is_over_deadline(workload):
-            for pod in group.active():
-                self.delete_pod(pod, "job failed")
-            return
+        succeeded, failed = _counts(workload, group)
         completions = optional_integer(workload.spec, "completions", "spec")
         parallelism = optional_integer(workload.spec, "parallelism", "spec")
         parallelism = 1 if parallelism is None else max(parallelism, 0)
         limit = integer(workload.spec, "backoffLimit", "spec", DEFAULT_BACKOFF_LIMIT)
-        if failed > limit:
+        if self._is_over_deadline(workload) or failed > limit:
             for pod in group.active():
                 self.delete_pod(pod, "job failed")
             return
@@ -140,9 +117,8 @@ class JobController(WorkloadController):
     def _default_duration(self, namespace: str) -> str:
         for name in (namespace, CLUSTER_NAMESPACE):
             stored = self.world.get("Namespace", "", name)
-            annotations = {} if stored is None else stored.manifest["metadata"].get("annotations") or {}
-            if annotations.get(DURATION):
-                return str(annotations[DURATION])
+            if stored is not None and (said := annotations_of(stored.manifest).get(DURATION)):
+                return str(said)
         return DEFAULT_DURATION
 
     def _is_over_deadline(self, workload: Workload) -> bool:
@@ -161,11 +137,10 @@ class JobController(WorkloadController):
 
     def _backs_off(self, workload: Workload, group: OwnedPods) -> bool:
         """Whether new pods have to wait, as the last ones failed: 10 s, 20 s, ..., 10 min after the last failure."""
-        if not any(phase == "Failed" for phase in self._finished.get(workload.owner, {}).values()):
+        finished = _finished(group)
+        if not any(pod.phase == "Failed" for pod in finished):
             return False
-        ended = sorted(
-            (_ended_ns(pod), pod.phase == "Succeeded") for pod in group.pods.values() if pod.is_terminal
-        )
+        ended = sorted((_ended_ns(pod), pod.phase == "Succeeded") for pod in finished)
         n_failed = next((n for n, (_, good) in enumerate(reversed(ended)) if good), len(ended))
         if not n_failed:
             return False
@@ -179,40 +154,23 @@ class JobController(WorkloadController):
     def _look_later(self, workload: Workload, at_ns: int, what: str) -> None:
         self.timers.add(at_ns, what, workload.namespace, workload.name, workload.meta.uid)
 
-    def _counts(self, workload: Workload) -> tuple[int, int]:
-        """(succeeded, failed) pods; of an indexed Job succeeded indexes."""
-        phases = self._finished.get(workload.owner, {})
-        failed = sum(1 for phase in phases.values() if phase == "Failed")
-        succeeded = len(phases) - failed
-        if succeeded and _is_indexed(workload):
-            pods = self.pods.of_owner(workload.owner).pods
-            succeeded = len(
-                {
-                    _index(pods[name])
-                    for name, phase in phases.items()
-                    if phase == "Succeeded" and name in pods
-                }
-            )
-        return succeeded, failed
-
     # ---- status
 
     def status_of(self, workload: Workload) -> dict[str, Any]:
         group = self.pods.of_owner(workload.owner)
-        succeeded, failed = self._counts(workload)
+        succeeded, failed = _counts(workload, group)
         now = format_seconds(self.world.clock.now_ns)
         numbers = {"active": group.n_active, "ready": group.n_ready, "succeeded": succeeded, "failed": failed}
-        status = {
-            name: value
-            for name, value in (workload.manifest.get("status") or {}).items()
-            if name not in numbers
-        }
-        status |= {name: number for name, number in numbers.items() if number}
+        status = workload.status_with(numbers)
+        del status["observedGeneration"]
         suspended = boolean(workload.spec, "suspend", "spec")
         if _is_indexed(workload):
-            status["completedIndexes"] = _spans(self._done_indexes(workload))
-        if not _is_finished(workload):
-            self._tell_suspended(workload, status, suspended, now)
+            status["completedIndexes"] = _spans(sorted(_done_indexes(group)))
+        was = (condition_of(workload.manifest, "Suspended") or {}).get("status") == "True"
+        if not _is_finished(workload) and suspended != was:
+            reason, message = ("Suspended", "Job suspended") if suspended else ("Resumed", "Job resumed")
+            status = self._with(status, condition("Suspended", suspended, f"Job{reason}", message))
+            self.tell(workload.manifest, reason, message)
         if suspended:
             status.pop("startTime", None)
         else:
@@ -223,17 +181,15 @@ class JobController(WorkloadController):
         limit = integer(workload.spec, "backoffLimit", "spec", DEFAULT_BACKOFF_LIMIT)
         done = succeeded >= completions if completions is not None else succeeded > 0 and not group.n_active
         if self._is_over_deadline(workload):
-            self._fail(
-                workload, status, now, "DeadlineExceeded", "Job was active longer than specified deadline"
-            )
+            message = "Job was active longer than specified deadline"
+            status = self._failed(workload, status, "DeadlineExceeded", message)
         elif failed > limit:
             message = "Job has reached the specified backoff limit"
-            self._fail(workload, status, now, "BackoffLimitExceeded", message)
+            status = self._failed(workload, status, "BackoffLimitExceeded", message)
         elif done and not group.n_active:
             words = ("CompletionsReached", "Reached expected number of succeeded pods")
-            status["conditions"] = _finish(status, "SuccessCriteriaMet", now, *words)
-            status["conditions"] = _finish(status, "Complete", now, *words)
-            status["completionTime"] = now
+            ended = [condition(type_, True, *words) for type_ in ("SuccessCriteriaMet", "Complete")]
+            status = {**self._with(status, *ended), "completionTime": now}
             self.tell(workload.manifest, "Completed", "Job completed")
         if _done(status):
             ttl_s = optional_integer(workload.spec, "ttlSecondsAfterFinished", "spec")
@@ -243,25 +199,15 @@ class JobController(WorkloadController):
                 self.timers.cancel(what, workload.namespace, workload.name, workload.meta.uid)
         return status
 
-    def _fail(self, workload: Workload, status: dict[str, Any], now: str, reason: str, message: str) -> None:
-        status["conditions"] = _finish(status, "FailureTarget", now, reason, message)
-        self.world.record_event(dict(workload.manifest), "Warning", reason, "", message, "job-controller")
-        status["conditions"] = _finish(status, "Failed", now, reason, message)
+    def _with(self, status: Mapping[str, Any], *conditions: Mapping[str, Any]) -> dict[str, Any]:
+        return self.world.status_with({"status": status}, *conditions)
 
-    def _tell_suspended(self, workload: Workload, status: dict[str, Any], suspended: bool, now: str) -> None:
-        was = (condition_of(workload.manifest, "Suspended") or {}).get("status") == "True"
-        if suspended == was:
-            return
-        reason, message = ("JobSuspended", "Job suspended") if suspended else ("JobResumed", "Job resumed")
-        condition = {"type": "Suspended", "status": str(suspended), "reason": reason, "message": message}
-        status["conditions"] = with_condition(status, {**condition, "lastTransitionTime": now})
-        self.tell(workload.manifest, reason.removeprefix("Job"), message)
-
-    def _done_indexes(self, workload: Workload) -> list[int]:
-        pods = self.pods.of_owner(workload.owner).pods
-        phases = self._finished.get(workload.owner, {})
-        return sorted(
-            {_index(pods[name]) for name, phase in phases.items() if phase == "Succeeded" and name in pods}
+    def _failed(
+        self, workload: Workload, status: Mapping[str, Any], reason: str, message: str
+    ) -> dict[str, Any]:
+        self.warn(workload.manifest, reason, message)
+        return self._with(
+            status, *(condition(type_, True, reason, message) for type_ in ("FailureTarget", "Failed"))
         )
 
     def timer(self, what: str, subject: tuple[str, ...]) -> None:
@@ -275,22 +221,26 @@ class JobController(WorkloadController):
             self.world.remove("Job", namespace, name, "ttlSecondsAfterFinished")
 
 
-def _finish(status: dict[str, Any], type_: str, now: str, reason: str, message: str) -> list[dict[str, Any]]:
-    condition = {
-        "type": type_,
-        "status": "True",
-        "reason": reason,
-        "message": message,
-        "lastTransitionTime": now,
-    }
-    return with_condition(status, condition)
+def _finished(group: OwnedPods) -> list[Pod]:
+    return [pod for pod in group.pods.values() if pod.is_terminal]
+
+
+def _done_indexes(group: OwnedPods) -> set[int]:
+    return {_index(pod) for pod in group.pods.values() if pod.phase == "Succeeded"}
+
+
+def _counts(workload: Workload, group: OwnedPods) -> tuple[int, int]:
+    """(succeeded, failed) pods; of an indexed Job succeeded indexes."""
+    finished = _finished(group)
+    failed = sum(pod.phase == "Failed" for pod in finished)
+    succeeded = len(_done_indexes(group)) if _is_indexed(workload) else len(finished) - failed
+    return succeeded, failed
 
 
 def finished_as(manifest: Mapping[str, Any]) -> str:
     """`Complete` or `Failed`; empty for a Job that goes on."""
     for type_ in ("Complete", "Failed"):
-        condition = condition_of(manifest, type_)
-        if condition is not None and condition.get("status") == "True":
+        if (condition_of(manifest, type_) or {}).get("status") == "True":
             return type_
     return ""
 
@@ -332,5 +282,5 @@ def _is_indexed(workload: Workload) -> bool:
 
 
 def _index(pod: Pod) -> int:
-    text = (mapping(pod.manifest["metadata"], "annotations", "metadata")).get(INDEX_ANNOTATION, "-1")
+    text = annotations_of(pod.manifest).get(INDEX_ANNOTATION, "-1")
     return int(text) if str(text).isdecimal() else -1

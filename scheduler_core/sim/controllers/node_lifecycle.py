@@ -16,7 +16,7 @@ from scheduler_core.objects.pod import DISRUPTION_TARGET, Pod
 from scheduler_core.sim.controllers.base import Controller, ControllerContext
 from scheduler_core.sim.kubelet import delete_pod, ready_status, remove_pod
 from scheduler_core.sim.pod_index import is_ready
-from scheduler_core.sim.world import Noticed, with_condition
+from scheduler_core.sim.world import Noticed, condition
 
 NOT_READY = "node.kubernetes.io/not-ready"
 UNREACHABLE = "node.kubernetes.io/unreachable"
@@ -67,8 +67,8 @@ class NodeLifecycleController(Controller):
 
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
-        self._to_sync: dict[str, bool] = {}
-        """Node -> whether its readiness changed."""
+        self._turned: dict[str, None] = {}
+        """Nodes whose readiness changed."""
 
     def noticed(self, change: Noticed) -> None:
         if change.new is None:
@@ -87,24 +87,21 @@ class NodeLifecycleController(Controller):
             ):
                 return
             turned = (ready_status(old) == "True") != (ready_status(node) == "True")
-        self._to_sync[node.name] = self._to_sync.get(node.name, False) or turned
+        self._to_sync[node.name] = None
+        if turned:
+            self._turned[node.name] = None
 
     def restored(self) -> None:
-        self._to_sync.clear()
+        super().restored()
+        self._turned.clear()
 
-    def sync(self) -> bool:
-        if not self._to_sync:
-            return False
-        nodes, self._to_sync = self._to_sync, {}
-        for name, turned in nodes.items():
-            stored = self.world.get("Node", "", name)
-            if stored is None:
-                continue
-            node: Node = stored.typed
+    def sync_key(self, key: str) -> None:
+        turned, node = key in self._turned, self.world.node(key)
+        self._turned.pop(key, None)
+        if node is not None:
             self._set_taints(node)
             if turned:
-                self._turn_pods(name, ready_status(node) == "True")
-        return True
+                self._turn_pods(key, ready_status(node) == "True")
 
     def _set_taints(self, node: Node) -> None:
         wanted = wanted_taints(node)
@@ -133,18 +130,11 @@ class NodeLifecycleController(Controller):
 
     def _turn_pods(self, node_name: str, ready: bool) -> None:
         """A node that is not ready has no ready pods. Source: node_lifecycle_controller.go MarkPodsNotReady."""
-        now = format_seconds(self.world.clock.now_ns)
-        pods = self.pods.on_node(node_name)
-        for key in sorted(pods):
-            pod = pods[key]
-            if pod.is_terminal or pod.phase != "Running" or is_ready(pod) == ready:
-                continue
-            condition = {"type": "Ready", "status": "True" if ready else "False", "lastTransitionTime": now}
-            if not ready:
-                condition["reason"] = "NodeNotReady"
-            status = dict(pod.manifest.get("status") or {})
-            status["conditions"] = with_condition(status, condition)
-            self.world.patch_status(pod, status, "node ready" if ready else "node not ready")
+        turned = {"type": "Ready", "status": str(ready), **({} if ready else {"reason": "NodeNotReady"})}
+        for _, pod in sorted(self.pods.on_node(node_name).items()):
+            if not pod.is_terminal and pod.phase == "Running" and is_ready(pod) != ready:
+                status = self.world.status_with(pod.manifest, turned)
+                self.world.patch_status(pod, status, "node ready" if ready else "node not ready")
 
 
 # --- Taint eviction: pods leave nodes whose NoExecute taints they do not tolerate, or not for so long.
@@ -158,6 +148,7 @@ class TaintEvictionController(Controller):
 
     watches: ClassVar[tuple[str, ...]] = ("Pod", "Node")
     timer_names: ClassVar[tuple[str, ...]] = (EVICT,)
+    component = "taint-eviction-controller"
 
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
@@ -190,9 +181,7 @@ class TaintEvictionController(Controller):
             self._pods[(pod.namespace, pod.name)] = None
 
     def _node_noticed(self, change: Noticed) -> None:
-        stored = change.new or change.old
-        assert stored is not None
-        name: str = stored.typed.name
+        name: str = change.newest.typed.name
         if change.new is None:
             self._tainted.pop(name, None)
             return
@@ -214,14 +203,13 @@ class TaintEvictionController(Controller):
         nodes, self._nodes = list(self._nodes), {}
         pods, self._pods = dict(self._pods), {}
         for name in nodes:
-            on_node = self.pods.on_node(name)
-            for key in sorted(on_node):
-                pods[(on_node[key].namespace, on_node[key].name)] = None
-        for namespace, name in pods:
-            pod = self.world.pod(namespace, name)
-            stored = None if pod is None else self.world.get("Node", "", pod.node_name)
-            if pod is not None and stored is not None:
-                self._look_at(pod, stored.typed)
+            for _, pod in sorted(self.pods.on_node(name).items()):
+                pods[(pod.namespace, pod.name)] = None
+        for key in pods:
+            live = self.world.pod(*key)
+            node = None if live is None else self.world.node(live.node_name)
+            if live is not None and node is not None:
+                self._look_at(live, node)
         return True
 
     def _look_at(self, pod: Pod, node: Node) -> None:
@@ -229,21 +217,13 @@ class TaintEvictionController(Controller):
         if not taints or pod.is_terminating or pod.is_terminal:
             self._cancel(pod)
             return
-        seconds: int | None = None
-        for taint in taints:
-            used = [item for item in pod.tolerations if item.tolerates(taint)]
-            if not used:
-                self._evict(pod)
-                return
-            for item in used:
-                if item.toleration_seconds is not None:
-                    seconds = (
-                        item.toleration_seconds if seconds is None else min(seconds, item.toleration_seconds)
-                    )
-        if seconds is None:
-            self._cancel(pod)
-        elif seconds <= 0:
+        used = [[item for item in pod.tolerations if item.tolerates(taint)] for taint in taints]
+        limits = [item.toleration_seconds for items in used for item in items]
+        seconds = min((limit for limit in limits if limit is not None), default=None)
+        if not all(used) or (seconds is not None and seconds <= 0):
             self._evict(pod)
+        elif seconds is None:
+            self._cancel(pod)
         elif not self.timers.is_set(EVICT, *_subject(pod)):
             # A timer that runs goes on: another taint does not begin the wait anew.
             self.timers.add(self.world.clock.now_ns + seconds * SECOND_NS, EVICT, *_subject(pod))
@@ -259,25 +239,11 @@ class TaintEvictionController(Controller):
 
     def _evict(self, pod: Pod) -> None:
         self._cancel(pod)
-        message = "Taint manager: deleting due to NoExecute taint"
-        self.world.record_event(
-            pod.manifest,
-            "Normal",
-            "TaintManagerEviction",
-            "Deleting",
-            f"Marking for deletion Pod {pod.key}",
-            "taint-eviction-controller",
-        )
-        status = dict(pod.manifest.get("status") or {})
-        status["conditions"] = with_condition(
-            status,
-            {
-                "type": DISRUPTION_TARGET,
-                "status": "True",
-                "reason": "DeletionByTaintManager",
-                "message": message,
-                "lastTransitionTime": format_seconds(self.world.clock.now_ns),
-            },
+        message = f"Marking for deletion Pod {pod.key}"
+        self.tell(pod.manifest, "TaintManagerEviction", message, action="Deleting")
+        said = "Taint manager: deleting due to NoExecute taint"
+        status = self.world.status_with(
+            pod.manifest, condition(DISRUPTION_TARGET, True, "DeletionByTaintManager", said)
         )
         delete_pod(self.world, self.world.patch_status(pod, status, "taint eviction"), None, "taint eviction")
 
@@ -303,10 +269,6 @@ class PodGarbageCollector(Controller):
     watches: ClassVar[tuple[str, ...]] = ("Pod", "Node")
     timer_names: ClassVar[tuple[str, ...]] = (COLLECT,)
 
-    def __init__(self, context: ControllerContext) -> None:
-        super().__init__(context)
-        self._to_sync: dict[str, None] = {}
-
     def concerns(self, change: Noticed) -> bool:
         if change.kind != "Pod":
             return change.old is None or change.new is None
@@ -316,47 +278,26 @@ class PodGarbageCollector(Controller):
         return self.world.node(new.typed.node_name) is None
 
     def noticed(self, change: Noticed) -> None:
-        stored = change.new or change.old
-        assert stored is not None
         # A node that came or went, or one that a pod came to and that is not there.
-        self._to_sync[stored.typed.name if change.kind == "Node" else stored.typed.node_name] = None
+        typed = change.newest.typed
+        self._to_sync[typed.name if change.kind == "Node" else typed.node_name] = None
 
-    def restored(self) -> None:
-        self._to_sync.clear()
-
-    def sync(self) -> bool:
-        if not self._to_sync:
-            return False
-        names, self._to_sync = list(self._to_sync), {}
-        for name in names:
-            if self.world.get("Node", "", name) is not None:
-                self.timers.cancel(COLLECT, name)
-            elif self.pods.on_node(name) and not self.timers.is_set(COLLECT, name):
-                self.timers.add(self.world.clock.now_ns + QUARANTINE_S * SECOND_NS, COLLECT, name)
-        return True
+    def sync_key(self, key: str) -> None:
+        if self.world.node(key) is not None:
+            self.timers.cancel(COLLECT, key)
+        elif self.pods.on_node(key) and not self.timers.is_set(COLLECT, key):
+            self.timers.add(self.world.clock.now_ns + QUARANTINE_S * SECOND_NS, COLLECT, key)
 
     def timer(self, what: str, subject: tuple[str, ...]) -> None:
         (name,) = subject
-        if self.world.get("Node", "", name) is not None:
-            return
-        on_node = self.pods.on_node(name)
-        for key in sorted(on_node):
-            self._collect(on_node[key])
+        if self.world.node(name) is None:
+            for _, pod in sorted(self.pods.on_node(name).items()):
+                self._collect(pod)
 
     def _collect(self, pod: Pod) -> None:
-        now = format_seconds(self.world.clock.now_ns)
         live = pod
         if not pod.is_terminal:
-            status = {**(pod.manifest.get("status") or {}), "phase": "Failed"}
-            status["conditions"] = with_condition(
-                status,
-                {
-                    "type": DISRUPTION_TARGET,
-                    "status": "True",
-                    "reason": "DeletionByPodGC",
-                    "message": "PodGC: node no longer exists",
-                    "lastTransitionTime": now,
-                },
-            )
+            ends = condition(DISRUPTION_TARGET, True, "DeletionByPodGC", "PodGC: node no longer exists")
+            status = {**self.world.status_with(pod.manifest, ends), "phase": "Failed"}
             live = self.world.patch_status(pod, status, "node gone")
         remove_pod(self.world, live, "node gone")

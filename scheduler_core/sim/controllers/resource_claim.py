@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 from scheduler_core.objects.pod import Pod
 from scheduler_core.randomness import name_suffix, object_uid
 from scheduler_core.sim.changes import Manifest
-from scheduler_core.sim.controllers.base import Controller, ControllerContext, Key
+from scheduler_core.sim.controllers.base import Controller, ControllerContext, Key, owner_reference
 from scheduler_core.sim.kubelet_admission import claims_of
-from scheduler_core.sim.world import Noticed, Stored
+from scheduler_core.sim.world import Noticed, Stored, annotations_of
 
 CLAIM, TEMPLATE = "ResourceClaim", "ResourceClaimTemplate"
 POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
@@ -26,6 +26,7 @@ class ResourceClaimController(Controller):
     """Looks at pods that ask for claims of templates, and at claims whose pods went."""
 
     watches: ClassVar[tuple[str, ...]] = ("Pod", CLAIM, TEMPLATE)
+    component = "resourceclaim-controller"
 
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
@@ -49,11 +50,10 @@ class ResourceClaimController(Controller):
             self._pods.update(self._without_template)
             self._without_template.clear()
         else:
-            if change.old is not None:
-                self._index(change.old, present=False)
+            for stored, is_new in change.versions:
+                self._index(stored, present=is_new)
             if change.new is not None:
-                self._index(change.new, present=True)
-                self._claims[_key_of(change.new.manifest)] = None
+                self._claims[change.new.key] = None
                 self._pods.update(self._unreserved)
 
     def restored(self) -> None:
@@ -89,7 +89,7 @@ class ResourceClaimController(Controller):
             self._claims.update(self._used_by.get(old.uid, {}))
 
     def _index(self, stored: Stored, *, present: bool) -> None:
-        key = _key_of(stored.manifest)
+        key = stored.key
         for uid in _users(stored.manifest):
             if present:
                 self._used_by.setdefault(uid, {})[key] = None
@@ -121,12 +121,11 @@ class ResourceClaimController(Controller):
             if template is None:
                 self._without_template[key] = None
                 wanted = reference["resourceClaimTemplateName"]
-                self.world.record_event(
-                    pod.manifest, "Warning", "FailedResourceClaimCreation", "Scheduling",
+                said = (
                     f'PodResourceClaim {name}: resource claim template "{wanted}": '
-                    f'resourceclaimtemplate.resource.k8s.io "{wanted}" not found',
-                    "resourceclaim-controller",
-                )  # fmt: skip
+                    f'resourceclaimtemplate.resource.k8s.io "{wanted}" not found'
+                )
+                self.warn(pod.manifest, "FailedResourceClaimCreation", said, action="Scheduling")
                 continue
             claim = self._existing(pod, name) or self._make(pod, name, template.manifest)
             made.append({"name": name, "resourceClaimName": claim})
@@ -140,10 +139,9 @@ class ResourceClaimController(Controller):
         """The claim that was made for the pod before, as after a status that was lost."""
         for namespace, claim in self._used_by.get(pod.uid, {}):
             stored = self.world.get(CLAIM, namespace, claim)
-            annotations = {} if stored is None else stored.manifest["metadata"].get("annotations") or {}
             if (
                 stored is not None
-                and annotations.get(POD_CLAIM_NAME) == name
+                and annotations_of(stored.manifest).get(POD_CLAIM_NAME) == name
                 and _is_owned(stored.manifest, pod)
             ):
                 return claim
@@ -156,14 +154,6 @@ class ResourceClaimController(Controller):
         full = prefix + name_suffix(self.context.randomness)
         while self.world.get(CLAIM, pod.namespace, full) is not None:
             full = prefix + name_suffix(self.context.randomness)
-        owner = {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "name": pod.name,
-            "uid": pod.uid,
-            "controller": True,
-            "blockOwnerDeletion": True,
-        }
         labels = meta.get("labels")
         claim: dict[str, Any] = {
             "apiVersion": template.get("apiVersion", "resource.k8s.io/v1"),
@@ -174,7 +164,7 @@ class ResourceClaimController(Controller):
                 "uid": object_uid(self.context.randomness),
                 **({"labels": dict(labels)} if labels else {}),
                 "annotations": {**(meta.get("annotations") or {}), POD_CLAIM_NAME: name},
-                "ownerReferences": [owner],
+                "ownerReferences": [owner_reference(pod.manifest)],
             },
             "spec": spec.get("spec") or {},
         }
@@ -242,7 +232,7 @@ class ResourceClaimController(Controller):
             status.pop("allocation", None)
             status.pop("devices", None)
             kept = [item for item in meta.get("finalizers") or () if item != FINALIZER]
-            meta = {**{name: value for name, value in meta.items() if name != "finalizers"}}
+            meta.pop("finalizers", None)
             if kept:
                 meta["finalizers"] = kept
         self.world.put({**manifest, "metadata": meta, "status": status}, "its pods are done")
@@ -251,11 +241,6 @@ class ResourceClaimController(Controller):
         """Whether the pod of a reservation or owner reference is gone, or will run no longer."""
         pod = self.world.pod(namespace, str(reference.get("name")))
         return pod is None or pod.uid != reference.get("uid") or pod.is_terminal
-
-
-def _key_of(manifest: Manifest) -> Key:
-    meta = manifest["metadata"]
-    return str(meta.get("namespace") or ""), str(meta["name"])
 
 
 def _reserved_for(stored: Stored) -> list[Manifest]:

@@ -14,7 +14,7 @@ from scheduler_core.objects.pod import Pod
 from scheduler_core.randomness import object_uid, template_hash
 from scheduler_core.sim.controllers.base import Workload, WorkloadController
 from scheduler_core.sim.kubelet import remove_pod
-from scheduler_core.sim.pod_index import OwnedPods, is_ready
+from scheduler_core.sim.pod_index import is_ready
 
 POD_NAME_LABEL = "statefulset.kubernetes.io/pod-name"
 POD_INDEX_LABEL = "apps.kubernetes.io/pod-index"
@@ -35,14 +35,12 @@ class StatefulSetController(WorkloadController):
     def sync_one(self, workload: Workload) -> None:
         self.record_template(workload, _revision(workload))
         pods = self.pods.of_owner(workload.owner).pods
-        start = integer(mapping(workload.spec, "ordinals", "spec"), "start", "spec.ordinals")
-        wanted = range(start, start + workload.replicas)
+        wanted = _ordinals(workload)
         ordered = string(workload.spec, "podManagementPolicy", "spec") != "Parallel"
         for ordinal in wanted:
             pod = pods.get(f"{workload.name}-{ordinal}")
             if pod is None:
-                if not self._make(workload, ordinal) and ordered:
-                    return
+                self._make(workload, ordinal)
                 if ordered:
                     return
                 continue
@@ -68,9 +66,9 @@ class StatefulSetController(WorkloadController):
 
     def refused_name(self, workload: Workload) -> str:
         pods = self.pods.of_owner(workload.owner).pods
-        start = integer(mapping(workload.spec, "ordinals", "spec"), "start", "spec.ordinals")
-        names = (f"{workload.name}-{ordinal}" for ordinal in range(start, start + workload.replicas))
-        return next((name for name in names if name not in pods), f"{workload.name}-{start}")
+        wanted = _ordinals(workload)
+        names = (f"{workload.name}-{ordinal}" for ordinal in wanted)
+        return next((name for name in names if name not in pods), f"{workload.name}-{wanted.start}")
 
     def _update(self, workload: Workload, pods: dict[str, Pod], wanted: range) -> None:
         """Replace pods of older templates, the highest ordinal first, one at a time."""
@@ -95,10 +93,10 @@ class StatefulSetController(WorkloadController):
             if pod.is_terminating or not is_ready(pod):
                 return
 
-    def _make(self, workload: Workload, ordinal: int) -> bool:
+    def _make(self, workload: Workload, ordinal: int) -> None:
         name = f"{workload.name}-{ordinal}"
         if self.world.get("Pod", workload.namespace, name) is not None:
-            return False  # another owner's: wait until it is gone
+            return  # another owner's: wait until it is gone
         spec = dict(mapping(workload.template, "spec", "spec.template"))
         claims = self._claims(workload, name)
         if claims:
@@ -117,7 +115,6 @@ class StatefulSetController(WorkloadController):
             spec.setdefault("subdomain", workload.spec["serviceName"])
         labels = {POD_NAME_LABEL: name, POD_INDEX_LABEL: str(ordinal), REVISION_LABEL: _revision(workload)}
         self.make_pod(workload, labels, name=name, spec=spec)
-        return True
 
     def _claims(self, workload: Workload, pod_name: str) -> dict[str, str]:
         """The pod's claims, made where they are missing: template name -> claim name."""
@@ -152,30 +149,29 @@ class StatefulSetController(WorkloadController):
         }
 
     def status_of(self, workload: Workload) -> dict[str, Any]:
-        group: OwnedPods = self.pods.of_owner(workload.owner)
+        group = self.pods.of_owner(workload.owner)
         revision = _revision(workload)
         existing = [pod for pod in group.pods.values() if not pod.is_terminal]
         updated = sum(1 for pod in existing if pod.labels.get(REVISION_LABEL, revision) == revision)
         numbers = {"readyReplicas": group.n_ready, "currentReplicas": updated, "updatedReplicas": updated}
-        status = {
-            name: value
-            for name, value in (workload.manifest.get("status") or {}).items()
-            if name not in numbers
+        status = workload.status_with(numbers) | {
+            "replicas": len(existing),
+            "availableReplicas": group.n_ready,
+            "updateRevision": f"{workload.name}-{revision}",
+            "collisionCount": 0,
         }
-        status |= {name: number for name, number in numbers.items() if number}
-        status["replicas"] = len(existing)
-        status["availableReplicas"] = group.n_ready
-        status["updateRevision"] = f"{workload.name}-{revision}"
-        if updated == len(existing):
+        if updated == len(existing) or "currentRevision" not in status:
             status["currentRevision"] = status["updateRevision"]
-        status.setdefault("currentRevision", status["updateRevision"])
-        status["collisionCount"] = 0
-        status["observedGeneration"] = int((workload.manifest.get("metadata") or {}).get("generation") or 1)
         return status
 
 
 def _revision(workload: Workload) -> str:
     return template_hash(workload.template)
+
+
+def _ordinals(workload: Workload) -> range:
+    start = integer(mapping(workload.spec, "ordinals", "spec"), "start", "spec.ordinals")
+    return range(start, start + workload.replicas)
 
 
 def _ordinal(workload: Workload, pod: Pod) -> int:

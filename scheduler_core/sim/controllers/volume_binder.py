@@ -22,7 +22,7 @@ from scheduler_core.objects.storage import (
 )
 from scheduler_core.randomness import object_uid
 from scheduler_core.sim.controllers.base import Controller, ControllerContext, Key
-from scheduler_core.sim.world import Noticed
+from scheduler_core.sim.world import Noticed, annotations_of
 
 VOLUME, CLAIM, CLASS = "PersistentVolume", "PersistentVolumeClaim", "StorageClass"
 PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
@@ -47,9 +47,7 @@ class VolumeBinder(Controller):
         if change.kind == VOLUME:
             self._volume_noticed(change)
         elif change.kind == CLAIM:
-            stored = change.new or change.old
-            assert stored is not None
-            claim: PersistentVolumeClaim = stored.typed
+            claim: PersistentVolumeClaim = change.newest.typed
             key = (claim.namespace, claim.name)
             if change.new is not None and not claim.is_fully_bound:
                 self._unbound[key] = None
@@ -63,17 +61,15 @@ class VolumeBinder(Controller):
             self._claims.update(self._unbound)
 
     def _volume_noticed(self, change: Noticed) -> None:
-        for stored in (change.old, change.new):
-            if stored is None:
-                continue
+        for stored, is_new in change.versions:
             volume: PersistentVolume = stored.typed
             reference = volume.claim_ref
             if reference is None:
-                if stored is change.new:
+                if is_new:
                     self._claims.update(self._unbound)
                 continue
             key = (reference.namespace, reference.name)
-            if stored is change.old:
+            if not is_new:
                 if self._kept_for.get(key) == volume.name:
                     del self._kept_for[key]
             else:
@@ -261,11 +257,11 @@ def _reference(claim: PersistentVolumeClaim) -> dict[str, str]:
 
 
 def _annotation(item: PersistentVolume | StorageClass, key: str) -> str:
-    annotations = item.manifest["metadata"].get("annotations") or {}
-    return str(annotations.get(key, ""))
+    return str(annotations_of(item.manifest).get(key, ""))
 
 
 def _annotated(item: PersistentVolume | PersistentVolumeClaim, annotations: dict[str, str]) -> dict[str, Any]:
-    meta = dict(item.manifest["metadata"])
-    meta["annotations"] = {**(meta.get("annotations") or {}), **annotations}
-    return meta
+    return {
+        **item.manifest["metadata"],
+        "annotations": {**annotations_of(item.manifest), **annotations},
+    }
