@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -31,9 +31,9 @@ from scheduler_core.framework.cluster_event import (
 )
 from scheduler_core.objects.defaults import StoredPriorities, prepare
 from scheduler_core.objects.fields import Document, mapping, parse_time_ns
-from scheduler_core.objects.node import Node, node_from
+from scheduler_core.objects.kinds import parse
+from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import DEFAULT_SCHEDULER_NAME, Pod, pod_from
-from scheduler_core.objects.policy import selecting_object_from
 from scheduler_core.plugins import REGISTRY
 from scheduler_core.plugins.scheduling_gates import closed_gates
 from scheduler_core.queue.backoff_queue import SECOND_NS
@@ -42,15 +42,7 @@ from scheduler_core.queue.queued_pod_info import QueuedPodInfo
 from scheduler_core.queue.scheduling_queue import Rejection, SchedulingQueue
 from scheduler_core.releases import OLDEST, Release
 
-_SELECTING_KINDS = ("Service", "ReplicationController", "ReplicaSet", "StatefulSet")
 MILLISECOND_NS = 1_000_000
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class UnparsedObject:
-    """An object of which only the manifest is read."""
-
-    manifest: Document
 
 
 # --- queueing-hints -----------------------------------------------------------------------------------------
@@ -161,10 +153,7 @@ def _listers(objects: Sequence[Document]) -> Listers:
     listers = Listers()
     for manifest in objects:
         prepared = prepare(manifest, StoredPriorities())
-        meta = mapping(prepared, "metadata", "")
-        kind = prepared["kind"]
-        typed = selecting_object_from(prepared) if kind in _SELECTING_KINDS else UnparsedObject(prepared)
-        listers.set(kind, meta.get("namespace", ""), meta["name"], typed)
+        listers.set(*parse(prepared))
     return listers
 
 
@@ -352,8 +341,7 @@ def _object(manifest: Document | None) -> Any:
         return None
     if manifest.get("kind") == "Pod":
         return _lenient_pod(manifest)
-    prepared = prepare(manifest, StoredPriorities())
-    return node_from(prepared) if prepared.get("kind") == "Node" else UnparsedObject(prepared)
+    return parse(prepare(manifest, StoredPriorities())).typed
 
 
 class _Unreadable(tuple[Any, ...]):

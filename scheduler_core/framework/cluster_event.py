@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntFlag
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from scheduler_core.objects.fields import mapping, mappings
@@ -131,6 +133,7 @@ EVENT_RESOURCES = (
     POD_GROUP,
     WILDCARD,
 )
+_RESOURCE_OF_KIND = {resource.rpartition("/")[2]: resource for resource in EVENT_RESOURCES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +226,28 @@ class ClusterEventWithHint:
 
     event: ClusterEvent
     hint: HintFunction | None = None
+
+
+def on(kind: str, actions: str, hint: HintFunction | None = None) -> ClusterEventWithHint:
+    """A registration in Kubernetes' own names.
+
+    Parameters
+    ----------
+    kind
+        Of the objects, without a group: `CSINode`.
+    actions
+        `Add`, or several: `Add|UpdateNodeLabel`.
+
+    Raises
+    ------
+    KeyError
+        There is no such kind or action.
+
+    >>> on("Node", "Add|UpdateNodeTaint").event.action == ActionType.ADD | ActionType.UPDATE_NODE_TAINT
+    True
+    """
+    action = reduce(or_, map(ActionType.named, actions.split("|")))
+    return ClusterEventWithHint(ClusterEvent(_RESOURCE_OF_KIND[kind], action), hint)
 
 
 _PLAIN_ASSIGNED_UPDATE = [ClusterEvent(ASSIGNED_POD, ActionType.UPDATE)]

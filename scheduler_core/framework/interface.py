@@ -456,6 +456,8 @@ class FilterPlugin(Plugin, Generic[S]):
     filter_reads: ClassVar[Reads] = Reads.CLUSTER
     gives_devices: ClassVar[bool] = False
     """Whether `devices` tells anything."""
+    sentences: ClassVar[Sequence[str]] = ()
+    """What `reasons` says of a verdict by its detail; empty for a plugin that says its words itself."""
 
     def filter(self, state: S, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
         """Verdicts aligned with `rows`."""
@@ -468,8 +470,10 @@ class FilterPlugin(Plugin, Generic[S]):
 
         They may depend on code and detail, not on the row: rows with the same verdict are counted together and
         `row` is any one of them. A plugin whose `filter` is `per_node` has said its words there;
-        one that says nothing is named.
+        one without `sentences` is named.
         """
+        if self.sentences:
+            return (self.sentences[detail],)
         said: list[tuple[str, ...]] | None = self.__dict__.get("per_node_reasons")
         return said[detail] if said else (f"node(s) didn't satisfy plugin {self.name}",)
 

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.fields import Document, string
-from scheduler_core.objects.meta import ObjectMeta, object_meta_from
+from scheduler_core.objects.meta import Named, ObjectMeta, object_meta_from
 from scheduler_core.objects.node import node_from
 from scheduler_core.objects.pod import pod_from
 from scheduler_core.objects.policy import (
@@ -29,7 +29,7 @@ from scheduler_core.objects.storage import (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PlainObject:
+class PlainObject(Named):
     """An object of which only its metadata matters; `manifest` is the whole of it."""
 
     manifest: Document

@@ -7,14 +7,7 @@ from typing import Any, ClassVar
 
 from scheduler_core.config.args import Errors, PluginArgs, invalid
 from scheduler_core.config.wire import INT32, POINTER, wire
-from scheduler_core.framework.cluster_event import (
-    POD,
-    SKIP,
-    ActionType,
-    ClusterEvent,
-    ClusterEventWithHint,
-    QueueingHint,
-)
+from scheduler_core.framework.cluster_event import SKIP, ClusterEventWithHint, QueueingHint, on
 from scheduler_core.framework.interface import (
     FilteredCycle,
     Handle,
@@ -80,7 +73,7 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
     def events(self) -> list[ClusterEventWithHint]:
         if not self.handle.release.gate("SchedulerAsyncPreemption"):
             return []
-        return [ClusterEventWithHint(ClusterEvent(POD, ActionType.DELETE), after_pod_deleted)]
+        return [on("Pod", "Delete", after_pod_deleted)]
 
     def pre_enqueue(self, pod: Pod) -> Status:
         preemptions, release = self.handle.preemptions, self.handle.release

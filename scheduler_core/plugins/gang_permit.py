@@ -12,15 +12,7 @@ from typing import Any, ClassVar
 from scheduler_core.cluster.selection import PodSelector
 from scheduler_core.config.args import Errors, PluginArgs, invalid
 from scheduler_core.config.duration import parse_duration_ns
-from scheduler_core.framework.cluster_event import (
-    POD,
-    QUEUE,
-    SKIP,
-    ActionType,
-    ClusterEvent,
-    ClusterEventWithHint,
-    QueueingHint,
-)
+from scheduler_core.framework.cluster_event import QUEUE, SKIP, ClusterEventWithHint, QueueingHint, on
 from scheduler_core.framework.interface import Handle, PermitPlugin, ReservePlugin
 from scheduler_core.framework.status import SUCCESS, Code, Status
 from scheduler_core.objects.labels import selector_from_labels
@@ -64,8 +56,7 @@ class GangPermit(PermitPlugin, ReservePlugin):
         self.timeout_ns = int(args.permit_waiting_time_seconds * 1_000_000_000)
 
     def events(self) -> list[ClusterEventWithHint]:
-        actions = ActionType.ADD | ActionType.UPDATE_POD_LABEL
-        return [ClusterEventWithHint(ClusterEvent(POD, actions), _after_sibling)]
+        return [on("Pod", "Add|UpdatePodLabel", _after_sibling)]
 
     def permit(self, pod: Pod, node_name: str) -> tuple[Status, int]:
         group = group_of(pod)

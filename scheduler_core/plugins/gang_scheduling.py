@@ -7,16 +7,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from scheduler_core.framework.cluster_event import (
-    POD,
-    POD_GROUP,
-    QUEUE,
-    SKIP,
-    ActionType,
-    ClusterEvent,
-    ClusterEventWithHint,
-    QueueingHint,
-)
+from scheduler_core.framework.cluster_event import QUEUE, SKIP, ClusterEventWithHint, QueueingHint, on
 from scheduler_core.framework.interface import PermitPlugin, PreEnqueuePlugin
 from scheduler_core.framework.status import SUCCESS, Code, Status
 from scheduler_core.objects.pod import Pod
@@ -38,8 +29,8 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin):
 
     def events(self) -> list[ClusterEventWithHint]:
         return [
-            ClusterEventWithHint(ClusterEvent(POD, ActionType.ADD), _after_pod_added),
-            ClusterEventWithHint(ClusterEvent(POD_GROUP, ActionType.ADD), _after_group_added),
+            on("Pod", "Add", _after_pod_added),
+            on("PodGroup", "Add", _after_group_added),
         ]
 
     def pre_enqueue(self, pod: Pod) -> Status:

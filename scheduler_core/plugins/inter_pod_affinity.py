@@ -20,16 +20,7 @@ from scheduler_core.cluster.what_if import WhatIf
 from scheduler_core.config.args import Errors, PluginArgs, invalid
 from scheduler_core.config.wire import BOOLEAN, INT32, KEEP, POINTER, wire
 from scheduler_core.framework.amounts import Amount, Comparison
-from scheduler_core.framework.cluster_event import (
-    NODE,
-    POD,
-    QUEUE,
-    SKIP,
-    ActionType,
-    ClusterEvent,
-    ClusterEventWithHint,
-    QueueingHint,
-)
+from scheduler_core.framework.cluster_event import QUEUE, SKIP, ClusterEventWithHint, QueueingHint, on
 from scheduler_core.framework.interface import (
     SKIP_FILTER,
     SKIP_SCORE,
@@ -400,13 +391,8 @@ _NO_DOMAIN = SKIP.because("nothing changed about the topology domains of the pod
 
 def events_to_register(release: Release) -> list[ClusterEventWithHint]:
     return [
-        ClusterEventWithHint(
-            ClusterEvent(POD, ActionType.ADD | ActionType.UPDATE_POD_LABEL | ActionType.DELETE),
-            partial(after_pod_change, release=release),
-        ),
-        ClusterEventWithHint(
-            ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL), after_node_change
-        ),
+        on("Pod", "Add|UpdatePodLabel|Delete", partial(after_pod_change, release=release)),
+        on("Node", "Add|UpdateNodeLabel", after_node_change),
     ]
 
 
@@ -464,11 +450,13 @@ def _matches_all(terms: Sequence[AffinityTerm], other: Pod) -> bool:
     )
 
 
-REASONS = {
-    AFFINITY: "node(s) didn't match pod affinity rules",
-    ANTI_AFFINITY: "node(s) didn't match pod anti-affinity rules",
-    EXISTING_ANTI_AFFINITY: "node(s) didn't satisfy existing pods anti-affinity rules",
-}
+REASONS = (
+    "",
+    "node(s) didn't match pod affinity rules",
+    "node(s) didn't match pod anti-affinity rules",
+    "node(s) didn't satisfy existing pods anti-affinity rules",
+)
+"""By what a row fails."""
 _CODES = np.zeros(PASSES + 1, np.int8)
 _CODES[AFFINITY] = Code.UnschedulableAndUnresolvable
 _CODES[ANTI_AFFINITY] = _CODES[EXISTING_ANTI_AFFINITY] = Code.Unschedulable
@@ -524,6 +512,7 @@ class InterPodAffinity(
     """
 
     name: ClassVar[str] = "InterPodAffinity"
+    sentences: ClassVar[Sequence[str]] = REASONS
     compares: ClassVar[str] = "pod affinity"
     draw: ClassVar[tuple[str, int] | None] = ("I", 4)
     Args = InterPodAffinityArgs
@@ -549,11 +538,6 @@ class InterPodAffinity(
     def filter(self, state: RequiredState, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
         failures = state.failures(nodes, rows)
         return Verdicts(_CODES.take(failures), failures.astype(np.int64))
-
-    def reasons(
-        self, state: RequiredState, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int
-    ) -> tuple[str, ...]:
-        return (REASONS[detail],)
 
     def compare(self, state: RequiredState, pod: Pod, snapshot: Snapshot) -> Iterator[Comparison]:
         return state.terms.compare(pod, snapshot)

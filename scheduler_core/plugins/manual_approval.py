@@ -8,14 +8,12 @@ from typing import Any, ClassVar
 from scheduler_core.config.args import Errors, PluginArgs, invalid
 from scheduler_core.config.duration import parse_duration_ns
 from scheduler_core.framework.cluster_event import (
-    POD,
     QUEUE,
     SKIP,
-    ActionType,
-    ClusterEvent,
     ClusterEventWithHint,
     QueueingHint,
     annotations_of,
+    on,
 )
 from scheduler_core.framework.interface import Handle, PermitPlugin
 from scheduler_core.framework.status import SUCCESS, Code, Status
@@ -65,7 +63,7 @@ class ManualApproval(PermitPlugin):
         self.timeout_ns = int(args.timeout_seconds * 1_000_000_000)
 
     def events(self) -> list[ClusterEventWithHint]:
-        return [ClusterEventWithHint(ClusterEvent(POD, ActionType.UPDATE), _after_own_change)]
+        return [on("Pod", "Update", _after_own_change)]
 
     def permit(self, pod: Pod, node_name: str) -> tuple[Status, int]:
         annotations = pod.manifest["metadata"].get("annotations") or {}

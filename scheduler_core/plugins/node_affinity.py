@@ -33,14 +33,12 @@ from scheduler_core.config.wire import (
 )
 from scheduler_core.framework.amounts import Amount, Comparison
 from scheduler_core.framework.cluster_event import (
-    NODE,
     QUEUE,
     SKIP,
-    ActionType,
-    ClusterEvent,
     ClusterEventWithHint,
     HintFunction,
     QueueingHint,
+    on,
 )
 from scheduler_core.framework.interface import (
     SKIP_FILTER,
@@ -200,6 +198,7 @@ class NodeAffinity(
     """
 
     name: ClassVar[str] = "NodeAffinity"
+    sentences: ClassVar[Sequence[str]] = (REASON_POD, REASON_ENFORCED)
     compares: ClassVar[str] = "node affinity"
     draw: ClassVar[tuple[str, int] | None] = ("A", 2)
     Args = NodeAffinityArgs
@@ -219,12 +218,7 @@ class NodeAffinity(
         self._added_preferred: PreferredTerms = preferred_terms_from(preferred)
 
     def events(self) -> list[ClusterEventWithHint]:
-        return [
-            ClusterEventWithHint(
-                ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL),
-                after_node_change(self.enforced),
-            )
-        ]
+        return [on("Node", "Add|UpdateNodeLabel", after_node_change(self.enforced))]
 
     def sign(self, pod: Pod) -> Hashable:
         return pod.required_node_affinity, pod.preferred_node_affinity, pod.prefers_nodes
@@ -248,11 +242,6 @@ class NodeAffinity(
             details = np.where(outside, _ENFORCED, 0)
             rejected |= outside
         return Verdicts.where(rejected, Code.UnschedulableAndUnresolvable, details)
-
-    def reasons(
-        self, state: None, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int
-    ) -> tuple[str, ...]:
-        return (REASON_ENFORCED if detail == _ENFORCED else REASON_POD,)
 
     def compare(self, state: None, pod: Pod, snapshot: Snapshot) -> Iterator[Comparison]:
         affinity = pod.required_node_affinity

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from typing import Any, ClassVar
+from collections.abc import Callable, Hashable, Sequence
+from typing import ClassVar
 
 import numpy as np
 
 from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
-from scheduler_core.framework.cluster_event import (
-    NODE,
-    POD,
-    QUEUE,
-    SKIP,
-    ActionType,
-    ClusterEvent,
-    ClusterEventWithHint,
-    QueueingHint,
-)
+from scheduler_core.framework.cluster_event import QUEUE, SKIP, ClusterEventWithHint, QueueingHint, on
 from scheduler_core.framework.interface import (
     SKIP_FILTER,
     FilterPlugin,
@@ -30,8 +21,6 @@ from scheduler_core.framework.status import Code, Verdicts
 from scheduler_core.objects.fields import boolean, mapping, mappings, string
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
-
-REASON = "node(s) didn't match Pod's required features"
 
 RESTART_ALL_CONTAINERS = "RestartAllContainersOnContainerExits"
 USER_NAMESPACES_HOST_NETWORK = "UserNamespacesHostNetworkSupport"
@@ -56,6 +45,7 @@ class NodeDeclaredFeatures(PreFilterPlugin[frozenset[str]], FilterPlugin[frozens
     """
 
     name: ClassVar[str] = "NodeDeclaredFeatures"
+    sentences: ClassVar[Sequence[str]] = ("node(s) didn't match Pod's required features",)
     default_weight: ClassVar[int | None] = 0
     feature_gate: ClassVar[str | None] = "NodeDeclaredFeatures"
     filter_reads: ClassVar[Reads] = Reads.SPEC
@@ -78,11 +68,6 @@ class NodeDeclaredFeatures(PreFilterPlugin[frozenset[str]], FilterPlugin[frozens
         lists = nodes.vocabulary.feature_lists
         lacks = np.array([not state.issubset(lists[index]) for index in range(len(lists))], bool)
         return Verdicts.where(lacks[nodes.feature_list_id[rows]], Code.UnschedulableAndUnresolvable)
-
-    def reasons(
-        self, state: Any, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int
-    ) -> tuple[str, ...]:
-        return (REASON,)
 
 
 def features_needed(pod: Pod) -> frozenset[str]:
@@ -122,10 +107,8 @@ def events_to_register(features_needed: Callable[[Pod], frozenset[str]]) -> list
         return _SAME_NEEDS if features_needed(old) == features_needed(new) else _NEEDS_OTHERS
 
     return [
-        ClusterEventWithHint(
-            ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_DECLARED_FEATURE), after_node_change
-        ),
-        ClusterEventWithHint(ClusterEvent(POD, ActionType.UPDATE), after_pod_update),
+        on("Node", "Add|UpdateNodeDeclaredFeature", after_node_change),
+        on("Pod", "Update", after_pod_update),
     ]
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from scheduler_core.cluster.node_table import NodeColumns, Rows
-from scheduler_core.framework.cluster_event import NODE, ActionType, ClusterEvent, ClusterEventWithHint
+from scheduler_core.framework.cluster_event import ClusterEventWithHint, on
 from scheduler_core.framework.interface import FilterPlugin, Reads
 from scheduler_core.framework.status import Code, Verdicts
 from scheduler_core.objects.pod import Pod
-
-REASON = "node(s) didn't match the requested node name"
 
 
 class NodeName(FilterPlugin[None]):
@@ -29,12 +27,13 @@ class NodeName(FilterPlugin[None]):
     """
 
     name: ClassVar[str] = "NodeName"
+    sentences: ClassVar[Sequence[str]] = ("node(s) didn't match the requested node name",)
     compares: ClassVar[str] = "node name"
     default_weight: ClassVar[int | None] = 0
     filter_reads: ClassVar[Reads] = Reads.SPEC
 
     def events(self) -> list[ClusterEventWithHint]:
-        return [ClusterEventWithHint(ClusterEvent(NODE, ActionType.ADD))]
+        return [on("Node", "Add")]
 
     def sign(self, pod: Pod) -> Hashable:
         return pod.node_name
@@ -43,11 +42,6 @@ class NodeName(FilterPlugin[None]):
         if not pod.node_name:
             return Verdicts(np.zeros(len(rows), np.int8))
         return Verdicts.where(~nodes.is_named(pod.node_name, rows), Code.UnschedulableAndUnresolvable)
-
-    def reasons(
-        self, state: None, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int
-    ) -> tuple[str, ...]:
-        return (REASON,)
 
 
 # ---- hints: when a pod that the plugin rejected is worth another try

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -10,16 +10,7 @@ import numpy as np
 from scheduler_core.cluster.node_table import ALL_ADDRESSES, NodeColumns, Rows, normal_port
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.framework.amounts import Comparison
-from scheduler_core.framework.cluster_event import (
-    NODE,
-    POD,
-    QUEUE,
-    SKIP,
-    ActionType,
-    ClusterEvent,
-    ClusterEventWithHint,
-    QueueingHint,
-)
+from scheduler_core.framework.cluster_event import QUEUE, SKIP, ClusterEventWithHint, QueueingHint, on
 from scheduler_core.framework.interface import (
     SKIP_FILTER,
     FilterPlugin,
@@ -29,8 +20,6 @@ from scheduler_core.framework.interface import (
 )
 from scheduler_core.framework.status import Code, Verdicts
 from scheduler_core.objects.pod import HostPort, Pod
-
-REASON = "node(s) didn't have free ports for the requested pod ports"
 
 
 class NodePorts(PreFilterPlugin[tuple[HostPort, ...]], FilterPlugin[tuple[HostPort, ...]]):
@@ -47,14 +36,15 @@ class NodePorts(PreFilterPlugin[tuple[HostPort, ...]], FilterPlugin[tuple[HostPo
     """
 
     name: ClassVar[str] = "NodePorts"
+    sentences: ClassVar[Sequence[str]] = ("node(s) didn't have free ports for the requested pod ports",)
     compares: ClassVar[str] = "host ports"
     default_weight: ClassVar[int | None] = 0
     filter_reads: ClassVar[Reads] = Reads.USAGE
 
     def events(self) -> list[ClusterEventWithHint]:
         return [
-            ClusterEventWithHint(ClusterEvent(POD, ActionType.DELETE), after_pod_deleted),
-            ClusterEventWithHint(ClusterEvent(NODE, ActionType.ADD)),
+            on("Pod", "Delete", after_pod_deleted),
+            on("Node", "Add"),
         ]
 
     def sign(self, pod: Pod) -> Hashable:
@@ -82,11 +72,6 @@ class NodePorts(PreFilterPlugin[tuple[HostPort, ...]], FilterPlugin[tuple[HostPo
                 if _conflict(used, wanted):
                     taken = nodes.port_in_use(port_id)[snapshot.rows]
                     yield Comparison(taken, (f"wants host port {_text(wanted)}, a pod there holds {text}",))
-
-    def reasons(
-        self, state: tuple[HostPort, ...], pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int
-    ) -> tuple[str, ...]:
-        return (REASON,)
 
 
 def _text(port: HostPort) -> str:

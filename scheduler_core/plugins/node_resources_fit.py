@@ -28,17 +28,7 @@ from scheduler_core.config.wire import POINTER, STRING, ListOf, typed, wire
 from scheduler_core.dynamic_resources.extended import ClassesByResource, is_possible
 from scheduler_core.errors import FieldError
 from scheduler_core.framework.amounts import FREE_OF, SHORT, Amount, Comparison
-from scheduler_core.framework.cluster_event import (
-    DEVICE_CLASS,
-    NODE,
-    POD,
-    QUEUE,
-    SKIP,
-    ActionType,
-    ClusterEvent,
-    ClusterEventWithHint,
-    QueueingHint,
-)
+from scheduler_core.framework.cluster_event import QUEUE, SKIP, ClusterEventWithHint, QueueingHint, on
 from scheduler_core.framework.interface import (
     FilterPlugin,
     Handle,
@@ -52,6 +42,7 @@ from scheduler_core.framework.interface import (
 )
 from scheduler_core.framework.status import Code, Verdicts
 from scheduler_core.objects.fields import mapping, optional_string
+from scheduler_core.objects.kinds import PlainObject
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import BySpec, Pod
 from scheduler_core.objects.resources import (
@@ -75,7 +66,6 @@ from scheduler_core.plugins.resource_allocation import (
     requested_to_capacity_ratio,
     weighted_mean,
 )
-from scheduler_core.plugins.stored_objects import HasManifest, name_of
 from scheduler_core.releases import Release
 from scheduler_core.thresholds import thresholds
 
@@ -281,16 +271,11 @@ class NodeResourcesFit(
 
     def events(self) -> list[ClusterEventWithHint]:
         registered = [
-            ClusterEventWithHint(
-                ClusterEvent(POD, ActionType.DELETE | ActionType.UPDATE_POD_SCALE_DOWN), after_pod_event
-            ),
-            ClusterEventWithHint(
-                ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE), after_node_change
-            ),
+            on("Pod", "Delete|UpdatePodScaleDown", after_pod_event),
+            on("Node", "Add|UpdateNodeAllocatable", after_node_change),
         ]
         if self.handle.release.gate("DRAExtendedResource"):
-            changed = ClusterEvent(DEVICE_CLASS, ActionType.ADD | ActionType.UPDATE)
-            registered.append(ClusterEventWithHint(changed, after_device_class_change))
+            registered.append(on("DeviceClass", "Add|Update", after_device_class_change))
         return registered
 
     def sign(self, pod: Pod) -> Hashable | None:
@@ -436,16 +421,16 @@ _NOT_OFFERED = SKIP.because("the device class offers nothing new that the pod re
 _NOT_GROWN = SKIP.because("the node has no more of what the pod requests")
 
 
-def after_device_class_change(pod: Pod, old: HasManifest | None, new: HasManifest) -> QueueingHint:
+def after_device_class_change(pod: Pod, old: PlainObject | None, new: PlainObject) -> QueueingHint:
     name = _extended_resource(new)
-    if old is None and f"deviceclass.resource.kubernetes.io/{name_of(new)}" in pod.requests:
+    if old is None and f"deviceclass.resource.kubernetes.io/{new.name}" in pod.requests:
         return _OFFERED
     if name is None or (old is not None and _extended_resource(old) == name):
         return _NOT_OFFERED
     return _OFFERED if name in pod.requests else _NOT_OFFERED
 
 
-def _extended_resource(device_class: HasManifest) -> str | None:
+def _extended_resource(device_class: PlainObject) -> str | None:
     spec = mapping(device_class.manifest, "spec", "")
     return optional_string(spec, "extendedResourceName", "spec")
 

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from scheduler_core.cluster.node_table import NodeColumns, Rows
-from scheduler_core.framework.cluster_event import (
-    NODE,
-    POD,
-    QUEUE,
-    SKIP,
-    ActionType,
-    ClusterEvent,
-    ClusterEventWithHint,
-    QueueingHint,
-)
+from scheduler_core.framework.cluster_event import QUEUE, SKIP, ClusterEventWithHint, QueueingHint, on
 from scheduler_core.framework.interface import FilterPlugin, Reads
 from scheduler_core.framework.status import Code, Verdicts
 from scheduler_core.objects.node import TAINT_UNSCHEDULABLE, Node, Taint
 from scheduler_core.objects.pod import Pod
 
-REASON = "node(s) were unschedulable"
 _CORDON = Taint(TAINT_UNSCHEDULABLE, "", "NoSchedule")
 
 
@@ -41,18 +31,15 @@ class NodeUnschedulable(FilterPlugin[None]):
     """
 
     name: ClassVar[str] = "NodeUnschedulable"
+    sentences: ClassVar[Sequence[str]] = ("node(s) were unschedulable",)
     compares: ClassVar[str] = "cordon"
     default_weight: ClassVar[int | None] = 0
     filter_reads: ClassVar[Reads] = Reads.SPEC
 
     def events(self) -> list[ClusterEventWithHint]:
         return [
-            ClusterEventWithHint(
-                ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT), after_node_change
-            ),
-            ClusterEventWithHint(
-                ClusterEvent(POD, ActionType.UPDATE_POD_TOLERATION), after_toleration_change
-            ),
+            on("Node", "Add|UpdateNodeTaint", after_node_change),
+            on("Pod", "UpdatePodToleration", after_toleration_change),
         ]
 
     def sign(self, pod: Pod) -> Hashable:
@@ -63,11 +50,6 @@ class NodeUnschedulable(FilterPlugin[None]):
         if pod.tolerates(_CORDON):
             cordoned = np.zeros_like(cordoned)
         return Verdicts.where(cordoned, Code.UnschedulableAndUnresolvable)
-
-    def reasons(
-        self, state: None, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int
-    ) -> tuple[str, ...]:
-        return (REASON,)
 
 
 # ---- hints: when a pod that the plugin rejected is worth another try

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,18 +15,7 @@ from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.cluster.volume_usage import VolumeUsage
 from scheduler_core.cluster.what_if import WhatIf
 from scheduler_core.framework.amounts import FREE_OF, SHORT, Amount, Comparison
-from scheduler_core.framework.cluster_event import (
-    CSI_NODE,
-    PERSISTENT_VOLUME_CLAIM,
-    POD,
-    QUEUE,
-    SKIP,
-    VOLUME_ATTACHMENT,
-    ActionType,
-    ClusterEvent,
-    ClusterEventWithHint,
-    QueueingHint,
-)
+from scheduler_core.framework.cluster_event import QUEUE, SKIP, ClusterEventWithHint, QueueingHint, on
 from scheduler_core.framework.interface import (
     SKIP_FILTER,
     FilterPlugin,
@@ -46,38 +34,30 @@ from scheduler_core.objects.csi_translation import (
     translate_volume,
     volume_plugin,
 )
-from scheduler_core.objects.fields import Document, integer, mapping, mappings, string
+from scheduler_core.objects.fields import Document, string
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.storage import (
     CSINode,
+    CSIVolumeSource,
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
     VolumeAttachment,
 )
-from scheduler_core.plugins.stored_objects import HasManifest, name_of, namespace_of, used_claim_names
-
-REASON = "node(s) exceed max volume count"
+from scheduler_core.plugins.pod_volumes import (
+    VOLUMES_REASON,
+    Lookup,
+    VolumeError,
+    claim_name,
+    claim_names,
+    counted_claim,
+)
 
 NO_LIMIT = np.iinfo(np.int64).max
 Migrated = frozenset[str] | None
 """In-tree plugins a node hands to CSI drivers; None for a node without a CSINode."""
 Attachable = dict[str, str]
 """Volumes that count: unique name -> CSI driver."""
-
-
-class Lookup(Protocol):
-    """Where claims, volumes and classes are looked up."""
-
-    def get(self, kind: str, namespace: str, name: str) -> Any | None: ...
-
-
-class VolumeError(Exception):
-    """Volumes that cannot be counted; `not_found` when a claim is missing."""
-
-    def __init__(self, message: str, *, not_found: bool = False) -> None:
-        self.not_found = not_found
-        super().__init__(message)
 
 
 @dataclass(slots=True)
@@ -119,15 +99,15 @@ class NodeVolumeLimits(PreFilterPlugin[State], FilterPlugin[State]):
 
     def events(self) -> list[ClusterEventWithHint]:
         return [
-            ClusterEventWithHint(ClusterEvent(CSI_NODE, ActionType.ADD)),
-            ClusterEventWithHint(ClusterEvent(CSI_NODE, ActionType.UPDATE), after_csi_node_update),
-            ClusterEventWithHint(ClusterEvent(POD, ActionType.DELETE), after_pod_deleted),
-            ClusterEventWithHint(ClusterEvent(PERSISTENT_VOLUME_CLAIM, ActionType.ADD), after_claim_added),
-            ClusterEventWithHint(ClusterEvent(VOLUME_ATTACHMENT, ActionType.DELETE), after_volume_detached),
+            on("CSINode", "Add"),
+            on("CSINode", "Update", after_csi_node_update),
+            on("Pod", "Delete", after_pod_deleted),
+            on("PersistentVolumeClaim", "Add", after_claim_added),
+            on("VolumeAttachment", "Delete", after_volume_detached),
         ]
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[State]:
-        if not pod.volumes or not any(map(_may_count, pod.volumes)):
+        if not any(_may_count(pod, volume) for volume in pod.volumes):
             return SKIP_FILTER
         attached = self._attached
         attached.refresh(snapshot)
@@ -160,7 +140,7 @@ class NodeVolumeLimits(PreFilterPlugin[State], FilterPlugin[State]):
     def reasons(
         self, state: State, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int
     ) -> tuple[str, ...]:
-        return (REASON,) if code is Code.Unschedulable else (state.messages[detail],)
+        return (VOLUMES_REASON,) if code is Code.Unschedulable else (state.messages[detail],)
 
     def compare(self, state: State, pod: Pod, snapshot: Snapshot) -> Iterator[Comparison]:
         attached, rows = self._attached, snapshot.rows
@@ -187,17 +167,11 @@ class NodeVolumeLimits(PreFilterPlugin[State], FilterPlugin[State]):
         return State(state.new, state.messages)
 
     def add_pods(self, state: State, pod: Pod, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.int64]) -> None:
-        self._mark(state, nodes, rows, pod_ids)
-
-    def remove_pods(
-        self, state: State, pod: Pod, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.int64]
-    ) -> None:
-        self._mark(state, nodes, rows, pod_ids)
-
-    def _mark(self, state: State, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.int64]) -> None:
         for row, pod_id in zip(rows.tolist(), pod_ids.tolist(), strict=True):
             if nodes.pods[pod_id].volumes:
                 state.changed_rows[row] = None
+
+    remove_pods = add_pods
 
     def _judge_changed(
         self,
@@ -230,12 +204,8 @@ def _message_id(state: State, message: str) -> int:
     return state.messages.index(message)
 
 
-def _may_count(volume: Document) -> bool:
-    return (
-        volume.get("persistentVolumeClaim") is not None
-        or volume.get("ephemeral") is not None
-        or inline_plugin(volume) is not None
-    )
+def _may_count(pod: Pod, volume: Document) -> bool:
+    return claim_name(pod, volume) is not None or inline_plugin(volume) is not None
 
 
 def attachable_volumes(pod: Pod, listers: Lookup, migrated: Migrated, *, is_new: bool) -> Attachable:
@@ -257,47 +227,32 @@ def attachable_volumes(pod: Pod, listers: Lookup, migrated: Migrated, *, is_new:
     """
     found: Attachable = {}
     for volume in pod.volumes:
-        if volume.get("persistentVolumeClaim") is not None:
-            name = string(mapping(volume, "persistentVolumeClaim", ""), "claimName", "")
-        elif volume.get("ephemeral") is not None:
-            name = f"{pod.name}-{string(volume, 'name', '')}"
-        else:
+        named = claim_name(pod, volume)
+        if named is None:
             _add_inline(volume, migrated, found)
             continue
-        if not name:
-            raise VolumeError("PersistentVolumeClaim had no name")
-        claim: PersistentVolumeClaim | None = listers.get("PersistentVolumeClaim", pod.namespace, name)
+        claim = counted_claim(pod, *named, listers, is_new=is_new)
         if claim is None:
-            if not is_new:
-                continue
-            message = f'looking up PVC {pod.namespace}/{name}: persistentvolumeclaim "{name}" not found'
-            raise VolumeError(message, not_found=True)
-        if volume.get("persistentVolumeClaim") is None and not _is_for(pod, claim):
-            raise VolumeError(
-                f"PVC {claim.key} was not created for pod {pod.key} (pod is not owner)",
-            )
+            continue
         driver, handle = _driver_and_handle(claim, listers, migrated)
         if driver and handle:
             found[f"{driver}/{handle}"] = driver
     return found
 
 
-def _is_for(pod: Pod, claim: PersistentVolumeClaim) -> bool:
-    """Source: component-helpers/storage/ephemeral/ephemeral.go VolumeIsForPod, v1.34."""
-    controller = claim.meta.controller
-    return claim.namespace == pod.namespace and controller is not None and controller.uid == pod.uid
-
-
 def _add_inline(volume: Document, migrated: Migrated, found: Attachable) -> None:
     plugin = inline_plugin(volume)
     if plugin is None or not _is_migrated(plugin.name, migrated):
         return
+    found[f"{plugin.driver}/{_translated(volume).volume_handle}"] = plugin.driver
+
+
+def _translated(volume: Document) -> CSIVolumeSource:
     try:
-        source = translate_inline(volume)
+        return translate_inline(volume)
     except TranslationError as error:
         name = string(volume, "name", "")
         raise VolumeError(f"converting volume({name}) from inline to csi: {error}") from error
-    found[f"{plugin.driver}/{source.volume_handle}"] = plugin.driver
 
 
 def _is_migrated(plugin_name: str, migrated: Migrated) -> bool:
@@ -597,88 +552,31 @@ _OTHER_DRIVER = SKIP.because("the pod wants no volume of this driver")
 _RAISED = QUEUE.because("a driver's limit was raised")
 _NOT_RAISED = SKIP.because("no driver's limit was raised")
 
-CSI_DRIVER_OF_INLINE_VOLUME = {
-    "awsElasticBlockStore": "ebs.csi.aws.com",
-    "gcePersistentDisk": "pd.csi.storage.gke.io",
-    "azureDisk": "disk.csi.azure.com",
-    "azureFile": "file.csi.azure.com",
-    "cinder": "cinder.csi.openstack.org",
-    "vsphereVolume": "csi.vsphere.vmware.com",
-    "portworxVolume": "pxd.portworx.com",
-}
-"""In-tree volume sources that are served by a CSI driver, and the driver."""
-
-_AWS_VOLUME = re.compile(r"^vol-[^/]*$")
-
 
 def after_pod_deleted(pod: Pod, old: Pod, new: None) -> QueueingHint:
     if not old.volumes:
         return _NO_VOLUMES
     if not old.node_name and not old.nominated_node_name:
         return _UNASSIGNED
-    counts = any(
-        volume.get("persistentVolumeClaim") is not None
-        or volume.get("ephemeral") is not None
-        or inline_driver(volume) is not None
-        for volume in old.volumes
-    )
-    return _DETACHED if counts else _NO_VOLUMES
+    return _DETACHED if any(_may_count(old, volume) for volume in old.volumes) else _NO_VOLUMES
 
 
-def after_claim_added(pod: Pod, old: None, new: HasManifest) -> QueueingHint:
-    if namespace_of(new) != pod.namespace:
+def after_claim_added(pod: Pod, old: None, new: PersistentVolumeClaim) -> QueueingHint:
+    if new.namespace != pod.namespace:
         return _OTHER_NAMESPACE
-    return _CLAIM if name_of(new) in used_claim_names(pod) else _OTHER_CLAIM
+    return _CLAIM if new.name in claim_names(pod, ephemeral=True) else _OTHER_CLAIM
 
 
-def after_volume_detached(pod: Pod, old: HasManifest, new: None) -> QueueingHint:
-    attacher = string(mapping(old.manifest, "spec", ""), "attacher", "spec")
+def after_volume_detached(pod: Pod, old: VolumeAttachment, new: None) -> QueueingHint:
     for volume in pod.volumes:
         if volume.get("persistentVolumeClaim") is not None:
             return _ROOM
-        driver = inline_driver(volume)
-        if driver is None:
-            continue
-        _check_translatable(volume)
-        if driver == attacher:
+        plugin = inline_plugin(volume)
+        if plugin is not None and _translated(volume) and plugin.driver == old.attacher:
             return _ROOM
     return _OTHER_DRIVER
 
 
-def after_csi_node_update(pod: Pod, old: HasManifest, new: HasManifest) -> QueueingHint:
-    before = driver_limits(old)
-    raised = any(limit > before.get(driver, 0) for driver, limit in driver_limits(new).items())
+def after_csi_node_update(pod: Pod, old: CSINode, new: CSINode) -> QueueingHint:
+    raised = any(limit > old.limits.get(driver, 0) for driver, limit in new.limits.items())
     return _RAISED if raised else _NOT_RAISED
-
-
-def driver_limits(csi_node: HasManifest) -> dict[str, int]:
-    """Volumes a node may hold by driver; 0 where the driver sets no limit."""
-    spec = mapping(csi_node.manifest, "spec", "")
-    return {
-        string(driver, "name", path): integer(mapping(driver, "allocatable", path), "count", path)
-        for path, driver in mappings(spec, "drivers", "spec")
-    }
-
-
-def inline_driver(volume: Document) -> str | None:
-    """The CSI driver that serves an in-tree volume written into a pod; None for other volumes."""
-    for source, driver in CSI_DRIVER_OF_INLINE_VOLUME.items():
-        if volume.get(source) is not None:
-            return driver
-    return None
-
-
-def _check_translatable(volume: Document) -> None:
-    """Fail where upstream cannot translate: an AWS volume URL that names no volume."""
-    aws = volume.get("awsElasticBlockStore")
-    if aws is None:
-        return
-    volume_id = str(aws.get("volumeID", ""))
-    if volume_id.startswith("aws://"):
-        path = volume_id.removeprefix("aws://").partition("/")[2].strip("/")
-        if not _AWS_VOLUME.match(path):
-            name = volume.get("name", "")
-            raise ValueError(
-                f"converting volume({name}) from inline to csi: failed to translate Kubernetes ID to "
-                f"EBS Volume ID invalid format for AWS volume ({volume_id})"
-            )

@@ -10,6 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from scheduler_core.cluster.default_selectors import DefaultSelectors
+from scheduler_core.cluster.listers import Listers
 from scheduler_core.cluster.matching import Matching
 from scheduler_core.cluster.node_table import Bool, Int32, NodeColumns, Rows
 from scheduler_core.cluster.selection import PodSelector, Selection
@@ -33,16 +35,13 @@ from scheduler_core.config.wire import (
 from scheduler_core.errors import FieldError
 from scheduler_core.framework.amounts import Amount, Comparison
 from scheduler_core.framework.cluster_event import (
-    NODE,
-    POD,
     QUEUE,
     SKIP,
-    ActionType,
-    ClusterEvent,
     ClusterEventWithHint,
     HintFunction,
     QueueingHint,
     node_taints,
+    on,
 )
 from scheduler_core.framework.interface import (
     SKIP_FILTER,
@@ -57,12 +56,9 @@ from scheduler_core.framework.interface import (
     Scores,
 )
 from scheduler_core.framework.status import Code, Verdicts
-from scheduler_core.objects.fields import mapping
-from scheduler_core.objects.labels import NOTHING, LabelSelector, selector_from_labels
+from scheduler_core.objects.labels import NOTHING
 from scheduler_core.objects.node import LABEL_HOSTNAME, LABEL_ZONE, Node
 from scheduler_core.objects.pod import Pod, TopologySpreadConstraint
-from scheduler_core.objects.policy import SelectingObject
-from scheduler_core.plugins.stored_objects import Lookup
 from scheduler_core.releases import OLDEST, Release
 
 # --- What PodTopologySpread is configured with.
@@ -186,7 +182,7 @@ class Defaults:
         selector = matching.default_selectors.of(pod)
         if selector.is_everything:
             return ()
-        return tuple([_with_selector(item, selector) for item in defaults])
+        return tuple([replace(item, selector=selector) for item in defaults])
 
 
 def selection_of(constraint: TopologySpreadConstraint, pod: Pod, matching: Matching) -> Selection:
@@ -203,18 +199,6 @@ def counted_nodes(
         affinity = pod.required_node_affinity
     tolerations = pod.tolerations if constraint.node_taints_policy == HONOR else None
     return Among(tuple(keys), affinity, tolerations, missing_is_empty)
-
-
-def _with_selector(constraint: TopologySpreadConstraint, selector: LabelSelector) -> TopologySpreadConstraint:
-    return TopologySpreadConstraint(
-        constraint.max_skew,
-        constraint.topology_key,
-        constraint.when_unsatisfiable,
-        selector,
-        constraint.min_domains,
-        constraint.node_affinity_policy,
-        constraint.node_taints_policy,
-    )
 
 
 def _from_document(document: Mapping[str, Any]) -> TopologySpreadConstraint:
@@ -612,26 +596,29 @@ def own_constraints(pod: Pod) -> Sequence[TopologySpreadConstraint]:
     return [item for item in pod.topology_spread if item.when_unsatisfiable == "DoNotSchedule"]
 
 
-def constraints_with_defaults(defaults: Sequence[TopologySpreadConstraint], lookup: Lookup) -> ConstraintsOf:
+def constraints_with_defaults(
+    defaults: Sequence[TopologySpreadConstraint], listers: Listers
+) -> ConstraintsOf:
     """As `own_constraints`, with the plugin's default constraints for pods that have none at all.
 
     Parameters
     ----------
     defaults : sequence of TopologySpreadConstraint
         The plugin's `defaultConstraints`; their selectors are not looked at.
-    lookup : Lookup
-        Finds the Services, ReplicationControllers, ReplicaSets and StatefulSets a pod belongs to.
+    listers : Listers
+        Hold the Services, ReplicationControllers, ReplicaSets and StatefulSets a pod belongs to.
 
     Source: podtopologyspread/common.go buildDefaultConstraints, v1.34
     """
     hard = [item for item in defaults if item.when_unsatisfiable == "DoNotSchedule"]
     if not hard:
         return own_constraints
+    selectors = DefaultSelectors(listers)
 
     def constraints_of(pod: Pod) -> Sequence[TopologySpreadConstraint]:
         if pod.topology_spread:
             return own_constraints(pod)
-        selector = default_selector(pod, lookup)
+        selector = selectors.of(pod)
         if selector.is_everything:
             return ()
         return [replace(item, selector=selector) for item in hard]
@@ -639,50 +626,12 @@ def constraints_with_defaults(defaults: Sequence[TopologySpreadConstraint], look
     return constraints_of
 
 
-def default_selector(pod: Pod, lookup: Lookup) -> LabelSelector:
-    """What selects the pod's siblings: its services' selectors and that of the controller that owns it.
-
-    Source: pkg/scheduler/framework/plugins/helper/spread.go DefaultSelector, v1.34
-    """
-    labels: dict[str, str] = {}
-    for service in lookup.all("Service"):
-        if service.meta.namespace == pod.namespace and _selects(service, pod):
-            labels.update(service.selector_labels)
-    owner = pod.meta.controller
-    kind = (owner.api_version, owner.kind) if owner is not None else None
-    if owner is None or kind not in _SPREAD_OWNERS:
-        return selector_from_labels(labels)
-    found = lookup.get(owner.kind, pod.namespace, owner.name)
-    if found is None:
-        return selector_from_labels(labels)
-    if owner.kind == "ReplicationController":
-        return selector_from_labels({**labels, **found.selector_labels})
-    selector = selector_from_labels(labels)
-    return selector if found.selector.is_nothing else selector.add(found.selector.requirements)
-
-
-_SPREAD_OWNERS = {("v1", "ReplicationController"), ("apps/v1", "ReplicaSet"), ("apps/v1", "StatefulSet")}
-
-
-def _selects(service: SelectingObject, pod: Pod) -> bool:
-    """A service without a selector selects nothing."""
-    if mapping(service.manifest, "spec", "").get("selector") is None:
-        return False
-    return all(pod.labels.get(key) == value for key, value in service.selector_labels.items())
-
-
 def events_to_register(
     constraints_of: ConstraintsOf = own_constraints, release: Release = OLDEST
 ) -> list[ClusterEventWithHint]:
-    pod_actions = (
-        ActionType.ADD | ActionType.UPDATE_POD_LABEL | ActionType.UPDATE_POD_TOLERATION | ActionType.DELETE
-    )
-    node_actions = (
-        ActionType.ADD | ActionType.DELETE | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_TAINT
-    )
     return [
-        ClusterEventWithHint(ClusterEvent(POD, pod_actions), after_pod_change(constraints_of, release)),
-        ClusterEventWithHint(ClusterEvent(NODE, node_actions), after_node_change(constraints_of)),
+        on("Pod", "Add|UpdatePodLabel|UpdatePodToleration|Delete", after_pod_change(constraints_of, release)),
+        on("Node", "Add|Delete|UpdateNodeLabel|UpdateNodeTaint", after_node_change(constraints_of)),
     ]
 
 

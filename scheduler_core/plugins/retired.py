@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -43,20 +43,15 @@ from scheduler_core.objects.labels import EVERYTHING, LabelSelector, selector_fr
 from scheduler_core.objects.node import LABEL_REGION, LABEL_REGION_BETA, LABEL_ZONE, LABEL_ZONE_BETA, Node
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from scheduler_core.plugins.pod_volumes import VOLUMES_REASON, VolumeError, claim_name, counted_claim
 
 # --- EBSLimits, GCEPDLimits, AzureDiskLimits and CinderLimits: how many in-tree volumes a node can attach.
 
-
-VOLUMES_REASON = "node(s) exceed max volume count"
 
 _MOST_CHANGES = 4096
 _EBS_LIMIT, _EBS_NITRO_LIMIT = 39, 25
 _NITRO = re.compile(r"^[cmr]5.*|t3|z1d")
 _INSTANCE_TYPE_LABELS = ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type")
-
-
-class VolumeError(Exception):
-    """Volumes that cannot be counted: an error of the attempt."""
 
 
 @dataclass(slots=True)
@@ -155,10 +150,7 @@ class NonCSILimits(FilterPlugin[VolumesState | None]):
         if state is not None:
             state.changed_rows.update(dict.fromkeys(rows.tolist()))
 
-    def remove_pods(
-        self, state: VolumesState | None, pod: Pod, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.int64]
-    ) -> None:
-        self.add_pods(state, pod, nodes, rows, pod_ids)
+    remove_pods = add_pods
 
     def limit_of(self, node: Node) -> int:
         """The limit of a node that states none."""
@@ -205,24 +197,10 @@ class NonCSILimits(FilterPlugin[VolumesState | None]):
     def _volume_name(self, pod: Pod, volume: Document, listers: Listers, is_new: bool) -> str | None:
         if volume.get(self.source) is not None:
             return string(mapping(volume, self.source, ""), self.identity, "")
-        if volume.get("persistentVolumeClaim") is not None:
-            claim_name = string(mapping(volume, "persistentVolumeClaim", ""), "claimName", "")
-        elif volume.get("ephemeral") is not None:
-            claim_name = f"{pod.name}-{string(volume, 'name', '')}"
-        else:
-            return None
-        if not claim_name:
-            raise VolumeError("PersistentVolumeClaim had no name")
-        claim: PersistentVolumeClaim | None = listers.get("PersistentVolumeClaim", pod.namespace, claim_name)
+        named = claim_name(pod, volume)
+        claim = None if named is None else counted_claim(pod, *named, listers, is_new=is_new)
         if claim is None:
-            if not is_new:
-                return None
-            raise VolumeError(
-                f'looking up PVC {pod.namespace}/{claim_name}: persistentvolumeclaim "{claim_name}" not found'
-            )
-        owner = claim.meta.controller
-        if volume.get("persistentVolumeClaim") is None and (owner is None or owner.uid != pod.uid):
-            raise VolumeError(f"PVC {claim.key} was not created for pod {pod.key} (pod is not owner)")
+            return None
         found: PersistentVolume | None = None
         if claim.volume_name:
             found = listers.get("PersistentVolume", "", claim.volume_name)
@@ -386,9 +364,6 @@ def _zone_ids(nodes: NodeColumns, rows: Rows) -> NDArray[np.int64]:
 # --- NodeLabel: labels nodes must or must not have, whatever their value.
 
 
-LABELS_REASON = "node(s) didn't have the requested labels"
-
-
 @dataclass(frozen=True, slots=True)
 class NodeLabelArgs(PluginArgs):
     """Labels nodes must or must not have, or are preferred to have or not to have."""
@@ -406,6 +381,7 @@ class NodeLabel(FilterPlugin[None], ScorePlugin[None]):
     """
 
     name: ClassVar[str] = "NodeLabel"
+    sentences: ClassVar[Sequence[str]] = ("node(s) didn't have the requested labels",)
     Args = NodeLabelArgs
     filter_reads: ClassVar[Reads] = Reads.SPEC
     score_reads: ClassVar[Reads] = Reads.SPEC
@@ -424,11 +400,6 @@ class NodeLabel(FilterPlugin[None], ScorePlugin[None]):
         for key in self.args.absent_labels:
             rejected |= nodes.label_column(key)[rows] >= 0
         return Verdicts.where(rejected, Code.UnschedulableAndUnresolvable)
-
-    def reasons(
-        self, state: None, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int
-    ) -> tuple[str, ...]:
-        return (LABELS_REASON,)
 
     def score(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
         present, absent = self.args.present_labels_preference, self.args.absent_labels_preference

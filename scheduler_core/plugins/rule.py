@@ -39,7 +39,7 @@ from scheduler_core.expressions.expression import Expression, ExpressionLimits
 from scheduler_core.expressions.syntax import ExpressionError, Path, calls
 from scheduler_core.expressions.syntax import place as place_in
 from scheduler_core.framework.amounts import Amount, Comparison
-from scheduler_core.framework.cluster_event import NODE, POD, ActionType, ClusterEvent, ClusterEventWithHint
+from scheduler_core.framework.cluster_event import ClusterEventWithHint, on
 from scheduler_core.framework.failure import PluginFailure, invalid_score
 from scheduler_core.framework.interface import (
     FilterPlugin,
@@ -244,7 +244,7 @@ class Rule(FilterPlugin[None], ScorePlugin[None]):
 
     def events(self) -> list[ClusterEventWithHint]:
         """A rule reads a node, the pods on it, and the pod itself."""
-        return [ClusterEventWithHint(ClusterEvent(kind, ActionType.ALL)) for kind in (POD, NODE)]
+        return [on("Pod", "All"), on("Node", "All")]
 
     def filter(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
         codes, details = np.zeros(len(rows), np.int8), np.zeros(len(rows), np.int64)

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from scheduler_core.framework.cluster_event import (
-    POD,
-    QUEUE,
-    SKIP,
-    ActionType,
-    ClusterEvent,
-    ClusterEventWithHint,
-    QueueingHint,
-)
+from scheduler_core.framework.cluster_event import QUEUE, SKIP, ClusterEventWithHint, QueueingHint, on
 from scheduler_core.framework.interface import PreEnqueuePlugin
 from scheduler_core.framework.status import SUCCESS, Code, Status
 from scheduler_core.objects.pod import Pod
@@ -36,8 +28,7 @@ class SchedulingGates(PreEnqueuePlugin):
     default_weight: ClassVar[int | None] = 0
 
     def events(self) -> list[ClusterEventWithHint]:
-        event = ClusterEvent(POD, ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
-        return [ClusterEventWithHint(event, after_gates_eliminated)]
+        return [on("Pod", "UpdatePodSchedulingGatesEliminated", after_gates_eliminated)]
 
     def pre_enqueue(self, pod: Pod) -> Status:
         reason = closed_gates(pod)

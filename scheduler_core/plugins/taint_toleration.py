@@ -12,16 +12,7 @@ from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.cluster.vocabulary import Interner
 from scheduler_core.framework.amounts import Amount, Comparison
-from scheduler_core.framework.cluster_event import (
-    NODE,
-    POD,
-    QUEUE,
-    SKIP,
-    ActionType,
-    ClusterEvent,
-    ClusterEventWithHint,
-    QueueingHint,
-)
+from scheduler_core.framework.cluster_event import QUEUE, SKIP, ClusterEventWithHint, QueueingHint, on
 from scheduler_core.framework.interface import (
     FilterPlugin,
     PreScorePlugin,
@@ -66,12 +57,8 @@ class TaintToleration(
 
     def events(self) -> list[ClusterEventWithHint]:
         return [
-            ClusterEventWithHint(
-                ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT), after_node_change
-            ),
-            ClusterEventWithHint(
-                ClusterEvent(POD, ActionType.UPDATE_POD_TOLERATION), after_toleration_change
-            ),
+            on("Node", "Add|UpdateNodeTaint", after_node_change),
+            on("Pod", "UpdatePodToleration", after_toleration_change),
         ]
 
     def sign(self, pod: Pod) -> Hashable:

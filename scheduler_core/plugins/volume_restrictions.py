@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -13,17 +13,7 @@ from scheduler_core.cluster.node_table import NodeColumns, NodeTable, Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.cluster.volume_usage import VolumeUsage
 from scheduler_core.cluster.what_if import WhatIf
-from scheduler_core.framework.cluster_event import (
-    NODE,
-    PERSISTENT_VOLUME_CLAIM,
-    POD,
-    QUEUE,
-    SKIP,
-    ActionType,
-    ClusterEvent,
-    ClusterEventWithHint,
-    QueueingHint,
-)
+from scheduler_core.framework.cluster_event import QUEUE, SKIP, ClusterEventWithHint, QueueingHint, on
 from scheduler_core.framework.interface import (
     SKIP_FILTER,
     FilterPlugin,
@@ -35,7 +25,7 @@ from scheduler_core.framework.status import Code, Status, Verdicts
 from scheduler_core.objects.fields import Document, string, strings
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.storage import READ_WRITE_ONCE_POD, PersistentVolumeClaim
-from scheduler_core.plugins.stored_objects import HasManifest, claim_names, name_of, namespace_of
+from scheduler_core.plugins.pod_volumes import claim_names
 
 REASON_DISK = "node(s) had no available disk"
 REASON_READ_WRITE_ONCE_POD = (
@@ -107,6 +97,7 @@ class VolumeRestrictions(PreFilterPlugin[State], FilterPlugin[State]):
     """
 
     name: ClassVar[str] = "VolumeRestrictions"
+    sentences: ClassVar[Sequence[str]] = (REASON_DISK, REASON_READ_WRITE_ONCE_POD)
     default_weight: ClassVar[int | None] = 0
 
     def __init__(self, args: Any, handle: Handle) -> None:
@@ -115,9 +106,9 @@ class VolumeRestrictions(PreFilterPlugin[State], FilterPlugin[State]):
 
     def events(self) -> list[ClusterEventWithHint]:
         return [
-            ClusterEventWithHint(ClusterEvent(POD, ActionType.DELETE), after_pod_deleted),
-            ClusterEventWithHint(ClusterEvent(NODE, ActionType.ADD)),
-            ClusterEventWithHint(ClusterEvent(PERSISTENT_VOLUME_CLAIM, ActionType.ADD), after_claim_added),
+            on("Pod", "Delete", after_pod_deleted),
+            on("Node", "Add"),
+            on("PersistentVolumeClaim", "Add", after_claim_added),
         ]
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[State]:
@@ -154,11 +145,6 @@ class VolumeRestrictions(PreFilterPlugin[State], FilterPlugin[State]):
         conflicts = self._disk_conflicts(state, nodes, rows)
         details[conflicts] = _DISK
         return Verdicts.where(used | conflicts, Code.Unschedulable, details)
-
-    def reasons(
-        self, state: State, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int
-    ) -> tuple[str, ...]:
-        return (REASON_DISK if detail == _DISK else REASON_READ_WRITE_ONCE_POD,)
 
     def fork(self, state: State, nodes: WhatIf) -> State:
         changes = np.zeros(len(nodes.base_rows), np.int64)
@@ -300,54 +286,16 @@ _CLAIM = QUEUE.because("a claim the pod uses was created")
 _OTHER_CLAIM = SKIP.because("the pod does not use this claim")
 
 
-def after_claim_added(pod: Pod, old: None, new: HasManifest) -> QueueingHint:
-    if namespace_of(new) != pod.namespace:
+def after_claim_added(pod: Pod, old: None, new: PersistentVolumeClaim) -> QueueingHint:
+    if new.namespace != pod.namespace:
         return _OTHER_NAMESPACE
-    return _CLAIM if name_of(new) in claim_names(pod) else _OTHER_CLAIM
+    return _CLAIM if new.name in claim_names(pod) else _OTHER_CLAIM
 
 
 def after_pod_deleted(pod: Pod, old: Pod, new: None) -> QueueingHint:
     if old.namespace != pod.namespace:
         return _OTHER_NAMESPACE
-    if any(_disks_conflict(wanted, used) for wanted in pod.volumes for used in old.volumes):
+    if any(disk.conflicts_with(other) for disk in disks_of(pod) for other in disks_of(old)):
         return _CONFLICT
     claims = claim_names(pod)
     return _SAME_CLAIM if any(name in claims for name in claim_names(old)) else _OTHER_VOLUMES
-
-
-def _disks_conflict(wanted: Document, used: Document) -> bool:
-    """Source: volume_restrictions.go isVolumeConflict, v1.34."""
-    disk, other = wanted.get("gcePersistentDisk"), used.get("gcePersistentDisk")
-    if _is_shared(disk, other, "pdName"):
-        return True
-    disk, other = wanted.get("awsElasticBlockStore"), used.get("awsElasticBlockStore")
-    if disk is not None and other is not None and disk.get("volumeID", "") == other.get("volumeID", ""):
-        return True
-    disk, other = wanted.get("iscsi"), used.get("iscsi")
-    if _is_shared(disk, other, "iqn"):
-        return True
-    disk, other = wanted.get("rbd"), used.get("rbd")
-    if disk is not None and other is not None:
-        monitors = other.get("monitors") or ()
-        return (
-            any(monitor in monitors for monitor in disk.get("monitors") or ())
-            and _pool(disk) == _pool(other)
-            and disk.get("image", "") == other.get("image", "")
-            and not _both_read_only(disk, other)
-        )
-    return False
-
-
-def _is_shared(disk: Document | None, other: Document | None, identity: str) -> bool:
-    """The same disk, mounted for writing by one of the two."""
-    if disk is None or other is None:
-        return False
-    return disk.get(identity, "") == other.get(identity, "") and not _both_read_only(disk, other)
-
-
-def _pool(disk: Document) -> str:
-    return disk.get("pool") or "rbd"
-
-
-def _both_read_only(disk: Document, other: Document) -> bool:
-    return bool(disk.get("readOnly")) and bool(other.get("readOnly"))

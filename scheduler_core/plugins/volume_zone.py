@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,27 +12,13 @@ from numpy.typing import NDArray
 from scheduler_core.cluster.listers import Listers
 from scheduler_core.cluster.node_table import Bool, Int32, NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
-from scheduler_core.framework.cluster_event import (
-    NODE,
-    PERSISTENT_VOLUME,
-    PERSISTENT_VOLUME_CLAIM,
-    QUEUE,
-    SKIP,
-    STORAGE_CLASS,
-    ActionType,
-    ClusterEvent,
-    ClusterEventWithHint,
-    QueueingHint,
-)
+from scheduler_core.framework.cluster_event import QUEUE, SKIP, ClusterEventWithHint, QueueingHint, on
 from scheduler_core.framework.interface import SKIP_FILTER, FilterPlugin, PreFilterPlugin, PreFilterResult
 from scheduler_core.framework.status import Code, Status, Verdicts
-from scheduler_core.objects.fields import mapping, string, string_map
 from scheduler_core.objects.node import LABEL_REGION, LABEL_REGION_BETA, LABEL_ZONE, LABEL_ZONE_BETA
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
-from scheduler_core.plugins.stored_objects import HasManifest, claim_names, name_of, namespace_of
-
-REASON = "node(s) had no available volume zone"
+from scheduler_core.plugins.pod_volumes import claim_names
 
 _LABELS = (LABEL_ZONE_BETA, LABEL_REGION_BETA, LABEL_ZONE, LABEL_REGION)
 _CURRENT = {LABEL_ZONE_BETA: LABEL_ZONE, LABEL_REGION_BETA: LABEL_REGION}
@@ -59,25 +46,21 @@ class VolumeZone(PreFilterPlugin[Topologies], FilterPlugin[Topologies]):
     """
 
     name: ClassVar[str] = "VolumeZone"
+    sentences: ClassVar[Sequence[str]] = ("node(s) had no available volume zone",)
     default_weight: ClassVar[int | None] = 0
 
     def events(self) -> list[ClusterEventWithHint]:
         return [
-            ClusterEventWithHint(ClusterEvent(STORAGE_CLASS, ActionType.ADD), after_storage_class_added),
-            ClusterEventWithHint(ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL)),
-            ClusterEventWithHint(ClusterEvent(PERSISTENT_VOLUME_CLAIM, _CHANGED), after_claim_change),
-            ClusterEventWithHint(ClusterEvent(PERSISTENT_VOLUME, _CHANGED), after_volume_change),
+            on("StorageClass", "Add", after_storage_class_added),
+            on("Node", "Add|UpdateNodeLabel"),
+            on("PersistentVolumeClaim", "Add|Update", after_claim_change),
+            on("PersistentVolume", "Add|Update", after_volume_change),
         ]
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[Topologies]:
-        if not pod.volumes:
-            return SKIP_FILTER
         topologies: list[VolumeTopology] = []
-        for volume in pod.volumes:
-            if volume.get("persistentVolumeClaim") is None:
-                continue
-            document = mapping(volume, "persistentVolumeClaim", "")
-            found = _topologies_of_claim(string(document, "claimName", ""), pod.namespace, snapshot.listers)
+        for name in claim_names(pod):
+            found = _topologies_of_claim(name, pod.namespace, snapshot.listers)
             if isinstance(found, str):
                 return PreFilterResult(Status(Code.UnschedulableAndUnresolvable, (found,)))
             topologies += found
@@ -97,11 +80,6 @@ class VolumeZone(PreFilterPlugin[Topologies], FilterPlugin[Topologies]):
                 inside |= lacks & _is_one_of(columns[current], topology, current, nodes)
             outside |= ~inside
         return Verdicts.where(outside & constrained, Code.UnschedulableAndUnresolvable)
-
-    def reasons(
-        self, state: Topologies, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int
-    ) -> tuple[str, ...]:
-        return (REASON,)
 
 
 def _is_one_of(column: Int32, topology: VolumeTopology, key: str, nodes: NodeColumns) -> Bool:
@@ -148,16 +126,13 @@ def topologies_of(volume: PersistentVolume) -> list[VolumeTopology]:
     for key in _LABELS:
         label = volume.meta.labels.get(key)
         if label is not None:
-            values = tuple(value.strip() for value in label.split(_ZONE_DELIMITER))
+            values = tuple(sorted({value.strip() for value in label.split(_ZONE_DELIMITER)}))
             if all(values):
                 topologies.append(VolumeTopology(key, values))
     return topologies
 
 
 # ---- hints: when a pod that the plugin rejected is worth another try
-
-_CHANGED = ActionType.ADD | ActionType.UPDATE
-_TOPOLOGY_LABELS = (LABEL_ZONE_BETA, LABEL_REGION_BETA, LABEL_ZONE, LABEL_REGION)
 
 _LATE_BINDING = QUEUE.because("a storage class that binds late was created")
 _IMMEDIATE = SKIP.because("the new storage class does not bind late")
@@ -168,30 +143,18 @@ _MOVED = QUEUE.because("the volume's zones or regions changed")
 _NOT_MOVED = SKIP.because("the volume's zones and regions are as before")
 
 
-def after_storage_class_added(pod: Pod, old: None, new: HasManifest) -> QueueingHint:
-    late = string(new.manifest, "volumeBindingMode", "") == "WaitForFirstConsumer"
-    return _LATE_BINDING if late else _IMMEDIATE
+def after_storage_class_added(pod: Pod, old: None, new: StorageClass) -> QueueingHint:
+    return _LATE_BINDING if new.waits_for_first_consumer else _IMMEDIATE
 
 
-def after_claim_change(pod: Pod, old: HasManifest | None, new: HasManifest) -> QueueingHint:
-    uses = namespace_of(new) == pod.namespace and name_of(new) in claim_names(pod)
+def after_claim_change(
+    pod: Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim
+) -> QueueingHint:
+    uses = new.namespace == pod.namespace and new.name in claim_names(pod)
     return _CLAIM if uses else _OTHER_CLAIM
 
 
-def after_volume_change(pod: Pod, old: HasManifest | None, new: HasManifest) -> QueueingHint:
+def after_volume_change(pod: Pod, old: PersistentVolume | None, new: PersistentVolume) -> QueueingHint:
     if old is None:
         return _NEW_VOLUME
-    return _MOVED if _topology(old) != _topology(new) else _NOT_MOVED
-
-
-def _topology(volume: HasManifest) -> list[tuple[str, str, frozenset[str]]]:
-    """(volume, label, values) of the zone and region labels; a label with an empty zone is ignored."""
-    name = name_of(volume)
-    labels = string_map(mapping(volume.manifest, "metadata", ""), "labels", "metadata")
-    found = []
-    for key in _TOPOLOGY_LABELS:
-        if key in labels:
-            zones = frozenset(zone.strip() for zone in labels[key].split("__"))
-            if "" not in zones:
-                found.append((name, key, zones))
-    return found
+    return _MOVED if topologies_of(old) != topologies_of(new) else _NOT_MOVED

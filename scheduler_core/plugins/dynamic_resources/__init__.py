@@ -187,7 +187,7 @@ class DynamicResources(
         return DynamicResourcesArgsWithBinding if release_has_binding(release) else DynamicResourcesArgs
 
     def events(self) -> list[ClusterEventWithHint]:
-        return events_to_register(self.handle.listers)
+        return events_to_register(self.handle)
 
     def sign(self, pod: Pod) -> Hashable | None:
         """None where devices may be wanted: what is free changes with every claim."""

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import Any
 
 from scheduler_core.cluster.listers import Listers
 from scheduler_core.dynamic_resources.allocation import release_has_binding
 from scheduler_core.dynamic_resources.model import Claim, claim_from
 from scheduler_core.framework.cluster_event import (
-    DEVICE_CLASS,
-    NODE,
-    POD,
     QUEUE,
-    RESOURCE_CLAIM,
-    RESOURCE_SLICE,
     SKIP,
-    ActionType,
-    ClusterEvent,
     ClusterEventWithHint,
     HintFunction,
     QueueingHint,
+    on,
     without_empties,
 )
 from scheduler_core.framework.interface import Handle, PreBindPlugin, ReservePlugin
@@ -35,14 +30,12 @@ from scheduler_core.objects.fields import (
     parse_time_ns,
     string,
 )
+from scheduler_core.objects.kinds import PlainObject
 from scheduler_core.objects.pod import Pod
-from scheduler_core.plugins.stored_objects import HasManifest, Lookup, name_of, namespace_of
 from scheduler_core.releases import Release
 
 # --- When a pod rejected by DynamicResources is worth another try.
 
-
-_CHANGED = ActionType.ADD | ActionType.UPDATE
 
 _CLAIM_MISSING = SKIP.because("a claim the pod uses cannot be used yet")
 _DEALLOCATED = QUEUE.because("a claim gave its devices back")
@@ -54,32 +47,26 @@ _OTHER_POD = SKIP.because("another pod's claims were generated")
 _CLAIMS_READY = QUEUE.because("all claims of the pod exist")
 
 
-def events_to_register(lookup: Lookup) -> list[ClusterEventWithHint]:
-    """`lookup` finds ResourceClaims as they are when the hint is asked."""
+def events_to_register(handle: Handle) -> list[ClusterEventWithHint]:
+    claims = partial(claim_objects, listers=handle.listers, release=handle.release)
     return [
-        ClusterEventWithHint(
-            ClusterEvent(
-                NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_ALLOCATABLE
-            )
-        ),
-        ClusterEventWithHint(ClusterEvent(RESOURCE_CLAIM, _CHANGED), after_claim_change(lookup)),
-        ClusterEventWithHint(
-            ClusterEvent(POD, ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM), after_pod_change(lookup)
-        ),
-        ClusterEventWithHint(ClusterEvent(DEVICE_CLASS, _CHANGED)),
-        ClusterEventWithHint(ClusterEvent(RESOURCE_SLICE, _CHANGED)),
+        on("Node", "Add|UpdateNodeLabel|UpdateNodeAllocatable"),
+        on("ResourceClaim", "Add|Update", after_claim_change(claims)),
+        on("Pod", "UpdatePodGeneratedResourceClaim", after_pod_change(claims)),
+        on("DeviceClass", "Add|Update"),
+        on("ResourceSlice", "Add|Update"),
     ]
 
 
-def after_claim_change(lookup: Lookup) -> HintFunction:
-    def hint(pod: Pod, old: HasManifest | None, new: HasManifest) -> QueueingHint:
+def after_claim_change(claims_now: Callable[[Pod], list[PlainObject]]) -> HintFunction:
+    def hint(pod: Pod, old: PlainObject | None, new: PlainObject) -> QueueingHint:
         try:
-            claims = claim_manifests_of(pod, lookup)
+            claims = claims_now(pod)
         except ClaimProblem:
             return _CLAIM_MISSING
         if old is not None and _allocation(old) is not None and _allocation(new) is None:
             return _DEALLOCATED
-        if not any(_uid(claim) == _uid(new) for claim in claims):
+        if not any(claim.uid == new.uid for claim in claims):
             return _OTHER_CLAIM
         if old is None:
             return _CLAIM_CREATED
@@ -90,91 +77,29 @@ def after_claim_change(lookup: Lookup) -> HintFunction:
     return hint
 
 
-def after_pod_change(lookup: Lookup) -> HintFunction:
+def after_pod_change(claims_now: Callable[[Pod], list[PlainObject]]) -> HintFunction:
     def hint(pod: Pod, old: Pod, new: Pod) -> QueueingHint:
         if pod.uid != new.uid:
             return _OTHER_POD
-        return _CLAIM_MISSING if claims_problem(new, lookup) is not None else _CLAIMS_READY
+        try:
+            claims_now(new)
+        except ClaimProblem:
+            return _CLAIM_MISSING
+        return _CLAIMS_READY
 
     return hint
 
 
-class ClaimProblem(Exception):
-    """A claim of a pod that keeps the pod from being scheduled, in Kubernetes' words."""
-
-
-def claims_problem(pod: Pod, lookup: Lookup) -> str | None:
-    """Why the pod's claims keep it from entering the queue; None when all of them exist."""
-    if not pod.resource_claims:
-        return None
-    try:
-        claim_manifests_of(pod, lookup)
-    except ClaimProblem as problem:
-        return str(problem)
-    return None
-
-
-def claim_manifests_of(pod: Pod, lookup: Lookup) -> list[HasManifest]:
-    """The ResourceClaims of a pod, those left out for which none was generated.
-
-    Raises
-    ------
-    ClaimProblem
-        A claim is missing, goes away or belongs to another pod.
-    """
-    found = []
-    for reference in pod.resource_claims:
-        name, must_own = _claim_name(pod, reference)
-        if name is None:
-            continue
-        claim: HasManifest | None = lookup.get("ResourceClaim", pod.namespace, name)
-        if claim is None:
-            raise ClaimProblem(f'resourceclaim.resource.k8s.io "{name}" not found')
-        meta = mapping(claim.manifest, "metadata", "")
-        if meta.get("deletionTimestamp") is not None:
-            raise ClaimProblem(f'resourceclaim "{name}" is being deleted')
-        if must_own and not _is_controlled_by(claim, pod):
-            raise ClaimProblem(
-                f"ResourceClaim {namespace_of(claim)}/{name_of(claim)} was not created for pod "
-                f"{pod.namespace}/{pod.name} (pod is not owner)"
-            )
-        found.append(claim)
-    return found
-
-
-def _claim_name(pod: Pod, reference: Document) -> tuple[str | None, bool]:
-    """The claim's name, and whether the claim must belong to the pod."""
-    direct = optional_string(reference, "resourceClaimName", "spec.resourceClaims")
-    if direct is not None:
-        return direct, False
-    name = string(reference, "name", "spec.resourceClaims")
-    if reference.get("resourceClaimTemplateName") is None:
-        raise ClaimProblem(
-            f"pod {pod.namespace}/{pod.name}, spec.resourceClaim {name}: none of the supported fields are set"
-        )
-    status = mapping(pod.manifest, "status", "")
-    for path, item in mappings(status, "resourceClaimStatuses", "status"):
-        if string(item, "name", path) == name:
-            return optional_string(item, "resourceClaimName", path), True
-    raise ClaimProblem(f'pod "{pod.namespace}/{pod.name}": ResourceClaim not created yet')
-
-
-def _is_controlled_by(claim: HasManifest, pod: Pod) -> bool:
-    meta = mapping(claim.manifest, "metadata", "")
-    owners = [owner for _, owner in mappings(meta, "ownerReferences", "metadata") if owner.get("controller")]
-    return namespace_of(claim) == pod.namespace and bool(owners) and owners[0].get("uid") == pod.uid
-
-
-def _uid(claim: HasManifest) -> str:
-    return string(mapping(claim.manifest, "metadata", ""), "uid", "metadata")
-
-
-def _status(claim: HasManifest) -> Document:
+def _status(claim: PlainObject) -> Document:
     return mapping(claim.manifest, "status", "")
 
 
-def _allocation(claim: HasManifest) -> object | None:
+def _allocation(claim: PlainObject) -> object | None:
     return _status(claim).get("allocation")
+
+
+class ClaimProblem(Exception):
+    """A claim of a pod that keeps the pod from being scheduled, in Kubernetes' words."""
 
 
 CLAIM = "ResourceClaim"
@@ -187,6 +112,11 @@ class BindingFailure(Exception):
 
 
 def claims_of(pod: Pod, listers: Listers, release: Release) -> list[Claim]:
+    """The pod's claims (`claim_objects`) as the allocator reads them."""
+    return [claim_from(found.manifest) for found in claim_objects(pod, listers, release)]
+
+
+def claim_objects(pod: Pod, listers: Listers, release: Release) -> list[PlainObject]:
     """The pod's claims in its order, those left out for which none was needed.
 
     Source: dynamicresources.go foreachPodResourceClaim,
@@ -215,7 +145,7 @@ def claims_of(pod: Pod, listers: Listers, release: Release) -> list[Claim]:
             name = statuses[own_name]
             if name is None:
                 continue
-        found: Any = listers.get(CLAIM, pod.namespace, name)
+        found: PlainObject | None = listers.get(CLAIM, pod.namespace, name)
         if found is None:
             raise ClaimProblem(f'could not find ResourceClaim "{pod.namespace}/{name}"')
         if found.meta.deletion_ns is not None:
@@ -227,7 +157,7 @@ def claims_of(pod: Pod, listers: Listers, release: Release) -> list[Claim]:
                 f"ResourceClaim {pod.namespace}/{name} was not created for {kind} {pod.key} "
                 f"({owner} is not owner)"
             )
-        claims.append(claim_from(found.manifest))
+        claims.append(found)
     return claims
 
 
@@ -272,29 +202,6 @@ def is_out_of_time(claim: Claim, timeout_ns: int, now_ns: int, release: Release)
     if written is None or not release_has_binding(release) or not has_binding_conditions(claim):
         return False
     return parse_time_ns(str(written)) + timeout_ns < now_ns
-
-
-def binding_status(claim: Claim) -> str:
-    """Devices with what is pending and what failed, as upstream tells them."""
-    parts = []
-    for result in ((claim.allocation or {}).get("devices") or {}).get("results") or ():
-        wanted = result.get("bindingConditions") or ()
-        if not wanted:
-            continue
-        conditions = _conditions(claim, result) or {}
-
-        def is_true(name: str, known: Mapping[str, Any] = conditions) -> bool:
-            return (known.get(name) or {}).get("status") == "True"
-
-        failed = [name for name in result.get("bindingFailureConditions") or () if is_true(name)]
-        pending = [name for name in wanted if not is_true(name)]
-        text = f"<driver={result['driver']}, pool={result['pool']}> {result['device']}"
-        if failed:
-            text += f" failed=[{','.join(failed)}]"
-        elif pending:
-            text += f" pending=[{','.join(pending)}]"
-        parts.append(text)
-    return "; ".join(parts)
 
 
 def _conditions(claim: Claim, result: Mapping[str, Any]) -> dict[str, Mapping[str, Any]] | None:
@@ -499,34 +406,11 @@ class BindsClaims(ReservePlugin, PreBindPlugin):
         if not self.reservations and not self._n_made:
             return None
         reservations = {
-            uid: {
-                "node": item.node_name,
-                "claims": item.claims,
-                "allocations": item.allocations,
-                "extended": item.extended_uid,
-                "mappings": item.mappings,
-                "isWritten": item.is_written,
-                "failure": item.failure,
-                "startedNs": item.started_ns,
-                "isMade": item.is_made,
-            }
+            uid: {known.name: getattr(item, known.name) for known in fields(item)}
             for uid, item in self.reservations.items()
         }
         return {"reservations": reservations, "made": self._n_made}
 
     def restore(self, state: Any) -> None:
-        self.reservations = {
-            uid: Reservation(
-                item["node"],
-                item["claims"],
-                item["allocations"],
-                item["extended"],
-                item["mappings"],
-                item["isWritten"],
-                item["failure"],
-                item["startedNs"],
-                item.get("isMade", item["isWritten"]),
-            )
-            for uid, item in state["reservations"].items()
-        }
+        self.reservations = {uid: Reservation(**item) for uid, item in state["reservations"].items()}
         self._n_made = state["made"]

@@ -15,21 +15,12 @@ from scheduler_core.config.args import Errors, PluginArgs, invalid
 from scheduler_core.config.types import UtilizationShapePoint
 from scheduler_core.config.wire import INT64, POINTER, ListOf, encode, typed, wire
 from scheduler_core.framework.cluster_event import (
-    CSI_DRIVER,
-    CSI_NODE,
-    CSI_STORAGE_CAPACITY,
-    NODE,
-    PERSISTENT_VOLUME,
-    PERSISTENT_VOLUME_CLAIM,
     QUEUE,
     SKIP,
-    STORAGE_CLASS,
-    ActionType,
-    ClusterEvent,
     ClusterEventWithHint,
     QueueingHint,
     annotations_of,
-    without_empties,
+    on,
 )
 from scheduler_core.framework.interface import (
     SKIP_FILTER,
@@ -46,14 +37,20 @@ from scheduler_core.framework.interface import (
     Scores,
 )
 from scheduler_core.framework.status import SUCCESS, Code, Status, Verdicts
-from scheduler_core.objects.fields import Document, boolean, mapping, sequence, string
+from scheduler_core.objects.fields import Document, mapping, string
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
-from scheduler_core.objects.resources import quantity_nano
-from scheduler_core.objects.storage import PersistentVolume, PersistentVolumeClaim
-from scheduler_core.plugins.stored_objects import HasManifest, name_of, namespace_of, used_claim_names
+from scheduler_core.objects.storage import (
+    MIGRATED_PLUGINS_ANNOTATION,
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
+from scheduler_core.plugins.pod_volumes import CLAIM, claim_names
 from scheduler_core.plugins.volume_binding.finder import (
-    CLAIM,
     REASONS,
     VOLUME,
     AssumeCache,
@@ -62,7 +59,6 @@ from scheduler_core.plugins.volume_binding.finder import (
     PodClaims,
     Reservation,
     bound_to_claim,
-    claim_name,
     claims_of,
     find_pod_volumes,
     provisioned_on,
@@ -73,9 +69,6 @@ from scheduler_core.plugins.volume_binding.finder import (
 
 # --- When a pod rejected by VolumeBinding is worth another try.
 
-
-MIGRATED_PLUGINS_ANNOTATION = "storage.alpha.kubernetes.io/migrated-plugins"
-_CHANGED = ActionType.ADD | ActionType.UPDATE
 
 _NEW_CLASS = QUEUE.because("a storage class was created")
 _TOPOLOGIES = QUEUE.because("the storage class allows other topologies now")
@@ -95,70 +88,50 @@ _STILL_CHECKED = SKIP.because("nothing changed for a driver the pod uses")
 
 def events_to_register() -> list[ClusterEventWithHint]:
     return [
-        ClusterEventWithHint(ClusterEvent(STORAGE_CLASS, _CHANGED), after_storage_class_change),
-        ClusterEventWithHint(ClusterEvent(PERSISTENT_VOLUME_CLAIM, _CHANGED), after_claim_change),
-        ClusterEventWithHint(ClusterEvent(PERSISTENT_VOLUME, _CHANGED)),
-        ClusterEventWithHint(ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL)),
-        ClusterEventWithHint(ClusterEvent(CSI_NODE, _CHANGED), after_csi_node_change),
-        ClusterEventWithHint(ClusterEvent(CSI_DRIVER, ActionType.UPDATE), after_csi_driver_change),
-        ClusterEventWithHint(ClusterEvent(CSI_STORAGE_CAPACITY, _CHANGED), after_capacity_change),
+        on("StorageClass", "Add|Update", after_storage_class_change),
+        on("PersistentVolumeClaim", "Add|Update", after_claim_change),
+        on("PersistentVolume", "Add|Update"),
+        on("Node", "Add|UpdateNodeLabel"),
+        on("CSINode", "Add|Update", after_csi_node_change),
+        on("CSIDriver", "Update", after_csi_driver_change),
+        on("CSIStorageCapacity", "Add|Update", after_capacity_change),
     ]
 
 
-def after_storage_class_change(pod: Pod, old: HasManifest | None, new: HasManifest) -> QueueingHint:
+def after_storage_class_change(pod: Pod, old: StorageClass | None, new: StorageClass) -> QueueingHint:
     if old is None:
         return _NEW_CLASS
-    before, after = (
-        without_empties(list(sequence(item.manifest, "allowedTopologies", ""))) for item in (old, new)
-    )
-    return _TOPOLOGIES if before != after else _SAME_TOPOLOGIES
+    return _TOPOLOGIES if old.allowed_topologies != new.allowed_topologies else _SAME_TOPOLOGIES
 
 
-def after_claim_change(pod: Pod, old: HasManifest | None, new: HasManifest) -> QueueingHint:
-    if namespace_of(new) != pod.namespace:
+def after_claim_change(
+    pod: Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim
+) -> QueueingHint:
+    if new.namespace != pod.namespace:
         return _OTHER_NAMESPACE
-    return _CLAIM if name_of(new) in used_claim_names(pod) else _OTHER_CLAIM
+    return _CLAIM if new.name in claim_names(pod, ephemeral=True) else _OTHER_CLAIM
 
 
-def after_csi_node_change(pod: Pod, old: HasManifest | None, new: HasManifest) -> QueueingHint:
+def after_csi_node_change(pod: Pod, old: CSINode | None, new: CSINode) -> QueueingHint:
     if old is None:
         return _NEW_CSI_NODE
-    before = annotations_of(old).get(MIGRATED_PLUGINS_ANNOTATION) or ""
-    return (
-        _MIGRATED if before != (annotations_of(new).get(MIGRATED_PLUGINS_ANNOTATION) or "") else _NOT_MIGRATED
-    )
+    before, after = (annotations_of(item).get(MIGRATED_PLUGINS_ANNOTATION) or "" for item in (old, new))
+    return _MIGRATED if before != after else _NOT_MIGRATED
 
 
-def after_csi_driver_change(pod: Pod, old: HasManifest, new: HasManifest) -> QueueingHint:
-    driver = name_of(new)
+def after_csi_driver_change(pod: Pod, old: CSIDriver, new: CSIDriver) -> QueueingHint:
     uses = any(
-        volume.get("csi") is not None and string(mapping(volume, "csi", ""), "driver", "csi") == driver
+        volume.get("csi") is not None and string(mapping(volume, "csi", ""), "driver", "csi") == new.name
         for volume in pod.volumes
     )
-    return _UNCHECKED if uses and _checks_capacity(old) and not _checks_capacity(new) else _STILL_CHECKED
+    return _UNCHECKED if uses and old.storage_capacity and not new.storage_capacity else _STILL_CHECKED
 
 
-def after_capacity_change(pod: Pod, old: HasManifest | None, new: HasManifest) -> QueueingHint:
+def after_capacity_change(pod: Pod, old: CSIStorageCapacity | None, new: CSIStorageCapacity) -> QueueingHint:
     if old is None:
         return _NEW_CAPACITY
-    before, after = _largest_volume(old), _largest_volume(new)
+    before, after = old.largest_volume_bytes, new.largest_volume_bytes
     return _MORE_CAPACITY if after is not None and (before is None or after > before) else _NO_MORE_CAPACITY
-
-
-def _checks_capacity(driver: HasManifest) -> bool:
-    return boolean(mapping(driver.manifest, "spec", ""), "storageCapacity", "spec")
-
-
-def _largest_volume(capacity: HasManifest) -> int | None:
-    """Bytes of the largest volume possible; None when nothing is said.
-
-    Source: volumebinding/binder.go volumeLimit, v1.34
-    """
-    for name in ("maximumVolumeSize", "capacity"):
-        value = capacity.manifest.get(name)
-        if value is not None:
-            return -(-quantity_nano(value, name) // 10**9)
-    return None
 
 
 REASON_IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
@@ -237,7 +210,7 @@ class VolumeBinding(
     # ---- scheduling cycle
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[State]:
-        if not pod.volumes or not any(claim_name(pod, volume) for volume in pod.volumes):
+        if not claim_names(pod, ephemeral=True):
             return SKIP_FILTER
         reason = wrong_claim(pod, snapshot.listers)
         if reason is not None:
@@ -283,7 +256,7 @@ class VolumeBinding(
 
         Source: volumebinding/binder.go AssumePodVolumes, v1.34
         """
-        if not pod.volumes or not any(claim_name(pod, volume) for volume in pod.volumes):
+        if not claim_names(pod, ephemeral=True):
             return SUCCESS
         snapshot = self.handle.snapshot
         listers, nodes = snapshot.listers, snapshot.nodes

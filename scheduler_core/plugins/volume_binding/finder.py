@@ -7,7 +7,7 @@ staging/src/k8s.io/component-helpers/storage/volume/pv_helpers.go FindMatchingVo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import IntFlag
 from typing import Any
 
@@ -24,7 +24,7 @@ from scheduler_core.objects.csi_translation import (
     translate_node_affinity,
     volume_plugin,
 )
-from scheduler_core.objects.fields import Document, mapping, string
+from scheduler_core.objects.fields import Document
 from scheduler_core.objects.labels import LabelSelector, requirement_errors, requirement_of
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.node_selector import NodeSelector
@@ -45,12 +45,12 @@ from scheduler_core.objects.storage import (
     persistent_volume_claim_from,
     persistent_volume_from,
 )
+from scheduler_core.plugins.pod_volumes import CLAIM, claim_name, not_owned
 
 # --- Volumes and claims as the scheduler believes them to be before the API server says so.
 
 
 VOLUME = "PersistentVolume"
-CLAIM = "PersistentVolumeClaim"
 
 
 class AssumeCache:
@@ -155,15 +155,6 @@ class PodClaims:
     immediate: tuple[PersistentVolumeClaim, ...] = ()
 
 
-def claim_name(pod: Pod, volume: Document) -> tuple[str, bool] | None:
-    """The claim behind a pod's volume, and whether it is an ephemeral one; None for other volumes."""
-    if volume.get("persistentVolumeClaim") is not None:
-        return string(mapping(volume, "persistentVolumeClaim", ""), "claimName", ""), False
-    if volume.get("ephemeral") is not None:
-        return f"{pod.name}-{string(volume, 'name', '')}", True
-    return None
-
-
 def wrong_claim(pod: Pod, listers: Listers) -> str | None:
     """Why the pod's claims cannot be used at all; None when they can.
 
@@ -185,8 +176,8 @@ def wrong_claim(pod: Pod, listers: Listers) -> str | None:
             )
         if claim.meta.deletion_ns is not None:
             return f'persistentvolumeclaim "{name}" is being deleted'
-        if is_ephemeral and not _is_for(pod, claim):
-            return f"PVC {claim.key} was not created for pod {pod.key} (pod is not owner)"
+        if is_ephemeral and (problem := not_owned(pod, claim)):
+            return problem
     return None
 
 
@@ -212,8 +203,8 @@ def claims_of(pod: Pod, cache: AssumeCache, listers: Listers) -> PodClaims:
                 f'error getting PVC "{pod.namespace}/{name}": could not find v1.PersistentVolumeClaim '
                 f'"{pod.namespace}/{name}"'
             )
-        if is_ephemeral and not _is_for(pod, claim):
-            raise ClaimError(f"PVC {claim.key} was not created for pod {pod.key} (pod is not owner)")
+        if is_ephemeral and (problem := not_owned(pod, claim)):
+            raise ClaimError(problem)
         if claim.is_fully_bound:
             bound.append(claim)
         elif _is_delayed(claim, listers) and not claim.volume_name:
@@ -222,12 +213,6 @@ def claims_of(pod: Pod, cache: AssumeCache, listers: Listers) -> PodClaims:
             # A claim that names its volume is the controller's business too.
             immediate.append(claim)
     return PodClaims(tuple(bound), tuple(delayed), tuple(immediate))
-
-
-def _is_for(pod: Pod, claim: PersistentVolumeClaim) -> bool:
-    """Source: component-helpers/storage/ephemeral/ephemeral.go VolumeIsForPod, v1.34."""
-    controller = claim.meta.controller
-    return claim.namespace == pod.namespace and controller is not None and controller.uid == pod.uid
 
 
 def _is_delayed(claim: PersistentVolumeClaim, listers: Listers) -> bool:
@@ -240,9 +225,6 @@ def _is_delayed(claim: PersistentVolumeClaim, listers: Listers) -> bool:
     if storage_class.volume_binding_mode is None:
         raise ClaimError(f'VolumeBindingMode not set for StorageClass "{claim.storage_class}"')
     return storage_class.waits_for_first_consumer
-
-
-_NO_RANK = np.iinfo(np.int64).max
 
 
 class ConflictReason(IntFlag):
@@ -680,42 +662,23 @@ class Reservation:
 
     def to_document(self) -> dict[str, Any]:
         """All of it as JSON-able data."""
-        return {
-            "nodeName": self.node_name,
-            "bindings": [
-                {
-                    "volume": binding.volume.manifest,
-                    "claimNamespace": binding.claim_namespace,
-                    "claimName": binding.claim_name,
-                    "isNew": binding.is_new,
-                }
-                for binding in self.bindings
-            ],
-            "provisions": [claim.manifest for claim in self.provisions],
-            "allBound": self.all_bound,
-            "startedNs": self.started_ns,
-            "written": self.written,
-        }
+        bindings = [{**_fields(item), "volume": item.volume.manifest} for item in self.bindings]
+        provisions = [claim.manifest for claim in self.provisions]
+        return {**_fields(self), "bindings": bindings, "provisions": provisions}
+
+
+def _fields(item: BindingInfo | Reservation) -> dict[str, Any]:
+    return {known.name: getattr(item, known.name) for known in fields(item)}
 
 
 def reservation_from(document: Mapping[str, Any]) -> Reservation:
     """Read what `Reservation.to_document` wrote."""
-    return Reservation(
-        document["nodeName"],
-        tuple(
-            BindingInfo(
-                persistent_volume_from(item["volume"]),
-                item["claimNamespace"],
-                item["claimName"],
-                item["isNew"],
-            )
-            for item in document["bindings"]
-        ),
-        tuple(persistent_volume_claim_from(manifest) for manifest in document["provisions"]),
-        document["allBound"],
-        document["startedNs"],
-        document["written"],
+    bindings = tuple(
+        BindingInfo(**{**item, "volume": persistent_volume_from(item["volume"])})
+        for item in document["bindings"]
     )
+    provisions = tuple(persistent_volume_claim_from(manifest) for manifest in document["provisions"])
+    return Reservation(**{**document, "bindings": bindings, "provisions": provisions})
 
 
 def bound_to_claim(volume: PersistentVolume, claim: PersistentVolumeClaim) -> tuple[PersistentVolume, bool]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_core.cli.conformance_queue import UnparsedObject, default_registrations
+from scheduler_core.cli.conformance_queue import default_registrations
 from scheduler_core.cluster.listers import Listers
 from scheduler_core.framework.cluster_event import (
     DEVICE_CLASS,
@@ -17,6 +17,8 @@ from scheduler_core.framework.cluster_event import (
     node_update_events,
     pod_update_events,
 )
+from scheduler_core.objects.kinds import parse
+from scheduler_core.objects.labels import NOTHING
 from scheduler_core.objects.pod import pod_from
 from scheduler_core.objects.policy import selecting_object_from
 from scheduler_core.plugins import (
@@ -28,14 +30,14 @@ from scheduler_core.plugins import (
 )
 from scheduler_core.plugins.dynamic_resources import claims as dynamic_resources
 from scheduler_core.queue.hints import build_hint_map
+from scheduler_core.releases import OLDEST
 from tests.scheduler_core.queue.builders import make_node, make_pod
 from tests.scheduler_core.stored import prepare
 
 
-def plain(kind: str, name: str, **fields: Any) -> UnparsedObject:
-    return UnparsedObject(
-        prepare({"kind": kind, "metadata": {"name": name, **fields.pop("metadata", {})}, **fields})
-    )
+def plain(kind: str, name: str, **fields: Any) -> Any:
+    meta = {"name": name, **fields.pop("metadata", {})}
+    return parse(prepare({"kind": kind, "metadata": meta, **fields})).typed
 
 
 def pod_with_port(name: str, ip: str, port: int = 80, **spec: Any) -> Any:
@@ -83,7 +85,7 @@ def test_default_constraints_take_the_selector_of_services_and_owner() -> None:
         1,
         "zone",
         "DoNotSchedule",
-        pod_topology_spread.LabelSelector(is_nothing=True),
+        NOTHING,
         None,
         "Honor",
         "Ignore",
@@ -94,7 +96,7 @@ def test_default_constraints_take_the_selector_of_services_and_owner() -> None:
     assert constraints_of(make_pod("q", labels={"app": "b"})) == ()
 
 
-def claim(name: str, **fields: Any) -> UnparsedObject:
+def claim(name: str, **fields: Any) -> Any:
     return plain("ResourceClaim", name, **fields)
 
 
@@ -102,17 +104,25 @@ def test_a_generated_claim_must_belong_to_the_pod() -> None:
     status = {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "p-gpu"}]}
     pod = make_pod("p", resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "t"}])
     listers = Listers()
-    assert dynamic_resources.claims_problem(pod, listers) == 'pod "default/p": ResourceClaim not created yet'
 
+    def problem() -> str | None:
+        try:
+            dynamic_resources.claim_objects(pod, listers, OLDEST)
+        except dynamic_resources.ClaimProblem as found:
+            return str(found)
+        return None
+
+    assert problem() == 'pod "default/p": ResourceClaim not created yet'
     pod = pod_from({**pod.manifest, "status": status})
-    assert dynamic_resources.claims_problem(pod, listers) == 'resourceclaim.resource.k8s.io "p-gpu" not found'
+    assert problem() == 'could not find ResourceClaim "default/p-gpu"'
     listers.set("ResourceClaim", "default", "p-gpu", claim("p-gpu"))
-    assert "pod is not owner" in (dynamic_resources.claims_problem(pod, listers) or "")
+    assert "pod is not owner" in (problem() or "")
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": pod.uid, "controller": True}
     owned = claim("p-gpu", metadata={"ownerReferences": [owner]})
     listers.set("ResourceClaim", "default", "p-gpu", owned)
-    assert dynamic_resources.claims_problem(pod, listers) is None
-    assert dynamic_resources.after_claim_change(listers)(pod, None, owned).queues
+    assert problem() is None
+    hint = dynamic_resources.after_claim_change(lambda pod: [owned])
+    assert hint(pod, None, owned).queues
 
 
 def test_cordoning_is_no_event_and_uncordoning_is_a_change_of_taints() -> None:
