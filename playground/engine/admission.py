@@ -22,7 +22,7 @@ from scheduler_core.validation.kinds import (
     annotation_bytes,
     validate_metadata,
 )
-from scheduler_core.validation.problems import FieldErrors
+from scheduler_core.validation.problems import Checked, FieldErrors
 
 
 def priority_classes(manifests: Iterable[Mapping[str, Any]]) -> PriorityClasses:
@@ -155,10 +155,10 @@ def amount_problem(text: str) -> str:
     >>> amount_problem("-5"), amount_problem("16Gi")
     ('Invalid value: "-5": must be greater than or equal to 0', '')
     """
-    problems = FieldErrors()
+    place = Checked({}, FieldErrors())
     try:
-        problems.amount(text, "")
-        problems.refuse()
+        place.amount("", text)
+        place.problems.refuse()
     except InvalidObject as error:
         return error.words
     return ""

@@ -16,13 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler_core.config.catalog import (
-    POST_FILTER,
-    PRE_SCORE,
-    RESERVE,
-    SCORE,
-    Catalog,
-)
+from scheduler_core.config.catalog import POST_FILTER, PRE_SCORE, RESERVE, SCORE, Catalog
 from scheduler_core.config.policy import legacy, modern_extender, spelled_today
 from scheduler_core.config.types import (
     API_VERSION,

@@ -13,12 +13,7 @@ from functools import lru_cache
 from typing import Any, Final, Literal, get_args
 
 from scheduler_core.errors import FieldError, quoted
-from scheduler_core.objects.fields import (
-    SelectorError,
-    aggregate,
-    invalid_value,
-    unsupported_value,
-)
+from scheduler_core.objects.fields import SelectorError, aggregate, invalid_value, unsupported_value
 
 # --- What a label key and a label value may look like.
 

@@ -10,12 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from scheduler_core.errors import FieldError
-from scheduler_core.objects.fields import (
-    SelectorError,
-    aggregate,
-    invalid_value,
-    unsupported_value,
-)
+from scheduler_core.objects.fields import SelectorError, aggregate, invalid_value, unsupported_value
 from scheduler_core.objects.labels import (
     FieldRequirement,
     FieldSelector,

@@ -21,13 +21,7 @@ import yaml
 
 from scheduler_core.errors import ForbiddenObject, InvalidManifest, InvalidObject
 from scheduler_core.objects.defaults import from_first_beta
-from scheduler_core.objects.documents import (
-    MAX_BYTES,
-    TAG_PREFIX,
-    LineMap,
-    decoded,
-    load_documents,
-)
+from scheduler_core.objects.documents import MAX_BYTES, TAG_PREFIX, LineMap, decoded, load_documents
 from scheduler_core.objects.fields import Document, mapping, mappings, string
 from scheduler_core.objects.kinds import SHAPING
 from scheduler_core.schema.tables import kinds as upstream_kinds

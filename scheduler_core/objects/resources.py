@@ -15,12 +15,7 @@ from typing import Any
 
 from scheduler_core.errors import FieldError, InvalidObject
 from scheduler_core.objects.fields import Document, child, mapping, mappings, string
-from scheduler_core.objects.quantity import (
-    FORMAT_WRONG,
-    Quantity,
-    QuantityError,
-    quantity_from,
-)
+from scheduler_core.objects.quantity import FORMAT_WRONG, Quantity, QuantityError, quantity_from
 
 CPU = "cpu"
 MEMORY = "memory"

@@ -43,7 +43,7 @@ def claim_names(pod: Pod, *, ephemeral: bool = False) -> list[str]:
 
 
 def not_owned(pod: Pod, claim: PersistentVolumeClaim) -> str | None:
-    """What is said of the claim of an ephemeral volume that was not created for the pod; None for its own.
+    """Why a pod cannot use the claim of an ephemeral volume: it is another pod's; None where it can.
 
     Source: component-helpers/storage/ephemeral/ephemeral.go VolumeIsForPod, v1.34
     """

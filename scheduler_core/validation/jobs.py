@@ -11,17 +11,9 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from scheduler_core.errors import InvalidObject
-from scheduler_core.objects.fields import (
-    Document,
-    mapping,
-    mappings,
-    optional_integer,
-    optional_string,
-    sequence,
-    string,
-)
+from scheduler_core.objects.fields import Document, sequence
 from scheduler_core.validation import pods
-from scheduler_core.validation.problems import FieldErrors
+from scheduler_core.validation.problems import Checked
 
 NOT_SIMULATED: Final = ("backoffLimitPerIndex", "maxFailedIndexes", "podFailurePolicy", "successPolicy")
 """Fields of a Job's spec that are checked and kept, and that its pods here do not follow."""
@@ -39,44 +31,42 @@ _LONGEST_INDEXES: Final = 64 * 1024
 _MANAGER: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
 
 
-def job_spec(problems: FieldErrors, spec: Document, path: str) -> None:
+def job_spec(spec: Checked) -> None:
     """Check a Job's spec, its pod template included."""
-    numbers = {key: problems.at_least(spec, key, path) for key in _COUNTS}
+    numbers = {key: spec.least(key) for key in _COUNTS}
     if numbers["maxFailedIndexes"] is not None and numbers["backoffLimitPerIndex"] is None:
-        problems.required(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified")
-    manager = optional_string(spec, "managedBy", path)
+        spec.required("backoffLimitPerIndex", "when maxFailedIndexes is specified")
+    manager = spec.said("managedBy")
     if manager is not None and not _MANAGER.fullmatch(manager):
         words = 'must be a domain-prefixed path (such as "acme.io/foo")'
-        problems.invalid(f"{path}.managedBy", manager, words)
+        spec.invalid("managedBy", manager, words)
     if manager is not None and len(manager) > 63:
-        problems.too_long(f"{path}.managedBy", 63)
-    mode = problems.one_of(spec, "completionMode", path, ("NonIndexed", _INDEXED)) or "NonIndexed"
+        spec.too_long("managedBy", 63)
+    mode = spec.one_of("completionMode", ("NonIndexed", _INDEXED)) or "NonIndexed"
     if mode == _INDEXED:
-        _indexed(problems, numbers, path)
+        _indexed(spec, numbers)
     elif mode == "NonIndexed":
         for key in ("backoffLimitPerIndex", "maxFailedIndexes"):
             if numbers[key] is not None:
-                problems.invalid(f"{path}.{key}", numbers[key], "requires indexed completion mode")
-    _failure_policy(problems, spec, path, per_index=numbers["backoffLimitPerIndex"] is not None)
-    if spec.get("successPolicy") is not None:
-        success = mapping(spec, "successPolicy", path)
+                spec.invalid(key, numbers[key], "requires indexed completion mode")
+    _failure_policy(spec, per_index=numbers["backoffLimitPerIndex"] is not None)
+    if spec.has("successPolicy"):
+        success = spec.at("successPolicy")
         if mode == _INDEXED:
-            _success_policy(problems, success, f"{path}.successPolicy", numbers["completions"] or 0)
+            _success_policy(success, numbers["completions"] or 0)
         else:
-            problems.invalid(f"{path}.successPolicy", dict(success), "requires indexed completion mode")
-    has_policy = spec.get("podFailurePolicy") is not None
-    replacements = ("Failed",) if has_policy else ("Failed", "TerminatingOrFailed")
-    problems.one_of(spec, "podReplacementPolicy", path, replacements)
-    _, template = pods.template(problems, spec, path)
-    place = f"{path}.template.spec"
-    policy = string(template, "restartPolicy", place) or "Always"
+            success.invalid("", dict(success.document), "requires indexed completion mode")
+    has_policy = spec.has("podFailurePolicy")
+    spec.one_of("podReplacementPolicy", ("Failed",) if has_policy else ("Failed", "TerminatingOrFailed"))
+    _, template = pods.template(spec)
+    policy = template.text("restartPolicy") or "Always"
     if policy == "Always":
-        problems.required(f"{place}.restartPolicy", 'valid values: "OnFailure", "Never"')
+        template.required("restartPolicy", 'valid values: "OnFailure", "Never"')
     elif policy not in ("OnFailure", "Never"):
-        problems.unsupported(f"{place}.restartPolicy", policy, ("OnFailure", "Never"))
+        template.unsupported("restartPolicy", policy, ("OnFailure", "Never"))
     elif has_policy and policy != "Never":
         words = 'only "Never" is supported when podFailurePolicy is specified'
-        problems.invalid(f"{place}.restartPolicy", policy, words)
+        template.invalid("restartPolicy", policy, words)
 
 
 def not_simulated(manifest: Document) -> list[str]:
@@ -93,175 +83,157 @@ def not_simulated(manifest: Document) -> list[str]:
     ]
 
 
-def _indexed(problems: FieldErrors, numbers: Mapping[str, int | None], path: str) -> None:
+def _indexed(spec: Checked, numbers: Mapping[str, int | None]) -> None:
     completions, at_once = numbers["completions"], numbers["parallelism"] or 0
-    failed, place = numbers["maxFailedIndexes"], f"{path}.maxFailedIndexes"
+    failed = numbers["maxFailedIndexes"]
     if completions is None:
-        problems.required(f"{path}.completions", f"when completion mode is {_INDEXED}")
+        spec.required("completions", f"when completion mode is {_INDEXED}")
         return
     if at_once > _MANY:
         words = f"must be less than or equal to {_MANY} when completion mode is {_INDEXED}"
-        problems.invalid(f"{path}.parallelism", at_once, words)
+        spec.invalid("parallelism", at_once, words)
     if failed is not None and failed > completions:
-        problems.invalid(place, failed, "must be less than or equal to completions")
+        spec.invalid("maxFailedIndexes", failed, "must be less than or equal to completions")
     if failed is not None and failed > _MANY:
-        problems.invalid(place, failed, f"must be less than or equal to {_MANY}")
+        spec.invalid("maxFailedIndexes", failed, f"must be less than or equal to {_MANY}")
     if completions <= _MANY or numbers["backoffLimitPerIndex"] is None:
         return
     if failed is None:
-        problems.required(place, f"must be specified when completions is above {_MANY}")
+        spec.required("maxFailedIndexes", f"must be specified when completions is above {_MANY}")
     for key, number in (("parallelism", at_once), ("maxFailedIndexes", failed or 0)):
         if number > _MOST_OF_MANY:
             words = (
                 f"must be less than or equal to {_MOST_OF_MANY} when completions are above {_MANY}"
                 " and used with backoff limit per index"
             )
-            problems.invalid(f"{path}.{key}", number, words)
+            spec.invalid(key, number, words)
 
 
-def _failure_policy(problems: FieldErrors, spec: Document, path: str, *, per_index: bool) -> None:
-    place = f"{path}.podFailurePolicy"
-    rules = mappings(mapping(spec, "podFailurePolicy", path), "rules", place)
-    problems.at_most(rules, _MOST_RULES, f"{place}.rules")
-    template = mapping(mapping(spec, "template", path), "spec", f"{path}.template")
-    names = {
-        string(container, "name", where)
-        for key in ("initContainers", "containers")
-        for where, container in mappings(template, key, f"{path}.template.spec")
-    }
-    for where, rule in rules:
-        action = problems.one_of(
-            rule, "action", where, ("Count", "FailIndex", "FailJob", "Ignore"), required=True
-        )
+def _failure_policy(spec: Checked, *, per_index: bool) -> None:
+    rules = spec.at("podFailurePolicy").each("rules")
+    spec.at("podFailurePolicy").at_most("rules", rules, _MOST_RULES)
+    template = spec.at("template", "spec")
+    names = {item.text("name") for key in ("initContainers", "containers") for item in template.each(key)}
+    for rule in rules:
+        action = rule.one_of("action", ("Count", "FailIndex", "FailJob", "Ignore"), required=True)
         if action == "FailIndex" and not per_index:
-            problems.invalid(f"{where}.action", action, "requires the backoffLimitPerIndex to be set")
-        conditions = mappings(rule, "onPodConditions", where)
-        codes = rule.get("onExitCodes")
-        if codes is not None and conditions:
-            words = "specifying both OnExitCodes and OnPodConditions is not supported"
-            problems.invalid(where, dict(rule), words)
-        elif codes is None and not conditions:
-            words = "specifying one of OnExitCodes and OnPodConditions is required"
-            problems.invalid(where, dict(rule), words)
-        elif codes is not None:
-            _exit_codes(problems, mapping(rule, "onExitCodes", where), f"{where}.onExitCodes", names)
-        problems.at_most(conditions, _MOST_RULES, f"{where}.onPodConditions")
-        for pattern_path, pattern in conditions:
-            if not string(pattern, "type", pattern_path):
-                problems.required(f"{pattern_path}.type")
-            states = ("False", "True", "Unknown")
-            problems.one_of(pattern, "status", pattern_path, states, required=True)
+            rule.invalid("action", action, "requires the backoffLimitPerIndex to be set")
+        conditions, has_codes = rule.each("onPodConditions"), rule.has("onExitCodes")
+        if has_codes == bool(conditions):
+            which = "both" if has_codes else "one of"
+            end = "not supported" if has_codes else "required"
+            words = f"specifying {which} OnExitCodes and OnPodConditions is {end}"
+            rule.invalid("", dict(rule.document), words)
+        elif has_codes:
+            _exit_codes(rule.at("onExitCodes"), names)
+        rule.at_most("onPodConditions", conditions, _MOST_RULES)
+        for pattern in conditions:
+            pattern.needs("type")
+            pattern.one_of("status", ("False", "True", "Unknown"), required=True)
 
 
-def _exit_codes(problems: FieldErrors, codes: Document, path: str, names: set[str]) -> None:
-    operator = problems.one_of(codes, "operator", path, ("In", "NotIn"), required=True)
-    container = optional_string(codes, "containerName", path)
+def _exit_codes(codes: Checked, names: set[str]) -> None:
+    operator = codes.one_of("operator", ("In", "NotIn"), required=True)
+    container = codes.said("containerName")
     if container is not None and container not in names:
         words = "must be one of the container or initContainer names in the pod template"
-        problems.invalid(f"{path}.containerName", container, words)
-    values = sequence(codes, "values", path)
+        codes.invalid("containerName", container, words)
+    values = sequence(codes.document, "values", codes.path)
     for place, value in enumerate(values):
         if isinstance(value, bool) or not isinstance(value, int):
-            raise InvalidObject(f"{path}.values[{place}]", value, "must be an integer")
+            raise InvalidObject(codes.where(f"values[{place}]"), value, "must be an integer")
     if not values:
-        problems.invalid(f"{path}.values", [], "at least one value is required")
-    problems.at_most(values, _MOST_VALUES, f"{path}.values")
+        codes.invalid("values", [], "at least one value is required")
+    codes.at_most("values", values, _MOST_VALUES)
     seen: set[Any] = set()
     for place, value in enumerate(values):
         if operator == "In" and value == 0:
-            problems.invalid(f"{path}.values[{place}]", value, "must not be 0 for the In operator")
+            codes.invalid(f"values[{place}]", value, "must not be 0 for the In operator")
         if value in seen:
-            problems.duplicate(f"{path}.values[{place}]", value)
+            codes.duplicate(f"values[{place}]", value)
         seen.add(value)
     if list(values) != sorted(values):
-        problems.invalid(f"{path}.values", list(values), "must be ordered")
+        codes.invalid("values", list(values), "must be ordered")
 
 
-def _success_policy(problems: FieldErrors, policy: Document, path: str, completions: int) -> None:
-    rules = mappings(policy, "rules", path)
+def _success_policy(policy: Checked, completions: int) -> None:
+    rules = policy.each("rules")
     if not rules:
-        words = "at least one rules must be specified when the successPolicy is specified"
-        problems.required(f"{path}.rules", words)
-    problems.at_most(rules, _MOST_RULES, f"{path}.rules")
-    for where, rule in rules:
-        count = optional_integer(rule, "succeededCount", where)
-        indexes = optional_string(rule, "succeededIndexes", where)
+        policy.required("rules", "at least one rules must be specified when the successPolicy is specified")
+    policy.at_most("rules", rules, _MOST_RULES)
+    for rule in rules:
+        count, indexes = rule.number("succeededCount"), rule.said("succeededIndexes")
         if count is None and indexes is None:
-            words = "at least one of succeededCount or succeededIndexes must be specified"
-            problems.required(where, words)
+            rule.required("", "at least one of succeededCount or succeededIndexes must be specified")
         most, of_what = completions, "the number of specified completions"
         if indexes is not None:
-            most = _n_indexes(problems, indexes, f"{where}.succeededIndexes", completions)
+            most = _n_indexes(rule, indexes, completions)
             of_what = "the number of indexes in the specified succeededIndexes field"
         if count is not None and not 0 <= count <= most:
             words = f"must be 0 or more and less than or equal to {most} ({of_what})"
-            problems.invalid(f"{where}.succeededCount", count, words)
+            rule.invalid("succeededCount", count, words)
 
 
-def _n_indexes(problems: FieldErrors, text: str, path: str, completions: int) -> int:
+def _n_indexes(rule: Checked, text: str, completions: int) -> int:
     """How many indexes `0-3,7` names, all below `completions` and in order."""
     if len(text) > _LONGEST_INDEXES:
-        problems.too_long(path, _LONGEST_INDEXES)
+        rule.too_long("succeededIndexes", _LONGEST_INDEXES)
         return completions
     total, last = 0, -1
     for span in text.split(",") if text else ():
         low, dash, high = span.partition("-")
         ends = (low, high) if dash else (low,)
+        wrong = ""
         if not all(end.isascii() and end.isdecimal() and len(end) < 10 for end in ends):
-            words = "error parsing succeededIndexes: is no index or interval like 0-3"
-            problems.invalid(path, span, words)
+            wrong = "is no index or interval like 0-3"
+        elif int(low) <= last or int(ends[-1]) < int(low) or int(ends[-1]) >= completions:
+            wrong = f"must be in order and less than {completions}"
+        if wrong:
+            rule.invalid("succeededIndexes", span, f"error parsing succeededIndexes: {wrong}")
             return completions
-        first, final = int(low), int(ends[-1])
-        if first <= last or final < first or final >= completions:
-            words = f"error parsing succeededIndexes: must be in order and less than {completions}"
-            problems.invalid(path, span, words)
-            return completions
-        total, last = total + final - first + 1, final
+        last = int(ends[-1])
+        total += last - int(low) + 1
     return total
 
 
-def cron_job(problems: FieldErrors, manifest: Document) -> Document:
-    """Check a CronJob; returns its Job's spec."""
-    name = string(mapping(manifest, "metadata", ""), "name", "metadata")
+def cron_job(manifest: Checked) -> None:
+    """Check a CronJob."""
+    name = manifest.at("metadata").text("name")
     if len(name) > MAX_CRON_JOB_NAME:
-        problems.invalid("metadata.name", name, f"must be no more than {MAX_CRON_JOB_NAME} characters")
-    spec = mapping(manifest, "spec", "")
-    schedule = string(spec, "schedule", "spec")
-    zone = optional_string(spec, "timeZone", "spec")
+        manifest.invalid("metadata.name", name, f"must be no more than {MAX_CRON_JOB_NAME} characters")
+    spec = manifest.at("spec")
+    schedule, zone = spec.text("schedule"), spec.said("timeZone")
     if not schedule:
-        problems.required("spec.schedule")
+        spec.required("schedule")
     elif "TZ" in schedule and zone is not None:
-        words = "cannot use both timeZone field and TZ or CRON_TZ in schedule"
-        problems.invalid("spec.timeZone", zone, words)
+        spec.invalid("timeZone", zone, "cannot use both timeZone field and TZ or CRON_TZ in schedule")
     elif "TZ" in schedule:
         words = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
-        problems.invalid("spec.schedule", schedule, words)
+        spec.invalid("schedule", schedule, words)
     else:
         try:
             check_schedule(schedule)
         except ScheduleError as error:
-            problems.invalid("spec.schedule", schedule, str(error))
+            spec.invalid("schedule", schedule, str(error))
     if zone is not None:
-        _zone(problems, zone)
-    problems.one_of(spec, "concurrencyPolicy", "spec", ("Allow", "Forbid", "Replace"))
-    for field in ("startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
-        problems.at_least(spec, field, "spec")
-    job = mapping(mapping(spec, "jobTemplate", "spec"), "spec", "spec.jobTemplate")
+        _zone(spec, zone)
+    spec.one_of("concurrencyPolicy", ("Allow", "Forbid", "Replace"))
+    spec.least("startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
+    job = spec.at("jobTemplate", "spec")
     if not spec.get("jobTemplate"):
-        problems.required("spec.jobTemplate")
+        spec.required("jobTemplate")
     else:
-        job_spec(problems, job, "spec.jobTemplate.spec")
-    return job
+        job_spec(job)
 
 
-def _zone(problems: FieldErrors, zone: str) -> None:
+def _zone(spec: Checked, zone: str) -> None:
     if not zone:
-        problems.invalid("spec.timeZone", zone, "must be nil or non-empty string")
+        spec.invalid("timeZone", zone, "must be nil or non-empty string")
     elif zone.lower() == "local":
         words = "must be an explicit time zone as defined in https://www.iana.org/time-zones"
-        problems.invalid("spec.timeZone", zone, words)
+        spec.invalid("timeZone", zone, words)
     elif not is_zone(zone):
-        problems.invalid("spec.timeZone", zone, f"unknown time zone {zone}")
+        spec.invalid("timeZone", zone, f"unknown time zone {zone}")
 
 
 # --- Schedules of CronJobs, robfig/cron's standard dialect. Source: github.com/robfig/cron v3.0.1 parser.go

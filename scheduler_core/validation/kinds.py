@@ -11,25 +11,8 @@ from typing import Any, Final
 
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.defaults import SYSTEM_PRIORITY_CLASSES
-from scheduler_core.objects.fields import (
-    Document,
-    boolean,
-    duration_ns,
-    integer,
-    mapping,
-    mappings,
-    optional_integer,
-    optional_string,
-    string,
-    string_map,
-    strings,
-)
-from scheduler_core.objects.labels import (
-    label_errors,
-    label_value_errors,
-    qualified_name_errors,
-    subdomain_errors,
-)
+from scheduler_core.objects.fields import Document, boolean, duration_ns, string_map
+from scheduler_core.objects.labels import label_errors, qualified_name_errors, subdomain_errors
 from scheduler_core.objects.quantity import Quantity, quantity_from
 from scheduler_core.releases import DEFAULT, Release
 from scheduler_core.schema.fields_check import check_fields
@@ -38,7 +21,7 @@ from scheduler_core.sim.admission import HIGHEST_USER_PRIORITY, SYSTEM_PREFIX
 from scheduler_core.sim.kubelet import DURATION, ENDS_AS, NEVER, START_DELAY
 from scheduler_core.sim.load import LOAD, LoadError, load_from
 from scheduler_core.validation import devices, jobs, pods
-from scheduler_core.validation.problems import NOT_POSITIVE, FieldErrors
+from scheduler_core.validation.problems import NOT_POSITIVE, Checked, FieldErrors
 
 ANNOTATION_BYTES: Final = 256 * 1024
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
@@ -70,15 +53,15 @@ def validate(manifest: Document, release: Release = DEFAULT) -> None:
     InvalidObject
         With everything that is wrong (`errors`).
     """
-    problems = FieldErrors(release)
-    _metadata(problems, manifest)
-    kind = string(manifest, "kind", "")
+    whole = Checked(manifest, FieldErrors(release))
+    _metadata(whole)
+    kind = whole.text("kind")
     if is_own(manifest):
         if kind in _SIMULATED:
-            simulation_annotations(problems, mapping(manifest, "metadata", ""), "metadata")
+            simulation_annotations(whole.at("metadata"))
         if rule := _RULES.get(kind):
-            rule(problems, manifest)
-    problems.refuse()
+            rule(whole)
+    whole.problems.refuse()
 
 
 def check_types(manifest: Document) -> None:
@@ -103,42 +86,38 @@ def validate_metadata(manifest: Document, release: Release = DEFAULT) -> None:
     InvalidObject
     """
     problems = FieldErrors(release)
-    _metadata(problems, manifest)
+    _metadata(Checked(manifest, problems))
     problems.refuse()
 
 
-def _metadata(problems: FieldErrors, manifest: Document) -> None:
-    kind = string(manifest, "kind", "") if is_own(manifest) else ""
-    meta = mapping(manifest, "metadata", "")
-    name = string(meta, "name", "metadata")
+def _metadata(manifest: Checked) -> None:
+    kind = manifest.text("kind") if is_own(manifest.document) else ""
+    meta = manifest.at("metadata")
+    name = meta.text("name")
     if not name:
-        problems.required("metadata.name", "name or generateName is required")
+        meta.required("name", "name or generateName is required")
     elif kind in _PATH_NAMED:
-        for part, detail in ((".", "may not be '.'"), ("..", "may not be '..'")):
-            if name == part:
-                problems.invalid("metadata.name", name, detail)
-        for part in "/%":
-            if part in name:
-                problems.invalid("metadata.name", name, f"may not contain '{part}'")
+        meta.named("name", _path_errors, name)
     else:
-        problems.named(label_errors if kind in _LABEL_NAMED else subdomain_errors, name, "metadata.name")
-    if namespace := string(meta, "namespace", "metadata"):
-        problems.named(label_errors, namespace, "metadata.namespace")
+        meta.named("name", label_errors if kind in _LABEL_NAMED else subdomain_errors, name)
+    meta.name("namespace", label_errors)
     if meta.get("labels"):
-        problems.labels(meta, "labels", "metadata")
+        meta.labels("labels")
     if meta.get("annotations"):
-        given = string_map(meta, "annotations", "metadata")
+        given = string_map(meta.document, "annotations", meta.path)
         for key in given:
-            problems.named(_any_case, key, "metadata.annotations")
-        if (
-            annotation_bytes({key: text for key, text in given.items() if key != LAST_APPLIED})
-            > ANNOTATION_BYTES
-        ):
-            problems.too_long("metadata.annotations", ANNOTATION_BYTES)
+            meta.named("annotations", _any_case, key)
+        if annotation_bytes({key: given[key] for key in given if key != LAST_APPLIED}) > ANNOTATION_BYTES:
+            meta.too_long("annotations", ANNOTATION_BYTES)
 
 
 def _any_case(name: str) -> tuple[str, ...]:
     return qualified_name_errors(name.lower())
+
+
+def _path_errors(name: str) -> tuple[str, ...]:
+    found = [f"may not be '{part}'" for part in (".", "..") if name == part]
+    return (*found, *(f"may not contain '{part}'" for part in "/%" if part in name))
 
 
 def annotation_bytes(annotations: Mapping[str, str]) -> int:
@@ -146,9 +125,9 @@ def annotation_bytes(annotations: Mapping[str, str]) -> int:
     return sum(len(key.encode()) + len(text.encode()) for key, text in annotations.items())
 
 
-def simulation_annotations(problems: FieldErrors, meta: Document, path: str) -> None:
+def simulation_annotations(meta: Checked) -> None:
     """Check the annotations that say how long pods last and what they use: they are this simulation's own."""
-    given = mapping(meta, "annotations", path)
+    given = meta.at("annotations").document
     if not given:
         return
     for name in (DURATION, START_DELAY):
@@ -159,69 +138,63 @@ def simulation_annotations(problems: FieldErrors, meta: Document, path: str) -> 
             duration_ns(str(text))
         except ValueError:
             also = f", or {NEVER}" if name == DURATION else ""
-            problems.invalid(
-                f"{path}.annotations[{name}]", text, f"is not a duration like 30s, 5m or 1h30m{also}"
-            )
+            meta.invalid(f"annotations[{name}]", text, f"is not a duration like 30s, 5m or 1h30m{also}")
     if given.get(ENDS_AS, _ENDS[0]) not in _ENDS:
-        problems.unsupported(f"{path}.annotations[{ENDS_AS}]", given[ENDS_AS], _ENDS)
+        meta.unsupported(f"annotations[{ENDS_AS}]", given[ENDS_AS], _ENDS)
     if LOAD in given:
         try:
             load_from(str(given[LOAD]))
         except LoadError as error:
-            problems.invalid(f"{path}.annotations[{LOAD}]", given[LOAD], str(error))
+            meta.invalid(f"annotations[{LOAD}]", given[LOAD], str(error))
 
 
 # ---- nodes, budgets, classes
 
 
-def _node(problems: FieldErrors, manifest: Document) -> None:
+def _node(manifest: Checked) -> None:
     seen: set[tuple[str, str]] = set()
     # Upstream's paths, which leave `spec` out for taints and write resources with dots.
-    for where, taint in mappings(mapping(manifest, "spec", ""), "taints", "spec"):
-        path = where.replace("spec", "metadata", 1)
-        key, value = string(taint, "key", where), string(taint, "value", where)
-        effect = string(taint, "effect", where)
-        problems.named(qualified_name_errors, key, f"{path}.key")
-        if wrong := label_value_errors(value):
-            problems.invalid(f"{path}.value", value, ";".join(wrong))
-        problems.one_of(taint, "effect", path, pods.EFFECTS, required=True)
+    for written in manifest.at("spec").each("taints"):
+        taint = Checked(written.document, written.problems, written.path.replace("spec", "metadata", 1))
+        key, effect = written.text("key"), written.text("effect")
+        taint.named("key", qualified_name_errors, key)
+        taint.label_value("value")
+        taint.one_of("effect", pods.EFFECTS, required=True)
         if (key, effect) in seen:
-            shown = {key: taint[key] for key in ("key", "value", "effect", "timeAdded") if taint.get(key)}
-            problems.duplicate(path, shown, "taints must be unique by key and effect pair")
+            shown = {
+                key: value for key in ("key", "value", "effect", "timeAdded") if (value := taint.get(key))
+            }
+            taint.duplicate("", shown, "taints must be unique by key and effect pair")
         seen.add((key, effect))
-    status = mapping(manifest, "status", "")
+    status = manifest.at("status")
     for key in ("capacity", "allocatable"):
-        for name, value in mapping(status, key, "status").items():
-            path = f"status.{key}.{name}"
-            amount = problems.amount(value, path)
+        for name, value in status.at(key).document.items():
+            amount = status.amount(f"{key}.{name}", value)
             if pods.is_whole(str(name)) and amount.milli_value() % 1000:
-                problems.invalid(path, str(amount), "must be an integer")
+                status.invalid(f"{key}.{name}", str(amount), "must be an integer")
 
 
-def _budget(problems: FieldErrors, manifest: Document) -> None:
-    spec = mapping(manifest, "spec", "")
-    if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
-        problems.invalid("spec", dict(spec), "minAvailable and maxUnavailable cannot be both set")
+def _budget(manifest: Checked) -> None:
+    spec = manifest.at("spec")
+    if spec.has("minAvailable") and spec.has("maxUnavailable"):
+        spec.invalid("", dict(spec.document), "minAvailable and maxUnavailable cannot be both set")
     for key in ("minAvailable", "maxUnavailable"):
-        problems.int_or_percent(spec, key, "spec")
-    problems.selector(spec, "selector", "spec")
-    problems.one_of(spec, "unhealthyPodEvictionPolicy", "spec", ("AlwaysAllow", "IfHealthyBudget"))
-    status = mapping(manifest, "status", "")
-    for key in ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"):
-        problems.at_least(status, key, "status")
+        spec.int_or_percent(key)
+    spec.selector("selector")
+    spec.one_of("unhealthyPodEvictionPolicy", ("AlwaysAllow", "IfHealthyBudget"))
+    manifest.at("status").least("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
 
 
-def _priority_class(problems: FieldErrors, manifest: Document) -> None:
-    name = string(mapping(manifest, "metadata", ""), "name", "metadata")
-    value = integer(manifest, "value", "")
+def _priority_class(manifest: Checked) -> None:
+    name, value = manifest.at("metadata").text("name"), manifest.whole("value")
     if name.startswith(SYSTEM_PREFIX):
-        if wrong := _no_system_class(name, value, boolean(manifest, "globalDefault", "")):
+        if wrong := _no_system_class(name, value, boolean(manifest.document, "globalDefault", "")):
             words = "priority class names with 'system-' prefix are reserved for system use only. error: "
-            problems.forbidden("metadata.name", words + wrong)
+            manifest.forbidden("metadata.name", words + wrong)
     elif value > HIGHEST_USER_PRIORITY:
         words = f"maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}"
-        problems.forbidden("value", words)
-    problems.one_of(manifest, "preemptionPolicy", "", pods.POLICIES)
+        manifest.forbidden("value", words)
+    manifest.one_of("preemptionPolicy", pods.POLICIES)
 
 
 def _no_system_class(name: str, value: int, global_default: bool) -> str:
@@ -233,355 +206,315 @@ def _no_system_class(name: str, value: int, global_default: bool) -> str:
     return f"globalDefault of {name} PriorityClass must be false" if global_default else ""
 
 
-def _storage_class(problems: FieldErrors, manifest: Document) -> None:
-    provisioner = string(manifest, "provisioner", "")
-    if provisioner:
-        problems.named(_any_case, provisioner, "provisioner")
-    else:
-        problems.required("provisioner")
-    parameters = string_map(manifest, "parameters", "")
+def _storage_class(manifest: Checked) -> None:
+    manifest.name("provisioner", _any_case, required=True)
+    parameters = string_map(manifest.document, "parameters", "")
     if len(parameters) > 512:
-        problems.too_long("parameters", 512)
+        manifest.too_long("parameters", 512)
     elif annotation_bytes(parameters) > ANNOTATION_BYTES:
-        problems.too_long("parameters", ANNOTATION_BYTES)
-    problems.one_of(manifest, "reclaimPolicy", "", ("Delete", "Retain"))
-    problems.one_of(manifest, "volumeBindingMode", "", ("Immediate", "WaitForFirstConsumer"))
-    for where, term in mappings(manifest, "allowedTopologies", ""):
-        _topology(problems, term, where)
+        manifest.too_long("parameters", ANNOTATION_BYTES)
+    manifest.one_of("reclaimPolicy", ("Delete", "Retain"))
+    manifest.one_of("volumeBindingMode", ("Immediate", "WaitForFirstConsumer"))
+    for term in manifest.each("allowedTopologies"):
+        _topology(term)
 
 
-def _topology(problems: FieldErrors, term: Document, path: str) -> None:
+def _topology(term: Checked) -> None:
     keys: set[str] = set()
-    for where, item in mappings(term, "matchLabelExpressions", path):
-        key, values = string(item, "key", where), strings(item, "values", where)
+    for item in term.each("matchLabelExpressions"):
+        key, values = item.text("key"), item.texts("values")
         if not values:
-            problems.required(f"{where}.values")
+            item.required("values")
         seen: set[str] = set()
         for index, value in enumerate(values):
             if value in seen:
-                problems.duplicate(f"{where}.values[{index}]", value)
+                item.duplicate(f"values[{index}]", value)
             seen.add(value)
-        problems.named(qualified_name_errors, key, f"{where}.key")
+        item.named("key", qualified_name_errors, key)
         if key in keys:
-            problems.duplicate(f"{where}.key", key)
+            item.duplicate("key", key)
         keys.add(key)
 
 
 # ---- volumes
 
 
-def _volume(problems: FieldErrors, manifest: Document) -> None:
-    spec = mapping(manifest, "spec", "")
-    _modes(problems, spec, "spec", "")
-    capacity = mapping(spec, "capacity", "spec")
+def _volume(manifest: Checked) -> None:
+    spec = manifest.at("spec")
+    _modes(spec, "")
+    capacity = spec.at("capacity").document
     if not capacity:
-        problems.required("spec.capacity")
+        spec.required("capacity")
     if "storage" not in capacity or len(capacity) > 1:
-        problems.unsupported("spec.capacity", dict(capacity) or None, ("storage",))
+        spec.unsupported("capacity", dict(capacity) or None, ("storage",))
     for name, value in capacity.items():
-        amount = problems.amount(value, f"spec.capacity[{name}]")
-        if amount.is_zero():
-            problems.invalid(f"spec.capacity[{name}]", str(amount), NOT_POSITIVE)
-    problems.one_of(spec, "persistentVolumeReclaimPolicy", "spec", ("Delete", "Recycle", "Retain"))
-    affinity = mapping(spec, "nodeAffinity", "spec")
-    if affinity.get("required") is not None:
-        problems.node_selector(
-            mapping(affinity, "required", "spec.nodeAffinity"), "spec.nodeAffinity.required"
-        )
-    elif spec.get("nodeAffinity") is not None:
-        problems.required("spec.nodeAffinity.required", "must specify required node constraints")
-    if spec.get("local") is not None and spec.get("nodeAffinity") is None:
-        problems.required("spec.nodeAffinity", "Local volume requires node affinity")
-    _of_class(problems, spec, "spec")
+        _some_room(spec, f"capacity[{name}]", value)
+    spec.one_of("persistentVolumeReclaimPolicy", ("Delete", "Recycle", "Retain"))
+    affinity = spec.at("nodeAffinity")
+    if affinity.has("required"):
+        affinity.at("required").node_selector()
+    elif spec.has("nodeAffinity"):
+        affinity.required("required", "must specify required node constraints")
+    if spec.has("local") and not spec.has("nodeAffinity"):
+        spec.required("nodeAffinity", "Local volume requires node affinity")
+    _of_class(spec)
 
 
-def _modes(problems: FieldErrors, spec: Document, path: str, required: str) -> None:
-    modes = strings(spec, "accessModes", path)
+def _some_room(spec: Checked, key: str, value: Any) -> None:
+    amount = spec.amount(key, value)
+    if amount.is_zero():
+        spec.invalid(key, str(amount), NOT_POSITIVE)
+
+
+def _modes(spec: Checked, required: str) -> None:
+    modes = spec.texts("accessModes")
     if not modes:
-        problems.required(f"{path}.accessModes", required)
+        spec.required("accessModes", required)
     for mode in modes:
         if mode not in _MODES:
-            problems.unsupported(f"{path}.accessModes", mode, _MODES)
+            spec.unsupported("accessModes", mode, _MODES)
     if _MODES[3] in modes and set(modes) & set(_MODES[:3]):
-        words = "may not use ReadWriteOncePod with other access modes"
-        problems.forbidden(f"{path}.accessModes", words)
+        spec.forbidden("accessModes", "may not use ReadWriteOncePod with other access modes")
 
 
-def _of_class(problems: FieldErrors, spec: Document, path: str) -> None:
-    if name := string(spec, "storageClassName", path):
-        problems.named(subdomain_errors, name, f"{path}.storageClassName")
-    problems.one_of(spec, "volumeMode", path, ("Block", "Filesystem"))
-    if name := string(spec, "volumeAttributesClassName", path):
-        problems.named(subdomain_errors, name, f"{path}.volumeAttributesClassName")
+def _of_class(spec: Checked) -> None:
+    spec.name("storageClassName", subdomain_errors)
+    spec.one_of("volumeMode", ("Block", "Filesystem"))
+    spec.name("volumeAttributesClassName", subdomain_errors)
 
 
-def _claim(problems: FieldErrors, manifest: Document) -> None:
-    claim_spec(problems, mapping(manifest, "spec", ""), "spec")
+def _claim(manifest: Checked) -> None:
+    _claim_spec(manifest.at("spec"))
 
 
-def claim_spec(problems: FieldErrors, spec: Document, path: str) -> None:
-    """Check the spec of a PersistentVolumeClaim."""
-    _modes(problems, spec, path, "at least 1 access mode is required")
-    problems.selector(spec, "selector", path)
-    requests = mapping(mapping(spec, "resources", path), "requests", f"{path}.resources")
-    place = f"{path}.resources[storage]"
+def _claim_spec(spec: Checked) -> None:
+    _modes(spec, "at least 1 access mode is required")
+    spec.selector("selector")
+    requests = spec.at("resources", "requests").document
     if "storage" not in requests:
-        problems.required(place)
-    elif (amount := problems.amount(requests["storage"], place)).is_zero():
-        problems.invalid(place, str(amount), NOT_POSITIVE)
-    _of_class(problems, spec, path)
+        spec.required("resources[storage]")
+    else:
+        _some_room(spec, "resources[storage]", requests["storage"])
+    _of_class(spec)
     for key in ("dataSource", "dataSourceRef"):
-        if spec.get(key) is None:
+        if not spec.has(key):
             continue
-        source, where = mapping(spec, key, path), f"{path}.{key}"
-        for field in ("name", "kind"):
-            if not string(source, field, where):
-                problems.required(f"{where}.{field}")
-        kind = string(source, "kind", where)
-        if not string(source, "apiGroup", where) and kind != "PersistentVolumeClaim":
+        source = spec.at(key)
+        source.needs("name", "kind")
+        kind = source.text("kind")
+        if not source.text("apiGroup") and kind != "PersistentVolumeClaim":
             words = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
-            problems.invalid(where, kind, words)
+            source.invalid("", kind, words)
 
 
 # ---- workloads
 
 
-def _replicas(problems: FieldErrors, spec: Document) -> None:
-    problems.at_least(spec, "replicas", "spec")
-
-
-def _deployment(problems: FieldErrors, manifest: Document) -> None:
-    spec = mapping(manifest, "spec", "")
-    _replicas(problems, spec)
-    _lasting(problems, spec, "deployment", "ReplicaSet")
-    strategy = mapping(spec, "strategy", "spec")
-    type_ = problems_of_strategy(problems, strategy, "spec.strategy", ("Recreate", "RollingUpdate"))
-    if type_ == "Recreate" and strategy.get("rollingUpdate") is not None:
-        words = "may not be specified when strategy `type` is 'Recreate'"
-        problems.forbidden("spec.strategy.rollingUpdate", words)
+def _deployment(manifest: Checked) -> None:
+    spec = manifest.at("spec")
+    spec.least("replicas")
+    _lasting(spec, "deployment", "ReplicaSet")
+    strategy = spec.at("strategy")
+    type_ = _strategy_type(strategy, ("Recreate", "RollingUpdate"))
+    if type_ == "Recreate" and strategy.has("rollingUpdate"):
+        strategy.forbidden("rollingUpdate", "may not be specified when strategy `type` is 'Recreate'")
     elif type_ == "RollingUpdate":
-        rolling, path = mapping(strategy, "rollingUpdate", "spec.strategy"), "spec.strategy.rollingUpdate"
-        gone = problems.int_or_percent(rolling, "maxUnavailable", path)
-        surge = problems.int_or_percent(rolling, "maxSurge", path, bounded=False)
+        rolling = strategy.at("rollingUpdate")
+        gone = rolling.int_or_percent("maxUnavailable")
+        surge = rolling.int_or_percent("maxSurge", bounded=False)
         if gone is False and surge is False:
-            value = rolling["maxUnavailable"]
-            problems.invalid(f"{path}.maxUnavailable", value, "may not be 0 when `maxSurge` is 0")
-    ready_s = problems.at_least(spec, "minReadySeconds", "spec") or 0
-    problems.at_least(spec, "revisionHistoryLimit", "spec")
-    deadline_s = problems.at_least(spec, "progressDeadlineSeconds", "spec")
-    if (600 if deadline_s is None else deadline_s) <= ready_s:
-        words = "must be greater than minReadySeconds"
-        problems.invalid("spec.progressDeadlineSeconds", 600 if deadline_s is None else deadline_s, words)
+            value = rolling.get("maxUnavailable")
+            rolling.invalid("maxUnavailable", value, "may not be 0 when `maxSurge` is 0")
+    ready_s = spec.least("minReadySeconds") or 0
+    spec.least("revisionHistoryLimit")
+    deadline_s = spec.least("progressDeadlineSeconds")
+    deadline_s = 600 if deadline_s is None else deadline_s
+    if deadline_s <= ready_s:
+        spec.invalid("progressDeadlineSeconds", deadline_s, "must be greater than minReadySeconds")
 
 
-def problems_of_strategy(
-    problems: FieldErrors, strategy: Document, path: str, supported: tuple[str, ...]
-) -> str:
+def _strategy_type(strategy: Checked, supported: tuple[str, ...]) -> str:
     """Check the type of a strategy; returns it, defaulted."""
-    type_ = string(strategy, "type", path) or "RollingUpdate"
+    type_ = strategy.text("type") or "RollingUpdate"
     if type_ not in supported:
-        problems.unsupported(path, dict(strategy), supported)
+        strategy.unsupported("", dict(strategy.document), supported)
     return type_
 
 
-def _lasting(problems: FieldErrors, spec: Document, whose: str, kind: str, *, needed: bool = True) -> None:
-    labels = string_map(mapping(mapping(spec, "template", "spec"), "metadata", "spec.template"), "labels",
-                        "spec.template.metadata")  # fmt: skip
-    problems.template_selector(spec, labels, "spec", whose, needed=needed)
-    pods.lasting_template(problems, spec, "spec", kind)
-    simulation_annotations(problems, mapping(mapping(spec, "template", "spec"), "metadata", "spec.template"),
-                "spec.template.metadata")  # fmt: skip
+def _lasting(spec: Checked, whose: str, kind: str, *, needed: bool = True) -> None:
+    meta = spec.at("template", "metadata")
+    spec.template_selector(string_map(meta.document, "labels", meta.path), whose, needed=needed)
+    pods.lasting_template(spec, kind)
+    simulation_annotations(meta)
 
 
-def _replica_set(problems: FieldErrors, manifest: Document) -> None:
-    spec = mapping(manifest, "spec", "")
-    _replicas(problems, spec)
-    problems.at_least(spec, "minReadySeconds", "spec")
-    _lasting(problems, spec, "deployment", "ReplicaSet")
+def _replica_set(manifest: Checked) -> None:
+    spec = manifest.at("spec")
+    spec.least("replicas", "minReadySeconds")
+    _lasting(spec, "deployment", "ReplicaSet")
 
 
-def _replication_controller(problems: FieldErrors, manifest: Document) -> None:
-    spec = mapping(manifest, "spec", "")
-    problems.at_least(spec, "minReadySeconds", "spec")
-    _replicas(problems, spec)
+def _replication_controller(manifest: Checked) -> None:
+    spec = manifest.at("spec")
+    spec.least("minReadySeconds", "replicas")
     # Its selector is a map, and its template's labels where it has none.
-    selector = mapping(spec, "selector", "spec")
-    document = {**spec, "selector": {"matchLabels": selector} if selector else None}
-    _lasting(problems, document, "replicationcontroller", "ReplicationController", needed=False)
+    selector = spec.at("selector").document
+    document = {**spec.document, "selector": {"matchLabels": selector} if selector else None}
+    whole = Checked(document, spec.problems, spec.path)
+    _lasting(whole, "replicationcontroller", "ReplicationController", needed=False)
 
 
-def _stateful_set(problems: FieldErrors, manifest: Document) -> None:
-    spec = mapping(manifest, "spec", "")
-    policy = string(spec, "podManagementPolicy", "spec")
+def _stateful_set(manifest: Checked) -> None:
+    spec = manifest.at("spec")
+    policy = spec.text("podManagementPolicy")
     if policy not in ("", "OrderedReady", "Parallel"):
-        problems.invalid("spec.podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'")
-    strategy = mapping(spec, "updateStrategy", "spec")
-    type_ = string(strategy, "type", "spec.updateStrategy") or "RollingUpdate"
-    path = "spec.updateStrategy.rollingUpdate"
-    rolling = mapping(strategy, "rollingUpdate", "spec.updateStrategy")
+        spec.invalid("podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'")
+    strategy = spec.at("updateStrategy")
+    type_ = strategy.text("type") or "RollingUpdate"
+    rolling = strategy.at("rollingUpdate")
     if type_ not in ("RollingUpdate", "OnDelete"):
-        problems.invalid("spec.updateStrategy", dict(strategy), "must be 'RollingUpdate' or 'OnDelete'")
-    elif type_ == "OnDelete" and strategy.get("rollingUpdate") is not None:
-        problems.invalid(path, dict(rolling), "only allowed for updateStrategy 'RollingUpdate'")
+        strategy.invalid("", dict(strategy.document), "must be 'RollingUpdate' or 'OnDelete'")
+    elif type_ == "OnDelete" and strategy.has("rollingUpdate"):
+        rolling.invalid("", dict(rolling.document), "only allowed for updateStrategy 'RollingUpdate'")
     elif type_ == "RollingUpdate":
-        problems.at_least(rolling, "partition", path)
-        if problems.int_or_percent(rolling, "maxUnavailable", path) is False:
-            problems.invalid(f"{path}.maxUnavailable", rolling["maxUnavailable"], "cannot be 0")
-    retention = mapping(spec, "persistentVolumeClaimRetentionPolicy", "spec")
+        rolling.least("partition")
+        if rolling.int_or_percent("maxUnavailable") is False:
+            rolling.invalid("maxUnavailable", rolling.get("maxUnavailable"), "cannot be 0")
+    retention = spec.at("persistentVolumeClaimRetentionPolicy")
     for key in ("whenDeleted", "whenScaled"):
-        problems.one_of(retention, key, "spec.persistentVolumeClaimRetentionPolicy", ("Retain", "Delete"))
-    for where, claim in mappings(spec, "volumeClaimTemplates", "spec"):
-        claim_spec(problems, mapping(claim, "spec", where), f"{where}.spec")
-    _replicas(problems, spec)
-    problems.at_least(spec, "minReadySeconds", "spec")
-    problems.at_least(mapping(spec, "ordinals", "spec"), "start", "spec.ordinals")
-    if name := string(spec, "serviceName", "spec"):
-        problems.named(label_errors, name, "spec.serviceName")
-    _lasting(problems, spec, "statefulset", "StatefulSet")
+        retention.one_of(key, ("Retain", "Delete"))
+    for claim in spec.each("volumeClaimTemplates"):
+        _claim_spec(claim.at("spec"))
+    spec.least("replicas", "minReadySeconds")
+    spec.at("ordinals").least("start")
+    spec.name("serviceName", label_errors)
+    _lasting(spec, "statefulset", "StatefulSet")
 
 
-def _daemon_set(problems: FieldErrors, manifest: Document) -> None:
-    spec = mapping(manifest, "spec", "")
-    _lasting(problems, spec, "daemonset", "DaemonSet")
-    problems.at_least(spec, "minReadySeconds", "spec")
-    strategy, path = mapping(spec, "updateStrategy", "spec"), "spec.updateStrategy.rollingUpdate"
-    type_ = problems_of_strategy(problems, strategy, "spec.updateStrategy", ("RollingUpdate", "OnDelete"))
-    if type_ == "RollingUpdate":
-        rolling = {"maxUnavailable": 1, "maxSurge": 0,
-                   **mapping(strategy, "rollingUpdate", "spec.updateStrategy")}  # fmt: skip
-        gone = problems.int_or_percent(rolling, "maxUnavailable", path)
-        surge = problems.int_or_percent(rolling, "maxSurge", path)
+def _daemon_set(manifest: Checked) -> None:
+    spec = manifest.at("spec")
+    _lasting(spec, "daemonset", "DaemonSet")
+    spec.least("minReadySeconds")
+    strategy = spec.at("updateStrategy")
+    if _strategy_type(strategy, ("RollingUpdate", "OnDelete")) == "RollingUpdate":
+        written = strategy.at("rollingUpdate")
+        whole = {"maxUnavailable": 1, "maxSurge": 0, **written.document}
+        rolling = Checked(whole, written.problems, written.path)
+        gone, surge = rolling.int_or_percent("maxUnavailable"), rolling.int_or_percent("maxSurge")
         if gone and surge:
-            words = "may not be set when maxUnavailable is non-zero"
-            problems.invalid(f"{path}.maxSurge", rolling["maxSurge"], words)
+            rolling.invalid("maxSurge", whole["maxSurge"], "may not be set when maxUnavailable is non-zero")
         elif not gone and not surge:
-            problems.required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0")
-    problems.at_least(spec, "revisionHistoryLimit", "spec")
+            rolling.required("maxUnavailable", "cannot be 0 when maxSurge is 0")
+    spec.least("revisionHistoryLimit")
 
 
-def _job(problems: FieldErrors, manifest: Document) -> None:
-    jobs.job_spec(problems, mapping(manifest, "spec", ""), "spec")
-    _job_annotations(problems, mapping(manifest, "spec", ""), "spec")
+def _job(manifest: Checked) -> None:
+    spec = manifest.at("spec")
+    jobs.job_spec(spec)
+    simulation_annotations(spec.at("template", "metadata"))
 
 
-def _cron_job(problems: FieldErrors, manifest: Document) -> None:
-    spec = jobs.cron_job(problems, manifest)
-    template = mapping(mapping(manifest, "spec", ""), "jobTemplate", "spec")
-    simulation_annotations(
-        problems, mapping(template, "metadata", "spec.jobTemplate"), "spec.jobTemplate.metadata"
-    )
-    _job_annotations(problems, spec, "spec.jobTemplate.spec")
-
-
-def _job_annotations(problems: FieldErrors, spec: Document, path: str) -> None:
-    meta = mapping(mapping(spec, "template", path), "metadata", f"{path}.template")
-    simulation_annotations(problems, meta, f"{path}.template.metadata")
+def _cron_job(manifest: Checked) -> None:
+    jobs.cron_job(manifest)
+    template = manifest.at("spec", "jobTemplate")
+    simulation_annotations(template.at("metadata"))
+    simulation_annotations(template.at("spec", "template", "metadata"))
 
 
 # ---- services, leases, autoscalers
 
 
-def _service(problems: FieldErrors, manifest: Document) -> None:
-    spec = mapping(manifest, "spec", "")
-    ports = mappings(spec, "ports", "spec")
+def _service(manifest: Checked) -> None:
+    spec = manifest.at("spec")
+    ports = spec.each("ports")
     names: set[str] = set()
-    for path, port in ports:
-        name = string(port, "name", path)
+    for port in ports:
+        name = port.text("name")
         if not name and len(ports) > 1:
-            problems.required(f"{path}.name")
-        elif name and problems.named(label_errors, name, f"{path}.name") and name in names:
-            problems.duplicate(f"{path}.name", name)
+            port.required("name")
+        elif name and port.named("name", label_errors, name) and name in names:
+            port.duplicate("name", name)
         names.add(name)
-        problems.port(optional_integer(port, "port", path) or 0, f"{path}.port")
-        problems.one_of(port, "protocol", path, pods.PROTOCOLS)
+        port.port("port", port.whole("port"))
+        port.one_of("protocol", pods.PROTOCOLS)
     if spec.get("selector"):
-        problems.labels(spec, "selector", "spec")
-    problems.one_of(spec, "sessionAffinity", "spec", ("ClientIP", "None"))
-    problems.one_of(spec, "type", "spec", ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort"))
+        spec.labels("selector")
+    spec.one_of("sessionAffinity", ("ClientIP", "None"))
+    spec.one_of("type", ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort"))
 
 
-def _lease(problems: FieldErrors, manifest: Document) -> None:
-    spec = mapping(manifest, "spec", "")
-    problems.at_least(spec, "leaseDurationSeconds", "spec", 1, NOT_POSITIVE)
-    problems.at_least(spec, "leaseTransitions", "spec")
-    strategy = optional_string(spec, "strategy", "spec")
+def _lease(manifest: Checked) -> None:
+    spec = manifest.at("spec")
+    spec.least("leaseDurationSeconds", least=1, words=NOT_POSITIVE)
+    spec.least("leaseTransitions")
+    strategy = spec.said("strategy")
     if strategy is not None and "/" in strategy:
-        problems.named(qualified_name_errors, strategy, "spec.strategy")
+        spec.named("strategy", qualified_name_errors, strategy)
     elif strategy is not None and strategy != "OldestEmulationVersion":
-        problems.unsupported("spec.strategy", strategy, ("OldestEmulationVersion",))
-    if string(spec, "preferredHolder", "spec") and not strategy:
-        words = "may only be specified if `strategy` is defined"
-        problems.forbidden("spec.preferredHolder", words)
+        spec.unsupported("strategy", strategy, ("OldestEmulationVersion",))
+    if spec.text("preferredHolder") and not strategy:
+        spec.forbidden("preferredHolder", "may only be specified if `strategy` is defined")
 
 
 _METRICS: Final = ("ContainerResource", "External", "Object", "Pods", "Resource")
 
 
-def _autoscaler(problems: FieldErrors, manifest: Document) -> None:
-    spec = mapping(manifest, "spec", "")
-    least = problems.at_least(spec, "minReplicas", "spec", 1, "must be greater than or equal to 1")
-    most = integer(spec, "maxReplicas", "spec")
+def _autoscaler(manifest: Checked) -> None:
+    spec = manifest.at("spec")
+    least = spec.least("minReplicas", least=1, words="must be greater than or equal to 1")
+    most = spec.whole("maxReplicas")
     if most < 1:
-        problems.invalid("spec.maxReplicas", most, NOT_POSITIVE)
+        spec.invalid("maxReplicas", most, NOT_POSITIVE)
     if least is not None and most < least:
-        words = "must be greater than or equal to `minReplicas`"
-        problems.invalid("spec.maxReplicas", most, words)
-    reference = mapping(spec, "scaleTargetRef", "spec")
-    for field in ("kind", "name"):
-        if not string(reference, field, "spec.scaleTargetRef"):
-            problems.required(f"spec.scaleTargetRef.{field}")
-    for path, metric in mappings(spec, "metrics", "spec"):
-        _metric(problems, metric, path)
-    behavior = mapping(spec, "behavior", "spec")
+        spec.invalid("maxReplicas", most, "must be greater than or equal to `minReplicas`")
+    spec.at("scaleTargetRef").needs("kind", "name")
+    for metric in spec.each("metrics"):
+        _metric(metric)
     for direction in ("scaleUp", "scaleDown"):
-        _rules(problems, mapping(behavior, direction, "spec.behavior"), f"spec.behavior.{direction}")
+        _rules(spec.at("behavior", direction))
 
 
-def _metric(problems: FieldErrors, metric: Document, path: str) -> None:
-    type_ = problems.one_of(metric, "type", path, _METRICS, required=True)
+def _metric(metric: Checked) -> None:
+    type_ = metric.one_of("type", _METRICS, required=True)
     if type_ not in _METRICS:
         return
     key = type_[:1].lower() + type_[1:]
-    source, place = mapping(metric, key, path), f"{path}.{key}"
-    if not source:
-        problems.required(place, "must populate information for the given metric source")
+    source = metric.at(key)
+    if not source.document:
+        metric.required(key, "must populate information for the given metric source")
         return
     if key not in ("resource", "containerResource"):
         return
-    if not string(source, "name", place):
-        problems.required(f"{place}.name", "must specify a resource name")
-    if key == "containerResource" and not string(source, "container", place):
-        problems.required(f"{place}.container", "must specify a container")
-    target, where = mapping(source, "target", place), f"{place}.target"
-    percent, amount = optional_integer(target, "averageUtilization", where), target.get("averageValue")
+    source.needs("name", detail="must specify a resource name")
+    if key == "containerResource":
+        source.needs("container", detail="must specify a container")
+    target = source.at("target")
+    percent, amount = target.number("averageUtilization"), target.get("averageValue")
     if percent is None and amount is None:
         words = "must set either a target raw value or a target utilization"
-        problems.required(f"{where}.averageUtilization", words)
+        target.required("averageUtilization", words)
     elif percent is not None and amount is not None:
-        words = "may not set both a target raw value and a target utilization"
-        problems.forbidden(f"{where}.averageValue", words)
-    if percent is not None and percent < 1:
-        problems.invalid(f"{where}.averageUtilization", percent, NOT_POSITIVE)
-    if amount is not None and problems.amount(amount, f"{where}.averageValue").is_zero():
-        problems.invalid(f"{where}.averageValue", amount, "must be positive")
+        target.forbidden("averageValue", "may not set both a target raw value and a target utilization")
+    target.least("averageUtilization", least=1, words=NOT_POSITIVE)
+    if amount is not None and target.amount("averageValue", amount).is_zero():
+        target.invalid("averageValue", amount, "must be positive")
 
 
-def _rules(problems: FieldErrors, rules: Document, path: str) -> None:
-    window = problems.at_least(
-        rules, "stabilizationWindowSeconds", path, 0, "must be greater than or equal to zero"
-    )
+def _rules(rules: Checked) -> None:
+    key = "stabilizationWindowSeconds"
+    window = rules.least(key, words="must be greater than or equal to zero")
     if window is not None and window > 3600:
-        problems.invalid(f"{path}.stabilizationWindowSeconds", window, "must be less than or equal to 3600")
-    problems.one_of(rules, "selectPolicy", path, ("Disabled", "Max", "Min"))
-    for place, policy in mappings(rules, "policies", path):
-        problems.one_of(policy, "type", place, ("Percent", "Pods"), required=True)
-        value, period = integer(policy, "value", place), integer(policy, "periodSeconds", place)
+        rules.invalid(key, window, "must be less than or equal to 3600")
+    rules.one_of("selectPolicy", ("Disabled", "Max", "Min"))
+    for policy in rules.each("policies"):
+        policy.one_of("type", ("Percent", "Pods"), required=True)
+        value, period = policy.whole("value"), policy.whole("periodSeconds")
         if value < 1:
-            problems.invalid(f"{place}.value", value, "must be greater than zero")
+            policy.invalid("value", value, "must be greater than zero")
         if period < 1:
-            problems.invalid(f"{place}.periodSeconds", period, "must be greater than zero")
+            policy.invalid("periodSeconds", period, "must be greater than zero")
         elif period > 1800:
-            problems.invalid(f"{place}.periodSeconds", period, "must be less than or equal to 1800")
+            policy.invalid("periodSeconds", period, "must be less than or equal to 1800")
 
 
 # ---- quotas and limit ranges
@@ -595,100 +528,95 @@ def _scope_resources() -> Mapping[str, Sequence[str]]:
     return found
 
 
-def _quota(problems: FieldErrors, manifest: Document) -> None:
-    spec = mapping(manifest, "spec", "")
-    hard = pods.amounts(problems, spec, "hard", "spec", "quota")
-    scopes = list(strings(spec, "scopes", "spec"))
-    _scopes(problems, scopes, scopes, hard, "spec.scopes")
-    selector = mapping(spec, "scopeSelector", "spec")
-    place = "spec.scopeSelector.matchExpressions"
+def _quota(manifest: Checked) -> None:
+    spec = manifest.at("spec")
+    hard = pods.amounts(spec, "hard", "quota")
+    scopes = list(spec.texts("scopes"))
+    _scopes(spec, "scopes", scopes, hard)
+    selector = spec.at("scopeSelector")
+    key = "matchExpressions"
     selected = []
-    for where, item in mappings(selector, "matchExpressions", "spec.scopeSelector"):
-        name, operator = string(item, "scopeName", where), string(item, "operator", where)
+    for item in selector.each(key):
+        name, operator = item.text("scopeName"), item.text("operator")
         selected.append(name)
-        if (
-            name not in ("PriorityClass", "VolumeAttributesClass")
-            and name in _scope_resources()
-            and operator != "Exists"
-        ):
+        is_plain = name not in ("PriorityClass", "VolumeAttributesClass") and name in _scope_resources()
+        if is_plain and operator != "Exists":
             words = (
                 "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, "
                 "ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or "
                 "ResourceQuotaScopeCrossNamespacePodAffinity"
             )
-            problems.invalid(f"{place}.operator", operator, words)
-        values = strings(item, "values", where)
+            selector.invalid(f"{key}.operator", operator, words)
+        values = item.texts("values")
         if operator in ("In", "NotIn") and not values:
             words = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
-            problems.required(f"{place}.values", words)
+            selector.required(f"{key}.values", words)
         elif operator in ("Exists", "DoesNotExist") and values:
             words = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
-            problems.invalid(f"{place}.values", list(values), words)
+            selector.invalid(f"{key}.values", list(values), words)
         elif operator not in ("In", "NotIn", "Exists", "DoesNotExist"):
-            problems.invalid(f"{place}.operator", operator, "not a valid selector operator")
-    _scopes(problems, selected, selected, hard, f"{place}.scopeName")
+            selector.invalid(f"{key}.operator", operator, "not a valid selector operator")
+    _scopes(selector, f"{key}.scopeName", selected, hard)
 
 
-def _scopes(problems: FieldErrors, names: list[str], shown: Any, hard: Mapping[str, Any], place: str) -> None:
+def _scopes(holder: Checked, key: str, names: list[str], hard: Mapping[str, Any]) -> None:
     standard = [name for name in hard if not pods.resource_name_errors(name, "quota") and "/" not in name]
     for name in dict.fromkeys(names):
         if name not in _scope_resources():
-            problems.invalid(place, shown, "unsupported scope")
+            holder.invalid(key, names, "unsupported scope")
         elif any(resource not in _scope_resources()[name] for resource in standard):
-            problems.invalid(place, shown, "unsupported scope applied to resource")
+            holder.invalid(key, names, "unsupported scope applied to resource")
     if any(set(pair) <= set(names) for pair in _APART):
-        problems.invalid(place, shown, "conflicting scopes")
+        holder.invalid(key, names, "conflicting scopes")
 
 
-def _limit_range(problems: FieldErrors, manifest: Document) -> None:
+def _limit_range(manifest: Checked) -> None:
     types = set()
-    for place, item in mappings(mapping(manifest, "spec", ""), "limits", "spec"):
-        type_ = string(item, "type", place)
-        wrong = list(qualified_name_errors(type_))
-        if not wrong and "/" not in type_ and type_ not in ("Pod", "Container", "PersistentVolumeClaim"):
-            wrong = ["must be a standard limit type or fully qualified"]
-        for detail in wrong:
-            problems.invalid(f"{place}.type", type_, detail)
+    for item in manifest.at("spec").each("limits"):
+        type_ = item.text("type")
+        is_named = item.named("type", qualified_name_errors, type_)
+        if is_named and "/" not in type_ and type_ not in ("Pod", "Container", "PersistentVolumeClaim"):
+            item.invalid("type", type_, "must be a standard limit type or fully qualified")
         if type_ in types:
-            problems.duplicate(f"{place}.type", type_)
+            item.duplicate("type", type_)
         types.add(type_)
         names = "container" if type_ in ("Pod", "Container") else "any"
         said: dict[str, dict[str, Quantity]] = {}
         for key in ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio"):
-            said[key] = pods.amounts(problems, item, key, place, names)
+            said[key] = pods.amounts(item, key, names)
             if type_ == "Pod" and key.startswith("default") and said[key]:
-                problems.forbidden(f"{place}.{key}", "may not be specified when `type` is 'Pod'")
+                item.forbidden(key, "may not be specified when `type` is 'Pod'")
         if type_ == "PersistentVolumeClaim" and "storage" not in {*said["min"], *said["max"]}:
             words = "either minimum or maximum storage value is required, but neither was provided"
-            problems.required(f"{place}.limits", words)
-        _order(problems, said, place)
+            item.required("limits", words)
+        _order(item, said)
 
 
-def _order(problems: FieldErrors, said: Mapping[str, Mapping[str, Quantity]], place: str) -> None:
+def _order(item: Checked, said: Mapping[str, Mapping[str, Quantity]]) -> None:
     for low, high, words, blamed in table_beside(__file__, "rules.yaml")["limits"]:
         for name, amount in said[low].items():
             other = said[high].get(name)
             if other is not None and amount.cmp(other) > 0:
                 at_fault = said["defaultRequest"][name] if blamed == "defaultRequest" else amount
-                problems.invalid(f"{place}.{blamed}[{name}]", str(at_fault), words.format(amount, other))
+                item.invalid(f"{blamed}[{name}]", str(at_fault), words.format(amount, other))
     one = quantity_from(1)
     for name, ratio in said["maxLimitRequestRatio"].items():
-        where = f"{place}.maxLimitRequestRatio[{name}]"
+        where = f"maxLimitRequestRatio[{name}]"
         if ratio.cmp(one) < 0:
-            problems.invalid(where, str(ratio), f"ratio {ratio} is less than 1")
+            item.invalid(where, str(ratio), f"ratio {ratio} is less than 1")
         least, most = said["min"].get(name), said["max"].get(name)
         if least is not None and most is not None and least.sign() > 0:
             bound = most.as_approximate_float() / least.as_approximate_float()
             if ratio.as_approximate_float() > bound:
-                problems.invalid(where, str(ratio), f"ratio {ratio} is greater than max/min = {bound:f}")
+                item.invalid(where, str(ratio), f"ratio {ratio} is greater than max/min = {bound:f}")
     for name, amount in said["default"].items():
         request = said["defaultRequest"].get(name)
         if request is not None and amount != request and not pods.may_overcommit(name):
             words = f"default value {amount} must equal to defaultRequest value {request} in {name}"
-            problems.invalid(f"{place}.defaultRequest[{name}]", str(request), words)
+            item.invalid(f"defaultRequest[{name}]", str(request), words)
 
 
-_RULES: Final[Mapping[str, Callable[[FieldErrors, Document], None]]] = {
+_RULES: Final[Mapping[str, Callable[[Checked], None]]] = {
     "CronJob": _cron_job,
     "DaemonSet": _daemon_set,
     "Deployment": _deployment,

@@ -11,25 +11,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 
 from scheduler_core.objects.defaults import aggregate_text, pod_level_resources
-from scheduler_core.objects.fields import (
-    Document,
-    child,
-    integer,
-    mapping,
-    mappings,
-    optional_integer,
-    optional_string,
-    string,
-    strings,
-)
+from scheduler_core.objects.fields import Document, child, mapping, mappings
 from scheduler_core.objects.labels import (
     is_extended_resource_name,
     label_errors,
-    label_value_errors,
     qualified_name_errors,
     subdomain_errors,
 )
@@ -42,7 +31,7 @@ from scheduler_core.objects.resources import (
     is_supported_pod_level_resource,
     quantity_at,
 )
-from scheduler_core.validation.problems import NOT_INTEGER, NOT_POSITIVE, FieldErrors
+from scheduler_core.validation.problems import NOT_INTEGER, NOT_POSITIVE, Checked
 
 EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
@@ -67,7 +56,11 @@ _HUGE_PAGES: Final = "hugepages-"
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 _MOST_LISTED: Final = 100
-_WEIGHT: Final = "must be in the range 1-100"
+_NAMES: Final = {
+    **dict.fromkeys(("serviceAccountName", "nodeName"), subdomain_errors),
+    **dict.fromkeys(("hostname", "subdomain"), label_errors),
+    **dict.fromkeys(("priorityClassName", "runtimeClassName"), subdomain_errors),
+}
 _OF_SIDECARS: Final = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
 _PORT_NAME: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 
@@ -113,263 +106,225 @@ def resource_name_errors(name: str, place: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def amounts(
-    problems: FieldErrors, document: Document, key: str, path: str, place: str = ""
-) -> dict[str, Quantity]:
+def amounts(holder: Checked, key: str, kind: str = "") -> dict[str, Quantity]:
     """Check names and amounts of a ResourceList (in order of names); returns the amounts.
 
     Parameters
     ----------
-    place : str
-        As of `resource_name_errors`; empty for any name.
+    kind : str
+        The place of `resource_name_errors`; empty for any name.
     """
     found: dict[str, Quantity] = {}
-    written = mapping(document, key, path)
+    written = holder.at(key).document
     for name in sorted(written, key=str):
-        where = f"{child(path, key)}[{name}]"
-        if place:
-            for detail in resource_name_errors(str(name), place):
-                problems.invalid(where, name, detail)
-        written_at = child(child(path, key), str(name))
-        found[name] = amount = problems.amount(written[name], where, written_at)
+        where = f"{key}[{name}]"
+        if kind:
+            holder.named(where, partial(resource_name_errors, place=kind), name)
+        found[name] = amount = holder.amount(where, written[name], child(holder.where(key), str(name)))
         if is_whole(str(name)) and amount.milli_value() % 1000:
-            problems.invalid(where, str(amount), NOT_INTEGER)
+            holder.invalid(where, str(amount), NOT_INTEGER)
     return found
 
 
 # ---- the pod
 
 
-def pod(problems: FieldErrors, manifest: Document) -> None:
+def pod(manifest: Checked) -> None:
     """Check the spec of a pod that is created, and its phase."""
-    spec = mapping(manifest, "spec", "")
-    pod_spec(problems, spec, "spec", is_pod=True)
+    spec = manifest.at("spec")
+    pod_spec(spec, is_pod=True)
     if spec.get("nodeName") and spec.get("schedulingGates"):
-        problems.forbidden("spec.nodeName", "cannot be set until all schedulingGates have been cleared")
-    problems.one_of(mapping(manifest, "status", ""), "phase", "status", PHASES)
+        spec.forbidden("nodeName", "cannot be set until all schedulingGates have been cleared")
+    manifest.at("status").one_of("phase", PHASES)
 
 
-def template(problems: FieldErrors, holder: Document, path: str) -> tuple[dict[str, str], Document]:
+def template(holder: Checked) -> tuple[dict[str, str], Checked]:
     """Check a workload's pod template; returns its labels and its spec."""
-    place = f"{path}.template"
-    written = mapping(holder, "template", path)
-    if not written:
-        problems.required(place)
-    labels = problems.labels(mapping(written, "metadata", place), "labels", place)
-    spec = mapping(written, "spec", place)
-    pod_spec(problems, spec, f"{place}.spec", is_pod=False)
+    written = holder.at("template")
+    if not written.document:
+        holder.required("template")
+    # Upstream's path, which leaves `metadata` out.
+    labels = Checked(written.at("metadata").document, written.problems, written.path).labels("labels")
+    spec = written.at("spec")
+    pod_spec(spec, is_pod=False)
     return labels, spec
 
 
-def lasting_template(problems: FieldErrors, holder: Document, path: str, kind: str) -> dict[str, str]:
-    """Check the template of a workload whose pods are there to stay; returns its labels."""
-    labels, spec = template(problems, holder, path)
-    place = f"{path}.template.spec"
-    policy = string(spec, "restartPolicy", place) or "Always"
+def lasting_template(holder: Checked, kind: str) -> None:
+    """Check the template of a workload whose pods are there to stay."""
+    _, spec = template(holder)
+    policy = spec.text("restartPolicy") or "Always"
     if policy != "Always":
-        problems.unsupported(f"{place}.restartPolicy", policy, ("Always",))
-    if spec.get("activeDeadlineSeconds") is not None:
-        words = f"activeDeadlineSeconds in {kind} is not Supported"
-        problems.forbidden(f"{place}.activeDeadlineSeconds", words)
-    return labels
+        spec.unsupported("restartPolicy", policy, ("Always",))
+    if spec.has("activeDeadlineSeconds"):
+        spec.forbidden("activeDeadlineSeconds", f"activeDeadlineSeconds in {kind} is not Supported")
 
 
-def pod_spec(problems: FieldErrors, spec: Document, path: str, *, is_pod: bool) -> None:
+def pod_spec(spec: Checked, *, is_pod: bool) -> None:
     """Check the spec of a pod or of a template."""
     volumes: dict[str, None] = {}
-    for where, volume in mappings(spec, "volumes", path):
-        problems.name_of_one(volume, where, volumes)
-    claims = _claims(problems, spec, path)
-    _containers(problems, spec, path, claims)
-    if mapping(spec, "resources", path):
-        _pod_level(problems, spec, path)
+    for volume in spec.each("volumes"):
+        volume.name_of_one(volumes)
+    claims = _claims(spec)
+    _containers(spec, claims)
+    if spec.at("resources").document:
+        _pod_level(spec)
     if spec.get("hostNetwork"):
-        _host_network(problems, spec, path, is_pod=is_pod)
-    problems.one_of(spec, "restartPolicy", path, RESTARTS)
-    problems.one_of(spec, "dnsPolicy", path, ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"))
+        _host_network(spec, is_pod=is_pod)
+    spec.one_of("restartPolicy", RESTARTS)
+    spec.one_of("dnsPolicy", ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"))
     if spec.get("nodeSelector"):
-        problems.labels(spec, "nodeSelector", path)
+        spec.labels("nodeSelector")
     if spec.get("affinity"):
-        _affinity(problems, mapping(spec, "affinity", path), f"{path}.affinity")
-    _gates(problems, spec, path)
-    _spread(problems, spec, path)
-    for key, rule in (
-        *(
-            ("serviceAccountName", subdomain_errors),
-            ("nodeName", subdomain_errors),
-            ("hostname", label_errors),
-        ),
-        *(("subdomain", label_errors), ("priorityClassName", subdomain_errors)),
-        ("runtimeClassName", subdomain_errors),
-    ):
-        if name := string(spec, key, path):
-            problems.named(rule, name, f"{path}.{key}")
-    deadline_s = optional_integer(spec, "activeDeadlineSeconds", path)
+        _affinity(spec.at("affinity"))
+    _gates(spec)
+    _spread(spec)
+    for key, rule in _NAMES.items():
+        spec.name(key, rule)
+    deadline_s = spec.number("activeDeadlineSeconds")
     if deadline_s is not None and not 0 < deadline_s < 2**31:
         words = f"must be between 1 and {2**31 - 1}, inclusive"
-        problems.invalid(f"{path}.activeDeadlineSeconds", deadline_s, words)
-    for where, toleration in mappings(spec, "tolerations", path):
-        _toleration(problems, toleration, where)
-    problems.one_of(spec, "preemptionPolicy", path, POLICIES)
+        spec.invalid("activeDeadlineSeconds", deadline_s, words)
+    for toleration in spec.each("tolerations"):
+        _toleration(toleration)
+    spec.one_of("preemptionPolicy", POLICIES)
     if spec.get("overhead"):
-        _limits_of(problems, {"limits": spec["overhead"]}, f"{path}.overhead")
-    group = spec.get("schedulingGroup")
-    if group is not None:
-        name = string(mapping(spec, "schedulingGroup", path), "podGroupName", f"{path}.schedulingGroup")
-        if name:
-            problems.named(subdomain_errors, name, f"{path}.schedulingGroup.podGroupName")
+        _limits_of(Checked({"limits": spec.get("overhead")}, spec.problems, spec.where("overhead")))
+    spec.at("schedulingGroup").name("podGroupName", subdomain_errors)
     # Upstream leaves these two to the bounds of their types and to what makes the pod.
-    problems.at_least(spec, "terminationGracePeriodSeconds", path)
-    integer(spec, "priority", path)
+    spec.least("terminationGracePeriodSeconds")
+    spec.whole("priority")
 
 
-def _claims(problems: FieldErrors, spec: Document, path: str) -> dict[str, None]:
+def _claims(spec: Checked) -> dict[str, None]:
     names: dict[str, None] = {}
-    for where, claim in mappings(spec, "resourceClaims", path):
-        problems.name_of_one(claim, where, names)
-        of = {
-            key: name
-            for key in ("resourceClaimName", "resourceClaimTemplateName")
-            if (name := optional_string(claim, key, where)) is not None
-        }
-        if len(of) > 1:
-            words = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
-            problems.invalid(where, dict(claim), words)
-        elif not of:
-            words = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
-            problems.invalid(where, dict(claim), words)
+    for claim in spec.each("resourceClaims"):
+        claim.name_of_one(names)
+        keys = ("resourceClaimName", "resourceClaimTemplateName")
+        of = {key: name for key in keys if (name := claim.said(key)) is not None}
+        if len(of) != 1:
+            words = (
+                "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
+                if of
+                else "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
+            )
+            claim.invalid("", dict(claim.document), words)
         for key, name in of.items():
-            problems.named(subdomain_errors, name, f"{where}.{key}")
+            claim.named(key, subdomain_errors, name)
     return names
 
 
 # ---- containers
 
 
-def _containers(problems: FieldErrors, spec: Document, path: str, claims: Collection[str]) -> None:
-    containers = mappings(spec, "containers", path)
+def _containers(spec: Checked, claims: Collection[str]) -> None:
+    containers = spec.each("containers")
     if not containers:
-        problems.required(f"{path}.containers")
+        spec.required("containers")
     names: dict[str, None] = {}
     ports: set[str] = set()
-    for where, container in containers:
-        _container(problems, container, where, names, claims)
-        problems.one_of(container, "restartPolicy", where, _CONTAINER_RESTARTS)
-    for where, container in containers:
-        _host_ports(problems, container, where, ports)
-    for where, container in mappings(spec, "initContainers", path):
-        _container(problems, container, where, names, claims)
-        policy = problems.one_of(container, "restartPolicy", where, _CONTAINER_RESTARTS)
-        _host_ports(problems, container, where, set())
+    for container in containers:
+        _container(container, names, claims)
+        container.one_of("restartPolicy", _CONTAINER_RESTARTS)
+    for container in containers:
+        _host_ports(container, ports)
+    for container in spec.each("initContainers"):
+        _container(container, names, claims)
+        policy = container.one_of("restartPolicy", _CONTAINER_RESTARTS)
+        _host_ports(container, set())
         for key in _OF_SIDECARS:
-            if policy != "Always" and container.get(key) is not None:
+            if policy != "Always" and container.has(key):
                 words = "may not be set for init containers without restartPolicy=Always"
-                problems.forbidden(f"{where}.{key}", words)
+                container.forbidden(key, words)
 
 
-def _container(
-    problems: FieldErrors, container: Document, path: str, names: dict[str, None], claims: Collection[str]
-) -> None:
-    problems.name_of_one(container, path, names)
-    problems.one_of(container, "terminationMessagePolicy", path, ("File", "FallbackToLogsOnError"))
+def _container(container: Checked, names: dict[str, None], claims: Collection[str]) -> None:
+    container.name_of_one(names)
+    container.one_of("terminationMessagePolicy", ("File", "FallbackToLogsOnError"))
     if container.get("ports"):
-        _ports(problems, container, path)
-    problems.one_of(container, "imagePullPolicy", path, ("Always", "IfNotPresent", "Never"))
-    if resources := mapping(container, "resources", path):
-        _requirements(problems, resources, f"{path}.resources", claims)
+        _ports(container)
+    container.one_of("imagePullPolicy", ("Always", "IfNotPresent", "Never"))
+    resources = container.at("resources")
+    if resources.document:
+        _requirements(resources, claims)
 
 
-def _ports(problems: FieldErrors, container: Document, path: str) -> None:
+def _ports(container: Checked) -> None:
     names: set[str] = set()
-    for where, port in mappings(container, "ports", path):
-        name = string(port, "name", where)
-        if name and (wrong := _port_name_errors(name)):
-            for detail in wrong:
-                problems.invalid(f"{where}.name", name, detail)
-        elif name and name in names:
-            problems.duplicate(f"{where}.name", name)
+    for port in container.each("ports"):
+        name = port.text("name")
+        if name and port.named("name", _port_name_errors, name) and name in names:
+            port.duplicate("name", name)
         names.add(name)
-        number = integer(port, "containerPort", where)
+        number = port.whole("containerPort")
         if number:
-            problems.port(number, f"{where}.containerPort")
+            port.port("containerPort", number)
         else:
-            problems.required(f"{where}.containerPort")
-        if host_port := integer(port, "hostPort", where):
-            problems.port(host_port, f"{where}.hostPort")
-        problems.one_of(port, "protocol", where, PROTOCOLS)
+            port.required("containerPort")
+        if host_port := port.whole("hostPort"):
+            port.port("hostPort", host_port)
+        port.one_of("protocol", PROTOCOLS)
 
 
-def _port_name_errors(name: str) -> list[str]:
+def _port_name_errors(name: str) -> tuple[str, ...]:
     """Source: staging/src/k8s.io/apimachinery/pkg/util/validation/validation.go IsValidPortName."""
-    found = []
-    if len(name) > 15:
-        found.append("must be no more than 15 characters")
-    if not set(name) <= _PORT_NAME:
-        found.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
-    if not any("a" <= character <= "z" for character in name):
-        found.append("must contain at least one letter (a-z)")
-    if "--" in name:
-        found.append("must not contain consecutive hyphens")
-    if name[0] == "-" or name[-1] == "-":
-        found.append("must not begin or end with a hyphen")
-    return found
+    rules = {
+        "must be no more than 15 characters": len(name) <= 15,
+        "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)": set(name) <= _PORT_NAME,
+        "must contain at least one letter (a-z)": any("a" <= character <= "z" for character in name),
+        "must not contain consecutive hyphens": "--" not in name,
+        "must not begin or end with a hyphen": "-" not in (name[0], name[-1]),
+    }
+    return tuple(words for words, holds in rules.items() if not holds)
 
 
-def _host_ports(problems: FieldErrors, container: Document, path: str, taken: set[str]) -> None:
-    for where, port in mappings(container, "ports", path):
+def _host_ports(container: Checked, taken: set[str]) -> None:
+    for port in container.each("ports"):
         if not port.get("hostPort"):
             continue
-        shown = f"{port.get('protocol') or 'TCP'}/{port.get('hostIP') or ''}/{port['hostPort']}"
+        shown = f"{port.get('protocol') or 'TCP'}/{port.get('hostIP') or ''}/{port.get('hostPort')}"
         if shown in taken:
-            problems.duplicate(f"{where}.hostPort", shown)
+            port.duplicate("hostPort", shown)
         taken.add(shown)
 
 
-def _host_network(problems: FieldErrors, spec: Document, path: str, *, is_pod: bool) -> None:
-    for where, container in mappings(spec, "containers", path):
-        for place, port in mappings(container, "ports", where):
-            of_host, of_container = integer(port, "hostPort", place), integer(port, "containerPort", place)
+def _host_network(spec: Checked, *, is_pod: bool) -> None:
+    for container in spec.each("containers"):
+        for port in container.each("ports"):
+            of_host, of_container = port.whole("hostPort"), port.whole("containerPort")
             if (is_pod or of_host) and of_host != of_container:
                 words = "must match `containerPort` when `hostNetwork` is true"
-                problems.invalid(f"{place}.hostPort", of_host, words)
+                port.invalid("hostPort", of_host, words)
 
 
-def _requirements(
-    problems: FieldErrors,
-    resources: Document,
-    path: str,
-    claims: Collection[str],
-    *,
-    place: str = "container",
-) -> None:
-    limits = _limits_of(problems, resources, path, place=place)
-    requests = amounts(problems, resources, "requests", path, place)
+def _requirements(resources: Checked, claims: Collection[str], *, kind: str = "container") -> None:
+    limits = _limits_of(resources, kind=kind)
+    requests = amounts(resources, "requests", kind)
     for name, amount in requests.items():
         limit = limits.get(name)
         if limit is None:
             if not may_overcommit(name):
-                problems.required(f"{path}.limits", "Limit must be set for non overcommitable resources")
+                resources.required("limits", "Limit must be set for non overcommitable resources")
         elif amount != limit and not may_overcommit(name):
-            problems.invalid(f"{path}.requests", str(amount), f"must be equal to {name} limit of {limit}")
+            resources.invalid("requests", str(amount), f"must be equal to {name} limit of {limit}")
         elif amount.cmp(limit) > 0:
-            words = f"must be less than or equal to {name} limit of {limit}"
-            problems.invalid(f"{path}.requests", str(amount), words)
-    _huge_pages(problems, requests, f"{path}.requests")
+            resources.invalid(
+                "requests", str(amount), f"must be less than or equal to {name} limit of {limit}"
+            )
+    _huge_pages(resources, "requests", requests)
     known = {*limits, *requests}
     if any(name.startswith(_HUGE_PAGES) for name in known) and not known & {CPU, MEMORY}:
-        problems.forbidden(path, "HugePages require cpu or memory")
-    _claimed(problems, resources, path, claims)
+        resources.forbidden("", "HugePages require cpu or memory")
+    _claimed(resources, claims)
 
 
-def _limits_of(
-    problems: FieldErrors, resources: Document, path: str, *, place: str = "container"
-) -> dict[str, Quantity]:
-    limits = amounts(problems, resources, "limits", path, place)
-    _huge_pages(problems, limits, f"{path}.limits")
+def _limits_of(resources: Checked, *, kind: str = "container") -> dict[str, Quantity]:
+    limits = amounts(resources, "limits", kind)
+    _huge_pages(resources, "limits", limits)
     return limits
 
 
-def _huge_pages(problems: FieldErrors, found: Mapping[str, Quantity], path: str) -> None:
+def _huge_pages(resources: Checked, key: str, found: Mapping[str, Quantity]) -> None:
     for name, amount in found.items():
         if not name.startswith(_HUGE_PAGES):
             continue
@@ -380,68 +335,65 @@ def _huge_pages(problems: FieldErrors, found: Mapping[str, Quantity], path: str)
             is_right = False
         if not is_right:
             words = f"{amount} is not positive integer multiple of {name}"
-            problems.invalid(f"{path}[{name}]", str(amount), words)
+            resources.invalid(f"{key}[{name}]", str(amount), words)
 
 
-def _claimed(problems: FieldErrors, resources: Document, path: str, claims: Collection[str]) -> None:
+def _claimed(resources: Checked, claims: Collection[str]) -> None:
     seen: set[str] = set()
-    for where, item in mappings(resources, "claims", path):
-        name, request = string(item, "name", where), string(item, "request", where)
+    for item in resources.each("claims"):
+        name, request = item.text("name"), item.text("request")
         if not name:
-            problems.required(where)
+            item.required("")
             continue
         key = f"{name}/{request}" if request else name
-        if request:
-            problems.named(label_errors, request, f"{where}.request")
+        item.name("request", label_errors)
         if name in seen or key in seen or (not request and f"{name}/" in seen):
-            problems.duplicate(where, name if name in seen else key)
+            item.duplicate("", name if name in seen else key)
         seen |= {key, f"{name}/"}
         if name not in claims:
             listed = f": {', '.join(sorted(claims)[:_MOST_LISTED])}" if claims else " which is empty"
-            problems.not_found(where, name, f"must be one of the names in pod.spec.resourceClaims{listed}")
+            item.not_found("", name, f"must be one of the names in pod.spec.resourceClaims{listed}")
 
 
-def _pod_level(problems: FieldErrors, spec: Document, path: str) -> None:
+def _pod_level(written: Checked) -> None:
     """Check what the pod asks for as a whole. Source: validatePodResources, validatePodResourceConsistency."""
-    base = f"{path}.resources"
-    spec = {
-        **spec,
-        **{key: _with_requests(spec, key) for key in ("containers", "initContainers") if spec.get(key)},
-    }
-    resources = pod_level_resources(spec) or {}
-    if resources.get("claims") is not None:
-        problems.forbidden(f"{base}.claims", "claims may not be set for Resources at pod-level")
-    wrong = len(problems)
+    keys = [key for key in ("containers", "initContainers") if written.get(key)]
+    spec = {**written.document, **{key: _with_requests(written.document, key) for key in keys}}
+    asked = pod_level_resources(spec) or {}
+    resources = Checked(asked, written.problems, written.where("resources"))
+    if resources.has("claims"):
+        resources.forbidden("claims", "claims may not be set for Resources at pod-level")
+    wrong = len(written.problems)
     for key in ("limits", "requests"):
-        for name in sorted(mapping(resources, key, base)):
-            for detail in (found := resource_name_errors(name, "any")):
-                problems.invalid(f"{base}.{key}[{name}]", name, detail)
-            if not found and not is_supported_pod_level_resource(name):
-                problems.unsupported(f"{base}.{key}[{name}]", name, (CPU, _HUGE_PAGES, MEMORY))
-    if len(problems) > wrong:
+        for name in sorted(resources.at(key).document):
+            where = f"{key}[{name}]"
+            is_named = resources.named(where, partial(resource_name_errors, place="any"), name)
+            if is_named and not is_supported_pod_level_resource(name):
+                resources.unsupported(where, name, (CPU, _HUGE_PAGES, MEMORY))
+    if len(written.problems) > wrong:
         return
-    amounts_alone: Document = {key: resources[key] for key in ("limits", "requests") if key in resources}
-    _requirements(problems, amounts_alone, base, (), place="")
+    amounts_alone: Document = {key: asked[key] for key in ("limits", "requests") if key in asked}
+    _requirements(Checked(amounts_alone, written.problems, resources.path), (), kind="")
     for key, together in (
         ("requests", aggregate_requests(spec)),
         ("limits", {k: v for k, v in aggregate_limits(spec).items() if k.startswith(_HUGE_PAGES)}),
     ):
-        whole = mapping(resources, key, base)
+        whole = resources.at(key).document
         for name in sorted(together.keys() & whole.keys()):
             shown = aggregate_text(spec, key, name, together[name])
-            amount = quantity_at(whole[name], f"{base}.{key}[{name}]")
-            if quantity_at(shown, base).cmp(amount) > 0:
+            amount = quantity_at(whole[name], resources.where(f"{key}[{name}]"))
+            if quantity_at(shown, resources.path).cmp(amount) > 0:
                 words = f"must be greater than or equal to aggregate container {key} of {shown}"
-                problems.invalid(f"{base}.{key}[{name}]", str(amount), words)
-    limits = mapping(resources, "limits", base)
-    for index, (where, container) in enumerate(mappings(spec, "containers", path)):
-        own = mapping(mapping(container, "resources", where), "limits", f"{where}.resources")
-        for name in sorted(own.keys() & limits.keys()):
-            amount = quantity_at(own[name], f"{where}.resources.limits[{name}]")
-            most = quantity_at(limits[name], f"{base}.limits[{name}]")
+                resources.invalid(f"{key}[{name}]", str(amount), words)
+    limits = resources.at("limits").document
+    for index, container in enumerate(Checked(spec, written.problems, written.path).each("containers")):
+        own = container.at("resources", "limits")
+        for name in sorted(own.document.keys() & limits.keys()):
+            amount = quantity_at(own.document[name], own.where(f"[{name}]"))
+            most = quantity_at(limits[name], resources.where(f"limits[{name}]"))
             if amount.cmp(most) > 0:
                 words = f"must be less than or equal to pod limits of {most}"
-                problems.invalid(f"{base}.containers[{index}][{name}].limits", str(amount), words)
+                resources.invalid(f"containers[{index}][{name}].limits", str(amount), words)
 
 
 def _with_requests(spec: Document, key: str) -> list[Document]:
@@ -458,133 +410,122 @@ def _with_requests(spec: Document, key: str) -> list[Document]:
 # ---- where it may go
 
 
-def _affinity(problems: FieldErrors, affinity: Document, path: str) -> None:
-    node = mapping(affinity, "nodeAffinity", path)
-    base = f"{path}.nodeAffinity"
-    if node.get(_REQUIRED) is not None:
-        problems.node_selector(mapping(node, _REQUIRED, base), f"{base}.{_REQUIRED}")
-    for where, item in mappings(node, _PREFERRED, base):
-        _weight(problems, item, where)
-        problems.node_selector_term(mapping(item, "preference", where), f"{where}.preference", any_value=True)
+def _affinity(affinity: Checked) -> None:
+    node = affinity.at("nodeAffinity")
+    if node.has(_REQUIRED):
+        node.at(_REQUIRED).node_selector()
+    for item in node.each(_PREFERRED):
+        _weight(item)
+        item.at("preference").node_selector_term(any_value=True)
     for key in ("podAffinity", "podAntiAffinity"):
-        terms = mapping(affinity, key, path)
-        base = f"{path}.{key}"
-        for where, item in mappings(terms, _REQUIRED, base):
-            _affinity_term(problems, item, where)
-        for where, item in mappings(terms, _PREFERRED, base):
-            _weight(problems, item, where)
-            _affinity_term(problems, mapping(item, "podAffinityTerm", where), f"{where}.podAffinityTerm")
+        terms = affinity.at(key)
+        for item in terms.each(_REQUIRED):
+            _affinity_term(item)
+        for item in terms.each(_PREFERRED):
+            _weight(item)
+            _affinity_term(item.at("podAffinityTerm"))
 
 
-def _weight(problems: FieldErrors, item: Document, path: str) -> None:
-    weight = integer(item, "weight", path)
+def _weight(item: Checked) -> None:
+    weight = item.whole("weight")
     if not 1 <= weight <= 100:
-        problems.invalid(f"{path}.weight", weight, _WEIGHT)
+        item.invalid("weight", weight, "must be in the range 1-100")
 
 
-def _affinity_term(problems: FieldErrors, term: Document, path: str) -> None:
+def _affinity_term(term: Checked) -> None:
     for key in ("labelSelector", "namespaceSelector"):
-        problems.selector(term, key, path)
-    for name in strings(term, "namespaces", path):
-        problems.named(label_errors, name, f"{path}.namespace")
-    _label_keys(problems, term, path)
-    key = string(term, "topologyKey", path)
+        term.selector(key)
+    for name in term.texts("namespaces"):
+        term.named("namespace", label_errors, name)
+    _label_keys(term)
+    key = term.text("topologyKey")
     if not key:
-        problems.required(f"{path}.topologyKey", "can not be empty")
-    problems.named(qualified_name_errors, key, f"{path}.topologyKey")
+        term.required("topologyKey", "can not be empty")
+    term.named("topologyKey", qualified_name_errors, key)
 
 
-def _label_keys(problems: FieldErrors, document: Document, path: str) -> None:
+def _label_keys(holder: Checked) -> None:
     """Check matchLabelKeys and mismatchLabelKeys of a term or constraint."""
-    matched, others = strings(document, "matchLabelKeys", path), strings(document, "mismatchLabelKeys", path)
+    matched, others = holder.texts("matchLabelKeys"), holder.texts("mismatchLabelKeys")
     if not matched and not others:
         return
     for field, keys in (("matchLabelKeys", matched), ("mismatchLabelKeys", others)):
-        if keys and document.get("labelSelector") is None:
-            problems.forbidden(f"{path}.{field}", "must not be specified when labelSelector is not set")
+        if keys and not holder.has("labelSelector"):
+            holder.forbidden(field, "must not be specified when labelSelector is not set")
             continue
         for index, key in enumerate(keys):
-            problems.named(qualified_name_errors, key, f"{path}.{field}[{index}]")
-    selector = mapping(document, "labelSelector", path)
+            holder.named(f"{field}[{index}]", qualified_name_errors, key)
+    selector = holder.at("labelSelector")
     places = {key: index for index, key in enumerate(matched)}
     # The API server has added an expression of its own for each key by now.
-    known = set(mapping(selector, "matchLabels", f"{path}.labelSelector"))
-    for _, item in mappings(selector, "matchExpressions", f"{path}.labelSelector"):
-        key = string(item, "key", path)
+    known = set(selector.at("matchLabels").document)
+    for item in selector.each("matchExpressions"):
+        key = item.text("key")
         if key in places and key in known:
-            problems.invalid(f"{path}[{places[key]}]", key, "exists in both matchLabelKeys and labelSelector")
+            holder.invalid(f"[{places[key]}]", key, "exists in both matchLabelKeys and labelSelector")
         known.add(key)
     apart = set(others)
     for index, key in enumerate(matched):
         if key in apart:
             words = "exists in both matchLabelKeys and mismatchLabelKeys"
-            problems.invalid(f"{path}.matchLabelKeys[{index}]", key, words)
+            holder.invalid(f"matchLabelKeys[{index}]", key, words)
 
 
-def _gates(problems: FieldErrors, spec: Document, path: str) -> None:
+def _gates(spec: Checked) -> None:
     seen: set[str] = set()
-    for where, gate in mappings(spec, "schedulingGates", path):
-        name = string(gate, "name", where)
-        problems.named(qualified_name_errors, name, where)
+    for gate in spec.each("schedulingGates"):
+        name = gate.text("name")
+        gate.named("", qualified_name_errors, name)
         if name in seen:
-            problems.duplicate(where, name)
+            gate.duplicate("", name)
         seen.add(name)
 
 
-def _spread(problems: FieldErrors, spec: Document, path: str) -> None:
-    constraints = mappings(spec, "topologySpreadConstraints", path)
-    if not constraints:
-        return
-    left = Counter(_kind_of_spread(item) for _, item in constraints)
-    for where, item in constraints:
-        skew = integer(item, "maxSkew", where)
+def _spread(spec: Checked) -> None:
+    constraints = spec.each("topologySpreadConstraints")
+    left = Counter(_kind_of_spread(item) for item in constraints)
+    for item in constraints:
+        skew = item.whole("maxSkew")
         if skew <= 0:
-            problems.invalid(f"{where}.maxSkew", skew, NOT_POSITIVE)
-        if not string(item, "topologyKey", where):
-            problems.required(f"{where}.topologyKey", "can not be empty")
-        action = string(item, "whenUnsatisfiable", where)
+            item.invalid("maxSkew", skew, NOT_POSITIVE)
+        item.needs("topologyKey", detail="can not be empty")
+        action = item.text("whenUnsatisfiable")
         if action not in ("DoNotSchedule", "ScheduleAnyway"):
-            problems.unsupported(f"{where}.whenUnsatisfiable", action, ("DoNotSchedule", "ScheduleAnyway"))
+            item.unsupported("whenUnsatisfiable", action, ("DoNotSchedule", "ScheduleAnyway"))
         kind = _kind_of_spread(item)
         left[kind] -= 1
         if left[kind]:
-            problems.duplicate(f"{where}.{{topologyKey, whenUnsatisfiable}}", kind)
-        domains = optional_integer(item, "minDomains", where)
-        if domains is not None and domains <= 0:
-            problems.invalid(f"{where}.minDomains", domains, NOT_POSITIVE)
+            item.duplicate("{topologyKey, whenUnsatisfiable}", kind)
+        domains = item.least("minDomains", least=1, words=NOT_POSITIVE)
         if domains is not None and action != "DoNotSchedule":
             words = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
-            problems.invalid(f"{where}.minDomains", domains, words)
+            item.invalid("minDomains", domains, words)
         for key in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
-            problems.one_of(item, key, where, ("Honor", "Ignore"))
-        _label_keys(problems, item, where)
-        problems.selector(item, "labelSelector", where)
+            item.one_of(key, ("Honor", "Ignore"))
+        _label_keys(item)
+        item.selector("labelSelector")
 
 
-def _kind_of_spread(constraint: Document) -> str:
+def _kind_of_spread(constraint: Checked) -> str:
     return f"{{{constraint.get('topologyKey') or ''}, {constraint.get('whenUnsatisfiable') or ''}}}"
 
 
-def _toleration(problems: FieldErrors, toleration: Document, path: str) -> None:
-    key, operator = string(toleration, "key", path), string(toleration, "operator", path)
-    value, effect = string(toleration, "value", path), string(toleration, "effect", path)
-    if key:
-        problems.named(qualified_name_errors, key, f"{path}.key")
-    elif operator != "Exists":
+def _toleration(toleration: Checked) -> None:
+    operator = toleration.text("operator")
+    if not toleration.name("key", qualified_name_errors) and operator != "Exists":
         words = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
-        problems.invalid(f"{path}.operator", operator, words)
-    if optional_integer(toleration, "tolerationSeconds", path) is not None and effect != "NoExecute":
-        words = "effect must be 'NoExecute' when `tolerationSeconds` is set"
-        problems.invalid(f"{path}.effect", effect, words)
+        toleration.invalid("operator", operator, words)
+    value, effect = toleration.text("value"), toleration.text("effect")
+    if toleration.number("tolerationSeconds") is not None and effect != "NoExecute":
+        toleration.invalid("effect", effect, "effect must be 'NoExecute' when `tolerationSeconds` is set")
     if operator in ("", "Equal"):
-        if wrong := label_value_errors(value):
-            problems.invalid(f"{path}.operator", value, ";".join(wrong))
+        toleration.label_value("value", blamed="operator")
     elif operator == "Exists":
         if value:
-            problems.invalid(f"{path}.operator", value, "value must be empty when `operator` is 'Exists'")
+            toleration.invalid("operator", value, "value must be empty when `operator` is 'Exists'")
     else:
         # The gate TaintTolerationComparisonOperators is off: upstream lists what it would allow all the same.
         supported = ("Equal", "Exists", "Lt", "Gt") if operator in ("Gt", "Lt") else ("Equal", "Exists")
-        problems.unsupported(f"{path}.operator", operator, supported)
+        toleration.unsupported("operator", operator, supported)
     if effect and effect not in EFFECTS:
-        problems.unsupported(f"{path}.effect", effect, EFFECTS)
+        toleration.unsupported("effect", effect, EFFECTS)

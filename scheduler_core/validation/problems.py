@@ -1,4 +1,4 @@
-"""Collecting what is wrong with an object, in Kubernetes' words, and the checks that several kinds share.
+"""A place in an object that is checked: it reads its fields, and says what is wrong with them in Kubernetes' words.
 
 Source: staging/src/k8s.io/apimachinery/pkg/util/validation, pkg/apis/meta/v1/validation/validation.go, v1.36
 """
@@ -10,19 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from scheduler_core.errors import FieldError, InvalidObject
-from scheduler_core.objects.fields import (
-    Document,
-    SelectorError,
-    child,
-    mapping,
-    mappings,
-    optional_integer,
-    string,
-    string_map,
-    strings,
-)
+from scheduler_core.objects import fields
+from scheduler_core.objects.fields import Document, SelectorError
 from scheduler_core.objects.labels import (
-    LabelSelector,
     label_errors,
     label_selector_from,
     label_value_errors,
@@ -72,174 +62,254 @@ class FieldErrors(list[FieldError]):
         if self:
             raise InvalidObject.of(*self)
 
+
+class Checked:
+    """An object, or one within another, that is checked.
+
+    Parameters
+    ----------
+    document : mapping
+    problems : FieldErrors
+        Where what is wrong is collected.
+    path : str
+        From the root of the whole object; empty for itself.
+
+    Notes
+    -----
+    Methods take the field's key. Those that read raise InvalidObject where a value has not even the right form.
+    """
+
+    __slots__ = ("document", "path", "problems")
+
+    def __init__(self, document: Document, problems: FieldErrors, path: str = "") -> None:
+        self.document = document
+        self.problems = problems
+        self.path = path
+
+    # ---- reading
+
+    def where(self, key: str) -> str:
+        """The path of a field, or of an entry (`[key]`); of this place itself for an empty key."""
+        if not key or key[0] == "[":
+            return f"{self.path}{key}"
+        return f"{self.path}.{key}" if self.path else key
+
+    def get(self, key: str) -> Any:
+        return self.document.get(key)
+
+    def has(self, key: str) -> bool:
+        """Whether the field is written and not null."""
+        return self.document.get(key) is not None
+
+    def at(self, *keys: str) -> Checked:
+        """An object below this one; absent reads as empty."""
+        document, path = self.document, self.path
+        for key in keys:
+            document, path = fields.mapping(document, key, path), f"{path}.{key}" if path else key
+        return Checked(document, self.problems, path)
+
+    def each(self, key: str, most: int | None = None) -> list[Checked]:
+        """The objects of a list, `most` of them at most."""
+        items = fields.mappings(self.document, key, self.path)
+        if most is not None:
+            self.at_most(key, items, most)
+        return [Checked(document, self.problems, path) for path, document in items[:most]]
+
+    def text(self, key: str) -> str:
+        return fields.string(self.document, key, self.path)
+
+    def said(self, key: str) -> str | None:
+        """A text that may be missing."""
+        return fields.optional_string(self.document, key, self.path)
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        return fields.strings(self.document, key, self.path)
+
+    def number(self, key: str) -> int | None:
+        return fields.optional_integer(self.document, key, self.path)
+
+    def whole(self, key: str) -> int:
+        """A number, 0 where it is missing."""
+        return fields.integer(self.document, key, self.path)
+
     # ---- the kinds of errors
 
-    def invalid(self, path: str, value: Any, detail: str) -> None:
-        self.append(FieldError("FieldValueInvalid", path, value, detail))
+    def _add(self, type_: str, key: str, value: Any, detail: str) -> None:
+        self.problems.append(FieldError(type_, self.where(key), value, detail))
 
-    def required(self, path: str, detail: str = "") -> None:
-        self.append(FieldError("FieldValueRequired", path, None, detail))
+    def invalid(self, key: str, value: Any, detail: str) -> None:
+        self._add("FieldValueInvalid", key, value, detail)
 
-    def forbidden(self, path: str, detail: str) -> None:
-        self.append(FieldError("FieldValueForbidden", path, None, detail))
+    def required(self, key: str, detail: str = "") -> None:
+        self._add("FieldValueRequired", key, None, detail)
 
-    def duplicate(self, path: str, value: Any, detail: str = "") -> None:
-        self.append(FieldError("FieldValueDuplicate", path, value, detail))
+    def forbidden(self, key: str, detail: str) -> None:
+        self._add("FieldValueForbidden", key, None, detail)
 
-    def unsupported(self, path: str, value: Any, supported: Iterable[str]) -> None:
+    def duplicate(self, key: str, value: Any, detail: str = "") -> None:
+        self._add("FieldValueDuplicate", key, value, detail)
+
+    def unsupported(self, key: str, value: Any, supported: Iterable[str]) -> None:
         listed = ", ".join(f'"{name}"' for name in supported)
-        self.append(FieldError("FieldValueNotSupported", path, value, f"supported values: {listed}"))
+        self._add("FieldValueNotSupported", key, value, f"supported values: {listed}")
 
-    def not_found(self, path: str, value: Any, detail: str = "") -> None:
-        self.append(FieldError("FieldValueNotFound", path, value, detail))
+    def not_found(self, key: str, value: Any, detail: str = "") -> None:
+        self._add("FieldValueNotFound", key, value, detail)
 
-    def too_long(self, path: str, most: int) -> None:
-        self.append(FieldError("FieldValueTooLong", path, None, f"may not be more than {most} bytes"))
+    def too_long(self, key: str, most: int) -> None:
+        self._add("FieldValueTooLong", key, None, f"may not be more than {most} bytes")
 
-    def at_most(self, items: Any, most: int, path: str) -> None:
+    def at_most(self, key: str, items: Any, most: int) -> None:
         if len(items) > most:
-            detail = f"must have at most {most} items"
-            self.append(FieldError("FieldValueTooMany", path, len(items), detail))
+            self._add("FieldValueTooMany", key, len(items), f"must have at most {most} items")
 
     # ---- single values
 
-    def one_of(
-        self, document: Document, key: str, path: str, supported: tuple[str, ...], *, required: bool = False
-    ) -> str:
+    def needs(self, *keys: str, detail: str = "") -> None:
+        """Check that texts are not empty."""
+        for key in keys:
+            if not self.text(key):
+                self.required(key, detail)
+
+    def one_of(self, key: str, supported: tuple[str, ...], *, required: bool = False) -> str:
         """Check a word; returns it."""
-        value = string(document, key, path)
+        value = self.text(key)
         if value and value not in supported:
-            self.unsupported(child(path, key), value, supported)
+            self.unsupported(key, value, supported)
         elif required and not value:
-            self.required(child(path, key))
+            self.required(key)
         return value
 
-    def at_least(
-        self, document: Document, key: str, path: str, least: int = 0, words: str = NEGATIVE
-    ) -> int | None:
-        """Check a number that may be missing; returns it."""
-        value = optional_integer(document, key, path)
-        if value is not None and value < least:
-            self.invalid(child(path, key), value, words)
+    def least(self, *keys: str, least: int = 0, words: str = NEGATIVE) -> int | None:
+        """Check numbers that may be missing; returns the last."""
+        value = None
+        for key in keys:
+            value = self.number(key)
+            if value is not None and value < least:
+                self.invalid(key, value, words)
         return value
 
-    def named(self, rule: Rule, value: str, path: str) -> bool:
+    def named(self, key: str, rule: Rule, value: str) -> bool:
         """Check a name by one of the rules for names."""
         found = rule(value)
         for detail in found:
-            self.invalid(path, value, detail)
+            self.invalid(key, value, detail)
         return not found
 
-    def name_of_one(
-        self, document: Document, path: str, seen: dict[str, None], rule: Rule = label_errors
-    ) -> str:
+    def name(self, key: str, rule: Rule, *, required: bool = False) -> str:
+        """Check a name that may be missing; returns it."""
+        value = self.text(key)
+        if value:
+            self.named(key, rule, value)
+        elif required:
+            self.required(key)
+        return value
+
+    def name_of_one(self, seen: dict[str, None], rule: Rule = label_errors) -> str:
         """Check a name that none of those `seen` before has; returns it."""
-        name = string(document, "name", path)
+        name = self.text("name")
         if not name:
-            self.required(f"{path}.name")
-        elif self.named(rule, name, f"{path}.name") and name in seen:
-            self.duplicate(f"{path}.name", name)
+            self.required("name")
+        elif self.named("name", rule, name) and name in seen:
+            self.duplicate("name", name)
         seen[name] = None
         return name
 
-    def port(self, number: int, path: str) -> None:
+    def port(self, key: str, number: int) -> None:
         if not 0 < number < 65536:
-            self.invalid(path, number, PORT)
+            self.invalid(key, number, PORT)
 
     # ---- labels and selectors
 
-    def labels(self, document: Document, key: str, path: str) -> dict[str, str]:
+    def labels(self, key: str) -> dict[str, str]:
         """Check a map of labels; returns it."""
-        labels = string_map(document, key, path)
-        base = child(path, key)
+        labels = fields.string_map(self.document, key, self.path)
         for name, value in labels.items():
-            self.named(qualified_name_errors, name, base)
-            self.named(label_value_errors, value, base)
+            self.named(key, qualified_name_errors, name)
+            self.named(key, label_value_errors, value)
         return labels
 
-    def selector(self, document: Document, key: str, path: str) -> None:
-        """Check a label selector that may be missing."""
-        selector = mapping(document, key, path)
-        base = child(path, key)
-        self.labels(selector, "matchLabels", base)
-        for where, item in mappings(selector, "matchExpressions", base):
-            self.operator(item, where)
-            self.named(qualified_name_errors, string(item, "key", where), f"{where}.key")
-            for index, value in enumerate(strings(item, "values", where)):
-                self.named(label_value_errors, value, f"{where}.values[{index}]")
+    def label_value(self, key: str, blamed: str = "") -> None:
+        """Check a label's value, all that is wrong with it in one sentence."""
+        value = self.text(key)
+        if wrong := label_value_errors(value):
+            self.invalid(blamed or key, value, ";".join(wrong))
 
-    def operator(self, item: Document, path: str, *, numbers: bool = False) -> None:
-        """Check operator and number of values of a selector's requirement."""
-        operator, values = string(item, "operator", path), strings(item, "values", path)
+    def selector(self, key: str) -> None:
+        """Check a label selector that may be missing."""
+        selector = self.at(key)
+        selector.labels("matchLabels")
+        for item in selector.each("matchExpressions"):
+            item.requirement()
+
+    def requirement(self, *, numbers: bool = False, any_value: bool = False) -> None:
+        """Check one requirement of a selector."""
+        operator, values = self.text("operator"), self.texts("values")
         if operator in ("In", "NotIn"):
             if not values:
-                self.required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
+                self.required("values", "must be specified when `operator` is 'In' or 'NotIn'")
         elif operator in ("Exists", "DoesNotExist"):
             if values:
-                words = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-                self.forbidden(f"{path}.values", words)
+                self.forbidden("values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
         elif numbers and operator in ("Gt", "Lt"):
             if len(values) != 1:
-                words = "must be specified single value when `operator` is 'Lt' or 'Gt'"
-                self.required(f"{path}.values", words)
+                self.required("values", "must be specified single value when `operator` is 'Lt' or 'Gt'")
         else:
-            self.invalid(f"{path}.operator", operator, "not a valid selector operator")
+            self.invalid("operator", operator, "not a valid selector operator")
+        self.named("key", qualified_name_errors, self.text("key"))
+        for index, value in enumerate(() if any_value else values):
+            self.named(f"values[{index}]", label_value_errors, value)
 
-    def node_selector(self, document: Document, path: str) -> None:
+    def node_selector(self) -> None:
         """Check required node selector terms."""
-        terms = mappings(document, "nodeSelectorTerms", path)
+        terms = self.each("nodeSelectorTerms")
         if not terms:
-            self.required(f"{path}.nodeSelectorTerms", "must have at least one node selector term")
-        for where, term in terms:
-            self.node_selector_term(term, where)
+            self.required("nodeSelectorTerms", "must have at least one node selector term")
+        for term in terms:
+            term.node_selector_term()
 
-    def node_selector_term(self, term: Document, path: str, *, any_value: bool = False) -> None:
-        for where, item in mappings(term, "matchExpressions", path):
-            self.operator(item, where, numbers=True)
-            self.named(qualified_name_errors, string(item, "key", where), f"{where}.key")
-            for index, value in enumerate(() if any_value else strings(item, "values", where)):
-                self.named(label_value_errors, value, f"{where}.values[{index}]")
-        for where, item in mappings(term, "matchFields", path):
-            operator, values = string(item, "operator", where), strings(item, "values", where)
+    def node_selector_term(self, *, any_value: bool = False) -> None:
+        for item in self.each("matchExpressions"):
+            item.requirement(numbers=True, any_value=any_value)
+        for item in self.each("matchFields"):
+            operator, values = item.text("operator"), item.texts("values")
             if operator not in ("In", "NotIn"):
-                self.invalid(f"{where}.operator", operator, "not a valid selector operator")
+                item.invalid("operator", operator, "not a valid selector operator")
             elif len(values) != 1:
                 words = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
-                self.required(f"{where}.values", words)
-            key = string(item, "key", where)
+                item.required("values", words)
+            key = item.text("key")
             if key != "metadata.name":
-                self.invalid(f"{where}.key", key, "not a valid field selector key")
+                item.invalid("key", key, "not a valid field selector key")
                 continue
             for index, value in enumerate(values):
-                self.named(subdomain_errors, value, f"{where}.values[{index}]")
+                item.named(f"values[{index}]", subdomain_errors, value)
 
-    def template_selector(
-        self, spec: Document, labels: Mapping[str, str], path: str, whose: str, *, needed: bool = True
-    ) -> None:
+    def template_selector(self, labels: Mapping[str, str], whose: str, *, needed: bool = True) -> None:
         """Check that a workload's selector is one, and matches its template's labels."""
-        selector = mapping(spec, "selector", path)
-        if spec.get("selector") is None:
+        selector = self.at("selector").document
+        if not self.has("selector"):
             if needed:
-                self.required(f"{path}.selector")
+                self.required("selector")
             return
-        self.selector(spec, "selector", path)
+        self.selector("selector")
         if not selector.get("matchLabels") and not selector.get("matchExpressions"):
-            self.invalid(f"{path}.selector", dict(selector), f"empty selector is invalid for {whose}")
+            self.invalid("selector", dict(selector), f"empty selector is invalid for {whose}")
             return
         try:
-            parsed: LabelSelector = label_selector_from(selector)
+            matches = label_selector_from(selector).matches(labels)
         except SelectorError:
-            self.invalid(f"{path}.selector", dict(selector), "invalid label selector")
+            self.invalid("selector", dict(selector), "invalid label selector")
             return
-        if not parsed.matches(labels):
+        if not matches:
             words = "`selector` does not match template `labels`"
-            self.invalid(f"{path}.template.metadata.labels", dict(labels), words)
+            self.invalid("template.metadata.labels", dict(labels), words)
 
     # ---- amounts
 
-    def int_or_percent(self, document: Document, key: str, path: str, *, bounded: bool = True) -> bool | None:
+    def int_or_percent(self, key: str, *, bounded: bool = True) -> bool | None:
         """Check a number of pods or a percentage; returns whether it is other than 0, None where it is missing."""
-        value, place = document.get(key), child(path, key)
+        value = self.get(key)
         if value is None:
             return None
         if isinstance(value, str):
@@ -248,19 +318,19 @@ class FieldErrors(list[FieldError]):
                     "a valid percent string must be a numeric string followed by an ending '%' "
                     "(e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
                 )
-                self.invalid(place, value, words)
+                self.invalid(key, value, words)
                 return False
             is_above = len(value) > 12 or int(value[:-1]) > 100
             if bounded and is_above:
-                self.invalid(place, value, "must not be greater than 100%")
+                self.invalid(key, value, "must not be greater than 100%")
             return is_above or int(value[:-1]) != 0
         if isinstance(value, bool) or not isinstance(value, int) or not -(2**31) <= value < 2**31:
-            raise InvalidObject(place, value, "must be a whole number of 32 bits or a percentage")
+            raise InvalidObject(self.where(key), value, "must be a whole number of 32 bits or a percentage")
         if value < 0:
-            self.invalid(place, value, NEGATIVE)
+            self.invalid(key, value, NEGATIVE)
         return value != 0
 
-    def amount(self, value: Any, path: str, written_at: str = "") -> Quantity:
+    def amount(self, key: str, value: Any, written_at: str = "") -> Quantity:
         """Check that a quantity is not negative; returns it.
 
         Parameters
@@ -273,7 +343,7 @@ class FieldErrors(list[FieldError]):
         InvalidObject
             It is none.
         """
-        amount = quantity_at(value, written_at or path)
+        amount = quantity_at(value, written_at or self.where(key))
         if amount.sign() < 0:
-            self.invalid(path, str(amount), NEGATIVE)
+            self.invalid(key, str(amount), NEGATIVE)
         return amount

@@ -83,10 +83,10 @@ ALIKE = {
         "PriorityClass Problem QueueMove Run RunReport Scenario Shared Simulation Step Verification Way"
     ),
     "the same at another layer: choices in a database, a protocol where a type would be a circle, a line of a page": (
-        "Candidate DecidedCycle Entry ExtenderCall Judgement Lane ListOf Lookup Node NodeUse"
+        "Candidate DecidedCycle Entry ExtenderCall Judgement Lane ListOf Node NodeUse"
     ),
     "upstream's name for both: what a configuration says, and what runs": "Extender Plugin ServiceAffinity",
-    "each plugin's own": "Reservation State VolumeError",
+    "each plugin's own": "Reservation State",
     "a part of one page or table, known in its file alone": "Column Group Line Part Segment",
     "part of the API for plugins; elsewhere a comparison of clusters": "Comparison",
     "Kubernetes' fields in one, those of a document in the other": "Field",

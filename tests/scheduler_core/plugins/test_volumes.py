@@ -359,7 +359,7 @@ def test_reserve_takes_what_filter_found(seed: int) -> None:
             assert plugin.reserve(pod, info.node.name).is_success
             (document,) = plugin.checkpoint().values()
             _, bindings, provisions = twin.find(info.node)
-            got = [(item["claimName"], item["volume"]["metadata"]["name"]) for item in document["bindings"]]
+            got = [(item["claim_name"], item["volume"]["metadata"]["name"]) for item in document["bindings"]]
             assert got == bindings
             assert [item["metadata"]["name"] for item in document["provisions"]] == provisions
 
