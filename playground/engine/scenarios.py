@@ -558,10 +558,8 @@ class _Following:
                     check_priority_class_update(prepare(manifest), old)
                 self._manifests[key[2]] = manifest
                 self._read()
-            elif key[0] == "Pod" and key not in self._seen:
-                self._classes.resolve(manifest.get("spec") or {})
-            elif key[0] == "PodGroup" and key not in self._seen:
-                self._classes.resolve_group(manifest.get("spec") or {})
+            elif key[0] in ("Pod", "PodGroup") and key not in self._seen:
+                self._classes.resolve(manifest.get("spec") or {}, is_group=key[0] == "PodGroup")
         except InvalidObject as error:
             yield from problems_of(error, path)
         self._seen.add(key)

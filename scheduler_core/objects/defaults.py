@@ -95,8 +95,8 @@ class PriorityClasses:
             if item.global_default and (self._default is None or item.value < self._default.value):
                 self._default = item
 
-    def resolve(self, spec: Document) -> tuple[int, str, str]:
-        """Priority, preemption policy and class name of the spec of a pod that is created.
+    def resolve(self, spec: Document, *, is_group: bool = False) -> tuple[int, str, str]:
+        """Priority, preemption policy and class name of the spec of a pod or PodGroup that is created.
 
         Raises
         ------
@@ -109,13 +109,15 @@ class PriorityClasses:
         computed = "priority admission controller computed {} from the given PriorityClass name"
         written = optional_integer(spec, "priority", "spec")
         if written is not None and written != value:
-            raise ForbiddenObject(
-                "spec.priority",
-                written,
-                f"the integer value of priority ({written}) must not be provided in pod spec; "
-                + computed.format(value),
+            words = (
+                f"priority set in the pod group ({written}) must match the priority computed ({value}) based on the"
+                " priority class set in the spec"
+                if is_group
+                else f"the integer value of priority ({written}) must not be provided in pod spec; "
+                + computed.format(value)
             )
-        written_policy = string(spec, "preemptionPolicy", "spec")
+            raise ForbiddenObject("spec.priority", written, words)
+        written_policy = "" if is_group else string(spec, "preemptionPolicy", "spec")
         if written_policy and written_policy != policy:
             raise ForbiddenObject(
                 "spec.preemptionPolicy",
@@ -124,26 +126,6 @@ class PriorityClasses:
                 + computed.format(policy),
             )
         return value, policy, name
-
-    def resolve_group(self, spec: Document) -> tuple[int, str]:
-        """Priority and class name of the spec of a PodGroup that is created.
-
-        Raises
-        ------
-        ForbiddenObject
-            As for a pod.
-        """
-        found, name = self._class_of(spec)
-        value = found.value if found else 0
-        written = optional_integer(spec, "priority", "spec")
-        if written is not None and written != value:
-            raise ForbiddenObject(
-                "spec.priority",
-                written,
-                f"priority set in the pod group ({written}) must match the priority computed ({value}) based on the"
-                " priority class set in the spec",
-            )
-        return value, name
 
     def _class_of(self, spec: Document) -> tuple[PriorityClass | None, str]:
         name = string(spec, "priorityClassName", "spec")
@@ -158,10 +140,10 @@ class PriorityClasses:
 
 
 class StoredPriorities(PriorityClasses):
-    """Defaults for pods an API server has stored already, and for recordings: written values are kept."""
+    """Defaults for objects an API server has stored already, and for recordings: written values are kept."""
 
-    def resolve(self, spec: Document) -> tuple[int, str, str]:
-        """As for a pod that is created, but that a priority without a class and any policy are kept.
+    def resolve(self, spec: Document, *, is_group: bool = False) -> tuple[int, str, str]:
+        """As for one that is created, but that a priority without a class and any policy are kept.
 
         Raises
         ------
@@ -174,13 +156,6 @@ class StoredPriorities(PriorityClasses):
         found, name = self._class_of(spec)
         value = found.value if found else 0
         return value, policy or (found.preemption_policy if found else PREEMPT_LOWER_PRIORITY), name
-
-    def resolve_group(self, spec: Document) -> tuple[int, str]:
-        """As for a group that is created, but that a priority without a class is kept."""
-        if not string(spec, "priorityClassName", "spec") and spec.get("priority") is not None:
-            return integer(spec, "priority", "spec"), ""
-        found, name = self._class_of(spec)
-        return found.value if found else 0, name
 
 
 class KeptPriority(PriorityClasses):
@@ -196,25 +171,15 @@ class KeptPriority(PriorityClasses):
         super().__init__()
         self._spec = spec
 
-    def resolve(self, spec: Document) -> tuple[int, str, str]:
-        """What is written, else what is stored."""
+    def resolve(self, spec: Document, *, is_group: bool = False) -> tuple[int, str, str]:
+        """What is written, else what is stored: leaving out what the default class gave is no change."""
         written = optional_integer(spec, "priority", "spec")
         value = integer(self._spec, "priority", "spec") if written is None else written
-        policy = string(spec, "preemptionPolicy", "spec") or string(self._spec, "preemptionPolicy", "spec")
-        name = string(spec, "priorityClassName", "spec")
-        # Leaving out what the default class gave is no change.
-        return (
-            value,
-            policy or PREEMPT_LOWER_PRIORITY,
-            name or string(self._spec, "priorityClassName", "spec"),
+        policy, name = (
+            string(spec, key, "spec") or string(self._spec, key, "spec")
+            for key in ("preemptionPolicy", "priorityClassName")
         )
-
-    def resolve_group(self, spec: Document) -> tuple[int, str]:
-        """What is written, else what is stored."""
-        written = optional_integer(spec, "priority", "spec")
-        value = optional_integer(self._spec, "priority", "spec") or 0 if written is None else written
-        name = string(spec, "priorityClassName", "spec") or string(self._spec, "priorityClassName", "spec")
-        return value, name
+        return value, policy or PREEMPT_LOWER_PRIORITY, name
 
 
 def prepare(manifest: Document, priority_classes: PriorityClasses | None = None) -> dict[str, Any]:
@@ -268,7 +233,7 @@ def prepare(manifest: Document, priority_classes: PriorityClasses | None = None)
             result = {**with_device_defaults(result), "metadata": meta}
         case "PodGroup":
             spec = mapping(manifest, "spec", "")
-            value, name = (priority_classes or PriorityClasses()).resolve_group(spec)
+            value, _, name = (priority_classes or PriorityClasses()).resolve(spec, is_group=True)
             named = {"priorityClassName": name} if name else {}
             result["spec"] = {**spec, "priority": value, **named}
         case "PriorityClass":
@@ -563,45 +528,34 @@ _EXACT_FIELDS = (
 
 
 def with_device_defaults(manifest: Document) -> dict[str, Any]:
-    """A claim, template, slice or class with what the API server fills in."""
-    match manifest.get("kind"):
-        case "ResourceClaim":
-            return _with_claim_spec(manifest, "spec", _with_requests)
-        case "ResourceClaimTemplate":
-            spec = mapping(manifest, "spec", "")
-            return (
-                {**manifest, "spec": _with_claim_spec(spec, "spec", _with_requests)}
-                if spec
-                else dict(manifest)
-            )
-        case _:
-            return dict(manifest)
+    """A claim or template with what the API server fills in."""
+    return _with_each_request(manifest, _with_requests)
 
 
 def from_first_beta(manifest: Document) -> dict[str, Any]:
     """An object of v1beta1 as v1 writes it: exact requests under `exactly`, devices without `basic`."""
-    match manifest.get("kind"):
-        case "ResourceClaim":
-            return _with_claim_spec(manifest, "spec", _with_exactly)
-        case "ResourceClaimTemplate":
-            spec = mapping(manifest, "spec", "")
-            return (
-                {**manifest, "spec": _with_claim_spec(spec, "spec", _with_exactly)}
-                if spec
-                else dict(manifest)
-            )
-        case "ResourceSlice":
-            spec = mapping(manifest, "spec", "")
-            devices = [
-                {
-                    **{key: value for key, value in device.items() if key != "basic"},
-                    **mapping(device, "basic", path),
-                }
-                for path, device in mappings(spec, "devices", "spec")
-            ]
-            return {**manifest, "spec": {**spec, **({"devices": devices} if devices else {})}}
-        case _:
-            return dict(manifest)
+    if manifest.get("kind") != "ResourceSlice":
+        return _with_each_request(manifest, _with_exactly)
+    spec = mapping(manifest, "spec", "")
+    devices = [
+        {
+            **{key: value for key, value in device.items() if key != "basic"},
+            **mapping(device, "basic", path),
+        }
+        for path, device in mappings(spec, "devices", "spec")
+    ]
+    return {**manifest, "spec": {**spec, **({"devices": devices} if devices else {})}}
+
+
+def _with_each_request(
+    manifest: Document, change: Callable[[Document, str], dict[str, Any]]
+) -> dict[str, Any]:
+    """A claim or template whose requests are changed; any other object as it is."""
+    kind = manifest.get("kind")
+    if kind == "ResourceClaim":
+        return _with_claim_spec(manifest, "spec", change)
+    spec = mapping(manifest, "spec", "") if kind == "ResourceClaimTemplate" else None
+    return {**manifest, "spec": _with_claim_spec(spec, "spec", change)} if spec else dict(manifest)
 
 
 def _with_claim_spec(

@@ -25,6 +25,7 @@ from scheduler_core.objects.documents import MAX_BYTES, TAG_PREFIX, LineMap, dec
 from scheduler_core.objects.fields import Document, mapping, mappings, string
 from scheduler_core.objects.kinds import SHAPING
 from scheduler_core.schema.tables import kinds as upstream_kinds
+from scheduler_core.schema.tables import table_beside
 
 # ---- objects
 
@@ -260,57 +261,14 @@ class Removed(NamedTuple):
     is_read: bool = True
 
 
-def _removed(
-    since: str, now: str, versions: str, kinds: str, is_read: bool = True
-) -> dict[tuple[str, str], Removed]:
-    said = Removed(since, now, is_read)
-    return {(version, kind): said for version in versions.split() for kind in kinds.split()}
-
-
 REMOVED: Final[Mapping[tuple[str, str], Removed]] = {
-    **_removed("1.16", "apps/v1", "extensions/v1beta1 apps/v1beta2", "Deployment DaemonSet ReplicaSet"),
-    **_removed("1.16", "apps/v1", "apps/v1beta1 apps/v1beta2", "StatefulSet"),
-    **_removed("1.16", "apps/v1", "apps/v1beta1", "Deployment"),
-    **_removed("1.16", "networking.k8s.io/v1", "extensions/v1beta1", "NetworkPolicy"),
-    **_removed("1.22", "scheduling.k8s.io/v1", "scheduling.k8s.io/v1beta1", "PriorityClass"),
-    **_removed("1.23", "scheduling.k8s.io/v1", "scheduling.k8s.io/v1alpha1", "PriorityClass"),
-    **_removed("1.22", "rbac.authorization.k8s.io/v1", "rbac.authorization.k8s.io/v1beta1",
-        "ClusterRole ClusterRoleBinding Role RoleBinding"),
-    **_removed("1.22", "coordination.k8s.io/v1", "coordination.k8s.io/v1beta1", "Lease"),
-    **_removed("1.22", "storage.k8s.io/v1", "storage.k8s.io/v1beta1",
-        "StorageClass CSINode CSIDriver VolumeAttachment"),
-    **_removed("1.27", "storage.k8s.io/v1", "storage.k8s.io/v1beta1", "CSIStorageCapacity"),
-    **_removed("1.25", "node.k8s.io/v1", "node.k8s.io/v1beta1", "RuntimeClass"),
-    **_removed("1.25", "policy/v1", "policy/v1beta1", "PodDisruptionBudget"),
-    **_removed("1.25", "batch/v1", "batch/v1beta1", "CronJob"),
-    **_removed("1.21", "batch/v1", "batch/v2alpha1", "CronJob"),
-    **_removed("1.25", "autoscaling/v2", "autoscaling/v2beta1", "HorizontalPodAutoscaler"),
-    **_removed("1.26", "autoscaling/v2", "autoscaling/v2beta2", "HorizontalPodAutoscaler"),
-    **_removed("", "resource.k8s.io/v1", "resource.k8s.io/v1beta1 resource.k8s.io/v1beta2",
-        "DeviceClass ResourceClaim ResourceClaimTemplate ResourceSlice"),
-    # Of another shape today, and without a part in scheduling.
-    **_removed("1.16", "", "extensions/v1beta1", "PodSecurityPolicy", is_read=False),
-    **_removed("1.25", "", "policy/v1beta1", "PodSecurityPolicy", is_read=False),
-    **_removed("1.22", "networking.k8s.io/v1", "extensions/v1beta1 networking.k8s.io/v1beta1",
-        "Ingress IngressClass", is_read=False),
-    **_removed("1.22", "apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1",
-        "CustomResourceDefinition", is_read=False),
-    **_removed("1.22", "apiregistration.k8s.io/v1", "apiregistration.k8s.io/v1beta1", "APIService", is_read=False),
-    **_removed("1.22", "admissionregistration.k8s.io/v1", "admissionregistration.k8s.io/v1beta1",
-        "MutatingWebhookConfiguration ValidatingWebhookConfiguration", is_read=False),
-    **_removed("1.22", "certificates.k8s.io/v1", "certificates.k8s.io/v1beta1",
-        "CertificateSigningRequest", is_read=False),
-    **_removed("1.25", "discovery.k8s.io/v1", "discovery.k8s.io/v1beta1", "EndpointSlice", is_read=False),
-    **_removed("1.26", "flowcontrol.apiserver.k8s.io/v1", "flowcontrol.apiserver.k8s.io/v1beta1",
-        "FlowSchema PriorityLevelConfiguration", is_read=False),
-    **_removed("1.29", "flowcontrol.apiserver.k8s.io/v1", "flowcontrol.apiserver.k8s.io/v1beta2",
-        "FlowSchema PriorityLevelConfiguration", is_read=False),
-    **_removed("1.32", "flowcontrol.apiserver.k8s.io/v1", "flowcontrol.apiserver.k8s.io/v1beta3",
-        "FlowSchema PriorityLevelConfiguration", is_read=False),
-}  # fmt: skip
-"""(apiVersion, kind) -> what became of it.
-
-Source: kubernetes.io/docs/reference/using-api/deprecation-guide"""
+    (version, kind): Removed(since, now, is_read=key == "read")
+    for key, rows in table_beside(__file__, "removed.yaml").items()
+    for since, now, versions, kinds in rows
+    for version in versions
+    for kind in kinds
+}
+"""(apiVersion, kind) -> what became of it."""
 
 _SELECTING: Final = ("Deployment", "DaemonSet", "ReplicaSet", "StatefulSet")
 
