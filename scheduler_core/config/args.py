@@ -1,7 +1,7 @@
 """What a plugin is configured with: declared once, decoded, defaulted and validated from that.
 
 A plugin's args are a frozen dataclass that inherits `PluginArgs`. Its fields are plain annotations with defaults; a
-document writes them in camelCase. What plain annotations cannot say is said with `wire`.
+document writes them in camelCase; `config.wire` says when others are written, and under which names.
 
 >>> from dataclasses import dataclass
 >>> @dataclass(frozen=True)

@@ -11,15 +11,12 @@ Differs: the three resource priorities are strategies of one plugin today, so a 
 SchedulingGates and dynamic resources, which are younger than Policy files, stay on.
 """
 
-# ruff: noqa: RUF009 - `wire` is dataclasses.field under another name
-
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from scheduler_core.config.args import Errors, aggregate, invalid, required
 from scheduler_core.config.catalog import (
@@ -52,20 +49,21 @@ from scheduler_core.config.types import (
 from scheduler_core.config.validation import extender_errors
 from scheduler_core.config.wire import (
     BOOLEAN,
-    INT32,
     INT64,
     KEEP,
     POINTER,
     STRING,
     Document,
+    Field,
     FieldKind,
     Fields,
+    Int32,
     ListOf,
     Problems,
     build,
     encode,
+    omit,
     typed,
-    wire,
 )
 from scheduler_core.errors import ConfigurationError, DecodeError, FieldError
 from scheduler_core.schema.tables import table_beside
@@ -84,6 +82,7 @@ _PREDICATE_ALIASES = {"PodFitsPorts": "PodFitsHostPorts"}
 _PRIORITY_ALIASES = {"ServiceSpreadingPriority": "SelectorSpreadPriority"}
 
 _MAX_WEIGHT = 2**31 - 1
+_OVERFLOWN = "should have a positive weight applied to it or it has overflown"
 _FIRST_WITH_EXTENDERS, _FIRST_WITHOUT_TAGS, _LAST_WITH_POLICY = 2, 6, 22
 """Minor releases of Kubernetes."""
 
@@ -91,108 +90,52 @@ _FIRST_WITH_EXTENDERS, _FIRST_WITHOUT_TAGS, _LAST_WITH_POLICY = 2, 6, 22
 # --- the document ---
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceAffinity:
-    """Labels that hold the pods of a service together."""
-
-    labels: tuple[str, ...] = wire("labels", ListOf(STRING))
+_LABELS = Field("labels", ListOf(STRING))
+_PRESENCE = Field("presence", BOOLEAN, KEEP)
+_NAME = Field("name", STRING, KEEP)
 
 
-@dataclass(frozen=True, slots=True)
-class LabelsPresence:
-    """Labels nodes must have, or must not have."""
-
-    labels: tuple[str, ...] = wire("labels", ListOf(STRING))
-    presence: bool = wire("presence", BOOLEAN, KEEP)
+def _argument(*of: Field) -> Field:
+    """The argument of a predicate or priority: exactly one of some; with one, its name is free."""
+    return Field("argument", Fields(*of), POINTER)
 
 
-@dataclass(frozen=True, slots=True)
-class PredicateArgument:
-    """Exactly one of them."""
-
-    service_affinity: ServiceAffinity | None = wire("serviceAffinity", typed(ServiceAffinity), POINTER, None)
-    labels_presence: LabelsPresence | None = wire("labelsPresence", typed(LabelsPresence), POINTER, None)
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyPredicate:
-    """A predicate by name; with an argument the name is free."""
-
-    name: str = wire("name", STRING, KEEP)
-    argument: PredicateArgument | None = wire("argument", typed(PredicateArgument), POINTER, None)
-
-
-@dataclass(frozen=True, slots=True)
-class ServiceAntiAffinity:
-    """The label a service's pods are spread over."""
-
-    label: str = wire("label", STRING, KEEP)
-
-
-@dataclass(frozen=True, slots=True)
-class LabelPreference:
-    """A label nodes should have, or should not have."""
-
-    label: str = wire("label", STRING, KEEP)
-    presence: bool = wire("presence", BOOLEAN, KEEP)
-
-
-@dataclass(frozen=True, slots=True)
-class RequestedToCapacityRatioArguments:
-    """The scoring function and the resources it applies to."""
-
-    shape: tuple[UtilizationShapePoint, ...] = wire("shape", ListOf(typed(UtilizationShapePoint)))
-    resources: tuple[ResourceSpec, ...] = wire("resources", ListOf(typed(ResourceSpec)))
-
-
-@dataclass(frozen=True, slots=True)
-class PriorityArgument:
-    """Exactly one of them."""
-
-    service_anti_affinity: ServiceAntiAffinity | None = wire(
-        "serviceAntiAffinity", typed(ServiceAntiAffinity), POINTER, None
-    )
-    label_preference: LabelPreference | None = wire("labelPreference", typed(LabelPreference), POINTER, None)
-    requested_to_capacity_ratio: RequestedToCapacityRatioArguments | None = wire(
-        "requestedToCapacityRatioArguments", typed(RequestedToCapacityRatioArguments), POINTER, None
-    )
-
-    @property
-    def given(self) -> list[str]:
-        """The names of those that are there."""
-        return [
-            item.metadata["wire"].name
-            for item in dataclasses.fields(self)
-            if getattr(self, item.name) is not None
-        ]
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyPriority:
-    """A priority by name and its weight; with an argument the name is free."""
-
-    name: str = wire("name", STRING, KEEP)
-    weight: int = wire("weight", INT64, KEEP)
-    argument: PriorityArgument | None = wire("argument", typed(PriorityArgument), POINTER, None)
+_PREDICATE = Fields(
+    _NAME,
+    _argument(
+        Field("serviceAffinity", Fields(_LABELS), POINTER),
+        Field("labelsPresence", Fields(_LABELS, _PRESENCE), POINTER),
+    ),
+)
+_LABEL = Field("label", STRING, KEEP)
+_SHAPE = Field("shape", ListOf(typed(UtilizationShapePoint)))
+_RESOURCES = Field("resources", ListOf(typed(ResourceSpec)))
+_RATIO = "requestedToCapacityRatioArguments"
+_PRIORITY = Fields(
+    _NAME,
+    Field("weight", INT64, KEEP),
+    _argument(
+        Field("serviceAntiAffinity", Fields(_LABEL), POINTER),
+        Field("labelPreference", Fields(_LABEL, _PRESENCE), POINTER),
+        Field(_RATIO, Fields(_SHAPE, _RESOURCES), POINTER),
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class LegacyPolicy:
     """A Policy; None for predicates or priorities means the defaults of its time, () means none.
 
-    `kubernetesVersion` is this package's: the release whose kube-scheduler speaks to the extenders, e.g. `1.5`.
+    Predicates and priorities are checked documents. `kubernetesVersion` is this package's: the release whose
+    kube-scheduler speaks to the extenders, e.g. `1.5`.
     """
 
-    predicates: tuple[PolicyPredicate, ...] | None = wire(
-        "predicates", ListOf(typed(PolicyPredicate)), POINTER, None
-    )
-    priorities: tuple[PolicyPriority, ...] | None = wire(
-        "priorities", ListOf(typed(PolicyPriority)), POINTER, None
-    )
-    extenders: tuple[Extender, ...] = wire("extenders", ListOf(typed(Extender)))
-    hard_pod_affinity_symmetric_weight: int = wire("hardPodAffinitySymmetricWeight", INT32)
-    always_check_all_predicates: bool = wire("alwaysCheckAllPredicates", BOOLEAN)
-    kubernetes_version: str = wire("kubernetesVersion", STRING)
+    predicates: Annotated[tuple[Document, ...] | None, ListOf(_PREDICATE)] = None
+    priorities: Annotated[tuple[Document, ...] | None, ListOf(_PRIORITY)] = None
+    extenders: tuple[Extender, ...] = omit(())
+    hard_pod_affinity_symmetric_weight: Int32 = omit(0)
+    always_check_all_predicates: bool = omit(False)
+    kubernetes_version: str = omit("")
 
 
 def decode_policy(document: Document) -> LegacyPolicy:
@@ -398,33 +341,31 @@ class _Translation:
                 wanted[name] = path
         return wanted
 
-    def _predicate(self, predicate: PolicyPredicate, path: str) -> str | None:
-        argument = predicate.argument
-        given = (
-            []
-            if argument is None
-            else [one for one in (argument.service_affinity, argument.labels_presence) if one]
-        )
-        if argument is not None and len(given) != 1:
-            self.errors.append(
-                invalid(f"{path}.argument", encode(argument), "exactly 1 predicate argument is required")
-            )
+    def _predicate(self, predicate: Document, path: str) -> str | None:
+        argument = predicate.get("argument")
+        if not self._is_one(argument, path, "predicate"):
             return None
-        name = _PREDICATE_ALIASES.get(predicate.name, predicate.name)
+        name = _PREDICATE_ALIASES.get(predicate["name"], predicate["name"])
         if name in legacy("predicates"):
-            self._ignored_argument(bool(given), path, name)
+            self._ignored_argument(bool(argument), path, name)
             return name
         if argument is None:
             self._unknown(name, path, legacy("forgottenPredicates"), "predicate")
             return None
-        if argument.service_affinity is not None:
-            self.service_affinity.setdefault("affinityLabels", []).extend(argument.service_affinity.labels)
+        if (affinity := argument.get("serviceAffinity")) is not None:
+            self.service_affinity.setdefault("affinityLabels", []).extend(affinity.get("labels", ()))
             return "CheckServiceAffinity"
-        presence = argument.labels_presence
-        assert presence is not None
-        key = "presentLabels" if presence.presence else "absentLabels"
-        self.node_label.setdefault(key, []).extend(presence.labels)
+        presence = argument["labelsPresence"]
+        key = "presentLabels" if presence["presence"] else "absentLabels"
+        self.node_label.setdefault(key, []).extend(presence.get("labels", ()))
         return "CheckNodeLabelPresence"
+
+    def _is_one(self, argument: Document | None, path: str, kind: str) -> bool:
+        if argument is None or len(argument) == 1:
+            return True
+        words = f"exactly 1 {kind} argument is required"
+        self.errors.append(invalid(f"{path}.argument", argument, words))
+        return False
 
     def _priorities(self) -> dict[str, tuple[str, int]]:
         """Priority -> where it was asked for, and its weight."""
@@ -432,18 +373,17 @@ class _Translation:
             self.strategy = (LEAST_ALLOCATED, "priorities")
             return {name: ("priorities", weight) for name, weight in legacy("defaultPriorities").items()}
         wanted: dict[str, tuple[str, int]] = {}
-        declared: dict[str, PolicyPriority] = {}
+        declared: dict[str, Document] = {}
         for index, priority in enumerate(self.policy.priorities):
             path = f"priorities[{index}]"
-            if not 0 < priority.weight <= _MAX_WEIGHT:
-                detail = "should have a positive weight applied to it or it has overflown"
-                self.errors.append(invalid(f"{path}.weight", priority.weight, detail))
+            if not 0 < priority["weight"] <= _MAX_WEIGHT:
+                self.errors.append(invalid(f"{path}.weight", priority["weight"], _OVERFLOWN))
             name = self._priority(priority, path, declared)
             if name is None:
                 continue
-            if name in _STRATEGIES and not self._take_strategy(name, path, priority.name):
+            if name in _STRATEGIES and not self._take_strategy(name, path, priority["name"]):
                 continue
-            wanted[name] = (path, priority.weight)
+            wanted[name] = (path, priority["weight"])
         for name, labels in (
             ("NodeLabel", self._label_preferences()),
             ("ServiceAffinity", self.service_affinity.get("antiAffinityLabelsPreference", [])),
@@ -452,27 +392,20 @@ class _Translation:
                 where, weight = wanted[name]
                 wanted[name] = (where, weight * len(labels))
                 if weight * len(labels) > _MAX_WEIGHT:
-                    detail = "should have a positive weight applied to it or it has overflown"
-                    self.errors.append(invalid(f"{where}.weight", weight, detail))
+                    self.errors.append(invalid(f"{where}.weight", weight, _OVERFLOWN))
         return wanted
 
     def _label_preferences(self) -> list[str]:
         keys = ("presentLabelsPreference", "absentLabelsPreference")
         return [label for key in keys for label in self.node_label.get(key, ())]
 
-    def _priority(
-        self, priority: PolicyPriority, path: str, declared: dict[str, PolicyPriority]
-    ) -> str | None:
-        argument = priority.argument
-        given = [] if argument is None else argument.given
-        if argument is not None and len(given) != 1:
-            self.errors.append(
-                invalid(f"{path}.argument", encode(argument), "exactly 1 priority argument is required")
-            )
+    def _priority(self, priority: Document, path: str, declared: dict[str, Document]) -> str | None:
+        argument = priority.get("argument")
+        if not self._is_one(argument, path, "priority"):
             return None
-        if given and not self._declare(given[0], priority, path, declared):
+        if argument and not self._declare(next(iter(argument)), priority, path, declared):
             return None
-        name = _PRIORITY_ALIASES.get(priority.name, priority.name)
+        name = _PRIORITY_ALIASES.get(priority["name"], priority["name"])
         if name == "EqualPriority":
             return None
         if name in _NAMED_BY_ARGUMENT:
@@ -480,41 +413,38 @@ class _Translation:
                 self.errors.append(required(f"{path}.argument", f'"{name}" scores by its argument'))
                 return None
         elif name in legacy("priorities"):
-            self._ignored_argument(bool(given), path, name)
+            self._ignored_argument(bool(argument), path, name)
             return name
         if argument is None:
             self._unknown(name, path, legacy("forgottenPriorities"), "priority")
             return None
-        if argument.service_anti_affinity is not None:
+        if (spread := argument.get("serviceAntiAffinity")) is not None:
             labels = self.service_affinity.setdefault("antiAffinityLabelsPreference", [])
-            labels.append(argument.service_anti_affinity.label)
+            labels.append(spread["label"])
             return "ServiceAffinity"
-        if argument.label_preference is not None:
-            preference = argument.label_preference
-            key = "presentLabelsPreference" if preference.presence else "absentLabelsPreference"
-            self.node_label.setdefault(key, []).append(preference.label)
+        if (preference := argument.get("labelPreference")) is not None:
+            key = "presentLabelsPreference" if preference["presence"] else "absentLabelsPreference"
+            self.node_label.setdefault(key, []).append(preference["label"])
             return "NodeLabel"
-        ratio = argument.requested_to_capacity_ratio
-        assert ratio is not None
-        here = f"{path}.argument.requestedToCapacityRatioArguments"
-        self.errors += shape_errors(ratio.shape, f"{here}.shape")
-        for index, resource in enumerate(ratio.resources):
-            if not 0 <= resource.weight <= 100:
-                detail = f"resource weight of {resource.name} not in valid range (0, 100]"
-                self.errors.append(invalid(f"{here}.resources[{index}].weight", resource.weight, detail))
+        ratio = argument[_RATIO]
+        shape, resources = ratio.get("shape", []), ratio.get("resources", [])
+        here = f"{path}.argument.{_RATIO}"
+        self.errors += shape_errors(_SHAPE.kind.build(shape), f"{here}.shape")
+        for index, resource in enumerate(resources):
+            if not 0 <= (weight := resource.get("weight", 0)) <= 100:
+                detail = f"resource weight of {resource['name']} not in valid range (0, 100]"
+                self.errors.append(invalid(f"{here}.resources[{index}].weight", weight, detail))
         if self.strategy is None:
             self.args["NodeResourcesFit"] = {
                 "scoringStrategy": {
                     "type": REQUESTED_TO_CAPACITY_RATIO,
-                    "resources": [encode(resource) for resource in ratio.resources],
-                    "requestedToCapacityRatio": {"shape": [encode(point) for point in ratio.shape]},
+                    "resources": resources,
+                    "requestedToCapacityRatio": {"shape": shape},
                 }
             }
         return "RequestedToCapacityRatio"
 
-    def _declare(
-        self, kind: str, priority: PolicyPriority, path: str, declared: dict[str, PolicyPriority]
-    ) -> bool:
+    def _declare(self, kind: str, priority: Document, path: str, declared: dict[str, Document]) -> bool:
         """Merge custom priorities of one kind; RequestedToCapacityRatio appears once.
 
         Source: validateCustomPriorities
@@ -522,13 +452,15 @@ class _Translation:
         earlier = declared.setdefault(kind, priority)
         if earlier is priority:
             return True
-        if kind == "requestedToCapacityRatioArguments":
-            detail = f'redeclares custom priority "RequestedToCapacityRatio", from: "{earlier.name}"'
-            self.errors.append(FieldError("FieldValueDuplicate", f"{path}.argument", priority.name, detail))
+        if kind == _RATIO:
+            detail = f'redeclares custom priority "RequestedToCapacityRatio", from: "{earlier["name"]}"'
+            self.errors.append(
+                FieldError("FieldValueDuplicate", f"{path}.argument", priority["name"], detail)
+            )
             return False
-        if earlier.weight != priority.weight:
-            detail = f'{kind} priority "{priority.name}" has a different weight with "{earlier.name}"'
-            self.errors.append(invalid(f"{path}.weight", priority.weight, detail))
+        if earlier["weight"] != priority["weight"]:
+            detail = f'{kind} priority "{priority["name"]}" has a different weight with "{earlier["name"]}"'
+            self.errors.append(invalid(f"{path}.weight", priority["weight"], detail))
             return False
         return True
 

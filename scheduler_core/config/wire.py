@@ -1,9 +1,10 @@
 """Fields of configuration objects: how they are written in a document, checked strictly, built and printed.
 
-A configuration class is a frozen dataclass whose fields are made with `wire`. From that one declaration
-follow the strict check of a document (`check`), the object itself (`build`) and the document of an object
-(`encode`). A checked document is plain JSON-able data that holds known fields only; what is absent in it
-has not been set, which is what defaulting needs to know.
+A configuration class is a frozen dataclass: the annotation of a field says what it holds, its name in camelCase is how
+a document calls it, and `omit` and `keep` say when it is written. From that one declaration follow the strict check of
+a document (`check`), the object itself (`build`) and the document of an object (`encode`). A checked document is plain
+JSON-able data that holds known fields only; what is absent in it has not been set, which is what defaulting needs to
+know.
 
 Source: the rules are those of encoding/json as sigs.k8s.io/json runs it: strict, case-sensitive, null unsets.
 """
@@ -18,7 +19,7 @@ import types
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from scheduler_core.config.duration import format_duration, parse_duration_ns
 from scheduler_core.errors import FieldError
@@ -295,7 +296,7 @@ class Fields(FieldKind):
 
 
 class Typed(Fields):
-    """An object of a dataclass made with `wire`."""
+    """An object of a configuration class."""
 
     def __init__(self, cls: type) -> None:
         super().__init__(*(known for _, known in wire_fields(cls)))
@@ -328,6 +329,7 @@ _KINDS: dict[Any, FieldKind] = {
     bool: BOOLEAN,
     int: INT64,
     float: NUMBER,
+    bytes: BYTES,
     Any: ANY,
     Mapping: ANY,
     dict: ANY,
@@ -336,14 +338,31 @@ _KINDS: dict[Any, FieldKind] = {
 """How plain annotations are written."""
 
 
-def wire(name: str, kind: FieldKind, mode: str = OMIT_EMPTY, default: Any = UNSET) -> Any:
-    """A dataclass field written as `name` in a document; `default` is its zero value unless given."""
-    metadata = {"wire": Field(name, kind, mode)}
-    if default is not UNSET:
-        return field(default=default, metadata=metadata)
-    if isinstance(kind, Typed):
-        return field(default_factory=kind.cls, metadata=metadata)
-    return field(default=kind.zero, metadata=metadata)
+Int32 = Annotated[int, INT32]
+Float32 = Annotated[float, FLOAT32]
+DurationNs = Annotated[int, DURATION]
+"""Nanoseconds; `30s` in a document."""
+OptionalDurationNs = Annotated[int, OPTIONAL_DURATION]
+"""As `DurationNs`; null unsets it."""
+
+
+def omit(default: Any, name: str = "") -> Any:
+    """A field that is not written while it has its zero value; `name` is how a document calls it."""
+    return _written(OMIT_EMPTY, default, name)
+
+
+def keep(default: Any, name: str = "") -> Any:
+    """A field that is always written."""
+    return _written(KEEP, default, name)
+
+
+def pointer(default: Any, name: str) -> Any:
+    """A field of another name that is written unless it was never set, as fields with plain defaults are."""
+    return _written(POINTER, default, name)
+
+
+def _written(mode: str, default: Any, name: str) -> Any:
+    return field(default=default, metadata={"written": (mode, name)})
 
 
 def typed(cls: type) -> Typed:
@@ -369,7 +388,7 @@ def build(cls: type[T], document: Document) -> T:
 def wire_fields(cls: type[Any]) -> tuple[tuple[str, Field], ...]:
     """Each field of a dataclass by name, and how a document writes it.
 
-    Fields made with `wire` say it themselves; others are written in camelCase, as their annotations say.
+    Fields of a scenario's parts (`scenario.form.part`) say it themselves.
 
     Raises
     ------
@@ -388,20 +407,24 @@ def _field_of(cls: type[Any], item: dataclasses.Field[Any]) -> Field:
         return found
     if item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING:
         raise TypeError(f"{cls.__name__}.{item.name} needs a default: a configuration may leave it out")
+    mode, name = item.metadata.get("written", (POINTER, ""))
     first, *others = item.name.split("_")
-    name = first + "".join(word.capitalize() for word in others)
+    name = name or first + "".join(word.capitalize() for word in others)
     try:
-        kind = _kind_of(typing.get_type_hints(cls)[item.name])
+        kind = _kind_of(typing.get_type_hints(cls, include_extras=True)[item.name])
     except TypeError as error:
-        raise TypeError(f"{cls.__name__}.{item.name}: {error}; declare it with `wire`") from None
-    return Field(name, kind, POINTER)
+        raise TypeError(f"{cls.__name__}.{item.name}: {error}; annotate it with its kind") from None
+    return Field(name, kind, mode)
 
 
 def _kind_of(annotation: Any) -> FieldKind:
-    """How a document writes values of an annotation."""
+    """How a document writes values of an annotation; `Annotated` says it itself."""
+    origin, parts = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is Annotated:
+        kind: FieldKind = parts[1]
+        return kind
     if annotation in _KINDS:
         return _KINDS[annotation]
-    origin, parts = typing.get_origin(annotation), typing.get_args(annotation)
     if origin in (types.UnionType, typing.Union) and len(parts) == 2 and types.NoneType in parts:
         return _kind_of(next(part for part in parts if part is not types.NoneType))
     if origin is tuple and len(parts) == 2 and parts[1] is Ellipsis:

@@ -253,13 +253,22 @@ def _child(document: Mapping[str, Any], key: str, path: str) -> Mapping[str, Any
     return value
 
 
-def _term(document: Mapping[str, Any], path: str) -> NodeSelectorTerm | None:
-    """The term, None if it is empty."""
+def term_errors(document: Mapping[str, Any], path: str) -> list[FieldError]:
+    """What is wrong with a term; empty if nothing is."""
+    errors: list[FieldError] = []
+    _term(document, path, errors)
+    return errors
+
+
+def _term(
+    document: Mapping[str, Any], path: str, errors: list[FieldError] | None = None
+) -> NodeSelectorTerm | None:
+    """The term, None if it is empty; what is wrong with it is added to `errors`."""
     expressions = expressions_from(document.get("matchExpressions"), f"{path}.matchExpressions")
     fields = expressions_from(document.get("matchFields"), f"{path}.matchFields")
     if not expressions and not fields:
         return None
-    errors: list[FieldError] = []
+    errors = [] if errors is None else errors
     requirements = [_label_requirement(item, where, errors) for where, item in expressions]
     field_requirements = [_field_requirement(item, where, errors) for where, item in fields]
     if errors:

@@ -308,7 +308,7 @@ def _parsed(manifest: Document, meta: ObjectMeta) -> Pod:
         required_anti_affinity=anti_affinity[0],
         preferred_affinity=pod_affinity[1],
         preferred_anti_affinity=anti_affinity[1],
-        topology_spread=_spread_constraints(spec),
+        topology_spread=spread_constraints(spec),
         host_ports=_host_ports(spec),
         requests=resources.requests,
         non_zero=resources.non_zero,
@@ -428,7 +428,8 @@ def _affinity_term(term: Document, path: str, namespace: str) -> AffinityTerm:
     )
 
 
-def _spread_constraints(spec: Document) -> tuple[TopologySpreadConstraint, ...]:
+def spread_constraints(spec: Document) -> tuple[TopologySpreadConstraint, ...]:
+    """The constraints of a pod's spec, those without a selector selecting nothing."""
     return tuple(
         TopologySpreadConstraint(
             max_skew=integer(item, "maxSkew", path),

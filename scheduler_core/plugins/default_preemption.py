@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from scheduler_core.config.args import Errors, PluginArgs, invalid
-from scheduler_core.config.wire import INT32, POINTER, wire
+from scheduler_core.config.wire import Int32
 from scheduler_core.framework.cluster_event import SKIP, ClusterEventWithHint, QueueingHint, on
 from scheduler_core.framework.interface import (
     FilteredCycle,
@@ -31,8 +31,8 @@ TERMINATING = "not eligible due to a terminating pod on the nominated node."
 class DefaultPreemptionArgs(PluginArgs):
     """How many candidate nodes preemption looks for at least."""
 
-    min_candidate_nodes_percentage: int = wire("minCandidateNodesPercentage", INT32, POINTER, 10)
-    min_candidate_nodes_absolute: int = wire("minCandidateNodesAbsolute", INT32, POINTER, 100)
+    min_candidate_nodes_percentage: Int32 = 10
+    min_candidate_nodes_absolute: Int32 = 100
 
     def problems(self, path: str) -> Errors:
         errors: Errors = []

@@ -18,7 +18,7 @@ from scheduler_core.cluster.selection import DomainCounts, PodSelector, Selectio
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.cluster.what_if import WhatIf
 from scheduler_core.config.args import Errors, PluginArgs, invalid
-from scheduler_core.config.wire import BOOLEAN, INT32, KEEP, POINTER, wire
+from scheduler_core.config.wire import Int32, keep
 from scheduler_core.framework.amounts import Amount, Comparison
 from scheduler_core.framework.cluster_event import QUEUE, SKIP, ClusterEventWithHint, QueueingHint, on
 from scheduler_core.framework.interface import (
@@ -466,8 +466,8 @@ _CODES[ANTI_AFFINITY] = _CODES[EXISTING_ANTI_AFFINITY] = Code.Unschedulable
 class InterPodAffinityArgs(PluginArgs):
     """Score of a required affinity of existing pods towards the incoming one."""
 
-    hard_pod_affinity_weight: int = wire("hardPodAffinityWeight", INT32, POINTER, 1)
-    ignore_preferred_terms_of_existing_pods: bool = wire("ignorePreferredTermsOfExistingPods", BOOLEAN, KEEP)
+    hard_pod_affinity_weight: Int32 = 1
+    ignore_preferred_terms_of_existing_pods: bool = keep(False)
 
     def problems(self, path: str) -> Errors:
         weight = self.hard_pod_affinity_weight

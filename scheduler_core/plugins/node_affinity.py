@@ -1,12 +1,10 @@
 """NodeAffinity: nodes a pod asks for by label or name, and nodes it would like."""
 
-# ruff: noqa: RUF009 - `wire` is dataclasses.field under another name
-
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -18,7 +16,7 @@ from scheduler_core.cluster.node_matching import (
 )
 from scheduler_core.cluster.node_table import Bool, NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
-from scheduler_core.config.args import Errors, PluginArgs, invalid, not_supported
+from scheduler_core.config.args import Errors, PluginArgs
 from scheduler_core.config.wire import (
     INT32,
     KEEP,
@@ -29,7 +27,6 @@ from scheduler_core.config.wire import (
     Fields,
     ListOf,
     NullableListOf,
-    wire,
 )
 from scheduler_core.framework.amounts import Amount, Comparison
 from scheduler_core.framework.cluster_event import (
@@ -55,13 +52,14 @@ from scheduler_core.framework.interface import (
     default_normalize,
 )
 from scheduler_core.framework.status import Code, Status, Verdicts
-from scheduler_core.objects.labels import Requirement, label_value_errors, qualified_name_errors
+from scheduler_core.objects.labels import Requirement
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.node_selector import (
     NodeSelector,
     PreferredTerms,
     node_selector_from,
     preferred_terms_from,
+    term_errors,
 )
 from scheduler_core.objects.pod import Pod
 
@@ -97,7 +95,7 @@ _NODE_AFFINITY = Fields(
 class NodeAffinityArgs(PluginArgs):
     """`added_affinity` is a core/v1 NodeAffinity document that holds for every pod of the profile."""
 
-    added_affinity: Document | None = wire("addedAffinity", _NODE_AFFINITY, POINTER, None)
+    added_affinity: Annotated[Document | None, _NODE_AFFINITY] = None
 
     def problems(self, path: str) -> Errors:
         errors: Errors = []
@@ -107,71 +105,14 @@ class NodeAffinityArgs(PluginArgs):
         if selector is not None:
             here = f"{path}.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
             for index, term in enumerate(selector["nodeSelectorTerms"] or ()):
-                errors += _node_selector_term(term, f"{here}[{index}]")
+                errors += term_errors(term, f"{here}[{index}]")
         here = f"{path}.preferredDuringSchedulingIgnoredDuringExecution"
         for index, preferred in enumerate(
             affinity.get("preferredDuringSchedulingIgnoredDuringExecution", ())
         ):
             if preferred["weight"] != 0:
-                errors += _node_selector_term(preferred["preference"], f"{here}[{index}]")
+                errors += term_errors(preferred["preference"], f"{here}[{index}]")
         return errors
-
-
-_LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
-_FIELD_OPERATORS = ("In", "NotIn")
-
-
-def _node_selector_term(term: Document, path: str) -> Errors:
-    """Source: component-helpers/scheduling/corev1/nodeaffinity newNodeSelectorTerm, v1.34."""
-    errors: Errors = []
-    for index, requirement in enumerate(term.get("matchExpressions", ())):
-        here = f"{path}.matchExpressions[{index}]"
-        if requirement["operator"] not in _LABEL_OPERATORS:
-            errors.append(not_supported(f"{here}.operator", requirement["operator"], _LABEL_OPERATORS))
-        else:
-            errors += _label_requirement(requirement, here)
-    for index, requirement in enumerate(term.get("matchFields", ())):
-        here = f"{path}.matchFields[{index}]"
-        if requirement["operator"] not in _FIELD_OPERATORS:
-            errors.append(not_supported(f"{here}.operator", requirement["operator"], _FIELD_OPERATORS))
-        elif len(requirement.get("values", ())) != 1:
-            errors.append(invalid(f"{here}.values", requirement.get("values"), "must have one element"))
-    return errors
-
-
-def _label_requirement(requirement: Document, path: str) -> Errors:
-    """Source: staging/src/k8s.io/apimachinery/pkg/labels/selector.go NewRequirement, v1.34."""
-    errors: Errors = []
-    key, operator = requirement["key"], requirement["operator"]
-    written = requirement.get("values")
-    values = written or []
-    problems = qualified_name_errors(key)
-    if problems:
-        errors.append(invalid(f"{path}.key", key, "; ".join(problems)))
-    here = f"{path}.values"
-    if operator in ("In", "NotIn"):
-        if not values:
-            errors.append(invalid(here, written, "for 'in', 'notin' operators, values set can't be empty"))
-    elif operator in ("Exists", "DoesNotExist"):
-        if values:
-            errors.append(invalid(here, written, "values set must be empty for exists and does not exist"))
-    else:
-        if len(values) != 1:
-            errors.append(invalid(here, written, "for 'Gt', 'Lt' operators, exactly one value is required"))
-        for index, value in enumerate(values):
-            if not _is_int64(value):
-                detail = "for 'Gt', 'Lt' operators, the value must be an integer"
-                errors.append(invalid(f"{here}[{index}]", value, detail))
-    for index, value in enumerate(values):
-        problems = label_value_errors(value)
-        if problems:
-            errors.append(invalid(f"{here}[{index}][{key}]", value, "; ".join(problems)))
-    return errors
-
-
-def _is_int64(text: str) -> bool:
-    digits = text[1:] if text[:1] in ("+", "-") else text
-    return digits.isascii() and digits.isdigit() and -(2**63) <= int(text) < 2**63
 
 
 class NodeAffinity(

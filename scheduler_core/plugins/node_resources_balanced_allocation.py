@@ -13,7 +13,7 @@ from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.config.args import Errors, PluginArgs, invalid
 from scheduler_core.config.types import ResourceSpec
-from scheduler_core.config.wire import ListOf, typed, wire
+from scheduler_core.config.wire import omit
 from scheduler_core.errors import FieldError
 from scheduler_core.framework.interface import (
     MAX_NODE_SCORE,
@@ -41,7 +41,7 @@ from scheduler_core.thresholds import thresholds
 class NodeResourcesBalancedAllocationArgs(PluginArgs):
     """The resources whose use is to be balanced."""
 
-    resources: tuple[ResourceSpec, ...] = wire("resources", ListOf(typed(ResourceSpec)))
+    resources: tuple[ResourceSpec, ...] = omit(())
 
     @classmethod
     def set_defaults(cls, document: dict[str, Any]) -> None:

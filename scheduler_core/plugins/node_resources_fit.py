@@ -1,7 +1,5 @@
 """NodeResourcesFit: a node must have what the pod requests, and how full it would be is its score."""
 
-# ruff: noqa: RUF009 - `wire` is dataclasses.field under another name
-
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
@@ -24,7 +22,7 @@ from scheduler_core.config.types import (
     label_name_errors,
     shape_errors,
 )
-from scheduler_core.config.wire import POINTER, STRING, ListOf, typed, wire
+from scheduler_core.config.wire import omit
 from scheduler_core.dynamic_resources.extended import ClassesByResource, is_possible
 from scheduler_core.errors import FieldError
 from scheduler_core.framework.amounts import FREE_OF, SHORT, Amount, Comparison
@@ -74,18 +72,16 @@ from scheduler_core.thresholds import thresholds
 class RequestedToCapacityRatioParam:
     """The scoring function of the strategy RequestedToCapacityRatio."""
 
-    shape: tuple[UtilizationShapePoint, ...] = wire("shape", ListOf(typed(UtilizationShapePoint)))
+    shape: tuple[UtilizationShapePoint, ...] = omit(())
 
 
 @dataclass(frozen=True, slots=True)
 class ScoringStrategy:
     """How NodeResourcesFit scores."""
 
-    type: str = wire("type", STRING)
-    resources: tuple[ResourceSpec, ...] = wire("resources", ListOf(typed(ResourceSpec)))
-    requested_to_capacity_ratio: RequestedToCapacityRatioParam | None = wire(
-        "requestedToCapacityRatio", typed(RequestedToCapacityRatioParam), POINTER, None
-    )
+    type: str = omit("")
+    resources: tuple[ResourceSpec, ...] = omit(())
+    requested_to_capacity_ratio: RequestedToCapacityRatioParam | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +90,9 @@ class NodeResourcesFitArgs(PluginArgs):
 
     shape_path: ClassVar[str] = "scoringStrategy"
 
-    ignored_resources: tuple[str, ...] = wire("ignoredResources", ListOf(STRING))
-    ignored_resource_groups: tuple[str, ...] = wire("ignoredResourceGroups", ListOf(STRING))
-    scoring_strategy: ScoringStrategy | None = wire("scoringStrategy", typed(ScoringStrategy), POINTER, None)
+    ignored_resources: tuple[str, ...] = omit(())
+    ignored_resource_groups: tuple[str, ...] = omit(())
+    scoring_strategy: ScoringStrategy | None = None
 
     @classmethod
     def set_defaults(cls, document: dict[str, Any]) -> None:

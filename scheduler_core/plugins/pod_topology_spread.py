@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ from scheduler_core.config.wire import (
     Fields,
     ListOf,
     MapOf,
-    wire,
+    omit,
 )
 from scheduler_core.errors import FieldError
 from scheduler_core.framework.amounts import Amount, Comparison
@@ -58,7 +58,7 @@ from scheduler_core.framework.interface import (
 from scheduler_core.framework.status import Code, Verdicts
 from scheduler_core.objects.labels import NOTHING
 from scheduler_core.objects.node import LABEL_HOSTNAME, LABEL_ZONE, Node
-from scheduler_core.objects.pod import Pod, TopologySpreadConstraint
+from scheduler_core.objects.pod import Pod, TopologySpreadConstraint, spread_constraints
 from scheduler_core.releases import OLDEST, Release
 
 # --- What PodTopologySpread is configured with.
@@ -93,10 +93,8 @@ _TOPOLOGY_SPREAD_CONSTRAINT = Fields(
 class PodTopologySpreadArgs(PluginArgs):
     """`default_constraints` are core/v1 TopologySpreadConstraint documents (no labelSelector)."""
 
-    default_constraints: tuple[Document, ...] = wire(
-        "defaultConstraints", ListOf(_TOPOLOGY_SPREAD_CONSTRAINT)
-    )
-    defaulting_type: str = wire("defaultingType", STRING, default=SYSTEM_DEFAULTING)
+    default_constraints: Annotated[tuple[Document, ...], ListOf(_TOPOLOGY_SPREAD_CONSTRAINT)] = omit(())
+    defaulting_type: str = omit(SYSTEM_DEFAULTING)
 
     def problems(self, path: str) -> Errors:
         errors: Errors = []
@@ -170,7 +168,7 @@ class Defaults:
         """Read a PodTopologySpreadArgs; None = the default one."""
         if args is None or args.defaulting_type == "System":
             return cls()
-        return cls(tuple(_from_document(item) for item in args.default_constraints or ()), False)
+        return cls(spread_constraints({"topologySpreadConstraints": args.default_constraints}), False)
 
     def of(self, pod: Pod, action: str, matching: Matching) -> tuple[TopologySpreadConstraint, ...]:
         """The constraints of one kind (`whenUnsatisfiable`) that hold for a pod."""
@@ -199,18 +197,6 @@ def counted_nodes(
         affinity = pod.required_node_affinity
     tolerations = pod.tolerations if constraint.node_taints_policy == HONOR else None
     return Among(tuple(keys), affinity, tolerations, missing_is_empty)
-
-
-def _from_document(document: Mapping[str, Any]) -> TopologySpreadConstraint:
-    return TopologySpreadConstraint(
-        max_skew=int(document.get("maxSkew") or 0),
-        topology_key=str(document.get("topologyKey") or ""),
-        when_unsatisfiable=str(document.get("whenUnsatisfiable") or ""),
-        selector=NOTHING,
-        min_domains=document.get("minDomains"),
-        node_affinity_policy=str(document.get("nodeAffinityPolicy") or HONOR),
-        node_taints_policy=str(document.get("nodeTaintsPolicy") or IGNORE),
-    )
 
 
 # --- Hard constraints: how many matching pods a domain may have over the emptiest one.

@@ -23,7 +23,7 @@ from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.cluster.volume_usage import VolumeUsage
 from scheduler_core.cluster.what_if import WhatIf
 from scheduler_core.config.args import PluginArgs
-from scheduler_core.config.wire import STRING, ListOf, wire
+from scheduler_core.config.wire import omit
 from scheduler_core.framework.interface import (
     MAX_NODE_SCORE,
     FilterPlugin,
@@ -368,10 +368,10 @@ def _zone_ids(nodes: NodeColumns, rows: Rows) -> NDArray[np.int64]:
 class NodeLabelArgs(PluginArgs):
     """Labels nodes must or must not have, or are preferred to have or not to have."""
 
-    present_labels: tuple[str, ...] = wire("presentLabels", ListOf(STRING))
-    absent_labels: tuple[str, ...] = wire("absentLabels", ListOf(STRING))
-    present_labels_preference: tuple[str, ...] = wire("presentLabelsPreference", ListOf(STRING))
-    absent_labels_preference: tuple[str, ...] = wire("absentLabelsPreference", ListOf(STRING))
+    present_labels: tuple[str, ...] = omit(())
+    absent_labels: tuple[str, ...] = omit(())
+    present_labels_preference: tuple[str, ...] = omit(())
+    absent_labels_preference: tuple[str, ...] = omit(())
 
 
 class NodeLabel(FilterPlugin[None], ScorePlugin[None]):
@@ -451,8 +451,8 @@ class AffinityState:
 class ServiceAffinityArgs(PluginArgs):
     """Labels that pods of one service share, and labels they are spread over."""
 
-    affinity_labels: tuple[str, ...] = wire("affinityLabels", ListOf(STRING))
-    anti_affinity_labels_preference: tuple[str, ...] = wire("antiAffinityLabelsPreference", ListOf(STRING))
+    affinity_labels: tuple[str, ...] = omit(())
+    anti_affinity_labels_preference: tuple[str, ...] = omit(())
 
 
 class ServiceAffinity(PreFilterPlugin[AffinityState], FilterPlugin[AffinityState], ScorePlugin[None]):

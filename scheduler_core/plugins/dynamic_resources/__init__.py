@@ -12,7 +12,7 @@ from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.config.args import Errors, PluginArgs, invalid
 from scheduler_core.config.duration import format_duration
-from scheduler_core.config.wire import OPTIONAL_DURATION, POINTER, wire
+from scheduler_core.config.wire import OptionalDurationNs, pointer
 from scheduler_core.dynamic_resources.allocation import AllocationError, release_has_binding
 from scheduler_core.dynamic_resources.allocator import Allocated, Allocator, NotOnNode
 from scheduler_core.dynamic_resources.extended import (
@@ -67,7 +67,7 @@ from scheduler_core.releases import Release
 class DynamicResourcesArgs(PluginArgs):
     """Time limit of Filter for one node, nanoseconds; 0 = none."""
 
-    filter_timeout_ns: int = wire("filterTimeout", OPTIONAL_DURATION, POINTER, 10_000_000_000)
+    filter_timeout_ns: OptionalDurationNs = pointer(10_000_000_000, "filterTimeout")
 
     def problems(self, path: str) -> Errors:
         if self.filter_timeout_ns < 0:
@@ -80,7 +80,7 @@ class DynamicResourcesArgs(PluginArgs):
 class DynamicResourcesArgsWithBinding(DynamicResourcesArgs):
     """Time limit of waiting for devices to be bound, too; nanoseconds."""
 
-    binding_timeout_ns: int | None = wire("bindingTimeout", OPTIONAL_DURATION, POINTER, 600_000_000_000)
+    binding_timeout_ns: OptionalDurationNs | None = pointer(600_000_000_000, "bindingTimeout")
 
     def problems(self, path: str) -> Errors:
         # Without arguments: a dataclass with slots is another class than the one super() is in.

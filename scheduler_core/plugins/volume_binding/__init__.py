@@ -13,7 +13,7 @@ from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.config.args import Errors, PluginArgs, invalid
 from scheduler_core.config.types import UtilizationShapePoint
-from scheduler_core.config.wire import INT64, POINTER, ListOf, encode, typed, wire
+from scheduler_core.config.wire import encode, pointer
 from scheduler_core.framework.cluster_event import (
     QUEUE,
     SKIP,
@@ -145,10 +145,8 @@ _NS_PER_S = 1_000_000_000
 class VolumeBindingArgs(PluginArgs):
     """`shape` needs a feature gate that is off by default: any value but None is invalid."""
 
-    bind_timeout_s: int = wire("bindTimeoutSeconds", INT64, POINTER, 600)
-    shape: tuple[UtilizationShapePoint, ...] | None = wire(
-        "shape", ListOf(typed(UtilizationShapePoint)), POINTER, None
-    )
+    bind_timeout_s: int = pointer(600, "bindTimeoutSeconds")
+    shape: tuple[UtilizationShapePoint, ...] | None = None
 
     def problems(self, path: str) -> Errors:
         errors: Errors = []
