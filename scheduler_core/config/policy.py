@@ -345,7 +345,8 @@ class _Translation:
         argument = predicate.get("argument")
         if not self._is_one(argument, path, "predicate"):
             return None
-        name = _PREDICATE_ALIASES.get(predicate["name"], predicate["name"])
+        written: str = predicate["name"]
+        name = _PREDICATE_ALIASES.get(written, written)
         if name in legacy("predicates"):
             self._ignored_argument(bool(argument), path, name)
             return name
@@ -405,7 +406,8 @@ class _Translation:
             return None
         if argument and not self._declare(next(iter(argument)), priority, path, declared):
             return None
-        name = _PRIORITY_ALIASES.get(priority["name"], priority["name"])
+        written: str = priority["name"]
+        name = _PRIORITY_ALIASES.get(written, written)
         if name == "EqualPriority":
             return None
         if name in _NAMED_BY_ARGUMENT:
