@@ -11,18 +11,13 @@ import gc
 import json
 import os
 import resource
-import sys
 from typing import Any
 
 import numpy as np
 
-from scheduler_core.cli.bench_workloads import (
-    ALGORITHM,
-    PERF,
-    BenchWorkload,
-    algorithm_workload,
-    preemption_workload,
-)
+from scheduler_core.cli.bench_workloads import ALGORITHM, PERF, BenchWorkload
+from scheduler_core.cli.bench_workloads import workload as bench_workload
+from scheduler_core.cli.reports import Unusable
 from scheduler_core.clock import SECOND_NS, Clock, measure_cpu_ns
 from scheduler_core.events import ObjectChanged
 from scheduler_core.objects.defaults import StoredPriorities, prepare
@@ -46,32 +41,14 @@ AS_WRITTEN = StoredPriorities()
 """The workloads give pods priorities without classes."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    names = ", ".join((*ALGORITHM, *PERF))
-    parser.add_argument("name", metavar="NAME", help=f"one of: {names}; or all")
-    parser.add_argument("--nodes", type=int, default=5000, help="nodes of the short workloads (default 5000)")
-    parser.add_argument(
-        "--pods", type=int, default=1000, help="measured pods of the short ones (default 1000)"
-    )
-    parser.add_argument("--json", action="store_true", help="one JSON object a line")
-
-
 def run(options: argparse.Namespace) -> int:
     """Run the command; 2 when no workload has that name."""
     names = [*ALGORITHM, *PERF] if options.name == "all" else [options.name]
     for name in names:
-        if name in ALGORITHM:
-            make = preemption_workload if name == "preemption" else None
-            workload = (
-                make(options.nodes, options.pods)
-                if make
-                else algorithm_workload(name, options.nodes, options.pods + WARM_UP)
-            )
-        elif name in PERF:
-            workload = PERF[name]()
-        else:
-            print(f'bench: "{name}" is not a workload; --help names them', file=sys.stderr)
-            return 2
+        try:
+            workload = bench_workload(name, options.nodes, options.pods + WARM_UP * (name != "preemption"))
+        except KeyError:
+            raise Unusable(f'bench: "{name}" is not a workload; --help names them') from None
         figures = measure_whole(workload) if workload.whole else measure_scheduler(workload)
         _print({"workload": name, "nodes": workload.n_nodes, **figures}, workload, as_json=options.json)
     return 0
@@ -82,7 +59,7 @@ def measure_scheduler(workload: BenchWorkload) -> dict[str, Any]:
     clock = Clock(START_NS)
     options = SchedulerOptions(full_traces=False)
     scheduler = Scheduler(load_configuration(CONFIGURATION), clock, Randomness(1), options=options)
-    for manifest in (*workload.nodes(), *workload.prepared(), *workload.measured()):
+    for manifest in (*workload.nodes, *workload.prepared, *workload.measured):
         kind, _, _, typed = parse(prepare(manifest, AS_WRITTEN))
         scheduler.handle(ObjectChanged(kind, None, typed))
     times_ns: list[int] = []
@@ -101,10 +78,10 @@ def measure_whole(workload: BenchWorkload) -> dict[str, Any]:
     simulation = Simulation(
         CONFIGURATION, seed=1, start_ns=START_NS, options=SimulationOptions(full_traces=False)
     )
-    for manifest in (*workload.others(), *workload.nodes(), *workload.prepared()):
+    for manifest in (*workload.others, *workload.nodes, *workload.prepared):
         simulation.submit(WriteObject(prepare(manifest, AS_WRITTEN)))
     simulation.run_until_idle(max_cycles=1_000_000)
-    measured = [prepare(manifest, AS_WRITTEN) for manifest in workload.measured()]
+    measured = [prepare(manifest, AS_WRITTEN) for manifest in workload.measured]
     simulation.drain_outcomes()
     simulation.drain_cycles()
     gc.collect()

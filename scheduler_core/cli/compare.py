@@ -8,14 +8,12 @@ The exit status is 0 when all decide the same, 1 when they part, 2 when a file c
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from scheduler_core.cli import release_options, reports
 from scheduler_core.cli.manifests import read_scenario
 from scheduler_core.scenario import (
-    Problem,
     ScenarioError,
     ScenarioRun,
     compare,
@@ -27,33 +25,13 @@ SAME, DIFFERENT = 0, 1
 LETTERS = "ABCDEF"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "scenarios",
-        metavar="FILE",
-        nargs="+",
-        help="two to six scenarios (YAML or JSON); one with --release",
-    )
-    parser.add_argument(
-        "--release",
-        metavar="NAME",
-        action="append",
-        default=[],
-        help="decide one scenario as this release and as the next one; given once, the scenario's own is the first",
-    )
-    parser.add_argument(
-        "--feature-gates", metavar="NAME=BOOL,...", help="switch feature gates of the last release"
-    )
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
-
-
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     names: list[str] = options.scenarios
     if options.release or options.feature_gates:
-        return run_upgrade(options)
+        return _run_upgrade(options)
     if not 2 <= len(names) <= len(LETTERS):
-        return reports.unusable(options, f"two to {len(LETTERS)} scenarios are compared, not {len(names)}")
+        raise reports.Unusable(f"two to {len(LETTERS)} scenarios are compared, not {len(names)}")
     runs = []
     for name in names:
         try:
@@ -61,10 +39,7 @@ def run(options: argparse.Namespace) -> int:
         except (OSError, ScenarioError) as error:
             return reports.unusable(options, error, name)
     found = document(names, runs)
-    if options.json:
-        print(json.dumps(found, ensure_ascii=False))
-    else:
-        _print(found)
+    reports.show(options, found, _lines(found))
     return SAME if found["same"] else DIFFERENT
 
 
@@ -97,29 +72,29 @@ def document(names: Sequence[str], runs: Sequence[ScenarioRun]) -> dict[str, Any
     }
 
 
-def _print(found: dict[str, Any]) -> None:
+def _lines(found: dict[str, Any]) -> Iterator[str]:
     names = found["scenarios"]
     for letter, name, release in zip(LETTERS, names, found["releases"], strict=False):
-        print(f"{letter}: {name} (Kubernetes {release})")
+        yield f"{letter}: {name} (Kubernetes {release})"
     width = max(len(name) for name in found["figures"])
-    print(f"{'':{width}}  " + "  ".join(f"{letter:>10}" for letter in LETTERS[: len(names)]))
+    yield f"{'':{width}}  " + "  ".join(f"{letter:>10}" for letter in LETTERS[: len(names)])
     for name, values in found["figures"].items():
         if any(values):
-            print(f"{name:{width}}  " + "  ".join(f"{round(value, 3):>10g}" for value in values))
+            yield f"{name:{width}}  " + "  ".join(f"{round(value, 3):>10g}" for value in values)
     for letter, parted, digest in zip(LETTERS[1:], found["divergences"], found["digests"][1:], strict=False):
         if parted is None:
             other = "" if digest == found["digests"][0] else ", on other points"
-            print(f"{letter} decides as A does{other}")
+            yield f"{letter} decides as A does{other}"
         else:
-            print(f"{letter} parts from A at cycle {parted['cycle']}, {parted['pod']}")
-            print(f"  A: {parted['first']}")
-            print(f"  {letter}: {parted['other']}")
+            yield f"{letter} parts from A at cycle {parted['cycle']}, {parted['pod']}"
+            yield f"  A: {parted['first']}"
+            yield f"  {letter}: {parted['other']}"
     if found["moved"]:
-        print("pods that are not in the same place:")
-    for moved in found["moved"][:40]:
-        print(f"  {moved['pod']}: " + ", ".join(node or "no node" for node in moved["nodes"]))
-    if len(found["moved"]) > 40:
-        print(f"  and {len(found['moved']) - 40} more")
+        yield "pods that are not in the same place:"
+    moved = (
+        f"{one['pod']}: " + ", ".join(node or "no node" for node in one["nodes"]) for one in found["moved"]
+    )
+    yield from reports.first(moved, 40, len(found["moved"]))
 
 
 # --- `compare FILE --release A --release B`: what an upgrade changes, each difference under its proved cause.
@@ -128,44 +103,36 @@ def _print(found: dict[str, Any]) -> None:
 SHOWN = 10
 
 
-def run_upgrade(options: argparse.Namespace) -> int:
-    """Run the command: 0 when nothing is decided otherwise, 1 when something is, 2 when it cannot be used."""
-    try:
-        if len(options.scenarios) != 1 or len(options.release) > 2:
-            raise ScenarioError([Problem("--release", "one scenario is decided by at most two releases")])
-        scenario = read_scenario(options.scenarios[0])
-        first = options.release[0] if len(options.release) == 2 else None
-        before = release_options.named(first, None, scenario.release)
-        last = options.release[-1] if options.release else None
-        after = release_options.named(last, options.feature_gates, scenario.release)
-        found = preview(scenario, before, after)
-    except (OSError, KeyError, ValueError) as error:
-        return reports.unusable(options, error)
-    if options.json:
-        print(json.dumps(found.document(), ensure_ascii=False))
-    else:
-        _print_upgrade(found)
+def _run_upgrade(options: argparse.Namespace) -> int:
+    if len(options.scenarios) != 1 or len(options.release) > 2:
+        raise reports.Unusable("--release: one scenario is decided by at most two releases")
+    scenario = read_scenario(options.scenarios[0])
+    first = options.release[0] if len(options.release) == 2 else None
+    before = release_options.named(first, None, scenario.release)
+    last = options.release[-1] if options.release else None
+    after = release_options.named(last, options.feature_gates, scenario.release)
+    found = preview(scenario, before, after)
+    reports.show(options, found.document(), _upgrade_lines(found))
     return DIFFERENT if found.differences else SAME
 
 
-def _print_upgrade(found: UpgradePreview) -> None:
-    print(found.sentence)
-    print(f"pods without a node: {found.n_unbound[0]:,} before, {found.n_unbound[1]:,} after")
+def _upgrade_lines(found: UpgradePreview) -> Iterator[str]:
+    yield found.sentence
+    yield f"pods without a node: {found.n_unbound[0]:,} before, {found.n_unbound[1]:,} after"
     for cause in found.causes:
         proof = f"with {'this' if len(cause.toggles) == 1 else 'these'} put back they do not differ"
-        print(f"{cause.name}: {len(cause.differences):,}; {proof}")
+        yield f"{cause.name}: {len(cause.differences):,}; {proof}"
         for toggle in cause.toggles:
-            print(f"  {toggle.sentence or f'the feature gate {toggle.name}'}")
-        for one in cause.differences[:SHOWN]:
-            print(f"    {one.pod}: {one.before or 'no node'} -> {one.after or 'no node'}")
-        if len(cause.differences) > SHOWN:
-            print(f"    and {len(cause.differences) - SHOWN:,} more")
+            yield f"  {toggle.sentence or f'the feature gate {toggle.name}'}"
+        pods = (
+            f"  {one.pod}: {one.before or 'no node'} -> {one.after or 'no node'}" for one in cause.differences
+        )
+        yield from reports.first(pods, SHOWN, len(cause.differences))
     if found.unexplained:
-        print(f"no gate and no change takes these away, which is a fault here: {len(found.unexplained):,}")
+        yield f"no gate and no change takes these away, which is a fault here: {len(found.unexplained):,}"
     parted = found.comparison.divergence
     if parted is not None:
-        print(f"first at cycle {parted.number}, {parted.pod}")
-        print(f"  {found.before.title}: {parted.a}")
-        print(f"  {found.after.title}: {parted.b}")
-        for score in parted.scores[:6]:
-            print(f"    {score.plugin} of {score.node}: {score.a} -> {score.b}")
+        yield f"first at cycle {parted.number}, {parted.pod}"
+        yield f"  {found.before.title}: {parted.a}"
+        yield f"  {found.after.title}: {parted.b}"
+        yield from (f"    {one.plugin} of {one.node}: {one.a} -> {one.b}" for one in parted.scores[:6])

@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from scheduler_core.cli.reports import Unusable
 from scheduler_core.clock import SECOND_NS, measure_ns
 from scheduler_core.releases import OLDEST, Release, release_named
 
@@ -90,51 +91,24 @@ RUNNERS: dict[str, str] = {
 """Family -> what runs its cases; any other family holds ordinary scheduling cases."""
 
 
-class NotCases(ValueError):
-    """A file that does not hold recorded cases."""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "paths", nargs="+", metavar="PATH", help="files of cases (.jsonl, .jsonl.gz), or folders of them"
-    )
-    parser.add_argument(
-        "--keys", help="compare only these keys of `expect`, comma separated (a.b names a part)"
-    )
-    parser.add_argument(
-        "--except", dest="excluded", default="", help="families to leave out, comma separated"
-    )
-    parser.add_argument("--explain", metavar="NAME", help="show the first differing key of this case")
-    parser.add_argument(
-        "--list", action="store_true", help="name every case that failed and its first difference"
-    )
-
-
 def run(options: argparse.Namespace) -> int:
     """Run the command; the exit status is 1 when a case failed, 2 when a file is none of cases."""
     keys = tuple(options.keys.split(",")) if options.keys else ()
     excluded = set(filter(None, options.excluded.split(",")))
     passed = failed = 0
     started_ns = measure_ns()
-    try:
-        for path in [file for given in options.paths for file in _files(Path(given))]:
-            counts = [0, 0]
-            for case in read_cases(path):
-                if case["family"] in excluded or (options.explain and case["name"] != options.explain):
-                    continue
-                differences = run_case(case, keys)
-                counts[bool(differences)] += 1
-                if differences and (options.explain or options.list):
-                    _show(case["name"], differences, every=bool(options.explain))
-            passed, failed = passed + counts[0], failed + counts[1]
-            if any(counts):
-                print(f"{path.name}: {counts[0]} passed, {counts[1]} failed")
-    except OSError as error:
-        print(f"conformance: {error.filename}: {error.strerror or error}", file=sys.stderr)
-        return 2
-    except NotCases as error:
-        print(f"conformance: {error}", file=sys.stderr)
-        return 2
+    for path in [file for given in options.paths for file in _files(Path(given))]:
+        counts = [0, 0]
+        for case in read_cases(path):
+            if case["family"] in excluded or (options.explain and case["name"] != options.explain):
+                continue
+            differences = run_case(case, keys)
+            counts[bool(differences)] += 1
+            if differences and (options.explain or options.list):
+                _show(case["name"], differences, every=bool(options.explain))
+        passed, failed = passed + counts[0], failed + counts[1]
+        if any(counts):
+            print(f"{path.name}: {counts[0]} passed, {counts[1]} failed")
     print(f"took {(measure_ns() - started_ns) / SECOND_NS:.1f} s", file=sys.stderr)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
@@ -146,7 +120,7 @@ def _files(path: Path) -> list[Path]:
         return [path]
     found = sorted(file for file in path.rglob("*.jsonl*") if file.name.endswith((".jsonl", ".jsonl.gz")))
     if not found:
-        raise NotCases(f"{path}: there is no file of cases (.jsonl, .jsonl.gz) in this folder")
+        raise Unusable(f"{path}: there is no file of cases (.jsonl, .jsonl.gz) in this folder")
     return found
 
 
@@ -156,7 +130,7 @@ def read_cases(path: Path) -> Iterator[dict[str, Any]]:
     Raises
     ------
     OSError
-    NotCases
+    Unusable
         With the file and the line.
     """
     with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as lines:
@@ -166,12 +140,12 @@ def read_cases(path: Path) -> Iterator[dict[str, Any]]:
                     continue
                 case = json.loads(line)
                 if not (isinstance(case, dict) and {"name", "family"} <= case.keys()):
-                    raise NotCases(f"{path}: line {number}: a case is an object with a name and a family")
+                    raise Unusable(f"{path}: line {number}: a case is an object with a name and a family")
                 yield case
         except (gzip.BadGzipFile, UnicodeDecodeError) as error:
-            raise NotCases(f"{path}: {error}") from None
+            raise Unusable(f"{path}: {error}") from None
         except json.JSONDecodeError as error:
-            raise NotCases(f"{path}: line {number}: not JSON: {error.msg}") from None
+            raise Unusable(f"{path}: line {number}: not JSON: {error.msg}") from None
 
 
 def run_case(case: Mapping[str, Any], keys: Sequence[str] = ()) -> list[Difference]:

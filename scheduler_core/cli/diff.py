@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from scheduler_core.cli import release_options, reports
 from scheduler_core.cli.manifests import (
-    add_config_conversion,
     named_by_file,
     read_configuration,
     read_manifests,
@@ -56,47 +54,6 @@ _MIRROR = "kubernetes.io/config.mirror"
 _WAITING = (NEWLY_PENDING, ends.NEW_PENDING, NEWLY_EVICTED)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", metavar="FILE", nargs="+", help="A and B; one, with --config or --apply")
-    parser.add_argument(
-        "--cluster",
-        metavar="PATH",
-        action="append",
-        default=[],
-        help="objects that A and B share, such as a dump of the nodes; theirs replace those of the same name",
-    )
-    parser.add_argument(
-        "--apply",
-        metavar="PATH",
-        action="append",
-        default=[],
-        help="manifests that B has beside its own or in their place",
-    )
-    parser.add_argument(
-        "--config",
-        metavar="FILE",
-        action="append",
-        default=[],
-        help="KubeSchedulerConfiguration or legacy Policy; given twice, A's and B's; given once with one file, B's",
-    )
-    add_config_conversion(parser)
-    parser.add_argument(
-        "--anew",
-        action="store_true",
-        help="decide the pods of dumps that are on nodes, too (not those of static manifests)",
-    )
-    parser.add_argument("--seed", type=int, help="decides between equals")
-    release_options.add_arguments(parser)
-    parser.add_argument(
-        "--at-most", metavar="N", type=int, default=0, help="so many pods may land elsewhere (0)"
-    )
-    parser.add_argument(
-        "--strict", action="store_true", help="fail also where A fails an expectation as well"
-    )
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    reports.add_arguments(parser)
-
-
 @dataclasses.dataclass(frozen=True)
 class _Found:
     a: ScenarioRun
@@ -115,14 +72,11 @@ class _Found:
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     started_ns = measure_ns()
-    try:
-        found = _run(options)
-        report = _report(options, found, (measure_ns() - started_ns) / SECOND_NS)
-        reports.write(options, report)
-    except (OSError, ScenarioError) as error:
-        return reports.unusable(options, error, options.files[-1])
+    found = _run(options)
+    report = _report(options, found, (measure_ns() - started_ns) / SECOND_NS)
+    reports.write(options, report)
     fails = any(case.fails or (options.strict and case.known) for case in report.cases)
-    print(_json(found, report) if options.json else _text(found, report))
+    reports.show(options, _document(found, report), _lines(found, report), indent=1)
     return DIFFERENT if fails else SAME
 
 
@@ -351,32 +305,29 @@ def _points(points: int | None) -> str:
     return "no points" if points is None else f"{points:,}"
 
 
-def _text(found: _Found, report: reports.Report) -> str:
-    lines = [f"{report.headline}."]
+def _lines(found: _Found, report: reports.Report) -> Iterator[str]:
+    yield f"{report.headline}."
     if found.moved:
-        lines.append(f"{_pods(found.n_same)} end{'s' if found.n_same == 1 else ''} alike.")
-    lines += [f"  {line}" for line in _decision_lines(found)]
-    lines += [_line(one) for one in found.moved[:_SHOWN]]
-    if len(found.moved) > _SHOWN:
-        lines.append(f"  and {len(found.moved) - _SHOWN:,} more")
+        yield f"{_pods(found.n_same)} end{'s' if found.n_same == 1 else ''} alike."
+    yield from (f"  {line}" for line in _decision_lines(found))
+    yield from reports.first(map(_line, found.moved), _SHOWN, len(found.moved))
     for case in report.cases:
         if not case.holds:
-            lines.append(f"{case.result.upper()} {case.name}: {case.said}")
-    lines.append(f"{report.ground}.")
-    return "\n".join(lines)
+            yield f"{case.result.upper()} {case.name}: {case.said}"
+    yield f"{report.ground}."
 
 
 def _line(one: Landing) -> str:
     counted = {kind: singular for kind, singular, _ in _COUNTED}
     if one.was and one.pod:
         renamed = f" (was {one.was})" if one.was != one.pod else ""
-        return f"  {one.pod}: {_where(one.before)} -> {_where(one.after)}{renamed}"
-    return f"  {one.name} {counted[one.kind]}" + (f" on {one.after}" if one.after else "")
+        return f"{one.pod}: {_where(one.before)} -> {_where(one.after)}{renamed}"
+    return f"{one.name} {counted[one.kind]}" + (f" on {one.after}" if one.after else "")
 
 
-def _json(found: _Found, report: reports.Report) -> str:
+def _document(found: _Found, report: reports.Report) -> dict[str, Any]:
     first, parted = found.first, found.decisions
-    body = {
+    return {
         "status": "differs" if any(case.fails for case in report.cases) else "holds",
         "sentence": f"{report.headline}.",
         "counts": {kind: found.count(kind) for kind in ends.KINDS},
@@ -394,4 +345,3 @@ def _json(found: _Found, report: reports.Report) -> str:
         "digests": [found.a.digest, found.b.digest],
         "engine": ENGINE_VERSION,
     }
-    return json.dumps(body, ensure_ascii=False, indent=1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import gzip
 import io
@@ -231,14 +230,6 @@ def scenario_of_dump(manifests: Sequence[Manifest], **more: Any) -> dict[str, An
 
 
 # ---- configurations
-
-
-def add_config_conversion(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--convert-config",
-        action="store_true",
-        help="convert a --config of an old version to v1, and print what changed",
-    )
 
 
 def read_configuration(name: str, release: Release, *, convert: bool) -> dict[str, Any]:

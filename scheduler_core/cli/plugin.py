@@ -11,25 +11,16 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from scheduler_core import installed_plugins
+from scheduler_core.cli.reports import Unusable
 from scheduler_core.errors import PluginDeclarationError
 from scheduler_core.framework.interface import Plugin
 from scheduler_core.framework.per_node import asked_per_node
 from scheduler_core.plugin_kit import check, cost
 
-CONFORMS, FAILS, UNUSABLE = 0, 1, 2
+CONFORMS, FAILS = 0, 1
 
 LONGEST_NAME = 60
 """Files and folders are named after a plugin."""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", required=True)
-    new = actions.add_parser("new", help="write a package: class, oracle twin, test and README")
-    new.add_argument("name", metavar="NAME", help="the plugin's name, such as NightShift")
-    new.add_argument("--into", metavar="DIR", default=".", help="folder the package's own folder is made in")
-    checks = actions.add_parser("check", help="run the conformance kit and measure what a call costs")
-    checks.add_argument("plugin", metavar="PLUGIN", help="a known plugin's name, or MODULE:CLASS")
-    actions.add_parser("list", help="all plugins a configuration may name")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -54,17 +45,14 @@ def _new(name: str, into: Path) -> int:
         said = (
             "a word such as NightShift" if len(name) <= LONGEST_NAME else f"at most {LONGEST_NAME} characters"
         )
-        print(f'"{name}" is no name of a plugin: {said}', file=sys.stderr)
-        return UNUSABLE
+        raise Unusable(f'"{name}" is no name of a plugin: {said}')
     if name in installed_plugins.known():
-        print(f"a plugin named {name} already exists", file=sys.stderr)
-        return UNUSABLE
+        raise Unusable(f"a plugin named {name} already exists")
     found = _package(name)
     [module] = (path for path in found if path.endswith(".py") and "/" not in path)
     root = into / module.removesuffix(".py").replace("_", "-")
     if root.exists():
-        print(f"{root} is there already; nothing was written", file=sys.stderr)
-        return UNUSABLE
+        raise Unusable(f"{root} is there already; nothing was written")
     for path, text in found.items():
         file = root / path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -103,8 +91,7 @@ def _check(reference: str) -> int:
         )
     except (PluginDeclarationError, KeyError) as error:
         said = f"no plugin named {reference} is known" if isinstance(error, KeyError) else str(error)
-        print(said, file=sys.stderr)
-        return UNUSABLE
+        raise Unusable(said) from None
     problems = check(plugin)
     for problem in problems:
         print(f"FAILED {problem}")

@@ -10,19 +10,6 @@ from scheduler_core.releases import Release, release_named
 from scheduler_core.scenario import Problem, Scenario, ScenarioError
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--release",
-        metavar="NAME",
-        help="decide as this release of Kubernetes, such as 1.36 (recorded decisions are left aside)",
-    )
-    parser.add_argument(
-        "--feature-gates",
-        metavar="NAME=BOOL,...",
-        help="switch feature gates of the release, as upstream's flag",
-    )
-
-
 def with_release(scenario: Scenario, options: argparse.Namespace) -> Scenario:
     """The scenario as the options have it decided.
 
@@ -33,23 +20,13 @@ def with_release(scenario: Scenario, options: argparse.Namespace) -> Scenario:
     """
     if not options.release and not options.feature_gates:
         return scenario
-    release = release_of(options, scenario.release)
+    release = named(options.release, options.feature_gates, scenario.release)
     return dataclasses.replace(
         scenario,
         kubernetes_release=release.name,
         feature_gates={name: on for name, on in release.switched.items() if name in release.gates},
         decisions=None,
     )
-
-
-def release_of(options: argparse.Namespace, default: Release) -> Release:
-    """The release the options name, `default` where they name none.
-
-    Raises
-    ------
-    ScenarioError
-    """
-    return named(options.release, options.feature_gates, default)
 
 
 def named(name: str | None, gates: str | None, default: Release) -> Release:

@@ -19,9 +19,8 @@ from scheduler_core.cli.manifests import named_by_file, read_file, read_manifest
 from scheduler_core.clock import SECOND_NS, measure_ns
 from scheduler_core.config.wire import encode
 from scheduler_core.errors import InvalidManifest, PluginDeclarationError
-from scheduler_core.framework.limit import DEFAULT_SECONDS, limit_plugins
+from scheduler_core.framework.limit import limit_plugins
 from scheduler_core.objects.documents import load_documents
-from scheduler_core.objects.fields import duration_ns
 from scheduler_core.scenario import (
     Finding,
     Scenario,
@@ -43,86 +42,9 @@ from scheduler_core.scenario.load import schema_text
 from scheduler_core.scenario.standalone import TooLargeForOneFile, standalone
 from scheduler_core.version import ENGINE_VERSION
 
+REFUSED = (CarriedError, TooLargeForOneFile)
 HOLDS, FAILS = 0, 1
 NOTHING = "nothing to check: the scenario has no `expect` and no `decisions` (--record writes them)"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "scenario",
-        metavar="SCENARIO",
-        nargs="?",
-        default="-",
-        help="file (YAML or JSON, or a replay saved as HTML), or a link that carries one; - for standard input",
-    )
-    parser.add_argument(
-        "--check",
-        action="store_true",
-        help="fail also when the scenario neither expects nor carries anything",
-    )
-    parser.add_argument(
-        "--apply",
-        metavar="PATH",
-        action="append",
-        default=[],
-        help="add the manifests of a file or folder to the scenario's objects, in place of those of the same name;"
-        " may be given again",
-    )
-    reports.add_arguments(parser)
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    parser.add_argument("--cycles", action="store_true", help="print one line a cycle")
-    release_options.add_arguments(parser)
-    parser.add_argument("--seed", type=int, help="run with another seed (recorded decisions are left aside)")
-    parser.add_argument(
-        "--record", metavar="FILE", help="write the scenario with what was decided, - for standard output"
-    )
-    bounds = RunBounds()
-    parser.add_argument(
-        "--max-objects",
-        type=int,
-        metavar="N",
-        default=bounds.objects,
-        help="objects there may be at once, pods of controllers included (default %(default)s)",
-    )
-    parser.add_argument(
-        "--max-time",
-        type=_duration,
-        metavar="DURATION",
-        default=bounds.virtual_ns,
-        help=f"virtual time the run may take, such as 20000h (default: {bounds.time_words}); a shared"
-        " site takes no more than the defaults",
-    )
-    parser.add_argument(
-        "--plugin",
-        metavar="MODULE:CLASS",
-        action="append",
-        default=[],
-        help="know a plugin from outside the tree, besides those of installed packages; may be given again",
-    )
-    parser.add_argument(
-        "--plugin-seconds",
-        metavar="SECONDS",
-        type=float,
-        default=DEFAULT_SECONDS,
-        help="processor time a call of such a plugin may take, else its cycle fails; 0 for any (default: %(default)g)",
-    )
-    parser.add_argument(
-        "--html",
-        metavar="FILE",
-        help="write the replay as one HTML file that opens anywhere, without a server; '-' for standard output",
-    )
-    parser.add_argument("--note", default="", help="what you say of it in that file")
-    parser.add_argument(
-        "--opens-at", type=int, metavar="CYCLE", help="the cycle that file opens at (default: the last one)"
-    )
-    parser.add_argument("--schema", action="store_true", help="print the JSON Schema of the format")
-
-
-def _duration(text: str) -> int:
-    try:
-        return duration_ns(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _text(place: str) -> bytes:
@@ -164,7 +86,10 @@ def run(options: argparse.Namespace) -> int:
     try:
         limit_plugins(options.plugin_seconds)
         for reference in options.plugin:
-            installed_plugins.add(reference)
+            try:
+                installed_plugins.add(reference)
+            except PluginDeclarationError as error:
+                raise reports.Unusable(f"--plugin {error}") from None
         text = _text(options.scenario)
         bounds = RunBounds(options.max_objects, options.max_time)
         scenario = _load(text, options.apply, bounds)
@@ -178,19 +103,13 @@ def run(options: argparse.Namespace) -> int:
             result, page = made.run, made.html
         else:
             result = run_scenario(scenario, bounds=bounds)
-    except (CarriedError, TooLargeForOneFile) as error:
-        return reports.unusable(options, f"{options.scenario[:80]}: {error}", options.scenario)
-    except PluginDeclarationError as error:
-        return reports.unusable(options, f"--plugin {error}", options.scenario)
-    except (OSError, ScenarioError) as error:
-        return reports.unusable(options, error, options.scenario)
     finally:
         # Nor is what came of it: the first look would be as long as a tenth of the run.
         gc.freeze()
         gc.enable()
     if options.opens_at is not None and not 1 <= options.opens_at <= len(result.cycles):
         said = f"--opens-at {options.opens_at}: there is no such cycle, the run has {len(result.cycles)}"
-        return reports.unusable(options, said, options.scenario)
+        raise reports.Unusable(said)
     verification = verify(result)
     took_s = (measure_ns() - started_ns) / SECOND_NS
     holds = all(finding.holds for finding in result.findings) and (verification is None or verification.same)

@@ -7,11 +7,14 @@ import dataclasses
 import json
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
+from scheduler_core.errors import InvalidObject
 from scheduler_core.scenario import ScenarioError
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -23,16 +26,29 @@ MAX_ANNOTATIONS = 10
 """GitHub shows so many of a step."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--junit", metavar="FILE", help="write the result as JUnit XML")
-    parser.add_argument(
-        "--markdown",
-        metavar="FILE",
-        help="add the result to a file in Markdown, as $GITHUB_STEP_SUMMARY takes it",
-    )
-    parser.add_argument(
-        "--annotations", action="store_true", help="print what fails as commands of a GitHub workflow too"
-    )
+class Unusable(Exception):
+    """What the command line names cannot be used; the message says why."""
+
+
+def show(
+    options: argparse.Namespace,
+    document: Mapping[str, Any],
+    lines: Iterable[str],
+    *,
+    indent: int | None = None,
+) -> None:
+    """Print an answer: the document with `--json`, else its lines."""
+    if options.json:
+        print(json.dumps(document, ensure_ascii=False, indent=indent))
+    else:
+        print("\n".join(lines))
+
+
+def first(lines: Iterable[str], limit: int, number: int, what: str = "") -> Iterator[str]:
+    """The first lines, indented, and how many of `number` are not shown."""
+    yield from (f"  {line}" for line in islice(lines, limit))
+    if number > limit:
+        yield f"  and {number - limit:,} {what}more"
 
 
 def waiting_lines(waiting: Mapping[str, str]) -> list[str]:
@@ -124,14 +140,17 @@ def write(options: argparse.Namespace, report: Report) -> None:
             print(line)
 
 
-def unusable(options: argparse.Namespace, error: Exception | str, name: str = "") -> int:
+def unusable(options: argparse.Namespace, error: Exception, name: str = "") -> int:
     """Print why a command cannot be run, in every form its options ask for; returns the exit status.
 
     Parameters
     ----------
     name : str
-        The file, for errors that do not name one.
+        The file, for errors that do not name one; by default the one that the options name.
     """
+    given = [getattr(options, key, "") for key in ("scenario", "file")]
+    # What a dump or manifests are made of names its file itself.
+    name = name or next(filter(None, given), "") or (options.files[-1] if "at_most" in options else "")
     match error:
         case ScenarioError(problems=problems):
             said = "\n".join(
@@ -139,9 +158,11 @@ def unusable(options: argparse.Namespace, error: Exception | str, name: str = ""
             )
         case OSError(strerror=str(words)):
             said = f"{error.filename or name}: {words}"
-        case _:
+        case Unusable() | LookupError() | InvalidObject():
             said = str(error)
-    if options.json:
+        case _:
+            said = f"{name[:80]}: {error}"
+    if getattr(options, "json", False):
         print(json.dumps({"status": "unusable", "error": said}, ensure_ascii=False))
     print(said, file=sys.stderr)
     if "junit" in options:

@@ -8,13 +8,12 @@ node, 1 when some wait, 2 when a file cannot be used.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 from scheduler_core.cli import release_options, reports
 from scheduler_core.cli.manifests import (
-    add_config_conversion,
     named_by_file,
     notes_by_file,
     read_configuration,
@@ -28,30 +27,13 @@ ALL_BOUND, SOME_WAIT = 0, 1
 _SHOWN = 40
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "files",
-        metavar="FILE",
-        nargs="+",
-        help="dump, manifests (YAML or JSON, also packed by gzip) or a folder; - for standard input",
-    )
-    parser.add_argument("--config", metavar="FILE", help="KubeSchedulerConfiguration, or a legacy Policy")
-    add_config_conversion(parser)
-    parser.add_argument("--seed", type=int, default=0, help="decides between equals (0)")
-    release_options.add_arguments(parser)
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
-
-
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    try:
-        found = _run(options)
-    except (OSError, ScenarioError) as error:
-        return reports.unusable(options, error)
+    found = _run(options)
     result = _result(found)
     for note in found.notes:
         print(f"note: {note}", file=sys.stderr)
-    print(json.dumps(result, ensure_ascii=False, indent=1) if options.json else _text(result))
+    reports.show(options, result, _lines(result), indent=1)
     return SOME_WAIT if result["waiting"] else ALL_BOUND
 
 
@@ -63,7 +45,7 @@ def _run(options: argparse.Namespace) -> ScenarioRun:
         seed=options.seed,
     )
     if options.config:
-        release = release_options.release_of(options, DEFAULT)
+        release = release_options.named(options.release, options.feature_gates, DEFAULT)
         document["scheduler"] = read_configuration(options.config, release, convert=options.convert_config)
     try:
         scenario = release_options.with_release(load_scenario(document), options)
@@ -86,13 +68,11 @@ def _result(found: ScenarioRun) -> dict[str, Any]:
     }
 
 
-def _text(result: dict[str, Any]) -> str:
+def _lines(result: dict[str, Any]) -> Iterator[str]:
     bound, waiting = result["bound"], result["waiting"]
     count = f"{len(bound):,} pod{'' if len(bound) == 1 else 's'} bound in {result['cycles']:,} cycles"
     rest = f"{len(waiting):,} wait{'s' if len(waiting) == 1 else ''}" if waiting else "none waits"
-    lines = [f"{count}; {rest}. Kubernetes {result['kubernetesRelease']}, seed {result['seed']}."]
-    lines += [f"  {one['pod']} -> {one['node']}" for one in bound[:_SHOWN]]
-    if len(bound) > _SHOWN:
-        lines.append(f"  and {len(bound) - _SHOWN:,} more")
-    lines += [f"  {one['pod']} evicted for {one['for']}" for one in result["evicted"][:_SHOWN]]
-    return "\n".join([*lines, *reports.waiting_lines({one["pod"]: one["message"] for one in waiting})])
+    yield f"{count}; {rest}. Kubernetes {result['kubernetesRelease']}, seed {result['seed']}."
+    yield from reports.first((f"{one['pod']} -> {one['node']}" for one in bound), _SHOWN, len(bound))
+    yield from (f"  {one['pod']} evicted for {one['for']}" for one in result["evicted"][:_SHOWN])
+    yield from reports.waiting_lines({one["pod"]: one["message"] for one in waiting})
