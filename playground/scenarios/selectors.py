@@ -30,8 +30,6 @@ from playground.scenarios.services.proof import readable
 if TYPE_CHECKING:
     from django_stubs_ext import WithAnnotations
 
-FEED_AROUND = 3
-
 
 @dataclass(frozen=True, slots=True)
 class Tick:

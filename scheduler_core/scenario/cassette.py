@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduler_core.config.wire import ANY, STRING
-from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest, Transport
+from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest
 from scheduler_core.scenario.form import DURATION, POD_NAME, Number, OneOf, part
 from scheduler_core.scenario.mock_extender import HTTP_OK, VERBS
 
@@ -44,29 +44,6 @@ class RecordedCall:
         return ExtenderAnswer(self.status, text, self.error or None, self.duration_ns)
 
 
-def record(request: ExtenderRequest, answer: ExtenderAnswer) -> RecordedCall:
-    """A call as a cassette keeps it."""
-    body: Any = None
-    text = answer.text
-    try:
-        body = json.loads(text) if text else None
-        # Only what prints back the same way may be kept as data: an extender's spelling is part of the evidence.
-        text = "" if body is not None else text
-    except ValueError:
-        body = None
-    return RecordedCall(
-        extender=request.extender_index,
-        verb=request.verb,
-        pod=pod_of(request),
-        request=request_digest(request.body),
-        status=answer.status,
-        answer=body,
-        text=text,
-        error=answer.error or "",
-        duration_ns=answer.duration_ns,
-    )
-
-
 def pod_of(request: ExtenderRequest) -> str:
     """The pod a request is about, `namespace/name`."""
     fields = {key.lower(): value for key, value in request.body.items()}
@@ -74,12 +51,6 @@ def pod_of(request: ExtenderRequest) -> str:
         return f"{fields.get('podnamespace') or 'default'}/{fields.get('podname')}"
     meta = fields["pod"]["metadata"]
     return f"{meta.get('namespace') or 'default'}/{meta.get('name')}"
-
-
-def request_digest(body: Any) -> str:
-    """Names a request, whatever uids, versions and times its objects carry."""
-    text = json.dumps(_steady(body), sort_keys=True, separators=(",", ":"), default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def subject_digest(body: Mapping[str, Any]) -> str:
@@ -98,19 +69,6 @@ def subject_digest(body: Mapping[str, Any]) -> str:
     }
     text = json.dumps(asked, sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-_UNSTEADY = frozenset(
-    ("uid", "resourceversion", "creationtimestamp", "managedfields", "generation", "poduid")
-)
-
-
-def _steady(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _steady(item) for key, item in value.items() if key.lower() not in _UNSTEADY}
-    if isinstance(value, list | tuple):
-        return [_steady(item) for item in value]
-    return value
 
 
 class CassetteTransport:
@@ -151,19 +109,6 @@ class CassetteTransport:
             self.missing.append(what)
             return ExtenderAnswer(error=f'Post "{request.url}": the recording holds no answer to {what}')
         call = left.popleft()
-        if call.request not in ("", request_digest(request.body), subject_digest(request.body)):
+        if call.request not in ("", subject_digest(request.body)):
             self.changed.append(what)
         return call.replayed()
-
-
-class RecordingTransport:
-    """Passes calls on and keeps them."""
-
-    def __init__(self, inner: Transport) -> None:
-        self._inner = inner
-        self.calls: list[RecordedCall] = []
-
-    def __call__(self, requests: Sequence[ExtenderRequest]) -> Sequence[ExtenderAnswer]:
-        answers = self._inner(requests)
-        self.calls.extend(record(request, answer) for request, answer in zip(requests, answers, strict=True))
-        return answers

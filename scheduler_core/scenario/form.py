@@ -311,7 +311,6 @@ STRING_MAP = _StringMap()
 BOOLEAN_MAP = wire.MapOf(wire.BOOLEAN)
 RELEASE_NAME = _ReleaseName()
 DOCUMENT = _Document()
-MANIFEST = _Manifest()
 MANIFESTS = ManifestList()
 
 

@@ -111,7 +111,6 @@ def _from_document(document: Mapping[str, Any], bounds: RunBounds) -> Scenario:
     _check_type(document)
     body = {key: value for key, value in document.items() if key not in ("apiVersion", "kind")}
     _check_bounds(body)
-    body.pop("simulation", None)
     if "emulates" in body:
         _read_older_name(body)
     problems = Problems()
@@ -442,11 +441,6 @@ def json_schema() -> dict[str, Any]:
         "type": "string",
         "deprecated": True,
         "description": "What kubernetesRelease was called before there was more than one.",
-    }
-    properties["simulation"] = {
-        "type": "integer",
-        "deprecated": True,
-        "description": "Read and ignored: how much acted around the scheduler, of which everything does now.",
     }
     for name, limit in (("objects", MAX_OBJECTS), ("steps", MAX_STEPS)):
         properties[name] = {**properties[name], "maxItems": limit}

@@ -79,18 +79,6 @@ class LogRecord(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
-    """A `LogRecord` as plain data, for callers that have no log."""
-
-    seq: int
-    source: str
-    kind: str
-    at_ns: int
-    payload: Mapping[str, Any]
-    cycle: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class MadeScenario:
     """A scenario made of a log.
 

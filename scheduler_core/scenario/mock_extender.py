@@ -48,17 +48,6 @@ class PodMatch:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeMatch:
-    """Which nodes a rule is about; all that is written must hold."""
-
-    nodes: tuple[str, ...] = part("nodes", ListOf(STRING), "Names of nodes.")
-    labels: dict[str, str] = part("labels", STRING_MAP, "Labels the node carries.")
-
-    def holds(self, name: str, labels: Mapping[str, str] | None) -> bool:
-        return (not self.nodes or name in self.nodes) and _carries(labels, self.labels)
-
-
-@dataclass(frozen=True, slots=True)
 class Deny:
     """Filter: these nodes do not pass."""
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
@@ -924,35 +924,6 @@ def same_up_to_names(a: ScenarioRun, b: ScenarioRun) -> RedactionCheck:
         said = f"the original has {len(a.cycles)} cycles, the redacted scenario {len(b.cycles)}"
         return RedactionCheck(False, said, min(len(a.cycles), len(b.cycles)) + 1)
     return RedactionCheck(True, f"all {len(a.cycles)} decisions are the same under other names")
-
-
-def leaked_names(redacted: Redacted, names: Iterable[str] = ()) -> list[str]:
-    """Old names that still stand somewhere in the redacted document; none is right.
-
-    Parameters
-    ----------
-    names : iterable of str
-        More words that must not be found.
-    """
-    old = {name for renamed in redacted.renamed.values() for name in renamed} | set(names)
-    texts = _texts(scenario_document(redacted.scenario), "")
-    words = {word for text in texts for word in (text, *re.findall(r"[\w./:@-]+", text))}
-    return sorted(name for name in old if name in words)
-
-
-def _texts(value: Any, key: str) -> Iterator[str]:
-    """Every text that is no field name."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        if key in (*LABEL_MAPS, "selector"):
-            yield from (name for name in value if name not in ("matchLabels", "matchExpressions"))
-        for name, item in value.items():
-            if name not in ("kind", "apiVersion"):
-                yield from _texts(item, name)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _texts(item, key)
 
 
 def without_failing(result: ScenarioRun) -> tuple[Scenario, int]:

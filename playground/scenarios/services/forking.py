@@ -26,7 +26,14 @@ from playground.clusters.log.rows import rows_of
 from playground.clusters.models import Cluster, Cycle, LogEntry, Pod
 from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.queries import get_object
-from playground.clusters.objects.write import bind_pod, delete_object, evict_pod, replace_object, set_cordon
+from playground.clusters.objects.write import (
+    bind_pod,
+    delete_object,
+    evict_pod,
+    merge_patch,
+    replace_object,
+    set_cordon,
+)
 from playground.engine import scenario_making
 from playground.engine.scenario_making import Cut, MadeText
 from playground.engine.scenarios import RunStopped, ScenarioError, Step, opening_of
@@ -135,7 +142,7 @@ def _do_it(cluster: Cluster, verb: str, argument: Any) -> None:
             apply_documents(cluster=cluster, objects=argument)
         case "patch":
             before = _existing(cluster, argument)
-            replace_object(cluster=cluster, manifest=_merged(before, argument["patch"]))
+            replace_object(cluster=cluster, manifest=merge_patch(before, argument["patch"]))
         case "delete":
             found = _existing(cluster, argument)
             delete_object(
@@ -199,19 +206,6 @@ def _kind(name: str) -> kinds.Kind:
     if kind is None:
         raise InvalidInput(f"{name} is no kind of this playground", field="kind", value=name)
     return kind
-
-
-def _merged(document: Any, patch: Any) -> Any:
-    """JSON merge patch (RFC 7396)."""
-    if not isinstance(patch, Mapping):
-        return patch
-    result = dict(document) if isinstance(document, Mapping) else {}
-    for key, value in patch.items():
-        if value is None:
-            result.pop(key, None)
-        else:
-            result[key] = _merged(result.get(key), value)
-    return result
 
 
 def _drain(cluster: Cluster, node: str) -> None:

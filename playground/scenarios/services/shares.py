@@ -36,7 +36,6 @@ from playground.scenarios.services.audience import checked_audience
 from playground.scenarios.services.errands import through_a_worker
 from playground.scenarios.services.storage import check_share, count_stored
 
-MAX_EXPIRY_DAYS: Final = 3660
 MAX_NOTE: Final = 2000
 """Letters of a note."""
 AT_ONCE_NODES: Final = 200

@@ -1,6 +1,6 @@
 """Scenarios that teach: each has a lesson, a guided path through its cycles and expectations our own tests run.
 
-To add one: a YAML file here and its name in `ORDER`.
+To add one: a YAML file here and its name in `order.txt`.
 """
 
 from __future__ import annotations
@@ -14,46 +14,8 @@ from typing import Any, NamedTuple
 from scheduler_core.scenario.load import load_scenario
 from scheduler_core.scenario.types import Manifest, Scenario
 
-ORDER: tuple[str, ...] = (
-    "gpu-isolation",
-    "gpu-four-ways",
-    "packing-and-spreading",
-    "ties-spread",
-    "preemption-budget",
-    "greedy-against-optimum",
-    "spread-surprises",
-    "anti-affinity-symmetry",
-    "non-preempting-priority",
-    "nominated-overtaken",
-    "filtering-twice",
-    "daemonset-preempts",
-    "tie-break-1-violations",
-    "tie-break-2-highest-priority",
-    "tie-break-3-priority-sum",
-    "tie-break-4-fewest-victims",
-    "tie-break-5-latest-start",
-    "tie-break-6-draw",
-    "backoff-and-flush",
-    "manual-approval",
-    "gang-timeout",
-    "gang-evicts-around-a-veto",
-    "extender-veto",
-    "extender-timeout",
-    "extender-timeout-ignorable",
-    "extender-preempt-bind",
-    "volumes-bind-zone",
-    "lose-a-zone",
-    "drain-in-time",
-    "balanced-moves",
-    "partitioned-gpu",
-    "gang-almost-fits",
-    "differs-hints",
-    "differs-pop-from-backoff",
-    "differs-node-phase",
-    "differs-sampled-scoring",
-    "differs-retired-plugins",
-    "differs-normalize-50-25-25",
-)
+_FOLDER = resources.files(__package__)
+ORDER = tuple((_FOLDER / "order.txt").read_text("utf-8").split())
 """Names, in the order they are shown: group by group."""
 
 
@@ -67,7 +29,7 @@ def gallery_text(name: str) -> str:
     """
     if name not in ORDER:
         raise KeyError(name)
-    return resources.files(__package__).joinpath(f"{name}.yaml").read_text(encoding="utf-8")
+    return (_FOLDER / f"{name}.yaml").read_text("utf-8")
 
 
 @cache

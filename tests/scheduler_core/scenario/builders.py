@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import copy
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from scheduler_core.scenario import Scenario, load_scenario
+from scheduler_core.scenario.load import scenario_document
+from scheduler_core.scenario.redact import Redacted
+from scheduler_core.scenario.redact_fields import LABEL_MAPS
 
 
 def make_node(name: str, cpu: str = "4", **labels: str) -> dict[str, Any]:
@@ -86,3 +92,44 @@ def with_classes(found: dict[str, Any]) -> dict[str, Any]:
 
 def document(*objects: dict[str, Any], **fields: Any) -> dict[str, Any]:
     return {"apiVersion": "scheduling.playground/v1", "kind": "Scenario", "objects": list(objects), **fields}
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A record of a cluster's log."""
+
+    seq: int
+    source: str
+    kind: str
+    at_ns: int
+    payload: Mapping[str, Any]
+    cycle: int | None = None
+
+
+def leaked_names(redacted: Redacted, names: Iterable[str] = ()) -> list[str]:
+    """Old names that still stand somewhere in the redacted document; none is right.
+
+    Parameters
+    ----------
+    names : iterable of str
+        More words that must not be found.
+    """
+    old = {name for renamed in redacted.renamed.values() for name in renamed} | set(names)
+    texts = _texts(scenario_document(redacted.scenario), "")
+    words = {word for text in texts for word in (text, *re.findall(r"[\w./:@-]+", text))}
+    return sorted(name for name in old if name in words)
+
+
+def _texts(value: Any, key: str) -> Iterator[str]:
+    """Every text that is no field name."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        if key in (*LABEL_MAPS, "selector"):
+            yield from (name for name in value if name not in ("matchLabels", "matchExpressions"))
+        for name, item in value.items():
+            if name not in ("kind", "apiVersion"):
+                yield from _texts(item, name)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts(item, key)

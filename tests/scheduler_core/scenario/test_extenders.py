@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from scheduler_core.config.wire import Problems
-from scheduler_core.extender.transport import ExtenderRequest
+from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest
 from scheduler_core.scenario import MockExtender, MockTransport, run_scenario
-from scheduler_core.scenario.cassette import CassetteTransport, RecordedCall, RecordingTransport, record
+from scheduler_core.scenario.cassette import CassetteTransport, RecordedCall, pod_of, subject_digest
 from scheduler_core.scenario.form import part_of
 from tests.scheduler_core.scenario.builders import make_node, make_pod, make_scenario
 
@@ -124,11 +124,15 @@ RULES = {"mock": [{"rules": [{"deny": {"nodes": ["b"]}}, {"score": {"nodes": ["c
 OBJECTS = (make_node("a"), make_node("b"), make_node("c"), make_pod("p"), make_pod("q"))
 
 
+def record(request: ExtenderRequest, answer: ExtenderAnswer) -> RecordedCall:
+    digest, body = subject_digest(request.body), json.loads(answer.text)
+    return RecordedCall(request.extender_index, request.verb, pod_of(request), digest, answer.status, body)
+
+
 def recorded_calls() -> list[dict[str, Any]]:
-    recording = RecordingTransport(MockTransport([extender(*RULES["mock"][0]["rules"])]))
-    recording([asked("filter", ["a", "b"]), asked("prioritize", ["a"])])
-    recording([asked("filter", ["a"], pod="q")])
-    return [part_of(RecordedCall).encode(call) for call in recording.calls]
+    requests = [asked("filter", ["a", "b"]), asked("prioritize", ["a"]), asked("filter", ["a"], pod="q")]
+    answers = MockTransport([extender(*RULES["mock"][0]["rules"])])(requests)
+    return [part_of(RecordedCall).encode(record(*call)) for call in zip(requests, answers, strict=True)]
 
 
 def test_a_recording_answers_as_the_extender_did() -> None:

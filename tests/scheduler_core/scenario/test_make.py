@@ -19,14 +19,21 @@ from scheduler_core.scenario import (
     run_scenario,
     verify,
 )
-from scheduler_core.scenario.make import MadeScenario, Recorded, make_scenario
-from scheduler_core.scenario.redact import leaked_names, redact, verify_redaction
+from scheduler_core.scenario.make import MadeScenario, make_scenario
+from scheduler_core.scenario.redact import redact, verify_redaction
 from scheduler_core.sim.admission import with_default_tolerations
 from scheduler_core.sim.changes import DeleteObject, ObjectDeleted, ObjectWritten, PermitDecision, WriteObject
 from scheduler_core.sim.checkpoint import is_before_chance, manifests_of
 from scheduler_core.sim.options import SimulationOptions
 from scheduler_core.sim.simulation import Simulation
-from tests.scheduler_core.scenario.builders import make_budget, make_class, make_node, make_pod
+from tests.scheduler_core.scenario.builders import (
+    Recorded,
+    leaked_names,
+    make_budget,
+    make_class,
+    make_node,
+    make_pod,
+)
 from tests.scheduler_core.scenario.test_extenders import extender
 from tests.scheduler_core.stored import prepare
 

@@ -8,9 +8,9 @@ import pytest
 
 from scheduler_core.scenario import load_scenario
 from scheduler_core.scenario.canonical import in_run_order, scenario_digest
-from scheduler_core.scenario.make import Recorded, make_scenario
+from scheduler_core.scenario.make import make_scenario
 from scheduler_core.scenario.run import run
-from tests.scheduler_core.scenario.builders import document, make_node, make_pod
+from tests.scheduler_core.scenario.builders import Recorded, document, make_node, make_pod
 
 LABELS = {"app": "web"}
 START_NS = 1_800_000_000_000_000_000

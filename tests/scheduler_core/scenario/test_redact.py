@@ -12,9 +12,9 @@ import pytest
 from scheduler_core.objects.kinds import SHAPING
 from scheduler_core.scenario import Scenario, dump_scenario, run_scenario
 from scheduler_core.scenario.gallery import ORDER, gallery_scenario
-from scheduler_core.scenario.redact import _Redactor, leaked_names, redact, verify_redaction, without_failing
+from scheduler_core.scenario.redact import _Redactor, redact, verify_redaction, without_failing
 from scheduler_core.schema.tables import SCALARS, types, types_by_kind
-from tests.scheduler_core.scenario.builders import make_node, make_pod, make_scenario
+from tests.scheduler_core.scenario.builders import leaked_names, make_node, make_pod, make_scenario
 
 
 @pytest.mark.parametrize("name", ORDER)
