@@ -33,12 +33,12 @@ class Difference(NamedTuple):
 
 
 def release_of(case: Mapping[str, Any]) -> Release:
-    """The release of a case's `version`, its `features` switched; without one, the oldest release.
+    """The release of a case's `version`, its `features` or `gates` switched; without one, the oldest release.
 
     Gates that a recording names for its own sake are left at what they are where the release has them locked.
     """
     release = release_named(case["version"], "version") if "version" in case else OLDEST
-    return release.with_gates(case.get("features") or {})
+    return release.with_gates(case.get("features") or case.get("gates") or {})
 
 
 def differences(expect: Any, got: Any, path: str = "", absent: object = None) -> Iterator[Difference]:

@@ -191,11 +191,20 @@ class CSINode(Named):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CSIDriver(Named):
-    """A CSI driver; `storage_capacity` says that it publishes CSIStorageCapacity objects to be heeded."""
+    """A CSI driver.
+
+    Attributes
+    ----------
+    storage_capacity : bool
+        It publishes CSIStorageCapacity objects to be heeded.
+    is_needed_on_node : bool
+        `preventPodSchedulingIfMissing`: pods with its volumes only run where it is installed.
+    """
 
     manifest: Document
     meta: ObjectMeta
     storage_capacity: bool
+    is_needed_on_node: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -206,6 +215,7 @@ class CSIStorageCapacity:
     meta: ObjectMeta
     storage_class: str
     node_topology: LabelSelector | None
+    capacity_bytes: int | None
     largest_volume_bytes: int | None
     """`maximumVolumeSize`, or `capacity` where that is not given (volumebinding/binder.go volumeLimit)."""
 
@@ -343,7 +353,12 @@ def csi_driver_from(manifest: Document) -> CSIDriver:
         Names the field path and value that cannot be read.
     """
     spec = mapping(manifest, "spec", "")
-    return CSIDriver(manifest, object_meta_from(manifest), boolean(spec, "storageCapacity", "spec"))
+    return CSIDriver(
+        manifest,
+        object_meta_from(manifest),
+        boolean(spec, "storageCapacity", "spec"),
+        boolean(spec, "preventPodSchedulingIfMissing", "spec"),
+    )
 
 
 def csi_storage_capacity_from(manifest: Document) -> CSIStorageCapacity:
@@ -355,16 +370,19 @@ def csi_storage_capacity_from(manifest: Document) -> CSIStorageCapacity:
         Names the field path and value that cannot be read.
     """
     topology = manifest.get("nodeTopology")
-    maximum = _nano(manifest, "maximumVolumeSize", "")
-    capacity = _nano(manifest, "capacity", "")
-    largest = capacity if maximum is None else maximum
+    maximum, capacity = (_bytes(_nano(manifest, name, "")) for name in ("maximumVolumeSize", "capacity"))
     return CSIStorageCapacity(
         manifest=manifest,
         meta=object_meta_from(manifest),
         storage_class=string(manifest, "storageClassName", ""),
         node_topology=None if topology is None else selector_at(manifest, "nodeTopology", ""),
-        largest_volume_bytes=None if largest is None else -(-largest // 10**9),
+        capacity_bytes=capacity,
+        largest_volume_bytes=capacity if maximum is None else maximum,
     )
+
+
+def _bytes(nano: int | None) -> int | None:
+    return None if nano is None else -(-nano // 10**9)
 
 
 def volume_attachment_from(manifest: Document) -> VolumeAttachment:

@@ -53,6 +53,8 @@ from scheduler_core.plugins.pod_volumes import (
     counted_claim,
 )
 
+REASON_NOT_INSTALLED = "{} CSI driver is not installed on the node"
+
 NO_LIMIT = np.iinfo(np.int64).max
 Migrated = frozenset[str] | None
 """In-tree plugins a node hands to CSI drivers; None for a node without a CSINode."""
@@ -69,13 +71,13 @@ class State:
     new : list of Attachable or VolumeError
         The pod's volumes (or why they cannot be counted) by migration class.
     messages : list of str
-        Texts of errors; a verdict's detail is a place in it.
+        Texts; a verdict's detail is a place in it. That of a row that is merely full is 0, for `VOLUMES_REASON`.
     changed_rows : dict of int to None
         Rows of a what-if table whose pods are no longer those of the cluster.
     """
 
     new: list[Attachable | VolumeError]
-    messages: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=lambda: [VOLUMES_REASON])
     changed_rows: dict[int, None] = field(default_factory=dict)
 
 
@@ -85,9 +87,9 @@ class NodeVolumeLimits(PreFilterPlugin[State], FilterPlugin[State]):
     Volumes of one driver with one handle are one volume. An unbound claim counts for the provisioner of its
     class, in-tree volumes for the driver that took over from them, and attached volumes (VolumeAttachment)
     even if no pod on the node uses them any more. A node without limits, or without a CSINode, takes any
-    number.
+    number. Where VolumeLimitScaling is on, a driver that says so (`preventPodSchedulingIfMissing`) has to be installed.
 
-    Source: pkg/scheduler/framework/plugins/nodevolumelimits/csi.go, v1.34
+    Source: pkg/scheduler/framework/plugins/nodevolumelimits/csi.go, v1.36
     """
 
     name: ClassVar[str] = "NodeVolumeLimits"
@@ -96,6 +98,7 @@ class NodeVolumeLimits(PreFilterPlugin[State], FilterPlugin[State]):
     def __init__(self, args: Any, handle: Handle) -> None:
         super().__init__(args, handle)
         self._attached = _AttachedVolumes()
+        self._asks_for_drivers = handle.release.gate("VolumeLimitScaling")
 
     def events(self) -> list[ClusterEventWithHint]:
         return [
@@ -132,15 +135,28 @@ class NodeVolumeLimits(PreFilterPlugin[State], FilterPlugin[State]):
             if isinstance(new, VolumeError):
                 codes[places] = Code.UnschedulableAndUnresolvable if new.not_found else Code.Error
                 details[places] = _message_id(state, str(new))
-            elif new and attached.migration_classes[class_id] is not None:
+                continue
+            for driver in self._needed_drivers(new):
+                lacking = places[~attached.has_driver(driver, base_rows[places])]
+                codes[lacking] = Code.Unschedulable
+                details[lacking] = _message_id(state, REASON_NOT_INSTALLED.format(driver))
+                places = np.setdiff1d(places, lacking)
+            if new and attached.migration_classes[class_id] is not None:
                 attached.judge(new, base_rows[places], places, codes, details, state)
                 self._judge_changed(state, new, nodes, rows, places, codes, details)
         return Verdicts(codes, details)
 
+    def _needed_drivers(self, new: Attachable) -> list[str]:
+        """Source: nodevolumelimits/csi.go checkCSIDriverOnNode, v1.36."""
+        if not self._asks_for_drivers:
+            return []
+        found = {name: self.handle.snapshot.listers.get("CSIDriver", "", name) for name in new.values()}
+        return [name for name, driver in found.items() if driver is not None and driver.is_needed_on_node]
+
     def reasons(
         self, state: State, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int
     ) -> tuple[str, ...]:
-        return (VOLUMES_REASON,) if code is Code.Unschedulable else (state.messages[detail],)
+        return (state.messages[detail],)
 
     def compare(self, state: State, pod: Pod, snapshot: Snapshot) -> Iterator[Comparison]:
         attached, rows = self._attached, snapshot.rows
@@ -196,6 +212,7 @@ class NodeVolumeLimits(PreFilterPlugin[State], FilterPlugin[State]):
                     details[place] = _message_id(state, str(verdict))
                 else:
                     codes[place] = Code.Success if verdict else Code.Unschedulable
+                    details[place] = 0
 
 
 def _message_id(state: State, message: str) -> int:
@@ -342,6 +359,7 @@ class _AttachedVolumes:
         self._volume_versions: tuple[int, ...] = ()
         self._seen_on: dict[int, list[Seen]] = {}
         self._limits: dict[str, NDArray[np.int64]] = {}
+        self._installed: dict[str, NDArray[np.bool_]] = {}
         self.has_limits: NDArray[np.bool_] = np.zeros(0, np.bool_)
         self._attachments: dict[int, Attachable] = {}
         self._counts: dict[str, NDArray[np.int64]] = {}
@@ -393,6 +411,10 @@ class _AttachedVolumes:
             for row, seen in self._seen_on.items()
             if any(get(kind, namespace, name) is not found for kind, namespace, name, found in seen)
         ]
+
+    def has_driver(self, driver: str, rows: Rows) -> NDArray[np.bool_]:
+        installed = self._installed.get(driver)
+        return np.zeros(len(rows), np.bool_) if installed is None else installed[rows]
 
     def demands(
         self, new: Attachable, rows: Rows
@@ -504,6 +526,7 @@ class _AttachedVolumes:
         ids: dict[Migrated, int] = {None: 0}
         self.class_id = np.zeros(nodes.capacity, np.int32)
         self._limits = {}
+        self._installed = {}
         self.has_limits = np.zeros(nodes.capacity, np.bool_)
         csi_nodes: list[CSINode] = listers.all("CSINode")
         for csi_node in csi_nodes:
@@ -512,6 +535,8 @@ class _AttachedVolumes:
                 continue
             self.class_id[row] = ids.setdefault(csi_node.migrated_plugins, len(ids))
             self.has_limits[row] = bool(csi_node.limits)
+            for driver in csi_node.drivers:
+                self._installed.setdefault(driver, np.zeros(nodes.capacity, np.bool_))[row] = True
             for driver, limit in csi_node.limits.items():
                 column = self._limits.get(driver)
                 if column is None:

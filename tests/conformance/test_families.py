@@ -36,7 +36,9 @@ def test_every_recorded_case_agrees(path: Path) -> None:
 def test_every_release_decides_as_it_was_recorded(path: Path) -> None:
     cases = list(read_cases(path))
     assert len({case["family"] for case in cases}) > 0
-    assert {case["version"].rpartition(".")[0] for case in cases} == {family_of(path)}
+    # The gates of 1.37 were recorded of 1.36.3 with these gates on.
+    recorded = family_of(path).replace("1.37-gates", "1.36")
+    assert {"v" + case["version"].removeprefix("v").rpartition(".")[0] for case in cases} == {recorded}
     differing = {case["name"]: found[0] for case in cases if (found := run_case(case))}
     assert not differing
 

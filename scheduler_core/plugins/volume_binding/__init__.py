@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scheduler_core.cluster.listers import Listers
 from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.config.args import Errors, PluginArgs, invalid
-from scheduler_core.config.types import UtilizationShapePoint
+from scheduler_core.config.types import UtilizationShapePoint, shape_errors
 from scheduler_core.config.wire import encode, pointer
 from scheduler_core.framework.cluster_event import (
     QUEUE,
@@ -50,22 +51,26 @@ from scheduler_core.objects.storage import (
     StorageClass,
 )
 from scheduler_core.plugins.pod_volumes import CLAIM, claim_names
+from scheduler_core.plugins.resource_allocation import broken_linear
 from scheduler_core.plugins.volume_binding.finder import (
     REASONS,
     VOLUME,
     AssumeCache,
     BindingInfo,
     ClaimError,
+    FoundVolumes,
     PodClaims,
     Reservation,
     bound_to_claim,
     claims_of,
     find_pod_volumes,
     provisioned_on,
+    requested_bytes,
     reservation_from,
     usable_on,
     wrong_claim,
 )
+from scheduler_core.releases import Release
 
 # --- When a pod rejected by VolumeBinding is worth another try.
 
@@ -159,6 +164,23 @@ class VolumeBindingArgs(PluginArgs):
         return errors
 
 
+@dataclass(frozen=True, slots=True)
+class VolumeBindingArgsWithShape(VolumeBindingArgs):
+    """Where StorageCapacityScoring is on: which share in use scores what; all free scores most by default."""
+
+    @classmethod
+    def set_defaults(cls, document: dict[str, Any]) -> None:
+        VolumeBindingArgs.set_defaults(document)
+        if not document.get("shape"):
+            document["shape"] = [{"utilization": 0, "score": 10}, {"utilization": 100, "score": 0}]
+
+    def problems(self, path: str) -> Errors:
+        return [
+            *VolumeBindingArgs.problems(replace(self, shape=None), path),
+            *shape_errors(self.shape or (), f"{path}.shape"),
+        ]
+
+
 @dataclass(slots=True)
 class State:
     """The pod's claims; `messages` holds texts of errors, a verdict's detail is a place in it."""
@@ -170,8 +192,8 @@ class State:
 class VolumeBinding(
     PreFilterPlugin[State],
     FilterPlugin[State],
-    PreScorePlugin[None],
-    ScorePlugin[None],
+    PreScorePlugin[PodClaims],
+    ScorePlugin[PodClaims],
     ReservePlugin,
     PreBindPlugin,
 ):
@@ -179,10 +201,10 @@ class VolumeBinding(
 
     A claim that waits for its first consumer gets the smallest volume that will do on the row, or one is
     provisioned there if the class allows the row and its driver has room. Reserve keeps the volumes, PreBind
-    has the API server told (`take_writes`) and waits until all claims are bound. It scores nothing:
-    scoring by capacity is behind a feature gate that is off.
+    has the API server told (`take_writes`) and waits until all claims are bound. Where StorageCapacityScoring is on,
+    rows score by the share that the claims would take of the volumes, or of the room for new ones.
 
-    Source: pkg/scheduler/framework/plugins/volumebinding/{volume_binding.go,binder.go}, v1.34
+    Source: pkg/scheduler/framework/plugins/volumebinding/{volume_binding.go,binder.go,scorer.go}, v1.36
     Differs: of equally small volumes the first by name is taken; upstream takes any.
 
     Attributes
@@ -199,8 +221,15 @@ class VolumeBinding(
         super().__init__(args, handle)
         timeout_s = getattr(args, "bind_timeout_s", None)
         self.bind_timeout_ns = _NS_PER_S * (_DEFAULT_BIND_TIMEOUT_S if timeout_s is None else int(timeout_s))
+        self._curve: NDArray[np.int64] | None = None
+        if handle.release.gate("StorageCapacityScoring"):
+            self._curve = broken_linear([(point.utilization, point.score * 10) for point in args.shape])
         self._cache = AssumeCache()
         self._reservations: dict[str, Reservation] = {}
+
+    @classmethod
+    def args_in(cls, release: Release) -> type[PluginArgs]:
+        return VolumeBindingArgsWithShape if release.gate("StorageCapacityScoring") else cls.Args
 
     def events(self) -> list[ClusterEventWithHint]:
         return events_to_register()
@@ -241,11 +270,18 @@ class VolumeBinding(
             return (state.messages[detail],)
         return tuple(reason for conflict, reason in REASONS.items() if conflict & detail)
 
-    def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> PreScoreResult[None]:
-        return SKIP_SCORE
+    def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> PreScoreResult[PodClaims]:
+        if self._curve is None:
+            return SKIP_SCORE
+        if not claim_names(pod, ephemeral=True):
+            return PreScoreResult()
+        return PreScoreResult(state=claims_of(pod, self._cache, snapshot.listers))
 
-    def score(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
-        return np.zeros(len(rows), np.int64)
+    def score(self, state: PodClaims | None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
+        if state is None or self._curve is None or not state.delayed:
+            return np.zeros(len(rows), np.int64)
+        found = find_pod_volumes(state, self._cache, self.handle.snapshot.listers, nodes, rows)
+        return scores_by_share(found, self._curve)
 
     # ---- reserving and binding
 
@@ -274,7 +310,7 @@ class VolumeBinding(
                 if is_new:
                     self._cache.assume_volume(listers, volume)
                 bindings.append(BindingInfo(volume, claim.namespace, claim.name, is_new))
-        for claim, wanted in found.provisions:
+        for claim, wanted, _ in found.provisions:
             if wanted[0]:
                 provision = provisioned_on(claim, node_name)
                 self._cache.assume_claim(listers, provision)
@@ -368,6 +404,42 @@ class VolumeBinding(
             for claim in reservation.provisions:
                 if _is_unchanged(claim, listers):
                     self._cache.assume_claim(listers, claim)
+
+
+def scores_by_share(found: FoundVolumes, curve: NDArray[np.int64]) -> Scores:
+    """The mean over storage classes of what `curve` says of the share in use; 0 where there is none.
+
+    On a row with volumes to bind only these count, on others the room for those to be provisioned.
+
+    Source: volumebinding/volume_binding.go Score, scorer.go buildScorerFunction, v1.36
+    """
+    n_rows = len(found.conflicts)
+    # By class: bytes requested, capacity in bytes, and how many claims these are of.
+    bound: dict[str, NDArray[np.int64]] = {}
+    made: dict[str, NDArray[np.int64]] = {}
+    has_bound = np.zeros(n_rows, np.bool_)
+    for claim, volumes, places in found.bindings:
+        parts = bound.setdefault(claim.storage_class, np.zeros((3, n_rows), np.int64))
+        takes = places >= 0
+        has_bound |= takes
+        sizes = [-(-volume.capacity_nano // 10**9) for volume in volumes]
+        parts += np.array([takes * requested_bytes(claim), np.array([*sizes, 0])[places], takes])
+    for claim, wanted, capacity_bytes in found.provisions:
+        parts = made.setdefault(claim.storage_class, np.zeros((3, n_rows), np.int64))
+        known = wanted & (capacity_bytes >= 0)
+        parts[[0, 2]] += np.array([known * requested_bytes(claim), known])
+        # Two claims of a class share its room: it is not added up.
+        parts[1][known] = capacity_bytes[known]
+    total, n_classes = np.zeros((2, n_rows), np.int64)
+    for by_class, counted in ((bound, has_bound), (made, ~has_bound)):
+        for requested, capacity, n_claims in by_class.values():
+            is_full = (capacity <= 0) | (requested > capacity)
+            share = np.where(is_full, 100, requested * 100 // np.maximum(capacity, 1))
+            total += np.where(counted & (n_claims > 0), curve[share], 0)
+            n_classes += counted & (n_claims > 0)
+    # Half away from zero.
+    scores: Scores = (2 * total + n_classes) // np.maximum(2 * n_classes, 1)
+    return scores
 
 
 def _failed(reason: str) -> Status:

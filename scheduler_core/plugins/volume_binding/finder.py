@@ -256,8 +256,9 @@ class FoundVolumes:
         Rows where nothing could be found out, by message.
     bindings : list of (claim, volumes, ndarray of shape (n_rows,), int64)
         For each claim to bind: the place in `volumes` of the one to take, -1 for none.
-    provisions : list of (claim, ndarray of shape (n_rows,), bool)
-        For each claim: where a volume is to be provisioned.
+    provisions : list of (claim, ndarray of shape (n_rows,), bool, ndarray of shape (n_rows,), int64)
+        For each claim: where a volume is to be provisioned, and the bytes its driver has there, -1 where it does not
+        publish them.
     """
 
     conflicts: NDArray[np.int64]
@@ -265,7 +266,7 @@ class FoundVolumes:
     bindings: list[tuple[PersistentVolumeClaim, Sequence[PersistentVolume], NDArray[np.int64]]] = field(
         default_factory=list
     )
-    provisions: list[tuple[PersistentVolumeClaim, Bool]] = field(default_factory=list)
+    provisions: list[tuple[PersistentVolumeClaim, Bool, NDArray[np.int64]]] = field(default_factory=list)
 
     def fail(self, rows: Bool, message: str) -> None:
         """Note an error for some rows; a claim may stand in a pod twice and fail twice."""
@@ -545,10 +546,11 @@ def _check_provisions(
         asked &= ~rejected
         if not asked.any():
             continue
-        full = asked & ~_has_capacity(claim, storage_class, listers, nodes, rows)
+        has_room, capacity_bytes = _room_for(claim, storage_class, listers, nodes, rows)
+        full = asked & ~has_room
         found.conflicts[full] |= ConflictReason.SPACE
         undecided &= ~full
-        found.provisions.append((claim, asked & ~full))
+        found.provisions.append((claim, asked & ~full, capacity_bytes))
 
 
 def _matching_topologies(terms: Sequence[TopologyTerm], nodes: NodeColumns, rows: Rows) -> Bool:
@@ -566,21 +568,24 @@ def _matching_topologies(terms: Sequence[TopologyTerm], nodes: NodeColumns, rows
     return mask
 
 
-def _has_capacity(
+def _room_for(
     claim: PersistentVolumeClaim,
     storage_class: StorageClass,
     listers: Listers,
     nodes: NodeColumns,
     rows: Rows,
-) -> Bool:
-    """Rows where the class's driver has room; everywhere if it does not publish what it has.
+) -> tuple[Bool, NDArray[np.int64]]:
+    """Rows where the class's driver has room, and its capacity there in bytes.
 
-    Source: volumebinding/binder.go hasEnoughCapacity, v1.34
+    A driver that does not publish what it has has room everywhere, and a capacity of -1.
+
+    Source: volumebinding/binder.go hasEnoughCapacity, v1.36
+    Differs: of several capacities that would do the first is taken; upstream takes any.
     """
+    capacity_bytes = np.full(len(rows), -1, np.int64)
     driver: CSIDriver | None = listers.get("CSIDriver", "", storage_class.provisioner)
     if claim.requested_nano is None or driver is None or not driver.storage_capacity:
-        return np.ones(len(rows), np.bool_)
-    size_bytes = -(-claim.requested_nano // 10**9)
+        return np.ones(len(rows), np.bool_), capacity_bytes
     mask = np.zeros(len(rows), np.bool_)
     capacities: list[CSIStorageCapacity] = listers.all("CSIStorageCapacity")
     for capacity in capacities:
@@ -588,10 +593,17 @@ def _has_capacity(
             capacity.storage_class == storage_class.name
             and capacity.node_topology is not None
             and capacity.largest_volume_bytes is not None
-            and capacity.largest_volume_bytes >= size_bytes
+            and capacity.largest_volume_bytes >= requested_bytes(claim)
         ):
-            mask |= matching_labels(capacity.node_topology, nodes, rows)
-    return mask
+            inside = ~mask & matching_labels(capacity.node_topology, nodes, rows)
+            # Upstream fails where only maximumVolumeSize is given.
+            capacity_bytes[inside] = capacity.capacity_bytes or 0
+            mask |= inside
+    return mask, capacity_bytes
+
+
+def requested_bytes(claim: PersistentVolumeClaim) -> int:
+    return -(-(claim.requested_nano or 0) // 10**9)
 
 
 def usable_on(volume: PersistentVolume, node: Node, listers: Listers) -> str | None:
