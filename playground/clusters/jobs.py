@@ -238,12 +238,6 @@ def give_up(job: Job, why: str) -> None:
     finish(job)
 
 
-def has_waiting(lane: str) -> bool:
-    """Whether a worker would find something to do in the lane."""
-    ready = Q(not_before__isnull=True) | Q(not_before__lte=timezone.now())
-    return Job.objects.filter(_free(), ready, lane=lane).exists()
-
-
 # ---- Signs of life of the lanes: rows that the loops which do the work write as they go round, whatever they are at
 #
 # So progress is what is seen, never a message that waits: a loop that has more to do than it can signs after each

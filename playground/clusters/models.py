@@ -9,7 +9,7 @@ from django.db import models
 from playground.clusters import choices
 from playground.clusters.packed import HexField, PackedJSONField
 from playground.engine.columns import FINISHED
-from scheduler_core.framework.words import headline, sentence
+from playground.engine.entries import CycleWords
 
 ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"  # no l, o, 0, 1: ids are read aloud and typed
 
@@ -347,7 +347,7 @@ class LogEntry(models.Model):
 # ---- Scheduling cycles: a summary in columns, and the trace beside it. Words are made of the columns
 
 
-class Cycle(models.Model):
+class Cycle(CycleWords, models.Model):
     """One scheduling cycle: one attempt to place one pod.
 
     Attributes
@@ -434,33 +434,6 @@ class Cycle(models.Model):
 
     def __str__(self) -> str:
         return f"#{self.number} {self.pod} {self.outcome}"
-
-    dry_run = False
-
-    @property
-    def n_tied(self) -> int:
-        """Nodes that shared the best total; 0 where it was not shared."""
-        return self.n_viable if self.n_viable and self.n_viable > 1 else 0
-
-    @property
-    def error(self) -> str | None:
-        """What ended an attempt that is neither a success nor a rejection."""
-        return self.message if self.outcome == self.Outcome.ERROR else None
-
-    @property
-    def sentence(self) -> str:
-        """How it ended, in one sentence."""
-        return sentence(self)
-
-    @property
-    def headline(self) -> str:
-        """The sentence without the scheduler's message."""
-        return headline(self)
-
-    @property
-    def pod(self) -> str:
-        """The pod as ``namespace/name``."""
-        return f"{self.pod_namespace}/{self.pod_name}"
 
 
 # ---- Moves of pods in the scheduling queue, kept for the pods' stories

@@ -32,7 +32,6 @@ from playground.engine.advise import CannotAnswer
 from playground.engine.batch import collector_paused
 from playground.engine.scenarios import RunStopped, ScenarioError
 from playground.engine.seeds import LAST_SEED
-from playground.engine.simulator import default_simulator
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.fields import format_seconds
 from scheduler_core.version import ENGINE_VERSION
@@ -464,7 +463,7 @@ class _Borrowed:
     def __init__(self, cluster: Cluster, memory: EngineMemory) -> None:
         self.cluster = cluster
         self.memory = memory
-        self.driven = engine_of(cluster, memory, default_simulator())
+        self.driven = engine_of(cluster, memory)
 
     def __enter__(self) -> Driven:
         return self.driven
@@ -534,7 +533,7 @@ def _past(cluster: Cluster, number: int) -> tuple[advise.PastCycle, bytes]:
     past = HISTORIES.before(cluster, cycle)
     if past is not None:
         return past, bytes(cycle.trace)
-    engine, engine_seq = nearest(cluster, cycle.ran_seq - 1, default_simulator())
+    engine, engine_seq = nearest(cluster, cycle.ran_seq - 1)
     entries = stretch(cluster, engine, engine_seq, cycle.ran_seq)
     past = advise.before_cycle(engine, entries, number, cycle.pod_uid, recorded=recorded(cluster))
     return past, bytes(cycle.trace)

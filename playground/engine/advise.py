@@ -20,7 +20,6 @@ from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.randomness import Randomness
 from scheduler_core.scenario.make import make_scenario
 from scheduler_core.schedule_one import TIE_STREAM, Recorded
-from scheduler_core.scheduler import Scheduler
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif.answers import answer_question
 from scheduler_core.whatif.fork import Fork, Report, silent
@@ -38,12 +37,6 @@ MOST_PROVEN: Final = 24
 
 class CannotAnswer(LookupError):
     """The question has no answer here; the message says why."""
-
-
-def _simulation(engine: Engine) -> Simulation:
-    simulation: Any = engine.simulation
-    found: Simulation = simulation
-    return found
 
 
 def _pending(simulation: Simulation, namespace: str, name: str) -> Pod:
@@ -67,7 +60,7 @@ def edits_for(
     ------
     CannotAnswer
     """
-    simulation = _simulation(engine)
+    simulation = engine.simulation
     pod = _pending(simulation, namespace, name)
     return edits_document(simulation, pod, transport=transport, report=report)
 
@@ -81,7 +74,7 @@ def why_not_node(
     ------
     CannotAnswer
     """
-    simulation = _simulation(engine)
+    simulation = engine.simulation
     pod = _pending(simulation, namespace, name)
     return _why_not(Fork(simulation.scheduler, transport=transport), pod, node)
 
@@ -96,7 +89,7 @@ def group_of(
     CannotAnswer
     """
     try:
-        return group_story(_simulation(engine).scheduler, namespace, name, transport=transport)
+        return group_story(engine.simulation.scheduler, namespace, name, transport=transport)
     except UnknownGroup as error:
         raise CannotAnswer(str(error)) from None
 
@@ -112,7 +105,7 @@ def try_manifest(
     engine: Engine, manifest: Mapping[str, Any], *, transport: Transport = no_transport
 ) -> dict[str, Any]:
     """The cycle a pod would have now; `manifest` is admitted and not in the cluster."""
-    return try_pod(_simulation(engine).scheduler, pod_from(manifest), transport=transport).document()
+    return try_pod(engine.simulation.scheduler, pod_from(manifest), transport=transport).document()
 
 
 def answer_plan(
@@ -129,7 +122,7 @@ def answer_plan(
     CannotAnswer
     """
     try:
-        return answer_question(_simulation(engine), question, transport=transport, report=report)
+        return answer_question(engine.simulation, question, transport=transport, report=report)
     except InvalidObject as error:
         raise CannotAnswer(f"{error}.") from None
 
@@ -191,7 +184,7 @@ def before_cycle(
     CannotAnswer
         The stretch does not come to that cycle, or the pod is not there.
     """
-    simulation = _simulation(engine)
+    simulation = engine.simulation
     simulation.keep_full_traces(False)
     simulation.follow(recorded)
     waiting: list[Entry] = []
@@ -429,25 +422,3 @@ def run_seeds(
 def question_key(kind: str, text: str) -> str:
     """A short name for a question, equal for equal ones."""
     return hashlib.sha256(f"{kind}\n{text}".encode()).hexdigest()[:40]
-
-
-def has_extenders(engine: Engine) -> bool:
-    """Whether answering means calling an extender."""
-    scheduler: Scheduler = _simulation(engine).scheduler
-    return bool(scheduler.extenders)
-
-
-__all__ = [
-    "CannotAnswer",
-    "PastCycle",
-    "before_cycle",
-    "edits_for",
-    "has_extenders",
-    "prove_weights",
-    "question_key",
-    "run_seeds",
-    "try_manifest",
-    "weights_of",
-    "why_not_node",
-    "why_not_then",
-]

@@ -8,154 +8,41 @@ import gc
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal, Protocol, Self
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, Self
 
 from playground.engine.compressed import compress, decompress, from_json, to_json
 from playground.engine.entries import (
     CycleRecord,
     Entry,
     ExtenderEntry,
-    MoveRecord,
-    NewEntry,
-    OutsideCall,
+    QueueMove,
     QueueState,
+    queue_state,
+    record_of,
 )
-from playground.engine.extender_answers import Relay
+from playground.engine.extender_answers import Relay, answer_of
 from playground.engine.timing import ExtensionPointTimes, Observe
+from scheduler_core.actions import BindByExtender
 from scheduler_core.extender.transport import Transport
+from scheduler_core.releases import release_from
 from scheduler_core.schedule_one import Recorded
+from scheduler_core.sim.changes import (
+    BindCallAnswered,
+    Change,
+    Deadline,
+    DeleteObject,
+    Outcome,
+    PermitDecision,
+    RunReport,
+    SetAssumedPodExpiry,
+    SetConfiguration,
+    WriteObject,
+)
 from scheduler_core.sim.checkpoint import manifests_of
+from scheduler_core.sim.options import SimulationOptions
+from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif.judge import Start
-
-
-class Deadline(Protocol):
-    """The engine's next timer."""
-
-    @property
-    def at_ns(self) -> int: ...
-
-    @property
-    def what(self) -> str: ...
-
-
-class RunReport(Protocol):
-    """What one call of a simulation did."""
-
-    @property
-    def cycles(self) -> int: ...
-
-    @property
-    def stop(self) -> str:
-        """idle, cycle, budget, time, or call (an extender's bind call is to be made first)."""
-        ...
-
-    @property
-    def clock_ns(self) -> int: ...
-
-    @property
-    def next_deadline(self) -> Deadline | None: ...
-
-    def message_after(self, cycles: int) -> str:
-        """Where it stopped, for a person, after so many cycles of the whole run."""
-        ...
-
-
-class Simulation(Protocol):
-    """The running part: virtual clock, queue, world. A pure function of what it is given."""
-
-    @property
-    def now_ns(self) -> int: ...
-
-    def submit(self, change: Any) -> None: ...
-
-    def step(self) -> RunReport: ...
-
-    def run_until_idle(self, *, max_cycles: int, until_ns: int | None = None) -> RunReport: ...
-
-    def advance(self, duration_ns: int, *, max_cycles: int) -> RunReport: ...
-
-    def next_deadline(self) -> Deadline | None: ...
-
-    def checkpoint(self) -> dict[str, Any]: ...
-
-
-class Simulator(Protocol):
-    """Makes simulations and translates between them and log entries."""
-
-    version: str
-
-    def new(
-        self,
-        *,
-        config: dict[str, Any] | None,
-        seed: int,
-        start_ns: int,
-        release: dict[str, Any] | None = None,
-        transport: Any = None,
-    ) -> Simulation:
-        """A fresh engine of an empty cluster; `transport` carries its extender calls."""
-        ...
-
-    def restore(self, document: dict[str, Any], *, transport: Any = None) -> Simulation:
-        """An engine from what its `checkpoint` gave."""
-        ...
-
-    def watch(self, simulation: Any, times: ExtensionPointTimes) -> None:
-        """Have the simulation's extension points timed."""
-        ...
-
-    def cycle(self, simulation: Any) -> int:
-        """Number of the cycle that runs, or of the next one."""
-        ...
-
-    def calls(self, simulation: Any) -> Sequence[OutsideCall]:
-        """Bind calls it waits for, in order."""
-        ...
-
-    def change(self, entry: Entry) -> Any:
-        """An input entry as the simulation takes it."""
-        ...
-
-    def manifest(self, simulation: Any, kind: str, namespace: str, name: str) -> Mapping[str, Any] | None:
-        """An object as it is now; None when there is none. `namespace` is empty for cluster-scoped kinds."""
-        ...
-
-    def outcomes(self, simulation: Any) -> Sequence[NewEntry]:
-        """Drain what the engine did since the last call, in order."""
-        ...
-
-    def cycles(self, simulation: Any, wanted: Container[int] | None = None) -> Sequence[CycleRecord]:
-        """Drain the cycles run since the last call, in order; those of other numbers than `wanted` are dropped."""
-        ...
-
-    def keep_full_traces(self, simulation: Any, of: bool | Container[int], *, unplaced: bool = False) -> None:
-        """From now on keep verdicts and scores of all cycles, or of those of these numbers alone.
-
-        With `unplaced` also of every cycle that chose no node.
-        """
-        ...
-
-    def follow(self, simulation: Any, recorded: Recorded | None) -> None:
-        """From now on place pods as recorded, where that needs no deciding; None decides every cycle."""
-        ...
-
-    def cycles_under_way(self, simulation: Any) -> Sequence[int]:
-        """Numbers of the cycles that will come again, with the trace they have now."""
-        ...
-
-    def moves(self, simulation: Any) -> Sequence[MoveRecord]:
-        """Drain the queue's moves since the last call, in order."""
-        ...
-
-    def queue(self, simulation: Any) -> dict[str, list[dict[str, Any]]]:
-        """The queue now: lane -> pods in the lane's own order (see README.md for the keys)."""
-        ...
-
-    def queue_state(self, simulation: Any, *, whole: bool) -> QueueState:
-        """The queue now, with every pod described or only the first of each lane."""
-        ...
-
 
 # ---- Reading inputs, each at its own time; what people wrote meanwhile is put together with what the cluster did
 #
@@ -175,7 +62,7 @@ PUT_TOGETHER: Final = "changed by a person meanwhile"
 Key = tuple[str, str, str]
 
 
-def read(simulator: Simulator, simulation: Simulation, entries: Iterable[Entry]) -> None:
+def read(simulation: Simulation, entries: Iterable[Entry]) -> None:
     """Submit inputs, each at its own time if the clock runs behind it; the world takes them in."""
     entries = list(entries)
     known: dict[Key, Mapping[str, Any] | None] = {}
@@ -184,7 +71,7 @@ def read(simulator: Simulator, simulation: Simulation, entries: Iterable[Entry])
     """Objects as the cluster was given them last; whichever is another one by now, it has written since."""
     written: set[Key] = set()
     if len(entries) > 1 or any(entry.at_ns > simulation.now_ns for entry in entries):
-        known = {key: simulator.manifest(simulation, *key) for key in map(_key, entries) if key is not None}
+        known = {key: _manifest(simulation, key) for key in map(_key, entries) if key is not None}
         given = dict(known)
     for entry in entries:
         if entry.at_ns > simulation.now_ns:
@@ -194,7 +81,7 @@ def read(simulator: Simulator, simulation: Simulation, entries: Iterable[Entry])
         taken: Entry | None = entry
         key = _key(entry)
         if key is not None and known:
-            present = simulator.manifest(simulation, *key)
+            present = _manifest(simulation, key)
             if present is not given[key]:
                 written.add(key)
             taken = _together(entry, known[key], present, is_written=key in written)
@@ -202,9 +89,50 @@ def read(simulator: Simulator, simulation: Simulation, entries: Iterable[Entry])
             if taken is not None:
                 given[key] = None if _is_gone(taken) else taken.payload["manifest"]
         if taken is not None:
-            simulation.submit(simulator.change(taken))
+            simulation.submit(_change(taken))
     if entries:
         simulation.advance(0, max_cycles=0)
+
+
+def _change(entry: Entry) -> Change:
+    """An input entry as the simulation takes it.
+
+    Raises
+    ------
+    ValueError
+        The entry is of no kind that is an input.
+    """
+    payload = entry.payload
+    match entry.kind:
+        case "write":
+            return WriteObject(payload["manifest"], payload.get("reason"))
+        case "delete":
+            if not payload.get("gone", True):
+                # The row says already when it will be gone; the kubelet here keeps to the same moment.
+                return WriteObject(payload["manifest"])
+            return DeleteObject(payload["kind"], payload.get("namespace") or "", payload["name"], 0)
+        case "permit":
+            return PermitDecision(
+                payload["namespace"],
+                payload["name"],
+                payload["decision"] == "allow",
+                payload.get("plugin"),
+                payload.get("reason") or "",
+            )
+        case "config":
+            release = payload.get("release")
+            return SetConfiguration(payload["document"], release and release_from(release))
+        case "expiry":
+            return SetAssumedPodExpiry(payload["afterNs"])
+        case "extender":
+            return BindCallAnswered(payload["call"]["pod"]["uid"], answer_of(payload))
+    raise ValueError(f"an entry of kind {entry.kind!r} is no input of a simulation")
+
+
+def _manifest(simulation: Simulation, key: Key) -> Mapping[str, Any] | None:
+    """An object as it is now; None when there is none. The namespace is empty for cluster-scoped kinds."""
+    stored = simulation.world.get(*key)
+    return None if stored is None else stored.manifest
 
 
 def _key(entry: Entry) -> Key | None:
@@ -311,7 +239,7 @@ class DriveResult:
     Attributes
     ----------
     outcomes
-        Entries for the log, in order; the `ran` entry is not among them (see `ran`).
+        What the cluster did by itself, in order: entries for the log, before the `ran` entry (see `ran`).
     cycles
         Cycles run, in order.
     ran
@@ -332,7 +260,7 @@ class DriveResult:
         Of pods in the queue, in order.
     """
 
-    outcomes: Sequence[NewEntry]
+    outcomes: Sequence[Outcome]
     cycles: Sequence[CycleRecord]
     ran: dict[str, Any]
     stop: str
@@ -343,9 +271,8 @@ class DriveResult:
     read_seq: int
     n_read: int
     answered: Sequence[ExtenderEntry] = ()
-    calls: Sequence[OutsideCall] = ()
-    moves: Sequence[MoveRecord] = ()
-    checkpoint: bytes | None = field(default=None, repr=False)
+    calls: Sequence[BindByExtender] = ()
+    moves: Sequence[QueueMove] = ()
 
     @property
     def finished(self) -> bool:
@@ -362,8 +289,6 @@ class Engine:
 
     Parameters
     ----------
-    simulator
-        Where simulations come from.
     simulation
         The running one.
     relay
@@ -377,34 +302,37 @@ class Engine:
         Cycles under way of whose traces a replay kept only summaries: one that drives on would record those.
     """
 
-    def __init__(self, simulator: Simulator, simulation: Simulation, relay: Relay, read_seq: int = 0) -> None:
-        self.simulator = simulator
+    def __init__(self, simulation: Simulation, relay: Relay, read_seq: int = 0) -> None:
         self.simulation = simulation
         self.read_seq = read_seq
         self.lacking: set[int] = set()
         self._relay = relay
         self._times = ExtensionPointTimes()
-        relay.cycle = lambda: simulator.cycle(simulation)
+        relay.cycle = lambda: self.cycle
 
     @classmethod
     def new(
         cls,
-        simulator: Simulator,
         *,
-        config: dict[str, Any] | None,
+        config: Mapping[str, Any] | None,
         seed: int,
         start_ns: int,
-        release: dict[str, Any] | None = None,
+        release: Mapping[str, Any] | None = None,
     ) -> Self:
         """The engine of a cluster before its first entry."""
         relay = Relay()
-        simulation = simulator.new(
-            config=config, seed=seed, start_ns=start_ns, release=release, transport=relay
+        simulation = Simulation(
+            config,
+            seed=seed,
+            start_ns=start_ns,
+            options=SimulationOptions(extenders_post_bindings=True, default_tolerations=True),
+            transport=relay,
+            release=release_from(release),
         )
-        return cls(simulator, simulation, relay)
+        return cls(simulation, relay)
 
     @classmethod
-    def restore(cls, simulator: Simulator, data: bytes) -> Self:
+    def restore(cls, data: bytes) -> Self:
         """The engine a checkpoint was made of.
 
         Raises
@@ -415,8 +343,13 @@ class Engine:
         with collector_paused():
             document = checkpoint_document(data)
             relay = Relay()
-            simulation = simulator.restore(document["simulation"], transport=relay)
-        return cls(simulator, simulation, relay, document["readSeq"])
+            simulation = Simulation.restore(document["simulation"], transport=relay)
+        return cls(simulation, relay, document["readSeq"])
+
+    @property
+    def cycle(self) -> int:
+        """Number of the cycle that runs, or of the next one."""
+        return self.simulation.scheduler.cycle + 1
 
     def checkpoint(self) -> bytes:
         """Everything needed to go on elsewhere: versioned JSON, compressed."""
@@ -464,11 +397,10 @@ class Engine:
         self._times.observe = observe
         began = clock()
         if n_bodies is not None:
-            first = self.simulator.cycle(self.simulation)
-            self.simulator.keep_full_traces(self.simulation, range(first, first + n_bodies), unplaced=True)
+            self.simulation.keep_full_traces(range(self.cycle, self.cycle + n_bodies), unplaced=True)
         if observe is not None:
             # PreEnqueue runs as pods are read.
-            self.simulator.watch(self.simulation, self._times)
+            self._times.watch(self.simulation.scheduler)
         n_read = self._read(entries)
         calls: list[Call] = []
         n_cycles = 0
@@ -483,7 +415,7 @@ class Engine:
                 stop = "budget" if goal.max_cycles <= n_cycles else "batch"
                 break
             if observe is not None:
-                self.simulator.watch(self.simulation, self._times)
+                self._times.watch(self.simulation.scheduler)
             report = self._call(_next_call(near, self.simulation.now_ns, min(chunk, left)), calls)
             n_cycles += report.cycles
             stop, message, deadline = (
@@ -512,13 +444,13 @@ class Engine:
             # Not more at once than there seems to be time for.
             in_time = int(n_cycles * (budget.wall_s - spent_s) / spent_s) if spent_s > 0 else 64
             chunk = max(1, min(chunk * 2, 64, in_time))
-        cycles = self.simulator.cycles(self.simulation)
+        cycles = self._cycles()
         if n_bodies is not None:
-            self.simulator.keep_full_traces(self.simulation, True)
+            self.simulation.keep_full_traces(True)
         clock_ns = self.simulation.now_ns
         stop_of_batch = "batch" if is_slice else stop
         return DriveResult(
-            outcomes=self.simulator.outcomes(self.simulation),
+            outcomes=self.simulation.drain_outcomes(),
             cycles=cycles,
             ran={
                 "read": self.read_seq,
@@ -531,17 +463,26 @@ class Engine:
             message=message,
             clock_ns=clock_ns,
             next_deadline=_plain(deadline),
-            queue=self.simulator.queue_state(self.simulation, whole=stop_of_batch != "batch"),
+            queue=queue_state(self.simulation.queue_now(), whole=stop_of_batch != "batch"),
             read_seq=self.read_seq,
             n_read=n_read,
             answered=self._relay.take(),
             calls=self.calls(),
-            moves=self.simulator.moves(self.simulation),
+            moves=self.simulation.drain_moves(),
         )
 
-    def calls(self) -> Sequence[OutsideCall]:
+    def calls(self) -> Sequence[BindByExtender]:
         """Bind calls the engine waits for, in order."""
-        return self.simulator.calls(self.simulation)
+        return self.simulation.bind_calls()
+
+    def _cycles(self, wanted: Container[int] | None = None) -> list[CycleRecord]:
+        """Drain the cycles, in order of their numbers; of one that went on only its last word.
+
+        Putting a trace into bytes takes longer than the cycle: it is done for those of the `wanted` numbers alone.
+        """
+        traces = self.simulation.drain_cycles()
+        newest = {trace.number: trace for trace in traces if wanted is None or trace.number in wanted}
+        return [record_of(newest[number]) for number in sorted(newest)]
 
     def reopened(
         self, entries: Iterable[Entry], number: int, ran_seq: int, *, recorded: Recorded | None = None
@@ -550,8 +491,8 @@ class Engine:
 
         Goes no further than it has to: the engine then stands within a batch, and can be used for nothing else.
         """
-        self.simulator.keep_full_traces(self.simulation, (number,))
-        self.simulator.follow(self.simulation, recorded)
+        self.simulation.keep_full_traces((number,))
+        self.simulation.follow(recorded)
         records = self._replay(entries, (number,), until=(number, ran_seq))
         # One that waited at Permit came once more.
         return records[-1] if records else None
@@ -588,13 +529,13 @@ class Engine:
         list of CycleRecord
             Those of the stretch that are wanted, with traces.
         """
-        began_at = self.simulator.cycle(self.simulation)
-        self.simulator.keep_full_traces(self.simulation, wanted)
-        self.simulator.follow(self.simulation, recorded)
+        began_at = self.cycle
+        self.simulation.keep_full_traces(wanted)
+        self.simulation.follow(recorded)
         cycles = self._replay(entries, wanted)
-        self.simulator.follow(self.simulation, None)
-        self.simulator.keep_full_traces(self.simulation, True)
-        under_way = self.simulator.cycles_under_way(self.simulation)
+        self.simulation.follow(None)
+        self.simulation.keep_full_traces(True)
+        under_way = self.simulation.cycles_under_way()
         self.lacking |= {number for number in under_way if number >= began_at and number not in wanted}
         return cycles
 
@@ -616,24 +557,22 @@ class Engine:
                 self._read(item for item in waiting if item.seq <= read)
                 waiting = [item for item in waiting if item.seq > read]
                 # A cycle of a batch before, which this one says more about, is told by the whole of it.
-                begins = until is not None and (
-                    until[1] == entry.seq and self.simulator.cycle(self.simulation) <= until[0]
-                )
+                begins = until is not None and until[1] == entry.seq and self.cycle <= until[0]
                 for call in entry.payload["calls"]:
                     if until is None or not begins:
                         self._call(call, [])
                     elif self._call_until(call, until[0]):
-                        return [*cycles, *self.simulator.cycles(self.simulation, wanted)]
+                        return [*cycles, *self._cycles(wanted)]
                 self._relay.end_replay()
-                cycles.extend(self.simulator.cycles(self.simulation, wanted))
-                self.simulator.outcomes(self.simulation)
-                self.simulator.moves(self.simulation)
+                cycles.extend(self._cycles(wanted))
+                self.simulation.drain_outcomes()
+                self.simulation.drain_moves()
         return cycles
 
     def _read(self, entries: Iterable[Entry]) -> int:
         """Take in the inputs that were not read yet; how many there were."""
         new = [entry for entry in entries if entry.seq > self.read_seq]
-        read(self.simulator, self.simulation, new)
+        read(self.simulation, new)
         if new:
             self.read_seq = new[-1].seq
         return len(new)
@@ -645,7 +584,7 @@ class Engine:
         """
         name, argument, max_cycles = call
         ends_ns = self.simulation.now_ns + argument
-        n_before = number + 1 - self.simulator.cycle(self.simulation)
+        n_before = number + 1 - self.cycle
         if name != "step" and 0 < n_before < max_cycles:
             max_cycles -= self._call((name, argument, n_before), []).cycles
             if self._is_decided(number):
@@ -657,8 +596,7 @@ class Engine:
 
     def _is_decided(self, number: int) -> bool:
         """Whether the cycle has run and nothing of it is under way."""
-        cycle = self.simulator.cycle(self.simulation)
-        return cycle > number and number not in self.simulator.cycles_under_way(self.simulation)
+        return self.cycle > number and number not in self.simulation.cycles_under_way()
 
     def _call(self, call: Call, calls: list[Call]) -> RunReport:
         calls.append(call)
@@ -715,33 +653,6 @@ def _next_call(goal: Goal, now_ns: int, max_cycles: int) -> Call:
 
 def _plain(deadline: Deadline | None) -> tuple[int, str] | None:
     return None if deadline is None else (deadline.at_ns, deadline.what)
-
-
-def drive(
-    simulator: Simulator,
-    checkpoint: bytes | None,
-    entries: Iterable[Entry],
-    goal: Goal,
-    *,
-    config: dict[str, Any] | None = None,
-    seed: int = 0,
-    start_ns: int = 0,
-    budget: Budget | None = None,
-    transport: Transport | None = None,
-) -> DriveResult:
-    """One batch from a checkpoint (None = the beginning), and the checkpoint after it.
-
-    See `Engine.drive`; `config`, `seed` and `start_ns` are of a cluster without a checkpoint.
-    """
-    if checkpoint is None:
-        engine = Engine.new(simulator, config=config, seed=seed, start_ns=start_ns)
-    else:
-        engine = Engine.restore(simulator, checkpoint)
-    result = engine.drive(entries, goal, budget=budget, transport=transport)
-    return DriveResult(
-        **{name: getattr(result, name) for name in DriveResult.__slots__ if name != "checkpoint"},
-        checkpoint=engine.checkpoint(),
-    )
 
 
 # ---- Judging other schedulers' decisions, from checkpoints and log entries as the site keeps them

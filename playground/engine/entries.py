@@ -5,8 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Self
 
-from scheduler_core.framework.record import CycleTrace
-from scheduler_core.framework.words import sentence
+from scheduler_core.framework.record import ERROR, CycleTrace
+from scheduler_core.framework.words import headline, sentence
+from scheduler_core.queue.moves import QueueMove as QueueMove
+from scheduler_core.sim.queue_view import QueueView
 
 HEAD_ITEMS: Final = 200
 """Pods of each lane that a queue's head describes."""
@@ -27,38 +29,11 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class NewEntry:
-    """An entry the engine asks for; the commit gives it its sequence number."""
-
-    kind: str
-    at_ns: int
-    payload: dict[str, Any]
-    cycle: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class ExtenderEntry:
     """An extender's answer within a cycle: an input of the log beside the batch's `ran` entry."""
 
     cycle: int | None
     payload: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class OutsideCall:
-    """A bind call the engine waits for; its answer comes back as an `extender` entry.
-
-    Attributes
-    ----------
-    request
-        For the transport.
-    """
-
-    uid: str
-    namespace: str
-    name: str
-    node: str
-    request: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,35 +85,89 @@ class QueueState:
         return [pod for pod, (lane, _) in self.places.items() if lane in lanes]
 
 
+_LANES: Final = {
+    "activeQ": "active",
+    "backoffQ": "backoff",
+    "unschedulable": "unschedulable",
+    "gated": "gated",
+    "permit": "permit",
+    "binding": "binding",
+    "notSimulated": "foreign",
+}
+
+
+def queue_lanes(view: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
+    """The queue by lane, each pod described (README.md has the keys)."""
+    return {_LANES[lane]: [_item(entry) for entry in entries] for lane, entries in view.items()}
+
+
+def queue_state(view: QueueView, *, whole: bool) -> QueueState:
+    """The queue now, with every pod described or only the first of each lane."""
+    if whole:
+        return QueueState.of(queue_lanes(view.entries()))
+    places: dict[str, tuple[str, str]] = {}
+    for lane, pods in view.keys().items():
+        places |= dict.fromkeys(pods, (_LANES[lane], ""))
+    for lane in HOLDING:
+        places |= {pod: (lane, node) for pod, node in view.nodes(lane)}
+    return QueueState(places, queue_lanes(view.entries(HEAD_ITEMS)), view.rejectors())
+
+
+def _item(entry: Mapping[str, Any]) -> dict[str, Any]:
+    item = {
+        "pod": entry["pod"],
+        "uid": entry.get("uid"),
+        "priority": entry.get("priority"),
+        "priority_class": entry.get("priorityClass"),
+        "attempts": entry.get("attempts"),
+        "since_ns": entry.get("sinceNs"),
+        "until_ns": entry.get("leavesNs"),
+        "reason": entry.get("reason"),
+        "node": entry.get("node") or entry.get("nominatedNode"),
+        "plugin": ", ".join(entry.get("plugins") or ()) or entry.get("gate"),
+        "event": entry.get("movedBy"),
+        "event_reason": entry.get("moveReason"),
+    }
+    deadlines = entry.get("deadlinesNs")
+    if deadlines:
+        item |= {"until_ns": min(deadlines.values()), "plugin": ", ".join(deadlines), "deadlines": deadlines}
+    return {key: value for key, value in item.items() if value not in (None, "")}
+
+
+class CycleWords:
+    """What the columns of a cycle say, of a record as of a row."""
+
+    __slots__ = ()
+    dry_run: ClassVar[bool] = False
+
+    @property
+    def n_tied(self: Any) -> int:
+        """Nodes that shared the best total; 0 where it was not shared."""
+        return self.n_viable if self.n_viable and self.n_viable > 1 else 0
+
+    @property
+    def error(self: Any) -> str | None:
+        """What ended an attempt that is neither a success nor a rejection."""
+        return self.message if self.outcome == ERROR else None
+
+    @property
+    def sentence(self: Any) -> str:
+        """How it ended, in one sentence."""
+        return sentence(self)
+
+    @property
+    def headline(self: Any) -> str:
+        """The sentence without the scheduler's message."""
+        return headline(self)
+
+    @property
+    def pod(self: Any) -> str:
+        """The pod as ``namespace/name``."""
+        return f"{self.pod_namespace}/{self.pod_name}"
+
+
 @dataclass(frozen=True, slots=True)
-class MoveRecord:
-    """A pod moved in the queue, or an event left it where it was (`source` = `target`).
-
-    Attributes
-    ----------
-    source, target
-        activeQ, backoffQ, errorBackoffQ, unschedulable, inFlight, gone; empty = not in the queue before.
-    event, cause
-        What happened; for a pod that came back from an attempt `cause` is the event during it that decided.
-    plugin, hint, reason
-        Who was asked, the answer (Queue, Skip, error) and why.
-    """
-
-    at_ns: int
-    pod_namespace: str
-    pod_name: str
-    pod_uid: str
-    source: str
-    target: str
-    event: str
-    cause: str = ""
-    plugin: str = ""
-    hint: str = ""
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class CycleRecord:
+class CycleRecord(CycleWords):
     """The summary of one scheduling cycle, and its trace as bytes where everything was kept.
 
     Attributes
@@ -176,27 +205,39 @@ class CycleRecord:
     permit_waits: tuple[tuple[str, float], ...] = ()
     trace: bytes | None = field(default=None, repr=False)
 
-    dry_run: ClassVar[bool] = False
 
-    @property
-    def n_tied(self) -> int:
-        """Nodes that shared the best total; 0 where it was not shared."""
-        return self.n_viable if self.n_viable > 1 else 0
-
-    @property
-    def error(self) -> str | None:
-        """What ended an attempt that is neither a success nor a rejection."""
-        return self.message if self.outcome == "error" else None
-
-    @property
-    def sentence(self) -> str:
-        """How it ended, in one sentence."""
-        return sentence(self)
-
-    @property
-    def pod(self) -> str:
-        """``namespace/name``."""
-        return f"{self.pod_namespace}/{self.pod_name}"
+def record_of(trace: CycleTrace) -> CycleRecord:
+    """The summary of a cycle, with its trace."""
+    namespace, _, name = trace.pod.partition("/")
+    return CycleRecord(
+        number=trace.number,
+        at_ns=trace.at_ns,
+        pod_namespace=namespace,
+        pod_name=name,
+        pod_uid=trace.uid,
+        outcome=trace.outcome,
+        digest=trace.digest,
+        node=trace.node or "",
+        message=trace.message or trace.error or "",
+        profile=trace.profile,
+        attempt=trace.attempt,
+        n_nodes=trace.n_nodes,
+        n_evaluated=trace.n_evaluated,
+        n_feasible=trace.n_feasible,
+        n_viable=trace.n_viable,
+        best_total=trace.best_total,
+        failed_point=trace.failed_point or "",
+        failed_plugin=trace.failed_plugin or "",
+        nominated_node=trace.nominated_node or "",
+        n_victims=trace.n_victims,
+        permit_waits=tuple(
+            ("allowed" if item["decision"] == "allow" else "rejected", float(item["afterS"]))
+            for item in trace.permit
+            if "afterS" in item
+        ),
+        # What a summary says is in the columns; bytes of it alone would say it twice.
+        trace=trace.to_bytes() if trace.is_full or trace.outcome == ERROR or trace.awaited else None,
+    )
 
 
 # ---- Stored traces back into explanations

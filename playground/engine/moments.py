@@ -11,8 +11,7 @@ from typing import Any
 
 from playground.engine import columns
 from playground.engine.batch import Engine
-from playground.engine.entries import Entry
-from playground.engine.simulator import CoreSimulator
+from playground.engine.entries import Entry, queue_lanes
 from scheduler_core.framework.record import CycleTrace
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import BySpec, Pod
@@ -26,7 +25,6 @@ class StateReader:
     """Reads moments of one simulation; what did not change since the last one is not read again."""
 
     def __init__(self) -> None:
-        self._simulator = CoreSimulator()
         self._nodes: dict[str, tuple[Any, dict[str, Any]]] = {}
         self._pods: dict[str, tuple[Any, dict[str, Any]]] = {}
         self._amounts: BySpec[tuple[Mapping[str, int], tuple[int, int, dict[str, int]]]] = BySpec(
@@ -64,7 +62,7 @@ class StateReader:
                 ]
                 for stored in world.all("PriorityClass")
             ],
-            "queue": self._simulator.queue(simulation),
+            "queue": queue_lanes(simulation.queue_view()),
         }
         if with_figures:
             state["figures"] = figures_of(simulation)
@@ -141,7 +139,7 @@ def replay_moments(
     dict
         Cycle -> state after it.
     """
-    simulation: Any = engine.simulation
+    simulation = engine.simulation
     reader = StateReader()
     found: dict[int, dict[str, Any]] = {}
 

@@ -15,8 +15,7 @@ import msgspec
 from playground.engine.advise import PastCycle
 from playground.engine.batch import CHECKPOINT_FORMAT, CheckpointError, checkpoint_document
 from playground.engine.compressed import decompress, from_json
-from playground.engine.entries import CycleRecord, Entry
-from playground.engine.simulator import record_of
+from playground.engine.entries import CycleRecord, Entry, record_of
 from scheduler_core.cluster.pod_table import NO_START_NS
 from scheduler_core.objects.fields import parse_time_ns
 from scheduler_core.objects.kinds import KINDS, parse

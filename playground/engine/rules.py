@@ -13,14 +13,12 @@ from scheduler_core.config.types import API_VERSION, KIND
 from scheduler_core.config.wire import Problems, build, typed
 from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.pod import Pod, pod_from
-from scheduler_core.plugins.rule import LIMITS, VARIABLES, Rule, RuleArgs
+from scheduler_core.plugins.rule import VARIABLES, Rule, RuleArgs
 from scheduler_core.whatif.tries import try_rule as _try
 
 FAMILY: Final = Rule.name
 NAMES: Final = VARIABLES
 FIELDS: Final = ("filter", "reason", "score", "normalize")
-NORMALIZE: Final = ("None", "Highest", "Lowest")
-MAX_LENGTH: Final = LIMITS.length
 DEFAULT_PROFILE: Final = "default-scheduler"
 POINTS: Final = ("filter", "score")
 
@@ -158,8 +156,7 @@ def try_rule(engine: Engine, args: Mapping[str, Any], pod: str) -> dict[str, Any
     ------
     CannotAnswer
     """
-    simulation: Any = engine.simulation
-    return _try(simulation.scheduler, build(RuleArgs, dict(args)), _asked(simulation, pod))
+    return _try(engine.simulation.scheduler, build(RuleArgs, dict(args)), _asked(engine.simulation, pod))
 
 
 def _asked(simulation: Any, key: str) -> Pod:

@@ -10,11 +10,11 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from playground.engine.entries import record_of
 from playground.engine.moments import StateReader
 from playground.engine.plugins import use
 from playground.engine.scenarios import load, problems_data
 from playground.engine.seeds import run_seed
-from playground.engine.simulator import record_of
 from scheduler_core.errors import ConfigurationError
 from scheduler_core.framework.record import BOUND
 from scheduler_core.releases import release_from

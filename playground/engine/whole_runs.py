@@ -15,7 +15,6 @@ from playground.engine.plugins import allowed
 from playground.engine.scenarios import ROOT, RUN_TIMEOUT_S, RunStopped, answer_of_process, ask_process
 from scheduler_core.releases import release_from
 from scheduler_core.whatif.model import DEPARTURES
-from scheduler_core.whatif.model_filters import PROPERTIES
 from scheduler_core.whatif.optimum import Progress, Unsolvable, joint_problem, optimum_document, solve
 
 MOST_TOLD: Final = 500
@@ -140,7 +139,6 @@ def best_placement(
 
 MODEL_DEPARTURES: Final[Mapping[str, str]] = DEPARTURES
 """Where Kubernetes leaves the model on purpose: key -> sentence."""
-MODEL_PROPERTIES: Final[tuple[str, ...]] = PROPERTIES
 MOST_CYCLES_TOLD: Final = 2000
 """Cycles whose verdicts are kept: those first of which there is something to tell."""
 

@@ -1,8 +1,10 @@
 """Builders for clusters, nodes and pods, and a worker that runs in the test's own thread."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
+from unittest import mock
 
 from playground.clusters.drive.advance import AdvanceReport, Visit, advance
 from playground.clusters.drive.memory import EngineMemory
@@ -17,8 +19,7 @@ from playground.clusters.models import (
     PriorityClass,
 )
 from playground.clusters.objects.apply import apply_documents
-from playground.engine.batch import Budget
-from tests.engine.fake_simulation import FakeSimulator
+from playground.engine.batch import Budget, Engine
 
 START_NS = 1_800_000_000_000_000_000
 
@@ -51,25 +52,45 @@ def make_cluster(*objects: dict[str, Any], name: str = "test") -> Cluster:
 
 
 class Worker:
-    """One worker process: its own memory, a fake simulator, no broker."""
+    """One worker process: its own memory, no broker; `fail` makes a batch raise, `during` is called within one."""
 
-    def __init__(self, holder: str = "worker-1", simulator: FakeSimulator | None = None) -> None:
+    def __init__(self, holder: str = "worker-1") -> None:
         self.holder = holder
-        self.simulator = simulator or FakeSimulator()
+        self.fail = ""
+        self.during: Callable[[], None] | None = None
         self.memory = EngineMemory()
         self.visit = Visit(wall_s=60, batch=Budget(wall_s=60, max_cycles=4))
 
     def advance(self, cluster: Cluster, **changed: Any) -> AdvanceReport:
-        report = advance(
-            cluster_id=cluster.pk,
-            holder=self.holder,
-            simulator=self.simulator,
-            memory=self.memory,
-            **({"visit": self.visit} | changed),
-        )
+        with self._meddled():
+            report = advance(
+                cluster_id=cluster.pk,
+                holder=self.holder,
+                memory=self.memory,
+                **({"visit": self.visit} | changed),
+            )
         if Cluster.objects.filter(pk=cluster.pk).exists():
             cluster.refresh_from_db()
         return report
+
+    @contextmanager
+    def _meddled(self) -> Iterator[None]:
+        drive = Engine.drive
+
+        def meddled(engine: Engine, *args: Any, **named: Any) -> Any:
+            if self.fail:
+                raise RuntimeError(self.fail)
+            result = drive(engine, *args, **named)
+            if self.during is not None and result.cycles:
+                during, self.during = self.during, None
+                during()
+            return result
+
+        if not (self.fail or self.during):
+            yield
+            return
+        with mock.patch.object(Engine, "drive", meddled):
+            yield
 
 
 def folded(cluster: Cluster) -> dict[tuple[str, str, str], dict[str, Any]]:

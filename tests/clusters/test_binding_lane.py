@@ -19,7 +19,6 @@ from playground.clusters.log.entries import entries_of, initial_config
 from playground.clusters.models import Cluster, Cycle, ExtenderCall, LogEntry, Pod, Run
 from playground.clusters.objects.write import bind_pod, delete_object
 from playground.engine.scenario_making import make_text
-from playground.engine.simulator import default_simulator
 from scheduler_core.scenario import load_scenario, run_scenario
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.clusters.test_extenders import address, configuration, passing, run, work
@@ -125,7 +124,7 @@ def check_share_and_replay(cluster: Cluster) -> None:
     assert {key: facts.node for key, facts in ran.pods().items() if facts.state == "bound"} == {
         key: node for key, node in nodes.items() if node
     }
-    engine = load(cluster, default_simulator()).engine
+    engine = load(cluster).engine
     assert engine.simulation.queue_view()["binding"] == []
 
 

@@ -35,7 +35,6 @@ from playground.clusters.models import (
 )
 from playground.clusters.objects.write import bind_pod, delete_object
 from playground.engine.batch import Budget, checkpoint_document
-from playground.engine.simulator import default_simulator
 from tests.clusters.builders import folded, make_cluster, make_node, make_pod, same_objects, stored
 from tests.engine.extender_server import ExtenderServer, serving
 
@@ -89,7 +88,7 @@ def run(cluster: Cluster, until: str = "idle", **how: Any) -> Run:
 def state_of(cluster: Cluster) -> Any:
     """The engine's state as the log alone gives it."""
     Checkpoint.objects.filter(cluster=cluster).delete()
-    document = checkpoint_document(load(cluster, default_simulator()).engine.checkpoint())
+    document = checkpoint_document(load(cluster).engine.checkpoint())
     return document["simulation"]
 
 

@@ -15,7 +15,6 @@ from playground.clusters.models import Checkpoint, Cluster, Cycle, Pod
 from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.write import delete_object
 from playground.engine import advise
-from playground.engine.simulator import default_simulator
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.clusters.test_real_engine import run
 
@@ -106,13 +105,13 @@ def both(cluster: Cluster, cycle: Cycle, memory: HistoryMemory) -> bool:
     """Whether a cycle opens without being lived through; it is then what it was."""
     found = memory.opened(cluster, cycle)
     if found is not None:
-        assert found == redecide._lived_through(cluster, cycle, default_simulator())
+        assert found == redecide._lived_through(cluster, cycle)
     return found is not None
 
 
 def lived_to(cluster: Cluster, cycle: Cycle) -> advise.PastCycle:
     """The moment before a cycle, as living through the log comes to it."""
-    engine, engine_seq = nearest(cluster, cycle.ran_seq - 1, default_simulator())
+    engine, engine_seq = nearest(cluster, cycle.ran_seq - 1)
     entries = stretch(cluster, engine, engine_seq, cycle.ran_seq)
     return advise.before_cycle(engine, entries, cycle.number, cycle.pod_uid, recorded=recorded(cluster))
 

@@ -238,7 +238,7 @@ def test_every_cycle_opens_as_it_was_recorded_and_no_later_one_is_decided_for_it
 
     def watched(engine: Engine, *given: Any, **named: Any) -> Any:
         record = reopened(engine, *given, **named)
-        reached.append(engine.simulator.cycle(engine.simulation) - 1)
+        reached.append(engine.cycle - 1)
         return record
 
     monkeypatch.setattr(Engine, "reopened", watched)

@@ -27,6 +27,8 @@ from playground.clusters.log.housekeeping import tidy
 from playground.clusters.models import Checkpoint, Cluster, Cycle, Event, LogEntry, Pod, QueueSnapshot, Run
 from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.write import bind_pod, delete_object, patch_object
+from playground.engine.batch import Engine
+from playground.engine.entries import explain_trace
 from tests.clusters.builders import (
     START_NS,
     Worker,
@@ -103,11 +105,10 @@ def test_an_expired_lease_is_taken_over_and_the_stalled_worker_cannot_commit() -
     other = Worker("other")
 
     def stall() -> None:
-        stalled.simulator.during = None
         Cluster.objects.filter(pk=cluster.pk).update(lease_expires=timezone.now() - timedelta(seconds=1))
         assert other.advance(cluster).state == "driven"
 
-    stalled.simulator.during = stall
+    stalled.during = stall
     report = stalled.advance(cluster)
 
     assert (report.state, report.batches) == ("fenced", 0)
@@ -152,7 +153,7 @@ def test_three_failures_park_the_cluster_with_the_reason_and_unparking_lets_it_g
     cluster = make_cluster(make_node(), make_pod("a"))
     run = request_run(cluster=cluster)
     worker = Worker()
-    worker.simulator.fail = "a poisonous pod"
+    worker.fail = "a poisonous pod"
     assert [worker.advance(cluster).state for _ in range(5)] == ["failed"] * 3 + ["parked"] * 2
     run.refresh_from_db()
     assert run.state == "failed"
@@ -162,7 +163,7 @@ def test_three_failures_park_the_cluster_with_the_reason_and_unparking_lets_it_g
         request_run(cluster=cluster)
     assert take_turn(memory=EngineMemory()).state == "idle"
 
-    worker.simulator.fail = ""
+    worker.fail = ""
     unpark_cluster(cluster=cluster)
     request_run(cluster=cluster)
     assert worker.advance(cluster).cycles == 1
@@ -177,10 +178,9 @@ def test_a_batch_that_lost_a_race_is_decided_again_with_the_newer_object() -> No
     assert pod_kind is not None
 
     def meanwhile() -> None:
-        worker.simulator.during = None
         delete_object(cluster=Cluster.objects.get(), kind=pod_kind, namespace="default", name="a")
 
-    worker.simulator.during = meanwhile
+    worker.during = meanwhile
     worker.advance(cluster)
 
     assert list(Pod.objects.values_list("name", "node_name")) == [("b", "n1")]
@@ -194,10 +194,9 @@ def test_what_is_written_meanwhile_about_other_objects_waits_for_the_next_batch(
     worker = Worker()
 
     def meanwhile() -> None:
-        worker.simulator.during = None
         apply_documents(cluster=Cluster.objects.get(), objects=[make_pod("b")])
 
-    worker.simulator.during = meanwhile
+    worker.during = meanwhile
     report = worker.advance(cluster)
     assert report.cycles == 1
     assert Pod.objects.get(name="b").lane == "active"
@@ -239,13 +238,14 @@ def test_an_engine_from_the_log_equals_one_from_a_checkpoint_and_one_that_never_
     assert story(fresh_worker=True, checkpoints=False) == never_stopped
 
 
-def test_a_warm_worker_restores_nothing() -> None:
+def test_a_warm_worker_restores_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Engine, "restore", None)
     cluster = make_cluster(make_node(), make_pod("a"))
     worker = Worker()
     for _ in range(3):
         request_run(cluster=cluster, until="cycle")
         worker.advance(cluster)
-    assert worker.simulator.n_restored == 0
+    assert Cycle.objects.count() == 1
 
 
 def test_a_long_run_yields_shows_progress_and_can_be_cancelled() -> None:
@@ -295,15 +295,14 @@ def test_a_deleted_or_reset_cluster_fences_its_engine_off() -> None:
     worker = Worker()
 
     def reset() -> None:
-        worker.simulator.during = None
         reset_cluster(cluster=Cluster.objects.get(pk=cluster.pk))
 
-    worker.simulator.during = reset
+    worker.during = reset
     assert worker.advance(cluster).state == "fenced"
     assert (Cycle.objects.count(), cluster.now_ns) == (0, START_NS)
 
     request_run(cluster=cluster)
-    worker.simulator.during = lambda: delete_cluster(cluster=Cluster.objects.get(pk=cluster.pk))
+    worker.during = lambda: delete_cluster(cluster=Cluster.objects.get(pk=cluster.pk))
     assert worker.advance(cluster).state == "fenced"
     assert Worker().advance(cluster).state == "gone"
 
@@ -391,7 +390,10 @@ def test_a_deadline_of_a_clock_at_1x_is_work_and_a_paused_one_is_not() -> None:
     delete_object(cluster=cluster, kind=pod_kind, namespace="default", name="a", grace_s=30)
     worker = Worker()
     worker.advance(cluster)
-    assert (Pod.objects.get().terminating, cluster.next_deadline_what) == (True, "default/a terminates")
+    assert (Pod.objects.get().terminating, cluster.next_deadline_what) == (
+        True,
+        "pod default/a has terminated",
+    )
     later = timezone.now() + timedelta(seconds=31)
     assert worker.advance(cluster, now=lambda: later).state == "idle"
 
@@ -481,13 +483,12 @@ def test_an_engine_behind_the_rows_commits_nothing_whatever_its_token() -> None:
     behind = Worker("behind")
 
     def overtaken() -> None:
-        behind.simulator.during = None
         token = Cluster.objects.get(pk=cluster.pk).lease_token
         Cluster.objects.filter(pk=cluster.pk).update(lease_expires=timezone.now() - timedelta(seconds=1))
         assert Worker("other").advance(cluster).state == "driven"
         Cluster.objects.filter(pk=cluster.pk).update(lease_token=token)
 
-    behind.simulator.during = overtaken
+    behind.during = overtaken
     assert behind.advance(cluster).state == "fenced"
     assert Cycle.objects.count() == 1
     assert same_objects(folded(cluster), stored(cluster))
@@ -532,10 +533,10 @@ def test_a_bulk_run_keeps_summaries_and_a_trace_comes_back_when_asked_for(
     assert [number for number, trace in kept.items() if trace is None] == [5, 6]
     assert request_trace(cluster=cluster, number=1) is False
     assert request_trace(cluster=cluster, number=6) is True
-    assert recompute_trace(cluster_id=cluster.pk, number=6, simulator=worker.simulator)
-    assert bytes(Cycle.objects.get(number=6).trace or b"") == b"default/p5->n1"
+    assert recompute_trace(cluster_id=cluster.pk, number=6)
+    assert explain_trace(bytes(Cycle.objects.get(number=6).trace or b""))["pod"] == "default/p5"
 
     Cycle.objects.filter(number=5).update(digest="0f" * 32)
-    assert not recompute_trace(cluster_id=cluster.pk, number=5, simulator=worker.simulator)
+    assert not recompute_trace(cluster_id=cluster.pk, number=5)
     assert "differently" in Cycle.objects.get(number=5).trace_note
     assert request_trace(cluster=cluster, number=5) is False

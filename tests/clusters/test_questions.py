@@ -17,7 +17,6 @@ from playground.clusters.models import Cluster, Cycle, LogEntry, Pod, Question, 
 from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.write import delete_object
 from playground.engine.batch import Budget
-from playground.engine.simulator import default_simulator
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.kube_api.test_both_surfaces import make_class
 
@@ -160,7 +159,7 @@ def test_nothing_of_the_cluster_or_its_engine_changes() -> None:
     cluster = full_cluster()
     log = list(LogEntry.objects.order_by("seq").values_list("seq", "kind"))
     memory = EngineMemory()
-    memory.put(cluster.pk, load(cluster, default_simulator()))
+    memory.put(cluster.pk, load(cluster))
     driven = memory.take(cluster)
     assert driven is not None
     before = driven.engine.checkpoint()

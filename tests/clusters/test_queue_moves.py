@@ -8,9 +8,9 @@ from playground.clusters.drive.moves import keep_moves
 from playground.clusters.drive.runs import request_run
 from playground.clusters.history.story import pod_traces
 from playground.clusters.lifecycle import create_cluster, reset_cluster
-from playground.clusters.models import QueueMove
+from playground.clusters.models import QueueMove as StoredMove
 from playground.clusters.objects.apply import apply_documents
-from playground.engine.entries import MoveRecord
+from scheduler_core.queue.moves import Lane, QueueMove
 
 pytestmark = pytest.mark.django_db
 
@@ -43,7 +43,7 @@ def run(cluster):
 
 
 def record(name="p", source="", target="activeQ", event="PodAdd"):
-    return MoveRecord(0, "default", name, name, source, target, event)
+    return QueueMove(0, f"default/{name}", name, Lane(source), Lane(target), event)
 
 
 def test_the_event_and_hint_that_moved_a_pod_are_kept(cluster):
@@ -69,7 +69,7 @@ def test_the_event_and_hint_that_moved_a_pod_are_kept(cluster):
 def test_a_reset_forgets_them(cluster):
     keep_moves(cluster, [record()])
     reset_cluster(cluster=cluster)
-    assert not QueueMove.objects.exists()
+    assert not StoredMove.objects.exists()
 
 
 def test_a_batch_keeps_what_tells_most(cluster, monkeypatch):
@@ -79,7 +79,7 @@ def test_a_batch_keeps_what_tells_most(cluster, monkeypatch):
     new = [record(f"n{i}") for i in range(5)]
     popped = [record("m", "activeQ", "inFlight", "Pop")]
     keep_moves(cluster, [*new, *left, *popped, *moved])
-    kept = [(m.pod_name, m.target) for m in QueueMove.objects.order_by("id")]
+    kept = [(m.pod_name, m.target) for m in StoredMove.objects.order_by("id")]
     assert kept == [("n0", "activeQ"), ("m", "activeQ"), ("m", "activeQ")]
 
 
@@ -89,4 +89,4 @@ def test_the_oldest_of_a_cluster_go_first(cluster, monkeypatch):
     monkeypatch.setattr(moves, "TRIM_EVERY", 1)
     for i in range(10):
         keep_moves(cluster, [record(f"p{i}")])
-    assert [m.pod_name for m in QueueMove.objects.order_by("id")] == ["p6", "p7", "p8", "p9"]
+    assert [m.pod_name for m in StoredMove.objects.order_by("id")] == ["p6", "p7", "p8", "p9"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from playground.engine.batch import PUT_TOGETHER, read
+from playground.engine.batch import PUT_TOGETHER, Engine, read
 from playground.engine.entries import Entry
-from playground.engine.simulator import default_simulator
 from scheduler_core.objects.defaults import prepare
+from scheduler_core.sim.changes import ObjectWritten
 
 SECOND = 10**9
 
@@ -43,11 +43,10 @@ class Restless:
 
 def labels_after(*at_s: int) -> tuple[list[str | None], dict[str, str]]:
     """Reasons of what the simulation wrote while people labelled a pod at these times, and its row's labels then."""
-    simulator = default_simulator()
-    simulation: Any = Restless(simulator.new(config=None, seed=1, start_ns=0))
-    read(simulator, simulation, [Entry(1, "api", "write", 0, {"manifest": pod()})])
+    simulation: Any = Restless(Engine.new(config=None, seed=1, start_ns=0).simulation)
+    read(simulation, [Entry(1, "api", "write", 0, {"manifest": pod()})])
     simulation.run_until_idle(max_cycles=1)  # it is told that no node is there; that stays so
-    simulator.outcomes(simulation)
+    simulation.drain_outcomes()
     row = dict(simulation.world.get("Pod", "default", "p").manifest)
     entries = []
     for number, second in enumerate(at_s):
@@ -56,10 +55,10 @@ def labels_after(*at_s: int) -> tuple[list[str | None], dict[str, str]]:
             "metadata": {**row["metadata"], "labels": {"a": str(number)}, "resourceVersion": str(number)},
         }
         entries.append(Entry(2 + number, "api", "write", second * SECOND, {"manifest": row}))
-    read(simulator, simulation, entries)
-    drafts = [draft for draft in simulator.outcomes(simulation) if draft.kind == "write"]
-    kept = (drafts[-1] if drafts else entries[-1]).payload["manifest"]
-    return [draft.payload.get("reason") for draft in drafts], kept["metadata"]["labels"]
+    read(simulation, entries)
+    written = [item for item in simulation.drain_outcomes() if isinstance(item, ObjectWritten)]
+    kept = written[-1].manifest if written else entries[-1].payload["manifest"]
+    return [item.reason for item in written], kept["metadata"]["labels"]
 
 
 def test_a_label_outlives_what_the_cluster_wrote_and_took_back_before_it() -> None:

@@ -58,18 +58,18 @@ MUTANTS = {
     "events-dropped": Mutant(
         "three of ten Events are not kept",
         f"{_DRIVE}/commit.py",
-        "    for draft, key in keyed:\n        kind = kinds.by_kind(key[0])\n",
-        "    for draft, key in keyed:\n"
-        "        if draft.kind == 'event' and sum(key[2].encode()) % 10 < 3:\n"
+        "    for outcome, key in keyed:\n        kind = kinds.by_kind(key[0])\n",
+        "    for outcome, key in keyed:\n"
+        "        if key[0] == 'Event' and sum(key[2].encode()) % 10 < 3:\n"
         "            continue\n"
         "        kind = kinds.by_kind(key[0])\n",
     ),
     "last-event-dropped": Mutant(
         "the last Event of a batch is not kept",
         f"{_DRIVE}/commit.py",
-        "    keyed = [(draft, _key(draft)) for draft in outcomes]\n",
-        "    events = [draft for draft in outcomes if _key(draft)[0] == 'Event']\n"
-        "    keyed = [(draft, _key(draft)) for draft in outcomes if draft not in events[-1:]]\n",
+        "    keyed = [(outcome, _key(outcome)) for outcome in outcomes]\n",
+        "    events = [outcome for outcome in outcomes if _key(outcome)[0] == 'Event']\n"
+        "    keyed = [(outcome, _key(outcome)) for outcome in outcomes if outcome not in events[-1:]]\n",
     ),
     "lease-not-renewed": Mutant(
         "a commit and a wait for an extender do not hold the lease for longer",

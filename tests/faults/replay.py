@@ -11,10 +11,9 @@ from typing import Any
 from playground.clusters import kinds
 from playground.clusters.log.entries import initial_config, initial_release
 from playground.clusters.models import Checkpoint, Cluster, Event, LogEntry
-from playground.engine.batch import checkpoint_document, read
-from playground.engine.entries import CycleRecord, Entry, NewEntry
-from playground.engine.extender_answers import Relay
-from playground.engine.simulator import default_simulator
+from playground.engine.batch import Engine, checkpoint_document, read
+from playground.engine.entries import CycleRecord, Entry, queue_lanes
+from scheduler_core.sim.changes import EventRecorded, ObjectDeleted, Outcome
 
 Key = tuple[str, str, str]
 
@@ -36,17 +35,14 @@ class Replayed:
 def replay(cluster: Cluster) -> Replayed:
     """Decide the log again and compare every entry the engine wrote, Events too, with what it should have written."""
     found = Replayed()
-    simulator = default_simulator()
-    relay = Relay()
-    simulation = simulator.new(
+    engine = Engine.new(
         config=initial_config(cluster),
         seed=cluster.seed,
         start_ns=cluster.start_ns,
         release=initial_release(cluster),
-        transport=relay,
     )
-    relay.cycle = lambda: simulator.cycle(simulation)
-    simulator.keep_full_traces(simulation, True)
+    simulation, relay = engine.simulation, engine._relay
+    simulation.keep_full_traces(True)
     kept = {row.engine_seq: bytes(row.data) for row in Checkpoint.objects.filter(cluster=cluster)}
     world = _World()
     waiting: list[Entry] = []
@@ -67,16 +63,16 @@ def replay(cluster: Cluster) -> Replayed:
         for row in batch.inputs:
             world.fold(row)
         relay.replay([row.payload for row in batch.answers])
-        read(simulator, simulation, [entry for entry in waiting if entry.seq <= read_seq])
+        read(simulation, [entry for entry in waiting if entry.seq <= read_seq])
         waiting = [entry for entry in waiting if entry.seq > read_seq]
         found.read_seq = read_seq
         for name, argument, max_cycles in batch.ran.payload["calls"]:
             _call(simulation, name, argument, max_cycles)
         relay.end_replay()
-        for record in simulator.cycles(simulation):
+        for record in engine._cycles():
             found.cycles[record.number] = record
-        simulator.moves(simulation)
-        expected = world.expected(simulator.outcomes(simulation), deleted)
+        simulation.drain_moves()
+        expected = world.expected(simulation.drain_outcomes(), deleted)
         found.n_events += sum(row.kind == "event" for row in batch.outcomes)
         difference = _difference(expected, batch.outcomes)
         if difference:
@@ -98,7 +94,7 @@ def replay(cluster: Cluster) -> Replayed:
             return found  # all that follows differs too
     if kept:
         found.violations.append(f"checkpoints stand at {sorted(kept)}, where no batch ends")
-    found.queue = simulator.queue(simulation)
+    found.queue = queue_lanes(simulation.queue_view())
     found.clock_ns = simulation.now_ns
     deadline = simulation.next_deadline()
     found.next_deadline_ns = None if deadline is None else deadline.at_ns
@@ -190,20 +186,22 @@ class _World:
         entries: list[tuple[Any, ...]] = []
         for draft in drafts:
             key = _key(draft)
-            if draft.kind == "delete":
+            if isinstance(draft, ObjectDeleted):
                 if key in there:
                     there.discard(key)
-                    entries.append(("delete", key, draft.at_ns, draft.cycle, False, None))
+                    entries.append(("delete", key, draft.at_ns, draft.cycle or None, False, None))
                 continue
-            manifest = draft.payload["manifest"]
+            manifest = draft.manifest
+            is_event = isinstance(draft, EventRecorded)
             if (key, manifest["metadata"].get("uid") or "") in deleted:
                 continue
             entries.append(
                 (
-                    draft.kind,
+                    "event" if is_event else "write",
                     key,
-                    _row_time(draft),
-                    None if draft.kind == "event" else draft.cycle,
+                    # An Event's eventTime has microseconds.
+                    draft.at_ns // 1000 * 1000 if is_event else draft.at_ns,
+                    None if is_event else draft.cycle or None,
                     key not in there,
                     _plain(manifest, key[0]),
                 )
@@ -212,17 +210,16 @@ class _World:
         return entries
 
 
-def _row_time(draft: NewEntry) -> int:
-    """When it happened, as its row tells it: an Event's eventTime has microseconds."""
-    return draft.at_ns // 1000 * 1000 if draft.kind == "event" else draft.at_ns
-
-
-def _key(draft: NewEntry) -> Key:
-    payload = draft.payload if draft.kind == "delete" else draft.payload["manifest"]
-    kind = kinds.by_kind(payload["kind"])
+def _key(draft: Outcome) -> Key:
+    where = (
+        {"namespace": draft.namespace, "name": draft.name}
+        if isinstance(draft, ObjectDeleted)
+        else draft.manifest["metadata"]
+    )
+    name = draft.kind if isinstance(draft, ObjectDeleted) else draft.manifest["kind"]
+    kind = kinds.by_kind(name)
     assert kind is not None
-    where = payload if draft.kind == "delete" else payload["metadata"]
-    return (payload["kind"], (where.get("namespace") or "default") if kind.namespaced else "", where["name"])
+    return (name, (where.get("namespace") or "default") if kind.namespaced else "", where["name"])
 
 
 def _plain(manifest: dict[str, Any], kind: str) -> str:

@@ -108,15 +108,6 @@ def _count(rows: QuerySet[Any]) -> Coalesce:
     return Coalesce(Subquery(counted, output_field=IntegerField()), 0)
 
 
-def version_token(cluster_id: int) -> str:
-    """Changes with every visible change of a cluster; for ETags and live pages. One query, one row.
-
-    The empty string means the cluster is gone.
-    """
-    row = Cluster.objects.filter(pk=cluster_id).values_list("generation", "version").first()
-    return "" if row is None else f"{row[0]}-{row[1]}"
-
-
 # ---- Figures of a cluster's card on the home page
 #
 # Counting 60,000 pods on every visit would be waste: the figures of one version of a cluster never change, so

@@ -25,8 +25,7 @@ from playground.clusters.log.entries import initial_config, initial_release, rec
 from playground.clusters.log.writer import locked
 from playground.clusters.metrics import Counts
 from playground.clusters.models import Checkpoint, Cluster, Cycle, Node, Run
-from playground.engine.batch import Budget, DriveResult, Engine, Goal, Simulator
-from playground.engine.simulator import default_simulator
+from playground.engine.batch import Budget, DriveResult, Engine, Goal
 from playground.engine.transport import HttpTransport
 from scheduler_core.scenario.bounds import MAX_VIRTUAL_NS
 
@@ -92,7 +91,6 @@ def advance(
     cluster_id: int,
     holder: str | None = None,
     visit: Visit | None = None,
-    simulator: Simulator | None = None,
     memory: EngineMemory | None = None,
     now: Callable[[], datetime] = wall_now,
 ) -> AdvanceReport:
@@ -109,8 +107,8 @@ def advance(
         Who we are, for people.
     visit
         How long to stay.
-    simulator, memory
-        Where engines come from and are kept; the real ones when None.
+    memory
+        Where engines are kept; this process's when None.
     now
         Wall clock of the pacing at 1x.
     """
@@ -135,7 +133,7 @@ def advance(
         _drop_broken_connection()
         leases.abandon(cluster_id, holder=holder)
         raise
-    worker = _Visitor(lease, visit or Visit(), simulator or default_simulator(), memory, now)
+    worker = _Visitor(lease, visit or Visit(), memory, now)
     try:
         worker.drive()
         worker.counts.flush(cluster_id)
@@ -166,13 +164,11 @@ class _Visitor:
         self,
         lease: Lease,
         visit: Visit,
-        simulator: Simulator,
         memory: EngineMemory,
         now: Callable[[], datetime],
     ) -> None:
         self.lease = lease
         self.visit = visit
-        self.simulator = simulator
         self.memory = memory
         self.now = now
         self.cycles = 0
@@ -184,7 +180,7 @@ class _Visitor:
         """Batches until there is nothing to do or the visit is over."""
         began = time.monotonic()
         cluster = self._anchored(Cluster.objects.get(pk=self.lease.cluster_id))
-        driven = engine_of(cluster, self.memory, self.simulator)
+        driven = engine_of(cluster, self.memory)
         races = 0
         budget = self.visit.batch
         while True:
@@ -226,7 +222,7 @@ class _Visitor:
                     raise
                 budget = Budget(wall_s=budget.wall_s, max_cycles=max(1, budget.max_cycles // 8))
                 cluster = Cluster.objects.get(pk=self.lease.cluster_id)
-                driven = load(cluster, self.simulator)
+                driven = load(cluster)
                 continue
             self.cycles += len(result.cycles)
             self.batches += 1
@@ -267,10 +263,7 @@ class _Visitor:
         return max(0, max(1, BODY_ROWS // self._n_nodes) - run.cycles_done)
 
     def _transport(self, cluster: Cluster, driven: Driven) -> HttpTransport:
-        engine = driven.engine
-        return extender_calls.transport_for(
-            cluster, self.lease, cycle=lambda: engine.simulator.cycle(engine.simulation)
-        )
+        return extender_calls.transport_for(cluster, self.lease, cycle=lambda: driven.engine.cycle)
 
     def _next_run(self, cluster: Cluster) -> Run | None:
         """The oldest open run, begun if it was queued; a cancelled one is closed on the way."""
@@ -332,9 +325,9 @@ def _say(cluster: Cluster, result: DriveResult, took_s: float) -> None:
         )
 
 
-def engine_of(cluster: Cluster, memory: EngineMemory, simulator: Simulator) -> Driven:
+def engine_of(cluster: Cluster, memory: EngineMemory) -> Driven:
     """The engine at the cluster's committed state: the remembered one, or loaded; the memory has none then."""
-    return memory.take(cluster) or _caught_up(cluster, memory) or load(cluster, simulator)
+    return memory.take(cluster) or _caught_up(cluster, memory) or load(cluster)
 
 
 def _caught_up(cluster: Cluster, memory: EngineMemory) -> Driven | None:
@@ -352,15 +345,15 @@ def _caught_up(cluster: Cluster, memory: EngineMemory) -> Driven | None:
     return Driven(cluster.generation, cluster.engine_seq, driven.engine)
 
 
-def load(cluster: Cluster, simulator: Simulator) -> Driven:
+def load(cluster: Cluster) -> Driven:
     """The engine at the cluster's committed state: newest readable checkpoint, then the log after it."""
-    engine, engine_seq = nearest(cluster, cluster.engine_seq, simulator)
+    engine, engine_seq = nearest(cluster, cluster.engine_seq)
     if engine_seq < cluster.engine_seq:
         waiting = _waiting(cluster)
         _go_on(cluster, engine, engine_seq, waiting)
         if engine.lacking:
             wanted = waiting | engine.lacking
-            engine, engine_seq = nearest(cluster, cluster.engine_seq, simulator)
+            engine, engine_seq = nearest(cluster, cluster.engine_seq)
             _go_on(cluster, engine, engine_seq, wanted)
     return Driven(cluster.generation, cluster.engine_seq, engine)
 
@@ -379,16 +372,15 @@ def _waiting(cluster: Cluster) -> set[int]:
     return set(cycles.values_list("number", flat=True))
 
 
-def nearest(cluster: Cluster, engine_seq: int, simulator: Simulator) -> tuple[Engine, int]:
+def nearest(cluster: Cluster, engine_seq: int) -> tuple[Engine, int]:
     """The engine of the newest readable checkpoint at or before a `ran` entry, and that checkpoint's own."""
     checkpoints = Checkpoint.objects.filter(cluster=cluster, engine_seq__lte=engine_seq)
     for checkpoint in checkpoints.order_by("-engine_seq")[:3]:
         try:
-            return Engine.restore(simulator, bytes(checkpoint.data)), checkpoint.engine_seq
+            return Engine.restore(bytes(checkpoint.data)), checkpoint.engine_seq
         except Exception:
             logger.exception("checkpoint cannot be read", extra={"cluster": cluster.public_id})
     engine = Engine.new(
-        simulator,
         config=initial_config(cluster),
         seed=cluster.seed,
         start_ns=cluster.start_ns,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, Final
 
 from django.db import transaction
@@ -34,8 +36,9 @@ from playground.clusters.objects.updates import object_uid
 from playground.engine.batch import DriveResult
 from playground.engine.columns import is_forgotten
 from playground.engine.compressed import compress, to_json
-from playground.engine.entries import HEAD_ITEMS, CycleRecord, NewEntry
+from playground.engine.entries import HEAD_ITEMS, CycleRecord
 from scheduler_core.scenario.bounds import DAY_NS, MAX_VIRTUAL_NS
+from scheduler_core.sim.changes import EventRecorded, ObjectDeleted, Outcome
 from scheduler_core.version import ENGINE_VERSION
 
 _LOOKED_AT: Final = 200
@@ -67,7 +70,7 @@ class EventCounts:
         for manifest in reversed(list(newest)):
             self._said[_sameness(manifest)] = manifest
 
-    def counted(self, manifest: dict[str, Any], at_ns: int) -> dict[str, Any]:
+    def counted(self, manifest: Mapping[str, Any], at_ns: int) -> Mapping[str, Any]:
         """The event, or the earlier one of the same words with one more in its count."""
         if not _is_counted(manifest):
             return manifest
@@ -103,38 +106,12 @@ LARGE_CHECKPOINT_BYTES: Final = 25_000
 """For each of these a checkpoint kept for looking back stands for another thousand entries."""
 LONGEST_STRETCH: Final = 10_000
 """Entries between two that are kept, at most: what changed in them is read with each cycle that is opened."""
-CYCLE_NEWS: Final = [
-    "outcome",
-    "node",
-    "message",
-    "n_nodes",
-    "n_evaluated",
-    "n_feasible",
-    "n_viable",
-    "best_total",
-    "failed_point",
-    "failed_plugin",
-    "nominated_node",
-    "n_victims",
-    "digest",
-    "engine_version",
-    "ran_seq",
-    "trace",
-]
+_RECORDED: Final = tuple(item.name for item in fields(CycleRecord) if item.name != "permit_waits")
+_recorded: Final = attrgetter(*_RECORDED)
+_LASTING: Final = {"number", "at_ns", "pod_namespace", "pod_name", "pod_uid", "profile", "attempt"}
+CYCLE_NEWS: Final = [name for name in (*_RECORDED, "engine_version", "ran_seq") if name not in _LASTING]
 """What a cycle that went on changes in its row."""
-CYCLE_COLUMNS: Final = [
-    "cluster",
-    "number",
-    "at_ns",
-    "pod_namespace",
-    "pod_name",
-    "pod_uid",
-    "profile",
-    "attempt",
-    *CYCLE_NEWS,
-    "repeats",
-    "trace_note",
-]
+CYCLE_COLUMNS: Final = ["cluster", *_RECORDED, "engine_version", "ran_seq", "repeats", "trace_note"]
 NO_LANE: Final = ("", "")
 
 
@@ -177,13 +154,12 @@ def commit_batch(
         engine_seq = writer.append(
             LogEntry.Source.ENGINE, LogEntry.Kind.RAN, result.ran, at_ns=result.clock_ns
         )
-        version = ENGINE_VERSION
         _keep_earlier(cluster, result.cycles, engine_seq)
         # A cycle whose binding went on (a wait at Permit ended) comes again under its number.
         upsert_rows(
             Cycle,
             CYCLE_COLUMNS,
-            [_cycle(cluster.pk, record, engine_seq, version) for record in result.cycles],
+            [(cluster.pk, *_recorded(record), ENGINE_VERSION, engine_seq, 0, "") for record in result.cycles],
             identity=["cluster", "number"],
             update=CYCLE_NEWS,
         )
@@ -267,24 +243,19 @@ def _refuse_races(cluster: Cluster, result: DriveResult) -> None:
     theirs = set(newer.values_list("object_kind", "object_namespace", "object_name"))
     if not theirs:
         return
-    if any(draft.kind != "event" and _key(draft) in theirs for draft in result.outcomes):
+    if any(not isinstance(item, EventRecorded) and _key(item) in theirs for item in result.outcomes):
         raise Raced
 
 
-def _key(draft: NewEntry) -> ObjectKey:
-    payload = draft.payload
-    if draft.kind == "delete":
-        kind = kinds.by_kind(payload["kind"])
+def _key(outcome: Outcome) -> ObjectKey:
+    if isinstance(outcome, ObjectDeleted):
+        kind = kinds.by_kind(outcome.kind)
         namespaced = kind is not None and kind.namespaced
-        return (
-            payload["kind"],
-            (payload.get("namespace") or "default") if namespaced else "",
-            payload["name"],
-        )
-    kind = kinds.by_kind(payload["manifest"]["kind"])
+        return (outcome.kind, (outcome.namespace or "default") if namespaced else "", outcome.name)
+    kind = kinds.by_kind(outcome.manifest["kind"])
     if kind is None:
-        raise ValueError(f"the engine wrote a {payload['manifest']['kind']}, which is no kind of ours")
-    return key_of(kind, payload["manifest"])
+        raise ValueError(f"the engine wrote a {outcome.manifest['kind']}, which is no kind of ours")
+    return key_of(kind, outcome.manifest)
 
 
 def _deleted_meanwhile(cluster: Cluster, result: DriveResult) -> set[tuple[ObjectKey, str]]:
@@ -311,51 +282,47 @@ def _deleted_meanwhile(cluster: Cluster, result: DriveResult) -> set[tuple[Objec
     }
 
 
-def _fold(writer: LogWriter, outcomes: Any, deleted: set[tuple[ObjectKey, str]]) -> None:
+def _fold(writer: LogWriter, outcomes: Sequence[Outcome], deleted: set[tuple[ObjectKey, str]]) -> None:
     """Outcomes become entries and rows, in order; what is about a deleted object comes too late."""
-    keyed = [(draft, _key(draft)) for draft in outcomes]
+    keyed = [(outcome, _key(outcome)) for outcome in outcomes]
     there = _stored(writer.cluster, keyed)
     gone: list[Gone] = []
-    told = (draft.payload["manifest"] for draft, key in keyed if key[0] == "Event")
-    counts = EventCounts(writer.cluster, told)
-    for draft, key in keyed:
+    counts = EventCounts(
+        writer.cluster, [outcome.manifest for outcome in outcomes if isinstance(outcome, EventRecorded)]
+    )
+    for outcome, key in keyed:
         kind = kinds.by_kind(key[0])
         assert kind is not None
-        reason = str(draft.payload.get("reason") or "")
-        if draft.kind == "delete":
+        when: dict[str, Any] = {"at_ns": outcome.at_ns, "cycle": outcome.cycle or None}
+        if isinstance(outcome, ObjectDeleted):
             last = there.pop(key, None)
             if last is None:
                 continue
-            writer.delete(
-                LogEntry.Source.ENGINE, kind, last, reason=reason, at_ns=draft.at_ns, cycle=draft.cycle
-            )
+            writer.delete(LogEntry.Source.ENGINE, kind, last, reason=outcome.reason, **when)
             if kind.row_kind != "Pod":
                 gone.append((kind, key[1], str(last["metadata"].get("uid") or "")))
             continue
-        manifest = draft.payload["manifest"]
+        manifest = outcome.manifest
         if (key, manifest["metadata"].get("uid") or "") in deleted:
             continue
-        if kind.kind == "Event":
-            manifest = counts.counted(manifest, draft.at_ns)
-        if kind.kind == "Event" and not manifest["metadata"].get("uid"):
-            uid = object_uid(writer.cluster.seed, *key, writer.cluster.next_seq)
-            manifest = {**manifest, "metadata": {**manifest["metadata"], "uid": uid}}
+        reason = ""
+        if isinstance(outcome, EventRecorded):
+            manifest = counts.counted(manifest, outcome.at_ns)
+            if not manifest["metadata"].get("uid"):
+                uid = object_uid(writer.cluster.seed, *key, writer.cluster.next_seq)
+                manifest = {**manifest, "metadata": {**manifest["metadata"], "uid": uid}}
+        else:
+            reason = outcome.reason
         there[key] = writer.write(
-            LogEntry.Source.ENGINE,
-            kind,
-            manifest,
-            created=key not in there,
-            reason=reason,
-            at_ns=draft.at_ns,
-            cycle=draft.cycle,
+            LogEntry.Source.ENGINE, kind, manifest, created=key not in there, reason=reason, **when
         )
     collect(writer, gone, delete_dependent)
 
 
-def _stored(cluster: Cluster, keyed: list[tuple[NewEntry, ObjectKey]]) -> dict[ObjectKey, dict[str, Any]]:
+def _stored(cluster: Cluster, keyed: list[tuple[Outcome, ObjectKey]]) -> dict[ObjectKey, dict[str, Any]]:
     """The objects there are of those the batch writes, with the manifests of those it deletes."""
     wanted: dict[tuple[str, str], set[str]] = {}
-    deleted = {key for draft, key in keyed if draft.kind == "delete"}
+    deleted = {key for outcome, key in keyed if isinstance(outcome, ObjectDeleted)}
     for _, (kind_name, namespace, name) in keyed:
         wanted.setdefault((kind_name, namespace), set()).add(name)
     stored: dict[ObjectKey, dict[str, Any]] = {}
@@ -391,38 +358,6 @@ def _keep_earlier(cluster: Cluster, cycles: Sequence[CycleRecord], engine_seq: i
             )
             for row in rows
         )
-
-
-def _cycle(cluster_id: int, record: CycleRecord, engine_seq: int, version: str) -> tuple[Any, ...]:
-    """The row of a cycle, in the order of `CYCLE_COLUMNS`."""
-    return (
-        cluster_id,
-        record.number,
-        record.at_ns,
-        record.pod_namespace,
-        record.pod_name,
-        record.pod_uid,
-        record.profile,
-        record.attempt,
-        record.outcome,
-        record.node,
-        record.message,
-        record.n_nodes,
-        record.n_evaluated,
-        record.n_feasible,
-        record.n_viable,
-        record.best_total,
-        record.failed_point,
-        record.failed_plugin,
-        record.nominated_node,
-        record.n_victims,
-        record.digest,
-        version,
-        engine_seq,
-        record.trace,
-        0,
-        "",
-    )
 
 
 def _move_clock(cluster: Cluster, result: DriveResult, now: datetime) -> None:

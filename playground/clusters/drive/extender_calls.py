@@ -24,10 +24,10 @@ from playground.clusters.errors import Forbidden, InvalidInput
 from playground.clusters.log.writer import LogWriter, locked, writing
 from playground.clusters.models import Cluster, ExtenderCall, LogEntry, MockExtender, Pod
 from playground.engine.configuration import outline_and_problem
-from playground.engine.entries import OutsideCall
 from playground.engine.extender_answers import entry_payload
 from playground.engine.outbound import OutboundPolicy, OwnSite, host_of, may_be_called
 from playground.engine.transport import Exchanged, ExtenderAnswer, HttpTransport
+from scheduler_core.actions import BindByExtender
 
 logger = logging.getLogger(__name__)
 
@@ -188,7 +188,7 @@ def _packed(text: str) -> bytes | None:
 # ---- bind calls
 
 
-def intend(cluster: Cluster, calls: Sequence[OutsideCall]) -> None:
+def intend(cluster: Cluster, calls: Sequence[BindByExtender]) -> None:
     """Note bind calls before they are made; part of the transaction that commits their cycles."""
     if not calls:
         return
@@ -201,20 +201,20 @@ def intend(cluster: Cluster, calls: Sequence[OutsideCall]) -> None:
         ExtenderCall(
             cluster=cluster,
             cycle=cluster.next_cycle - 1,
-            pod_namespace=call.namespace,
-            pod_name=call.name,
-            pod_uid=call.uid,
+            pod_namespace=call.pod.namespace,
+            pod_name=call.pod.name,
+            pod_uid=call.pod.uid,
             verb="bind",
             url=call.request.url,
             state=ExtenderCall.State.INTENDED,
             request=_packed(json.dumps(call.request.body, separators=(",", ":"))),
         )
         for call in calls
-        if (call.uid, call.request.url) not in noted
+        if (call.pod.uid, call.request.url) not in noted
     )
 
 
-def make_bind_calls(lease: Lease, calls: Sequence[OutsideCall], transport: HttpTransport) -> None:
+def make_bind_calls(lease: Lease, calls: Sequence[BindByExtender], transport: HttpTransport) -> None:
     """Make bind calls one after the other; each answer becomes an input of the log.
 
     Raises
@@ -224,36 +224,32 @@ def make_bind_calls(lease: Lease, calls: Sequence[OutsideCall], transport: HttpT
     """
     for call in calls:
         pod = Pod.objects.filter(
-            cluster_id=lease.cluster_id, namespace=call.namespace, name=call.name
+            cluster_id=lease.cluster_id, namespace=call.pod.namespace, name=call.pod.name
         ).first()
         item: Exchanged | None = None
-        if pod is None or pod.manifest["metadata"]["uid"] != call.uid:
-            answer = ExtenderAnswer(error=f'pods "{call.name}" not found')
+        if pod is None or pod.manifest["metadata"]["uid"] != call.pod.uid:
+            answer = ExtenderAnswer(error=f'pods "{call.pod.name}" not found')
         elif pod.node_name:
             # Bound by the extender before a crash, or by another client; the answer that was lost said as much.
             answer = ExtenderAnswer(status=200, text="{}")
         else:
             into: list[Exchanged] = []
-            [answer] = _sent(transport, call, into)
-            item = into[0]
+            [answer] = transport.recording(into)([call.request])
+            [item] = into
         _keep_answer(lease, call, answer, item)
 
 
-def _sent(transport: HttpTransport, call: OutsideCall, into: list[Exchanged]) -> Sequence[ExtenderAnswer]:
-    return transport.recording(into)([call.request])
-
-
-def _keep_answer(lease: Lease, call: OutsideCall, answer: ExtenderAnswer, item: Exchanged | None) -> None:
+def _keep_answer(lease: Lease, call: BindByExtender, answer: ExtenderAnswer, item: Exchanged | None) -> None:
     with transaction.atomic():
         cluster = locked(lease.cluster_id)
         if cluster.lease_token != lease.token:
             raise Fenced
         writer = LogWriter(cluster)
-        pod = {"uid": call.uid, "namespace": call.namespace, "name": call.name}
+        pod = {"uid": call.pod.uid, "namespace": call.pod.namespace, "name": call.pod.name}
         writer.append(LogEntry.Source.API, LogEntry.Kind.EXTENDER, entry_payload(call.request, answer, pod))
         writer.flush()
         rows = ExtenderCall.objects.filter(
-            cluster=cluster, pod_uid=call.uid, url=call.request.url, state=ExtenderCall.State.INTENDED
+            cluster=cluster, pod_uid=call.pod.uid, url=call.request.url, state=ExtenderCall.State.INTENDED
         )
         if item is None:
             rows.update(state=ExtenderCall.State.SKIPPED, error=answer.error or "")

@@ -5,7 +5,7 @@ from typing import Final
 
 from playground.clusters.log.rows import insert_rows
 from playground.clusters.models import Cluster, QueueMove
-from playground.engine.entries import MoveRecord
+from playground.engine.entries import QueueMove as Move
 
 MOST_OF_A_BATCH: Final = 1000
 MOST_OF_A_CLUSTER: Final = 20_000
@@ -27,7 +27,7 @@ _COLUMNS: Final = (
 )
 
 
-def keep_moves(cluster: Cluster, moves: Sequence[MoveRecord]) -> None:
+def keep_moves(cluster: Cluster, moves: Sequence[Move]) -> None:
     """Store the queue moves of pods; a pod's removal for a cycle is in the cycle.
 
     A batch with too many keeps first those that moved a pod that had been tried, then new pods, then events
@@ -46,11 +46,10 @@ def keep_moves(cluster: Cluster, moves: Sequence[MoveRecord]) -> None:
                 cluster.pk,
                 move.at_ns,
                 cluster.engine_seq,
-                move.pod_namespace,
-                move.pod_name,
-                move.pod_uid,
-                move.source,
-                move.target,
+                *move.pod.partition("/")[::2],
+                move.uid,
+                str(move.source),
+                str(move.target),
                 move.event[:64],
                 move.cause[:64],
                 move.plugin,
@@ -64,15 +63,15 @@ def keep_moves(cluster: Cluster, moves: Sequence[MoveRecord]) -> None:
         _drop_oldest(cluster)
 
 
-def _without_effect(move: MoveRecord) -> bool:
+def _without_effect(move: Move) -> bool:
     return move.source == move.target
 
 
-def _of_a_new_pod(move: MoveRecord) -> bool:
+def _of_a_new_pod(move: Move) -> bool:
     return not move.source
 
 
-def _thinned(moves: list[MoveRecord], is_dispensable: Callable[[MoveRecord], bool]) -> list[MoveRecord]:
+def _thinned(moves: list[Move], is_dispensable: Callable[[Move], bool]) -> list[Move]:
     room = MOST_OF_A_BATCH - sum(not is_dispensable(move) for move in moves)
     kept = []
     for move in moves:

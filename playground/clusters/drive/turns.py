@@ -23,7 +23,6 @@ from playground.clusters.drive.memory import ENGINES, EngineMemory
 from playground.clusters.jobs import person_of
 from playground.clusters.models import Cluster, ExtenderCall, Run
 from playground.engine.batch import Budget
-from playground.engine.simulator import default_simulator
 
 AT_HOME_S: Final = 0.5
 """How much longer a cluster waits for the process that has its engine: about what loading costs, and some visits."""
@@ -156,5 +155,5 @@ def ready_engine(*, cluster_id: int, memory: EngineMemory | None = None) -> bool
     if cluster is None or cluster.is_parked or not cluster.engine_seq:
         return False
     known = memory.take(cluster)
-    memory.put(cluster.pk, known or engine_of(cluster, memory, default_simulator()))
+    memory.put(cluster.pk, known or engine_of(cluster, memory))
     return known is None

@@ -19,10 +19,9 @@ from playground.clusters.log.entries import recorded, stretch
 from playground.clusters.models import Checkpoint, Cluster, Cycle, LogEntry
 from playground.clusters.packed import text_of, unpack
 from playground.engine.advise import PastCycle
-from playground.engine.batch import Simulator, collector_paused
+from playground.engine.batch import collector_paused
 from playground.engine.entries import CycleRecord, Entry
 from playground.engine.redecide_log import READ_KINDS, CycleBefore, History, ObjectEntry
-from playground.engine.simulator import default_simulator
 from scheduler_core.sim.past import NotPlain
 from scheduler_core.version import ENGINE_VERSION
 
@@ -236,7 +235,7 @@ def request_trace(*, cluster: Cluster, number: int) -> bool:
     return False
 
 
-def recompute_trace(*, cluster_id: int, number: int, simulator: Simulator | None = None) -> bool:
+def recompute_trace(*, cluster_id: int, number: int) -> bool:
     """Replay the log up to a cycle's batch and keep its trace; True if it is kept now.
 
     Needs no lease: it reads only what is committed and changes nothing but the empty trace.
@@ -246,9 +245,7 @@ def recompute_trace(*, cluster_id: int, number: int, simulator: Simulator | None
         return Cycle.objects.filter(cluster_id=cluster_id, number=number).exists()
     cluster = Cluster.objects.get(pk=cluster_id)
     with collector_paused():
-        record = (HISTORIES.opened(cluster, cycle) if simulator is None else None) or _lived_through(
-            cluster, cycle, simulator or default_simulator()
-        )
+        record = HISTORIES.opened(cluster, cycle) or _lived_through(cluster, cycle)
         # The collector looks at what was read for it when the trace is there, not before.
         with transaction.atomic():
             empty = Cycle.objects.filter(pk=cycle.pk, trace__isnull=True)
@@ -264,9 +261,9 @@ def recompute_trace(*, cluster_id: int, number: int, simulator: Simulator | None
     return record is not None and record.digest == cycle.digest
 
 
-def _lived_through(cluster: Cluster, cycle: Cycle, simulator: Simulator) -> CycleRecord | None:
+def _lived_through(cluster: Cluster, cycle: Cycle) -> CycleRecord | None:
     """The cycle as a replay of the log comes to it."""
     # The batch must be replayed whole, so the checkpoint has to lie before it.
-    engine, engine_seq = nearest(cluster, cycle.ran_seq - 1, simulator)
+    engine, engine_seq = nearest(cluster, cycle.ran_seq - 1)
     entries = stretch(cluster, engine, engine_seq, cycle.ran_seq)
     return engine.reopened(entries, cycle.number, cycle.ran_seq, recorded=recorded(cluster))

@@ -28,7 +28,6 @@ from playground.clusters.objects.apply import apply_documents, in_order
 from playground.engine.batch import collector_paused
 from playground.engine.moments import StateReader, replay_moments
 from playground.engine.scenarios import RunStopped, ScenarioError, opening_of, run_fresh, states_of
-from playground.engine.simulator import default_simulator
 from playground.scenarios import wake
 from playground.scenarios.models import Moment, Scenario
 from playground.scenarios.services.errands import through_a_worker
@@ -84,7 +83,7 @@ def cluster_moments(cluster: Cluster, cycle: int) -> None:
         return
     first, last = min(wanted), max(wanted)
     # The batch of the first one must be replayed whole, so the checkpoint has to lie before it.
-    engine, engine_seq = nearest(cluster, wanted[first] - 1, default_simulator())
+    engine, engine_seq = nearest(cluster, wanted[first] - 1)
     try:
         entries = stretch(cluster, engine, engine_seq, wanted[last])
         found = replay_moments(engine, entries, first, last, recorded=recorded(cluster))
@@ -125,7 +124,7 @@ def scenario_moments(scenario: Scenario, cycle: int) -> None:
 
 def cluster_now(cluster: Cluster) -> dict[str, Any]:
     """The state after the engine's last commit; not cached."""
-    engine, engine_seq = nearest(cluster, cluster.engine_seq, default_simulator())
+    engine, engine_seq = nearest(cluster, cluster.engine_seq)
     simulation: Any = engine.simulation
     entries = stretch(cluster, engine, engine_seq, cluster.engine_seq)
     engine.replay(entries, recorded=recorded(cluster))
