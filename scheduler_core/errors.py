@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 
+class CannotAnswer(LookupError):
+    """A question has no answer here; the message says why."""
+
+
 class ClusterError(Exception):
     """Base of what is refused on purpose, in one family that every surface maps to its own shape.
 

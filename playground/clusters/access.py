@@ -10,7 +10,7 @@ from django.db.models import Q, QuerySet
 from playground.accounts.choices import Role
 from playground.accounts.models import Membership
 from playground.accounts.tokens import beyond, may_go_on, only_cluster, only_reads
-from playground.clusters.errors import Conflict, Forbidden, NotFound
+from playground.clusters.errors import Conflict, Forbidden, NotFound, found
 from playground.clusters.models import Cluster
 
 _RANK: Final = {Role.VIEWER: 1, Role.EDITOR: 2, Role.OWNER: 3}
@@ -82,9 +82,8 @@ def get_cluster(public_id: str, user: Any = None, *, at_least: Role = Role.VIEWE
     """
     if only_cluster(user) not in ("", public_id):
         raise Forbidden(beyond(only_cluster(user)), kind="Cluster")
-    cluster = clusters_of(user).filter(public_id=public_id).first()
-    if cluster is None:
-        raise NotFound(f'cluster "{public_id}" not found', kind="Cluster", name=public_id)
+    row = clusters_of(user).filter(public_id=public_id).first()
+    cluster = found(row, f'cluster "{public_id}"', kind="Cluster", name=public_id)
     check_role(cluster, user, at_least)
     return cluster
 

@@ -13,7 +13,7 @@ from playground.clusters.custom_kinds import table_of
 from playground.clusters.drive.config import set_assumed_expiry, set_config, set_release
 from playground.clusters.drive.runs import request_run
 from playground.clusters.errors import Conflict, NotFound
-from playground.clusters.kinds import Kind, by_kind
+from playground.clusters.kinds import Kind, by_kind, named
 from playground.clusters.lifecycle import clone_cluster
 from playground.clusters.log.changes import one_change
 from playground.clusters.log.rows import row_of, rows_of
@@ -58,8 +58,7 @@ def branch_with_edit(*, question: Question, rank: int, owner: Any = None) -> Clu
 
 def _make_change(cluster: Cluster, change: Mapping[str, Any]) -> None:
     """Make an edit's change; pods that wait at Permit start over in a new cluster anyway."""
-    pods = by_kind("Pod")
-    assert pods is not None
+    pods = named("Pod")
 
     def delete(key: str) -> None:
         namespace, _, name = key.partition("/")
@@ -143,8 +142,7 @@ def _carry_out(cluster: Cluster, answer: Mapping[str, Any]) -> None:
         for move in answer["moves"]
         if move["outcome"] not in STAY or (gone and move["onceDeleted"])
     ]
-    pods, nodes = by_kind("Pod"), by_kind("Node")
-    assert pods is not None and nodes is not None
+    pods, nodes = named("Pod"), named("Node")
     again: list[dict[str, Any]] = []
     wanted = set(leaving)
     rows = Pod.objects.filter(cluster=cluster, node_name__in=[*drained, *gone])

@@ -7,7 +7,6 @@ is there.
 
 from __future__ import annotations
 
-import time
 import zlib
 from collections.abc import Callable, Mapping
 from datetime import timedelta
@@ -256,33 +255,22 @@ def work_on(*, draft_id: int) -> None:
         else:
             _preview(draft)
     except ClusterError as error:
-        _rows(draft).update(
-            state=Draft.State.FAILED,
-            problems=problems_of(error),
-            error=error.message,
-            doing="",
-            touched=timezone.now(),
-        )
+        draft.end(Draft.State.FAILED, problems=problems_of(error), error=error.message)
 
 
 def _preview(draft: Draft) -> None:
-    report = _reporting(draft)
+    report = jobs.reporting(draft)
     report(0, 0, "reading")
     manifests = _read(draft, zlib.decompress(bytes(draft.text)))
     facts = draft.answer.get("facts")
-    _rows(draft).update(answer=draft.answer, touched=timezone.now())
+    draft.change(answer=draft.answer)
     if facts and facts["nodes"] and facts["pending"]:
         report(0, facts["pending"], "deciding pending pods")
         draft.answer["decided"] = decide_pending(
             manifests, release=draft.wanted["release"], n_pending=facts["pending"], report=report
         )
-    _rows(draft).update(
-        state=Draft.State.DONE,
-        answer=draft.answer,
-        doing="",
-        touched=timezone.now(),
-        text=draft.text if draft.wanted.get("keep") else b"",
-    )
+    text = draft.text if draft.wanted.get("keep") else b""
+    draft.end(Draft.State.DONE, answer=draft.answer, text=text)
 
 
 class _NotWanted(Exception):
@@ -290,7 +278,7 @@ class _NotWanted(Exception):
 
 
 def _import(draft: Draft) -> None:
-    report = _reporting(draft)
+    report = jobs.reporting(draft)
     wanted = draft.wanted
     if "into" in wanted:
         report(0, 0, "reading")
@@ -313,7 +301,7 @@ def _import(draft: Draft) -> None:
         _end(draft, cluster, result)
 
 
-def _apply(draft: Draft, cluster: Cluster, text: bytes, report: Callable[[int, int, str], None]) -> None:
+def _apply(draft: Draft, cluster: Cluster, text: bytes, report: Callable[[int, int, str], Any]) -> None:
     """Write it; the row says so in the same transaction, so that it is done once."""
 
     def ended(result: ApplyResult) -> None:
@@ -334,14 +322,8 @@ def _apply(draft: Draft, cluster: Cluster, text: bytes, report: Callable[[int, i
 
 
 def _end(draft: Draft, cluster: Cluster, result: ApplyResult) -> None:
-    _rows(draft).update(
-        state=Draft.State.DONE,
-        made=cluster,
-        answer={**draft.answer, "import": summary_of(result)},
-        doing="",
-        touched=timezone.now(),
-        text=b"",
-    )
+    answer = {**draft.answer, "import": summary_of(result)}
+    draft.end(Draft.State.DONE, made=cluster, answer=answer, text=b"")
 
 
 def _cluster_of(draft: Draft) -> Cluster:
@@ -355,11 +337,11 @@ def _cluster_of(draft: Draft) -> Cluster:
         Its owner may not change it any more.
     """
     name = draft.wanted["into"]
-    found = clusters_of(draft.owner).filter(public_id=name).first()
-    if found is None:
+    cluster = clusters_of(draft.owner).filter(public_id=name).first()
+    if cluster is None:
         raise NotFound("the cluster was deleted meanwhile", kind="Cluster", name=name)
-    check_role(found, draft.owner, Role.EDITOR)
-    return found
+    check_role(cluster, draft.owner, Role.EDITOR)
+    return cluster
 
 
 def _rows(draft: Draft) -> Any:
@@ -384,20 +366,6 @@ def _read(draft: Draft, text: bytes) -> list[dict[str, Any]]:
     )
     draft.answer = {"import": summary_of(result), "facts": facts_of_dump(result.manifests)}
     return result.manifests
-
-
-def _reporting(draft: Draft) -> Callable[[int, int, str], None]:
-    """Writes progress into the row, five times a second at most."""
-    said = ("", 0.0)
-
-    def report(done: int, total: int, what: str) -> None:
-        nonlocal said
-        if what == said[0] and time.monotonic() - said[1] < 0.2:
-            return
-        said = (what, time.monotonic())
-        _rows(draft).update(done=done, total=total, doing=what[:120], touched=timezone.now())
-
-    return report
 
 
 def summary_of(result: ApplyResult) -> dict[str, Any]:
@@ -477,14 +445,9 @@ def _find(pk: int) -> jobs.Subject | None:
     return None if row is None else jobs.Subject(jobs.person_of(row[1]), row[0] in Draft.OPEN)
 
 
-def _give_up(pk: int, why: str) -> None:
-    rows = Draft.objects.filter(pk=pk, state__in=Draft.OPEN)
-    rows.update(state=Draft.State.FAILED, error=why[:1000], doing="", touched=timezone.now())
-
-
 def _unattended() -> list[tuple[str, dict[str, Any]]]:
     keys = Draft.objects.filter(state__in=Draft.OPEN).order_by("pk").values_list("pk", flat=True)
     return [(wake.DRAFT, {"draft_id": pk}) for pk in keys[:1000]]
 
 
-jobs.KINDS["draft_id"] = jobs.SubjectKind(_find, _give_up, _unattended)
+jobs.KINDS["draft_id"] = jobs.SubjectKind(_find, jobs.failing(Draft), _unattended)

@@ -3,10 +3,12 @@
 Every error has a Kubernetes ``reason`` and an HTTP ``status``; `as_dict` is the shared problem body.
 """
 
-from typing import Any
+from typing import Any, TypeVar
 
 from scheduler_core.errors import ClusterError as ClusterError
 from scheduler_core.errors import InvalidManifest as InvalidManifest
+
+T = TypeVar("T")
 
 
 class InvalidInput(ClusterError):
@@ -47,6 +49,19 @@ class NotFound(ObjectError):
 
     status = 404
     reason = "NotFound"
+
+
+def found(row: T | None, what: str, *, kind: str, namespace: str = "", name: str = "") -> T:
+    """The row, which is there.
+
+    Raises
+    ------
+    NotFound
+        Naming `what` was looked for.
+    """
+    if row is None:
+        raise NotFound(f"{what} not found", kind=kind, namespace=namespace, name=name)
+    return row
 
 
 class Conflict(ObjectError):

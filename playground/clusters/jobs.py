@@ -22,7 +22,7 @@ from django.utils import timezone
 from playground.clusters import lanes
 from playground.clusters.errors import Conflict
 from playground.clusters.lanes import holder_name, is_alive, on_this_machine
-from playground.clusters.models import Cluster, Job, LanePulse, Turn
+from playground.clusters.models import Cluster, Job, LanePulse, Turn, Work
 
 CLAIM_S: Final = 20.0
 LOOKED_AT: Final = 500
@@ -84,6 +84,30 @@ def of_cluster(pk: int) -> Subject | None:
 
 
 KINDS["cluster_id"] = SubjectKind(of_cluster)
+
+
+def failing(model: type[Work]) -> Callable[[int, str], None]:
+    """Gives up a row of a model, with the reason."""
+
+    def give_up(pk: int, why: str) -> None:
+        if (row := model._default_manager.filter(pk=pk).first()) is not None:
+            row.end(Work.State.FAILED, error=why[:1000])
+
+    return give_up
+
+
+def reporting(row: Work) -> Callable[[int, int, str], Any]:
+    """Writes progress into a row, five times a second at most; False once no answer is wanted any more."""
+    last_s, last = 0.0, ""
+
+    def report(done: int, total: int, what: str) -> bool:
+        nonlocal last_s, last
+        if time.monotonic() - last_s < 0.2 and done < max(total, 1) and what == last:
+            return True
+        last_s, last = time.monotonic(), what
+        return row.change(done=done, total=total, doing=what[:120])
+
+    return report
 
 
 def subject_of(params: Mapping[str, Any]) -> Subject | None:

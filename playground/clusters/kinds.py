@@ -169,13 +169,17 @@ class KindTable:
         """The kind that rows, the log and the engine call so, or None."""
         return self._by_row_kind.get(row_kind)
 
+    def named(self, row_kind: str) -> Kind:
+        """The kind that rows, the log and the engine call so, and that is known to be there."""
+        return self._by_row_kind[row_kind]
+
     def by_resource(self, api_version: str, plural: str) -> Kind | None:
         """The kind behind ``/apis/{group}/{version}/{plural}``, or None."""
         return self._by_resource.get((api_version, plural))
 
     def stored(self, kind: Kind) -> Kind:
         """The same kind in the version its rows have."""
-        return self._by_row_kind[kind.row_kind]
+        return self.named(kind.row_kind)
 
     def api_versions(self) -> tuple[str, ...]:
         """Every apiVersion, in table order."""
@@ -255,4 +259,5 @@ KINDS: Final = BUILT_IN.kinds
 
 by_key: Final = BUILT_IN.by_key
 by_kind: Final = BUILT_IN.by_row_kind
+named: Final = BUILT_IN.named
 by_resource: Final = BUILT_IN.by_resource

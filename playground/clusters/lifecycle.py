@@ -104,8 +104,7 @@ def create_cluster(
         cluster.save(force_insert=True)
         with opening(), writing(cluster) as writer:
             for manifest in _system_objects(cluster):
-                kind = kinds.by_kind(manifest["kind"])
-                assert kind is not None
+                kind = kinds.named(manifest["kind"])
                 writer.write(LogEntry.Source.API, kind, manifest, created=True)
     return cluster
 
@@ -118,7 +117,6 @@ def rename_cluster(*, cluster: Cluster, name: str) -> Cluster:
             return cluster
         writer.words = f'rename the cluster to "{checked}"'
         writer.cluster.name = checked
-        writer.changed.add("name")
     return cluster
 
 
@@ -150,7 +148,6 @@ def clone_cluster(*, cluster: Cluster, name: str, owner: Any = None) -> Cluster:
         serve_mock_extenders(cluster=clone, rules=mock_rules_of(source, clone.config))
         with opening(), writing(clone) as writer:
             writer.cluster.parent_seq = source.last_input_seq
-            writer.changed.add("parent_seq")
             if clone.assumed_expiry_ns:
                 writer.append(LogEntry.Source.API, LogEntry.Kind.EXPIRY, {"afterNs": clone.assumed_expiry_ns})
             for kind in sorted(table_of(source).kinds, key=lambda item: item.apply_rank):

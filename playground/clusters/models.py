@@ -1,10 +1,12 @@
 """Rows of a cluster. Models hold data and constraints; nothing else in this package holds a table."""
 
 import secrets
+from collections.abc import Iterable
 from typing import Any, Self
 
 from django.conf import settings
 from django.db import models
+from django.utils import timezone
 
 from playground.clusters import choices
 from playground.clusters.packed import HexField, PackedJSONField
@@ -17,6 +19,11 @@ ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"  # no l, o, 0, 1: ids are read alo
 def new_public_id() -> str:
     """Ten characters (about 50 bits) that are safe in a path and in a Kubernetes name."""
     return "".join(secrets.choice(ALPHABET) for _ in range(10))
+
+
+def one_of(column: str, words: Iterable[str], name: str) -> models.CheckConstraint:
+    """A constraint: the column holds one of some words."""
+    return models.CheckConstraint(condition=models.Q(**{f"{column}__in": list(words)}), name=name)
 
 
 def new_seed() -> int:
@@ -123,9 +130,7 @@ class Cluster(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=models.Q(clock_mode__in=["paused", "realtime"]), name="cluster_clock_mode_known"
-            ),
+            one_of("clock_mode", choices.ClockMode.values, "cluster_clock_mode_known"),
             models.CheckConstraint(
                 condition=models.Q(clock_mode="paused")
                 | models.Q(wall_anchor__isnull=False, virtual_anchor_ns__isnull=False),
@@ -220,10 +225,7 @@ class Run(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=models.Q(state__in=["queued", "running", "done", "cancelled", "failed"]),
-                name="run_state_known",
-            ),
+            one_of("state", ["queued", "running", "done", "cancelled", "failed"], "run_state_known"),
             models.CheckConstraint(
                 condition=models.Q(until__in=["cycle", "idle"])
                 | models.Q(until="time", duration_ns__isnull=False, duration_ns__gte=0),
@@ -310,25 +312,8 @@ class LogEntry(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["cluster", "seq"], name="log_seq_once"),
-            models.CheckConstraint(
-                condition=models.Q(source__in=["api", "engine", "kept"]), name="log_source_known"
-            ),
-            models.CheckConstraint(
-                condition=models.Q(
-                    kind__in=[
-                        "write",
-                        "delete",
-                        "permit",
-                        "config",
-                        "clock",
-                        "expiry",
-                        "extender",
-                        "ran",
-                        "undo",
-                    ]
-                ),
-                name="log_kind_known",
-            ),
+            one_of("source", choices.EntrySource.values, "log_source_known"),
+            one_of("kind", choices.EntryKind.values, "log_kind_known"),
         ]
         indexes = [
             models.Index(
@@ -404,20 +389,7 @@ class Cycle(CycleWords, models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["cluster", "number"], name="cycle_number_once"),
-            models.CheckConstraint(
-                condition=models.Q(
-                    outcome__in=[
-                        "bound",
-                        "unschedulable",
-                        "preempting",
-                        "waiting",
-                        "binding",
-                        "expired",
-                        "error",
-                    ]
-                ),
-                name="cycle_outcome_known",
-            ),
+            one_of("outcome", choices.CycleOutcome.values, "cycle_outcome_known"),
         ]
         indexes = [
             # Most cycles bind their pod, and those are found by their numbers.
@@ -712,10 +684,7 @@ class Pod(ObjectRow):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["cluster", "namespace", "name"], name="pod_once"),
-            models.CheckConstraint(
-                condition=models.Q(phase__in=["Pending", "Running", "Succeeded", "Failed", "Unknown"]),
-                name="pod_phase_known",
-            ),
+            one_of("phase", ["Pending", "Running", "Succeeded", "Failed", "Unknown"], "pod_phase_known"),
             models.CheckConstraint(
                 condition=models.Q(cpu_milli__gte=0, memory_bytes__gte=0), name="pod_amounts_not_negative"
             ),
@@ -748,10 +717,7 @@ class PriorityClass(ObjectRow):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["cluster", "name"], name="priority_class_once"),
-            models.CheckConstraint(
-                condition=models.Q(preemption_policy__in=["PreemptLowerPriority", "Never"]),
-                name="priority_class_policy_known",
-            ),
+            one_of("preemption_policy", ["PreemptLowerPriority", "Never"], "priority_class_policy_known"),
         ]
         indexes = [models.Index(fields=["cluster", "-value"], name="priority_class_value")]
 
@@ -830,10 +796,7 @@ class ExtenderCall(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=models.Q(state__in=["intended", "answered", "skipped"]),
-                name="extender_call_state_known",
-            ),
+            one_of("state", ["intended", "answered", "skipped"], "extender_call_state_known"),
         ]
         indexes = [
             models.Index(fields=["cluster", "cycle"], name="extender_call_cycle"),
@@ -951,58 +914,23 @@ class ForeignDecision(models.Model):
 # ---- Asked questions: what would it take, why not there, try, weights, luck. A row is the answer's cache
 
 
-class Question(models.Model):
-    """One question about a cluster at one moment of its log, or about a share, and its answer once a worker has it."""
-
-    Kind = choices.QuestionKind
+class Work(models.Model):
+    """What was asked for and a worker does: how far it is, and what came of it."""
 
     State = choices.WorkState
-
     OPEN = choices.OPEN
 
-    cluster = models.ForeignKey(
-        Cluster, null=True, blank=True, on_delete=models.CASCADE, related_name="questions"
-    )
-    share = models.CharField(max_length=24, blank=True, default="")  # public id; shares are of an app above
-    person = models.CharField(max_length=40, blank=True, default="")  # whose turns it takes (`person_of`)
     public_id = models.CharField(max_length=24, unique=True, default=new_public_id, editable=False)
-    generation = models.IntegerField(default=1)
-    seq = models.BigIntegerField(default=0)  # of the log as it was asked about; 0: about the past
-    kind = models.CharField(max_length=20, choices=Kind.choices)
-    params = models.JSONField(default=dict)
-    key = models.CharField(max_length=40)  # of kind and params
     state = models.CharField(max_length=12, choices=State.choices, default=State.QUEUED)
     done = models.IntegerField(default=0)
     total = models.IntegerField(default=0)
     doing = models.CharField(max_length=120, blank=True, default="")
-    answer = PackedJSONField(null=True, blank=True)
-    engine_version = models.CharField(max_length=40, blank=True, default="")
     error = models.TextField(blank=True, default="")
-    attempts = models.IntegerField(default=0)
-    took_ms = models.IntegerField(null=True, blank=True)
     created = models.DateTimeField(auto_now_add=True)
     touched = models.DateTimeField(auto_now=True)  # wall time of the last sign of life
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(
-                fields=["cluster", "generation", "seq", "key"], name="question_asked_once"
-            ),
-            models.UniqueConstraint(
-                fields=["share", "key"], condition=~models.Q(share=""), name="question_of_share_once"
-            ),
-            models.CheckConstraint(
-                condition=models.Q(state__in=["queued", "running", "done", "failed", "cancelled"]),
-                name="question_state_known",
-            ),
-        ]
-        indexes = [
-            models.Index(fields=["cluster", "state"], name="question_cluster_state"),
-            models.Index(fields=["share", "kind"], name="question_share_kind"),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.public_id} {self.state}"
+        abstract = True
 
     @property
     def is_open(self) -> bool:
@@ -1015,6 +943,54 @@ class Question(models.Model):
         if self.state == self.State.DONE:
             return 1.0
         return min(1.0, self.done / self.total) if self.total else None
+
+    def change(self, **columns: Any) -> bool:
+        """Write columns of the row unless it is over; whether it was open."""
+        rows = type(self)._default_manager.filter(pk=self.pk, state__in=self.OPEN)
+        return bool(rows.update(**columns, touched=timezone.now()))
+
+    def end(self, state: str, **columns: Any) -> bool:
+        """It is over; whether it was open."""
+        return self.change(state=state, doing="", **columns)
+
+
+class Question(Work):
+    """One question about a cluster at one moment of its log, or about a share, and its answer once a worker has it."""
+
+    Kind = choices.QuestionKind
+
+    cluster = models.ForeignKey(
+        Cluster, null=True, blank=True, on_delete=models.CASCADE, related_name="questions"
+    )
+    share = models.CharField(max_length=24, blank=True, default="")  # public id; shares are of an app above
+    person = models.CharField(max_length=40, blank=True, default="")  # whose turns it takes (`person_of`)
+    generation = models.IntegerField(default=1)
+    seq = models.BigIntegerField(default=0)  # of the log as it was asked about; 0: about the past
+    kind = models.CharField(max_length=20, choices=Kind.choices)
+    params = models.JSONField(default=dict)
+    key = models.CharField(max_length=40)  # of kind and params
+    answer = PackedJSONField(null=True, blank=True)
+    engine_version = models.CharField(max_length=40, blank=True, default="")
+    attempts = models.IntegerField(default=0)
+    took_ms = models.IntegerField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["cluster", "generation", "seq", "key"], name="question_asked_once"
+            ),
+            models.UniqueConstraint(
+                fields=["share", "key"], condition=~models.Q(share=""), name="question_of_share_once"
+            ),
+            one_of("state", choices.WorkState.values, "question_state_known"),
+        ]
+        indexes = [
+            models.Index(fields=["cluster", "state"], name="question_cluster_state"),
+            models.Index(fields=["share", "kind"], name="question_share_kind"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.public_id} {self.state}"
 
 
 class SeedEnd(models.Model):
@@ -1096,7 +1072,7 @@ class LanePulse(models.Model):
 # ---- A text that is looked at before it becomes a cluster, or that a worker brings into one
 
 
-class Draft(models.Model):
+class Draft(Work):
     """A dump a person wants to import: what a worker found in it, before anything is made of it.
 
     Attributes
@@ -1117,46 +1093,23 @@ class Draft(models.Model):
         The cluster an import made, or went into.
     """
 
-    class State(models.TextChoices):
-        QUEUED = "queued"
-        DONE = "done"
-        FAILED = "failed"
-        CANCELLED = "cancelled"
-
-    OPEN = (State.QUEUED,)
     PREVIEW, IMPORT = "preview", "import"
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE)
-    public_id = models.CharField(max_length=24, unique=True, default=new_public_id, editable=False)
-    created = models.DateTimeField(auto_now_add=True)
-    touched = models.DateTimeField(auto_now=True)  # wall time of the last sign of life
     text = models.BinaryField()
     action = models.CharField(max_length=8, default=PREVIEW)
     wanted = models.JSONField(default=dict)
-    state = models.CharField(max_length=12, choices=State.choices, default=State.QUEUED)
-    done = models.IntegerField(default=0)
-    total = models.IntegerField(default=0)
-    doing = models.CharField(max_length=120, blank=True, default="")
     answer = models.JSONField(default=dict)
     problems = models.JSONField(default=list)
-    error = models.TextField(blank=True, default="")
     made = models.ForeignKey(Cluster, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=models.Q(state__in=["queued", "done", "failed", "cancelled"]),
-                name="draft_state_known",
-            ),
+            one_of("state", choices.WorkState.values, "draft_state_known"),
         ]
 
     def __str__(self) -> str:
         return f"{self.action} {self.public_id}: {self.state}"
-
-    @property
-    def is_open(self) -> bool:
-        """Whether more may still come."""
-        return self.state in self.OPEN
 
 
 # ---- Sums for /metrics, shared by all processes, and each cluster's own

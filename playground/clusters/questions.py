@@ -16,23 +16,24 @@ from django.db import DatabaseError, IntegrityError, transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from playground.clusters import jobs, lanes, wake
+from playground.clusters import jobs, kinds, lanes, wake
 from playground.clusters.drive.advance import advance, engine_of, nearest
 from playground.clusters.drive.extender_calls import asking_transport
-from playground.clusters.drive.memory import ENGINES, Driven, EngineMemory
-from playground.clusters.errors import ClusterError, Conflict, InvalidInput, InvalidManifest, NotFound
+from playground.clusters.drive.memory import ENGINES, EngineMemory
+from playground.clusters.errors import ClusterError, Conflict, InvalidInput, InvalidManifest, found
 from playground.clusters.foreign import decisions
+from playground.clusters.history.cycles import get_cycle
 from playground.clusters.history.redecide import HISTORIES, recompute_trace
 from playground.clusters.log.entries import initial_config, initial_release, recorded, stretch
+from playground.clusters.log.rows import existing
 from playground.clusters.luck import answer_of, drawn_in, run_again
-from playground.clusters.models import Cluster, Cycle, Manifest, Pod, PriorityClass, Question, Run, SeedEnd
+from playground.clusters.models import Cluster, Cycle, PriorityClass, Question, Run, SeedEnd
 from playground.clusters.objects.admission import read_posted
 from playground.engine import admission, advise, rules
-from playground.engine.advise import CannotAnswer
 from playground.engine.batch import collector_paused
 from playground.engine.scenarios import RunStopped, ScenarioError
 from playground.engine.seeds import LAST_SEED
-from scheduler_core.errors import InvalidObject
+from scheduler_core.errors import CannotAnswer, InvalidObject
 from scheduler_core.objects.fields import format_seconds
 from scheduler_core.version import ENGINE_VERSION
 from scheduler_core.whatif.questions import question_from
@@ -47,10 +48,8 @@ def get_question(cluster: Cluster, public_id: str) -> Question:
     ------
     NotFound
     """
-    found = Question.objects.filter(cluster=cluster, public_id=public_id).first()
-    if found is None:
-        raise NotFound(f"question {public_id} not found", kind="Question", name=public_id)
-    return found
+    row = Question.objects.filter(cluster=cluster, public_id=public_id).first()
+    return found(row, f"question {public_id}", kind="Question", name=public_id)
 
 
 def latest_question(cluster: Cluster, kind: str, params: Mapping[str, Any]) -> Question | None:
@@ -101,6 +100,9 @@ MOST_SEED_CYCLES: Final = 100_000
 """Cycles times seeds that one question may cost."""
 
 
+Answering = Callable[[Question, Any, EngineMemory], dict[str, Any]]
+
+
 @dataclass(frozen=True, slots=True)
 class AnsweredKind:
     """How the questions of one kind are checked and answered.
@@ -120,7 +122,7 @@ class AnsweredKind:
     """
 
     check: Callable[[Any, dict[str, Any]], dict[str, Any]]
-    answer: Callable[[Question, Any, EngineMemory], dict[str, Any]]
+    answer: Answering
     run: Callable[[Question, Sequence[int], Callable[[int, str, Mapping[str, Any]], None]], None] | None = (
         None
     )
@@ -171,8 +173,8 @@ def ask(
         "share": "" if share is None else share.public_id,
     }
     rows = Question.objects.filter(**of)
-    found = rows.filter(seq=seq, key=key).first()
-    if found is None or found.state in _GIVEN_UP or found.engine_version != ENGINE_VERSION:
+    question = rows.filter(seq=seq, key=key).first()
+    if question is None or question.state in _GIVEN_UP or question.engine_version != ENGINE_VERSION:
         whose = share if cluster is None else cluster
         person = jobs.person_of(whose.owner_id, None if cluster is None else cluster.team_id)
         jobs.check_room(lanes.lane_of(known.task), person)
@@ -181,11 +183,11 @@ def ask(
             raise Conflict(f"another {kind} is under way; cancel it, or wait for it", kind="Question")
         if others.count() >= MAX_OPEN:
             raise Conflict(f"{MAX_OPEN} questions wait already", kind="Question")
-        if found is not None:
-            found.delete()
+        if question is not None:
+            question.delete()
         try:
             with transaction.atomic():
-                found = Question.objects.create(
+                question = Question.objects.create(
                     **of,
                     seq=seq,
                     key=key,
@@ -194,11 +196,11 @@ def ask(
                     person=person,
                     engine_version=ENGINE_VERSION,
                 )
-                _forget_old(found, known)
-                transaction.on_commit(partial(wake.send, known.task, question_id=found.pk), robust=True)
+                _forget_old(question, known)
+                transaction.on_commit(partial(wake.send, known.task, question_id=question.pk), robust=True)
         except IntegrityError:  # another request asked the same this moment
-            found = rows.get(seq=seq, key=key)
-    return found
+            question = rows.get(seq=seq, key=key)
+    return question
 
 
 def ask_for_verdicts(cluster: Cluster) -> Question | None:
@@ -245,9 +247,7 @@ def _check_why_not(cluster: Cluster, params: dict[str, Any]) -> dict[str, Any]:
 
 def _check_group(cluster: Cluster, params: dict[str, Any]) -> dict[str, Any]:
     namespace, name = str(params["namespace"]), str(params["name"])
-    groups = Manifest.objects.filter(cluster=cluster, kind="PodGroup", namespace=namespace, name=name)
-    if not groups.exists():
-        raise NotFound(f'podgroups.scheduling.k8s.io "{name}" not found', kind="PodGroup", name=name)
+    existing(cluster, kinds.named("PodGroup"), namespace, name)
     return {"namespace": namespace, "name": name}
 
 
@@ -256,14 +256,12 @@ def _check_devices(cluster: Cluster, params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_cycle(cluster: Cluster, params: Mapping[str, Any]) -> dict[str, Any]:
-    return {"cycle": _cycle(cluster, params).number}
+    return {"cycle": get_cycle(cluster, int(params["cycle"])).number}
 
 
 def _pending(cluster: Cluster, params: Mapping[str, Any]) -> dict[str, Any]:
     namespace, name = str(params["namespace"]), str(params["name"])
-    pod = Pod.objects.filter(cluster=cluster, namespace=namespace, name=name).only("node_name").first()
-    if pod is None:
-        raise NotFound(f'pods "{name}" not found', kind="Pod", namespace=namespace, name=name)
+    pod = existing(cluster, kinds.named("Pod"), namespace, name)
     if pod.node_name:
         raise Conflict(
             f'pod "{name}" runs on {pod.node_name} already', kind="Pod", namespace=namespace, name=name
@@ -273,7 +271,7 @@ def _pending(cluster: Cluster, params: Mapping[str, Any]) -> dict[str, Any]:
 
 def _rule(cluster: Cluster, params: Mapping[str, Any]) -> dict[str, Any]:
     for item in rules.problems(params["rule"]):
-        raise InvalidInput(item.message, field=item.field, value=item.value)
+        raise InvalidInput(item.detail, field=item.field, value=item.value)
     pod = str(params.get("pod") or "").strip()
     if len(pod) > 320:
         raise InvalidInput("a pod is named namespace/name", field="pod")
@@ -295,14 +293,6 @@ def _node(params: Mapping[str, Any]) -> str:
     if len(node) > 253:
         raise InvalidInput("a node's name has 253 characters at most", field="node")
     return node
-
-
-def _cycle(cluster: Cluster, params: Mapping[str, Any]) -> Cycle:
-    number = int(params["cycle"])
-    cycle = Cycle.objects.filter(cluster=cluster, number=number).defer("trace").first()
-    if cycle is None:
-        raise NotFound(f"cycle {number} not found", kind="Cycle", name=str(number))
-    return cycle
 
 
 def _seeds(cluster: Cluster, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -365,10 +355,7 @@ def answer(*, question_id: int, memory: EngineMemory | None = None, reads: bool 
     memory = ENGINES if memory is None else memory
     if question.seq and not _up_to_date(question, memory, reads):
         return str(Question.State.QUEUED)
-    claimed = Question.objects.filter(pk=question.pk, state__in=Question.OPEN).update(
-        state=Question.State.RUNNING, touched=timezone.now()
-    )
-    if not claimed:
+    if not question.change(state=Question.State.RUNNING):
         return ""
     if cluster is not None:
         cluster.refresh_from_db()
@@ -408,9 +395,7 @@ def _up_to_date(question: Question, memory: EngineMemory, reads: bool) -> bool:
         if cluster.cursor_seq >= cluster.last_input_seq:
             _asked_of_now(question, cluster)
             return True
-    Question.objects.filter(pk=question.pk).update(
-        attempts=F("attempts") + 1, doing="waiting for the engine", touched=timezone.now()
-    )
+    question.change(attempts=F("attempts") + 1, doing="waiting for the engine")
     return False
 
 
@@ -424,65 +409,32 @@ def _asked_of_now(question: Question, cluster: Cluster) -> None:
 
 
 def _done(question: Question, document: Mapping[str, Any], took_ms: int | None) -> str:
-    Question.objects.filter(pk=question.pk, state__in=Question.OPEN).update(
-        state=Question.State.DONE,
-        answer=document,
-        doing="",
-        took_ms=took_ms,
-        engine_version=ENGINE_VERSION,
-        touched=timezone.now(),
-    )
+    question.end(Question.State.DONE, answer=document, took_ms=took_ms, engine_version=ENGINE_VERSION)
     return str(Question.State.DONE)
 
 
 def _failed(question: Question, why: str) -> str:
-    Question.objects.filter(pk=question.pk, state__in=Question.OPEN).update(
-        state=Question.State.FAILED, error=why[:1000], doing="", touched=timezone.now()
-    )
+    question.end(Question.State.FAILED, error=why[:1000])
     return str(Question.State.FAILED)
 
 
-def reporting(question: Question) -> Callable[[int, int, str], Any]:
-    """Writes progress into the row, five times a second at most; False once no answer is wanted any more."""
-    last_s = 0.0
+def _of_now(ask: advise.Ask) -> Answering:
+    """Answered on a copy of the cluster's scheduler; its engine goes back to the memory, unchanged."""
 
-    def report(done: int, total: int, what: str) -> bool:
-        nonlocal last_s
-        if time.monotonic() - last_s < 0.2 and done < total:
-            return True
-        last_s = time.monotonic()
-        rows = Question.objects.filter(pk=question.pk, state__in=Question.OPEN)
-        return bool(rows.update(done=done, total=total, doing=what[:120], touched=timezone.now()))
+    def answered(question: Question, cluster: Cluster, memory: EngineMemory) -> dict[str, Any]:
+        report = jobs.reporting(question)
+        report(0, 0, "loading the engine")
+        driven = engine_of(cluster, memory)
+        try:
+            return ask(driven.engine.simulation, question.params, asking_transport(cluster), report)
+        finally:
+            memory.put(cluster.pk, driven)
 
-    return report
-
-
-class _Borrowed:
-    """The cluster's engine, given back to the memory: questions read it and change nothing."""
-
-    def __init__(self, cluster: Cluster, memory: EngineMemory) -> None:
-        self.cluster = cluster
-        self.memory = memory
-        self.driven = engine_of(cluster, memory)
-
-    def __enter__(self) -> Driven:
-        return self.driven
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.memory.put(self.cluster.pk, self.driven)
+    return answered
 
 
 def _edits(question: Question, cluster: Cluster, memory: EngineMemory) -> dict[str, Any]:
-    params, report = question.params, reporting(question)
-    report(0, 9, "loading the engine")
-    with _Borrowed(cluster, memory) as driven:
-        document = advise.edits_for(
-            driven.engine,
-            params["namespace"],
-            params["name"],
-            transport=asking_transport(cluster),
-            report=report,
-        )
+    document = _of_now(advise.edits_for)(question, cluster, memory)
     return document | {"seq": cluster.engine_seq, "nowNs": cluster.now_ns}
 
 
@@ -491,22 +443,7 @@ def _why_not(question: Question, cluster: Cluster, memory: EngineMemory) -> dict
     if "cycle" in params:
         past, _ = _past(cluster, params["cycle"])
         return advise.why_not_then(past, params["node"]) | {"cycle": params["cycle"]}
-    with _Borrowed(cluster, memory) as driven:
-        return advise.why_not_node(
-            driven.engine,
-            params["namespace"],
-            params["name"],
-            params["node"],
-            transport=asking_transport(cluster),
-        )
-
-
-def _group(question: Question, cluster: Cluster, memory: EngineMemory) -> dict[str, Any]:
-    params = question.params
-    with _Borrowed(cluster, memory) as driven:
-        return advise.group_of(
-            driven.engine, params["namespace"], params["name"], transport=asking_transport(cluster)
-        )
+    return _of_now(advise.why_not_now)(question, cluster, memory)
 
 
 def _devices(question: Question, cluster: Cluster, memory: EngineMemory) -> dict[str, Any]:
@@ -515,7 +452,7 @@ def _devices(question: Question, cluster: Cluster, memory: EngineMemory) -> dict
 
 
 def _weights(question: Question, cluster: Cluster, memory: EngineMemory) -> dict[str, Any]:
-    report = reporting(question)
+    report = jobs.reporting(question)
     report(0, 1, "deciding the past again")
     past, trace = _past(cluster, question.params["cycle"])
     return advise.prove_weights(past, trace, report=report)
@@ -539,30 +476,8 @@ def _past(cluster: Cluster, number: int) -> tuple[advise.PastCycle, bytes]:
     return past, bytes(cycle.trace)
 
 
-def _try(question: Question, cluster: Cluster, memory: EngineMemory) -> dict[str, Any]:
-    with _Borrowed(cluster, memory) as driven:
-        return advise.try_manifest(
-            driven.engine, question.params["manifest"], transport=asking_transport(cluster)
-        )
-
-
-def _try_rule(question: Question, cluster: Cluster, memory: EngineMemory) -> dict[str, Any]:
-    with _Borrowed(cluster, memory) as driven:
-        return rules.try_rule(driven.engine, question.params["rule"], question.params["pod"])
-
-
-def _plan(question: Question, cluster: Cluster, memory: EngineMemory) -> dict[str, Any]:
-    with _Borrowed(cluster, memory) as driven:
-        return advise.answer_plan(
-            driven.engine,
-            question.params,
-            transport=asking_transport(cluster),
-            report=reporting(question),
-        )
-
-
 def _judge(question: Question, cluster: Cluster, memory: EngineMemory) -> dict[str, Any]:
-    return decisions.judge_some(cluster, reporting(question))
+    return decisions.judge_some(cluster, jobs.reporting(question))
 
 
 # ---- luck: one question, many tasks
@@ -595,12 +510,14 @@ KINDS: Final[dict[str, AnsweredKind]] = {
     Question.Kind.EDITS: AnsweredKind(_pending, _edits),
     Question.Kind.WHY_NOT: AnsweredKind(_check_why_not, _why_not),
     Question.Kind.WEIGHTS: AnsweredKind(_check_cycle, _weights),
-    Question.Kind.TRY: AnsweredKind(lambda cluster, params: {"manifest": params["manifest"]}, _try),
+    Question.Kind.TRY: AnsweredKind(
+        lambda cluster, params: {"manifest": params["manifest"]}, _of_now(advise.try_manifest)
+    ),
     Question.Kind.SEEDS: AnsweredKind(_seeds, _end_states, _run_again),
-    Question.Kind.RULE: AnsweredKind(_rule, _try_rule),
-    Question.Kind.PLAN: AnsweredKind(_plan_question, _plan),
+    Question.Kind.RULE: AnsweredKind(_rule, _of_now(rules.try_rule)),
+    Question.Kind.PLAN: AnsweredKind(_plan_question, _of_now(advise.answer_plan)),
     Question.Kind.DEVICES: AnsweredKind(_check_devices, _devices),
-    Question.Kind.GROUP: AnsweredKind(_check_group, _group),
+    Question.Kind.GROUP: AnsweredKind(_check_group, _of_now(advise.group_of)),
     Question.Kind.JUDGE: AnsweredKind(
         lambda cluster, params: {"from": int(params["from"]), "of": int(params["of"])}, _judge
     ),
@@ -610,9 +527,7 @@ KINDS: Final[dict[str, AnsweredKind]] = {
 
 def _scatter(question: Question) -> str:
     """Send the seeds out as a group of tasks."""
-    Question.objects.filter(pk=question.pk).update(
-        total=question.params["seeds"], doing="running seeds", touched=timezone.now()
-    )
+    question.change(total=question.params["seeds"], doing="running seeds")
     wake.send_group(_seeds_task(question), _parts(question))
     return str(Question.State.RUNNING)
 
@@ -656,8 +571,7 @@ def run_seeds(*, question_id: int, seeds: Sequence[int], turn_s: float | None = 
     def keep(seed: int, digest: str, end: Mapping[str, Any]) -> None:
         made = SeedEnd(question=question, seed=seed, digest=digest, end=dict(end))
         SeedEnd.objects.bulk_create([made], ignore_conflicts=True)
-        done = SeedEnd.objects.filter(question=question).count()
-        Question.objects.filter(pk=question.pk).update(done=done, touched=timezone.now())
+        question.change(done=SeedEnd.objects.filter(question=question).count())
         if turn_s is not None and time.monotonic() - began_s > turn_s:
             raise _TurnOver
 
@@ -693,12 +607,6 @@ def _find(pk: int) -> jobs.Subject | None:
     return None if row is None else jobs.Subject(row[1], row[0] in Question.OPEN)
 
 
-def _give_up(pk: int, why: str) -> None:
-    question = Question.objects.filter(pk=pk).first()
-    if question is not None:
-        _failed(question, why)
-
-
 def _unattended() -> list[tuple[str, dict[str, Any]]]:
     work: list[tuple[str, dict[str, Any]]] = []
     for question in Question.objects.filter(state__in=Question.OPEN).order_by("pk")[:1000]:
@@ -709,4 +617,4 @@ def _unattended() -> list[tuple[str, dict[str, Any]]]:
     return work
 
 
-jobs.KINDS["question_id"] = jobs.SubjectKind(_find, _give_up, _unattended)
+jobs.KINDS["question_id"] = jobs.SubjectKind(_find, jobs.failing(Question), _unattended)

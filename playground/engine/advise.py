@@ -13,8 +13,9 @@ from playground.engine.entries import Entry
 from playground.engine.extender_answers import answer_of
 from playground.engine.releases import release_of
 from playground.engine.seeds import Beginning, SeedRun, run_seed
+from scheduler_core.errors import CannotAnswer as CannotAnswer
 from scheduler_core.errors import InvalidObject
-from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest, Transport, no_transport
+from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest, Transport
 from scheduler_core.framework.record import CycleTrace
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.randomness import Randomness
@@ -22,12 +23,12 @@ from scheduler_core.scenario.make import make_scenario
 from scheduler_core.schedule_one import TIE_STREAM, Recorded
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif.answers import answer_question
-from scheduler_core.whatif.fork import Fork, Report, silent
-from scheduler_core.whatif.pod_group import UnknownGroup, group_story
+from scheduler_core.whatif.fork import Fork, Report
+from scheduler_core.whatif.pod_group import group_story
 from scheduler_core.whatif.tries import try_pod
 from scheduler_core.whatif.weights import CycleWeights, PluginWeights, weights_document
-from scheduler_core.whatif.why_not import UnknownNode, devices_of, why_not
-from scheduler_core.whatif.workload_edits import NotPending, edits_document, pending_pod
+from scheduler_core.whatif.why_not import devices_of, why_not
+from scheduler_core.whatif.workload_edits import edits_document, pending_pod
 
 N_SEEDS_SHOWN: Final = 12
 N_SEEDS_COUNTED: Final = 50
@@ -35,94 +36,49 @@ MOST_PROVEN: Final = 24
 """Whole weights that are run again at most, in one answer."""
 
 
-class CannotAnswer(LookupError):
-    """The question has no answer here; the message says why."""
+Ask = Callable[[Simulation, Mapping[str, Any], Transport, Report], dict[str, Any]]
+"""Answers a question's parameters on a copy of a simulation; raises `CannotAnswer`."""
 
 
-def _pending(simulation: Simulation, namespace: str, name: str) -> Pod:
-    try:
-        return pending_pod(simulation, namespace, name)
-    except NotPending as error:
-        raise CannotAnswer(str(error)) from None
+def _pending(simulation: Simulation, params: Mapping[str, Any]) -> Pod:
+    return pending_pod(simulation, params["namespace"], params["name"])
 
 
 def edits_for(
-    engine: Engine,
-    namespace: str,
-    name: str,
-    *,
-    transport: Transport = no_transport,
-    report: Report = silent,
+    simulation: Simulation, params: Mapping[str, Any], transport: Transport, report: Report
 ) -> dict[str, Any]:
-    """What would it take to place a pending pod; and how far every node is from taking it.
-
-    Raises
-    ------
-    CannotAnswer
-    """
-    simulation = engine.simulation
-    pod = _pending(simulation, namespace, name)
-    return edits_document(simulation, pod, transport=transport, report=report)
+    """What would it take to place a pending pod; and how far every node is from taking it."""
+    return edits_document(simulation, _pending(simulation, params), transport=transport, report=report)
 
 
-def why_not_node(
-    engine: Engine, namespace: str, name: str, node: str, *, transport: Transport = no_transport
+def why_not_now(
+    simulation: Simulation, params: Mapping[str, Any], transport: Transport, report: Report
 ) -> dict[str, Any]:
-    """Why a cycle for a pending pod, run now, would not choose a node.
-
-    Raises
-    ------
-    CannotAnswer
-    """
-    simulation = engine.simulation
-    pod = _pending(simulation, namespace, name)
-    return _why_not(Fork(simulation.scheduler, transport=transport), pod, node)
+    """Why a cycle for a pending pod, run now, would not choose a node."""
+    pod = _pending(simulation, params)
+    return why_not(Fork(simulation.scheduler, transport=transport), pod, params["node"]).document()
 
 
 def group_of(
-    engine: Engine, namespace: str, name: str, *, transport: Transport = no_transport
+    simulation: Simulation, params: Mapping[str, Any], transport: Transport, report: Report
 ) -> dict[str, Any]:
-    """Who of a pod group fits where, how far it is from being scheduled, and what was proved to place it.
-
-    Raises
-    ------
-    CannotAnswer
-    """
-    try:
-        return group_story(engine.simulation.scheduler, namespace, name, transport=transport)
-    except UnknownGroup as error:
-        raise CannotAnswer(str(error)) from None
-
-
-def _why_not(fork: Fork, pod: Pod, node: str) -> dict[str, Any]:
-    try:
-        return why_not(fork, pod, node).document()
-    except UnknownNode:
-        raise CannotAnswer(f"There is no node {node}.") from None
+    """Who of a pod group fits where, how far it is from being scheduled, and what was proved to place it."""
+    return group_story(simulation.scheduler, params["namespace"], params["name"], transport=transport)
 
 
 def try_manifest(
-    engine: Engine, manifest: Mapping[str, Any], *, transport: Transport = no_transport
+    simulation: Simulation, params: Mapping[str, Any], transport: Transport, report: Report
 ) -> dict[str, Any]:
-    """The cycle a pod would have now; `manifest` is admitted and not in the cluster."""
-    return try_pod(engine.simulation.scheduler, pod_from(manifest), transport=transport).document()
+    """The cycle a pod would have now; its manifest is admitted and not in the cluster."""
+    return try_pod(simulation.scheduler, pod_from(params["manifest"]), transport=transport).document()
 
 
 def answer_plan(
-    engine: Engine,
-    question: Mapping[str, Any],
-    *,
-    transport: Transport = no_transport,
-    report: Report = silent,
+    simulation: Simulation, params: Mapping[str, Any], transport: Transport, report: Report
 ) -> dict[str, Any]:
-    """Answer a question about a whole cluster, on a fork of it.
-
-    Raises
-    ------
-    CannotAnswer
-    """
+    """Answer a question about a whole cluster, on a fork of it."""
     try:
-        return answer_question(engine.simulation, question, transport=transport, report=report)
+        return answer_question(simulation, params, transport=transport, report=report)
     except InvalidObject as error:
         raise CannotAnswer(f"{error}.") from None
 
@@ -151,13 +107,9 @@ def _answering_again(answers: Sequence[dict[str, Any]]) -> Transport:
     def transport(requests: Sequence[ExtenderRequest]) -> Sequence[ExtenderAnswer]:
         found = []
         for request in requests:
+            asked = (request.url, request.verb)
             payload = next(
-                (
-                    item
-                    for item in answers
-                    if (item["call"]["url"], item["call"]["verb"]) == (request.url, request.verb)
-                ),
-                None,
+                (one for one in answers if (one["call"]["url"], one["call"]["verb"]) == asked), None
             )
             if payload is None:
                 raise CannotAnswer(f"{request.verb} at {request.url} was not asked in that cycle.")
@@ -184,44 +136,14 @@ def before_cycle(
     CannotAnswer
         The stretch does not come to that cycle, or the pod is not there.
     """
-    simulation = engine.simulation
-    simulation.keep_full_traces(False)
-    simulation.follow(recorded)
-    waiting: list[Entry] = []
-    answers: list[Entry] = []
-    for entry in entries:
-        if entry.kind == "extender" and entry.cycle is not None:
-            answers.append(entry)
-        elif entry.source == "api":
-            waiting.append(entry)
-        elif entry.kind == "ran":
-            read = entry.payload["read"]
-            engine._relay.replay([item.payload for item in answers])
-            engine._read(item for item in waiting if item.seq <= read)
-            waiting = [item for item in waiting if item.seq > read]
-            for name, argument, max_cycles in entry.payload["calls"]:
-                left = number - 1 - simulation.scheduler.cycle
-                most = 1 if name == "step" else max_cycles
-                if left >= most:
-                    engine._call((name, argument, max_cycles), [])
-                    continue
-                if name == "advance":
-                    report = simulation.advance(argument, max_cycles=left)
-                else:
-                    report = simulation.run_until_idle(max_cycles=left)
-                if report.stop == "budget":
-                    engine._relay.connect(None)
-                    simulation.follow(None)
-                    transport = _answering_again([item.payload for item in answers if item.cycle == number])
-                    pod = simulation.scheduler.pods.get(uid)
-                    if pod is None:
-                        raise CannotAnswer(f"The pod of cycle {number} is not there just before it.")
-                    return PastCycle(Fork(simulation.scheduler, transport=transport), pod)
-            engine._relay.end_replay()
-            answers = []
-            simulation.drain_cycles()
-            simulation.drain_outcomes()
-    raise CannotAnswer(f"Cycle {number} cannot be decided again by this engine.")
+    answers = engine.go_before(entries, number, recorded=recorded)
+    if answers is None:
+        raise CannotAnswer(f"Cycle {number} cannot be decided again by this engine.")
+    scheduler = engine.simulation.scheduler
+    pod = scheduler.pods.get(uid)
+    if pod is None:
+        raise CannotAnswer(f"The pod of cycle {number} is not there just before it.")
+    return PastCycle(Fork(scheduler, transport=_answering_again(answers)), pod)
 
 
 def why_not_then(past: PastCycle, node: str) -> dict[str, Any]:
@@ -231,7 +153,7 @@ def why_not_then(past: PastCycle, node: str) -> dict[str, Any]:
     ------
     CannotAnswer
     """
-    return _why_not(past.fork, past.pod, node)
+    return why_not(past.fork, past.pod, node).document()
 
 
 def devices_then(past: PastCycle, trace_bytes: bytes, node: str) -> dict[str, Any]:
@@ -242,10 +164,7 @@ def devices_then(past: PastCycle, trace_bytes: bytes, node: str) -> dict[str, An
     CannotAnswer
     """
     trace = CycleTrace.from_bytes(trace_bytes)
-    try:
-        found = devices_of(past.fork, past.pod, node or trace.node or "")
-    except UnknownNode:
-        raise CannotAnswer(f"There is no node {node}.") from None
+    found = devices_of(past.fork, past.pod, node or trace.node or "")
     if found is None:
         raise CannotAnswer(f"{trace.pod} asks for no devices.")
     return found | {"cycle": trace.number, "bound": trace.node}

@@ -542,32 +542,61 @@ class Engine:
     def _replay(
         self, entries: Iterable[Entry], wanted: Container[int], *, until: tuple[int, int] | None = None
     ) -> list[CycleRecord]:
-        waiting: list[Entry] = []
-        answers: list[dict[str, Any]] = []
         cycles: list[CycleRecord] = []
+        for ran, _ in self._batches(entries):
+            # A cycle of a batch before, which this one says more about, is told by the whole of it.
+            begins = until is not None and until[1] == ran.seq and self.cycle <= until[0]
+            for call in ran.payload["calls"]:
+                if until is None or not begins:
+                    self._call(call, [])
+                elif self._call_until(call, until[0]):
+                    return [*cycles, *self._cycles(wanted)]
+            cycles.extend(self._cycles(wanted))
+        return cycles
+
+    def _batches(self, entries: Iterable[Entry]) -> Iterator[tuple[Entry, list[Entry]]]:
+        """Read the inputs of each batch of a stretch; its `ran` entry, whose calls are to be made, and the answers."""
+        waiting: list[Entry] = []
+        answers: list[Entry] = []
         for entry in entries:
             if entry.kind == "extender" and entry.cycle is not None:
-                answers.append(entry.payload)
+                answers.append(entry)
             elif entry.source == "api":
                 waiting.append(entry)
             elif entry.kind == "ran":
                 read = entry.payload["read"]
-                self._relay.replay(answers)
-                answers = []
+                self._relay.replay([item.payload for item in answers])
                 self._read(item for item in waiting if item.seq <= read)
                 waiting = [item for item in waiting if item.seq > read]
-                # A cycle of a batch before, which this one says more about, is told by the whole of it.
-                begins = until is not None and until[1] == entry.seq and self.cycle <= until[0]
-                for call in entry.payload["calls"]:
-                    if until is None or not begins:
-                        self._call(call, [])
-                    elif self._call_until(call, until[0]):
-                        return [*cycles, *self._cycles(wanted)]
+                yield entry, answers
                 self._relay.end_replay()
-                cycles.extend(self._cycles(wanted))
                 self.simulation.drain_outcomes()
                 self.simulation.drain_moves()
-        return cycles
+                answers = []
+
+    def go_before(
+        self, entries: Iterable[Entry], number: int, *, recorded: Recorded | None = None
+    ) -> list[dict[str, Any]] | None:
+        """Go through a stretch up to just before a cycle; None where it does not come there.
+
+        Returns
+        -------
+        list of dict
+            What extenders answered within the cycle.
+        """
+        self.simulation.keep_full_traces(False)
+        self.simulation.follow(recorded)
+        for ran, answers in self._batches(entries):
+            for name, argument, max_cycles in ran.payload["calls"]:
+                left = number - self.cycle
+                if left >= (1 if name == "step" else max_cycles):
+                    self._call((name, argument, max_cycles), [])
+                elif self._call(("idle" if name == "step" else name, argument, left), []).stop == "budget":
+                    self._relay.connect(None)
+                    self.simulation.follow(None)
+                    return [item.payload for item in answers if item.cycle == number]
+            self.simulation.drain_cycles()
+        return None
 
     def _read(self, entries: Iterable[Entry]) -> int:
         """Take in the inputs that were not read yet; how many there were."""

@@ -2,39 +2,20 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from scheduler_core.config.catalog import EXTENSION_POINTS
 from scheduler_core.config.construction import files_unread
-from scheduler_core.config.conversion import convert
 from scheduler_core.config.decode import configuration_among as _among
 from scheduler_core.config.load import LoadedConfiguration
 from scheduler_core.config.policy import in_todays_case
 from scheduler_core.config.types import POLICY_KIND
-from scheduler_core.errors import ConfigurationError
-from scheduler_core.installed_plugins import known
+from scheduler_core.errors import ConfigurationError, FieldError
 from scheduler_core.queue.backoff_queue import BackoffQueue
 from scheduler_core.releases import release_from
 from scheduler_core.sim.options import load
-
-
-@dataclass(frozen=True, slots=True)
-class ConfigurationItem:
-    """One thing wrong with a configuration."""
-
-    field: str
-    value: object
-    message: str
-
-
-class ConfigurationProblem(ValueError):
-    """A configuration that cannot be used; `items` are in the order they were found."""
-
-    def __init__(self, message: str, items: tuple[ConfigurationItem, ...] = ()) -> None:
-        super().__init__(message)
-        self.items = items
 
 
 def is_policy(document: Mapping[str, Any] | None) -> bool:
@@ -49,33 +30,11 @@ def configuration_among(documents: Sequence[Mapping[str, Any]]) -> dict[str, Any
 
     Raises
     ------
-    ConfigurationProblem
+    ConfigurationError
         ConfigMaps hold several, or none.
     """
-    try:
-        document = _among(documents)
-    except ConfigurationError as error:
-        raise _problem(error) from None
+    document = _among(documents)
     return in_todays_case(document) if is_policy(document) else dict(document)
-
-
-@dataclass(frozen=True, slots=True)
-class ConfigurationChange:
-    """One thing a conversion did; `kept` where v1 says the same."""
-
-    field: str
-    value: object
-    detail: str
-    kept: bool
-
-
-def converted(
-    document: Mapping[str, Any], release: Mapping[str, Any] | None = None
-) -> tuple[dict[str, Any], tuple[ConfigurationChange, ...]]:
-    """A configuration as v1, and how it differs; no changes where there is nothing to convert."""
-    found = convert(document, known().in_release(release_from(release)).catalog)
-    changes = (ConfigurationChange(one.field, one.value, one.detail, one.is_kept) for one in found.changes)
-    return found.document, tuple(changes)
 
 
 def without_effect(
@@ -113,13 +72,13 @@ def check_configuration(
     Parameters
     ----------
     release
-        Of the release of Kubernetes it is for (`releases.release_document`); None is the oldest.
+        Of the release of Kubernetes it is for (`Cluster.release`); None is the oldest.
     may_read_files
         Files an extender's tlsConfig names are opened (embedded mode: they are the person's own).
 
     Raises
     ------
-    ConfigurationProblem
+    ConfigurationError
         With every field at fault.
     """
     try:
@@ -127,28 +86,22 @@ def check_configuration(
             document, release=release_from(release), read_file=_read_file if may_read_files else files_unread
         )
     except ConfigurationError as error:
-        raise _problem(error) from None
+        hinted = (
+            replace(item, detail=item.detail + _FILE_MISSING) if item.field.endswith(_FILE_FIELDS) else item
+            for item in error.errors
+        )
+        raise ConfigurationError(str(error), tuple(hinted)) from None
     if may_read_files:
         return
     items = tuple(
-        ConfigurationItem(f"extenders[{index}].tlsConfig.{field}", path, FILES_REFUSED)
+        FieldError("FieldValueForbidden", f"extenders[{index}].tlsConfig.{field}", path, FILES_REFUSED)
         for index, extender in enumerate(loaded.configuration.extenders)
         if (tls := extender.tls_config) is not None
         for field, path in (("caFile", tls.ca_file), ("certFile", tls.cert_file), ("keyFile", tls.key_file))
         if path
     )
     if items:
-        raise ConfigurationProblem(f"{items[0].field}: {FILES_REFUSED}", items)
-
-
-def _problem(error: ConfigurationError) -> ConfigurationProblem:
-    items = tuple(
-        ConfigurationItem(
-            item.field, item.value, item.detail + (_FILE_MISSING if item.field.endswith(_FILE_FIELDS) else "")
-        )
-        for item in error.errors
-    )
-    return ConfigurationProblem(str(error), items)
+        raise ConfigurationError(f"{items[0].field}: {FILES_REFUSED}", items)
 
 
 def _read_file(path: str) -> bytes:

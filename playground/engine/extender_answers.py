@@ -8,9 +8,9 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from playground.engine.configuration import ConfigurationItem, ConfigurationProblem
 from playground.engine.entries import ExtenderEntry
 from scheduler_core.config.wire import Problems
+from scheduler_core.errors import ConfigurationError
 from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest, Transport, no_transport
 from scheduler_core.scenario.cassette import subject_digest
 from scheduler_core.scenario.form import part_of
@@ -27,15 +27,14 @@ def check_rules(rules: Any) -> None:
 
     Raises
     ------
-    ConfigurationProblem
+    ConfigurationError
         With every field at fault, e.g. ``rules[0].deny.node``.
     """
     problems = Problems()
     part_of(MockExtender).check({"rules": rules}, "", problems)
     found = (*problems.types, *problems.unknown)
     if found:
-        items = tuple(ConfigurationItem(item.field, item.value, item.detail) for item in found)
-        raise ConfigurationProblem(f"{items[0].field}: {items[0].message}", items)
+        raise ConfigurationError(f"{found[0].field}: {found[0].detail}", found)
 
 
 def answer(

@@ -1,18 +1,15 @@
 """Releases of Kubernetes as the site knows them: plain documents, their gates, and which one new clusters follow."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import scheduler_core
-from playground.engine.configuration import ConfigurationItem, ConfigurationProblem
 from scheduler_core import releases
-from scheduler_core.errors import ConfigurationError, InvalidObject
 from scheduler_core.releases import Release
 
-"""How much acts around the scheduler in new clusters."""
 DEFAULT: Final = releases.DEFAULT.name
 """What a new cluster follows where none is named."""
 
@@ -113,24 +110,6 @@ def all_patches() -> str:
 def title_of(document: Mapping[str, Any] | None) -> str:
     """For people: `Kubernetes 1.36`, and what is switched."""
     return release_of(document).title
-
-
-def release_document(name: str, gates: Mapping[str, bool]) -> dict[str, Any]:
-    """A release by name and switched gates, checked.
-
-    Raises
-    ------
-    ConfigurationProblem
-        With every field at fault.
-    """
-    try:
-        return dict(releases.release_named(name).with_gates(gates).document())
-    except InvalidObject as error:
-        items: Sequence[ConfigurationItem] = (ConfigurationItem(error.path, error.value, error.reason),)
-    except ConfigurationError as error:
-        items = [ConfigurationItem(item.field, item.value, item.detail) for item in error.errors]
-    first = items[0]
-    raise ConfigurationProblem(f"{first.field}: {first.message}", tuple(items))
 
 
 # ---- Where the engine is known to differ from kube-scheduler: the list in its README, for pages and answers

@@ -2,18 +2,20 @@
 
 import copy
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from playground.engine.advise import CannotAnswer
-from playground.engine.batch import Engine
-from playground.engine.configuration import ConfigurationItem, is_policy
+from playground.engine.configuration import is_policy
 from scheduler_core.config.catalog import MEMBER
 from scheduler_core.config.types import API_VERSION, KIND
 from scheduler_core.config.wire import Problems, build, typed
+from scheduler_core.errors import CannotAnswer, FieldError
+from scheduler_core.extender.transport import Transport
 from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.plugins.rule import VARIABLES, Rule, RuleArgs
+from scheduler_core.sim.simulation import Simulation
+from scheduler_core.whatif.fork import Report
 from scheduler_core.whatif.tries import try_rule as _try
 
 FAMILY: Final = Rule.name
@@ -41,7 +43,7 @@ class RuleView:
         return {field: getattr(self, field) for field in FIELDS}
 
 
-def problems(args: Mapping[str, Any]) -> list[ConfigurationItem]:
+def problems(args: Mapping[str, Any]) -> list[FieldError]:
     """What is wrong with a rule, by field; empty where it can be used."""
     found = Problems()
     checked = typed(RuleArgs).check(args, "", found)
@@ -50,7 +52,7 @@ def problems(args: Mapping[str, Any]) -> list[ConfigurationItem]:
         document: dict[str, Any] = checked
         RuleArgs.set_defaults(document)
         wrong = list(build(RuleArgs, document).problems(""))
-    return [ConfigurationItem(item.field.lstrip("."), item.value, item.detail) for item in wrong]
+    return [replace(item, field=item.field.lstrip(".")) for item in wrong]
 
 
 def is_name(text: str) -> bool:
@@ -144,22 +146,15 @@ def _profile(document: Mapping[str, Any], name: str) -> dict[str, Any] | None:
     return next((one for one in profiles if one.get("schedulerName", DEFAULT_PROFILE) == name), None)
 
 
-def try_rule(engine: Engine, args: Mapping[str, Any], pod: str) -> dict[str, Any]:
-    """What a rule would say of the nodes of a cluster; for a pod of it, or for one that asks for nothing.
-
-    Parameters
-    ----------
-    pod
-        ``namespace/name``; empty for one that asks for nothing.
-
-    Raises
-    ------
-    CannotAnswer
-    """
-    return _try(engine.simulation.scheduler, build(RuleArgs, dict(args)), _asked(engine.simulation, pod))
+def try_rule(
+    simulation: Simulation, params: Mapping[str, Any], transport: Transport, report: Report
+) -> dict[str, Any]:
+    """What a rule would say of the nodes of a cluster; for a pod of it, or for one that asks for nothing."""
+    args = build(RuleArgs, dict(params["rule"]))
+    return _try(simulation.scheduler, args, _asked(simulation, params["pod"]))
 
 
-def _asked(simulation: Any, key: str) -> Pod:
+def _asked(simulation: Simulation, key: str) -> Pod:
     if not key:
         spec = {"containers": [{"name": "c"}]}
         return pod_from(

@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from playground.engine.advise import CannotAnswer
 from playground.engine.plugins import allowed
 from playground.engine.scenarios import ROOT, RUN_TIMEOUT_S, RunStopped, answer_of_process, ask_process
+from scheduler_core.errors import CannotAnswer
 from scheduler_core.releases import release_from
 from scheduler_core.whatif.model import DEPARTURES
 from scheduler_core.whatif.optimum import Progress, Unsolvable, joint_problem, optimum_document, solve
@@ -38,7 +38,7 @@ def upgrade_document(
     Parameters
     ----------
     before, after
-        Releases as documents (`releases.release_document`).
+        Releases as documents (`Cluster.release`).
     told
         Asked about twice a second; False ends the process.
 

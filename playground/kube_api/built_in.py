@@ -98,8 +98,7 @@ def built_in_objects(
     wanted = [*_wanted(target.kind, target.namespace, target.name)]
     if not wanted:
         return ()
-    namespace_kind = kinds.by_kind("Namespace")
-    assert namespace_kind is not None
+    namespace_kind = kinds.named("Namespace")
     rows = rows_of(cluster, namespace_kind)
     if target.namespace:
         rows = rows.filter(name=target.namespace)

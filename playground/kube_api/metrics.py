@@ -69,8 +69,7 @@ def metrics_of(request: HttpRequest, cluster: Cluster, path: str) -> dict[str, A
 
 
 def _nodes(cluster: Cluster) -> list[dict[str, Any]]:
-    kind = kinds.by_kind("Node")
-    assert kind is not None
+    kind = kinds.named("Node")
     by_node: dict[str, list[Use]] = {}
     for pod, use in pods_in_use(cluster):
         by_node.setdefault(pod.node_name, []).append(use)

@@ -148,8 +148,7 @@ class Watch:
 
     def _of_namespaces(self, cluster: Cluster, began: int, last: int) -> Iterator[tuple[int, WatchEvent]]:
         """What no client writes, since each namespace comes and goes with it."""
-        namespace_kind = kinds.by_kind("Namespace")
-        assert namespace_kind is not None
+        namespace_kind = kinds.named("Namespace")
         for entry in _entries(cluster, namespace_kind, "", began, last):
             manifest = entry.payload.get("manifest")
             gone = _is_gone(entry)

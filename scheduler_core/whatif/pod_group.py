@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from scheduler_core.cluster.pod_groups import Key
+from scheduler_core.errors import CannotAnswer
 from scheduler_core.extender.transport import Transport, no_transport
 from scheduler_core.framework.preemption.group import GroupPreemptor, find_group_victims
 from scheduler_core.group_cycle import GroupResult, Member
@@ -27,7 +28,7 @@ MAX_ADDED = 64
 """Nodes that are added at most."""
 
 
-class UnknownGroup(LookupError):
+class UnknownGroup(CannotAnswer):
     """No PodGroup of that name, or groups are not scheduled here."""
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from scheduler_core.cluster.node_table import Rows, normal_port
 from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.errors import CannotAnswer
 from scheduler_core.framework.attempt import Attempt
 from scheduler_core.framework.interface import FilterPlugin, Plugin, PreFilterPlugin
 from scheduler_core.framework.runtime import Framework
@@ -265,7 +266,7 @@ REQUESTS = "requests"
 PASS, FAILS, SKIPPED = "pass", "fails", "skipped"
 
 
-class UnknownNode(LookupError):
+class UnknownNode(CannotAnswer):
     """The cluster has no node of that name."""
 
 
@@ -370,7 +371,7 @@ def why_not(fork: Fork, pod: Pod, node_name: str) -> WhyNot:
     snapshot = fork.snapshot
     row = snapshot.nodes.row_of.get(node_name, -1)
     if row < 0 or not snapshot.nodes.alive[row]:
-        raise UnknownNode(node_name)
+        raise UnknownNode(f"There is no node {node_name}.")
     decision = fork.decide(pod)
     attempt = decision.attempt
     nominator = fork.scheduler.nominator
@@ -750,7 +751,7 @@ def devices_of(fork: Fork, pod: Pod, node_name: str = "") -> dict[str, Any] | No
     rows = snapshot.order.tolist()
     row_of = {snapshot.nodes.name(row): row for row in rows}
     if node_name and node_name not in row_of:
-        raise UnknownNode(node_name)
+        raise UnknownNode(f"There is no node {node_name}.")
     for plugin in fork.framework(pod).filter:
         if not isinstance(plugin, PreFilterPlugin) or not plugin.gives_devices:
             continue

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from scheduler_core.errors import CannotAnswer
 from scheduler_core.extender.transport import Transport, no_transport
 from scheduler_core.objects.defaults import PriorityClass, priority_class_from
 from scheduler_core.objects.node import node_from
@@ -255,7 +256,7 @@ def _run_together(fork: Fork, pods: Sequence[Pod], plan: EditPlan) -> None:
 # ---- one pod
 
 
-class NotPending(LookupError):
+class NotPending(CannotAnswer):
     """The pod is not there, or waits for no cycle here; the message says which."""
 
 

@@ -58,11 +58,11 @@ MUTANTS = {
     "events-dropped": Mutant(
         "three of ten Events are not kept",
         f"{_DRIVE}/commit.py",
-        "    for outcome, key in keyed:\n        kind = kinds.by_kind(key[0])\n",
+        "    for outcome, key in keyed:\n        kind = kinds.named(key[0])\n",
         "    for outcome, key in keyed:\n"
         "        if key[0] == 'Event' and sum(key[2].encode()) % 10 < 3:\n"
         "            continue\n"
-        "        kind = kinds.by_kind(key[0])\n",
+        "        kind = kinds.named(key[0])\n",
     ),
     "last-event-dropped": Mutant(
         "the last Event of a batch is not kept",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 from django.urls import reverse
@@ -99,7 +98,10 @@ class ConvertedConfig(PlaygroundView):
             checked_config(document, cluster.release)
         except InvalidManifest as error:
             problem = f"{error.path}: {error.message}"
-        changed = [dataclasses.asdict(change) for change in changes]
+        changed = [
+            {"field": one.field, "value": one.value, "detail": one.detail, "kept": one.is_kept}
+            for one in changes
+        ]
         return Response({"config": document, "changes": changed, "problem": problem})
 
 

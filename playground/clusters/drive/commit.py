@@ -18,7 +18,7 @@ from playground.clusters.drive.lease import Fenced, Lease, renew
 from playground.clusters.drive.memory import Driven
 from playground.clusters.drive.moves import keep_moves
 from playground.clusters.errors import NotFound
-from playground.clusters.log.rows import rows_of, upsert_rows
+from playground.clusters.log.rows import in_parts, rows_of, upsert_rows
 from playground.clusters.log.writer import LogWriter, ObjectKey, key_of, locked
 from playground.clusters.models import (
     Checkpoint,
@@ -173,19 +173,6 @@ def commit_batch(
         if data is not None:
             _keep_checkpoint(cluster, result, data, took_ms)
             cluster.entries_since_checkpoint = 0
-        writer.changed |= {
-            "next_cycle",
-            "cursor_seq",
-            "engine_seq",
-            "failures",
-            "last_error",
-            "now_ns",
-            "next_deadline_ns",
-            "next_deadline_what",
-            "clock_note",
-            "wall_anchor",
-            "virtual_anchor_ns",
-        }
         lanes = dict(result.queue.places)
         writer.lane_of = lambda namespace, name: lanes.get(f"{namespace}/{name}", NO_LANE)
         written = writer.pods()
@@ -291,8 +278,7 @@ def _fold(writer: LogWriter, outcomes: Sequence[Outcome], deleted: set[tuple[Obj
         writer.cluster, [outcome.manifest for outcome in outcomes if isinstance(outcome, EventRecorded)]
     )
     for outcome, key in keyed:
-        kind = kinds.by_kind(key[0])
-        assert kind is not None
+        kind = kinds.named(key[0])
         when: dict[str, Any] = {"at_ns": outcome.at_ns, "cycle": outcome.cycle or None}
         if isinstance(outcome, ObjectDeleted):
             last = there.pop(key, None)
@@ -327,15 +313,13 @@ def _stored(cluster: Cluster, keyed: list[tuple[Outcome, ObjectKey]]) -> dict[Ob
         wanted.setdefault((kind_name, namespace), set()).add(name)
     stored: dict[ObjectKey, dict[str, Any]] = {}
     for (kind_name, namespace), names in wanted.items():
-        kind = kinds.by_kind(kind_name)
-        assert kind is not None
-        ordered = sorted(names)
-        for start in range(0, len(ordered), 500):
-            rows = rows_of(cluster, kind).filter(name__in=ordered[start : start + 500])
+        kind = kinds.named(kind_name)
+        for part in in_parts(sorted(names)):
+            rows = rows_of(cluster, kind).filter(name__in=part)
             if kind.namespaced:  # so that the unique index serves
                 rows = rows.filter(namespace=namespace)
             stored |= {(kind_name, namespace, name): {} for name in rows.values_list("name", flat=True)}
-            going = [name for name in ordered[start : start + 500] if (kind_name, namespace, name) in deleted]
+            going = [name for name in part if (kind_name, namespace, name) in deleted]
             if going:
                 for manifest in rows.filter(name__in=going).values_list("manifest", flat=True):
                     stored[key_of(kind, manifest)] = manifest
@@ -346,8 +330,8 @@ def _keep_earlier(cluster: Cluster, cycles: Sequence[CycleRecord], engine_seq: i
     """Earlier forms of the cycles that this batch changes, for an undo."""
     numbers = [record.number for record in cycles if record.number < cluster.next_cycle]
     columns = [name for name in CYCLE_NEWS if name != "trace"]
-    for start in range(0, len(numbers), 500):
-        rows = Cycle.objects.filter(cluster=cluster, number__in=numbers[start : start + 500])
+    for part in in_parts(numbers):
+        rows = Cycle.objects.filter(cluster=cluster, number__in=part)
         EarlierCycle.objects.bulk_create(
             EarlierCycle(
                 cluster=cluster,
@@ -441,10 +425,9 @@ def _keep_queue(
         if before.get(pod, NO_LANE) != place and (namespace, name) not in written:
             changed.setdefault((*place, namespace), []).append(name)
     for (lane, node, namespace), names in changed.items():
-        for start in range(0, len(names), 500):
-            Pod.objects.filter(
-                cluster=cluster, namespace=namespace, name__in=names[start : start + 500]
-            ).update(lane=lane, reserved_node=node)
+        for part in in_parts(names):
+            pods = Pod.objects.filter(cluster=cluster, namespace=namespace, name__in=part)
+            pods.update(lane=lane, reserved_node=node)
 
 
 def _move_run(run: Run, result: DriveResult, n_new: int, began_ns: int, now: datetime) -> None:

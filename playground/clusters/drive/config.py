@@ -13,14 +13,15 @@ from playground.clusters.models import Cluster, LogEntry, Manifest, Pod
 from playground.clusters.objects.write import patch_object
 from playground.engine import columns, rules
 from playground.engine.configuration import (
-    ConfigurationChange,
-    ConfigurationProblem,
     check_configuration,
     configuration_among,
-    converted,
     is_policy,
 )
-from playground.engine.releases import DEFAULT, release_document
+from playground.engine.releases import DEFAULT
+from scheduler_core.config.conversion import FieldChange, convert
+from scheduler_core.errors import ConfigurationError, InvalidObject
+from scheduler_core.installed_plugins import known
+from scheduler_core.releases import release_from, release_named
 from scheduler_core.sim.controllers.job import CLUSTER_NAMESPACE, DEFAULT_DURATION
 from scheduler_core.sim.kubelet import DURATION
 
@@ -38,7 +39,7 @@ def read_config(documents: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """
     try:
         return configuration_among(documents)
-    except ConfigurationProblem as problem:
+    except ConfigurationError as problem:
         raise _invalid(problem, documents[0]) from None
 
 
@@ -57,22 +58,22 @@ def checked_config(
     config = read_config([config])
     try:
         check_configuration(config, release, may_read_files=settings.EMBEDDED)
-    except ConfigurationProblem as problem:
+    except ConfigurationError as problem:
         raise _invalid(problem, config) from None
     return config
 
 
-def _invalid(problem: ConfigurationProblem, config: Mapping[str, Any]) -> InvalidManifest:
+def _invalid(problem: ConfigurationError, config: Mapping[str, Any]) -> InvalidManifest:
     kind = str(config.get("kind") or "KubeSchedulerConfiguration")
     errors = [
-        InvalidManifest(item.message, path=item.field, value=item.value, kind=kind) for item in problem.items
+        InvalidManifest(item.detail, path=item.field, value=item.value, kind=kind) for item in problem.errors
     ]
     return InvalidManifest.of(errors or [InvalidManifest(str(problem), kind=kind)])
 
 
 def convert_config(
     *, cluster: Cluster, config: Mapping[str, Any]
-) -> tuple[dict[str, Any], tuple[ConfigurationChange, ...]]:
+) -> tuple[dict[str, Any], Sequence[FieldChange]]:
     """A configuration of an old version as v1, and what changed; the cluster keeps the one it has.
 
     Raises
@@ -80,7 +81,8 @@ def convert_config(
     InvalidManifest
         A ConfigMap does not hold exactly one.
     """
-    return converted(read_config([config]), cluster.release)
+    found = convert(read_config([config]), known().in_release(release_from(cluster.release)).catalog)
+    return found.document, found.changes
 
 
 def set_config(*, cluster: Cluster, config: Mapping[str, Any] | None) -> Cluster:
@@ -95,7 +97,6 @@ def set_config(*, cluster: Cluster, config: Mapping[str, Any] | None) -> Cluster
     with writing(cluster) as writer:
         payload = {"document": checked, "before": writer.cluster.config}
         writer.cluster.config = checked
-        writer.changed.add("config")
         writer.append(LogEntry.Source.API, LogEntry.Kind.CONFIG, payload)
         recheck_waiting(writer.cluster)
         wake.cluster_on_commit(writer.cluster)
@@ -111,10 +112,12 @@ def checked_release(name: str | None, gates: Mapping[str, bool] | None) -> dict[
         There is no such release, or a gate cannot be switched so in it.
     """
     try:
-        document = release_document(DEFAULT if name is None else name, gates or {})
-    except ConfigurationProblem as problem:
-        first = problem.items[0]
-        raise InvalidInput(str(problem), field=first.field, value=first.value) from None
+        document = release_named(DEFAULT if name is None else name).with_gates(gates or {}).document()
+    except InvalidObject as error:
+        raise InvalidInput(f"{error.path}: {error.reason}", field=error.path, value=error.value) from None
+    except ConfigurationError as error:
+        first = error.errors[0]
+        raise InvalidInput(f"{first.field}: {first.detail}", field=first.field, value=first.value) from None
     return {"name": document["name"], "switched": document.get("switched", {})}
 
 
@@ -143,7 +146,6 @@ def set_release(*, cluster: Cluster, name: str, gates: Mapping[str, bool] | None
             "releaseBefore": row.release,
         }
         row.kubernetes_release, row.feature_gates = release["name"], release["switched"]
-        writer.changed |= {"kubernetes_release", "feature_gates"}
         writer.append(LogEntry.Source.API, LogEntry.Kind.CONFIG, payload)
         wake.cluster_on_commit(row)
     cluster.refresh_from_db(fields=["kubernetes_release", "feature_gates"])
@@ -217,7 +219,6 @@ def set_assumed_expiry(*, cluster: Cluster, after_ns: int) -> Cluster:
         if writer.cluster.assumed_expiry_ns == after_ns:
             return cluster
         writer.cluster.assumed_expiry_ns = after_ns
-        writer.changed.add("assumed_expiry_ns")
         writer.append(LogEntry.Source.API, LogEntry.Kind.EXPIRY, {"afterNs": after_ns})
         wake.cluster_on_commit(writer.cluster)
     return cluster
@@ -248,7 +249,6 @@ def set_clock(*, cluster: Cluster, mode: str, rate: float = 1.0) -> Cluster:
         row = writer.cluster
         if row.clock_offer:
             row.clock_offer = "closed"
-            writer.changed.add("clock_offer")
         if mode == row.clock_mode == Cluster.ClockMode.PAUSED:
             return cluster
         if mode == Cluster.ClockMode.REALTIME:
@@ -262,13 +262,6 @@ def set_clock(*, cluster: Cluster, mode: str, rate: float = 1.0) -> Cluster:
             row.wall_anchor, row.virtual_anchor_ns = wall, now_ns
         else:
             row.wall_anchor = row.virtual_anchor_ns = None
-        writer.changed |= {
-            "clock_mode",
-            "rate",
-            "clock_note",
-            "wall_anchor",
-            "virtual_anchor_ns",
-        }
         # An input of its own time: the engine catches up with it before the clock stops.
         payload = {"mode": mode, "rate": rate}
         writer.append(LogEntry.Source.API, LogEntry.Kind.CLOCK, payload, at_ns=now_ns)
@@ -282,7 +275,6 @@ def offer_clock(*, cluster: Cluster) -> Cluster:
         return cluster
     with writing(cluster) as writer:
         writer.cluster.clock_offer = "open"
-        writer.changed.add("clock_offer")
     return cluster
 
 
@@ -308,8 +300,7 @@ def set_job_duration(*, cluster: Cluster, lasting: str) -> str:
     ------
     InvalidManifest
     """
-    kind = kinds.by_kind("Namespace")
-    assert kind is not None
+    kind = kinds.named("Namespace")
     patch = {"metadata": {"annotations": {DURATION: lasting or None}}}
     patch_object(cluster=cluster, kind=kind, namespace="", name=CLUSTER_NAMESPACE, patch=patch)
     return lasting or DEFAULT_DURATION

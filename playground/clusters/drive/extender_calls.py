@@ -102,7 +102,6 @@ def allow_extender_host(*, cluster: Cluster, host: str, allowed: bool = True) ->
         row.extender_hosts = sorted(
             {*row.extender_hosts, host} if allowed else {*row.extender_hosts} - {host}
         )
-        writer.changed.add("extender_hosts")
         writer.words = f"{'allow' if allowed else 'forbid'} calls of {host}"
         wake.cluster_on_commit(row)
     return cluster

@@ -6,9 +6,10 @@ from typing import Final
 from django.db.models import F
 from django.utils import timezone
 
-from playground.clusters import wake
-from playground.clusters.errors import Conflict, InvalidInput, NotFound
+from playground.clusters import kinds, wake
+from playground.clusters.errors import Conflict, InvalidInput
 from playground.clusters.log.quotas import check_bytes
+from playground.clusters.log.rows import existing
 from playground.clusters.log.writer import writing
 from playground.clusters.models import Cluster, LogEntry, Pod, Run
 from scheduler_core.scenario.bounds import DAY_NS, MAX_VIRTUAL_NS
@@ -134,9 +135,7 @@ def decide_permit(
     if decision not in ("allow", "reject"):
         raise InvalidInput('the decision is "allow" or "reject"', field="decision", value=decision)
     with writing(cluster) as writer:
-        pod = Pod.objects.filter(cluster=cluster, namespace=namespace, name=name).first()
-        if pod is None:
-            raise NotFound(f'pods "{name}" not found', kind="Pod", namespace=namespace, name=name)
+        pod = existing(writer.cluster, kinds.named("Pod"), namespace, name)
         if pod.lane != Pod.Lane.PERMIT:
             raise Conflict(
                 f'pod "{name}" does not wait at Permit', kind="Pod", namespace=namespace, name=name

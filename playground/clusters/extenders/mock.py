@@ -13,8 +13,8 @@ from playground.clusters.log.changes import opening
 from playground.clusters.log.writer import writing
 from playground.clusters.models import Cluster, MockExtender, Node, Pod
 from playground.clusters.objects.write import bind_pod
-from playground.engine.configuration import ConfigurationProblem
 from playground.engine.extender_answers import OWN_PATH, answer, check_rules
+from scheduler_core.errors import ConfigurationError
 from scheduler_core.scenario.mock_extender import VERBS, MockReply
 
 logger = logging.getLogger(__name__)
@@ -157,13 +157,13 @@ def _check(rules: Any) -> None:
         raise InvalidInput(f"rules are larger than {MAX_RULES_BYTES} bytes", field="rules")
     try:
         check_rules(rules)
-    except ConfigurationProblem as problem:
-        errors = [
-            InvalidManifest(item.message, path=item.field, value=item.value, kind="MockExtender")
-            for item in problem.items
-        ]
-        errors[0].causes = tuple(errors[1:])
-        raise errors[0] from None
+    except ConfigurationError as problem:
+        raise InvalidManifest.of(
+            [
+                InvalidManifest(item.detail, path=item.field, value=item.value, kind="MockExtender")
+                for item in problem.errors
+            ]
+        ) from None
 
 
 def _name(name: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from django.db.models import Count, Max, Q
 
 from playground.clusters.clock import wall_now_ns
-from playground.clusters.errors import InvalidInput, NotFound
+from playground.clusters.errors import InvalidInput, found
 from playground.clusters.models import Cluster, ForeignDecision, Manifest, Pod
 from playground.engine.columns import profile_names
 from scheduler_core.objects.fields import parse_time_ns
@@ -148,12 +148,11 @@ def decisions(
     if before is not None:
         rows = rows.filter(seq__lt=before)
     # Two decisions of one entry (it made room, and bound) stay on one page.
-    found = list(rows.order_by("-seq", "-pk")[: limit + 2])
-    more = len(found) > limit
-    if more and found[limit].seq == found[limit - 1].seq:
+    listed = list(rows.order_by("-seq", "-pk")[: limit + 2])
+    if len(listed) > limit and listed[limit].seq == listed[limit - 1].seq:
         limit += 1
-    page = found[:limit]
-    return DecisionPage(page, page[-1].seq if len(found) > len(page) else None)
+    page = listed[:limit]
+    return DecisionPage(page, page[-1].seq if len(listed) > len(page) else None)
 
 
 def decision(cluster: Cluster, seq: int, kind: str) -> ForeignDecision:
@@ -164,12 +163,8 @@ def decision(cluster: Cluster, seq: int, kind: str) -> ForeignDecision:
     NotFound
     """
     rows = ForeignDecision.objects.filter(cluster=cluster, seq=seq, kind=kind)
-    found = rows.filter(kind__in=ForeignDecision.JUDGED).first()
-    if found is None:
-        raise NotFound(
-            f"there is no {kind} of another scheduler at entry {seq}", kind="Decision", name=str(seq)
-        )
-    return found
+    row = rows.filter(kind__in=ForeignDecision.JUDGED).first()
+    return found(row, f"{kind} of another scheduler at entry {seq}", kind="Decision", name=str(seq))
 
 
 def decisions_about(cluster: Cluster, namespace: str, name: str) -> list[ForeignDecision]:

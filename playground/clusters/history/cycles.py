@@ -8,7 +8,7 @@ from typing import Any, Final
 from django.db.models import F, Q, QuerySet, Value
 from django.db.models.functions import Coalesce
 
-from playground.clusters.errors import InvalidInput, NotFound
+from playground.clusters.errors import InvalidInput, found
 from playground.clusters.models import Cluster, Cycle, LogEntry, Pod
 from playground.engine.entries import explain_trace
 
@@ -109,13 +109,8 @@ def cycle_explanation(cluster: Cluster, number: int, *, full: bool = False) -> E
     ------
     NotFound
     """
-    cycle = Cycle.objects.filter(cluster=cluster, number=number).first()
-    if cycle is None:
-        raise NotFound(f"cycle {number} not found", kind="Cycle", name=str(number))
-    if cycle.trace is None:
-        return Explanation(cycle, None)
-    document = explain_trace(bytes(cycle.trace), full=full)
-    return Explanation(cycle, document)
+    cycle = get_cycle(cluster, number, with_trace=True)
+    return Explanation(cycle, None if cycle.trace is None else explain_trace(bytes(cycle.trace), full=full))
 
 
 def neighbours(cluster: Cluster, number: int) -> tuple[int | None, int | None]:
@@ -127,17 +122,16 @@ def neighbours(cluster: Cluster, number: int) -> tuple[int | None, int | None]:
     )
 
 
-def get_cycle(cluster: Cluster, number: int) -> Cycle:
-    """One cycle without its trace. One query.
+def get_cycle(cluster: Cluster, number: int, *, with_trace: bool = False) -> Cycle:
+    """One cycle. One query.
 
     Raises
     ------
     NotFound
     """
-    found = Cycle.objects.filter(cluster=cluster, number=number).defer("trace").first()
-    if found is None:
-        raise NotFound(f"cycle {number} not found", kind="Cycle", name=str(number))
-    return found
+    rows = Cycle.objects.filter(cluster=cluster, number=number)
+    row = (rows if with_trace else rows.defer("trace")).first()
+    return found(row, f"cycle {number}", kind="Cycle", name=str(number))
 
 
 def last_cycle_named(cluster: Cluster, namespace: str, name: str) -> Cycle | None:

@@ -14,7 +14,7 @@ from django.db.models import BinaryField, Count, ExpressionWrapper, F, Q, QueryS
 
 from playground.clusters import wake
 from playground.clusters.drive.advance import nearest
-from playground.clusters.errors import NotFound
+from playground.clusters.history.cycles import get_cycle
 from playground.clusters.log.entries import recorded, stretch
 from playground.clusters.models import Checkpoint, Cluster, Cycle, LogEntry
 from playground.clusters.packed import text_of, unpack
@@ -224,9 +224,7 @@ def request_trace(*, cluster: Cluster, number: int) -> bool:
     ------
     NotFound
     """
-    cycle = Cycle.objects.filter(cluster=cluster, number=number).defer("trace").first()
-    if cycle is None:
-        raise NotFound(f"cycle {number} not found", kind="Cycle", name=str(number))
+    cycle = get_cycle(cluster, number)
     missing = Cycle.objects.filter(pk=cycle.pk, trace__isnull=True).exists()
     if missing and not cycle.trace_note:
         # Asked again at the next look, should it not have been heard.

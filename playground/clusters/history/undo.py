@@ -7,7 +7,7 @@ Sequence numbers go on, so that no reader sees one twice, and watches are told t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -22,7 +22,7 @@ from playground.clusters.drive.config import recheck_waiting
 from playground.clusters.errors import Conflict
 from playground.clusters.kinds import Kind
 from playground.clusters.log.changes import PERSONS_COLUMNS
-from playground.clusters.log.rows import MODELS, row_values, upsert
+from playground.clusters.log.rows import MODELS, in_parts, row_values, upsert
 from playground.clusters.log.writer import LogWriter, ObjectKey, locked
 from playground.clusters.models import (
     Change,
@@ -42,7 +42,6 @@ from playground.engine.columns import profile_names
 
 _STAYS: Final = "Lease"
 """Leases say that their holders live, and the log keeps none but the newest: no undo touches them."""
-_CHUNK: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,8 +232,7 @@ def _restore(row: Cluster, keys: Iterable[ObjectKey], seq: int) -> None:
     profiles = profile_names(row.config)
     for (kind_name, namespace), names in groups.items():
         kind = table.by_row_kind(kind_name)
-        for start in range(0, len(names), _CHUNK):
-            chunk = names[start : start + _CHUNK]
+        for chunk in in_parts(names):
             found = _before(row, kind_name, namespace, chunk, seq)
             _drop(row, kind_name, namespace, [name for name in chunk if name not in found], kind)
             if kind is not None:
@@ -244,7 +242,7 @@ def _restore(row: Cluster, keys: Iterable[ObjectKey], seq: int) -> None:
 
 
 def _before(
-    row: Cluster, kind_name: str, namespace: str, names: list[str], seq: int
+    row: Cluster, kind_name: str, namespace: str, names: Sequence[str], seq: int
 ) -> dict[str, tuple[int, dict[str, Any]]]:
     """Name -> number and manifest of the objects as they were just before `seq`."""
     entries = LogEntry.objects.filter(

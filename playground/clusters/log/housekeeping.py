@@ -9,6 +9,7 @@ from django.db.models import Case, OuterRef, Q, QuerySet, Subquery, When
 
 from playground.clusters.clock import wall_now
 from playground.clusters.errors import Conflict
+from playground.clusters.log.rows import in_parts
 from playground.clusters.log.writer import locked
 from playground.clusters.models import Checkpoint, Cluster, Cycle, Event, ExtenderCall, LogEntry, Run
 
@@ -56,8 +57,8 @@ def _compact(cluster_id: int, seq: int, limit: int) -> int:
         chosen = list(_superseded(cluster_id, seq).values_list("pk", flat=True)[:ENTRIES_AT_ONCE])
         if not chosen:
             break
-        for start in range(0, len(chosen), 500):
-            LogEntry.objects.filter(pk__in=chosen[start : start + 500]).delete()
+        for part in in_parts(chosen):
+            LogEntry.objects.filter(pk__in=part).delete()
         dropped += len(chosen)
     else:
         return dropped
@@ -163,13 +164,13 @@ def _drop_bodies(before: datetime, limit: int) -> int:
     )
     chosen = list(old.order_by("pk").values_list("pk", flat=True)[:limit])
     return sum(
-        ExtenderCall.objects.filter(pk__in=chosen[start : start + BATCH]).update(request=None, answer=None)
-        for start in range(0, len(chosen), BATCH)
+        ExtenderCall.objects.filter(pk__in=part).update(request=None, answer=None)
+        for part in in_parts(chosen)
     )
 
 
 def _delete(rows: QuerySet[Run], limit: int) -> int:
     chosen = list(rows.order_by("pk").values_list("pk", flat=True)[:limit])
-    for start in range(0, len(chosen), BATCH):
-        Run.objects.filter(pk__in=chosen[start : start + BATCH]).delete()
+    for part in in_parts(chosen):
+        Run.objects.filter(pk__in=part).delete()
     return len(chosen)

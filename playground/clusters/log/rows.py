@@ -1,11 +1,12 @@
 """Rows of every kind behind one face: which model holds a kind, and a manifest as a row."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeVar
 
 from django.db import connection, models
 from django.db.models import Q, QuerySet
 
+from playground.clusters.errors import found
 from playground.clusters.kinds import Kind
 from playground.clusters.models import Cluster, Event, Manifest, Node, Pod, PodDisruptionBudget, PriorityClass
 from playground.clusters.packed import HexField, Packed, PackedJSONField, pack
@@ -14,6 +15,7 @@ from playground.engine.compressed import to_json
 from scheduler_core.objects.fields import parse_time_ns
 
 Row = Sequence[Any]
+T = TypeVar("T")
 
 
 def insert_rows(model: type[models.Model], names: Sequence[str], rows: Sequence[Row]) -> None:
@@ -130,6 +132,11 @@ MOST_NAMES: Final = 500
 _IDENTITY: Final = {"namespace", "name", "kind"}
 
 
+def in_parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    """As many at once as one query takes."""
+    return (items[start : start + MOST_NAMES] for start in range(0, len(items), MOST_NAMES))
+
+
 def rows_of(cluster: Cluster, kind: Kind) -> QuerySet[Any]:
     """All rows of a kind in a cluster, unordered."""
     rows = MODELS[kind.model]._default_manager.filter(cluster=cluster)
@@ -146,13 +153,24 @@ def row_of(cluster: Cluster, kind: Kind, namespace: str, name: str) -> Any | Non
     return rows.first()
 
 
+def existing(cluster: Cluster, kind: Kind, namespace: str, name: str) -> Any:
+    """One row.
+
+    Raises
+    ------
+    NotFound
+    """
+    row = row_of(cluster, kind, namespace, name)
+    return found(row, f'{kind.resource} "{name}"', kind=kind.kind, namespace=namespace, name=name)
+
+
 def rows_named(cluster: Cluster, kind: Kind, names: Sequence[str]) -> dict[tuple[str, str], Any]:
     """Rows with one of some names; namespace (empty for kinds without) and name -> row."""
-    found = {}
-    for start in range(0, len(names), MOST_NAMES):
-        for row in rows_of(cluster, kind).filter(name__in=names[start : start + MOST_NAMES]):
-            found[(row.namespace if kind.namespaced else ""), row.name] = row
-    return found
+    return {
+        ((row.namespace if kind.namespaced else ""), row.name): row
+        for part in in_parts(names)
+        for row in rows_of(cluster, kind).filter(name__in=part)
+    }
 
 
 def uid_of(row: Any) -> str:

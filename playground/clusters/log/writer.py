@@ -13,7 +13,7 @@ from playground.clusters.errors import NotFound, TooLarge
 from playground.clusters.kinds import Kind
 from playground.clusters.log import changes
 from playground.clusters.log.quotas import check_bytes
-from playground.clusters.log.rows import MODELS, insert_rows, row_values, rows_of, upsert
+from playground.clusters.log.rows import MODELS, in_parts, insert_rows, row_values, rows_of, upsert
 from playground.clusters.models import Cluster, LogEntry, Manifest, Node, Pod
 from playground.clusters.packed import Packed, pack_text
 from playground.engine.columns import profile_names
@@ -134,7 +134,7 @@ class LogWriter:
         self.cluster = cluster
         self.at_ns = virtual_now_ns(cluster)
         self.profiles = profile_names(cluster.config)
-        self.changed: set[str] = set()
+        self._before = _columns_of(cluster)
         self._entries: list[tuple[Any, ...]] = []
         self._rows: dict[ObjectKey, tuple[Kind, dict[str, Any], int] | None] = {}
         self._gone: dict[ObjectKey, Kind] = {}
@@ -173,7 +173,6 @@ class LogWriter:
         seq = self._number()
         if source == LogEntry.Source.API and cycle is None:
             self.cluster.last_input_seq = seq
-            self.changed.add("last_input_seq")
         self._entries.append(
             (
                 self.cluster.pk,
@@ -246,7 +245,6 @@ class LogWriter:
     def _note_kinds(self, kind: Kind, seq: int) -> None:
         if kind.row_kind == DEFINITION:
             self.cluster.kinds_seq = seq
-            self.changed.add("kinds_seq")
 
     def delete(
         self,
@@ -372,7 +370,6 @@ class LogWriter:
         if not self.may_exceed:
             check_bytes(self.cluster.creator, asked_bytes)
         self.cluster.stored_bytes += asked_bytes
-        self.changed.add("stored_bytes")
 
     def _text(self, manifest: dict[str, Any]) -> bytes:
         """JSON of a manifest that goes into the log and into a row: made once."""
@@ -392,8 +389,8 @@ class LogWriter:
         values = row_values(self.cluster, kind, manifest, seq, self.profiles)
         return values | {"manifest": pack_text(self._text(manifest))}
 
-    def flush(self, *also: str) -> None:
-        """Write entries, rows and the cluster's counters; `also` names further changed columns.
+    def flush(self) -> None:
+        """Write entries, rows and what changed of the cluster's row.
 
         Raises
         ------
@@ -416,27 +413,30 @@ class LogWriter:
             entries = [(*entry[:-1], self._stored_payload(entry[-1])) for entry in self._entries]
             insert_rows(LogEntry, _ENTRY, entries)
         gone: dict[tuple[Kind, str], list[str]] = {}
-        for key, row in self._rows.items():
-            if row is None:
+        for key, written in self._rows.items():
+            if written is None:
                 gone.setdefault((self._gone[key], key[1]), []).append(key[2])
         for (kind, namespace), names in gone.items():
-            for start in range(0, len(names), 500):
-                rows = rows_of(self.cluster, kind).filter(name__in=names[start : start + 500])
+            for part in in_parts(names):
+                rows = rows_of(self.cluster, kind).filter(name__in=part)
                 (rows.filter(namespace=namespace) if kind.namespaced else rows).delete()
         # An object written twice is one row, of its last state.
-        values = [(row[0], self._row(*row)) for row in self._rows.values() if row is not None]
+        values = [(written[0], self._row(*written)) for written in self._rows.values() if written is not None]
         if self.lane_of is not None:
-            for kind, columns in values:
+            for kind, row in values:
                 if kind.row_kind == "Pod":
-                    columns["lane"], columns["reserved_node"] = self.lane_of(
-                        columns["namespace"], columns["name"]
-                    )
+                    row["lane"], row["reserved_node"] = self.lane_of(row["namespace"], row["name"])
         upsert(values, update_lanes=self.lane_of is not None)
         self.cluster.version += 1
-        names_changed = {"next_seq", "version", "entries_since_checkpoint", *self.changed, *also}
-        self.cluster.save(update_fields=sorted(names_changed))
+        columns = _columns_of(self.cluster)
+        self.cluster.save(update_fields=[name for name in columns if columns[name] != self._before[name]])
+        self._before = columns
         self._entries, self._rows, self._asked, self._texts = [], {}, [], {}
         self._gone, self._renewed = {}, set()
+
+
+def _columns_of(cluster: Cluster) -> dict[str, Any]:
+    return {name: value for name, value in vars(cluster).items() if not name.startswith("_")}
 
 
 def key_of(kind: Kind, manifest: Mapping[str, Any]) -> ObjectKey:
@@ -466,8 +466,7 @@ def writing(cluster: Cluster, *, rules: bool = False) -> Iterator[LogWriter]:
         yield writer
         changes.note(writer.cluster, before, writer.told(), writer.words)
         writer.flush()
-    for field in Cluster._meta.concrete_fields:
-        setattr(cluster, field.attname, getattr(writer.cluster, field.attname))
+    vars(cluster).update(_columns_of(writer.cluster))
 
 
 def locked(cluster_id: int) -> Cluster:

@@ -177,7 +177,7 @@ class Migration(migrations.Migration):
                     ('text', models.BinaryField()),
                     ('action', models.CharField(default='preview', max_length=8)),
                     ('wanted', models.JSONField(default=dict)),
-                    ('state', models.CharField(choices=[('queued', 'Queued'), ('done', 'Done'), ('failed', 'Failed'), ('cancelled', 'Cancelled')], default='queued', max_length=12)),
+                    ('state', models.CharField(choices=[('queued', 'Queued'), ('running', 'Running'), ('done', 'Done'), ('failed', 'Failed'), ('cancelled', 'Cancelled')], default='queued', max_length=12)),
                     ('done', models.IntegerField(default=0)),
                     ('total', models.IntegerField(default=0)),
                     ('doing', models.CharField(blank=True, default='', max_length=120)),
@@ -188,7 +188,7 @@ class Migration(migrations.Migration):
                     ('owner', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, to=settings.AUTH_USER_MODEL)),
                 ],
                 options={
-                    'constraints': [models.CheckConstraint(condition=models.Q(('state__in', ['queued', 'done', 'failed', 'cancelled'])), name='draft_state_known')],
+                    'constraints': [models.CheckConstraint(condition=models.Q(('state__in', ['queued', 'running', 'done', 'failed', 'cancelled'])), name='draft_state_known')],
                 },
             ),
             migrations.CreateModel(

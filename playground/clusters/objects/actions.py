@@ -12,10 +12,10 @@ from functools import partial
 from typing import Any, Final
 
 from playground.clusters import kinds, wake
-from playground.clusters.errors import InvalidInput, NotFound, TooManyRequests
+from playground.clusters.errors import InvalidInput, TooManyRequests, found
 from playground.clusters.kinds import Kind
 from playground.clusters.log.changes import one_change
-from playground.clusters.log.rows import rows_of
+from playground.clusters.log.rows import rows_named
 from playground.clusters.log.writer import writing
 from playground.clusters.models import Cluster, Pod
 from playground.clusters.objects import deletion
@@ -200,7 +200,7 @@ def act_on_pods(*, cluster: Cluster, action: str, pods: Sequence[str]) -> Acted:
         if not slash or not name:
             raise InvalidInput(f'"{pod}" is no pod: write namespace/name', field="pods", value=pod)
         by_namespace.setdefault(namespace, []).append(name)
-    kind = _kind("Pod")
+    kind = kinds.named("Pod")
     words = _in_words(action, "Pod", list(dict.fromkeys(pods)))
     with one_change(words), writing(cluster) as writer:
         rows = [
@@ -274,19 +274,17 @@ def _rows(
     ------
     NotFound
     """
-    found: dict[str, Any] = {}
-    for start in range(0, len(names), 500):
-        rows = rows_of(cluster, kind).filter(name__in=names[start : start + 500])
-        found |= {row.name: row for row in (rows.filter(namespace=namespace) if namespace else rows)}
-    for name in names:
-        if name not in found:
-            where = {"namespace": namespace} if namespace else {}
-            raise NotFound(f'{field} "{name}" not found', kind=kind.kind, name=name, **where)
-    return [found[name] for name in names]
+    rows = rows_named(cluster, kind, names)
+    return [
+        found(
+            rows.get((namespace, name)), f'{field} "{name}"', kind=kind.kind, namespace=namespace, name=name
+        )
+        for name in names
+    ]
 
 
 def _delete(cluster: Cluster, names: Sequence[str]) -> int:
-    kind = _kind("Node")
+    kind = kinds.named("Node")
     with writing(cluster) as writer:
         rows = _rows(cluster, kind, names, "nodes")
         for row in rows:
@@ -296,7 +294,7 @@ def _delete(cluster: Cluster, names: Sequence[str]) -> int:
 
 
 def _change(cluster: Cluster, names: Sequence[str], change: Edit) -> int:
-    rows = _rows(cluster, _kind("Node"), names, "nodes")
+    rows = _rows(cluster, kinds.named("Node"), names, "nodes")
     result = apply_documents(cluster=cluster, objects=[change(row.manifest) for row in rows])
     return len(result.configured)
 
@@ -378,9 +376,3 @@ def _labelling(value: str) -> Edit:
         return dict(manifest) | {"metadata": meta}
 
     return change
-
-
-def _kind(name: str) -> Kind:
-    kind = kinds.by_kind(name)
-    assert kind is not None
-    return kind

@@ -11,7 +11,7 @@ from playground.clusters.clock import virtual_now_ns
 from playground.clusters.custom_kinds import DEFINITION, admit_definition, table_of, with_definitions
 from playground.clusters.errors import InvalidManifest
 from playground.clusters.kinds import BUILT_IN, Kind, KindTable
-from playground.clusters.log.rows import row_of, rows_of
+from playground.clusters.log.rows import row_of, rows_named, rows_of
 from playground.clusters.log.writer import LogWriter, ObjectKey, key_of, writing
 from playground.clusters.models import Cluster, LogEntry, Manifest, PriorityClass
 from playground.clusters.objects import deletion
@@ -364,8 +364,7 @@ def _stored_beside(
     """Objects of a kind that a cluster has and a request does not name."""
     if cluster is None:
         return []
-    of_kind = kinds.by_kind(name)
-    assert of_kind is not None
+    of_kind = kinds.named(name)
     metas = [meta for one in posted if isinstance(meta := one.get("metadata"), Mapping)]
     named = {(str(meta.get("namespace") or "default"), meta.get("name")) for meta in metas}
     rows = rows_of(cluster, of_kind).values_list("manifest", flat=True)
@@ -397,8 +396,13 @@ def _admitted(
     by_name = dict(before)
     refused: list[tuple[int, InvalidManifest]] = []
     planned: list[_Planned] = []
-    pods = _stored_of(cluster, "Pod", known)
-    groups = _stored_of(cluster, "PodGroup", known)
+    # Objects that are there already keep what admission gave them.
+    there = {
+        name: rows_named(
+            cluster, kinds.named(name), sorted({item.name for kind, item in known if kind.row_kind == name})
+        )
+        for name in ("Pod", "PodGroup")
+    }
     classes = admission.priority_classes(by_name.values())
     stamp = format_seconds(virtual_now_ns(cluster))
     stale = False
@@ -409,8 +413,8 @@ def _admitted(
         if kind.custom is not None:
             row = row_of(cluster, kind, _place_of(item)[0] if kind.namespaced else "", item.name)
             old = None if row is None else row.manifest
-        if kind.row_kind in ("Pod", "PodGroup"):
-            old = (pods if kind.row_kind == "Pod" else groups).get(_place_of(item))
+        if kind.row_kind in there and (row := there[kind.row_kind].get(_place_of(item))) is not None:
+            old = row.manifest
         try:
             manifest = admitted(
                 kind,
@@ -439,21 +443,6 @@ def _place_of(item: Posted) -> tuple[str, str]:
     meta = item.manifest.get("metadata")
     namespace = meta.get("namespace") if isinstance(meta, dict) else None
     return (namespace if isinstance(namespace, str) and namespace else "default", item.name)
-
-
-def _stored_of(
-    cluster: Cluster, name: str, known: Sequence[tuple[Kind, Posted]]
-) -> dict[tuple[str, str], dict[str, Any]]:
-    """Objects of a kind that the request names and that are there already: what admission gave them stays."""
-    of_kind = kinds.by_kind(name)
-    assert of_kind is not None
-    wanted = sorted({item.name for kind, item in known if kind.row_kind == name and item.name})
-    stored: dict[tuple[str, str], dict[str, Any]] = {}
-    for start in range(0, len(wanted), 500):
-        rows = rows_of(cluster, of_kind).filter(name__in=wanted[start : start + 500])
-        for namespace, name, manifest in rows.values_list("namespace", "name", "manifest"):
-            stored[namespace, name] = manifest
-    return stored
 
 
 def metadata_of(item: Posted) -> dict[str, Any]:
@@ -517,8 +506,7 @@ def _fold(writer: LogWriter, planned: Sequence[_Planned], result: ApplyResult) -
     stored = _stored(writer.cluster, planned)
     problems: list[InvalidManifest] = []
     for namespace in _missing_namespaces(writer.cluster, planned):
-        kind = kinds.by_kind("Namespace")
-        assert kind is not None
+        kind = kinds.named("Namespace")
         manifest = new_object(
             writer,
             kind,
@@ -584,19 +572,15 @@ def _stored(cluster: Cluster, planned: Sequence[_Planned]) -> dict[ObjectKey, di
     names: dict[Kind, set[str]] = {}
     for item in planned:
         names.setdefault(item.kind, set()).add(item.manifest["metadata"]["name"])
-    stored: dict[ObjectKey, dict[str, Any]] = {}
-    for kind, wanted in names.items():
-        ordered = sorted(wanted)
-        for start in range(0, len(ordered), 500):
-            rows = rows_of(cluster, kind).filter(name__in=ordered[start : start + 500])
-            for manifest in rows.values_list("manifest", flat=True):
-                stored[key_of(kind, manifest)] = manifest
-    return stored
+    return {
+        (kind.row_kind, *place): row.manifest
+        for kind, wanted in names.items()
+        for place, row in rows_named(cluster, kind, sorted(wanted)).items()
+    }
 
 
 def _missing_namespaces(cluster: Cluster, planned: Sequence[_Planned]) -> list[str]:
-    kind = kinds.by_kind("Namespace")
-    assert kind is not None
+    kind = kinds.named("Namespace")
     wanted = {key_of(item.kind, item.manifest)[1] for item in planned if item.kind.namespaced}
     written = {item.manifest["metadata"]["name"] for item in planned if item.kind == kind}
     there = set(rows_of(cluster, kind).values_list("name", flat=True))

@@ -76,8 +76,7 @@ def _candidates(
                 yield kind, manifest
     if not unknown:
         return
-    pods = kinds.by_kind("Pod")
-    assert pods is not None
+    pods = kinds.named("Pod")
     owned = Pod.objects.filter(place, cluster=writer.cluster, owner_kind__in=[kind.kind for kind in unknown])
     for pod in owned.order_by("resource_version").iterator():
         yield pods, pod.manifest
@@ -245,8 +244,7 @@ def check_definition_stays(cluster: Cluster, kind: Kind) -> None:
     """
     if kind.custom is None:
         return
-    of_definition = kinds.by_kind(DEFINITION)
-    assert of_definition is not None
+    of_definition = kinds.named(DEFINITION)
     row = row_of(cluster, of_definition, "", kind.resource)
     if row is not None and is_going(row.manifest):
         raise NotAllowed("create not allowed while custom resource definition is terminating", kind=kind.kind)
@@ -254,8 +252,7 @@ def check_definition_stays(cluster: Cluster, kind: Kind) -> None:
 
 def _finish_definition(writer: LogWriter, kind: Kind) -> None:
     """The last object of a kind whose definition is on its way out takes that along."""
-    of_definition = kinds.by_kind(DEFINITION)
-    assert of_definition is not None
+    of_definition = kinds.named(DEFINITION)
     row = row_of(writer.cluster, of_definition, "", kind.resource)
     if row is None or not row.manifest["metadata"].get("deletionTimestamp"):
         return
@@ -399,8 +396,7 @@ def _finish_namespace(writer: LogWriter, namespace: str) -> None:
     """The last object of a namespace that is on its way out takes it along."""
     if not writer.is_ending(namespace):
         return
-    kind = kinds.by_kind("Namespace")
-    assert kind is not None
+    kind = kinds.named("Namespace")
     row = row_of(writer.cluster, kind, "", namespace)
     if row is None or blocking(kind, row.manifest):
         return
@@ -425,8 +421,7 @@ def orphan(writer: LogWriter, kind: Kind, owner: Mapping[str, Any]) -> None:
     if not uid:
         return
     _mark(writer, kind, owner, [*(meta.get("finalizers") or ()), "orphan"])
-    pods = kinds.by_kind("Pod")
-    assert pods is not None
+    pods = kinds.named("Pod")
     for pod in (
         Pod.objects.filter(cluster=writer.cluster, namespace=namespace).exclude(owner_kind="").iterator()
     ):

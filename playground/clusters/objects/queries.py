@@ -11,7 +11,7 @@ from typing import Any, Final
 from django.db.models import Q, QuerySet
 
 from playground.clusters.clock import virtual_now_ns
-from playground.clusters.errors import InvalidInput, NotFound
+from playground.clusters.errors import InvalidInput, found
 from playground.clusters.kinds import Kind
 from playground.clusters.log.rows import row_of, rows_after, rows_of
 from playground.clusters.models import Cluster, Event, LogEntry, MockExtender, Node, Run
@@ -169,8 +169,8 @@ class ObjectSelection:
         for part in self.fields:
             column = columns.get(part.field)
             if column is not None:
-                found = Q(**{column: part.value})
-                rows = rows.filter(found if part.equal else ~found)
+                equal = Q(**{column: part.value})
+                rows = rows.filter(equal if part.equal else ~equal)
         return rows
 
 
@@ -270,8 +270,8 @@ def label_selector_of(text: str) -> dict[str, Any]:
                 field="selector",
                 value=part.strip(),
             )
-    found = {"matchLabels": labels, "matchExpressions": expressions}
-    return {key: value for key, value in found.items() if value}
+    document = {"matchLabels": labels, "matchExpressions": expressions}
+    return {key: value for key, value in document.items() if value}
 
 
 def selector_text(selector: Manifest | None) -> str:
@@ -304,9 +304,7 @@ def get_run(cluster: Cluster, public_id: str) -> Run:
     NotFound
     """
     run = Run.objects.filter(cluster=cluster, public_id=public_id).select_related("cluster").first()
-    if run is None:
-        raise NotFound(f'run "{public_id}" not found', kind="Run", name=public_id)
-    return run
+    return found(run, f'run "{public_id}"', kind="Run", name=public_id)
 
 
 def get_mock_extender(cluster: Cluster, public_id: str) -> MockExtender:
@@ -316,10 +314,8 @@ def get_mock_extender(cluster: Cluster, public_id: str) -> MockExtender:
     ------
     NotFound
     """
-    found = MockExtender.objects.filter(cluster=cluster, public_id=public_id).first()
-    if found is None:
-        raise NotFound(f'mock extender "{public_id}" not found', kind="MockExtender", name=public_id)
-    return found
+    row = MockExtender.objects.filter(cluster=cluster, public_id=public_id).first()
+    return found(row, f'mock extender "{public_id}"', kind="MockExtender", name=public_id)
 
 
 def list_mock_extenders(cluster: Cluster) -> list[MockExtender]:
@@ -335,8 +331,9 @@ def get_object(cluster: Cluster, kind: Kind, namespace: str, name: str) -> dict[
     NotFound
     """
     row = row_of(cluster, kind, namespace, name)
-    if row is None or is_expired(kind, row.manifest, virtual_now_ns(cluster)):
-        raise NotFound(f'{kind.resource} "{name}" not found', kind=kind.kind, namespace=namespace, name=name)
+    if row is not None and is_expired(kind, row.manifest, virtual_now_ns(cluster)):
+        row = None
+    row = found(row, f'{kind.resource} "{name}"', kind=kind.kind, namespace=namespace, name=name)
     return as_served(kind, counted(cluster, kind, row.manifest))
 
 
@@ -380,8 +377,8 @@ def node_addresses(cluster: Cluster, names: Collection[str]) -> dict[str, Any]:
     rows = Node.objects.filter(cluster=cluster)
     if len(names) <= _MANY_NAMES:
         rows = rows.filter(name__in=names)
-    found = rows.values_list("name", "manifest").iterator(chunk_size=500)
-    return {name: (manifest.get("status") or {}).get("addresses") for name, manifest in found}
+    pairs = rows.values_list("name", "manifest").iterator(chunk_size=500)
+    return {name: (manifest.get("status") or {}).get("addresses") for name, manifest in pairs}
 
 
 def selected_objects(

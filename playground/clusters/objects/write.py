@@ -22,7 +22,7 @@ from playground.clusters.errors import (
 from playground.clusters.foreign import decisions
 from playground.clusters.kinds import Kind
 from playground.clusters.log.changes import one_change
-from playground.clusters.log.rows import row_of, rows_named, rows_of, uid_of
+from playground.clusters.log.rows import existing, row_of, rows_named, rows_of, uid_of
 from playground.clusters.log.writer import LogWriter, key_of, writing
 from playground.clusters.models import Cluster, LogEntry, Pod, PodDisruptionBudget, PriorityClass
 from playground.clusters.objects import deletion
@@ -174,10 +174,10 @@ def _replace(
 ) -> dict[str, Any]:
     _, in_namespace, name = key_of(kind, posted.manifest)
     seen = posted.manifest["metadata"].get("resourceVersion") or ""
-    before = _existing(cluster, kind, in_namespace, name)
+    before = existing(cluster, kind, in_namespace, name)
     among, new, ready = _prepared(cluster, kind, posted, before.manifest, subresource, fields)
     with writing(cluster) as writer:
-        row = _existing(writer.cluster, kind, in_namespace, name)
+        row = existing(writer.cluster, kind, in_namespace, name)
         if seen and str(seen) != str(row.resource_version):
             raise Conflict(
                 f'Operation cannot be fulfilled on {kind.resource} "{name}": the object has been modified; '
@@ -259,7 +259,7 @@ def patch_object(
     InvalidManifest, NotFound, Conflict
     """
     for attempt in range(MOST_TRIES):
-        live = _existing(cluster, kind, namespace, name).manifest
+        live = existing(cluster, kind, namespace, name).manifest
         merged = merge_patch(live, patch)
         meta = merged.get("metadata")
         if not isinstance(meta, Mapping):
@@ -322,7 +322,7 @@ def delete_object(
         Every cluster has it: a system namespace or PriorityClass.
     """
     with writing(cluster) as writer:
-        row = _existing(writer.cluster, kind, namespace, name)
+        row = existing(writer.cluster, kind, namespace, name)
         for given, has, word, likely in (
             (uid, uid_of(row), "UID", "deleted and then recreated"),
             (resource_version, row.resource_version, "ResourceVersion", "modified"),
@@ -421,9 +421,9 @@ def bind_pod(
     Conflict
         It is another pod than is meant, is on a node already, or on its way out.
     """
-    kind = _kind("Pod")
+    kind = kinds.named("Pod")
     with writing(cluster) as writer:
-        row = _existing(writer.cluster, kind, namespace, name)
+        row = existing(writer.cluster, kind, namespace, name)
         meta = row.manifest["metadata"]
         for word, key, given in (
             ("UID", "uid", uid),
@@ -474,9 +474,9 @@ def evict_pod(*, cluster: Cluster, namespace: str, name: str, grace_s: int | Non
     TooManyRequests
         A budget has no disruption left, or more than one budget covers the pod.
     """
-    kind = _kind("Pod")
+    kind = kinds.named("Pod")
     with writing(cluster) as writer:
-        row = _existing(writer.cluster, kind, namespace, name)
+        row = existing(writer.cluster, kind, namespace, name)
         writer.words = f"evict Pod {namespace}/{name}"
         budgets = [
             budget
@@ -509,7 +509,7 @@ def evict_pod(*, cluster: Cluster, namespace: str, name: str, grace_s: int | Non
             status["disruptedPods"] = disrupted | {name: format_seconds(writer.at_ns)}
             writer.write(
                 LogEntry.Source.API,
-                _kind("PodDisruptionBudget"),
+                kinds.named("PodDisruptionBudget"),
                 dict(budget.manifest) | {"status": status},
                 created=False,
             )
@@ -528,8 +528,8 @@ def set_cordon(*, cluster: Cluster, node: str, unschedulable: bool) -> dict[str,
     ------
     NotFound
     """
-    kind = _kind("Node")
-    row = _existing(cluster, kind, "", node)
+    kind = kinds.named("Node")
+    row = existing(cluster, kind, "", node)
     spec = dict(row.manifest.get("spec") or {})
     spec.pop("unschedulable", None)
     if unschedulable:
@@ -563,19 +563,6 @@ def _wake(writer: LogWriter, kind: Kind) -> None:
     # A kept object that goes may take others along.
     if kind.interpreted or writer.cluster.last_input_seq > writer.cluster.cursor_seq:
         wake.cluster_on_commit(writer.cluster)
-
-
-def _kind(name: str) -> Kind:
-    kind = kinds.by_kind(name)
-    assert kind is not None
-    return kind
-
-
-def _existing(cluster: Cluster, kind: Kind, namespace: str, name: str) -> Any:
-    row = row_of(cluster, kind, namespace, name)
-    if row is None:
-        raise NotFound(f'{kind.resource} "{name}" not found', kind=kind.kind, namespace=namespace, name=name)
-    return row
 
 
 def _in_namespace(kind: Kind, posted: Posted, namespace: str | None) -> Posted:
@@ -639,4 +626,4 @@ def _admit(
 
 
 def _namespace_exists(cluster: Cluster, name: str) -> bool:
-    return rows_of(cluster, _kind("Namespace")).filter(name=name).exists()
+    return rows_of(cluster, kinds.named("Namespace")).filter(name=name).exists()

@@ -15,10 +15,10 @@ from django.dispatch import receiver
 
 from playground.clusters.drive.config import checked_release
 from playground.clusters.errors import Conflict, InvalidInput, NotFound
+from playground.clusters.jobs import reporting
 from playground.clusters.luck import answer_of, drawn_in
 from playground.clusters.models import Cluster, Cycle, Question
-from playground.clusters.questions import KINDS, AnsweredKind, reporting
-from playground.engine.advise import CannotAnswer
+from playground.clusters.questions import KINDS, AnsweredKind
 from playground.engine.scenarios import ScenarioError, opening_of, run_fresh, run_seeds
 from playground.engine.seeds import LAST_SEED
 from playground.engine.whole_runs import best_placement, check_document, upgrade_document
@@ -26,6 +26,7 @@ from playground.scenarios.models import Scenario
 from playground.scenarios.services.forking import fork, make_text
 from playground.scenarios.services.moments import past_of
 from playground.scenarios.services.shares import Shared, as_error, share
+from scheduler_core.errors import CannotAnswer
 from scheduler_core.version import ENGINE_VERSION
 
 MAX_NODES: Final = 200

@@ -458,8 +458,7 @@ def classes(request: HttpRequest, cluster_id: str) -> HttpResponse:
 def _form(cluster: Cluster, action: str, place: str, data: Any = None) -> ObjectForm:
     """The form of one object, or an empty one; 404 for an object that is not there."""
     namespace, _, name = place.rpartition("/")
-    kind = kinds.by_kind("PriorityClass" if action == "class" else "PodDisruptionBudget")
-    assert kind is not None
+    kind = kinds.named("PriorityClass" if action == "class" else "PodDisruptionBudget")
     row = row_of(cluster, kind, namespace or "default", name) if name else None
     if name and row is None:
         raise Http404(f'{kind.resource} "{place}" not found')

@@ -113,7 +113,7 @@ class RuleForm(forms.Form):
         if not self.errors:
             for item in rules.problems(self.rule_args(cleaned)):
                 field = item.field if item.field in self.fields else None
-                self.add_error(field, item.message)
+                self.add_error(field, item.detail)
         return cleaned
 
     @staticmethod
@@ -140,7 +140,7 @@ def config(request: HttpRequest, cluster_id: str) -> HttpResponse:
     text = yaml_of([cluster.config]) if cluster.config else EMPTY
     problems: list[Any] = []
     document: dict[str, Any] | None = None
-    changes: tuple[Any, ...] = ()
+    changes: Any = ()
     status = 200
     if request.method == "POST" and "host" in request.POST:
         return _allow_host(request, cluster)

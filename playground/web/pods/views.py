@@ -294,8 +294,7 @@ def _text_of(form: PodForm) -> str:
 def group(request: HttpRequest, cluster_id: str, namespace: str, name: str) -> HttpResponse:
     """The newest answer about the group; looking at a group that was never asked about asks, POST asks again."""
     cluster = get_cluster(request, cluster_id)
-    kind = kinds.by_kind("PodGroup")
-    assert kind is not None
+    kind = kinds.named("PodGroup")
     try:
         manifest = get_object(cluster, kind, namespace, name)
     except NotFound:
