@@ -5,6 +5,7 @@ Embedded mode has one person and no list.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -14,35 +15,9 @@ from django.utils import timezone
 
 from playground.accounts.choices import Role
 from playground.accounts.models import AuditEntry, Team
+from scheduler_core.schema.tables import table_beside
 
-ACTIONS: Final = {
-    "login": "logged in",
-    "login-failed": "gave a wrong password",
-    "login-throttled": "was made to wait: too many wrong passwords",
-    "logout": "logged out",
-    "session-ended": "ended a session",
-    "account-made": "made an account",
-    "account-closed": "closed the account",
-    "account-opened": "opened the account again",
-    "email-changed": "changed the mail address",
-    "password-changed": "changed the password",
-    "password-reset": "set a new password by a reset link",
-    "reset-asked": "asked for a reset link by mail",
-    "reset-link-made": "made a reset link",
-    "token-made": "made a token",
-    "token-deleted": "deleted a token",
-    "team-made": "made the team",
-    "member-set": "gave a role",
-    "member-removed": "took out of the team",
-    "invitation-made": "made an invitation",
-    "invitation-withdrawn": "withdrew an invitation",
-    "invitation-accepted": "accepted an invitation",
-    "cluster-deleted": "deleted a cluster",
-    "scenario-shared": "shared a scenario",
-    "scenario-deleted": "deleted a share",
-    "comparison-made": "made a comparison",
-    "comparison-deleted": "deleted a comparison",
-}
+ACTIONS: Final[Mapping[str, str]] = table_beside(__file__, "audit.yaml")
 MAX_ENTRIES: Final = 200_000
 """However many days are kept: a list that anybody's wrong passwords could fill a disk with is no list."""
 

@@ -8,14 +8,13 @@ import datetime
 import errno
 import fcntl
 import gc
+import http.client
 import logging
 import os
 import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -108,15 +107,14 @@ class Command(BaseCommand):
         """Say where the playground is as soon as pages are served and wake-ups go through."""
         host, port = listener.getsockname()[:2]
         until_s = time.monotonic() + READY_TIMEOUT_S
-        with probing(listener.getsockname(), settings.PLAYGROUND_OWN_HOST) as answered:
-            while not stopping and time.monotonic() < until_s:
-                supervisor.look()
-                if answered():
-                    name = f"[{host}]" if ":" in host else host
-                    where = f"  Demo cluster: http://{name}:{port}{demo_path}" if demo_path else ""
-                    self._say(f"Playground ready: http://{name}:{port}/{where}  Stop with Ctrl-C.")
-                    return
-                time.sleep(LOOK_EVERY_S / 2)
+        while not stopping and time.monotonic() < until_s:
+            supervisor.look()
+            if is_ready(listener.getsockname(), settings.PLAYGROUND_OWN_HOST):
+                name = f"[{host}]" if ":" in host else host
+                where = f"  Demo cluster: http://{name}:{port}{demo_path}" if demo_path else ""
+                self._say(f"Playground ready: http://{name}:{port}/{where}  Stop with Ctrl-C.")
+                return
+            time.sleep(LOOK_EVERY_S / 2)
         if not stopping:
             self._say(f"The playground does not come up. See {settings.DATA_DIR / 'worker.log'}")
 
@@ -211,9 +209,8 @@ def _serve(listener: socket.socket) -> None:
     uvicorn.Server(config).run(sockets=[listener])
 
 
-@contextmanager
-def probing(address: Any, host_name: str = "") -> Iterator[Callable[[], bool]]:
-    """A function that says whether `/readyz` answered 200; it asks again as often as it is called.
+def is_ready(address: Any, host_name: str = "") -> bool:
+    """Whether `/readyz` answers 200.
 
     Parameters
     ----------
@@ -224,37 +221,14 @@ def probing(address: Any, host_name: str = "") -> Iterator[Callable[[], bool]]:
     """
     host, port = address[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-    asking: list[socket.socket] = []
-
-    def ask() -> bool:
-        if not asking:
-            connection = socket.create_connection((host, port), timeout=1)
-            name = host_name or (f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
-            connection.sendall(f"GET /readyz HTTP/1.0\r\nHost: {name}\r\n\r\n".encode())
-            connection.setblocking(False)
-            asking.append(connection)
-        connection = asking[0]
-        try:
-            said = connection.recv(64)
-        except BlockingIOError:
-            return False
-        except OSError:
-            said = b""
-        asking.clear()
-        connection.close()
-        return said.split(b" ")[1:2] == [b"200"]
-
+    connection = http.client.HTTPConnection(host, port, timeout=5)
     try:
-        yield lambda: _quietly(ask)
+        connection.request("GET", "/readyz", headers={"Host": host_name} if host_name else {})
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
     finally:
-        for connection in asking:
-            connection.close()
-
-
-def _quietly(ask: Callable[[], bool]) -> bool:
-    with suppress(OSError):
-        return ask()
-    return False
+        connection.close()
 
 
 ARGUMENTS = (
