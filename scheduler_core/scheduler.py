@@ -41,10 +41,9 @@ from scheduler_core.events import (
 from scheduler_core.extender.chain import extender_chain
 from scheduler_core.extender.transport import Transport, no_transport
 from scheduler_core.framework.attempt import EXTENDER_NAME
-from scheduler_core.framework.interface import ChoiceOptions
+from scheduler_core.framework.interface import MAX_EVENT_MESSAGE, ChoiceOptions, Handle
 from scheduler_core.framework.limit import Limit
 from scheduler_core.framework.preemption.trace import preemption_document
-from scheduler_core.framework.profile import MAX_EVENT_MESSAGE, SchedulerHandle, build_profiles
 from scheduler_core.framework.record import (
     BOUND,
     ERROR,
@@ -55,7 +54,7 @@ from scheduler_core.framework.record import (
 )
 from scheduler_core.framework.recording import record_body
 from scheduler_core.framework.registry import Registry
-from scheduler_core.framework.runtime import Framework, failed
+from scheduler_core.framework.runtime import Framework, build_profiles, failed
 from scheduler_core.framework.status import SUCCESS, Code, Status
 from scheduler_core.framework.waiting_pods import WaitingPods
 from scheduler_core.group_cycle import GroupCycle
@@ -150,14 +149,14 @@ class Scheduler(GroupCycle):
         self.nominator = Nominator()
         self.waiting_pods = WaitingPods()
         self.extenders = extender_chain(loaded, transport)
-        self.handle_for_plugins = SchedulerHandle(
+        self.handle_for_plugins = Handle(
             self.cache,
             self.nominator,
             self.waiting_pods,
             clock,
             randomness=randomness,
             choices=ChoiceOptions(self.options.first_of_ties, self.options.all_preemption_candidates),
-            extenders=self.extenders or None,
+            extenders=self.extenders.preempt if self.extenders else None,
             release=loaded.release,
         )
         self.pod_groups = self.handle_for_plugins.pod_groups

@@ -20,12 +20,11 @@ from scheduler_core.extender.transport import (
     Transport,
     no_transport,
 )
-from scheduler_core.framework.interface import ChoiceOptions, PostFilterResult
+from scheduler_core.framework.interface import ChoiceOptions, Handle, PostFilterResult
 from scheduler_core.framework.preemption.trace import preemption_document
-from scheduler_core.framework.profile import SchedulerHandle, build_profiles
 from scheduler_core.framework.record import CycleTrace
 from scheduler_core.framework.recording import record_body
-from scheduler_core.framework.runtime import Framework
+from scheduler_core.framework.runtime import Framework, build_profiles
 from scheduler_core.framework.status import Code, Status
 from scheduler_core.framework.waiting_pods import WaitingPods
 from scheduler_core.objects.defaults import StoredPriorities, prepare, priority_class_from
@@ -69,13 +68,13 @@ class CaseCluster:
         self.clock = Clock(0)
         self.waiting_pods = WaitingPods()
         self.extenders = extender_chain(self.loaded, transport)
-        handle = SchedulerHandle(
+        handle = Handle(
             self.cache,
             self.nominator,
             self.waiting_pods,
             self.clock,
             choices=ChoiceOptions(first_of_ties=True, all_preemption_candidates=True),
-            extenders=self.extenders or None,
+            extenders=self.extenders.preempt if self.extenders else None,
             release=release,
         )
         self.frameworks: dict[str, Framework] = build_profiles(self.loaded, REGISTRY, handle, self.cache)

@@ -28,7 +28,7 @@ from scheduler_core.extender.transport import (
     Transport,
     effective_tls,
 )
-from scheduler_core.extender.wire import Victims
+from scheduler_core.framework.interface import ExtendersLeft, Victims
 from scheduler_core.framework.status import Code
 from scheduler_core.objects.fields import Document, mapping, mappings
 from scheduler_core.objects.node import Node, node_from
@@ -220,15 +220,6 @@ class ExtenderScores:
 
 
 @dataclass(slots=True)
-class ExtenderPreemptionResult:
-    """What the preempt calls left of the candidates; with an error the whole preemption ends in it."""
-
-    candidates: dict[str, Victims]
-    error: str | None = None
-    calls: list[ExtenderCall] = field(default_factory=list)
-
-
-@dataclass(slots=True)
 class ExtenderBinding:
     """Whether an extender has taken the binding over, and how it went.
 
@@ -340,9 +331,7 @@ class ExtenderChain:
 
     # ---- preempt
 
-    def preempt(
-        self, pod: Pod, candidates: Mapping[str, Victims], snapshot: Snapshot
-    ) -> ExtenderPreemptionResult:
+    def preempt(self, pod: Pod, candidates: Mapping[str, Victims], snapshot: Snapshot) -> ExtendersLeft:
         """Let extenders take back candidates, or change their victims.
 
         Parameters
@@ -350,7 +339,7 @@ class ExtenderChain:
         candidates : mapping of str to Victims
             Node name -> victims in order, number of PodDisruptionBudget violations.
         """
-        result = ExtenderPreemptionResult(dict(candidates))
+        result = ExtendersLeft(dict(candidates))
         for extender in self.extenders:
             if not result.candidates:
                 break

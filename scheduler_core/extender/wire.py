@@ -15,12 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduler_core.extender.go_json import DecodeProblem, decode, encode, read_value
+from scheduler_core.framework.interface import Victims
 from scheduler_core.objects.fields import Document
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
-
-Victims = tuple[tuple[Pod, ...], int]
-"""Pods to be evicted from a node, in order, and how many of them violate a PodDisruptionBudget."""
 
 MetaVictims = tuple[tuple[str, ...], int]
 """The same with uids."""

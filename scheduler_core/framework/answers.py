@@ -9,8 +9,10 @@ what asking every row afresh would give; `tests/scheduler_core/framework/test_an
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
-from typing import Any, Protocol
+from collections.abc import Hashable, Iterable, Sequence
+from functools import partial
+from itertools import count
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +23,7 @@ from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.framework.distinct import tally
 from scheduler_core.framework.interface import FilterPlugin, Reads, ScorePlugin, Scores
 from scheduler_core.framework.status import Code
-from scheduler_core.objects.pod import Pod
+from scheduler_core.objects.pod import BySpec, Pod
 from scheduler_core.thresholds import thresholds
 
 PASSES = 127
@@ -30,6 +32,11 @@ PASSES = 127
 _KEPT = 512
 """How many layers are kept for each extension point; the least recently used goes."""
 
+
+Rejections = tuple[NDArray[np.int8], NDArray[np.int8], NDArray[np.int64]]
+"""(stop, code, detail) of some rows, as in `Layer`."""
+K = TypeVar("K", bound=Hashable)
+L = TypeVar("L")
 
 _KEPT_NOMINATED = 16
 _KEPT_JOINED = 64
@@ -193,7 +200,7 @@ def first_rejections(
     pod: Pod,
     nodes: NodeColumns,
     rows: Rows,
-) -> tuple[NDArray[np.int8], NDArray[np.int8], NDArray[np.int64]]:
+) -> Rejections:
     """Run filter plugins in order, each on the rows no earlier one rejected.
 
     Returns
@@ -239,9 +246,7 @@ def first_rejection(
     return PASSES, 0, 0
 
 
-def first_of_two(
-    spec: Layer, usage: Layer, take: Rows | slice
-) -> tuple[NDArray[np.int8], NDArray[np.int8], NDArray[np.int64]]:
+def first_of_two(spec: Layer, usage: Layer, take: Rows | slice) -> Rejections:
     """(stop, code, detail) of rows by the filters of two layers together."""
     spec_stop, usage_stop = spec.stop[take], usage.stop[take]
     stop: NDArray[np.int8] = np.minimum(spec_stop, usage_stop)
@@ -250,27 +255,6 @@ def first_of_two(
     by_spec = spec_stop <= usage_stop
     code = np.where(by_spec, spec.code[take], usage.code[take])
     return stop, code, np.where(by_spec, spec.detail[take], usage.detail[take])
-
-
-class NominatedWorlds(Protocol):
-    """Rows with the pods nominated there (`AttemptWorlds`)."""
-
-    def run_filters_beside_nominated(
-        self, rows: Rows
-    ) -> tuple[NDArray[np.int8], NDArray[np.int8], NDArray[np.int64]]: ...
-
-
-class NominatedRows(Protocol):
-    """What is asked of an attempt about nominated pods (`Attempt`)."""
-
-    @property
-    def snapshot(self) -> Snapshot: ...
-
-    def rows_changed(self, reader: JournalReader) -> list[int] | None: ...
-
-    def nominated_places(self, rows: Rows) -> NDArray[np.int64]: ...
-
-    def what_if(self, rows: Rows) -> NominatedWorlds: ...
 
 
 class NominatedLayer:
@@ -282,39 +266,14 @@ class NominatedLayer:
         As in `Layer`; a row that is rejected beside the pods nominated to it has that verdict.
     """
 
-    __slots__ = ("_reader", "code", "detail", "stop")
+    __slots__ = ("code", "detail", "reader", "stop")
 
     def __init__(self) -> None:
-        self._reader = JournalReader()
-        self._forget(0)
+        self.reader = JournalReader()
+        self.forget(0)
 
-    def refresh(self, attempt: NominatedRows, spec: Layer, usage: Layer) -> None:
-        """Look again at the rows that changed, or got nominated pods, since last time."""
-        changed = attempt.rows_changed(self._reader)
-        nodes = attempt.snapshot.nodes
-        if changed is None or len(self.stop) != nodes.capacity:
-            self._forget(nodes.capacity)
-            rows = attempt.snapshot.rows
-        elif not changed:
-            return
-        else:
-            rows = np.array(changed, np.int64)
-            rows = rows[nodes.alive[rows]]
-        self.stop[rows], self.code[rows], self.detail[rows] = first_of_two(spec, usage, rows)
-        asked = rows[attempt.nominated_places(rows)]
-        if not len(asked):
-            return
-        world = attempt.what_if(asked)
-        stop, code, detail = world.run_filters_beside_nominated(np.arange(len(asked)))
-        rejected = (stop != PASSES).nonzero()[0]
-        asked = asked[rejected]
-        self.stop[asked], self.code[asked], self.detail[asked] = (
-            stop[rejected],
-            code[rejected],
-            detail[rejected],
-        )
-
-    def _forget(self, capacity: int) -> None:
+    def forget(self, capacity: int) -> None:
+        """Begin anew, with room for so many rows."""
         self.stop: NDArray[np.int8] = np.zeros(capacity, np.int8)
         self.code: NDArray[np.int8] = np.zeros(capacity, np.int8)
         self.detail: NDArray[np.int64] = np.zeros(capacity, np.int64)
@@ -383,6 +342,14 @@ class ScoreLayer:
         self.total[rows] = total
 
 
+def kept(layers: OrderedDict[K, L], key: K, made: L, most: int) -> L:
+    """Keep something new under a key; of more than `most` the least recently used goes."""
+    layers[key] = made
+    if len(layers) > most:
+        layers.popitem(last=False)
+    return made
+
+
 class Answers:
     """The layers of one profile over one cluster."""
 
@@ -397,44 +364,138 @@ class Answers:
         """The layer kept under `key`, a fresh one when there is none."""
         layer = self._filters.get(key)
         if layer is None:
-            layer = self._filters[key] = Layer(journal)
-            if len(self._filters) > _KEPT:
-                self._filters.popitem(last=False)
-        else:
-            self._filters.move_to_end(key)
+            return kept(self._filters, key, Layer(journal), _KEPT)
+        self._filters.move_to_end(key)
         return layer
 
     def joined(self, spec: Layer, usage: Layer, snapshot: Snapshot) -> JoinedLayers:
         """What the two layers say together about all rows."""
-        kept = self._joined.get((spec, usage))
-        if kept is None or not kept.stands(spec, usage, snapshot):
-            kept = self._joined[spec, usage] = JoinedLayers(spec, usage, snapshot)
-            if len(self._joined) > _KEPT_JOINED:
-                self._joined.popitem(last=False)
+        joined = self._joined.get((spec, usage))
+        if joined is None or not joined.stands(spec, usage, snapshot):
+            joined = kept(self._joined, (spec, usage), JoinedLayers(spec, usage, snapshot), _KEPT_JOINED)
         self._joined.move_to_end((spec, usage))
-        return kept
+        return joined
 
     def nominated_layer(self, key: Hashable) -> NominatedLayer:
         """The layer of rows with nominated pods kept under `key`, a fresh one when there is none."""
         layer = self._nominated.get(key)
         if layer is None:
-            layer = self._nominated[key] = NominatedLayer()
-            if len(self._nominated) > _KEPT_NOMINATED:
-                self._nominated.popitem(last=False)
-        else:
-            self._nominated.move_to_end(key)
+            return kept(self._nominated, key, NominatedLayer(), _KEPT_NOMINATED)
+        self._nominated.move_to_end(key)
         return layer
 
     def score_layer(self, key: Hashable, plugins: Sequence[tuple[ScorePlugin[Any], int]]) -> ScoreLayer:
         """The score layer of these plugins kept under `key`, a fresh one when there is none."""
         layer = self._scores.get(key)
         if layer is None:
-            nodes = self._nodes
             spec = all(plugin.score_reads is Reads.SPEC for plugin, _ in plugins)
-            journal = nodes.spec_journal if spec else nodes.usage_journal
-            layer = self._scores[key] = ScoreLayer(journal, len(plugins))
-            if len(self._scores) > _KEPT:
-                self._scores.popitem(last=False)
-        else:
-            self._scores.move_to_end(key)
+            journal = self._nodes.spec_journal if spec else self._nodes.usage_journal
+            return kept(self._scores, key, ScoreLayer(journal, len(plugins)), _KEPT)
+        self._scores.move_to_end(key)
         return layer
+
+
+# --- Some of a profile's filter plugins, and one number for all they read of a pod: what kept answers are found by.
+
+
+Filters = Sequence[tuple[int, FilterPlugin[Any]]]
+
+_MOST = 16_384
+_NONE = -1
+"""The number of a pod of which a plugin cannot say what it reads: it gets a new one each time."""
+
+
+def _is_kept(plugin: FilterPlugin[Any]) -> bool:
+    return plugin.filter_reads is not Reads.CLUSTER
+
+
+class WorldFilters(NamedTuple):
+    """Filters that are asked about worlds in which pods come and go.
+
+    Attributes
+    ----------
+    filters : sequence of (int, FilterPlugin)
+        All of them.
+    movable : sequence of (int, FilterPlugin)
+        Those whose answer pods can change.
+    moving, forked : sequence of FilterPlugin
+        Those that count for themselves who comes and goes; those that keep a state of their own for it.
+    """
+
+    filters: Filters
+    movable: Filters
+    moving: Sequence[FilterPlugin[Any]]
+    forked: Sequence[FilterPlugin[Any]]
+
+    @classmethod
+    def of(cls, filters: Filters) -> Self:
+        plugins = [plugin for _, plugin in filters]
+        return cls(
+            filters,
+            [item for item in filters if item[1].filter_reads is not Reads.SPEC],
+            [
+                plugin
+                for plugin in plugins
+                if type(plugin).add_pods is not FilterPlugin.add_pods
+                or type(plugin).remove_pods is not FilterPlugin.remove_pods
+            ],
+            [plugin for plugin in plugins if type(plugin).fork is not FilterPlugin.fork],
+        )
+
+
+class FilterGroup:
+    """Filter plugins that are asked together; pods they give one number get equal answers from equal clusters.
+
+    Parameters
+    ----------
+    filters : sequence of (int, FilterPlugin)
+        Each with its place in the profile's filter order.
+    """
+
+    def __init__(self, filters: Filters) -> None:
+        self._filters = filters
+        self._asked: dict[tuple[str, ...], tuple[WorldFilters, BySpec[int]]] = {}
+        self._numbers: dict[Hashable, int] = {}
+        self._next = count()
+        self._read = [(plugin, kind) for _, plugin in filters for kind in plugin.sign_reads]
+        self._version = 0
+        """Of all that is read together: versions only grow."""
+
+    def number(self, pod: Pod, skipped: Iterable[str]) -> tuple[Filters, int]:
+        """`active`, and the pod's number in their eyes."""
+        active, numbers = self._asked_without(tuple(skipped))
+        # A node is no part of what versions of one spec have in common.
+        number = self._number(active.filters, pod) if pod.node_name else numbers.of(pod)
+        return active.filters, next(self._next) if number == _NONE else number
+
+    def active(self, skipped: Iterable[str]) -> Filters:
+        """The filters but those called `skipped`."""
+        return self._asked_without(tuple(skipped))[0].filters
+
+    def in_worlds(self, skipped: Iterable[str]) -> WorldFilters:
+        """The same, sorted by what they have to do with pods that come and go."""
+        return self._asked_without(tuple(skipped))[0]
+
+    def _asked_without(self, names: tuple[str, ...]) -> tuple[WorldFilters, BySpec[int]]:
+        version = 0
+        for plugin, kind in self._read:
+            version += plugin.handle.listers.version(kind)
+        if version != self._version:
+            self._asked, self._version = {}, version
+        asked = self._asked.get(names)
+        if asked is None:
+            active = [item for item in self._filters if item[1].name not in names]
+            asked = self._asked[names] = WorldFilters.of(active), BySpec(partial(self._number, active))
+        return asked
+
+    def _number(self, active: Filters, pod: Pod) -> int:
+        key = tuple((position, plugin.sign(pod)) for position, plugin in active)
+        if any(sign is None for (_, sign), (_, plugin) in zip(key, active, strict=True) if _is_kept(plugin)):
+            return _NONE
+        number = self._numbers.get(key)
+        if number is None:
+            if len(self._numbers) >= _MOST:
+                # No number is given twice: the holder of an old one finds its answers no more, and asks again.
+                self._numbers.clear()
+            number = self._numbers[key] = next(self._next)
+        return number

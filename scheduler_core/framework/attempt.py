@@ -17,17 +17,21 @@ from numpy.typing import NDArray
 from scheduler_core.cluster.journal import Journal, JournalReader
 from scheduler_core.cluster.node_table import Rows
 from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.cluster.what_if import WhatIf
 from scheduler_core.framework.answers import (
     PASSES,
+    FilterGroup,
     JoinedLayers,
     Layer,
+    NominatedLayer,
+    Rejections,
     ScoreLayer,
+    first_of_two,
     first_rejections,
     passing,
 )
-from scheduler_core.framework.distinct import tally
+from scheduler_core.framework.distinct import distinct, tally
 from scheduler_core.framework.failure import PluginFailure, failure_of, filter_failure, guarded, invalid_score
-from scheduler_core.framework.filtering import AttemptWorlds, FilterGroup, hear_all_filters
 from scheduler_core.framework.interface import (
     CycleState,
     PreFilterResult,
@@ -238,7 +242,7 @@ class Attempt:
         if not with_nominated:
             self._filter_with_nominated_pods()
         if self.framework.run_all_filters:
-            hear_all_filters(self)
+            self._hear_all_filters()
         if limit is not None:
             self._cut(limit, start)
         joined = self._joined
@@ -302,8 +306,7 @@ class Attempt:
             self.rows = snapshot.rows
             key = None if self.nominated_pods() is None else self.row_key()
             if key is not None:
-                layer = self.framework.answers.nominated_layer(key)
-                layer.refresh(self, spec, usage)
+                layer = self._nominated_layer(key, spec, usage)
                 # Copies: the layer itself goes on changing.
                 self.stop, self.code = layer.stop[take].copy(), layer.code[take].copy()
                 self.detail = layer.detail[take].copy()
@@ -330,6 +333,72 @@ class Attempt:
             raise filter_failure(error) from error
         self._raise_filter_errors()
         return False
+
+    def _nominated_layer(self, key: Hashable, spec: Layer, usage: Layer) -> NominatedLayer:
+        """Rows beside their nominated pods, those looked at again that changed, or got such pods, since last time."""
+        layer, nodes = self.framework.answers.nominated_layer(key), self.snapshot.nodes
+        changed = self.rows_changed(layer.reader)
+        if changed is None or len(layer.stop) != nodes.capacity:
+            layer.forget(nodes.capacity)
+            rows = self.snapshot.rows
+        elif not changed:
+            return layer
+        else:
+            rows = np.array(changed, np.int64)
+            rows = rows[nodes.alive[rows]]
+        layer.stop[rows], layer.code[rows], layer.detail[rows] = first_of_two(spec, usage, rows)
+        asked = rows[self.nominated_places(rows)]
+        if len(asked):
+            world = AttemptWorlds(self, asked)
+            stop, code, detail = world.run_filters_beside_nominated(np.arange(len(asked)))
+            fails = stop != PASSES
+            asked = asked[fails]
+            layer.stop[asked], layer.code[asked], layer.detail[asked] = (
+                stop[fails],
+                code[fails],
+                detail[fails],
+            )
+        return layer
+
+    def _hear_all_filters(self) -> None:
+        """Give every rejected row the reasons of all filters that reject it, in `explicit`.
+
+        A row that cannot be helped by preemption in the eyes of one of them cannot be at all. Rows whose words come
+        from beside nominated pods keep them.
+
+        Raises
+        ------
+        PluginFailure
+        """
+        places = np.flatnonzero(self.stop < len(self.framework.filter))
+        places = places[[int(row) not in self.explicit for row in self.rows[places].tolist()]]
+        if not len(places):
+            return
+        pod, nodes, rows = self.pod, self.snapshot.nodes, self.rows[places]
+        said: list[list[tuple[str, Code, tuple[str, ...]]]] = [[] for _ in places]
+        for _, plugin in self.framework.filters.active(self.skipped_filters):
+            state = self.filter_states.get(plugin.name)
+            try:
+                verdicts = plugin.filter(state, pod, nodes, rows)
+                for index in np.flatnonzero(verdicts.codes).tolist():
+                    code = Code(int(verdicts.codes[index]))
+                    detail = 0 if verdicts.details is None else int(verdicts.details[index])
+                    reasons = tuple(plugin.reasons(state, pod, nodes, int(rows[index]), code, detail))
+                    said[index].append((plugin.name, code, reasons))
+            except Exception as error:
+                raise filter_failure(error) from error
+        self.own_verdicts()
+        hopeless = Code.UnschedulableAndUnresolvable
+        for place, row, words in zip(places.tolist(), rows.tolist(), said, strict=True):
+            codes = [code for _, code, _ in words]
+            code = hopeless if hopeless in codes else codes[0]
+            self.code[place] = code
+            self.explicit[row] = (
+                words[0][0],
+                code,
+                tuple(reason for _, _, given in words for reason in given),
+            )
+            self.also_rejecting.update(dict.fromkeys(name for name, _, _ in words))
 
     def _layer(self, filters: FilterGroup, journal: Journal) -> Layer:
         active, number = filters.number(self.pod, self.skipped_filters)
@@ -681,3 +750,143 @@ class Attempt:
         if len(scores) and (int(scores.max()) > 100 or int(scores.min()) < 0):
             place = int(np.flatnonzero((scores > 100) | (scores < 0))[0])
             raise invalid_score(plugin, int(scores[place]))
+
+
+# --- Rows of an attempt in worlds of their own: what preemption and nominated pods ask about.
+
+
+class AttemptWorlds:
+    """Some rows of an attempt, each a separate world, with every filter plugin's state for them.
+
+    Parameters
+    ----------
+    attempt : Attempt
+    rows : ndarray of shape (n,), int64
+        Rows of the cluster; row k of the world is `rows[k]`.
+    """
+
+    def __init__(self, attempt: Attempt, rows: Rows) -> None:
+        self.attempt = attempt
+        self.nodes = WhatIf(attempt.snapshot.nodes, rows)
+        active = attempt.framework.filters.in_worlds(attempt.skipped_filters)
+        self._filters, self._movable_filters, self._moving = active.filters, active.movable, active.moving
+        self.states: dict[str, Any] = dict(attempt.filter_states)
+        for plugin in active.forked:
+            self.states[plugin.name] = plugin.fork(self.states.get(plugin.name), self.nodes)
+        self._fits_spec = attempt.passes_spec(rows)
+        """Rows known to pass the plugins that look at the node object alone: nothing here can change that."""
+        self._nominated_rows = self._nominated_ids = self._nominated_turns = rows[:0]
+        """Nominated pods that count: their rows here, their ids, their turns among those of a row."""
+        nominated = attempt.nominated_pods()
+        if nominated is not None:
+            counted = nominated.counted_on(attempt.pod, rows)
+            self._nominated_rows, self._nominated_ids, self._nominated_turns = counted
+        self._has_nominated = np.zeros(len(rows), np.bool_)
+        self._has_nominated[self._nominated_rows] = True
+
+    def add_pods(self, rows: Rows, pod_ids: NDArray[np.int64]) -> None:
+        """Pod `pod_ids[i]` comes to row `rows[i]`; no row twice in one call."""
+        self.nodes.add_pods(rows, pod_ids)
+        for plugin in self._moving:
+            plugin.add_pods(self.states[plugin.name], self.attempt.pod, self.nodes, rows, pod_ids)
+
+    def remove_pods(self, rows: Rows, pod_ids: NDArray[np.int64]) -> None:
+        """Pod `pod_ids[i]` leaves row `rows[i]`; no row twice in one call."""
+        self.nodes.remove_pods(rows, pod_ids)
+        for plugin in self._moving:
+            plugin.remove_pods(self.states[plugin.name], self.attempt.pod, self.nodes, rows, pod_ids)
+
+    def remove_all(self, starts: NDArray[np.int64], pod_ids: NDArray[np.int64]) -> None:
+        """Pods `pod_ids[starts[k] : starts[k + 1]]` leave row k, every row at least one."""
+        if not self._moving and not self.nodes.pods.has_ports[pod_ids].any():
+            self.nodes.remove_all(starts, pod_ids)
+            return
+        counts = starts[1:] - starts[:-1]
+        for turn in range(int(counts.max())):
+            rows = (counts > turn).nonzero()[0]
+            self.remove_pods(rows, pod_ids[starts[:-1][rows] + turn])
+
+    def feasible(self, rows: Rows) -> NDArray[np.bool_]:
+        """Which of the world's `rows` the pod fits, nominated pods counted in and out."""
+        stop, _, _ = self.run_filters(rows)
+        fits: NDArray[np.bool_] = stop == PASSES
+        # A row that does not fit without the nominated pods need not be asked with them.
+        places = (fits & self._has_nominated[rows]).nonzero()[0]
+        if len(places):
+            stop, _, _ = self.run_filters_beside_nominated(rows[places])
+            fits[places] = stop == PASSES
+        return fits
+
+    def rejections(self, rows: Rows) -> tuple[NDArray[np.int64], list[Status]]:
+        """Like `feasible`, with the reasons: for each row -1 or an index into the list of distinct rejections."""
+        return self.told(rows, self.run_filters_with_nominated(rows))
+
+    def told(self, rows: Rows, verdicts: Rejections) -> tuple[NDArray[np.int64], list[Status]]:
+        """Verdicts (stop, code, detail) of `rows` in the form of `rejections`."""
+        stop, code, detail = verdicts
+        result = np.full(len(rows), -1, np.int64)
+        statuses: list[Status] = []
+        rejected = (stop != PASSES).nonzero()[0]
+        if len(rejected):
+            first, group = distinct(stop[rejected], code[rejected], detail[rejected])
+            result[rejected] = group
+            for place in rejected[first].tolist():
+                plugin = self.attempt.framework.filter[int(stop[place])]
+                verdict = Code(int(code[place]))
+                reasons = plugin.reasons(
+                    self.states.get(plugin.name),
+                    self.attempt.pod,
+                    self.nodes,
+                    int(rows[place]),
+                    verdict,
+                    int(detail[place]),
+                )
+                statuses.append(Status(verdict, reasons, plugin.name))
+        return result, statuses
+
+    def run_filters(self, rows: Rows) -> Rejections:
+        """(stop, code, detail) of the current world, as in `Attempt`."""
+        known = bool(self._fits_spec[rows].all())
+        filters = self._movable_filters if known else self._filters
+        try:
+            found = first_rejections(filters, self.states, self.attempt.pod, self.nodes, rows)
+        except PluginFailure:
+            raise
+        except Exception as error:
+            raise filter_failure(error) from error
+        if not known:
+            self._fits_spec[rows] |= found[0] == PASSES
+        return found
+
+    def run_filters_with_nominated(self, rows: Rows) -> Rejections:
+        """(stop, code, detail), first with nominated pods of equal or higher priority, then without them."""
+        stop, code, detail = self.run_filters(rows)
+        places = self._has_nominated[rows].nonzero()[0]
+        if len(places):
+            with_stop, with_code, with_detail = self.run_filters_beside_nominated(rows[places])
+            fails = with_stop != PASSES
+            stop[places[fails]] = with_stop[fails]
+            code[places[fails]] = with_code[fails]
+            detail[places[fails]] = with_detail[fails]
+        return stop, code, detail
+
+    def run_filters_beside_nominated(self, rows: Rows) -> Rejections:
+        """(stop, code, detail) as if the pods nominated to each of `rows` ran there."""
+        nominated, pod_ids, turns = self._nominated_rows, self._nominated_ids, self._nominated_turns
+        if len(rows) < len(self.nodes.base_rows):
+            is_asked = np.zeros(len(self.nodes.base_rows), np.bool_)
+            is_asked[rows] = True
+            asked = is_asked[nominated]
+            nominated, pod_ids, turns = nominated[asked], pod_ids[asked], turns[asked]
+        n_turns = max(turns.tolist()) + 1
+        moves = [(nominated, pod_ids)]
+        if n_turns > 1:
+            moves = [(nominated[turns == turn], pod_ids[turns == turn]) for turn in range(n_turns)]
+        ports = self.nodes.ports_in_use()
+        for move in moves:
+            self.add_pods(*move)
+        found = self.run_filters(rows)
+        for move in reversed(moves):
+            self.remove_pods(*move)
+        self.nodes.restore_ports(ports)
+        return found

@@ -10,12 +10,12 @@ from scheduler_core.cluster.cache import Cache
 from scheduler_core.cluster.nominator import Nominator
 from scheduler_core.framework.interface import (
     FilterPlugin,
+    Handle,
     Plugin,
     PreFilterPlugin,
     PreScorePlugin,
     ScorePlugin,
 )
-from scheduler_core.framework.profile import SchedulerHandle
 from scheduler_core.framework.registry import declared
 from scheduler_core.framework.status import Code
 from scheduler_core.framework.waiting_pods import WaitingPods
@@ -37,7 +37,7 @@ def _ask(
         cache.set_node(node_from(prepare({"kind": "Node", "metadata": meta, **parts})))
         for index, spec in enumerate(node.get("pods", ())):
             cache.add_pod(_pod(f"{name}-{index}", {**spec, "nodeName": name}))
-    handle = SchedulerHandle(cache, Nominator(), WaitingPods(), Clock(0), release=release)
+    handle = Handle(cache, Nominator(), WaitingPods(), Clock(0), release=release)
     plugin = kind(declared(kind, release).default_args() if args is None else args, handle)
     return plugin, cache, _pod("pod", pod)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from scheduler_core.framework.interface import FilterPlugin, Plugin
+from scheduler_core.framework.status import words_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -37,40 +38,6 @@ def guarded(plugin: Plugin, point: str, method: Callable[P, R], *args: P.args, *
         raise
     except Exception as error:
         raise failure_of(plugin, point, error) from error
-
-
-LONGEST_TEXT: Final = 10_000
-"""Characters a text of a plugin's may have."""
-
-
-def text_problem(text: Any) -> str | None:
-    r"""What keeps a plugin's text from being written down; None for one that can be.
-
-    Examples
-    --------
-    >>> text_problem("node(s) were full"), text_problem(7), text_problem("a\0")
-    (None, 'int, not a text', 'a text with a NUL character')
-    """
-    if not isinstance(text, str):
-        return f"{type(text).__name__}, not a text"
-    if len(text) > LONGEST_TEXT:
-        return f"a text of {len(text)} characters, it may have {LONGEST_TEXT}"
-    if "\0" in text:
-        return "a text with a NUL character"
-    return None if text == plain(text) else "a text with half of a surrogate pair"
-
-
-def plain(text: str) -> str:
-    """As much of a text as can be written down: no database takes NULs, no file halves of surrogate pairs."""
-    return text[:LONGEST_TEXT].replace("\0", "\ufffd").encode("utf-8", "replace").decode()
-
-
-def words_of(error: BaseException) -> str:
-    """What was raised; an exception of a plugin's own may not even say what it is."""
-    try:
-        return plain(f"{type(error).__name__}: {error}")
-    except Exception:
-        return plain(f"{type(error).__name__} (which cannot say more)")
 
 
 def failure_of(plugin: Plugin, point: str, error: BaseException) -> PluginFailure:

@@ -17,13 +17,7 @@ import numpy as np
 
 from scheduler_core.clock import measure_cpu_ns
 from scheduler_core.framework.amounts import Amount, Comparison
-from scheduler_core.framework.failure import (
-    PluginFailure,
-    failure_of,
-    invalid_score,
-    text_problem,
-    words_of,
-)
+from scheduler_core.framework.failure import PluginFailure, failure_of, invalid_score
 from scheduler_core.framework.interface import (
     FilterPlugin,
     Plugin,
@@ -35,7 +29,7 @@ from scheduler_core.framework.interface import (
     ScorePlugin,
 )
 from scheduler_core.framework.limit import Limit, TookTooLong
-from scheduler_core.framework.status import Code, Status, Verdicts
+from scheduler_core.framework.status import Code, Status, Verdicts, text_problem, words_of
 from scheduler_core.objects.kinds import is_read, parse
 from scheduler_core.objects.pod import Pod
 

@@ -19,36 +19,35 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cmp_to_key, lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler_core.actions import EvictBeside, EvictPod
+from scheduler_core.actions import EvictBeside, EvictPod, RecordEvent
+from scheduler_core.clock import Clock
+from scheduler_core.cluster.cache import Cache
 from scheduler_core.cluster.journal import JournalReader
 from scheduler_core.cluster.listers import Listers
 from scheduler_core.cluster.node_table import NodeColumns, Rows
+from scheduler_core.cluster.nominator import Nominator
+from scheduler_core.cluster.pod_groups import PodGroups
 from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.cluster.what_if import WhatIf
 from scheduler_core.config.args import PluginArgs
 from scheduler_core.config.catalog import EXTENSION_POINTS, interface_name
 from scheduler_core.framework.amounts import Comparison
 from scheduler_core.framework.cluster_event import ClusterEventWithHint
-from scheduler_core.framework.status import SKIP, SUCCESS, Code, Status, Verdicts
+from scheduler_core.framework.status import SKIP, SUCCESS, Code, Status, Verdicts, plain, text_problem
+from scheduler_core.framework.waiting_pods import WaitingPods
 from scheduler_core.objects.fields import Document
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
 from scheduler_core.randomness import Randomness, Stream
-from scheduler_core.releases import Release
-
-if TYPE_CHECKING:
-    from scheduler_core.cluster.nominator import Nominator
-    from scheduler_core.cluster.pod_groups import PodGroups
-    from scheduler_core.cluster.what_if import WhatIf
-    from scheduler_core.framework.waiting_pods import WaitingPods
-
+from scheduler_core.releases import OLDEST, Release
 
 # --- What the plugins of one scheduling cycle tell each other.
 
@@ -166,27 +165,20 @@ class ChoiceOptions:
     all_preemption_candidates: bool = False
 
 
-class PreemptingExtenders(Protocol):
-    """Extenders as preemption asks them (`extender.chain.ExtenderChain`)."""
-
-    def preempt(
-        self, pod: Pod, candidates: Mapping[str, tuple[tuple[Pod, ...], int]], snapshot: Snapshot
-    ) -> ExtendersLeft:
-        """`candidates` by node name: victims in order, and how many of them violate a budget."""
-        ...
+Victims = tuple[tuple[Pod, ...], int]
+"""Pods to be evicted from a node, in order, and how many of them violate a PodDisruptionBudget."""
 
 
-class ExtendersLeft(Protocol):
-    """What extenders left of the candidates; with an error the whole preemption ends in it."""
+@dataclass(slots=True)
+class ExtendersLeft:
+    """What extenders left of the candidates, by node name; with an error the whole preemption ends in it."""
 
-    @property
-    def candidates(self) -> dict[str, tuple[tuple[Pod, ...], int]]: ...
+    candidates: dict[str, Victims]
+    error: str | None = None
+    calls: list[Any] = field(default_factory=list)
 
-    @property
-    def error(self) -> str | None: ...
 
-    @property
-    def calls(self) -> Sequence[Any]: ...
+AskExtenders = Callable[[Pod, Mapping[str, Victims], Snapshot], ExtendersLeft]
 
 
 S = TypeVar("S")
@@ -206,74 +198,106 @@ class Reads(Enum):
     """Anything else: never kept from one cycle to the next."""
 
 
-class Handle(Protocol):
+MAX_FAILURES = 100
+MAX_EVENT_MESSAGE = 1024
+"""Length at which the API server cuts an event's note."""
+
+
+class Handle:
     """What plugins may reach: the public face of the scheduler for plugin authors.
 
     Upstream's Parallelizer has no counterpart: a plugin is asked about all nodes in one call.
+
+    Parameters
+    ----------
+    randomness : Randomness, optional
+        The scheduler's streams; without them draws come from seed 0.
+    choices : ChoiceOptions, optional
+    extenders : callable, optional
+        Asks the extenders about preemption; None where none is configured.
+    release : Release, optional
+        The release of Kubernetes whose behaviour is asked for, with its feature gates.
+
+    Attributes
+    ----------
+    cycle_state : CycleState
+        What the plugins of the cycle that runs tell each other; the same from PreFilter to PostBind.
+    preemptions : Preemptions
+        Which preemptors wait for their victims' eviction to be asked for.
+    pod_groups : PodGroups
+        Who belongs to which PodGroup, and who of them holds a node.
+    failures : list of str
+        What went wrong where no cycle could fail for it, the last of it.
     """
 
+    def __init__(
+        self,
+        cache: Cache,
+        nominator: Nominator,
+        waiting_pods: WaitingPods,
+        clock: Clock,
+        *,
+        randomness: Randomness | None = None,
+        choices: ChoiceOptions | None = None,
+        extenders: AskExtenders | None = None,
+        release: Release = OLDEST,
+    ) -> None:
+        self._cache = cache
+        self._clock = clock
+        self.nominator = nominator
+        self.waiting_pods = waiting_pods
+        self.randomness = randomness or Randomness(0)
+        self.choices = choices or ChoiceOptions()
+        self.extenders = extenders
+        self.release = release
+        self.pod_groups = PodGroups(cache, release)
+        self.preemptions = Preemptions(release.gate("SchedulerAsyncPreemption"))
+        self.cycle_state = CycleState()
+        self.failures: list[str] = []
+        self.recorder: Callable[[RecordEvent], None] | None = None
+        self.activator: Callable[[Iterable[Pod]], object] | None = None
+
     @property
-    def snapshot(self) -> Snapshot: ...
+    def snapshot(self) -> Snapshot:
+        return self._cache.snapshot()
 
     @property
     def listers(self) -> Listers:
         """All objects but nodes and pods, in the state last seen by the scheduler's watches."""
-        ...
-
-    @property
-    def nominator(self) -> Nominator: ...
-
-    @property
-    def waiting_pods(self) -> WaitingPods: ...
-
-    @property
-    def preemptions(self) -> Preemptions:
-        """Which preemptors wait for their victims' eviction to be asked for."""
-        ...
-
-    @property
-    def pod_groups(self) -> PodGroups:
-        """Who belongs to which PodGroup, and who of them holds a node."""
-        ...
+        return self._cache.listers
 
     @property
     def now_ns(self) -> int:
         """The cluster's own time. Nothing else here may ask what time it is."""
-        ...
-
-    cycle_state: CycleState
-    """What the plugins of the cycle that runs tell each other; the same from PreFilter to PostBind."""
+        return self._clock.now_ns
 
     def record_event(self, pod: Pod, type: str, reason: str, action: str, message: str) -> None:
         """Record a v1 Event about a pod; `type` is Normal or Warning."""
-        ...
+        if not isinstance(pod, Pod) or type not in ("Normal", "Warning"):
+            raise TypeError("record_event is told of a Pod, and Normal or Warning")
+        message = message[:MAX_EVENT_MESSAGE]
+        for text in (reason, action, message):
+            wrong = text_problem(text)
+            if wrong is not None:
+                raise TypeError(f"record_event was given {wrong}")
+        if self.recorder is not None:
+            self.recorder(RecordEvent(pod, type, reason, action, message))
 
     def activate(self, pods: Iterable[Pod]) -> None:
         """Have pending pods tried soon, whatever they wait for, gates excepted.
 
         Source: framework/interface.go Handle.Activate, v1.34
         """
-        ...
+        pods = list(pods)
+        if not all(isinstance(pod, Pod) for pod in pods):
+            raise TypeError("activate is told of pods")
+        if self.activator is not None:
+            self.activator(pods)
 
     def note_failure(self, message: str) -> None:
         """Keep what went wrong where no cycle could fail for it (`Simulation.plugin_failures`)."""
-        ...
-
-    @property
-    def randomness(self) -> Randomness: ...
-
-    @property
-    def choices(self) -> ChoiceOptions: ...
-
-    @property
-    def extenders(self) -> PreemptingExtenders | None:
-        """None where no extender is configured."""
-        ...
-
-    @property
-    def release(self) -> Release:
-        """The release of Kubernetes whose behaviour is asked for, with its feature gates."""
-        ...
+        self.failures.append(plain(message))
+        del self.failures[:-MAX_FAILURES]
 
 
 class Plugin:

@@ -11,11 +11,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from scheduler_core.clock import Clock
+from scheduler_core.cluster.cache import Cache
 from scheduler_core.cluster.node_table import NodeTable
+from scheduler_core.cluster.nominator import Nominator
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.config.construction import ProfilePlan
+from scheduler_core.config.load import LoadedConfiguration
 from scheduler_core.errors import ConstructionError
-from scheduler_core.framework.answers import Answers
+from scheduler_core.framework.answers import Answers, FilterGroup
 from scheduler_core.framework.cluster_event import (
     ActionType,
     ClusterEvent,
@@ -23,8 +27,7 @@ from scheduler_core.framework.cluster_event import (
     HintFunction,
     QueueingHint,
 )
-from scheduler_core.framework.failure import PluginFailure, guarded, text_problem, words_of
-from scheduler_core.framework.filtering import FilterGroup
+from scheduler_core.framework.failure import PluginFailure, guarded
 from scheduler_core.framework.guard import FAILURES, GuardedOrder, guard
 from scheduler_core.framework.interface import (
     BindPlugin,
@@ -49,8 +52,8 @@ from scheduler_core.framework.interface import (
 from scheduler_core.framework.limit import Limit, default_limit
 from scheduler_core.framework.nominated_pods import NominatedPods
 from scheduler_core.framework.registry import Registry
-from scheduler_core.framework.status import SUCCESS, Code, Status
-from scheduler_core.objects.fields import Document
+from scheduler_core.framework.status import SUCCESS, Code, Status, text_problem, words_of
+from scheduler_core.framework.waiting_pods import WaitingPods
 from scheduler_core.objects.pod import Pod
 
 MAX_PERMIT_WAIT_NS = 15 * 60 * 1_000_000_000
@@ -60,6 +63,13 @@ MAX_PERMIT_WAIT_NS = 15 * 60 * 1_000_000_000
 def failed(error: Exception) -> Status:
     """The status of a plugin that raised. Its callers say themselves which plugin it was, and where."""
     return Status(Code.Error, (error.said if isinstance(error, PluginFailure) else words_of(error),))
+
+
+def under_name(plugin: Plugin, point: str, status: Status, also: Code | None = None) -> Status:
+    """A status that is no success, under its plugin's name: a rejection, or `also`; all else is an error."""
+    if status.is_rejection or status.code is also:
+        return status.from_plugin(plugin.name)
+    return Status(Code.Error, (f'running {point} plugin "{plugin.name}": {status.message}',), plugin.name)
 
 
 class HintFailure(Exception):
@@ -254,11 +264,8 @@ class Framework:
                 status = plugin.pre_enqueue(pod)
             except Exception as error:
                 status = failed(error)
-            if status.code is Code.Error:
-                said = f'running PreEnqueue plugin "{plugin.name}": {status.message}'
-                return Status(Code.Error, (said,), plugin.name)
             if not status.is_success:
-                return status.from_plugin(plugin.name)
+                return under_name(plugin, "PreEnqueue", status)
         return SUCCESS
 
     def run_reserve(self, pod: Pod, node_name: str) -> Status:
@@ -269,11 +276,7 @@ class Framework:
             except Exception as error:
                 status = failed(error)
             if not status.is_success:
-                if status.is_rejection:
-                    return status.from_plugin(plugin.name)
-                return Status(
-                    Code.Error, (f'running Reserve plugin "{plugin.name}": {status.message}',), plugin.name
-                )
+                return under_name(plugin, "Reserve", status)
         return SUCCESS
 
     def run_unreserve(self, pod: Pod, node_name: str) -> None:
@@ -301,11 +304,8 @@ class Framework:
             if status.code is Code.Wait:
                 waits_ns[plugin.name] = min(int(timeout_ns), MAX_PERMIT_WAIT_NS)
                 said = status.reasons
-            elif status.is_rejection:
-                return status.from_plugin(plugin.name), {}
             elif not status.is_success:
-                message = f'running Permit plugin "{plugin.name}": {status.message}'
-                return Status(Code.Error, (message,), plugin.name), {}
+                return under_name(plugin, "Permit", status), {}
         if waits_ns:
             reasons = (*said, "one or more plugins asked to wait and no plugin rejected pod")
             return Status(Code.Wait, reasons), waits_ns
@@ -325,11 +325,7 @@ class Framework:
             except Exception as error:
                 status = failed(error)
             if not status.is_success:
-                if status.is_rejection or status.code is Code.Wait:
-                    return status.from_plugin(plugin.name)
-                return Status(
-                    Code.Error, (f'running PreBind plugin "{plugin.name}": {status.message}',), plugin.name
-                )
+                return under_name(plugin, "PreBind", status, also=Code.Wait)
         return SUCCESS
 
     def run_bind(self, pod: Pod, node_name: str) -> Status:
@@ -339,15 +335,10 @@ class Framework:
                 status = plugin.bind(pod, node_name)
             except Exception as error:
                 status = failed(error)
-            if status.is_skip:
-                continue
-            if not status.is_success:
-                if status.is_rejection:
-                    return status.from_plugin(plugin.name)
-                return Status(
-                    Code.Error, (f'running Bind plugin "{plugin.name}": {status.message}',), plugin.name
-                )
-            return Status(Code.Success, (), plugin.name)
+            if status.is_success:
+                return Status(Code.Success, (), plugin.name)
+            if not status.is_skip:
+                return under_name(plugin, "Bind", status)
         return Status(Code.Skip)
 
     def run_post_bind(self, pod: Pod, node_name: str) -> None:
@@ -357,35 +348,65 @@ class Framework:
     def run_post_filter(self, cycle: FilteredCycle) -> PostFilterResult:
         """The first plugin that succeeds ends it; the messages of those that do not are put together."""
         reasons: list[str] = []
-        calls: list[Any] = []
         rejecting = ""
-        nominated: str | None = None
-        trace: Any = None
-        writes: list[Document] = []
+        so_far = PostFilterResult(SUCCESS)
         for plugin in self.post_filter:
             result: PostFilterResult = guarded(plugin, "PostFilter", plugin.post_filter, cycle)
             status = result.status
-            calls.extend(result.extender_calls)
-            writes.extend(result.writes)
-            trace = result.trace if result.trace is not None else trace
+            so_far.extender_calls += result.extender_calls
+            so_far.writes += result.writes
+            so_far.trace = result.trace if result.trace is not None else so_far.trace
             if status.is_success or status.code is Code.UnschedulableAndUnresolvable:
                 return replace(
                     result,
                     status=status.from_plugin(plugin.name),
-                    trace=trace,
-                    extender_calls=tuple(calls),
-                    writes=tuple(writes),
+                    trace=so_far.trace,
+                    extender_calls=so_far.extender_calls,
+                    writes=so_far.writes,
                 )
             if not status.is_rejection:
                 failed = Status(Code.Error, status.reasons, plugin.name)
-                return PostFilterResult(
-                    failed, trace=trace, extender_calls=tuple(calls), writes=tuple(writes)
-                )
+                return replace(so_far, status=failed, nominated_node_name=None)
             if result.nominated_node_name is not None:
-                nominated = result.nominated_node_name
+                so_far.nominated_node_name = result.nominated_node_name
             reasons.extend(status.reasons)
             rejecting = rejecting or plugin.name
-        status = Status(Code.Unschedulable, tuple(reasons), rejecting)
-        return PostFilterResult(
-            status, nominated, trace=trace, extender_calls=tuple(calls), writes=tuple(writes)
-        )
+        so_far.status = Status(Code.Unschedulable, tuple(reasons), rejecting)
+        return so_far
+
+
+# --- All profiles of one scheduler.
+
+
+def build_profiles(
+    loaded: LoadedConfiguration,
+    registry: Registry,
+    handle: Handle,
+    cache: Cache,
+    limit: Limit | None = None,
+) -> dict[str, Framework]:
+    """A framework for each profile, by schedulerName, in the configuration's order.
+
+    Raises
+    ------
+    ConstructionError
+        A plugin from outside the tree cannot be made.
+    """
+    registry = registry.in_release(loaded.release)
+    return {
+        plan.scheduler_name: Framework(plan, registry, handle, cache.nodes, limit) for plan in loaded.plans
+    }
+
+
+def check_plugins(loaded: LoadedConfiguration, registry: Registry) -> None:
+    """Make the plugins from outside the tree that a configuration names, to see whether they can be made.
+
+    Raises
+    ------
+    ConstructionError
+    """
+    if any(name in registry.outside for plan in loaded.plans for name in plan.plugin_names):
+        cache = Cache()
+        handle = Handle(cache, Nominator(), WaitingPods(), Clock(0), release=loaded.release)
+        for framework in build_profiles(loaded, registry, handle, cache).values():
+            framework.events()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,3 +89,40 @@ class Verdicts:
     ) -> Verdicts:
         """`code` where `rejected`, Success elsewhere."""
         return cls(rejected.view(np.int8) * _CODES[code], details)
+
+
+# --- Texts of plugins, as far as they can be written down.
+
+
+LONGEST_TEXT: Final = 10_000
+"""Characters a text of a plugin's may have."""
+
+
+def text_problem(text: Any) -> str | None:
+    r"""What keeps a plugin's text from being written down; None for one that can be.
+
+    Examples
+    --------
+    >>> text_problem("node(s) were full"), text_problem(7), text_problem("a\0")
+    (None, 'int, not a text', 'a text with a NUL character')
+    """
+    if not isinstance(text, str):
+        return f"{type(text).__name__}, not a text"
+    if len(text) > LONGEST_TEXT:
+        return f"a text of {len(text)} characters, it may have {LONGEST_TEXT}"
+    if "\0" in text:
+        return "a text with a NUL character"
+    return None if text == plain(text) else "a text with half of a surrogate pair"
+
+
+def plain(text: str) -> str:
+    """As much of a text as can be written down: no database takes NULs, no file halves of surrogate pairs."""
+    return text[:LONGEST_TEXT].replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+
+
+def words_of(error: BaseException) -> str:
+    """What was raised; an exception of a plugin's own may not even say what it is."""
+    try:
+        return plain(f"{type(error).__name__}: {error}")
+    except Exception:
+        return plain(f"{type(error).__name__} (which cannot say more)")

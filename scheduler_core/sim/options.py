@@ -9,8 +9,8 @@ from typing import Any
 from scheduler_core.config.construction import ReadFile, files_unread
 from scheduler_core.config.load import LoadedConfiguration
 from scheduler_core.config.types import API_VERSION, KIND
-from scheduler_core.framework.profile import check_plugins
 from scheduler_core.framework.registry import Registry
+from scheduler_core.framework.runtime import check_plugins
 from scheduler_core.installed_plugins import known
 from scheduler_core.plugins import load_configuration
 from scheduler_core.randomness import Randomness

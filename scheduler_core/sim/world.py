@@ -144,7 +144,8 @@ class World:
         status = dict(manifest.get("status") or {})
         now = format_seconds(self.clock.now_ns)
         stamped = [{**condition, "lastTransitionTime": now} for condition in conditions]
-        return {**status, "conditions": with_conditions(status, stamped)}
+        status["conditions"] = with_conditions(status, stamped)
+        return status
 
     # ---- writing
 

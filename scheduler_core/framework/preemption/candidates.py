@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scheduler_core.cluster.listers import Listers
 from scheduler_core.cluster.node_table import NodeColumns, NodeTable, Rows
 from scheduler_core.cluster.pod_table import NO_START_NS, PodTable
+from scheduler_core.framework.interface import Victims
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.policy import PodDisruptionBudget
 from scheduler_core.thresholds import thresholds
@@ -281,10 +282,6 @@ def choose(values: Int64) -> CandidateChoice:
         eliminated_at[left[~passes]] = index
         left = left[passes]
     return CandidateChoice(values, eliminated_at, n_asked, left)
-
-
-Victims = tuple[tuple[Pod, ...], int]
-"""(victims in order of importance, how many of them violate a budget)."""
 
 
 class Candidates:

@@ -64,7 +64,7 @@ def preempt(
     candidates = trace.found = trace.candidates = trace.run.candidates(places, snapshot.nodes)
     calls: tuple[object, ...] = ()
     if handle.extenders is not None:
-        answered = handle.extenders.preempt(cycle.pod, candidates.as_victims(), snapshot)
+        answered = handle.extenders(cycle.pod, candidates.as_victims(), snapshot)
         calls = tuple(answered.calls)
         if answered.error is not None:
             status = Status(Code.Error, (answered.error,))

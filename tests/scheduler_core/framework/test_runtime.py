@@ -13,13 +13,14 @@ from scheduler_core.cluster.nominator import Nominator
 from scheduler_core.errors import ConfigurationError, PluginDeclarationError
 from scheduler_core.framework.interface import (
     FilterPlugin,
+    Handle,
     Plugin,
     PreFilterPlugin,
     PreFilterResult,
     ScorePlugin,
 )
-from scheduler_core.framework.profile import SchedulerHandle, build_profiles
 from scheduler_core.framework.registry import Registry
+from scheduler_core.framework.runtime import build_profiles
 from scheduler_core.framework.status import Code, Status, Verdicts
 from scheduler_core.framework.waiting_pods import WaitingPods
 from scheduler_core.objects.node import node_from
@@ -44,7 +45,7 @@ def decide(*plugins: type[Plugin], points: dict[str, tuple[str, ...]], n_nodes: 
         registry=registry,
     )
     cache, clock = Cache(), Clock(0)
-    handle = SchedulerHandle(cache, Nominator(), WaitingPods(), clock)
+    handle = Handle(cache, Nominator(), WaitingPods(), clock)
     framework = build_profiles(loaded, registry, handle, cache)["default-scheduler"]
     for index in range(n_nodes):
         cache.set_node(

@@ -11,7 +11,7 @@ import numpy as np
 from scheduler_core.clock import Clock
 from scheduler_core.cluster.cache import Cache
 from scheduler_core.cluster.nominator import Nominator
-from scheduler_core.framework.profile import SchedulerHandle
+from scheduler_core.framework.interface import Handle
 from scheduler_core.framework.waiting_pods import WaitingPods
 from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.node import Node
@@ -43,7 +43,7 @@ class StorageCluster:
     def __init__(self) -> None:
         self.cache = Cache()
         self.clock = Clock(0)
-        self.handle = SchedulerHandle(self.cache, Nominator(), WaitingPods(), self.clock)
+        self.handle = Handle(self.cache, Nominator(), WaitingPods(), self.clock)
         self.version = 0
 
     def put(self, *manifests: dict[str, Any]) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 from scheduler_core.cli.conformance_cycles import CaseCluster
 from scheduler_core.framework.attempt import Attempt
 from scheduler_core.framework.interface import ChoiceOptions, PostFilterResult
-from scheduler_core.framework.profile import SchedulerHandle
 from scheduler_core.framework.runtime import Framework
 from scheduler_core.objects.pod import Pod
 from scheduler_core.releases import RELEASES
@@ -174,7 +173,6 @@ class FullCluster:
 def set_choices(cluster: CaseCluster, choices: ChoiceOptions) -> None:
     """Have the cluster's plugins choose in another way."""
     for framework in cluster.frameworks.values():
-        assert isinstance(framework.handle, SchedulerHandle)
         framework.handle.choices = choices
 
 

@@ -116,7 +116,7 @@ def test_a_wrong_order_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_pod_that_need_not_go_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scheduler_core.framework.filtering.AttemptWorlds.feasible", _never)
+    monkeypatch.setattr("scheduler_core.framework.attempt.AttemptWorlds.feasible", _never)
     found = failures("casualty")
     assert any("the reprieve leaves" in item.sentence for item in found)
 
