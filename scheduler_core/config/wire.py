@@ -388,23 +388,20 @@ def build(cls: type[T], document: Document) -> T:
 def wire_fields(cls: type[Any]) -> tuple[tuple[str, Field], ...]:
     """Each field of a dataclass by name, and how a document writes it.
 
-    Fields of a scenario's parts (`scenario.form.part`) say it themselves.
+    Of a scenario's parts its schema says it (`scenario.form.declare`).
 
     Raises
     ------
     TypeError
         An annotation says nothing a document could hold.
     """
-    known = _WIRED.get(cls)
+    known = WIRED.get(cls)
     if known is None:
-        known = _WIRED[cls] = tuple((item.name, _field_of(cls, item)) for item in dataclasses.fields(cls))
+        known = WIRED[cls] = tuple((item.name, _field_of(cls, item)) for item in dataclasses.fields(cls))
     return known
 
 
 def _field_of(cls: type[Any], item: dataclasses.Field[Any]) -> Field:
-    if "wire" in item.metadata:
-        found: Field = item.metadata["wire"]
-        return found
     if item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING:
         raise TypeError(f"{cls.__name__}.{item.name} needs a default: a configuration may leave it out")
     mode, name = item.metadata.get("written", (POINTER, ""))
@@ -444,7 +441,7 @@ def declared_default(cls: type[Any], name: str) -> Any:
     return item.default if item.default_factory is dataclasses.MISSING else item.default_factory()
 
 
-_WIRED: dict[type[Any], tuple[tuple[str, Field], ...]] = {}
+WIRED: dict[type[Any], tuple[tuple[str, Field], ...]] = {}
 
 
 def encode(value: Any) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """Recorded extender answers: a scenario replays with the extender long gone."""
 
-# ruff: noqa: RUF009 (`part` makes dataclass fields)
-
 from __future__ import annotations
 
 import hashlib
@@ -11,27 +9,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler_core.config.wire import ANY, STRING
 from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest
-from scheduler_core.scenario.form import DURATION, POD_NAME, Number, OneOf, part
-from scheduler_core.scenario.mock_extender import HTTP_OK, VERBS
+from scheduler_core.scenario.form import declare
+from scheduler_core.scenario.mock_extender import HTTP_OK
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
     """One call of an extender and what came back, in order; one that names its pod answers only for that."""
 
-    extender: int = part("extender", Number(0, 1000), "Which extender of the configuration, from 0.")
-    verb: str = part("verb", OneOf(*VERBS), "What was asked.", required=True)
-    pod: str = part("pod", POD_NAME, "For which pod; left out: for whichever is asked about next.")
-    request: str = part(
-        "request", STRING, "First 16 digits of the SHA-256 of the request; empty: not compared."
-    )
-    status: int = part("status", Number(0, 599), "The HTTP status; 0: no answer came.", default=HTTP_OK)
-    answer: Any = part("answer", ANY, "The body as JSON.", default=None)
-    text: str = part("text", STRING, "The body, where it is no JSON.")
-    error: str = part("error", STRING, "Why no answer came.")
-    duration_ns: int = part("duration", DURATION, "Virtual time it took.")
+    extender: int = 0
+    verb: str = ""
+    pod: str = ""
+    request: str = ""
+    status: int = HTTP_OK
+    answer: Any = None
+    text: str = ""
+    error: str = ""
+    duration_ns: int = 0
 
     @staticmethod
     def problem(document: Mapping[str, Any]) -> str | None:
@@ -112,3 +107,6 @@ class CassetteTransport:
         if call.request not in ("", subject_digest(request.body)):
             self.changed.append(what)
         return call.replayed()
+
+
+declare(RecordedCall)

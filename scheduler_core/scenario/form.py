@@ -1,16 +1,18 @@
-"""How a part of a scenario is declared: once, for checking, building, printing and the published JSON Schema.
+"""How documents of scenarios are checked, built and printed: as the published schema declares their parts.
 
-A part is a frozen dataclass whose fields are made with `part` (the machinery is `config.wire`'s). What is added
-here: words for the schema, required fields, "did you mean", shorthands (`run: idle`), and kinds of value only
-scenarios have.
+`scenario.schema.json` has every field with its type, bounds and words; a part is a frozen dataclass of that name
+(`declare`; the machinery is `config.wire`'s). What is added here: required fields, "did you mean", shorthands (`run:
+idle`), and kinds of value only scenarios have.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import difflib
+import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 from scheduler_core.config import wire
 from scheduler_core.config.wire import OMIT_EMPTY, POINTER, UNSET, Field, FieldKind, Problems
@@ -19,27 +21,38 @@ from scheduler_core.objects.fields import format_time_ns, parse_time_ns
 from scheduler_core.objects.reading import opened
 from scheduler_core.releases import release_named
 
+SCHEMA: Final[Mapping[str, Any]] = json.loads(
+    Path(__file__).with_name("scenario.schema.json").read_text("utf-8")
+)
 
-def part(
-    name: str,
-    kind: FieldKind,
-    about: str,
-    *,
-    default: Any = UNSET,
-    required: bool = False,
-    mode: str = OMIT_EMPTY,
-) -> Any:
-    """A field of a part; `about` is its sentence in the schema."""
-    metadata = {
+
+def declare(cls: type, written: tuple[str, ...] = (), **names: str) -> None:
+    """Make a dataclass the part of the format whose name it has in the schema.
+
+    Parameters
+    ----------
+    written
+        Fields that a document says though they have their zero value.
+    names
+        Field -> how a document calls it, where that is not the field's name in camelCase.
+    """
+    schema = _schema_of(cls.__name__)
+    fields = []
+    for item in dataclasses.fields(cls):
+        first, *others = item.name.removesuffix("_ns").split("_")
+        name = names.get(item.name) or first + "".join(word.capitalize() for word in others)
+        default = () if item.default is dataclasses.MISSING else item.default
         # With a default of its own a zero that was written must not read as "not written".
-        "wire": Field(name, kind, mode if default is UNSET and not required else POINTER),
-        "about": about,
-        "required": required,
-    }
-    held = kind.zero if default is UNSET else default
-    if isinstance(held, dict | list):
-        return dataclasses.field(default_factory=lambda: type(held)(held), metadata=metadata)
-    return dataclasses.field(default=held, metadata=metadata)
+        says_zero = default or default is None or item.name in written or name in schema.get("required", ())
+        kind = _kind_of(schema["properties"][name])
+        fields.append((item.name, Field(name, kind, POINTER if says_zero else OMIT_EMPTY)))
+    wire.WIRED[cls] = tuple(fields)
+    _PARTS[cls.__name__] = Part(cls)
+
+
+def _schema_of(name: str) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = SCHEMA["$defs"].get(name, SCHEMA)
+    return found
 
 
 class Part(wire.Typed):
@@ -49,9 +62,8 @@ class Part(wire.Typed):
 
     def __init__(self, cls: type) -> None:
         super().__init__(cls)
-        self.required = tuple(
-            item.metadata["wire"].name for item in dataclasses.fields(cls) if item.metadata["required"]
-        )
+        required = _schema_of(cls.__name__).get("required", ())
+        self.required = tuple(name for name in required if name in self.fields)
 
     def check(self, value: Any, path: str, problems: Problems) -> Any:
         checked = super().check(value, path, problems)
@@ -88,15 +100,12 @@ def did_you_mean(written: str, known: Iterable[str]) -> str:
     return f"; known here: {', '.join(sorted(names))}" if len(names) <= 25 else ""
 
 
-_PARTS: dict[type, Part] = {}
+_PARTS: dict[str, Part] = {}
 
 
 def part_of(cls: type) -> Part:
     """The kind of a dataclass."""
-    known = _PARTS.get(cls)
-    if known is None:
-        known = _PARTS[cls] = Part(cls)
-    return known
+    return _PARTS[cls.__name__]
 
 
 class Shorthand(FieldKind):
@@ -225,11 +234,6 @@ class ListOf(wire.ListOf):
         return super().check(value, path, problems)
 
 
-class _StringMap(wire.MapOf):
-    def __init__(self) -> None:
-        super().__init__(wire.STRING)
-
-
 class _ReleaseName(FieldKind):
     """The name of a release, `1.36`."""
 
@@ -304,78 +308,35 @@ class ManifestList(ListOf):
         return found
 
 
-DURATION = _Duration()
-TIME = _Time()
-POD_NAME = _PodName()
-STRING_MAP = _StringMap()
-BOOLEAN_MAP = wire.MapOf(wire.BOOLEAN)
-RELEASE_NAME = _ReleaseName()
-DOCUMENT = _Document()
-MANIFESTS = ManifestList()
+_RELEASE, _DURATION, _POD = r"^v?[0-9]+\.[0-9]+", r"^([0-9.]+(ns|us|µs|ms|s|m|h))+$|^0$", "^([^/]+/)?[^/]+$"
+_OF_A_PATTERN = {_RELEASE: _ReleaseName(), _DURATION: _Duration(), _POD: _PodName()}
 
 
-# ---- JSON Schema
-
-
-def schema_of(kind: FieldKind, definitions: dict[str, Any]) -> dict[str, Any]:
-    """JSON Schema (2020-12) of a kind; parts go into `definitions` and are referred to."""
-    if isinstance(kind, Shorthand):
-        inner = kind.whole.fields[kind.name].kind
-        return {"anyOf": [schema_of(inner, definitions), schema_of(kind.whole, definitions)]}
-    if isinstance(kind, Part):
-        name = kind.cls.__name__
-        if name not in definitions:
-            definitions[name] = {}
-            definitions[name] = _part_schema(kind, definitions)
-        return {"$ref": f"#/$defs/{name}"}
-    if isinstance(kind, ManifestList):
-        one = schema_of(kind.item, definitions)
-        return {"anyOf": [one, {"type": "array", "items": one}]}
-    if isinstance(kind, wire.ListOf):
-        return {"type": "array", "items": schema_of(kind.item, definitions)}
-    if isinstance(kind, wire.MapOf):
-        return {"type": "object", "additionalProperties": schema_of(kind.item, definitions)}
-    if isinstance(kind, OneOf):
-        return {"enum": list(kind.words)}
-    if isinstance(kind, Number):
-        result: dict[str, Any] = {"type": "integer" if kind.whole else "number"}
-        if kind.minimum is not None:
-            result["minimum"] = kind.minimum
-        if kind.maximum is not None:
-            result["maximum"] = kind.maximum
-        return result
-    if isinstance(kind, wire.Duration):
-        return {"type": "string", "pattern": r"^([0-9.]+(ns|us|µs|ms|s|m|h))+$|^0$"}
-    if isinstance(kind, _Time):
-        return {"type": "string", "format": "date-time"}
-    if isinstance(kind, _PodName):
-        return {"type": "string", "pattern": "^([^/]+/)?[^/]+$"}
-    if isinstance(kind, _Manifest):
-        return {
-            "type": "object",
-            "required": ["apiVersion", "kind"],
-            "properties": {"apiVersion": {"type": "string"}, "kind": {"type": "string"}},
-        }
-    if isinstance(kind, _Document):
-        return {"type": "object"}
-    if kind is wire.STRING:
-        return {"type": "string"}
-    if kind is wire.BOOLEAN:
-        return {"type": "boolean"}
-    return {}
-
-
-def _part_schema(kind: Part, definitions: dict[str, Any]) -> dict[str, Any]:
-    properties = {}
-    for item in dataclasses.fields(kind.cls):
-        known: Field = item.metadata["wire"]
-        properties[known.name] = {"description": item.metadata["about"], **schema_of(known.kind, definitions)}
-    result: dict[str, Any] = {
-        "description": (kind.cls.__doc__ or "").strip().split("\n\n")[0].replace("\n", " "),
-        "type": "object",
-        "properties": properties,
-        "additionalProperties": False,
-    }
-    if kind.required:
-        result["required"] = list(kind.required)
-    return result
+def _kind_of(schema: Mapping[str, Any]) -> FieldKind:
+    """The kind of what a schema describes; of the parts it refers to all are declared."""
+    if "$ref" in schema:
+        return _PARTS[schema["$ref"].rpartition("/")[2]]
+    if "anyOf" in schema:
+        whole = schema["anyOf"][1]
+        if "$ref" not in whole:
+            return ManifestList()
+        part = _PARTS[whole["$ref"].rpartition("/")[2]]
+        return Shorthand(part, part.required[0] if part.required else next(iter(part.fields)))
+    if "enum" in schema:
+        return OneOf(*schema["enum"])
+    match schema.get("type"):
+        case "array":
+            return ListOf(_kind_of(schema["items"]))
+        case "object" if "additionalProperties" in schema:
+            return wire.MapOf(_kind_of(schema["additionalProperties"]))
+        case "object":
+            return _Document()
+        case "integer" | "number" as name:
+            return Number(schema.get("minimum"), schema.get("maximum"), whole=name == "integer")
+        case "boolean":
+            return wire.BOOLEAN
+        case "string" if "format" in schema:
+            return _Time()
+        case "string":
+            return _OF_A_PATTERN.get(schema.get("pattern", ""), wire.STRING)
+    return wire.ANY

@@ -22,7 +22,7 @@ from scheduler_core.plugins import REGISTRY
 from scheduler_core.releases import Release, release_named
 from scheduler_core.scenario.bounds import RunBounds, bound_problems
 from scheduler_core.scenario.errors import Problem, ScenarioError
-from scheduler_core.scenario.form import did_you_mean, part_of, schema_of
+from scheduler_core.scenario.form import SCHEMA, did_you_mean, part_of
 from scheduler_core.scenario.types import (
     API_VERSION,
     KIND,
@@ -433,28 +433,9 @@ def dump_scenario(scenario: Scenario) -> str:
 
 def json_schema() -> dict[str, Any]:
     """JSON Schema, draft 2020-12."""
-    definitions: dict[str, Any] = {}
-    schema_of(part_of(Scenario), definitions)
-    whole = definitions.pop("Scenario")
-    properties = {"apiVersion": {"const": API_VERSION}, "kind": {"const": KIND}, **whole["properties"]}
-    properties["emulates"] = {
-        "type": "string",
-        "deprecated": True,
-        "description": "What kubernetesRelease was called before there was more than one.",
-    }
-    for name, limit in (("objects", MAX_OBJECTS), ("steps", MAX_STEPS)):
-        properties[name] = {**properties[name], "maxItems": limit}
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"https://{API_VERSION}/{KIND}.json",
-        "title": "A scheduling scenario",
-        **whole,
-        "required": ["apiVersion", "kind"],
-        "properties": properties,
-        "$defs": dict(sorted(definitions.items())),
-    }
+    return dict(SCHEMA)
 
 
 def schema_text() -> str:
     """As the published file holds it."""
-    return json.dumps(json_schema(), indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(SCHEMA, indent=1, ensure_ascii=False) + "\n"

@@ -4,28 +4,15 @@
 a replay (`MockTransport`) both call it, so a rule means the same in either.
 """
 
-# ruff: noqa: RUF009 (`part` makes dataclass fields)
-
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from scheduler_core.config.wire import BOOLEAN, STRING
 from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest
-from scheduler_core.scenario.form import (
-    DURATION,
-    POD_NAME,
-    STRING_MAP,
-    ListOf,
-    Number,
-    OneOf,
-    Shorthand,
-    part,
-    part_of,
-)
+from scheduler_core.scenario.form import declare
 
 VERBS = ("filter", "prioritize", "preempt", "bind")
 HTTP_OK = 200
@@ -37,8 +24,8 @@ LabelsOf = Callable[[str], Mapping[str, str] | None]
 class PodMatch:
     """Which pods a rule is about; all that is written must hold."""
 
-    pods: tuple[str, ...] = part("pods", ListOf(POD_NAME), "Pods as namespace/name.")
-    labels: dict[str, str] = part("labels", STRING_MAP, "Labels the pod carries.")
+    pods: tuple[str, ...] = ()
+    labels: dict[str, str] = field(default_factory=dict)
 
     def holds(self, pod: Mapping[str, Any]) -> bool:
         """Whether a pod's manifest is meant."""
@@ -51,62 +38,58 @@ class PodMatch:
 class Deny:
     """Filter: these nodes do not pass."""
 
-    nodes: tuple[str, ...] = part("nodes", ListOf(STRING), "Names of nodes.")
-    labels: dict[str, str] = part("labels", STRING_MAP, "Labels the node carries.")
-    reason: str = part("reason", STRING, "What the scheduler prints.", default="denied by the mock extender")
-    unresolvable: bool = part("unresolvable", BOOLEAN, "Preemption could not help either.")
+    nodes: tuple[str, ...] = ()
+    labels: dict[str, str] = field(default_factory=dict)
+    reason: str = "denied by the mock extender"
+    unresolvable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreRule:
     """Prioritize: points these nodes get, added up over rules."""
 
-    nodes: tuple[str, ...] = part("nodes", ListOf(STRING), "Names of nodes.")
-    labels: dict[str, str] = part("labels", STRING_MAP, "Labels the node carries.")
-    points: int = part(
-        "points", Number(-(2**62), 2**62), "Points; upstream's own extenders give 0 to 10.", default=10
-    )
+    nodes: tuple[str, ...] = ()
+    labels: dict[str, str] = field(default_factory=dict)
+    points: int = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Drop:
     """Preempt: candidate nodes taken back, or victims spared."""
 
-    nodes: tuple[str, ...] = part("nodes", ListOf(STRING), "Candidate nodes taken back.")
-    labels: dict[str, str] = part("labels", STRING_MAP, "Take back candidates with these labels.")
-    victims: PodMatch | None = part(
-        "victims", part_of(PodMatch), "Pods that must not be victims.", default=None
-    )
+    nodes: tuple[str, ...] = ()
+    labels: dict[str, str] = field(default_factory=dict)
+    victims: PodMatch | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class BindRule:
     """Bind: what is answered."""
 
-    error: str = part("error", STRING, "Why the binding fails; empty binds the pod.")
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Fail:
     """Any verb: an HTTP status that is no success, or no answer at all."""
 
-    status: int = part("status", Number(0, 599), "The HTTP status; 0 with `error`.", default=500)
-    text: str = part("text", STRING, "The body.")
-    error: str = part("error", STRING, "No answer comes: the connection fails with these words.")
+    status: int = 500
+    text: str = ""
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Slow:
     """Any verb: the answer takes virtual time; longer than the extender's httpTimeout is a timeout."""
 
-    by_ns: int = part("by", DURATION, "How long.", required=True)
+    by_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Nonsense:
     """Any verb: status 200 and a body that means nothing."""
 
-    text: str = part("text", STRING, "The body.", default="<html>It works!</html>")
+    text: str = "<html>It works!</html>"
 
 
 ACTIONS = ("deny", "score", "drop", "bind", "fail", "slow", "nonsense")
@@ -117,19 +100,17 @@ _VERB_OF = {"deny": "filter", "score": "prioritize", "drop": "preempt", "bind": 
 class MockRule:
     """One rule: when it holds, and one thing it does."""
 
-    verbs: tuple[str, ...] = part(
-        "verbs", ListOf(OneOf(*VERBS)), "Only for these verbs (fail, slow, nonsense)."
-    )
-    pod: PodMatch | None = part("pod", part_of(PodMatch), "Only for these pods.", default=None)
-    after: int = part("after", Number(0, 10**9), "Not for the first so many calls of the verb.")
-    times: int | None = part("times", Number(1, 10**9), "Only for so many calls then.", default=None)
-    deny: Deny | None = part("deny", part_of(Deny), "Filter nodes out.", default=None)
-    score: ScoreRule | None = part("score", part_of(ScoreRule), "Give nodes points.", default=None)
-    drop: Drop | None = part("drop", part_of(Drop), "Change a preemption.", default=None)
-    bind: BindRule | None = part("bind", part_of(BindRule), "Answer a binding.", default=None)
-    fail: Fail | None = part("fail", part_of(Fail), "Fail.", default=None)
-    slow: Slow | None = part("slow", Shorthand(part_of(Slow), "by"), "Answer slowly.", default=None)
-    nonsense: Nonsense | None = part("nonsense", part_of(Nonsense), "Answer nonsense.", default=None)
+    verbs: tuple[str, ...] = ()
+    pod: PodMatch | None = None
+    after: int = 0
+    times: int | None = None
+    deny: Deny | None = None
+    score: ScoreRule | None = None
+    drop: Drop | None = None
+    bind: BindRule | None = None
+    fail: Fail | None = None
+    slow: Slow | None = None
+    nonsense: Nonsense | None = None
 
     @staticmethod
     def problem(document: Mapping[str, Any]) -> str | None:
@@ -166,8 +147,8 @@ class MockReply:
 class MockExtender:
     """An extender made of rules, in order; the first rule that fails or talks nonsense ends it."""
 
-    extender: int = part("extender", Number(0, 1000), "Which extender of the configuration, from 0.")
-    rules: tuple[MockRule, ...] = part("rules", ListOf(part_of(MockRule)), "Its rules, in order.")
+    extender: int = 0
+    rules: tuple[MockRule, ...] = ()
 
     def reply(
         self,
@@ -353,3 +334,7 @@ class MockTransport:
         if reply.error:
             return ExtenderAnswer(error=f'Post "{request.url}": {reply.error}', duration_ns=reply.delay_ns)
         return ExtenderAnswer(reply.status, reply.text, None, reply.delay_ns)
+
+
+for _part in (PodMatch, Deny, ScoreRule, Drop, BindRule, Fail, Slow, Nonsense, MockRule, MockExtender):  # fmt: skip
+    declare(_part)

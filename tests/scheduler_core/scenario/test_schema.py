@@ -10,15 +10,32 @@ import pytest
 
 import scheduler_core.scenario
 from scheduler_core.objects.documents import load_documents
+from scheduler_core.scenario.form import _PARTS, part_of
 from scheduler_core.scenario.gallery import ORDER, gallery_text
 from scheduler_core.scenario.load import json_schema, schema_text
-from tests.scheduler_core.scenario.builders import document
+from scheduler_core.scenario.run import run as run_scenario
+from scheduler_core.scenario.types import Scenario
+from tests.scheduler_core.scenario.builders import document, make_scenario
 
 PUBLISHED = Path(scheduler_core.scenario.__file__).parent / "scenario.schema.json"
 
 
-def test_the_published_file_is_what_the_declarations_say() -> None:
-    assert PUBLISHED.read_text() == schema_text(), "write it anew: python -m scheduler_core replay --schema"
+def test_every_property_of_the_schema_is_a_field_of_its_part() -> None:
+    parts = json_schema()["$defs"]
+    assert {name: set(_PARTS[name].fields) for name in parts} == {
+        name: set(part["properties"]) for name, part in parts.items()
+    }
+    older = {"apiVersion", "kind", "emulates"}
+    assert set(part_of(Scenario).fields) == set(json_schema()["properties"]) - older
+
+
+def test_the_metrics_of_the_schema_are_the_figures_of_a_run() -> None:
+    metric = json_schema()["$defs"]["Expectation"]["properties"]["metric"]
+    assert set(metric["enum"]) == set(run_scenario(make_scenario()).metrics())
+
+
+def test_the_command_prints_the_published_file() -> None:
+    assert PUBLISHED.read_text() == schema_text()
 
 
 @pytest.mark.parametrize("name", ORDER)
