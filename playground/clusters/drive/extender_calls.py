@@ -233,9 +233,13 @@ def make_bind_calls(lease: Lease, calls: Sequence[BindByExtender], transport: Ht
             answer = ExtenderAnswer(status=200, text="{}")
         else:
             into: list[Exchanged] = []
-            [answer] = transport.recording(into)([call.request])
+            [answer] = _sent(transport.recording(into), call)
             [item] = into
         _keep_answer(lease, call, answer, item)
+
+
+def _sent(transport: HttpTransport, call: BindByExtender) -> Sequence[ExtenderAnswer]:
+    return transport([call.request])
 
 
 def _keep_answer(lease: Lease, call: BindByExtender, answer: ExtenderAnswer, item: Exchanged | None) -> None:
