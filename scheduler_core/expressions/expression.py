@@ -26,7 +26,6 @@ from scheduler_core.expressions.syntax import (
     parse,
     paths,
     place,
-    written_out,
 )
 
 CHARACTERS_A_STEP = 10
@@ -271,7 +270,7 @@ class Expression:
             self._check_names(variables)
         self._cel = cel
         try:
-            self._program = cel.compile(written_out(text))
+            self._program = cel.compile(self.tree.text)
         except ValueError as error:
             raise ExpressionError(str(error)) from None
 

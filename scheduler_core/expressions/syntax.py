@@ -1,8 +1,7 @@
 """The text of a CEL expression as a tree: what bounds, names and reads of an expression are found in.
 
 The library that runs expressions shows no tree. What this reads is what the library reads, but for messages
-(`Type{...}`), which have no meaning here. Syntax the library lacks (`.?`, `[?` and `cel.bind`) is written out before it
-reads the text (`written_out`).
+(`Type{...}`), which have no meaning here. Syntax the library lacks (`.?`, `[?` and `cel.bind`) is written out for it.
 
 Source: github.com/google/cel-spec doc/langdef.md, grammar
 """
@@ -11,9 +10,11 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
+_MOST: Final = 100_000
+"""Characters: what is optional is written several times, and doubles with each step of a chain."""
 MACROS: Final = ("all", "exists", "exists_one", "existsOne", "map", "filter")
 """Methods that go through a list or map with a name for each element."""
 
@@ -58,6 +59,13 @@ class SyntaxNode:
         What a macro binds.
     at : int
         Place in the text.
+    text : str
+        As the library reads it: without `.?`, `[?` and `cel.bind`, which mean the same written out.
+
+    >>> parse('device.attributes["x"].?fast.orValue(false)', 50).text
+    '(has(device.attributes["x"].fast)?optional.of(device.attributes["x"].fast):optional.none()).orValue(false)'
+    >>> parse("cel.bind(d, f(1), d > 2)", 50).text
+    '[f(1)].map(d,d > 2)[0]'
     """
 
     kind: str
@@ -66,6 +74,7 @@ class SyntaxNode:
     names: tuple[str, ...] = ()
     at: int = 0
     exact: bool = True
+    text: str = ""
 
 
 def parse(text: str, max_depth: int) -> SyntaxNode:
@@ -113,7 +122,9 @@ class _Parser:
             self._take()
             then = self._choice()
             self._expect(":")
-            node = SyntaxNode("choice", "?:", (node, then, self._choice()), at=at)
+            other = self._choice()
+            text = f"{node.text}?{then.text}:{other.text}"
+            node = SyntaxNode("choice", "?:", (node, then, other), at=at, text=text)
         self._depth -= 1
         return node
 
@@ -126,17 +137,19 @@ class _Parser:
         while self._peek() in self._LEVELS[level]:
             at = self._here()
             operator = self._take()
-            node = SyntaxNode("binary", operator, (node, self._binary(level + 1)), at=at)
+            other = self._binary(level + 1)
+            text = f"{node.text} {operator} {other.text}"
+            node = SyntaxNode("binary", operator, (node, other), at=at, text=text)
         return node
 
     def _unary(self) -> SyntaxNode:
-        at, operator, count = self._here(), self._peek(), 0
+        at, operator, signs = self._here(), self._peek(), ""
         if operator not in ("!", "-"):
             return self._member()
         while self._peek() == operator:
-            self._take()
-            count += 1
-        return SyntaxNode("unary", operator, (self._member(),), at=at)
+            signs += self._take()
+        node = self._member()
+        return SyntaxNode("unary", operator, (node,), at=at, text=signs + node.text)
 
     def _member(self) -> SyntaxNode:
         node = self._primary()
@@ -148,15 +161,24 @@ class _Parser:
             at = self._here()
             self._take()
             if token in ("[", "[?"):
-                node = SyntaxNode("index", token, (node, self._choice()), at=at)
+                key, of = self._choice(), node.text
+                text = f"{of}[{key.text}]"
+                if token == "[?":
+                    text = f"({key.text} in {of}?optional.of({text}):optional.none())"
+                node = SyntaxNode("index", token, (node, key), at=at, text=text)
                 self._expect("]")
             else:
                 node = self._field(node, self._word(), at, optional=token == ".?")
+            if len(node.text) > _MOST:
+                raise ExpressionError("too many optional fields hang on one value")
         return node
 
     def _field(self, owner: SyntaxNode, name: str, at: int, *, optional: bool) -> SyntaxNode:
+        text = f"{owner.text}.{name}"
+        if optional:
+            text = f"(has({text})?optional.of({text}):optional.none())"
         if self._peek() != "(" or optional:
-            return SyntaxNode("select", name, (owner,), at=at)
+            return SyntaxNode("select", name, (owner,), at=at, text=text)
         self._take()
         if owner.kind == "name" and owner.value == "cel" and name == "bind":
             bound = self._word()
@@ -165,17 +187,19 @@ class _Parser:
             self._expect(",")
             body = self._choice()
             self._expect(")")
-            return SyntaxNode("macro", "bind", (value, body), (bound,), at)
+            text = f"[{value.text}].map({bound},{body.text})[0]"
+            return SyntaxNode("macro", "bind", (value, body), (bound,), at, text=text)
         given = self._given(")")
+        text += f"({_listed(given)})"
         if name in MACROS:
             if not given or given[0].kind != "name":
                 raise self._wrong(f"{name} needs a name for the elements first", at)
             if len(given) != 2 and not (name == "map" and len(given) == 3):
                 raise self._wrong(f"{name} needs, after the name for the elements, one expression", at)
-            return SyntaxNode("macro", name, (owner, *given[1:]), (str(given[0].value),), at)
+            return SyntaxNode("macro", name, (owner, *given[1:]), (str(given[0].value),), at, text=text)
         if owner.kind == "name" and owner.value == "optional":
-            return SyntaxNode("call", f"optional.{name}", tuple(given), at=at)
-        return SyntaxNode("method", name, (owner, *given), at=at)
+            return SyntaxNode("call", f"optional.{name}", tuple(given), at=at, text=text)
+        return SyntaxNode("method", name, (owner, *given), at=at, text=text)
 
     def _primary(self) -> SyntaxNode:
         if self._at >= len(self._tokens):
@@ -187,47 +211,44 @@ class _Parser:
             case "string":
                 return _string(token, at)
             case "number":
-                return SyntaxNode("literal", 0, at=at)
+                return SyntaxNode("literal", 0, at=at, text=token)
             case "word" if token in _LITERALS:
-                return SyntaxNode("literal", _LITERALS[token], at=at)
+                return SyntaxNode("literal", _LITERALS[token], at=at, text=token)
             case "word" if self._peek() == "(" and token != "in":
                 self._take()
-                return SyntaxNode("call", token, tuple(self._given(")")), at=at)
+                given = self._given(")")
+                return SyntaxNode("call", token, tuple(given), at=at, text=f"{token}({_listed(given)})")
             case "word" if token != "in":
-                return SyntaxNode("name", token, at=at)
+                return SyntaxNode("name", token, at=at, text=token)
         if token == "(":
             node = self._choice()
             self._expect(")")
-            return node
+            return replace(node, text=f"({node.text})")
         if token == "[":
-            return SyntaxNode("list", "[]", tuple(self._given("]")), at=at)
+            given = self._given("]")
+            return SyntaxNode("list", "[]", tuple(given), at=at, text=f"[{_listed(given)}]")
         if token == "{":
-            return SyntaxNode("map", "{}", tuple(self._entries()), at=at)
+            given = self._given("}", ":")
+            pairs = zip(given[::2], given[1::2], strict=True)
+            text = f"{{{','.join(f'{key.text}:{value.text}' for key, value in pairs)}}}"
+            return SyntaxNode("map", "{}", tuple(given), at=at, text=text)
         said = "the text in quotes does not end" if token in ("'", '"') else f"unexpected {token!r}"
         raise self._wrong(said, at)
 
     # ---- pieces
 
-    def _given(self, closing: str) -> list[SyntaxNode]:
+    def _given(self, closing: str, between: str = "") -> list[SyntaxNode]:
+        """What stands up to the closing bracket, parted by commas; of a map keys and values in turn."""
         items: list[SyntaxNode] = []
         while self._peek() != closing:
             items.append(self._choice())
+            if between:
+                self._expect(between)
+                items.append(self._choice())
             if self._peek() != ",":
                 break
             self._take()
         self._expect(closing)
-        return items
-
-    def _entries(self) -> list[SyntaxNode]:
-        items: list[SyntaxNode] = []
-        while self._peek() != "}":
-            items.append(self._choice())
-            self._expect(":")
-            items.append(self._choice())
-            if self._peek() != ",":
-                break
-            self._take()
-        self._expect("}")
         return items
 
     def _peek(self) -> str | None:
@@ -259,17 +280,21 @@ class _Parser:
         return ExpressionError(said, *place(self._text, self._here() if at is None else at))
 
 
+def _listed(nodes: list[SyntaxNode]) -> str:
+    return ",".join(node.text for node in nodes)
+
+
 def _string(token: str, at: int) -> SyntaxNode:
     prefix = token[: len(token) - len(token.lstrip("rRbB"))].lower()
     if "b" in prefix:
-        return SyntaxNode("literal", "", at=at, exact=False)
+        return SyntaxNode("literal", "", at=at, exact=False, text=token)
     if "r" in prefix:
-        return SyntaxNode("literal", token[len(prefix) + 1 : -1], at=at)
+        return SyntaxNode("literal", token[len(prefix) + 1 : -1], at=at, text=token)
     try:
-        return SyntaxNode("literal", ast.literal_eval(token), at=at)
+        return SyntaxNode("literal", ast.literal_eval(token), at=at, text=token)
     except (SyntaxError, ValueError):
         # An escape of CEL's that Python has not, or a line break: the value is as long as the text at most.
-        return SyntaxNode("literal", token[1:-1], at=at, exact=False)
+        return SyntaxNode("literal", token[1:-1], at=at, exact=False, text=token)
 
 
 def names(node: SyntaxNode, bound: frozenset[str] = frozenset()) -> list[SyntaxNode]:
@@ -336,98 +361,3 @@ def _paths(node: SyntaxNode, bound: frozenset[str], found: dict[str, set[Path]])
     for position, part in enumerate(inner.parts):
         within = bound | frozenset(inner.names) if inner.kind == "macro" and position else bound
         _paths(part, within, found)
-
-
-_MOST = 100_000
-"""Characters: what is optional is written several times, and doubles with each step of a chain."""
-
-
-def written_out(text: str) -> str:
-    """The expression without `.?`, `[?` and `cel.bind`, which mean the same written out.
-
-    >>> written_out('device.attributes["x"].?fast.orValue(false)')
-    '(has(device.attributes["x"].fast)?optional.of(device.attributes["x"].fast):optional.none()).orValue(false)'
-    >>> written_out("cel.bind(d, f(1), d > 2)")
-    '[f(1)].map(d,d>2)[0]'
-    """
-    return _Writer([match for match in TOKEN.finditer(text) if match.lastgroup]).expression()
-
-
-_CLOSING = {"(": ")", "[": "]", "{": "}"}
-
-
-class _Writer:
-    """Goes through the tokens once; the text of a chain (`a.b[c].d(e)`) is kept until it ends."""
-
-    def __init__(self, tokens: list[re.Match[str]]) -> None:
-        self._tokens = tokens
-        self._at = 0
-
-    def expression(self, until: tuple[str, ...] = ()) -> str:
-        """Everything up to one of `until`, which is left, or to the end."""
-        parts: list[str] = []
-        while (token := self._peek()) is not None and token not in until:
-            kind = self._tokens[self._at].lastgroup
-            if kind == "symbol" and token not in _CLOSING:
-                parts.append(self._take())
-                continue
-            chain = self._chain()
-            if parts and parts[-1][-1:].isalnum() and chain[:1].isalnum():
-                parts.append(" ")
-            if parts and chain[:1].isalnum() and re.fullmatch(r"[A-Za-z_]\w*", parts[-1]):
-                parts.append(" ")
-            parts.append(f" {chain} " if chain == "in" else chain)
-        return "".join(parts)
-
-    def _chain(self) -> str:
-        """An operand with everything that hangs on it."""
-        text = self._operand()
-        while (token := self._peek()) is not None:
-            if len(text) > _MOST:
-                raise ExpressionError("too many optional fields hang on one value")
-            if token == ".":
-                self._take()
-                text += "." + self._take()
-            elif token == ".?":
-                self._take()
-                field = f"{text}.{self._take()}"
-                text = f"(has({field})?optional.of({field}):optional.none())"
-            elif token == "[?":
-                self._take()
-                key = self.expression(("]",))
-                self._take()
-                text = f"({key} in {text}?optional.of({text}[{key}]):optional.none())"
-            elif token in ("(", "["):
-                text = self._bound() if text == "cel.bind" else text + self._bracketed()
-            else:
-                return text
-        return text
-
-    def _operand(self) -> str:
-        token = self._peek()
-        return self._bracketed() if token in _CLOSING else self._take()
-
-    def _bracketed(self) -> str:
-        opening = self._take()
-        inner = self.expression((_CLOSING[opening],))
-        return opening + inner + (self._take() if self._peek() else "")
-
-    def _bound(self) -> str:
-        self._take()
-        name = self.expression((",",))
-        self._take()
-        value = self.expression((",",))
-        self._take()
-        body = self.expression((")",))
-        self._take()
-        return f"[{value}].map({name},{body})[0]"
-
-    def _peek(self) -> str | None:
-        return self._tokens[self._at][0] if self._at < len(self._tokens) else None
-
-    def _take(self) -> str:
-        if self._at >= len(self._tokens):
-            raise ExpressionError("the expression ends too soon")
-        token = self._tokens[self._at][0]
-        self._at += 1
-        return token
