@@ -17,35 +17,14 @@ from scheduler_core.config.args import PluginArgs
 from scheduler_core.config.wire import build, typed
 from scheduler_core.releases import OLDEST, Release
 
-PRE_ENQUEUE = "preEnqueue"
-QUEUE_SORT = "queueSort"
-PRE_FILTER = "preFilter"
-FILTER = "filter"
-POST_FILTER = "postFilter"
-PRE_SCORE = "preScore"
-SCORE = "score"
-RESERVE = "reserve"
-PERMIT = "permit"
-PRE_BIND = "preBind"
-BIND = "bind"
-POST_BIND = "postBind"
-MULTI_POINT = "multiPoint"
-
 EXTENSION_POINTS: tuple[str, ...] = (
-    PRE_ENQUEUE,
-    QUEUE_SORT,
-    PRE_FILTER,
-    FILTER,
-    POST_FILTER,
-    PRE_SCORE,
-    SCORE,
-    RESERVE,
-    PERMIT,
-    PRE_BIND,
-    BIND,
-    POST_BIND,
-)
+    "preEnqueue", "queueSort", "preFilter", "filter", "postFilter", "preScore", "score", "reserve", "permit", "preBind",
+    "bind", "postBind",
+)  # fmt: skip
 """The points of the framework in pipeline order, under their names in the configuration."""
+PRE_ENQUEUE, QUEUE_SORT, PRE_FILTER, FILTER, POST_FILTER, PRE_SCORE, SCORE = EXTENSION_POINTS[:7]
+RESERVE, PERMIT, PRE_BIND, BIND, POST_BIND = EXTENSION_POINTS[7:]
+MULTI_POINT = "multiPoint"
 
 CONSTRUCTION_ORDER: tuple[str, ...] = (
     PRE_FILTER,

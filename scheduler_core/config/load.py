@@ -62,10 +62,6 @@ class LoadedConfiguration:
     lower_case_wire: bool = False
     release: Release = OLDEST
 
-    def plan_for(self, scheduler_name: str) -> ProfilePlan | None:
-        """The plan of a profile, or None when no profile has that name."""
-        return next((plan for plan in self.plans if plan.scheduler_name == scheduler_name), None)
-
 
 def load_configuration(
     source: str | bytes | Mapping[str, Any],

@@ -40,86 +40,46 @@ from scheduler_core.releases import Release
 
 
 class Constraint:
-    """A rule between the devices of some requests of a claim."""
+    """A rule between the devices of some requests of a claim: they match in an attribute, or all differ in it.
 
-    def __init__(self, names: tuple[str, ...], attribute: str) -> None:
+    Of distinct values one is remembered a request, the last one: so upstream.
+    """
+
+    def __init__(self, names: tuple[str, ...], attribute: str, *, is_distinct: bool) -> None:
         self.names = names
         self.attribute = attribute
+        self.is_distinct = is_distinct
+        self.values: dict[str, tuple[str, Any]] = {}
+        self.n_devices = 0
 
     def applies_to(self, request: Request) -> bool:
         return not self.names or request.base_name in self.names or request.full_name in self.names
 
     def add(self, request: Request, device: Device) -> bool:
-        raise NotImplementedError
+        if not self.applies_to(request):
+            return True
+        value = device.attribute(self.attribute)
+        if value is None or (self.n_devices and (value in self.values.values()) is self.is_distinct):
+            return False
+        self.values[request.base_name if self.is_distinct else ""] = value
+        self.n_devices += 1
+        return True
 
     def words(self, device: Device) -> str:
         """Why it refuses a device."""
-        raise NotImplementedError
-
-    def remove(self, request: Request, device: Device) -> None:
-        raise NotImplementedError
-
-
-class MatchAttribute(Constraint):
-    def __init__(self, names: tuple[str, ...], attribute: str) -> None:
-        super().__init__(names, attribute)
-        self.value: tuple[str, Any] | None = None
-        self.n_devices = 0
-
-    def add(self, request: Request, device: Device) -> bool:
-        if not self.applies_to(request):
-            return True
         value = device.attribute(self.attribute)
+        rule = f"{self.attribute} must {'be distinct' if self.is_distinct else 'match'}"
         if value is None:
-            return False
-        if self.n_devices and value != self.value:
-            return False
-        self.value = value
-        self.n_devices += 1
-        return True
-
-    def words(self, device: Device) -> str:
-        value = device.attribute(self.attribute)
-        if value is None:
-            return f"{self.attribute} must match: this device has none"
-        wanted = "" if self.value is None else self.value[1]
-        return f"{self.attribute} must match: {value[1]} here, {wanted} for what is chosen already"
+            return f"{rule}: this device has none"
+        if self.is_distinct:
+            return f"{rule}: {value[1]} is chosen already"
+        return f"{rule}: {value[1]} here, {self.values.get('', ('', ''))[1]} for what is chosen already"
 
     def remove(self, request: Request, device: Device) -> None:
         if self.applies_to(request):
             self.n_devices -= 1
-
-
-class DistinctAttribute(Constraint):
-    """One value is remembered a request, the last one: so upstream."""
-
-    def __init__(self, names: tuple[str, ...], attribute: str) -> None:
-        super().__init__(names, attribute)
-        self.values: dict[str, tuple[str, Any]] = {}
-        self.n_devices = 0
-
-    def add(self, request: Request, device: Device) -> bool:
-        if not self.applies_to(request):
-            return True
-        value = device.attribute(self.attribute)
-        if value is None:
-            return False
-        if self.n_devices and value in self.values.values():
-            return False
-        self.values[request.base_name] = value
-        self.n_devices += 1
-        return True
-
-    def words(self, device: Device) -> str:
-        value = device.attribute(self.attribute)
-        if value is None:
-            return f"{self.attribute} must be distinct: this device has none"
-        return f"{self.attribute} must be distinct: {value[1]} is chosen already"
-
-    def remove(self, request: Request, device: Device) -> None:
-        if self.applies_to(request):
-            self.values.pop(request.base_name, None)
-            self.n_devices -= 1
+            if self.is_distinct:
+                self.values.pop(request.base_name, None)
 
 
 NOTHING = read_quantity("0")
@@ -233,9 +193,7 @@ class Allocator:
         taken = self._taken.get(node_name)
         return kind if taken is None else (kind, tuple(taken))
 
-    def allocate(
-        self, node: Node, claims: Sequence[Claim], observer: Observer | None = None
-    ) -> list[dict[str, Any]] | None:
+    def allocate(self, node: Node, claims: Sequence[Claim]) -> list[dict[str, Any]] | None:
         """`status.allocation` for each claim, or None where the node does not do.
 
         Raises
@@ -243,7 +201,7 @@ class Allocator:
         AllocationError
         NotOnNode
         """
-        return NodeSearch(self, node, claims, observer).run()
+        return NodeSearch(self, node, claims).run()
 
     def pools_of(self, node: Node) -> list[DevicePool]:
         """The pools the node may use."""
@@ -330,9 +288,9 @@ class NodeSearch:
         for number, item in enumerate(claim.spec.get("constraints") or ()):
             names = tuple(item.get("requests") or ())
             if item.get("matchAttribute") is not None:
-                constraints.append(MatchAttribute(names, item["matchAttribute"]))
+                constraints.append(Constraint(names, item["matchAttribute"], is_distinct=False))
             elif item.get("distinctAttribute") is not None and self._consumable:
-                constraints.append(DistinctAttribute(names, item["distinctAttribute"]))
+                constraints.append(Constraint(names, item["distinctAttribute"], is_distinct=True))
             else:
                 raise AllocationError(
                     f"claim {claim.key}, constraint #{number}: empty constraint (unsupported constraint type?)"

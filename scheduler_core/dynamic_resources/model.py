@@ -233,12 +233,6 @@ class Claim:
     def is_reserved_for(self, uid: str) -> bool:
         return any(entry.get("uid") == uid for entry in self.reserved_for)
 
-    def with_allocation(self, allocation: Manifest | None) -> Claim:
-        status = {key: value for key, value in self.status.items() if key != "allocation"}
-        if allocation is not None:
-            status["allocation"] = allocation
-        return Claim({**self.manifest, "status": status}, self.requests)
-
 
 def claim_from(manifest: Manifest) -> Claim:
     spec = (manifest.get("spec") or {}).get("devices") or {}

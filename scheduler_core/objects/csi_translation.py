@@ -35,11 +35,14 @@ class InTreePlugin:
         The CSI driver.
     topology_key : str
         The driver's zone label; empty where zones are not translated.
+    handle : str
+        The field that names the volume.
     """
 
     name: str
     driver: str
     topology_key: str = ""
+    handle: str = "volumeID"
 
 
 IN_TREE_PLUGINS: Final[dict[str, InTreePlugin]] = {
@@ -50,14 +53,14 @@ IN_TREE_PLUGINS: Final[dict[str, InTreePlugin]] = {
         "kubernetes.io/gce-pd", "pd.csi.storage.gke.io", "topology.gke.io/zone"
     ),
     "azureDisk": InTreePlugin(
-        "kubernetes.io/azure-disk", "disk.csi.azure.com", "topology.disk.csi.azure.com/zone"
+        "kubernetes.io/azure-disk", "disk.csi.azure.com", "topology.disk.csi.azure.com/zone", "diskURI"
     ),
     "cinder": InTreePlugin(
         "kubernetes.io/cinder", "cinder.csi.openstack.org", "topology.cinder.csi.openstack.org/zone"
     ),
     "portworxVolume": InTreePlugin("kubernetes.io/portworx-volume", "pxd.portworx.com"),
-    "azureFile": InTreePlugin("kubernetes.io/azure-file", "file.csi.azure.com"),
-    "vsphereVolume": InTreePlugin("kubernetes.io/vsphere-volume", "csi.vsphere.vmware.com"),
+    "azureFile": InTreePlugin("kubernetes.io/azure-file", "file.csi.azure.com", "", "shareName"),
+    "vsphereVolume": InTreePlugin("kubernetes.io/vsphere-volume", "csi.vsphere.vmware.com", "", "volumePath"),
 }
 """By the key of the volume source, in pods and PersistentVolumes alike."""
 
@@ -165,15 +168,8 @@ def translate_node_affinity(volume: PersistentVolume) -> NodeSelector | None:
 
 
 def _handle(source: str, document: Mapping[str, Any]) -> str:
-    if source == "awsElasticBlockStore":
-        return _aws_handle(string(document, "volumeID", source))
-    if source == "azureDisk":
-        return string(document, "diskURI", source)
-    if source == "vsphereVolume":
-        return string(document, "volumePath", source)
-    if source == "azureFile":
-        return string(document, "shareName", source)
-    return string(document, "volumeID", source)
+    handle = string(document, IN_TREE_PLUGINS[source].handle, source)
+    return _aws_handle(handle) if source == "awsElasticBlockStore" else handle
 
 
 def _aws_handle(volume_id: str) -> str:

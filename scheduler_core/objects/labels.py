@@ -225,14 +225,6 @@ class LabelSelector:
     def matches(self, labels: Mapping[str, str]) -> bool:
         return not self.is_nothing and all(requirement.matches(labels) for requirement in self.requirements)
 
-    def required_value(self, key: str) -> str | None:
-        """The value the label must have, None if more than one will do (`RequiresExactMatch`)."""
-        for requirement in self.requirements:
-            if requirement.key == key:
-                exact = requirement.operator in ("=", "==", "in") and len(requirement.values) == 1
-                return requirement.values[0] if exact else None
-        return None
-
     def add(self, requirements: Iterable[Requirement]) -> LabelSelector:
         """This selector with more requirements; nothing stays nothing (`Selector.Add`)."""
         return self if self.is_nothing else _selector([*self.requirements, *requirements])
@@ -585,13 +577,6 @@ class FieldSelector:
 
     def matches(self, fields: Mapping[str, str]) -> bool:
         return all(requirement.matches(fields) for requirement in self.requirements)
-
-    def required_value(self, field: str) -> str | None:
-        """The value the field must have, None if more than one will do (`RequiresExactMatch`)."""
-        for requirement in self.requirements:
-            if requirement.field == field and not requirement.negated:
-                return requirement.value
-        return None
 
     def __str__(self) -> str:
         return ",".join(map(str, self.requirements))

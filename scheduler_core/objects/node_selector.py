@@ -188,11 +188,6 @@ def node_selector_from(document: Mapping[str, Any], path: str = "") -> NodeSelec
     return NodeSelector(tuple(terms), tuple(name_sets))
 
 
-def strict_error(document: Mapping[str, Any]) -> str | None:
-    """What strict construction of a v1 NodeSelector says, None if nothing."""
-    return node_selector_from(document).strict_error()
-
-
 def required_node_affinity_from(pod_spec: Mapping[str, Any]) -> RequiredNodeAffinity:
     """`GetRequiredNodeAffinity` for a pod's spec.
 

@@ -33,7 +33,6 @@ from scheduler_core.objects.node_selector import (
 from scheduler_core.objects.resources import PodRequests, pod_requests
 
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
-PREEMPT_NEVER = "Never"
 DISRUPTION_TARGET = "DisruptionTarget"
 TERMINAL_PHASES = ("Succeeded", "Failed")
 PREEMPTED_BY_SCHEDULER = "PreemptionByScheduler"

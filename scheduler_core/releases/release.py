@@ -120,18 +120,6 @@ class Release:
             **({"switched": dict(self.switched)} if self.switched else {}),
         }
 
-    def with_put_back(self, change: str) -> Release:
-        """The release as if a change without a gate had not come; for proving what a change does.
-
-        Raises
-        ------
-        KeyError
-            The release has no such change.
-        """
-        if change not in self.changes:
-            raise KeyError(change)
-        return self.with_switched({change: False})
-
     def _gate_error(self, name: str, value: object) -> FieldError | None:
         path, known = f"featureGates.{name}", self.gates.get(name)
         if known is None:

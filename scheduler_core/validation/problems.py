@@ -205,12 +205,12 @@ class Checked:
             self.required(key)
         return value
 
-    def name_of_one(self, seen: dict[str, None], rule: Rule = label_errors) -> str:
+    def name_of_one(self, seen: dict[str, None]) -> str:
         """Check a name that none of those `seen` before has; returns it."""
         name = self.text("name")
         if not name:
             self.required("name")
-        elif self.named("name", rule, name) and name in seen:
+        elif self.named("name", label_errors, name) and name in seen:
             self.duplicate("name", name)
         seen[name] = None
         return name

@@ -64,6 +64,7 @@ from scheduler_core.plugins.volume_binding.finder import (
     bound_to_claim,
     claims_of,
     find_pod_volumes,
+    key_of,
     provisioned_on,
     requested_bytes,
     reservation_from,
@@ -308,12 +309,12 @@ class VolumeBinding(
             if places[0] >= 0:
                 volume, is_new = bound_to_claim(volumes[int(places[0])], claim)
                 if is_new:
-                    self._cache.assume_volume(listers, volume)
+                    self._cache.assume(listers, volume)
                 bindings.append(BindingInfo(volume, claim.namespace, claim.name, is_new))
         for claim, wanted, _ in found.provisions:
             if wanted[0]:
                 provision = provisioned_on(claim, node_name)
-                self._cache.assume_claim(listers, provision)
+                self._cache.assume(listers, provision)
                 provisions.append(provision)
         self._reservations[pod.uid] = Reservation(node_name, tuple(bindings), tuple(provisions))
         return SUCCESS
@@ -323,9 +324,9 @@ class VolumeBinding(
         if reservation is None:
             return
         for binding in reservation.bindings:
-            self._cache.restore_volume(binding.volume.name)
+            self._cache.restore(binding.volume)
         for claim in reservation.provisions:
-            self._cache.restore_claim(claim.namespace, claim.name)
+            self._cache.restore(claim)
 
     def will_pre_bind(self, pod: Pod, node_name: str) -> bool:
         reservation = self._reservations.get(pod.uid)
@@ -400,10 +401,10 @@ class VolumeBinding(
         for reservation in self._reservations.values():
             for binding in reservation.bindings:
                 if binding.is_new and _is_unchanged(binding.volume, listers):
-                    self._cache.assume_volume(listers, binding.volume)
+                    self._cache.assume(listers, binding.volume)
             for claim in reservation.provisions:
                 if _is_unchanged(claim, listers):
-                    self._cache.assume_claim(listers, claim)
+                    self._cache.assume(listers, claim)
 
 
 def scores_by_share(found: FoundVolumes, curve: NDArray[np.int64]) -> Scores:
@@ -448,10 +449,7 @@ def _failed(reason: str) -> Status:
 
 def _is_unchanged(assumed: PersistentVolume | PersistentVolumeClaim, listers: Listers) -> bool:
     """Whether the API server still holds the version the assumption was made of."""
-    if isinstance(assumed, PersistentVolume):
-        found = listers.get(VOLUME, "", assumed.name)
-    else:
-        found = listers.get(CLAIM, assumed.namespace, assumed.name)
+    found = listers.get(*key_of(assumed))
     return found is not None and found.meta.resource_version == assumed.meta.resource_version
 
 

@@ -61,28 +61,24 @@ class AssumeCache:
     """
 
     def __init__(self) -> None:
-        self._volumes: dict[str, tuple[PersistentVolume, PersistentVolume]] = {}
-        self._claims: dict[tuple[str, str], tuple[PersistentVolumeClaim, PersistentVolumeClaim]] = {}
+        self._assumed: dict[tuple[str, str, str], tuple[Any, Any]] = {}
         self._by_class: dict[str, list[str]] = {}
         self._read: tuple[Listers, int] | None = None
 
-    def volume(self, listers: Listers, name: str) -> PersistentVolume | None:
-        found: PersistentVolume | None = listers.get(VOLUME, "", name)
-        assumed = self._volumes.get(name)
+    def _get(self, listers: Listers, key: tuple[str, str, str]) -> Any | None:
+        found = listers.get(*key)
+        assumed = self._assumed.get(key)
         if assumed is not None:
             if found is not None and _is_same(found, assumed[0]):
                 return assumed[1]
-            del self._volumes[name]
+            del self._assumed[key]
         return found
 
+    def volume(self, listers: Listers, name: str) -> PersistentVolume | None:
+        return self._get(listers, (VOLUME, "", name))
+
     def claim(self, listers: Listers, namespace: str, name: str) -> PersistentVolumeClaim | None:
-        found: PersistentVolumeClaim | None = listers.get(CLAIM, namespace, name)
-        assumed = self._claims.get((namespace, name))
-        if assumed is not None:
-            if found is not None and _is_same(found, assumed[0]):
-                return assumed[1]
-            del self._claims[namespace, name]
-        return found
+        return self._get(listers, (CLAIM, namespace, name))
 
     def volumes_of_class(self, listers: Listers, storage_class: str) -> list[PersistentVolume]:
         """All volumes of a storage class by name; the empty class is that of volumes without one."""
@@ -96,23 +92,21 @@ class AssumeCache:
         names = self._by_class.get(storage_class, ())
         return [found for name in names if (found := self.volume(listers, name)) is not None]
 
-    def assume_volume(self, listers: Listers, volume: PersistentVolume) -> None:
-        base: PersistentVolume | None = listers.get(VOLUME, "", volume.name)
+    def assume(self, listers: Listers, item: PersistentVolume | PersistentVolumeClaim) -> None:
+        base = listers.get(*key_of(item))
         if base is not None:
-            self._volumes[volume.name] = (base, volume)
+            self._assumed[key_of(item)] = (base, item)
 
-    def assume_claim(self, listers: Listers, claim: PersistentVolumeClaim) -> None:
-        base: PersistentVolumeClaim | None = listers.get(CLAIM, claim.namespace, claim.name)
-        if base is not None:
-            self._claims[claim.namespace, claim.name] = (base, claim)
-
-    def restore_volume(self, name: str) -> None:
+    def restore(self, item: PersistentVolume | PersistentVolumeClaim) -> None:
         """Take an assumption back; nothing happens without one."""
-        self._volumes.pop(name, None)
+        self._assumed.pop(key_of(item), None)
 
-    def restore_claim(self, namespace: str, name: str) -> None:
-        """Take an assumption back; nothing happens without one."""
-        self._claims.pop((namespace, name), None)
+
+def key_of(item: PersistentVolume | PersistentVolumeClaim) -> tuple[str, str, str]:
+    """Kind, namespace and name, as listers keep it."""
+    if isinstance(item, PersistentVolume):
+        return VOLUME, "", item.name
+    return CLAIM, item.namespace, item.name
 
 
 def _name(volume: PersistentVolume) -> str:

@@ -157,7 +157,7 @@ def test_v1alpha1_had_one_profile_and_other_points() -> None:
         plugins={"postFilter": {"disabled": [{"name": "TaintToleration"}]}},
     )
     loaded, words, lost = converted(document)
-    plan: Any = loaded.plan_for("mine")
+    plan: Any = next(plan for plan in loaded.plans if plan.scheduler_name == "mine")
     assert plan.args["InterPodAffinity"].hard_pod_affinity_weight == 7
     assert plan.args["VolumeBinding"].bind_timeout_s == 33
     assert plan.args["NodeResourcesFit"].scoring_strategy.type == "MostAllocated"

@@ -135,13 +135,6 @@ def test_selectors_that_say_the_same_in_another_order_are_equal() -> None:
     assert len({label_selector_from(first), label_selector_from(second)}) == 1
 
 
-def test_a_selector_knows_the_one_value_it_requires() -> None:
-    selector = parse_label_selector_text("app=web,tier in (a),num in (1,2),!old")
-    assert [selector.required_value(key) for key in ("app", "tier", "num", "old", "x")] == [
-        "web", "a", None, None, None,
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("text", "printed"),
     [
@@ -259,14 +252,12 @@ def test_field_selectors_parse_and_print(text: str, printed: str) -> None:
 
 def test_an_escaped_value_is_the_value_itself() -> None:
     selector = parse_field_selector_text(r"metadata.name=a\,b\=c\\")
-    assert selector.required_value("metadata.name") == "a,b=c\\"
     assert selector.matches({"metadata.name": "a,b=c\\"})
 
 
 def test_an_absent_field_reads_as_empty() -> None:
     assert parse_field_selector_text("spec.nodeName=").matches({})
     assert not parse_field_selector_text("spec.nodeName!=").matches({})
-    assert parse_field_selector_text("a!=1,b=2").required_value("a") is None
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from scheduler_core.objects.node_selector import (
     node_selector_from,
     preferred_terms_from,
     required_node_affinity_from,
-    strict_error,
 )
 
 BROKEN = {"matchExpressions": [{"key": "cpu", "operator": "Gt", "values": ["many"]}]}
@@ -84,7 +83,7 @@ def test_a_broken_term_is_an_error_only_when_no_other_term_matches() -> None:
 
 def test_equal_errors_are_told_once_and_several_in_brackets() -> None:
     term = {"matchFields": [expression("a", "In"), expression("b", "Exists", "x")]}
-    assert strict_error({"nodeSelectorTerms": [term]}) == (
+    assert node_selector_from({"nodeSelectorTerms": [term]}).strict_error() == (
         "[nodeSelectorTerms[0].matchFields[0].values: Invalid value: []: must have one element, "
         'nodeSelectorTerms[0].matchFields[1].operator: Unsupported value: "Exists": '
         'supported values: "In", "NotIn"]'
