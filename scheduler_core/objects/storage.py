@@ -176,12 +176,15 @@ class CSINode(Named):
     ----------
     limits : dict of str to int
         Volumes a driver can attach there; a driver without a limit is left out.
+    drivers : tuple of str
+        All installed drivers.
     migrated_plugins : frozenset of str
         In-tree plugins whose volumes the node hands to a CSI driver.
     """
 
     manifest: Document
     meta: ObjectMeta
+    drivers: tuple[str, ...]
     limits: dict[str, int]
     migrated_plugins: frozenset[str]
 
@@ -335,6 +338,7 @@ def csi_node_from(manifest: Document) -> CSINode:
     return CSINode(
         manifest=manifest,
         meta=object_meta_from(manifest),
+        drivers=tuple(string(driver, "name", path) for path, driver in drivers),
         limits=limits,
         migrated_plugins=frozenset(plugins.split(",")) if plugins else frozenset(),
     )

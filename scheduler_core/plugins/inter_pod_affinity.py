@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from operator import itemgetter
 from typing import Any, ClassVar
 
@@ -36,7 +35,6 @@ from scheduler_core.framework.interface import (
 from scheduler_core.framework.status import Code, Verdicts
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import AffinityTerm, Pod
-from scheduler_core.releases import OLDEST, Release
 
 # --- Required terms: of the incoming pod about existing ones, and of existing ones about it.
 
@@ -389,42 +387,6 @@ _NEW_DOMAIN = QUEUE.because("a new node may be free of what the pod's anti-affin
 _NO_DOMAIN = SKIP.because("nothing changed about the topology domains of the pod's terms")
 
 
-def events_to_register(release: Release) -> list[ClusterEventWithHint]:
-    return [
-        on("Pod", "Add|UpdatePodLabel|Delete", partial(after_pod_change, release=release)),
-        on("Node", "Add|UpdateNodeLabel", after_node_change),
-    ]
-
-
-def after_pod_change(
-    pod: Pod, old: Pod | None, new: Pod | None, *, release: Release = OLDEST
-) -> QueueingHint:
-    looks_both_ways = release.has("AffinityHintsBothWays")
-    nominated_counts = release.has("NominatedPodsCountInHints")
-    if looks_both_ways and old is not None and new is not None and new.uid == pod.uid:
-        return _OWN_LABELS
-    for other in (old, new):
-        if other is None or other.node_name or (nominated_counts and other.nominated_node_name):
-            continue
-        return _PENDING_POD
-    terms, anti_terms = pod.required_affinity, pod.required_anti_affinity
-    # Both lists are looked at first: a term that cannot be read is an error whatever the event.
-    has_terms, has_anti_terms = bool(terms), bool(anti_terms)
-    if old is not None and new is not None:
-        if has_terms and not _matches_all(terms, old) and _matches_all(terms, new):
-            return _MATCHES_NOW
-        if has_anti_terms and _matches_all(anti_terms, old) and not _matches_all(anti_terms, new):
-            return _OUT_OF_THE_WAY
-        return _NO_CHANGE
-    if new is not None:
-        return _FRIEND if has_terms and _matches_all(terms, new) else _STRANGER
-    assert old is not None
-    if has_anti_terms and _matches_all(anti_terms, old):
-        return _RIVAL_GONE
-    avoids = looks_both_ways and old.required_anti_affinity
-    return _AVOIDER_GONE if avoids and _matches_all(old.required_anti_affinity, pod) else _NO_RIVAL
-
-
 def after_node_change(pod: Pod, old: Node | None, new: Node) -> QueueingHint:
     for term in pod.required_affinity:
         key = term.topology_key
@@ -527,7 +489,37 @@ class InterPodAffinity(
         )
 
     def events(self) -> list[ClusterEventWithHint]:
-        return events_to_register(self.handle.release)
+        return [
+            on("Pod", "Add|UpdatePodLabel|Delete", self.after_pod_change),
+            on("Node", "Add|UpdateNodeLabel", after_node_change),
+        ]
+
+    def after_pod_change(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
+        release = self.handle.release
+        looks_both_ways = release.has("AffinityHintsBothWays")
+        nominated_counts = release.has("NominatedPodsCountInHints")
+        if looks_both_ways and old is not None and new is not None and new.uid == pod.uid:
+            return _OWN_LABELS
+        for other in (old, new):
+            if other is None or other.node_name or (nominated_counts and other.nominated_node_name):
+                continue
+            return _PENDING_POD
+        terms, anti_terms = pod.required_affinity, pod.required_anti_affinity
+        # Both lists are looked at first: a term that cannot be read is an error whatever the event.
+        has_terms, has_anti_terms = bool(terms), bool(anti_terms)
+        if old is not None and new is not None:
+            if has_terms and not _matches_all(terms, old) and _matches_all(terms, new):
+                return _MATCHES_NOW
+            if has_anti_terms and _matches_all(anti_terms, old) and not _matches_all(anti_terms, new):
+                return _OUT_OF_THE_WAY
+            return _NO_CHANGE
+        if new is not None:
+            return _FRIEND if has_terms and _matches_all(terms, new) else _STRANGER
+        assert old is not None
+        if has_anti_terms and _matches_all(anti_terms, old):
+            return _RIVAL_GONE
+        avoids = looks_both_ways and old.required_anti_affinity
+        return _AVOIDER_GONE if avoids and _matches_all(old.required_anti_affinity, pod) else _NO_RIVAL
 
     # ---- filter
 

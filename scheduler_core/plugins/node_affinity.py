@@ -29,14 +29,7 @@ from scheduler_core.config.wire import (
     NullableListOf,
 )
 from scheduler_core.framework.amounts import Amount, Comparison
-from scheduler_core.framework.cluster_event import (
-    QUEUE,
-    SKIP,
-    ClusterEventWithHint,
-    HintFunction,
-    QueueingHint,
-    on,
-)
+from scheduler_core.framework.cluster_event import QUEUE, SKIP, ClusterEventWithHint, QueueingHint, on
 from scheduler_core.framework.interface import (
     SKIP_FILTER,
     SKIP_SCORE,
@@ -159,7 +152,16 @@ class NodeAffinity(
         self._added_preferred: PreferredTerms = preferred_terms_from(preferred)
 
     def events(self) -> list[ClusterEventWithHint]:
-        return [on("Node", "Add|UpdateNodeLabel", after_node_change(self.enforced))]
+        return [on("Node", "Add|UpdateNodeLabel", self.after_node_change)]
+
+    def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> QueueingHint:
+        if self.enforced is not None and not self.enforced.match(new.labels, new.name):
+            return _NOT_ADDED
+        if not pod.required_node_affinity.match(new.labels, new.name):
+            return _NO_MATCH
+        if old is None:
+            return _NEW
+        return _MATCHED_BEFORE if pod.required_node_affinity.match(old.labels, old.name) else _MATCHES_NOW
 
     def sign(self, pod: Pod) -> Hashable:
         return pod.required_node_affinity, pod.preferred_node_affinity, pod.prefers_nodes
@@ -237,16 +239,3 @@ _MATCHES_NOW = QUEUE.because("the node matches the pod's node affinity now")
 _MATCHED_BEFORE = SKIP.because("the node matched the pod's node affinity before, too")
 _NO_MATCH = SKIP.because("the node does not match the pod's node affinity")
 _NOT_ADDED = SKIP.because("the node does not match the affinity the scheduler adds")
-
-
-def after_node_change(added_selector: NodeSelector | None) -> HintFunction:
-    def hint(pod: Pod, old: Node | None, new: Node) -> QueueingHint:
-        if added_selector is not None and not added_selector.match(new.labels, new.name):
-            return _NOT_ADDED
-        if not pod.required_node_affinity.match(new.labels, new.name):
-            return _NO_MATCH
-        if old is None:
-            return _NEW
-        return _MATCHED_BEFORE if pod.required_node_affinity.match(old.labels, old.name) else _MATCHES_NOW
-
-    return hint

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -52,7 +52,10 @@ class NodeDeclaredFeatures(PreFilterPlugin[frozenset[str]], FilterPlugin[frozens
     filter_without_state: ClassVar[bool] = False
 
     def events(self) -> list[ClusterEventWithHint]:
-        return events_to_register(features_needed)
+        return [
+            on("Node", "Add|UpdateNodeDeclaredFeature", after_node_change),
+            on("Pod", "Update", after_pod_update),
+        ]
 
     def sign(self, pod: Pod) -> Hashable:
         return features_needed(pod)
@@ -98,18 +101,10 @@ _NEEDS_OTHERS = QUEUE.because("the pod needs other features now")
 _SAME_NEEDS = SKIP.because("the pod needs the same features as before")
 
 
-def events_to_register(features_needed: Callable[[Pod], frozenset[str]]) -> list[ClusterEventWithHint]:
-    """`features_needed` infers names of features from a pod's spec."""
-
-    def after_pod_update(pod: Pod, old: Pod, new: Pod) -> QueueingHint:
-        if pod.uid != new.uid:
-            return _OTHER_POD
-        return _SAME_NEEDS if features_needed(old) == features_needed(new) else _NEEDS_OTHERS
-
-    return [
-        on("Node", "Add|UpdateNodeDeclaredFeature", after_node_change),
-        on("Pod", "Update", after_pod_update),
-    ]
+def after_pod_update(pod: Pod, old: Pod, new: Pod) -> QueueingHint:
+    if pod.uid != new.uid:
+        return _OTHER_POD
+    return _SAME_NEEDS if features_needed(old) == features_needed(new) else _NEEDS_OTHERS
 
 
 def after_node_change(pod: Pod, old: Node | None, new: Node) -> QueueingHint:

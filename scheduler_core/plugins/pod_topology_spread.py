@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduler_core.cluster.default_selectors import DefaultSelectors
-from scheduler_core.cluster.listers import Listers
 from scheduler_core.cluster.matching import Matching
 from scheduler_core.cluster.node_table import Bool, Int32, NodeColumns, Rows
 from scheduler_core.cluster.selection import PodSelector, Selection
@@ -38,7 +37,6 @@ from scheduler_core.framework.cluster_event import (
     QUEUE,
     SKIP,
     ClusterEventWithHint,
-    HintFunction,
     QueueingHint,
     node_taints,
     on,
@@ -59,7 +57,6 @@ from scheduler_core.framework.status import Code, Verdicts
 from scheduler_core.objects.labels import NOTHING
 from scheduler_core.objects.node import LABEL_HOSTNAME, LABEL_ZONE, Node
 from scheduler_core.objects.pod import Pod, TopologySpreadConstraint, spread_constraints
-from scheduler_core.releases import OLDEST, Release
 
 # --- What PodTopologySpread is configured with.
 
@@ -170,14 +167,17 @@ class Defaults:
             return cls()
         return cls(spread_constraints({"topologySpreadConstraints": args.default_constraints}), False)
 
-    def of(self, pod: Pod, action: str, matching: Matching) -> tuple[TopologySpreadConstraint, ...]:
-        """The constraints of one kind (`whenUnsatisfiable`) that hold for a pod."""
+    def of(self, pod: Pod, action: str, selectors: DefaultSelectors) -> tuple[TopologySpreadConstraint, ...]:
+        """The constraints of one kind (`whenUnsatisfiable`) that hold for a pod.
+
+        Source: podtopologyspread/common.go buildDefaultConstraints, v1.34
+        """
         if pod.topology_spread:
             return tuple([item for item in pod.topology_spread if item.when_unsatisfiable == action])
         defaults = [item for item in self.constraints if item.when_unsatisfiable == action]
         if not defaults:
             return ()
-        selector = matching.default_selectors.of(pod)
+        selector = selectors.of(pod)
         if selector.is_everything:
             return ()
         return tuple([replace(item, selector=selector) for item in defaults])
@@ -557,9 +557,6 @@ def normalizing_weight(n_domains: int) -> float:
 # --- When a pod rejected by PodTopologySpread is worth another try.
 
 
-ConstraintsOf = Callable[[Pod], Sequence[TopologySpreadConstraint]]
-"""The constraints a pod must satisfy (DoNotSchedule): its own, or the defaults when it has none at all."""
-
 _UNINVOLVED = SKIP.because("the other pod is on no node or in another namespace")
 _TOLERATION = QUEUE.because("the pod got a toleration, and a constraint honors taints")
 _SAME_LABELS = SKIP.because("the other pod's labels are as before")
@@ -575,90 +572,6 @@ _STAYED = SKIP.because("nothing changed about the node's domain or taints")
 _NEW_NODE = QUEUE.because("the new node has every topology key of the pod's constraints")
 _NO_KEYS = SKIP.because("the node lacks a topology key of the pod's constraints")
 _NODE_GONE = QUEUE.because("a node with every topology key of the pod's constraints is gone")
-
-
-def own_constraints(pod: Pod) -> Sequence[TopologySpreadConstraint]:
-    """The pod's own DoNotSchedule constraints; all there is as long as no default is DoNotSchedule."""
-    return [item for item in pod.topology_spread if item.when_unsatisfiable == "DoNotSchedule"]
-
-
-def constraints_with_defaults(
-    defaults: Sequence[TopologySpreadConstraint], listers: Listers
-) -> ConstraintsOf:
-    """As `own_constraints`, with the plugin's default constraints for pods that have none at all.
-
-    Parameters
-    ----------
-    defaults : sequence of TopologySpreadConstraint
-        The plugin's `defaultConstraints`; their selectors are not looked at.
-    listers : Listers
-        Hold the Services, ReplicationControllers, ReplicaSets and StatefulSets a pod belongs to.
-
-    Source: podtopologyspread/common.go buildDefaultConstraints, v1.34
-    """
-    hard = [item for item in defaults if item.when_unsatisfiable == "DoNotSchedule"]
-    if not hard:
-        return own_constraints
-    selectors = DefaultSelectors(listers)
-
-    def constraints_of(pod: Pod) -> Sequence[TopologySpreadConstraint]:
-        if pod.topology_spread:
-            return own_constraints(pod)
-        selector = selectors.of(pod)
-        if selector.is_everything:
-            return ()
-        return [replace(item, selector=selector) for item in hard]
-
-    return constraints_of
-
-
-def events_to_register(
-    constraints_of: ConstraintsOf = own_constraints, release: Release = OLDEST
-) -> list[ClusterEventWithHint]:
-    return [
-        on("Pod", "Add|UpdatePodLabel|UpdatePodToleration|Delete", after_pod_change(constraints_of, release)),
-        on("Node", "Add|Delete|UpdateNodeLabel|UpdateNodeTaint", after_node_change(constraints_of)),
-    ]
-
-
-def after_pod_change(constraints_of: ConstraintsOf, release: Release = OLDEST) -> HintFunction:
-    nominated_counts = release.has("NominatedPodsCountInHints")
-
-    def hint(pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
-        if any(other is not None and not _is_involved(other, pod, nominated_counts) for other in (old, new)):
-            return _UNINVOLVED
-        constraints = constraints_of(pod)
-        if old is not None and new is not None:
-            return _after_update(pod, old, new, constraints)
-        if new is not None:
-            return _COUNTED if _counts(constraints, new) else _NOT_COUNTED
-        assert old is not None
-        return _UNCOUNTED if _counts(constraints, old) else _NEVER_COUNTED
-
-    return hint
-
-
-def after_node_change(constraints_of: ConstraintsOf) -> HintFunction:
-    def hint(pod: Pod, old: Node | None, new: Node | None) -> QueueingHint:
-        constraints = constraints_of(pod)
-        if old is not None and new is not None:
-            matched, matches = _has_keys(old.labels, constraints), _has_keys(new.labels, constraints)
-            if matched != matches:
-                return _JOINED
-            moved = matches and (
-                any(
-                    old.labels.get(key) != new.labels.get(key)
-                    for key in (c.topology_key for c in constraints)
-                )
-                or node_taints(old) != node_taints(new)
-            )
-            return _MOVED if moved else _STAYED
-        if new is not None:
-            return _NEW_NODE if _has_keys(new.labels, constraints) else _NO_KEYS
-        assert old is not None
-        return _NODE_GONE if _has_keys(old.labels, constraints) else _NO_KEYS
-
-    return hint
 
 
 def _after_update(
@@ -741,14 +654,43 @@ class PodTopologySpread(
         self.defaults = Defaults.from_args(args)
 
     def events(self) -> list[ClusterEventWithHint]:
-        constraints_of = constraints_with_defaults(self.defaults.constraints, self.handle.listers)
-        return events_to_register(constraints_of, self.handle.release)
+        self._selectors = DefaultSelectors(self.handle.listers)
+        return [
+            on("Pod", "Add|UpdatePodLabel|UpdatePodToleration|Delete", self.after_pod_change),
+            on("Node", "Add|Delete|UpdateNodeLabel|UpdateNodeTaint", self.after_node_change),
+        ]
+
+    def after_pod_change(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
+        nominated_counts = self.handle.release.has("NominatedPodsCountInHints")
+        if any(other is not None and not _is_involved(other, pod, nominated_counts) for other in (old, new)):
+            return _UNINVOLVED
+        constraints = self.defaults.of(pod, DO_NOT_SCHEDULE, self._selectors)
+        if old is not None and new is not None:
+            return _after_update(pod, old, new, constraints)
+        if new is not None:
+            return _COUNTED if _counts(constraints, new) else _NOT_COUNTED
+        assert old is not None
+        return _UNCOUNTED if _counts(constraints, old) else _NEVER_COUNTED
+
+    def after_node_change(self, pod: Pod, old: Node | None, new: Node | None) -> QueueingHint:
+        constraints = self.defaults.of(pod, DO_NOT_SCHEDULE, self._selectors)
+        if old is not None and new is not None:
+            matched, matches = _has_keys(old.labels, constraints), _has_keys(new.labels, constraints)
+            if matched != matches:
+                return _JOINED
+            keys = [item.topology_key for item in constraints]
+            moved = any(old.labels.get(key) != new.labels.get(key) for key in keys)
+            return _MOVED if matches and (moved or node_taints(old) != node_taints(new)) else _STAYED
+        if new is not None:
+            return _NEW_NODE if _has_keys(new.labels, constraints) else _NO_KEYS
+        assert old is not None
+        return _NODE_GONE if _has_keys(old.labels, constraints) else _NO_KEYS
 
     # ---- filter
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[HardState]:
         matching = snapshot.matching
-        constraints = self.defaults.of(pod, DO_NOT_SCHEDULE, matching)
+        constraints = self.defaults.of(pod, DO_NOT_SCHEDULE, matching.default_selectors)
         if not constraints:
             return SKIP_FILTER
         keys = tuple([item.topology_key for item in constraints])
@@ -794,7 +736,7 @@ class PodTopologySpread(
 
     def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> PreScoreResult[SoftState]:
         matching = snapshot.matching
-        constraints = self.defaults.of(pod, SCHEDULE_ANYWAY, matching)
+        constraints = self.defaults.of(pod, SCHEDULE_ANYWAY, matching.default_selectors)
         if not constraints or not len(snapshot.rows):
             return SKIP_SCORE
         require_all = bool(pod.topology_spread) or not self.defaults.by_system

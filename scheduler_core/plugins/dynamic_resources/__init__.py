@@ -24,7 +24,7 @@ from scheduler_core.dynamic_resources.extended import (
 from scheduler_core.dynamic_resources.model import MAX_ALTERNATIVES, Claim, claim_from, reads_taint_rules
 from scheduler_core.dynamic_resources.pools import SliceIndex
 from scheduler_core.dynamic_resources.story import story
-from scheduler_core.framework.cluster_event import ClusterEventWithHint
+from scheduler_core.framework.cluster_event import ClusterEventWithHint, on
 from scheduler_core.framework.failure import PluginFailure
 from scheduler_core.framework.interface import (
     SKIP_FILTER,
@@ -54,7 +54,6 @@ from scheduler_core.plugins.dynamic_resources.claims import (
     ClaimProblem,
     Reservation,
     claims_of,
-    events_to_register,
     is_out_of_time,
     is_ready,
 )
@@ -187,7 +186,13 @@ class DynamicResources(
         return DynamicResourcesArgsWithBinding if release_has_binding(release) else DynamicResourcesArgs
 
     def events(self) -> list[ClusterEventWithHint]:
-        return events_to_register(self.handle)
+        return [
+            on("Node", "Add|UpdateNodeLabel|UpdateNodeAllocatable"),
+            on("ResourceClaim", "Add|Update", self.after_claim_change),
+            on("Pod", "UpdatePodGeneratedResourceClaim", self.after_pod_change),
+            on("DeviceClass", "Add|Update"),
+            on("ResourceSlice", "Add|Update"),
+        ]
 
     def sign(self, pod: Pod) -> Hashable | None:
         """None where devices may be wanted: what is free changes with every claim."""

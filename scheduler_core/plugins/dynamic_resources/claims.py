@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from functools import partial
 from typing import Any
 
 from scheduler_core.cluster.listers import Listers
 from scheduler_core.dynamic_resources.allocation import release_has_binding
 from scheduler_core.dynamic_resources.model import Claim, claim_from
-from scheduler_core.framework.cluster_event import (
-    QUEUE,
-    SKIP,
-    ClusterEventWithHint,
-    HintFunction,
-    QueueingHint,
-    on,
-    without_empties,
-)
+from scheduler_core.framework.cluster_event import QUEUE, SKIP, QueueingHint, without_empties
 from scheduler_core.framework.interface import Handle, PreBindPlugin, ReservePlugin
 from scheduler_core.framework.status import SUCCESS, Code, Status
 from scheduler_core.objects.fields import (
@@ -45,49 +36,6 @@ _SAME_STATUS = SKIP.because("the status of the pod's claim is as before")
 _NEW_STATUS = QUEUE.because("the status of a claim the pod uses changed")
 _OTHER_POD = SKIP.because("another pod's claims were generated")
 _CLAIMS_READY = QUEUE.because("all claims of the pod exist")
-
-
-def events_to_register(handle: Handle) -> list[ClusterEventWithHint]:
-    claims = partial(claim_objects, listers=handle.listers, release=handle.release)
-    return [
-        on("Node", "Add|UpdateNodeLabel|UpdateNodeAllocatable"),
-        on("ResourceClaim", "Add|Update", after_claim_change(claims)),
-        on("Pod", "UpdatePodGeneratedResourceClaim", after_pod_change(claims)),
-        on("DeviceClass", "Add|Update"),
-        on("ResourceSlice", "Add|Update"),
-    ]
-
-
-def after_claim_change(claims_now: Callable[[Pod], list[PlainObject]]) -> HintFunction:
-    def hint(pod: Pod, old: PlainObject | None, new: PlainObject) -> QueueingHint:
-        try:
-            claims = claims_now(pod)
-        except ClaimProblem:
-            return _CLAIM_MISSING
-        if old is not None and _allocation(old) is not None and _allocation(new) is None:
-            return _DEALLOCATED
-        if not any(claim.uid == new.uid for claim in claims):
-            return _OTHER_CLAIM
-        if old is None:
-            return _CLAIM_CREATED
-        was_allocated, is_allocated = _allocation(old) is not None, _allocation(new) is not None
-        unchanged = without_empties(_status(old)) == without_empties(_status(new))
-        return _SAME_STATUS if unchanged and was_allocated == is_allocated else _NEW_STATUS
-
-    return hint
-
-
-def after_pod_change(claims_now: Callable[[Pod], list[PlainObject]]) -> HintFunction:
-    def hint(pod: Pod, old: Pod, new: Pod) -> QueueingHint:
-        if pod.uid != new.uid:
-            return _OTHER_POD
-        try:
-            claims_now(new)
-        except ClaimProblem:
-            return _CLAIM_MISSING
-        return _CLAIMS_READY
-
-    return hint
 
 
 def _status(claim: PlainObject) -> Document:
@@ -252,6 +200,30 @@ class BindsClaims(ReservePlugin, PreBindPlugin):
         self._writes: dict[str, tuple[Document, ...]] = {}
         self._n_made = 0
         """Claims made for extended resources: no name is used twice, as upstream."""
+
+    def after_claim_change(self, pod: Pod, old: PlainObject | None, new: PlainObject) -> QueueingHint:
+        try:
+            claims = claim_objects(pod, self.handle.listers, self.release)
+        except ClaimProblem:
+            return _CLAIM_MISSING
+        if old is not None and _allocation(old) is not None and _allocation(new) is None:
+            return _DEALLOCATED
+        if not any(claim.uid == new.uid for claim in claims):
+            return _OTHER_CLAIM
+        if old is None:
+            return _CLAIM_CREATED
+        was_allocated, is_allocated = _allocation(old) is not None, _allocation(new) is not None
+        unchanged = without_empties(_status(old)) == without_empties(_status(new))
+        return _SAME_STATUS if unchanged and was_allocated == is_allocated else _NEW_STATUS
+
+    def after_pod_change(self, pod: Pod, old: Pod, new: Pod) -> QueueingHint:
+        if pod.uid != new.uid:
+            return _OTHER_POD
+        try:
+            claim_objects(new, self.handle.listers, self.release)
+        except ClaimProblem:
+            return _CLAIM_MISSING
+        return _CLAIMS_READY
 
     def pending_allocations(self) -> dict[str, dict[str, Any]]:
         """Allocations by claim uid that are not written yet."""

@@ -92,18 +92,6 @@ _UNCHECKED = QUEUE.because("a driver the pod uses no longer has its capacity che
 _STILL_CHECKED = SKIP.because("nothing changed for a driver the pod uses")
 
 
-def events_to_register() -> list[ClusterEventWithHint]:
-    return [
-        on("StorageClass", "Add|Update", after_storage_class_change),
-        on("PersistentVolumeClaim", "Add|Update", after_claim_change),
-        on("PersistentVolume", "Add|Update"),
-        on("Node", "Add|UpdateNodeLabel"),
-        on("CSINode", "Add|Update", after_csi_node_change),
-        on("CSIDriver", "Update", after_csi_driver_change),
-        on("CSIStorageCapacity", "Add|Update", after_capacity_change),
-    ]
-
-
 def after_storage_class_change(pod: Pod, old: StorageClass | None, new: StorageClass) -> QueueingHint:
     if old is None:
         return _NEW_CLASS
@@ -233,7 +221,15 @@ class VolumeBinding(
         return VolumeBindingArgsWithShape if release.gate("StorageCapacityScoring") else cls.Args
 
     def events(self) -> list[ClusterEventWithHint]:
-        return events_to_register()
+        return [
+            on("StorageClass", "Add|Update", after_storage_class_change),
+            on("PersistentVolumeClaim", "Add|Update", after_claim_change),
+            on("PersistentVolume", "Add|Update"),
+            on("Node", "Add|UpdateNodeLabel"),
+            on("CSINode", "Add|Update", after_csi_node_change),
+            on("CSIDriver", "Update", after_csi_driver_change),
+            on("CSIStorageCapacity", "Add|Update", after_capacity_change),
+        ]
 
     # ---- scheduling cycle
 

@@ -65,6 +65,7 @@ def test_a_driver_without_a_count_has_no_limit() -> None:
     drivers = [{"name": "a", "allocatable": {"count": 3}}, {"name": "b"}, {"name": "c", "allocatable": {}}]
     node = csi_node_from({"metadata": {"name": "n"}, "spec": {"drivers": drivers}})
     assert node.limits == {"a": 3}
+    assert node.drivers == ("a", "b", "c")
 
 
 def test_the_maximum_volume_size_goes_before_the_capacity() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from scheduler_core.cli.conformance_queue import default_registrations
+from scheduler_core.cluster.default_selectors import DefaultSelectors
 from scheduler_core.cluster.listers import Listers
 from scheduler_core.framework.cluster_event import (
     DEVICE_CLASS,
@@ -28,6 +30,7 @@ from scheduler_core.plugins import (
     volume_binding,
     volume_restrictions,
 )
+from scheduler_core.plugins.dynamic_resources import DynamicResources
 from scheduler_core.plugins.dynamic_resources import claims as dynamic_resources
 from scheduler_core.queue.hints import build_hint_map
 from scheduler_core.releases import OLDEST
@@ -90,10 +93,11 @@ def test_default_constraints_take_the_selector_of_services_and_owner() -> None:
         "Honor",
         "Ignore",
     )
-    constraints_of = pod_topology_spread.constraints_with_defaults([default], listers)
-    (constraint,) = constraints_of(make_pod("p", labels={"app": "a", "tier": "x"}))
+    defaults, selectors = pod_topology_spread.Defaults((default,), False), DefaultSelectors(listers)
+    pod = make_pod("p", labels={"app": "a", "tier": "x"})
+    (constraint,) = defaults.of(pod, "DoNotSchedule", selectors)
     assert str(constraint.selector) == "app=a"
-    assert constraints_of(make_pod("q", labels={"app": "b"})) == ()
+    assert defaults.of(make_pod("q", labels={"app": "b"}), "DoNotSchedule", selectors) == ()
 
 
 def claim(name: str, **fields: Any) -> Any:
@@ -121,8 +125,8 @@ def test_a_generated_claim_must_belong_to_the_pod() -> None:
     owned = claim("p-gpu", metadata={"ownerReferences": [owner]})
     listers.set("ResourceClaim", "default", "p-gpu", owned)
     assert problem() is None
-    hint = dynamic_resources.after_claim_change(lambda pod: [owned])
-    assert hint(pod, None, owned).queues
+    plugin = DynamicResources(None, SimpleNamespace(listers=listers, release=OLDEST))
+    assert plugin.after_claim_change(pod, None, owned).queues
 
 
 def test_cordoning_is_no_event_and_uncordoning_is_a_change_of_taints() -> None:
