@@ -60,7 +60,8 @@ _KEY: Final = {
     "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
     "description": "The same key and request again within a day is answered as before, and nothing is done twice.",
 }
-_PARAMETER: Final = re.compile(r"<(?:(\w+):)?(\w+)>")
+INTEGERS: Final = frozenset({"invitation_id", "number", "seq", "token_id", "user_id"})
+"""Parameters of paths that are whole numbers."""
 
 
 @cache
@@ -75,37 +76,16 @@ def _beside(name: str) -> str:
     return (Path(__file__).parent / name).read_text(encoding="utf-8")
 
 
-def template_of(route: str) -> str:
-    """A route of Django's as a path of the document."""
-    return _PARAMETER.sub(r"{\2}", route)
-
-
-@cache
-def _query_names() -> Mapping[tuple[str, str], frozenset[str]]:
-    return {
-        (method, path.strip("/")): frozenset(operation.get("query", ()))
-        for path, item in declared()["paths"].items()
-        for method, operation in item.items()
-        if 400 in operation.get("also", ())
-    }
-
-
-def query_names(method: str, route: str) -> frozenset[str] | None:
-    """The query parameters that an operation takes; None where others are not refused."""
-    return _query_names().get((method.lower(), template_of(route).strip("/")))
-
-
 @cache
 def document() -> dict[str, Any]:
     """The OpenAPI 3.1 document; made once a process."""
     examples = json.loads(_beside("examples.json"))
     paths: dict[str, Any] = {}
     for path, item in declared()["paths"].items():
-        view, integers = _view(path)
+        # The view that does its operations.
+        does = resolve(re.sub(r"{\w+}", "1", path)).func.view_class.operations  # type: ignore[attr-defined]  # a view's
         paths[path] = {
-            method: _operation(
-                method, path, operation, integers, getattr(view, method), examples.get(operation["id"], {})
-            )
+            method: _operation(method, path, operation, does[method].does, examples.get(operation["id"], {}))
             for method, operation in item.items()
         }
     token = {"type": "http", "scheme": "bearer", "description": "A personal token (team mode)."}
@@ -123,23 +103,15 @@ def document() -> dict[str, Any]:
     }
 
 
-def _view(path: str) -> tuple[type[Any], frozenset[str]]:
-    """The view that answers a path, and which of its parameters are whole numbers."""
-    match = resolve(re.sub(r"{\w+}", "1", path))
-    integers = frozenset(name for type_, name in _PARAMETER.findall(match.route) if type_ == "int")
-    return match.func.view_class, integers  # type: ignore[attr-defined]  # a function's, of Django REST framework
-
-
 def _operation(
     method: str,
     path: str,
     said: Mapping[str, Any],
-    integers: frozenset[str],
-    view: Any,
+    does: Any,
     examples: Mapping[str, Any],
 ) -> dict[str, Any]:
     parameters: list[dict[str, Any]] = [
-        {"in": "path", "name": name, "required": True, "schema": {"type": _type(name in integers)}}
+        {"in": "path", "name": name, "required": True, "schema": {"type": _type(name in INTEGERS)}}
         for name in re.findall(r"{(\w+)}", path)
     ]
     for where in ("query", "header"):
@@ -155,7 +127,7 @@ def _operation(
     made: dict[str, Any] = {
         "operationId": said["id"],
         "summary": said["summary"],
-        "description": inspect.getdoc(view) or "",
+        "description": inspect.getdoc(does) or "",
         "tags": [said["tag"]],
         "parameters": parameters,
         "responses": _answers(said["answers"], also, examples),
@@ -233,5 +205,6 @@ def _whole(value: Any) -> Any:
         return {
             key: f"#/components/schemas/{item}" if key == "$ref" else _whole(item)
             for key, item in value.items()
+            if not (key == "from" and isinstance(item, str))
         }
     return [_whole(item) for item in value] if isinstance(value, list) else value

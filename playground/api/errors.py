@@ -18,8 +18,17 @@ from django.http import Http404
 from rest_framework import exceptions
 from rest_framework.response import Response
 
+from playground.accounts.teams import TeamError
 from playground.bodies import BodyTooLarge, NotUnpacked, UnknownEncoding
-from playground.clusters.errors import ClusterError, InvalidInput
+from playground.clusters.errors import (
+    AlreadyExists,
+    ClusterError,
+    Conflict,
+    Forbidden,
+    InvalidInput,
+    NotFound,
+    ObjectError,
+)
 from playground.clusters.trouble import cause_of
 from playground.request_ids import request_id
 
@@ -93,6 +102,15 @@ _OF_STATUS: Final = {status: reason for reason, (status, _, _) in reversed(REASO
 }
 
 
+_OF_TEAMS: Final[dict[str, type[ObjectError]]] = {
+    "NotFound": NotFound,
+    "Forbidden": Forbidden,
+    "AlreadyExists": AlreadyExists,
+    "Conflict": Conflict,
+}
+"""Refusals about teams in the shape of all others."""
+
+
 class Repeated(Exception):
     """A request that was answered before, and its answer."""
 
@@ -153,6 +171,8 @@ def handle(error: Exception, context: Mapping[str, Any]) -> Response | None:
     """Turn whatever a view raised into a problem; None (a bug, while debugging) goes on up."""
     if isinstance(error, Repeated):
         return error.response
+    if isinstance(error, TeamError):
+        error = _OF_TEAMS[error.reason](error.message, kind="Team")
     if isinstance(error, ClusterError):
         return _refused(error)
     if isinstance(error, BodyTooLarge | RequestDataTooBig):

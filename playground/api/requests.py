@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import IO, Any, Final
-from urllib.parse import urlencode
 
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
@@ -230,11 +229,3 @@ def one_of(request: Request, name: str, allowed: Sequence[str], *, default: str)
     if text not in allowed:
         raise InvalidInput(f"{name} is one of {', '.join(allowed)}", field=name, value=text)
     return text
-
-
-def next_page(request: Request, **changed: object) -> str | None:
-    """The path of the next page: this request's with other parameters; None if one of them is None."""
-    if None in changed.values():
-        return None
-    wanted = {key: values[-1] for key, values in request.GET.lists()} | changed
-    return f"{request.path}?{urlencode(wanted)}"

@@ -118,7 +118,7 @@ logger = logging.getLogger(__name__)
 def warm() -> None:
     """Import what the paths lead to, compile every template, and load the default configuration once."""
     reverse("web:home")  # imports every view, and reads every path
-    reverse("api:index")  # the same for paths within a prefix
+    reverse("api:index_read")  # the same for paths within a prefix
     for folder in (Path(directory) for directory in settings.TEMPLATES[0]["DIRS"]):
         for file in sorted(folder.rglob("*.html")):
             try:

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from playground.api import urls
-from playground.api.documentation import METHODS, document, template_of
+from playground.api.documentation import METHODS, document
 
 ANY_VALUE = {"Cause.value", "ConfigChange.value", "Problem.value"}
 """What was written where something else should be: any JSON."""
@@ -82,19 +81,6 @@ def test_what_is_untyped_is_found(schema: dict[str, Any]) -> None:
 def test_each_shape_is_there_and_used() -> None:
     named = set(re.findall(r"#/components/schemas/(\w+)", json.dumps(document())))
     assert named == set(document()["components"]["schemas"])
-
-
-def test_each_method_of_each_view_is_an_operation() -> None:
-    views = {
-        f"/api/v1/{template_of(str(pattern.pattern))}".rstrip("/"): getattr(
-            pattern.callback, "view_class", None
-        )
-        for pattern in urls.urlpatterns
-        if pattern.name and not pattern.name.startswith("openapi")
-    }
-    there = {(method, path) for path, view in views.items() for method in METHODS if hasattr(view, method)}
-    said = {(method, path.rstrip("/")) for path, item in document()["paths"].items() for method in item}
-    assert there == said
 
 
 def test_examples_are_what_the_document_says() -> None:

@@ -1,11 +1,18 @@
-"""What every view of this API has: who asks, one error shape, ETags, and the cluster in the path."""
+"""What every operation has: who asks, what the path, query and body say, one error shape, ETags, and its answer.
+
+An operation is an entry of `openapi.yaml` and a function of its id in a module of this folder. The function gets the
+call, which has what was asked, and what the path names: rows instead of their ids (`_ROWS`). It gives a body, a list
+(told as `items`), nothing (204), or a whole response.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -14,7 +21,7 @@ from django.middleware.http import ConditionalGetMiddleware
 from django.utils.decorators import decorator_from_middleware, method_decorator
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.parsers import BaseParser
-from rest_framework.permissions import SAFE_METHODS
+from rest_framework.permissions import SAFE_METHODS, AllowAny
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -24,10 +31,23 @@ from playground.accounts import idempotency
 from playground.accounts.authentication import BearerToken, MayEnter, Requests, SessionLogin, Writes
 from playground.accounts.choices import Role
 from playground.api import errors
-from playground.api.documentation import query_names
-from playground.api.requests import StrictJSONParser, checked
+from playground.api.documentation import declared
+from playground.api.requests import (
+    ConfigurationParser,
+    MergePatchParser,
+    StrictJSONParser,
+    YAMLParser,
+    checked,
+    flag,
+    one_of,
+    whole_number,
+)
 from playground.clusters.access import get_cluster
-from playground.clusters.errors import Conflict
+from playground.clusters.errors import Conflict, NotFound
+from playground.clusters.objects.admission import MODES
+from playground.clusters.objects.queries import get_mock_extender, get_run
+from playground.clusters.questions import get_question
+from playground.scenarios import selectors
 from scheduler_core.schema.fields_check import nearest_name
 
 if TYPE_CHECKING:
@@ -35,6 +55,10 @@ if TYPE_CHECKING:
 
 IDEMPOTENCY_KEY: Final = "Idempotency-Key"
 REPLAYED: Final = "Idempotent-Replayed"
+PREFIX: Final = "/api/v1/"
+_OPEN: Final = ("scenarios/{", "comparisons/{", "gallery/", "verdicts/")
+"""What the paths begin with that are read without an account."""
+_OF_ANY_TOKEN: Final = ("", "version", "releases/", "openapi", "clusters/", "drafts/{draft_id}/")
 _KEY: Final = re.compile(r"[!-~]{1,255}")
 _KEPT_HEADERS: Final = ("Content-Type", "Location", "ETag", "Retry-After", "Warning")
 
@@ -46,9 +70,16 @@ class AlwaysJSON(DefaultContentNegotiation):
         return renderers[0], renderers[0].media_type
 
 
+class Operation(NamedTuple):
+    """An operation: what `openapi.yaml` says of it, and what does it."""
+
+    said: Mapping[str, Any]
+    does: Callable[..., Any]
+
+
 # An answer that did not change is 304 for a client that sends its ETag back.
 @method_decorator(decorator_from_middleware(ConditionalGetMiddleware), name="dispatch")
-class PlaygroundView(APIView):
+class Call(APIView):
     """Base of every view here; a view makes one call into a service or selector and renders what it gives."""
 
     authentication_classes = [BearerToken, SessionLogin]
@@ -57,8 +88,30 @@ class PlaygroundView(APIView):
     renderer_classes = [JSONRenderer]
     parser_classes: list[type[BaseParser]] = [StrictJSONParser]
     content_negotiation_class = AlwaysJSON
-    told_once = False
-    """Whether an answer holds a secret: it is not kept for requests that are repeated."""
+    path = ""
+    """As in `openapi.yaml`."""
+    operations: Mapping[str, Operation] = {}
+    """By method."""
+
+    @property
+    def operation(self) -> Operation | None:
+        """What is asked for; None where the path has no such method."""
+        method = str(self.request.method).lower()
+        return self.operations.get("get" if method == "head" else method)
+
+    @property
+    def one_cluster_reads(self) -> bool:
+        """Whether a token of one cluster may read it although no cluster is in the path."""
+        return self.path.removeprefix(PREFIX) in _OF_ANY_TOKEN or self.path.startswith(f"{PREFIX}problems/")
+
+    def get_permissions(self) -> Sequence[Any]:
+        """Some paths are read without an account; everything else wants one, on a served site."""
+        is_open = self._is_open and self.request.method in SAFE_METHODS
+        return [AllowAny()] if is_open else super().get_permissions()
+
+    @property
+    def _is_open(self) -> bool:
+        return self.path.removeprefix(PREFIX).startswith(_OPEN)
 
     def get_exception_handler(self) -> Callable[[Exception, Mapping[str, Any]], Response | None]:
         return errors.handle
@@ -71,9 +124,16 @@ class PlaygroundView(APIView):
         ):
             if isinstance(value, str) and "\0" in value:
                 raise errors.bad_query(name, "contains the character U+0000")
-        match = django_request(request).resolver_match
-        known = query_names(str(request.method), match.route if match else "")
-        if known is not None:
+        operation = self.operation
+        if (
+            operation
+            and self.path.startswith(f"{PREFIX}people/")
+            and not getattr(self.person, "is_superuser", 0)
+        ):
+            # For administrators: to everybody else there is nothing here, as on the pages.
+            raise NotFound(f"there is nothing at {request.path}")
+        if operation and 400 in operation.said.get("also", ()):
+            known = operation.said.get("query", ())
             for name in (each for each in request.GET if each not in known):
                 near = nearest_name(name, sorted(known))
                 raise errors.bad_query(
@@ -112,6 +172,9 @@ class PlaygroundView(APIView):
     ) -> HttpResponseBase:
         final: HttpResponseBase = super().finalize_response(request, response, *args, **kwargs)
         final.headers.setdefault("Cache-Control", "private, no-cache")
+        if self._is_open and request.method in ("GET", "HEAD") and not request.headers.get("Authorization"):
+            final.headers["Access-Control-Allow-Origin"] = "*"
+            final.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
         inner = django_request(request)
         if allowances := getattr(inner, "allowances", ()):
             # Of all that count, the one that ends first.
@@ -127,21 +190,92 @@ class PlaygroundView(APIView):
         return final
 
     def _keep(self, claim: Any, response: Any) -> None:
-        body, told = bytes(response.content), not self.told_once or response.status_code >= 300
+        once = self.operation is not None and self.operation.said.get("once", False)
+        body, told = bytes(response.content), not once or response.status_code >= 300
         status = response.status_code
         if len(body) > idempotency.MAX_BODY_BYTES or not told:
             status, body = 409, b""
         kept = {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}
         idempotency.keep(claim, status, kept, body)
 
-    def body(self, shape: str) -> dict[str, Any]:
-        """The body of the request, held against a shape of `openapi.yaml`.
+    def answer(self, request: Request, **path: Any) -> HttpResponseBase:
+        """Do what is asked for."""
+        assert self.operation is not None
+        said, does = self.operation
+        named: dict[str, Any] = {}
+        for key, value in path.items():
+            name, row = _ROWS.get(key, (key, None))
+            named[name] = row(self, value, named) if row else value
+        found = does(self, **named)
+        if isinstance(found, HttpResponseBase):
+            return found
+        if found is None:
+            return Response(status=204)
+        body: dict[str, Any] = {"items": found} if isinstance(found, list) else found
+        status = next(iter(said["answers"]))
+        if status == 202:
+            return accepted(body, body["url"])
+        headers = {"Location": body["url"]} if status == 201 and "url" in body else None
+        return Response(body, status=status, headers=headers)
+
+    @cached_property
+    def body(self) -> dict[str, Any]:
+        """The body of the request, held against its shape.
 
         Raises
         ------
         InvalidManifest
         """
-        return checked(self.request.data or {}, shape)
+        assert self.operation is not None
+        return checked(self.request.data or {}, self.operation.said["request"])
+
+    def query(self, name: str, default: Any = None) -> Any:
+        """A parameter of the query, as `openapi.yaml` types it; the default, or else an empty text, without it.
+
+        Raises
+        ------
+        InvalidInput
+        """
+        assert self.operation is not None
+        schema = self.operation.said["query"][name]
+        if schema["type"] == "boolean":
+            return flag(self.request, name)
+        if schema["type"] == "integer":
+            bounds = {"least": schema["minimum"], "most": schema["maximum"]}
+            return whole_number(self.request, name, default=default, **bounds)
+        return self.request.GET.get(name) or default or ""
+
+    @property
+    def field_validation(self) -> str:
+        """What becomes of fields that a kind does not have."""
+        return one_of(self.request, "fieldValidation", MODES, default="Warn")
+
+    def made(self, body: Mapping[str, Any], where: str, status: int = 201) -> Response:
+        """What was made, and where it is."""
+        return Response(body, status=status, headers={"Location": where})
+
+    def page(
+        self, found: Sequence[Any], limit: int, shown: Callable[[Any], Any], **last: str
+    ) -> dict[str, Any]:
+        """A page of rows, of which one more than `limit` was read; the next one begins after the last of this.
+
+        `last`: the parameter that names it, and which field of it does.
+        """
+        items = [shown(row) for row in found[:limit]]
+        ((name, field),) = last.items()
+        more = str(items[-1][field]) if len(found) > limit else None
+        return {"items": items, "next": self.next(**{name: more})}
+
+    def next(self, **changed: object) -> str | None:
+        """The path of the next page: this request's with other parameters; None if one of them is None."""
+        if None in changed.values():
+            return None
+        wanted = {key: values[-1] for key, values in self.request.GET.lists()} | changed
+        return f"{self.request.path}?{urlencode(wanted)}"
+
+    def url(self, path: str) -> str:
+        """An address of this site, whole."""
+        return self.request.build_absolute_uri(path)
 
     @property
     def person(self) -> Any:
@@ -152,15 +286,64 @@ class PlaygroundView(APIView):
     def cluster(self, cluster_id: str, *, at_least: Role | None = None) -> Cluster:
         """The cluster of the path, if it is there for the caller, to do what the method does.
 
-        Reading takes a viewer, everything else an editor unless `at_least` says otherwise.
+        Reading takes a viewer, everything else an editor unless `at_least` or the operation's `role` says otherwise.
 
         Raises
         ------
         NotFound, Forbidden
         """
         if at_least is None:
-            at_least = Role.VIEWER if self.request.method in SAFE_METHODS else Role.EDITOR
+            usual = Role.VIEWER if self.request.method in SAFE_METHODS else Role.EDITOR
+            at_least = Role(self.operation.said.get("role", usual) if self.operation else usual)
         return get_cluster(cluster_id, self.person, at_least=at_least)
+
+
+_ROWS: Final[Mapping[str, tuple[str, Callable[[Call, str, Mapping[str, Any]], Any]]]] = {
+    "cluster_id": ("cluster", lambda view, id, named: view.cluster(id)),
+    "scenario_id": ("scenario", lambda view, id, named: selectors.get_scenario(id, view.request.user)),
+    "comparison_id": ("comparison", lambda view, id, named: selectors.get_comparison(id, view.request.user)),
+    "verdict_id": ("verdict", lambda view, id, named: selectors.get_verdict(id, view.request.user)),
+    "question_id": ("question", lambda view, id, named: get_question(named["cluster"], id)),
+    "run_id": ("run", lambda view, id, named: get_run(named["cluster"], id)),
+    "extender_id": ("extender", lambda view, id, named: get_mock_extender(named["cluster"], id)),
+}
+"""What a path names by its id -> the argument, and its row."""
+
+_PARSERS: Final = {
+    "application/json": StrictJSONParser,
+    "application/yaml": YAMLParser,
+    "application/merge-patch+json": MergePatchParser,
+}
+
+
+def view_of(path: str, functions: Mapping[str, Callable[..., Any]]) -> type[Call]:
+    """The view of a path of `openapi.yaml`, of the functions that do its operations, by id."""
+    item = declared()["paths"][path]
+    asked = [said["request"] for said in item.values() if "request" in said]
+    media = {one for request in asked if not isinstance(request, str) for one in request}
+    parsers = [of for name, of in _PARSERS.items() if name in media | {"application/json"}]
+    if any("configuration" in said for said in item.values()):
+        parsers = [StrictJSONParser, ConfigurationParser]
+    facts = {
+        "path": path,
+        "parser_classes": parsers,
+        "operations": {method: Operation(said, functions[said["id"]]) for method, said in item.items()},
+        **dict.fromkeys(item, Call.answer),
+    }
+    return type("View", (Call,), facts)
+
+
+class Nothing(Call):
+    """Every other path: the same shape of refusal as everywhere."""
+
+    throttle_classes = []
+    parser_classes: list[type[BaseParser]] = []
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        raise NotFound(f"there is nothing at {request.path}")
+
+    get = post = put = patch = delete = Call.answer
 
 
 def tags_of(request: Request) -> list[str]:

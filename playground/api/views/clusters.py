@@ -1,22 +1,23 @@
-"""Clusters as a whole."""
+"""Clusters as a whole: what they are, what people changed, and new ones made of what there is."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from rest_framework.request import Request
 from rest_framework.response import Response
 
 from playground.accounts.choices import Role
 from playground.api import representations
 from playground.api.errors import PreconditionFailed
-from playground.api.requests import next_page, whole_number
-from playground.api.views.base import PlaygroundView, tags_of
+from playground.api.representations import shown
+from playground.api.views.base import Call, tags_of
 from playground.api.views.people import team_of
-from playground.clusters import demo
-from playground.clusters.board.overview import cluster_summary, clusters_overview
-from playground.clusters.choices import ClockMode
+from playground.clusters import branches, demo
+from playground.clusters.access import get_parent
+from playground.clusters.board.overview import branches_overview, cluster_summary, clusters_overview
+from playground.clusters.choices import ClockMode, QuestionKind
 from playground.clusters.drive.runs import unpark_cluster
+from playground.clusters.errors import InvalidInput
 from playground.clusters.lifecycle import (
     clone_cluster,
     create_cluster,
@@ -24,11 +25,15 @@ from playground.clusters.lifecycle import (
     rename_cluster,
     reset_cluster,
 )
+from playground.clusters.objects.actions import act_on_nodes, act_on_pods
 from playground.clusters.objects.apply import apply_documents
 from playground.engine.configuration import without_effect
+from playground.scenarios import selectors, services
+from playground.scenarios.branch_difference import difference
 
 if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster
+    from playground.clusters.row_types import Cluster, Question
+    from playground.scenarios.row_types import Scenario
 
 
 def etag_of(cluster: Cluster) -> str:
@@ -48,86 +53,207 @@ def answer(cluster: Cluster, status: int = 200) -> Response:
     return response
 
 
-def check_if_match(request: Request, cluster: Cluster) -> None:
+def check_if_match(call: Call, cluster: Cluster) -> None:
     """Refuse a change by a client that saw an older version.
 
     Raises
     ------
     PreconditionFailed
     """
-    wanted = tags_of(request)
+    wanted = tags_of(call.request)
     if wanted and "*" not in wanted and etag_of(cluster) not in wanted:
         raise PreconditionFailed()
 
 
-class Clusters(PlaygroundView):
-    one_cluster_reads = True
-
-    def get(self, request: Request) -> Response:
-        """Newest first. `next` is the path of the next page, or null."""
-        limit = whole_number(request, "limit", default=50, least=1, most=100) or 50
-        before = request.GET.get("before")
-        last = self.cluster(before) if before else None
-        found = clusters_overview(self.person, limit=limit + 1, before=last)
-        items = [representations.cluster(summary) for summary in found[:limit]]
-        more = items[-1]["id"] if len(found) > limit else None
-        return Response({"items": items, "next": next_page(request, before=more)})
-
-    def post(self, request: Request) -> Response:
-        """A new cluster, paused, with only what every cluster has; `demo` adds the demo's nodes and pods."""
-        wanted = self.body("ClusterCreate")
-        objects = demo.demo_objects() if wanted.pop("demo") else ()
-        team = team_of(wanted.pop("team", None), self.person)
-        cluster = create_cluster(
-            owner=self.person,
-            team=team,
-            kubernetes_release=wanted.pop("kubernetesRelease", None),
-            feature_gates=wanted.pop("featureGates", None),
-            **wanted,
-        )
-        if objects:
-            apply_documents(cluster=cluster, objects=objects)
-        made = answer(cluster, 201)
-        made.data["withoutEffect"] = list(without_effect(cluster.config, cluster.release))
-        return made
+def clusters_list(call: Call) -> Any:
+    """Newest first. `next` is the path of the next page, or null."""
+    limit, before = call.query("limit", 50), call.query("before")
+    last = call.cluster(before) if before else None
+    found = clusters_overview(call.person, limit=limit + 1, before=last)
+    return call.page(found, limit, representations.cluster, before="id")
 
 
-class OneCluster(PlaygroundView):
-    def get(self, request: Request, cluster_id: str) -> Response:
-        """Its name, clock and counts. The ETag of a paused cluster changes with every visible change of it."""
-        return answer(self.cluster(cluster_id))
-
-    def patch(self, request: Request, cluster_id: str) -> Response:
-        """Rename a cluster; clock and configuration have other paths."""
-        cluster = self.cluster(cluster_id)
-        asked = self.body("ClusterRename")
-        check_if_match(request, cluster)
-        return answer(rename_cluster(cluster=cluster, **asked))
-
-    def delete(self, request: Request, cluster_id: str) -> Response:
-        """The cluster and everything in it is gone; a run at work on it cannot commit afterwards."""
-        cluster = self.cluster(cluster_id, at_least=Role.OWNER)
-        check_if_match(request, cluster)
-        delete_cluster(cluster=cluster, by=self.person)
-        return Response(status=204)
-
-
-class Clone(PlaygroundView):
-    def post(self, request: Request, cluster_id: str) -> Response:
-        """A new cluster of yours with the objects of this one as they are now, bound pods included."""
-        source = self.cluster(cluster_id, at_least=Role.VIEWER)
-        asked = self.body("ClusterClone")
-        name = asked.get("name") or f"{source.name[:95]} copy"
-        return answer(clone_cluster(cluster=source, name=name, owner=self.person), 201)
+def clusters_create(call: Call) -> Any:
+    """A new cluster, paused, with only what every cluster has; `demo` adds the demo's nodes and pods."""
+    wanted = call.body
+    objects = demo.demo_objects() if wanted.pop("demo") else ()
+    team = team_of(wanted.pop("team", None), call.person)
+    cluster = create_cluster(
+        owner=call.person,
+        team=team,
+        kubernetes_release=wanted.pop("kubernetesRelease", None),
+        feature_gates=wanted.pop("featureGates", None),
+        **wanted,
+    )
+    if objects:
+        apply_documents(cluster=cluster, objects=objects)
+    made = answer(cluster, 201)
+    made.data["withoutEffect"] = list(without_effect(cluster.config, cluster.release))
+    return made
 
 
-class Reset(PlaygroundView):
-    def post(self, request: Request, cluster_id: str) -> Response:
-        """Back to the start of its clock: what people wrote stays, what the engine did is forgotten."""
-        return answer(reset_cluster(cluster=self.cluster(cluster_id)))
+def clusters_read(call: Call, cluster: Cluster) -> Any:
+    """Its name, clock and counts. The ETag of a paused cluster changes with every visible change of it."""
+    return answer(cluster)
 
 
-class Unpark(PlaygroundView):
-    def post(self, request: Request, cluster_id: str) -> Response:
-        """After repeated failures of its engine a cluster is set aside; this lets it try again."""
-        return answer(unpark_cluster(cluster=self.cluster(cluster_id)))
+def clusters_rename(call: Call, cluster: Cluster) -> Any:
+    """Rename a cluster; clock and configuration have other paths."""
+    asked = call.body
+    check_if_match(call, cluster)
+    return answer(rename_cluster(cluster=cluster, **asked))
+
+
+def clusters_delete(call: Call, cluster: Cluster) -> None:
+    """The cluster and everything in it is gone; a run at work on it cannot commit afterwards."""
+    check_if_match(call, cluster)
+    delete_cluster(cluster=cluster, by=call.person)
+
+
+def clusters_clone(call: Call, cluster: Cluster) -> Any:
+    """A new cluster of yours with the objects of this one as they are now, bound pods included."""
+    name = call.body.get("name") or f"{cluster.name[:95]} copy"
+    return answer(clone_cluster(cluster=cluster, name=name, owner=call.person), 201)
+
+
+def clusters_reset(call: Call, cluster: Cluster) -> Any:
+    """Back to the start of its clock: what people wrote stays, what the engine did is forgotten."""
+    return answer(reset_cluster(cluster=cluster))
+
+
+def clusters_unpark(call: Call, cluster: Cluster) -> Any:
+    """After repeated failures of its engine a cluster is set aside; this lets it try again."""
+    return answer(unpark_cluster(cluster=cluster))
+
+
+def changes_list(call: Call, cluster: Cluster) -> Any:
+    """What people did to the cluster, newest first: the first one is what an undo would undo."""
+    return [shown("Change", row) for row in cluster.changes.order_by("-id")[: call.query("limit", 20)]]
+
+
+def changes_undo(call: Call, cluster: Cluster) -> Any:
+    """Undo changes; the scheduler's decisions since then go, too.
+
+    Its log goes back to there, so that a share is what it would have been; resource versions go on, and watches
+    are told to list anew. With `change` it is refused if something else was done meanwhile.
+    """
+    undone = services.undo(cluster=cluster, seq=call.body.get("change"))
+    return {"undone": undone.words, "cycles": undone.cycles}
+
+
+def actions_do(call: Call, cluster: Cluster) -> Any:
+    """Delete pods; cordon, uncordon, drain, taint, label or delete nodes: all of them or none, undone at once.
+
+    A drain evicts what budgets let go and leaves the pods of DaemonSets; `held` names those that it leaves.
+    """
+    body = call.body
+    if ("pods" in body) == ("nodes" in body):
+        raise InvalidInput("nodes: name pods or nodes, and not both", field="nodes")
+    if "pods" in body:
+        acted = act_on_pods(cluster=cluster, action=body["action"], pods=body["pods"])
+    else:
+        acted = act_on_nodes(cluster=cluster, action=body["action"], nodes=body["nodes"], value=body["value"])
+    return shown("Acted", acted, held=[{"pod": pod, "reason": reason} for pod, reason in acted.held])
+
+
+# ---- branches
+
+
+def clusters_branches(call: Call, cluster: Cluster) -> Any:
+    """Those you may see, newest first, the newest hundred: with the cycle each begins after."""
+    return [
+        representations.cluster(summary)
+        | {"parent": {"id": cluster.public_id, "cycle": summary.cluster.parent_cycle}}
+        for summary in branches_overview(cluster, call.person)
+    ]
+
+
+def clusters_branch(call: Call, cluster: Cluster) -> Any:
+    """A new cluster of yours with the objects as they were after a cycle, and an edit (manifests as YAML).
+
+    An edit that cannot be applied makes no cluster. Its own log begins there.
+    """
+    return answer(services.branch(cluster=cluster, owner=call.person, **call.body), 201)
+
+
+def scenarios_fork(call: Call, scenario: Scenario) -> Any:
+    """A new cluster of yours that begins as the scenario does; its steps wait to be done one by one (`steps`).
+
+    Recorded answers of extenders stay behind: its scheduler asks the extender itself.
+    """
+    return answer(services.fork(scenario=scenario, owner=call.person, **call.body), 201)
+
+
+def scenarios_branch(call: Call, scenario: Scenario) -> Any:
+    """A new cluster of yours with the objects as they were after a cycle, bound pods included, and an edit."""
+    return answer(services.branch(scenario=scenario, owner=call.person, **call.body), 201)
+
+
+def questions_branch(call: Call, cluster: Cluster, question: Question) -> Any:
+    """A new cluster of yours with this one's objects and one proven edit (`rank`, from 1; of what-would-it-take and
+    group), or with the steps of a plan done. It runs until idle.
+    """
+    rank = call.body.get("rank")
+    if question.kind == QuestionKind.PLAN:
+        if rank is not None:
+            raise InvalidInput("a plan is done as a whole", field="rank", value=rank)
+        return answer(branches.branch_of_plan(question=question, owner=call.person), 201)
+    return answer(branches.branch_with_edit(question=question, rank=rank or 1, owner=call.person), 201)
+
+
+def branches_difference(call: Call, cluster: Cluster) -> Any:
+    """Pods that are not where they are in the parent, and the first decision that differs, with why.
+
+    Decisions stand beside each other if they are about the same attempt of the same pod since the branch was made.
+    """
+    limit = call.query("limit", 1000)
+    parent = get_parent(cluster, call.person)
+    found = difference(branch=cluster, parent=parent)
+    first = found.parting
+    return {
+        "parent": parent.public_id,
+        "counts": dict(found.counts),
+        "same": found.n_same,
+        "decisions": found.n_decisions,
+        "pods": [
+            shown("DifferentPod", change, pod=f"{change.namespace}/{change.name}")
+            for change in found.changes[:limit]
+        ],
+        "first": first
+        and {
+            "pod": first.pair.pod,
+            "attempt": first.pair.nth,
+            "why": first.why,
+            "parentCycle": first.cycles[0] and first.cycles[0].number,
+            "branchCycle": first.cycles[1] and first.cycles[1].number,
+        },
+    }
+
+
+def branches_apply(call: Call, cluster: Cluster) -> Any:
+    """What people did in the branch since it was made is written to its parent, all of it or nothing.
+
+    The parent's scheduler decides anew. 409 names what the parent has changed in the meantime.
+    """
+    parent = get_parent(cluster, call.person, at_least=Role.EDITOR)
+    applied = branches.apply_branch(branch=cluster, parent=parent)
+    return {"parent": parent.public_id, "done": applied.words, "edits": applied.n_edits}
+
+
+def steps_read(call: Call, cluster: Cluster) -> Any:
+    """The steps of the scenario the cluster was forked from, and which comes next; none of another cluster."""
+    state = selectors.origin_state(cluster, call.person)
+    if state is None:
+        return {"scenario": None, "nextStep": 0, "next": None, "steps": []}
+    return {
+        "scenario": state.scenario_id or None,
+        "nextStep": state.origin.next_step,
+        "next": state.next_words or None,
+        "steps": [str(step["words"]) for step in state.steps],
+    }
+
+
+def steps_next(call: Call, cluster: Cluster) -> Any:
+    """One that runs the scheduler starts a run; the next step comes after it (409 until then)."""
+    services.do_next_step(cluster=cluster)
+    return steps_read(call, cluster)

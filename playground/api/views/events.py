@@ -15,10 +15,9 @@ from django.db import connections
 from django.http import StreamingHttpResponse
 from rest_framework.exceptions import Throttled
 from rest_framework.renderers import JSONRenderer
-from rest_framework.request import Request
 
 from playground.api import representations
-from playground.api.views.base import PlaygroundView, django_request
+from playground.api.views.base import Call, django_request
 from playground.clusters import pulse
 from playground.clusters.access import cluster_now
 from playground.clusters.board.overview import cluster_summary
@@ -27,7 +26,7 @@ from playground.clusters.objects.queries import get_run
 from playground.clusters.pulse import HERE, RETRY, changes
 
 if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster
+    from playground.clusters.row_types import Cluster, Run
 
 MOST_STREAMS: Final = 200
 """Open at once in one process."""
@@ -93,60 +92,45 @@ def _once(look: Look, last: str) -> Iterator[bytes]:
         yield event
 
 
-class _Events(PlaygroundView):
-    def streamed(self, request: Request, cluster: Cluster, look: Look) -> StreamingHttpResponse:
-        """The answer.
+def _streamed(call: Call, cluster: Cluster, look: Look) -> StreamingHttpResponse:
+    """The answer.
 
-        Raises
-        ------
-        Throttled
-            Too many are open.
-        """
-        last = request.headers.get("Last-Event-ID", "")[:64]
-        whose = "" if self.person is None else str(self.person.pk)
-        most = MOST_STREAMS if self.person is None else MOST_OF_A_PERSON
-        if _open[whose] >= most or _open.total() >= MOST_STREAMS:
-            raise Throttled(wait=5, detail="too many event streams are open")
-        inner = django_request(request)
+    Raises
+    ------
+    Throttled
+        Too many are open.
+    """
+    last = call.request.headers.get("Last-Event-ID", "")[:64]
+    whose = "" if call.person is None else str(call.person.pk)
+    most = MOST_STREAMS if call.person is None else MOST_OF_A_PERSON
+    if _open[whose] >= most or _open.total() >= MOST_STREAMS:
+        raise Throttled(wait=5, detail="too many event streams are open")
 
-        def look_again() -> Told:
-            return look() if cluster_now(cluster.pk, self.person) is not None else (END, {})
+    def look_again() -> Told:
+        return look() if cluster_now(cluster.pk, call.person) is not None else (END, {})
 
-        is_async = isinstance(inner, ASGIRequest)
-        body = _stream(cluster.pk, look_again, last, whose) if is_async else _once(look, last)
-        response = StreamingHttpResponse(body, content_type="text/event-stream")
-        response["Cache-Control"] = "no-cache"
-        response["X-Accel-Buffering"] = "no"
-        return response
+    is_async = isinstance(django_request(call.request), ASGIRequest)
+    body = _stream(cluster.pk, look_again, last, whose) if is_async else _once(look, last)
+    response = StreamingHttpResponse(body, content_type="text/event-stream")
+    response["Cache-Control"] = "no-cache"
+    response["X-Accel-Buffering"] = "no"
+    return response
 
 
-class ClusterEvents(_Events):
-    def get(self, request: Request, cluster_id: str) -> StreamingHttpResponse:
-        """Server-sent events: `change`, whose data is the cluster as `clusters_read` tells it, at first and at every
-        change, twice a second at most; `end` when it is deleted.
+def clusters_events(call: Call, cluster: Cluster) -> Any:
+    """Server-sent events: `change`, whose data is the cluster as `clusters_read` tells it, at first and at every
+    change, twice a second at most; `end` when it is deleted.
 
-        A stream ends after an hour. With `Last-Event-ID` the first event comes only if something has changed since.
-        """
-        cluster = self.cluster(cluster_id)
-
-        def look() -> Told:
-            return CHANGE, representations.cluster(cluster_summary(cluster))
-
-        return self.streamed(request, cluster, look)
+    A stream ends after an hour. With `Last-Event-ID` the first event comes only if something has changed since.
+    """
+    return _streamed(call, cluster, lambda: (CHANGE, representations.cluster(cluster_summary(cluster))))
 
 
-class RunEvents(_Events):
-    def get(self, request: Request, cluster_id: str, run_id: str) -> StreamingHttpResponse:
-        """As of a cluster; the data is the run as `runs_read` tells it, and `end` tells it when it is over."""
-        cluster = self.cluster(cluster_id)
-        public_id = get_run(cluster, run_id).public_id
+def runs_events(call: Call, cluster: Cluster, run: Run) -> Any:
+    """As of a cluster; the data is the run as `runs_read` tells it, and `end` tells it when it is over."""
 
-        def look() -> Told:
-            run = get_run(cluster, public_id)
-            told = representations.run(run, cluster.public_id)
-            return (CHANGE if run.is_open else END), told
+    def look() -> Told:
+        now = get_run(cluster, run.public_id)
+        return (CHANGE if now.is_open else END), representations.run(now, cluster.public_id)
 
-        return self.streamed(request, cluster, look)
-
-
-__all__ = ["ClusterEvents", "RunEvents"]
+    return _streamed(call, cluster, look)

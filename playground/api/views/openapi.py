@@ -12,20 +12,20 @@ from django.views.decorators.http import require_safe
 from rest_framework.request import Request
 
 from playground.api.documentation import METHODS, TAGS, document
-from playground.api.views.base import PlaygroundView
+from playground.api.views.base import PREFIX, Call
 from scheduler_core.objects.reading import dump_yaml
 
 
-class DocumentJSON(PlaygroundView):
-    one_cluster_reads = True
+class DocumentJSON(Call):
+    path = f"{PREFIX}openapi"
 
     def get(self, request: Request) -> HttpResponse:
         """The document as JSON."""
         return HttpResponse(json.dumps(document(), indent=1), content_type="application/json")
 
 
-class DocumentYAML(PlaygroundView):
-    one_cluster_reads = True
+class DocumentYAML(Call):
+    path = f"{PREFIX}openapi"
 
     def get(self, request: Request) -> HttpResponse:
         """The document as YAML."""

@@ -1,187 +1,280 @@
-"""Questions about decisions and whole clusters: asked here, answered by a worker, read at the question's own path."""
+"""Questions, asked here and answered by a worker: about decisions, whole clusters, and runs made again."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from django.conf import settings
 from django.http import HttpResponse
-from rest_framework.request import Request
-from rest_framework.response import Response
 
-from playground.api.requests import whole_number
-from playground.api.views.base import PlaygroundView, accepted, django_request
+from playground.api.representations import shown
+from playground.api.views.base import Call, django_request
+from playground.api.views.clusters import answer
+from playground.api.views.scenarios import shared_answer
 from playground.bodies import media_type, read_body
 from playground.clusters import questions
 from playground.clusters.choices import QuestionKind
-from playground.clusters.errors import Conflict, InvalidInput
-from playground.clusters.questions import get_question, is_stale
-from playground.scenarios import services as sharing
+from playground.clusters.errors import Conflict, InvalidInput, NotFound
+from playground.clusters.questions import is_stale, questions_of
+from playground.scenarios import services
 from scheduler_core.whatif.answers import answer_text
 from scheduler_core.whatif.questions import ASKS
 
 if TYPE_CHECKING:
-    from playground.clusters.row_types import Question as QuestionRow
+    from playground.clusters.row_types import Cluster, Question
 
 MOST_TRIED_BYTES: Final = 3 * 2**20
 """Of the body that holds a pod to try: far more than one object may have."""
 
 
-def document(row: QuestionRow, cluster: Any) -> dict[str, Any]:
-    """A question as this API writes it."""
+def questions_read(call: Call, cluster: Cluster, question: Question) -> Any:
+    """Its state, progress, and the answer once `state` is done."""
+    return shown(
+        "Question",
+        question,
+        url=f"/api/v1/clusters/{cluster.public_id}/questions/{question.public_id}/",
+        progress={"done": question.done, "total": question.total, "doing": question.doing},
+        stale=is_stale(cluster, question),
+    )
+
+
+def questions_cancel(call: Call, cluster: Cluster, question: Question) -> Any:
+    """No answer is wanted any more: a worker that is at it stops within about a second. Twice is once."""
+    questions.cancel(cluster.questions.filter(pk=question.pk))
+    question.refresh_from_db()
+    return questions_read(call, cluster, question)
+
+
+def _ask(call: Call, cluster: Cluster, kind: str, **params: Any) -> Any:
+    """A question that was asked: 202, and where its answer will be."""
+    return questions_read(call, cluster, questions.ask(cluster=cluster, kind=kind, params=params))
+
+
+def pods_what_would_it_take(call: Call, cluster: Cluster, namespace: str, pod: str) -> Any:
+    """Every single edit after which the pod would be placed, the cheapest first, each proven by a cycle run on a
+    copy of the cluster; and how far every node is from taking it.
+
+    Equal questions about an unchanged cluster are one: the answer may be there at once.
+    """
+    return _ask(call, cluster, "what-would-it-take", namespace=namespace, name=pod)
+
+
+def pods_why_not(call: Call, cluster: Cluster, namespace: str, pod: str) -> Any:
+    """Every filter with the values it compared, also past the first that fails; score by score why it loses."""
+    return _ask(call, cluster, "why-not", namespace=namespace, name=pod, node=call.query("node"))
+
+
+def cycles_why_not(call: Call, cluster: Cluster, number: int) -> Any:
+    """Ask the same about a recorded cycle, from the cluster just before it."""
+    return _ask(call, cluster, "why-not", cycle=number, node=call.query("node"))
+
+
+def cycles_devices(call: Call, cluster: Cluster, number: int) -> Any:
+    """Claims, requests and constraints; each device of a node with what first stood against it and every check;
+    each node's verdict.
+    """
+    return _ask(call, cluster, "devices", cycle=number, node=call.query("node"))
+
+
+def cycles_weights(call: Call, cluster: Cluster, number: int) -> Any:
+    """For each score plugin the exact points where the winner of this cycle switches; the whole weights on either
+    side are run again. With the draw, if the cycle hung on one.
+    """
+    return _ask(call, cluster, "weights", cycle=number)
+
+
+def groups_ask(call: Call, cluster: Cluster, namespace: str, group: str) -> Any:
+    """Who of it fits where, how far it is from being scheduled, and what was proved to place it."""
+    return _ask(call, cluster, "group", namespace=namespace, name=group)
+
+
+def clusters_try(call: Call, cluster: Cluster) -> Any:
+    """The cycle the first Pod of the body would have if it were submitted now and came first. Nothing is kept."""
+    inner = django_request(call.request)
+    text = read_body(inner, limit_bytes=min(MOST_TRIED_BYTES, settings.PLAYGROUND_MAX_UPLOAD_BYTES))
+    manifest = questions.admitted_pod(cluster=cluster, text=text, content_type=media_type(inner))
+    return _ask(call, cluster, "try", manifest=manifest)
+
+
+def clusters_try_rule(call: Call, cluster: Cluster) -> Any:
+    """What a rule, a CEL expression that filters or scores, would say of every node for a pod. Nothing is kept; a
+    configuration names one `Rule/NAME`.
+    """
+    rule = call.body
+    return _ask(call, cluster, "try-rule", pod=rule.pop("pod", ""), rule=rule)
+
+
+def clusters_seeds(call: Call, cluster: Cluster) -> Any:
+    """Run the cluster's whole log again with other seeds, and count how it ends."""
+    return _ask(call, cluster, "seeds", seeds=call.query("seeds", questions.N_SEEDS))
+
+
+def clusters_plan(call: Call, cluster: Cluster) -> Any:
+    """What nodes may be drained or lost, how many more pods fit, which nodes are wanted or spare. `ask` is one of
+    drain, lose (`nodes`, `label: KEY=VALUE`), any-node, any-domain (`label: KEY`), headroom (`workload: KIND
+    NAMESPACE/NAME` or `pod`), backlog, consolidate (`prices`). Nothing of the cluster changes.
+
+    Equal questions about an unchanged cluster are one: the answer may be there at once.
+    """
+    asked = call.request.data
+    if not isinstance(asked, dict):
+        raise InvalidInput(f"a question says what is asked: ask, one of {', '.join(ASKS)}", field="ask")
+    return questions_read(call, cluster, questions.ask(cluster=cluster, kind="plan", params=dict(asked)))
+
+
+def plan_answer(call: Call, cluster: Cluster, question: Question) -> Any:
+    """The answer alone, byte for byte what `python -m scheduler_core plan --json` prints of the same objects."""
+    if question.kind != QuestionKind.PLAN or question.answer is None:
+        raise Conflict("there is no answer yet", kind="Question", name=question.public_id)
+    return HttpResponse(answer_text(question.answer), content_type="application/json")
+
+
+def plan_share(call: Call, cluster: Cluster, question: Question) -> Any:
+    """Freeze the question, the answer and the objects it was asked of. Who has the link may read it."""
+    made = services.share_verdict(question=question, owner=call.person)
+    body = shown("SharedVerdict", made, page=call.url(f"/v/{made.public_id}/"))
+    return call.made(body, body["page"])
+
+
+# ---- what a run of the whole answers, of a cluster or a share: formal model, joint placement, luck, upgrades
+
+
+class Search(NamedTuple):
+    """One kind of question about a whole run: POST asks, GET reads the newest, DELETE cancels.
+
+    Attributes
+    ----------
+    shape
+        Of the answer.
+    finds, does
+        Texts of GET and POST.
+    missing
+        What a 404 says when it was not asked for.
+    asks
+        What POST's operation is called.
+    fields
+        What an answer has besides the attributes of the question.
+    said
+        The question's parameters from a valid body; None where it has no body.
+    """
+
+    shape: str
+    finds: str
+    does: str
+    missing: str
+    asks: str
+    fields: Callable[[Any], dict[str, Any]]
+    said: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None
+
+
+SEARCHES: Final[Mapping[str, Search]] = {
+    "model": Search(
+        "ModelCheck",
+        "Order, placement and minimal casualty of every cycle; the result is there once `state` is done.",
+        "A worker makes the run again with the model looking on. The same cycles are checked once.",
+        "the model was not checked yet: POST here asks for it",
+        "check",
+        lambda row: {"cycle": row.params["cycle"]},
+    ),
+    "optimum": Search(
+        "Optimum",
+        "How far one pod at a time is from the best of all placements; there once `state` is done.",
+        "All pods at once, as many as possible, higher priorities first; rules between pods are constraints.",
+        "it was not looked for yet: POST here asks for it",
+        "find",
+        lambda row: {
+            "cycle": row.params["cycle"],
+            "timeLimitS": row.params["time_limit_s"],
+            "progress": row.progress or 0.0,
+        },
+        lambda body: {"cycle": body.get("cycle"), "time_limit_s": body["timeLimitS"]},
+    ),
+    "luck": Search(
+        "Luck",
+        "How often each end state occurs with other seeds; there once `state` is done.",
+        "Workers run the same objects and steps with other draws among equals. The same seeds are run once.",
+        "no other seeds were run yet: POST here asks for it",
+        "run",
+        lambda row: {
+            "state": "queued" if row.is_open else row.state,
+            "seeds": row.params["seeds"],
+            "progress": {"done": row.done, "total": row.params["seeds"]},
+        },
+        lambda body: {"seeds": body["seeds"]},
+    ),
+    "upgrade": Search(
+        "Upgrade",
+        "What differs, by proved cause; the result is there once `state` is done.",
+        "A worker decides the whole run by both releases. Nothing else changes.",
+        "no upgrade was previewed yet: POST here asks for it",
+        "preview",
+        lambda row: {
+            "before": row.params["before"],
+            "after": row.params["after"],
+            "progress": row.progress or 0.0,
+        },
+        lambda body: {"name": body["kubernetesRelease"], "gates": body.get("featureGates")},
+    ),
+}
+
+
+def _of(path: Mapping[str, Any]) -> dict[str, Any]:
+    """Whom a question of a run is about."""
+    return {"cluster": path["cluster"]} if "cluster" in path else {"share": path["scenario"]}
+
+
+def _newest(kind: str, path: Mapping[str, Any]) -> Any:
+    row = questions_of(kind, **_of(path)).order_by("-pk").first()
+    if row is None:
+        raise NotFound(SEARCHES[kind].missing, kind="Question")
+    return row
+
+
+def _searches(kind: str, search: Search, of: str, page: str) -> dict[str, Callable[..., Any]]:
+    """The operations of a kind of question of a cluster or a share, by their ids."""
+
+    def document(call: Call, row: Any, path: Mapping[str, Any]) -> dict[str, Any]:
+        (about,) = path.values()
+        where = f"/{page}/{about.public_id}/{kind}/"
+        url = f"/api/v1/{of}/{about.public_id}/{kind}/"
+        return shown(search.shape, row, page=call.url(where), url=url, **search.fields(row))
+
+    def read(call: Call, **path: Any) -> Any:
+        return document(call, _newest(kind, path), path)
+
+    def ask(call: Call, **path: Any) -> Any:
+        params = search.said(call.body) if search.said else {}
+        return document(call, questions.ask(kind=kind, params=params, **_of(path)), path)
+
+    def cancel(call: Call, **path: Any) -> Any:
+        """It is not wanted any more: a worker that is at it stops within about a second. Twice is once."""
+        row = _newest(kind, path)
+        questions.cancel(questions_of(kind, **_of(path)))
+        row.refresh_from_db()
+        return document(call, row, path)
+
+    read.__doc__, ask.__doc__ = search.finds, search.does
     return {
-        "id": row.public_id,
-        "url": f"/api/v1/clusters/{cluster.public_id}/questions/{row.public_id}/",
-        "kind": row.kind,
-        "state": row.state,
-        "progress": {"done": row.done, "total": row.total, "doing": row.doing},
-        "resourceVersion": str(row.seq) if row.seq else None,
-        "stale": is_stale(cluster, row),
-        "answer": row.answer,
-        "error": row.error or None,
-        "tookMs": row.took_ms,
-        "createdAt": row.created,
+        f"{of}_{kind}_{name}": does for name, does in (("read", read), (search.asks, ask), ("cancel", cancel))
     }
 
 
-def asked(row: Any, cluster: Any) -> Response:
-    """A question that was asked: 202, and where its answer will be."""
-    body = document(row, cluster)
-    return accepted(body, body["url"])
+def upgrade_share(call: Call, **path: Any) -> Any:
+    """The cluster's run up to then as a share, with what was found of it."""
+    upgrade = _newest("upgrade", path)
+    return shared_answer(call, services.share_upgrade(upgrade=upgrade, owner=call.person))
 
 
-class _Asking(PlaygroundView):
-    """A view whose POST asks a question."""
-
-    def asked(self, cluster: Any, kind: str, **params: Any) -> Response:
-        return asked(questions.ask(cluster=cluster, kind=kind, params=params), cluster)
-
-
-class WhatWouldItTake(_Asking):
-    def post(self, request: Request, cluster_id: str, namespace: str, pod: str) -> Response:
-        """Every single edit after which the pod would be placed, the cheapest first, each proven by a cycle run on a
-        copy of the cluster; and how far every node is from taking it.
-
-        Equal questions about an unchanged cluster are one: the answer may be there at once.
-        """
-        return self.asked(self.cluster(cluster_id), "what-would-it-take", namespace=namespace, name=pod)
+def upgrade_branch(call: Call, **path: Any) -> Any:
+    """A new cluster of yours that begins as the run did, on the release that was previewed; steps wait."""
+    made = services.branch_of_upgrade(upgrade=_newest("upgrade", path), owner=call.person)
+    return answer(made, 201)
 
 
-class WhyNot(_Asking):
-    def post(self, request: Request, cluster_id: str, namespace: str, pod: str) -> Response:
-        """Every filter with the values it compared, also past the first that fails; score by score why it loses."""
-        node = request.GET.get("node", "")
-        return self.asked(self.cluster(cluster_id), "why-not", namespace=namespace, name=pod, node=node)
-
-
-class WhyNotThen(_Asking):
-    def post(self, request: Request, cluster_id: str, number: int) -> Response:
-        """Ask the same about a recorded cycle, from the cluster just before it."""
-        return self.asked(self.cluster(cluster_id), "why-not", cycle=number, node=request.GET.get("node", ""))
-
-
-class Devices(_Asking):
-    def post(self, request: Request, cluster_id: str, number: int) -> Response:
-        """Claims, requests and constraints; each device of a node with what first stood against it and every check;
-        each node's verdict.
-        """
-        return self.asked(self.cluster(cluster_id), "devices", cycle=number, node=request.GET.get("node", ""))
-
-
-class Weights(_Asking):
-    def post(self, request: Request, cluster_id: str, number: int) -> Response:
-        """For each score plugin the exact points where the winner of this cycle switches; the whole weights on either
-        side are run again. With the draw, if the cycle hung on one.
-        """
-        return self.asked(self.cluster(cluster_id), "weights", cycle=number)
-
-
-class Group(_Asking):
-    def post(self, request: Request, cluster_id: str, namespace: str, group: str) -> Response:
-        """Who of it fits where, how far it is from being scheduled, and what was proved to place it."""
-        return self.asked(self.cluster(cluster_id), "group", namespace=namespace, name=group)
-
-
-class Try(_Asking):
-    parser_classes: list[Any] = []
-
-    def post(self, request: Request, cluster_id: str) -> Response:
-        """The cycle the first Pod of the body would have if it were submitted now and came first. Nothing is kept."""
-        cluster = self.cluster(cluster_id)
-        inner = django_request(request)
-        text = read_body(inner, limit_bytes=min(MOST_TRIED_BYTES, settings.PLAYGROUND_MAX_UPLOAD_BYTES))
-        manifest = questions.admitted_pod(cluster=cluster, text=text, content_type=media_type(inner))
-        return self.asked(cluster, "try", manifest=manifest)
-
-
-class TryRule(_Asking):
-    def post(self, request: Request, cluster_id: str) -> Response:
-        """What a rule, a CEL expression that filters or scores, would say of every node for a pod. Nothing is kept; a
-        configuration names one `Rule/NAME`.
-        """
-        cluster = self.cluster(cluster_id)
-        asked = self.body("TriedRule")
-        rule = dict(asked)
-        pod = rule.pop("pod", "")
-        return self.asked(cluster, "try-rule", rule=rule, pod=pod)
-
-
-class Seeds(_Asking):
-    def post(self, request: Request, cluster_id: str) -> Response:
-        """Run the cluster's whole log again with other seeds, and count how it ends."""
-        wanted = whole_number(request, "seeds", default=questions.N_SEEDS, least=2, most=questions.N_SEEDS)
-        return self.asked(self.cluster(cluster_id), "seeds", seeds=wanted)
-
-
-class OneQuestion(PlaygroundView):
-    def get(self, request: Request, cluster_id: str, question_id: str) -> Response:
-        """Its state, progress, and the answer once `state` is done."""
-        cluster = self.cluster(cluster_id)
-        return Response(document(get_question(cluster, question_id), cluster))
-
-    def delete(self, request: Request, cluster_id: str, question_id: str) -> Response:
-        """No answer is wanted any more: a worker that is at it stops within about a second. Twice is once."""
-        cluster = self.cluster(cluster_id)
-        found = get_question(cluster, question_id)
-        questions.cancel(cluster.questions.filter(pk=found.pk))
-        found.refresh_from_db()
-        return Response(document(found, cluster))
-
-
-class Plan(PlaygroundView):
-    def post(self, request: Request, cluster_id: str) -> Response:
-        """What nodes may be drained or lost, how many more pods fit, which nodes are wanted or spare. `ask` is one of
-        drain, lose (`nodes`, `label: KEY=VALUE`), any-node, any-domain (`label: KEY`), headroom (`workload: KIND
-        NAMESPACE/NAME` or `pod`), backlog, consolidate (`prices`). Nothing of the cluster changes.
-
-        Equal questions about an unchanged cluster are one: the answer may be there at once.
-        """
-        cluster = self.cluster(cluster_id)
-        if not isinstance(request.data, dict):
-            raise InvalidInput(f"a question says what is asked: ask, one of {', '.join(ASKS)}", field="ask")
-        return asked(questions.ask(cluster=cluster, kind="plan", params=dict(request.data)), cluster)
-
-
-class PlanAnswer(PlaygroundView):
-    def get(self, request: Request, cluster_id: str, question_id: str) -> HttpResponse:
-        """The answer alone, byte for byte what `python -m scheduler_core plan --json` prints of the same objects."""
-        found = get_question(self.cluster(cluster_id), question_id)
-        if found.kind != QuestionKind.PLAN or found.answer is None:
-            raise Conflict("there is no answer yet", kind="Question", name=question_id)
-        return HttpResponse(answer_text(found.answer), content_type="application/json")
-
-
-class ShareVerdict(PlaygroundView):
-    def post(self, request: Request, cluster_id: str, question_id: str) -> Response:
-        """Freeze the question, the answer and the objects it was asked of. Who has the link may read it."""
-        found = get_question(self.cluster(cluster_id), question_id)
-        made = sharing.share_verdict(question=found, owner=self.person)
-        page = django_request(request).build_absolute_uri(f"/v/{made.public_id}/")
-        body = {
-            "id": made.public_id,
-            "page": page,
-            "sentence": made.sentence,
-            "digest": made.digest,
-            "createdAt": made.created,
-        }
-        return Response(body, status=201, headers={"Location": page})
+MORE: Final[dict[str, Callable[..., Any]]] = {}
+"""Operations that are the same of a cluster and of a share."""
+for of, page in (("clusters", "c"), ("scenarios", "s")):
+    for kind, search in SEARCHES.items():
+        MORE.update(_searches(kind, search, of, page))
+    MORE.update({f"{of}_upgrade_share": upgrade_share, f"{of}_upgrade_branch": upgrade_branch})

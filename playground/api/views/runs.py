@@ -1,142 +1,224 @@
-"""Running the scheduler: runs, cycles, the queue, a pod's story, Permit."""
+"""Running the scheduler and what came of it: runs, cycles, the queue, a pod's story, Permit, the board."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final
 
 from django.http import HttpResponse
-from rest_framework.request import Request
-from rest_framework.response import Response
 
 from playground.api import representations
-from playground.api.requests import flag, next_page, whole_number
-from playground.api.views.base import PlaygroundView, accepted
+from playground.api.representations import shown
+from playground.api.views.base import Call, accepted
+from playground.clusters.board.nodes import node_uses
+from playground.clusters.board.pods import count_pods, running_by_node
+from playground.clusters.clock import virtual_now_ns
 from playground.clusters.drive.extender_calls import calls_of_cycle
 from playground.clusters.drive.runs import cancel_run, decide_permit, request_run
+from playground.clusters.errors import Conflict, NotFound
 from playground.clusters.history.cycles import cycle_explanation, cycles
 from playground.clusters.history.queue import queue_view
 from playground.clusters.history.redecide import request_trace
 from playground.clusters.history.story import pod_story
 from playground.clusters.metrics import metrics_text
 from playground.clusters.objects.queries import get_run, list_runs
+from playground.engine.columns import FINISHED
+from playground.scenarios import selectors, services
+from playground.scenarios.briefs import brief_of
+from playground.scenarios.services.proof import is_whole
+from scheduler_core.objects.fields import format_time_ns
 
 if TYPE_CHECKING:
-    from playground.clusters.row_types import Cycle
+    from playground.clusters.row_types import Cluster, Run
+    from playground.scenarios.row_types import Scenario
 
 
-class Cycles(PlaygroundView):
-    def get(self, request: Request, cluster_id: str) -> Response:
-        """Newest first, one line each."""
-        cluster = self.cluster(cluster_id)
-        page = cycles(
-            cluster,
-            outcome=request.GET.get("outcome", ""),
-            pod=request.GET.get("pod", ""),
-            before=whole_number(request, "before"),
-            after=whole_number(request, "after"),
-            limit=whole_number(request, "limit", default=50, least=1, most=500) or 50,
-        )
-        items = [representations.cycle(row, cluster.public_id) for row in page.cycles]
-        return Response({"items": items, "next": next_page(request, before=page.before)})
+def cycles_list(call: Call, cluster: Cluster) -> Any:
+    """Newest first, one line each."""
+    page = cycles(
+        cluster,
+        outcome=call.query("outcome"),
+        pod=call.query("pod"),
+        before=call.query("before"),
+        after=call.query("after"),
+        limit=call.query("limit", 50),
+    )
+    items = [representations.cycle(row, cluster.public_id) for row in page.cycles]
+    return {"items": items, "next": call.next(before=page.before)}
 
 
-class OneCycle(PlaygroundView):
-    def get(self, request: Request, cluster_id: str, number: int) -> Response:
-        """Everything that was recorded: why each node was refused, what each plugin scored, what came of it.
+def cycles_read(call: Call, cluster: Cluster, number: int) -> Any:
+    """Everything that was recorded: why each node was refused, what each plugin scored, what came of it.
 
-        An extender's call has `durationMs`, which the cluster's own time went on by, and `tookMs` by the wall clock;
-        a bind call is made after the decision and is told once it was made.
+    An extender's call has `durationMs`, which the cluster's own time went on by, and `tookMs` by the wall clock;
+    a bind call is made after the decision and is told once it was made.
 
-        202 means that only the summary is kept: a worker decides the cycle again, ask once more in a moment.
-        """
-        cluster = self.cluster(cluster_id)
-        found = cycle_explanation(cluster, number, full=flag(request, "full"))
-        if found.document is not None:
-            calls = representations.extender_calls(
-                found.document.get("extenders") or [], calls_of_cycle(cluster, number)
-            )
-            return Response(found.document | {"extenders": calls} | self._row_facts(found.cycle))
-        summary = representations.cycle(found.cycle, cluster.public_id)
-        if request_trace(cluster=cluster, number=number):
-            return accepted(summary, request.get_full_path())
-        return Response(summary | self._row_facts(found.cycle))
-
-    @staticmethod
-    def _row_facts(row: Cycle) -> dict[str, Any]:
-        return {"repeats": row.repeats} | ({"traceNote": row.trace_note} if row.trace_note else {})
+    202 means that only the summary is kept: a worker decides the cycle again, ask once more in a moment.
+    """
+    found = cycle_explanation(cluster, number, full=call.query("full"))
+    row = found.cycle
+    facts = {"repeats": row.repeats} | ({"traceNote": row.trace_note} if row.trace_note else {})
+    if found.document is not None:
+        told = found.document.get("extenders") or []
+        calls = representations.extender_calls(told, calls_of_cycle(cluster, number))
+        return found.document | {"extenders": calls} | facts
+    summary = representations.cycle(row, cluster.public_id)
+    if request_trace(cluster=cluster, number=number):
+        return accepted(summary, call.request.get_full_path())
+    return summary | facts
 
 
-class Queue(PlaygroundView):
-    def get(self, request: Request, cluster_id: str) -> Response:
-        """Every lane, each in its own order, as of the engine's last commit."""
-        lanes = queue_view(self.cluster(cluster_id))
-        return Response(
-            {lane: [representations.queue_item(item) for item in items] for lane, items in lanes.items()}
-        )
+def queue_read(call: Call, cluster: Cluster) -> Any:
+    """Every lane, each in its own order, as of the engine's last commit."""
+    lanes = queue_view(cluster)
+    return {lane: [shown("QueueItem", item) for item in items] for lane, items in lanes.items()}
 
 
-class Metrics(PlaygroundView):
-    def get(self, request: Request, cluster_id: str) -> HttpResponse:
-        """In the Prometheus text format, under upstream's names; what /metrics sums over all clusters."""
-        text = metrics_text(self.cluster(cluster_id))
-        return HttpResponse(text, content_type="text/plain; version=0.0.4; charset=utf-8")
+def clusters_metrics(call: Call, cluster: Cluster) -> Any:
+    """In the Prometheus text format, under upstream's names; what /metrics sums over all clusters."""
+    return HttpResponse(metrics_text(cluster), content_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-class PodStory(PlaygroundView):
-    def get(self, request: Request, cluster_id: str, namespace: str, pod: str) -> Response:
-        """Everything that happened to one pod, oldest first, and where it waits now; also of a pod that is gone."""
-        return Response(representations.story(pod_story(self.cluster(cluster_id), namespace, pod)))
+def pods_story(call: Call, cluster: Cluster, namespace: str, pod: str) -> Any:
+    """Everything that happened to one pod, oldest first, and where it waits now; also of a pod that is gone."""
+    return representations.story(pod_story(cluster, namespace, pod))
 
 
-class Permits(PlaygroundView):
-    def post(self, request: Request, cluster_id: str, namespace: str, pod: str) -> Response:
-        """The answer is an input of the log; the engine acts on it when it next looks."""
-        cluster = self.cluster(cluster_id)
-        asked = self.body("Permit")
-        entry = decide_permit(cluster=cluster, namespace=namespace, name=pod, **asked)
-        where = f"/api/v1/clusters/{cluster.public_id}/pods/{namespace}/{pod}/story"
-        return accepted({"resourceVersion": str(entry.seq)}, where)
+def permits_decide(call: Call, cluster: Cluster, namespace: str, pod: str) -> Any:
+    """The answer is an input of the log; the engine acts on it when it next looks."""
+    entry = decide_permit(cluster=cluster, namespace=namespace, name=pod, **call.body)
+    where = f"/api/v1/clusters/{cluster.public_id}/pods/{namespace}/{pod}/story"
+    return accepted({"resourceVersion": str(entry.seq)}, where)
 
 
-class StartRun(PlaygroundView):
-    def post(self, request: Request, cluster_id: str) -> Response:
-        """Ask for one cycle, cycles until idle, or a duration of virtual time; a worker runs them.
+def runs_start(call: Call, cluster: Cluster) -> Any:
+    """Ask for one cycle, cycles until idle, or a duration of virtual time; a worker runs them.
 
-        Poll the run at its `url` (`Location`) until its `state` is done, cancelled or failed.
-        """
-        cluster = self.cluster(cluster_id)
-        asked = self.body("RunRequest")
-        run = request_run(
-            cluster=cluster,
-            until=asked["until"],
-            max_cycles=asked["maxCycles"],
-        )
-        body = representations.run(run, cluster.public_id)
-        return accepted(body, body["url"])
+    Poll the run at its `url` (`Location`) until its `state` is done, cancelled or failed.
+    """
+    run = request_run(cluster=cluster, until=call.body["until"], max_cycles=call.body["maxCycles"])
+    return representations.run(run, cluster.public_id)
 
 
-class Runs(PlaygroundView):
-    def get(self, request: Request, cluster_id: str) -> Response:
-        """Newest first."""
-        cluster = self.cluster(cluster_id)
-        limit = whole_number(request, "limit", default=20, least=1, most=100) or 20
-        before = request.GET.get("before")
-        last = get_run(cluster, before) if before else None
-        found = list_runs(cluster, before=last, limit=limit + 1)
-        items = [representations.run(run, cluster.public_id) for run in found[:limit]]
-        more = items[-1]["id"] if len(found) > limit else None
-        return Response({"items": items, "next": next_page(request, before=more)})
+def runs_list(call: Call, cluster: Cluster) -> Any:
+    """Newest first."""
+    limit, before = call.query("limit", 20), call.query("before")
+    last = get_run(cluster, before) if before else None
+    found = list_runs(cluster, before=last, limit=limit + 1)
+    return call.page(found, limit, lambda run: representations.run(run, cluster.public_id), before="id")
 
 
-class OneRun(PlaygroundView):
-    def get(self, request: Request, cluster_id: str, run_id: str) -> Response:
-        """State, cycles done, progress; when it is done, why it stopped."""
-        cluster = self.cluster(cluster_id)
-        return Response(representations.run(get_run(cluster, run_id), cluster.public_id))
+def runs_read(call: Call, cluster: Cluster, run: Run) -> Any:
+    """State, cycles done, progress; when it is done, why it stopped."""
+    return representations.run(run, cluster.public_id)
 
-    def delete(self, request: Request, cluster_id: str, run_id: str) -> Response:
-        """It stops after its present batch; what it has done stays done. Cancelling twice is cancelling once."""
-        cluster = self.cluster(cluster_id)
-        run = cancel_run(run=get_run(cluster, run_id))
-        body = representations.run(run, cluster.public_id)
-        return accepted(body, body["url"])
+
+def runs_cancel(call: Call, cluster: Cluster, run: Run) -> Any:
+    """It stops after its present batch; what it has done stays done. Cancelling twice is cancelling once."""
+    return representations.run(cancel_run(run=run), cluster.public_id)
+
+
+# ---- the board: nodes with their pods and the queue, now or after a cycle
+
+WITH_PODS: Final = 200
+"""Nodes up to which each is told with the names of its pods."""
+
+
+def _of_state(state: Mapping[str, Any], cycle: int) -> dict[str, Any]:
+    """A moment (`engine.moments`), or its brief."""
+    brief = brief_of(state) if "pods" in state else state
+    pods_of: dict[str, list[str]] | None = None
+    if "pods" in state and len(state["nodes"]) <= WITH_PODS:
+        pods_of = {}
+        for pod in sorted(state["pods"], key=lambda pod: (pod["namespace"], pod["name"])):
+            node = pod["node_name"] or pod.get("reserved")
+            if node and pod["phase"] not in FINISHED:
+                pods_of.setdefault(node, []).append(f"{pod['namespace']}/{pod['name']}")
+    return {
+        "cycle": cycle,
+        "at": format_time_ns(state["clock_ns"]),
+        "nPods": brief["n_pods"],
+        "nodes": [_node(SimpleNamespace(**node), node["zone"], pods_of) for node in brief["nodes"]],
+        "queue": {
+            lane: {"count": head["count"], "pods": [item["pod"] for item in head["items"]]}
+            for lane, head in brief["queue"].items()
+        },
+    }
+
+
+def _node(row: Any, zone: str, pods_of: Mapping[str, list[str]] | None) -> dict[str, Any]:
+    pods = {} if pods_of is None else {"pods": pods_of.get(row.name, [])}
+    return shown("BoardNode", row, zone=zone, **pods)
+
+
+def _of_now(cluster: Any) -> dict[str, Any]:
+    uses = node_uses(cluster)
+    pods_of = running_by_node(cluster) if len(uses) <= WITH_PODS else None
+    return {
+        "cycle": None,
+        "at": format_time_ns(virtual_now_ns(cluster)),
+        "nPods": count_pods(cluster),
+        "nodes": [_node(use, use.labels.get("topology.kubernetes.io/zone", ""), pods_of) for use in uses],
+        "queue": {
+            lane: {"count": len(items), "pods": [item.pod for item in items[:WITH_PODS]]}
+            for lane, items in queue_view(cluster).items()
+        },
+    }
+
+
+def _then(call: Call, cycle: int, last: int, **of: Any) -> Any:
+    """The board after a cycle, or 202 while a worker makes it."""
+    if cycle > last:
+        raise NotFound(f"cycle {cycle} not found", kind="Cycle", name=str(cycle))
+    state, note = selectors.moment(cycle=cycle, **of)
+    if state is not None:
+        return _of_state(state, cycle)
+    if note:
+        raise Conflict(note, kind="Cycle", name=str(cycle))
+    services.request_moment(cycle=cycle, **of)
+    return accepted({"state": "queued"}, call.request.get_full_path())
+
+
+def clusters_board(call: Call, cluster: Cluster) -> Any:
+    """Nodes, what is requested on them, their pods, and the heads of the queue's lanes.
+
+    202: a worker goes back to that cycle; ask again in a moment. 409: it cannot be made again.
+    """
+    cycle = call.query("cycle")
+    if cycle is None:
+        return _of_now(cluster)
+    return _then(call, cycle, cluster.next_cycle - 1, cluster=cluster)
+
+
+def scenarios_board(call: Call, scenario: Scenario) -> Any:
+    """As of a cluster; without `cycle` after the last one."""
+    cycle = call.query("cycle", max(1, scenario.n_cycles))
+    return _then(call, cycle, scenario.n_cycles, scenario=scenario)
+
+
+def scenarios_cycles(call: Call, scenario: Scenario) -> Any:
+    """Oldest first, one line each."""
+    limit = call.query("limit", 50)
+    rows = scenario.cycles.filter(number__gt=call.query("after", 0)).defer("trace").order_by("number")
+    found = list(rows[: limit + 1])
+    return call.page(found, limit, lambda row: representations.recorded_cycle(row, scenario), after="cycle")
+
+
+def scenarios_cycle(call: Call, scenario: Scenario, number: int) -> Any:
+    """What was recorded of it; `full: false` where only the summary is kept (POST `whole`). 409: this engine cannot
+    read the record.
+    """
+    _, document = selectors.recorded_cycle(scenario, number)
+    if document is None:
+        raise Conflict("the record cannot be read by this engine", kind="Cycle", name=str(number))
+    return document
+
+
+def scenarios_whole_cycle(call: Call, scenario: Scenario, number: int) -> Any:
+    """A worker keeps every verdict and score of it, if it is the decision that was recorded; read it then."""
+    row, document = selectors.recorded_cycle(scenario, number)
+    state = "done" if is_whole(document) else "queued"
+    if state == "queued":
+        services.request_whole_cycle(scenario=scenario, number=row.number)
+    return accepted({"state": state}, f"/api/v1/scenarios/{scenario.public_id}/cycles/{number}/")

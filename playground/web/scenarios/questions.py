@@ -1,7 +1,7 @@
 """Questions that a run of the whole answers, as pages of a cluster or a share: model, joint placement, upgrade, luck.
 
 POST asks, cancels, or does something with what was found; GET shows the newest. REST has the same
-(`api.views.asked_for`).
+(`api.views.questions`).
 """
 
 from __future__ import annotations
@@ -307,7 +307,9 @@ def _shown_upgrade(request: HttpRequest, question: Question | None, of: Mapping[
 
 def _api(of: Mapping[str, Any]) -> str:
     ((name, found),) = of.items()
-    return reverse(f"api:{'cluster' if name == 'cluster' else 'scenario'}-upgrade", args=[found.public_id])
+    return reverse(
+        f"api:{'clusters' if name == 'cluster' else 'scenarios'}_upgrade_read", args=[found.public_id]
+    )
 
 
 def _cause(cause: Mapping[str, Any]) -> dict[str, Any]:
