@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
-
 from django.urls import URLPattern, URLResolver, include, path
 
 from playground.play import health
+from playground.web.routes import patterns
 
 handler500 = "playground.web.home.failed"
 
@@ -17,17 +16,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("readyz/", health.readyz),
     path("metrics", health.metrics, name="metrics"),
     path("metrics/", health.metrics),
+    path("api/v1/", include("playground.api.urls")),
+    path("k8s/", include("playground.kube_api.urls")),
+    path("account/", include((patterns("accounts"), "accounts"))),
+    path("mock-extenders/", include("playground.clusters.extenders.views")),
+    path("", include((patterns("scenarios"), "scenarios"))),
+    path("", include((patterns("web"), "web"))),
 ]
-
-for prefix, app in (
-    ("api/v1/", "playground.api"),
-    ("k8s/", "playground.kube_api"),
-    ("account/", "playground.web.accounts"),
-):
-    # These arrive one after the other; each is taken in as soon as it has paths.
-    if importlib.util.find_spec(app) and importlib.util.find_spec(f"{app}.urls"):
-        urlpatterns.append(path(prefix, include(f"{app}.urls")))
-
-urlpatterns.append(path("mock-extenders/", include("playground.clusters.extenders.views")))
-urlpatterns.append(path("", include("playground.web.scenarios.urls")))
-urlpatterns.append(path("", include("playground.web.urls")))

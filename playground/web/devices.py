@@ -1,20 +1,23 @@
 """The answer about a cycle's devices, made ready to be looked at."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_safe
-from django.views.decorators.vary import vary_on_headers
 
 from playground.clusters import questions
-from playground.clusters.errors import ClusterError, NotFound
+from playground.clusters.errors import ClusterError
 from playground.clusters.history.cycles import get_cycle
 from playground.clusters.questions import latest_question
 from playground.web.questions.views import question_context
-from playground.web.requests import HtmxHttpRequest, get_cluster
+from playground.web.requests import HtmxHttpRequest
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster
 
 SHOWN = 80
 """Rows of the table that are shown; the others are counted."""
@@ -144,22 +147,16 @@ def _cards(rows: Sequence[Mapping[str, Any]], chosen: set[str]) -> tuple[Mapping
     return tuple(list(cards.values())[:64])
 
 
-@require_safe
-@vary_on_headers("HX-Request")
-def cycle_devices(request: HtmxHttpRequest, cluster_id: str, number: int) -> HttpResponse:
+def cycle_devices(request: HtmxHttpRequest, cluster: Cluster, number: int) -> HttpResponse:
     """The claims, requests and devices of a cycle; ``?node=`` opens one node, ``?device=&request=`` one device.
 
     Looking asks: the answer is about the past and is kept. The fragment alone for htmx.
     """
-    cluster = get_cluster(request, cluster_id)
-    try:
-        row = get_cycle(cluster, number)
-    except NotFound:
-        raise Http404(f"There is no cycle {number}.") from None
+    row = get_cycle(cluster, number)
     node = request.GET.get("node", "").strip()[:253]
     params = {"cycle": number, "node": node}
     found = latest_question(cluster, "devices", params)
-    context: dict[str, Any] = {"tab": "cycles", "row": row, "node": node}
+    context: dict[str, Any] = {"row": row, "node": node}
     if found is None:
         try:
             found = questions.ask(cluster=cluster, kind="devices", params=params)

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_safe
-from django.views.decorators.vary import vary_on_headers
 
 from playground.clusters import questions
 from playground.clusters.errors import ClusterError, InvalidInput, NotFound
@@ -20,7 +18,7 @@ from playground.engine.releases import patch_of
 from playground.engine.verdict_words import TITLES, why
 from playground.web.cycles.present import view_cycle
 from playground.web.problems import yaml_of
-from playground.web.requests import HtmxHttpRequest, get_cluster, positive_int
+from playground.web.requests import HtmxHttpRequest, positive_int
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster, ForeignDecision
@@ -175,15 +173,10 @@ def kubeconfig(server: str, name: str, *, wants_token: bool) -> str:
     return yaml_of([document])
 
 
-@require_safe
-def schedulers(request: HttpRequest, cluster_id: str) -> HttpResponse:
+def schedulers(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """What a scheduler of one's own needs to start here, and those that were seen."""
-    cluster = get_cluster(request, cluster_id)
     server = request.build_absolute_uri(f"/k8s/{cluster.public_id}")
     context = {
-        "cluster": cluster,
-        "tab": "config",
-        "sub": "schedulers",
         "found": schedulers_of(cluster),
         "kubeconfig": kubeconfig(server, cluster.public_id, wants_token=not settings.EMBEDDED),
         "wants_token": not settings.EMBEDDED,
@@ -196,11 +189,8 @@ def schedulers(request: HttpRequest, cluster_id: str) -> HttpResponse:
     return render(request, "judge/schedulers.html", context)
 
 
-@require_safe
-@vary_on_headers("HX-Request")
-def judge(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
+def judge(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
     """The percentage, the decisions, and what those that disagree have in common. Looking has the rest judged."""
-    cluster = get_cluster(request, cluster_id)
     found = agreement.agreement(cluster)
     context: dict[str, Any] = {"cluster": cluster, "tab": "config", "sub": "judge"}
     if found.left:
@@ -222,18 +212,13 @@ def judge(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
     return render(request, "judge/body.html" if request.htmx else "judge/page.html", context)
 
 
-@require_safe
-def decision(request: HttpRequest, cluster_id: str, seq: int, kind: str) -> HttpResponse:
+def decision(request: HttpRequest, cluster: Cluster, seq: int, kind: str) -> HttpResponse:
     """One decision: whose, and our cycle on the same state, node by node and plugin by plugin."""
-    cluster = get_cluster(request, cluster_id)
     try:
         row = agreement.decision(cluster, seq, kind)
     except NotFound as error:
         raise Http404(error.message) from None
     context: dict[str, Any] = {
-        "cluster": cluster,
-        "tab": "config",
-        "sub": "judge",
         "told": view_decision(row),
         "view": None,
     }

@@ -13,7 +13,6 @@ import nh3
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_safe
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
@@ -112,7 +111,6 @@ def _with_paths(tokens: list[Token]) -> list[Token]:
     return kept
 
 
-@require_safe
 def page(request: HttpRequest, name: str = INDEX) -> HttpResponse:
     """A chapter; without a name the list of them."""
     try:

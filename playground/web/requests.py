@@ -7,9 +7,11 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
+from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
 from django_htmx.middleware import HtmxDetails
 
 from playground.accounts.choices import Role
@@ -47,6 +49,13 @@ def get_cluster(request: HttpRequest, cluster_id: str) -> Cluster:
 def site_user(request: HttpRequest) -> Any:
     """The user; None for the one person of embedded mode, and without a login."""
     return request.user if not settings.EMBEDDED and request.user.is_authenticated else None
+
+
+def wants_login(request: HttpRequest) -> HttpResponse | None:
+    """A page of one's own among pages that strangers may read: on a served site it wants a login."""
+    if settings.EMBEDDED or request.user.is_authenticated:
+        return None
+    return redirect_to_login(request.get_full_path(), reverse("accounts:login"))
 
 
 class HtmxHttpRequest(HttpRequest):

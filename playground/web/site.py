@@ -30,9 +30,11 @@ from scheduler_core.version import ENGINE_VERSION
 
 
 def site(request: HttpRequest) -> dict[str, Any]:
-    """Template variables of every page: the releases that are followed, the engine, and where Help leads."""
+    """Template variables of every page: what its path names (`routes`), releases, the engine, where Help leads."""
     match = request.resolver_match
     return {
+        **getattr(request, "tab", {}),
+        **getattr(request, "rows", {}),
         "emulates": all_patches(),
         "engine_version": ENGINE_VERSION,
         "help_path": help_path(match.app_name, match.url_name or "") if match else help_path("", ""),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import pkgutil
 from collections.abc import Iterator
-from inspect import Parameter, iscoroutinefunction, isfunction, ismodule, signature
+from inspect import Parameter, isfunction, ismodule, signature
 from pathlib import Path
 from typing import Any
 
@@ -135,21 +135,6 @@ def operation_ids() -> set[str]:
     }
 
 
-def _methods(view: Any) -> set[str]:
-    """What `require_http_methods` lets through, however it is wrapped; of a class, its methods."""
-    cls = getattr(view, "view_class", None)
-    if cls is not None:
-        return {"POST"} if hasattr(cls, "post") else set()
-    if iscoroutinefunction(view):
-        return {"GET"}  # ticks, which stream
-    while view is not None:
-        for name, cell in zip(view.__code__.co_freevars, view.__closure__ or (), strict=True):
-            if name == "request_method_list":
-                return set(cell.cell_contents)
-        view = getattr(view, "__wrapped__", None)
-    return {"GET", "POST"}
-
-
 def pages() -> Iterator[tuple[str, Any]]:
     """Name and view of every path of the pages."""
 
@@ -164,7 +149,7 @@ def pages() -> Iterator[tuple[str, Any]]:
 
 
 def posted_to() -> set[str]:
-    return {name for name, view in pages() if "POST" in _methods(view)}
+    return {name for name, view in pages() if "POST" in getattr(view, "methods", ())}
 
 
 def test_every_page_that_takes_an_action_names_its_operations() -> None:

@@ -10,15 +10,13 @@ from typing import Final
 
 from django.urls import URLPattern
 
-from playground.web import urls
-from playground.web.accounts import urls as account_urls
-from playground.web.scenarios import urls as scenario_urls
+from playground.web.routes import patterns
 
 ROUTES: Final[dict[str, URLPattern]] = {
-    f"{module.app_name}:{route.name}": route
-    for module in (urls, scenario_urls, account_urls)
-    for route in module.urlpatterns
-    if route.name
+    f"{area}:{route.name}": route
+    for area in ("web", "scenarios", "accounts")
+    for route in patterns(area)
+    if route.name and route.name != "page-without-slash"
 }
 
 POSTED = "is posted to and leads to another page"

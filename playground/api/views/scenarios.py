@@ -122,7 +122,7 @@ def _expiry(days: int | None) -> datetime | None:
 
 
 def shared_answer(call: Call, shared: services.Shared) -> Response:
-    """A share that was just made, and what is told of it once."""
+    """A new share, with what is in no later answer: its delete code, and notes."""
     body = _document(call, shared.scenario, selectors.scenario_page(shared.scenario).proof) | {
         "created": shared.created,
         "deleteCode": shared.delete_code,

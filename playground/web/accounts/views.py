@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from functools import partial, wraps
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login, update_session_auth_hash
 from django.contrib.auth import logout as auth_logout
 from django.contrib.auth import views as auth_views
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import ValidationError
 from django.core.mail import send_mail
 from django.http import Http404, HttpRequest, HttpResponse
-from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse, reverse_lazy
 from django.utils import timezone
-from django.utils.decorators import method_decorator
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from playground.accounts import audit, invitations, passwords, teams
 from playground.accounts.addresses import client_address, origin_of
@@ -31,7 +26,7 @@ from playground.accounts.choices import Role
 from playground.accounts.limits import count
 from playground.accounts.passwords import change_email, change_password, may_mail
 from playground.accounts.sessions import end_other_sessions, end_session, sessions_of
-from playground.accounts.teams import TeamError, everyone, person_by_number, team_of_member, teams_of
+from playground.accounts.teams import TeamError, everyone, person_by_number, teams_of
 from playground.accounts.throttle import remember_device
 from playground.accounts.tokens import TokenError, create_token, delete_token, tokens_of
 from playground.scenarios.services.storage import quota_of
@@ -66,41 +61,6 @@ class PersonsRequest(HttpRequest):
     user: User
 
 
-def team_mode(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """A page that embedded mode does not have, and that no cache keeps; what the person may not do is 403 or 404."""
-
-    @wraps(view)
-    def wrapped(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
-        if settings.EMBEDDED:
-            raise Http404("The embedded playground has no accounts.")
-        try:
-            return view(request, *args, **kwargs)
-        except TeamError as error:
-            raise (PermissionDenied if error.reason == "Forbidden" else Http404)(error.message) from None
-
-    return never_cache(wrapped)
-
-
-def administrators(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """A page that to all but administrators does not exist."""
-
-    @wraps(view)
-    def wrapped(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
-        if not (request.user.is_authenticated and request.user.is_superuser):
-            raise Http404("There is no such page.")
-        return view(request, *args, **kwargs)
-
-    return team_mode(wrapped)
-
-
-def own_team(request: PersonsRequest, team_id: int) -> Team:
-    """A team the person is in, or 404."""
-    team = team_of_member(request.user, team_id)
-    if team is None:
-        raise Http404("There is no such team.")
-    return team
-
-
 def mail_invitation(request: HttpRequest, invitation: Invitation, link: str) -> bool:
     """Send an invitation's link; False if the mail server would not take it."""
     where = f"team {invitation.team.name}" if invitation.team else "the scheduling playground"
@@ -116,7 +76,6 @@ def mail_invitation(request: HttpRequest, invitation: Invitation, link: str) -> 
         return False
 
 
-@method_decorator(team_mode, name="dispatch")
 class Login(auth_views.LoginView):
     """The login page of team mode."""
 
@@ -141,8 +100,6 @@ class Login(auth_views.LoginView):
         return response
 
 
-@team_mode
-@require_POST
 def logout(request: HttpRequest) -> HttpResponse:
     """End this session."""
     if request.user.is_authenticated:
@@ -151,8 +108,6 @@ def logout(request: HttpRequest) -> HttpResponse:
     return redirect("accounts:login")
 
 
-@team_mode
-@require_http_methods(["GET", "HEAD", "POST"])
 def account(request: PersonsRequest) -> HttpResponse:
     """One's tokens and teams. POST makes a token, which this one answer shows."""
     rows = visible_clusters(request).order_by("-created").values_list("public_id", "name")
@@ -197,8 +152,6 @@ def _account_page(
     return render(request, "accounts/account.html", context, status=status)
 
 
-@team_mode
-@require_POST
 def token_delete(request: PersonsRequest, token_id: int) -> HttpResponse:
     """It stops working at once."""
     if not delete_token(user=request.user, token_id=token_id):
@@ -206,8 +159,6 @@ def token_delete(request: PersonsRequest, token_id: int) -> HttpResponse:
     return redirect("accounts:account")
 
 
-@team_mode
-@require_POST
 def session_end(request: PersonsRequest, session: str) -> HttpResponse:
     """Its user is asked to log in again; one's own may be ended, too."""
     if not end_session(user=request.user, handle=session):
@@ -216,8 +167,6 @@ def session_end(request: PersonsRequest, session: str) -> HttpResponse:
     return redirect("accounts:account")
 
 
-@team_mode
-@require_POST
 def sessions_end(request: PersonsRequest) -> HttpResponse:
     """End all of one's sessions but this one."""
     number = end_other_sessions(user=request.user, but=request.session.session_key)
@@ -225,8 +174,6 @@ def sessions_end(request: PersonsRequest) -> HttpResponse:
     return redirect("accounts:account")
 
 
-@team_mode
-@require_http_methods(["GET", "HEAD", "POST"])
 def change(request: PersonsRequest) -> HttpResponse:
     """Change the password; other sessions end, this one goes on."""
     form = ChangePasswordForm(request.user, request.POST or None)
@@ -246,8 +193,6 @@ def change(request: PersonsRequest) -> HttpResponse:
     return render(request, "accounts/password.html", {"form": form}, status=status)
 
 
-@team_mode
-@require_http_methods(["GET", "HEAD", "POST"])
 def email(request: PersonsRequest) -> HttpResponse:
     """Change where reset links go; it takes the password."""
     form = EmailForm(request.POST or None, initial={"email": request.user.email})
@@ -264,7 +209,6 @@ def email(request: PersonsRequest) -> HttpResponse:
     return render(request, "accounts/email.html", {"form": form}, status=status)
 
 
-@method_decorator(team_mode, name="dispatch")
 class Reset(auth_views.PasswordResetView):
     """Ask for a link by mail. The answer says nothing of whether there is such an account."""
 
@@ -288,14 +232,11 @@ class Reset(auth_views.PasswordResetView):
         return redirect(self.get_success_url())
 
 
-@team_mode
-@require_safe
 def reset_sent(request: HttpRequest) -> HttpResponse:
     """What happens next."""
     return render(request, "accounts/reset_sent.html")
 
 
-@method_decorator(team_mode, name="dispatch")
 class ResetConfirm(auth_views.PasswordResetConfirmView):
     """Set a new password with the link; it works once, and who has it is logged in on this device."""
 
@@ -319,8 +260,6 @@ class ResetConfirm(auth_views.PasswordResetConfirmView):
         return response
 
 
-@team_mode
-@require_http_methods(["GET", "HEAD", "POST"])
 def invitation(request: HttpRequest, secret: str) -> HttpResponse:
     """Accept it: as who is logged in, or with a new account."""
     found = invitations.invitation_of(secret)
@@ -370,8 +309,6 @@ def _welcome(request: HttpRequest, found: Invitation) -> HttpResponse:
     return redirect("accounts:team", found.team.pk)
 
 
-@team_mode
-@require_POST
 def team_new(request: PersonsRequest) -> HttpResponse:
     """Make a team; who makes it owns it."""
     form = TeamForm(request.POST)
@@ -386,19 +323,14 @@ def team_new(request: PersonsRequest) -> HttpResponse:
     return redirect("accounts:team", made.pk)
 
 
-@team_mode
-@require_safe
-def team(request: PersonsRequest, team_id: int) -> HttpResponse:
+def team_page(request: PersonsRequest, team: Team) -> HttpResponse:
     """Who is in it, and for its owners: roles and invitations."""
-    return _team_page(request, own_team(request, team_id))
+    return _team_page(request, team)
 
 
-@team_mode
-@require_POST
-def team_invite(request: PersonsRequest, team_id: int) -> HttpResponse:
+def team_invite(request: PersonsRequest, team: Team) -> HttpResponse:
     """Make an invitation, whose link this one answer shows."""
-    found = own_team(request, team_id)
-    return _invite(request, found, partial(_team_page, request, found))
+    return _invite(request, team, partial(_team_page, request, team))
 
 
 def _invite(request: PersonsRequest, team: Team | None, page: Callable[..., HttpResponse]) -> HttpResponse:
@@ -425,19 +357,17 @@ def _invite(request: PersonsRequest, team: Team | None, page: Callable[..., Http
     return page(made=link, made_what="invitation", sent_to=invitation.email if sent else "", status=201)
 
 
-@team_mode
-@require_POST
-def team_member(request: PersonsRequest, team_id: int) -> HttpResponse:
+def team_member(request: PersonsRequest, team: Team) -> HttpResponse:
     """Give a member another role, or let them go; members may leave by themselves."""
-    found, name = own_team(request, team_id), request.POST.get("user", "")
+    name = request.POST.get("user", "")
     leaves = request.POST.get("role", "") == ""
     itself = name == request.user.get_username()
     try:
-        teams.get_team(found.name, request.user, to_manage=not (leaves and itself))
+        teams.get_team(team.name, request.user, to_manage=not (leaves and itself))
         if leaves:
-            teams.remove_member(team=found, username=name, by=request.user)
-        elif request.POST["role"] in Role.values and found.members.filter(username=name).exists():
-            teams.set_member(team=found, username=name, role=request.POST["role"], by=request.user)
+            teams.remove_member(team=team, username=name, by=request.user)
+        elif request.POST["role"] in Role.values and team.members.filter(username=name).exists():
+            teams.set_member(team=team, username=name, role=request.POST["role"], by=request.user)
         else:
             raise Http404("There is no such member or role.")
     except TeamError as error:
@@ -446,16 +376,13 @@ def team_member(request: PersonsRequest, team_id: int) -> HttpResponse:
         messages.error(request, error.message)
     if leaves and itself:
         return redirect("accounts:account")
-    return redirect("accounts:team", found.pk)
+    return redirect("accounts:team", team.pk)
 
 
-@team_mode
-@require_POST
-def team_withdraw(request: PersonsRequest, team_id: int, invitation_id: int) -> HttpResponse:
+def team_withdraw(request: PersonsRequest, team: Team, invitation_id: int) -> HttpResponse:
     """The invitation's link leads nowhere then."""
-    found = own_team(request, team_id)
-    teams.get_team(found.name, request.user, to_manage=True)
-    return _withdraw(request, found, invitation_id, redirect("accounts:team", found.pk))
+    teams.get_team(team.name, request.user, to_manage=True)
+    return _withdraw(request, team, invitation_id, redirect("accounts:team", team.pk))
 
 
 def _withdraw(
@@ -483,29 +410,21 @@ def _team_page(
     return render(request, "accounts/team.html", context, status=status)
 
 
-@administrators
-@require_safe
 def people(request: PersonsRequest) -> HttpResponse:
     """Everybody with an account."""
     return _people_page(request)
 
 
-@administrators
-@require_POST
 def people_invite(request: PersonsRequest) -> HttpResponse:
     """Invite a person to the site, whose link this one answer shows."""
     return _invite(request, None, partial(_people_page, request))
 
 
-@administrators
-@require_POST
 def people_withdraw(request: PersonsRequest, invitation_id: int) -> HttpResponse:
     """The invitation's link leads nowhere then."""
     return _withdraw(request, None, invitation_id, redirect("accounts:people"))
 
 
-@administrators
-@require_POST
 def people_reset(request: PersonsRequest, user_id: int) -> HttpResponse:
     """Make a link that sets a new password once, to be passed on by hand."""
     person = _person(user_id)
@@ -518,8 +437,6 @@ def people_reset(request: PersonsRequest, user_id: int) -> HttpResponse:
     return _people_page(request, made=link, made_what="reset", made_for=person.get_username(), status=201)
 
 
-@administrators
-@require_POST
 def people_action(request: PersonsRequest, user_id: int, action: str) -> HttpResponse:
     """Close an account, or open it again."""
     person = _person(user_id)
@@ -552,8 +469,6 @@ def _people_page(
     return render(request, "accounts/people.html", context, status=status)
 
 
-@team_mode
-@require_safe
 def audit_list(request: PersonsRequest) -> HttpResponse:
     """What the person may read of it, newest first; ``?action=`` chooses, ``?before=`` goes on."""
     rows = entries_for(request.user).select_related("actor", "about")

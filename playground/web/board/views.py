@@ -23,8 +23,6 @@ from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.html import format_html
-from django.views.decorators.http import require_POST, require_safe
-from django.views.decorators.vary import vary_on_headers
 
 from playground.clusters import pulse
 from playground.clusters.choices import ClockMode
@@ -35,7 +33,7 @@ from playground.clusters.errors import ClusterError, NotFound
 from playground.clusters.foreign.agreement import n_foreign_decisions
 from playground.clusters.history.cycles import recent_cycles
 from playground.clusters.history.queue import lanes_of, pending_groups
-from playground.clusters.objects.queries import current_run, get_run
+from playground.clusters.objects.queries import current_run
 from playground.clusters.objects.write import set_cordon
 from playground.clusters.pulse import HERE, RETRY, changes
 from playground.clusters.trouble import why_cluster_waits
@@ -68,11 +66,8 @@ STOP_POLLING = 286
 GUIDED_CYCLES = 3
 
 
-@require_safe
-@vary_on_headers("HX-Request", "HX-Target")
-def board(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
+def board(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
     """The whole board; its nodes alone where a filter or another view of them asks."""
-    cluster = get_cluster(request, cluster_id)
     if not (request.htmx and request.htmx.target == "nodes-view") or request.htmx.history_restore_request:
         return page_of(request, cluster)
     context = _context(request, cluster)
@@ -93,8 +88,6 @@ def page_of(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     return render(request, "board/page.html", context)
 
 
-@require_safe
-@vary_on_headers("HX-Request")
 def live(request: HttpRequest, cluster_id: str) -> HttpResponse:
     """Answer a tick: out of band, each fragment that is not what the page has, and the new digests.
 
@@ -139,11 +132,8 @@ async def ticks(request: HttpRequest, cluster_id: str) -> HttpResponse | Streami
     return response
 
 
-@require_safe
-@vary_on_headers("HX-Request")
-def inspector(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
+def inspector(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
     """The inspector of one node or pod; without htmx the board with it open."""
-    cluster = get_cluster(request, cluster_id)
     asked = BoardAddress.read(request.GET)
     board_url = reverse("web:board", args=[cluster.public_id])
     if not request.htmx:
@@ -152,7 +142,6 @@ def inspector(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
     address = _address_now(request).selecting(selected)
     queued, _ = lanes_of(cluster, full=False)
     context = {
-        "cluster": cluster,
         "address": address,
         "selected": selected,
         "inspected": inspect(cluster, priority_scale(cluster), selected, queued),
@@ -167,10 +156,8 @@ def inspector(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
     return HttpResponse(html + state, headers={"HX-Push-Url": f"{board_url}{address.href()}"})
 
 
-@require_POST
-def run(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
+def run(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
     """Ask for a cycle, a run until idle, or the time up to the next timer."""
-    cluster = get_cluster(request, cluster_id)
     until = request.POST.get("until", "cycle")
     if until == "time":
         left_ns = max(0, (cluster.next_deadline_ns or cluster.now_ns) - virtual_now_ns(cluster))
@@ -182,21 +169,14 @@ def run(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
     return _after_action(request, cluster)
 
 
-@require_POST
-def run_cancel(request: HtmxHttpRequest, cluster_id: str, run_id: str) -> HttpResponse:
+def run_cancel(request: HtmxHttpRequest, cluster: Cluster, run: Run) -> HttpResponse:
     """Stop a run; what it has done stays done."""
-    cluster = get_cluster(request, cluster_id)
-    try:
-        cancel_run(run=get_run(cluster, run_id))
-    except NotFound:
-        raise Http404("There is no such run.") from None
+    cancel_run(run=run)
     return _after_action(request, cluster)
 
 
-@require_POST
-def clock(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
+def clock(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
     """Let the cluster's clock run with the wall clock (Auto), pause it, or do the other one (``toggle``)."""
-    cluster = get_cluster(request, cluster_id)
     mode = request.POST.get("mode", "")
     if mode == "toggle":
         is_auto = cluster.clock_mode == ClockMode.REALTIME
@@ -208,29 +188,20 @@ def clock(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
     return _after_action(request, cluster)
 
 
-@require_POST
-def permit(request: HttpRequest, cluster_id: str, namespace: str, name: str) -> HttpResponse:
+def permit(request: HttpRequest, cluster: Cluster, namespace: str, name: str) -> HttpResponse:
     """Allow or reject a pod that waits at Permit."""
-    cluster = get_cluster(request, cluster_id)
-    try:
-        decide_permit(
-            cluster=cluster, namespace=namespace, name=name, decision=request.POST.get("decision", "")
-        )
-        request_run(cluster=cluster, until="idle")
-    except ClusterError as error:
-        messages.error(request, error.message)
+    decide_permit(cluster=cluster, namespace=namespace, name=name, decision=request.POST.get("decision", ""))
+    request_run(cluster=cluster, until="idle")
     return redirect("web:board", cluster.public_id)
 
 
-@require_POST
-def cordon(request: HttpRequest, cluster_id: str, name: str) -> HttpResponse:
+def cordon(request: HttpRequest, cluster: Cluster, name: str) -> HttpResponse:
     """Cordon a node, or lift the cordon."""
-    cluster = get_cluster(request, cluster_id)
     on = request.POST.get("unschedulable") == "1"
     try:
         set_cordon(cluster=cluster, node=name, unschedulable=on)
-    except NotFound as error:
-        raise Http404(error.message) from None
+    except NotFound:
+        raise
     except ClusterError as error:
         messages.error(request, error.message)
     else:

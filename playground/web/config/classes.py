@@ -12,7 +12,6 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods
 
 from playground.clusters import kinds
 from playground.clusters.board.pods import (
@@ -30,7 +29,6 @@ from playground.clusters.objects.queries import label_selector_of, selector_text
 from playground.clusters.objects.write import create_object, replace_object
 from playground.web.fields import NameField
 from playground.web.looks import PriorityScale, priority_scale
-from playground.web.requests import get_cluster
 from scheduler_core.sim.admission import SYSTEM_PREFIX
 
 if TYPE_CHECKING:
@@ -390,13 +388,11 @@ def _s(count: int) -> str:
 BUDGETS_SHOWN = 200
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def classes(request: HttpRequest, cluster_id: str) -> HttpResponse:
+def classes(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """Both tables and both forms; `?class=` and `?budget=` open one of them in its form, a POST saves a form.
 
     `?stands=class` and `?stands=budget` answer with what the form says of its fields, which the query holds.
     """
-    cluster = get_cluster(request, cluster_id)
     forms: dict[str, ObjectForm] = {
         "class": _form(cluster, "class", request.GET.get("class", "")),
         "budget": _form(cluster, "budget", request.GET.get("budget", "")),
@@ -437,9 +433,6 @@ def classes(request: HttpRequest, cluster_id: str) -> HttpResponse:
     uses = budget_uses(cluster)
     scale = priority_scale(cluster)
     context = {
-        "cluster": cluster,
-        "tab": "config",
-        "sub": "classes",
         "headline": headline(view, uses),
         "classes": class_rows(view, scale),
         "n_named": view.n_pods - view.n_unnamed,

@@ -11,10 +11,9 @@ from django import forms
 from django.conf import settings as site
 from django.contrib import messages
 from django.db import transaction
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods
 
 from playground.clusters import questions
 from playground.clusters.choices import QuestionKind
@@ -35,7 +34,7 @@ from playground.clusters.extenders.mock import (
     mock_extender_url,
     update_mock_extender,
 )
-from playground.clusters.objects.queries import get_mock_extender, list_mock_extenders
+from playground.clusters.objects.queries import list_mock_extenders
 from playground.clusters.questions import get_question
 from playground.engine import rules
 from playground.engine.configuration import is_policy, outline_and_problem, without_effect
@@ -54,7 +53,7 @@ from playground.web.config.present import (
 )
 from playground.web.problems import line_of, problems_of, read_configuration, yaml_of
 from playground.web.questions.views import question_context
-from playground.web.requests import get_cluster, positive_int
+from playground.web.requests import positive_int
 from scheduler_core.scenario.mock_extender import VERBS
 
 if TYPE_CHECKING:
@@ -133,10 +132,8 @@ profiles:
 """
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def config(request: HttpRequest, cluster_id: str) -> HttpResponse:
+def config(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """Show the configuration as YAML; saving checks it, errors come back at their line."""
-    cluster = get_cluster(request, cluster_id)
     text = yaml_of([cluster.config]) if cluster.config else EMPTY
     problems: list[Any] = []
     document: dict[str, Any] | None = None
@@ -179,8 +176,6 @@ def config(request: HttpRequest, cluster_id: str) -> HttpResponse:
         "plugin_problems": plugin_problems(),
         "extenders": running.extenders,
         "mocks": list_mock_extenders(cluster),
-        "cluster": cluster,
-        "tab": "config",
         "text": text,
         "problems": problems,
         "is_default": cluster.config is None,
@@ -270,10 +265,8 @@ class GateRow:
         return self.gate.default if self.switched is None else self.switched
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def release(request: HttpRequest, cluster_id: str) -> HttpResponse:
+def release(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """Choose a release and switch its gates; the page of another release than the cluster's only shows it."""
-    cluster = get_cluster(request, cluster_id)
     outlines = release_outlines()
     wanted = request.POST.get("release") or request.GET.get("release") or cluster.kubernetes_release
     shown = next((one for one in outlines if one.name == wanted), None)
@@ -293,9 +286,6 @@ def release(request: HttpRequest, cluster_id: str) -> HttpResponse:
     switched = cluster.feature_gates if is_own else {}
     rows = [GateRow(gate, switched.get(gate.name)) for gate in shown.gates]
     context = {
-        "cluster": cluster,
-        "tab": "config",
-        "sub": "release",
         "releases": outlines,
         "shown": shown,
         "is_own": is_own,
@@ -316,10 +306,8 @@ def _posted_gates(request: HttpRequest, shown: ReleaseOutline | None) -> dict[st
     return gates
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def rule_page(request: HttpRequest, cluster_id: str) -> HttpResponse:
+def rule_page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """The rules of a profile and the form of one; POST tries, saves or deletes one."""
-    cluster = get_cluster(request, cluster_id)
     profile = request.POST.get("profile") or request.GET.get("profile") or rules.DEFAULT_PROFILE
     known = rules.rules_of(cluster.config, profile)
     status = 200
@@ -339,9 +327,6 @@ def rule_page(request: HttpRequest, cluster_id: str) -> HttpResponse:
     else:
         form = RuleForm(initial=_initial(request, known, asked))
     context = {
-        "cluster": cluster,
-        "tab": "config",
-        "sub": "rules",
         "profile": profile,
         "rules": known,
         "form": form,
@@ -401,10 +386,8 @@ def _delete(request: HttpRequest, cluster: Cluster, profile: str) -> HttpRespons
     return redirect(f"{reverse('web:rules', args=[cluster.public_id])}?{urlencode({'profile': profile})}")
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def extender_new(request: HttpRequest, cluster_id: str) -> HttpResponse:
+def extender_new(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """A new mock extender from rules as YAML; refused rules come back with errors at their line."""
-    cluster = get_cluster(request, cluster_id)
     if request.method != "POST":
         return _page(request, cluster, None, EXAMPLE)
     text, name = request.POST.get("text", ""), request.POST.get("name", "")
@@ -416,14 +399,9 @@ def extender_new(request: HttpRequest, cluster_id: str) -> HttpResponse:
     return redirect("web:extender", cluster.public_id, made.public_id)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def extender(request: HttpRequest, cluster_id: str, extender_id: str) -> HttpResponse:
+def extender(request: HttpRequest, cluster: Cluster, extender: MockExtender) -> HttpResponse:
     """One mock extender. POST with ``action``: ``save``, ``ask`` (by the configuration), ``leave``, ``delete``."""
-    cluster = get_cluster(request, cluster_id)
-    try:
-        found = get_mock_extender(cluster, extender_id)
-    except NotFound as error:
-        raise Http404(error.message) from None
+    found = extender
     if request.method != "POST":
         return _page(request, cluster, found, rules_text(found.rules))
     action = request.POST.get("action", "save")
@@ -478,8 +456,6 @@ def _page(
         for one in (error, *error.causes):
             one.line = one.line or line_of(text, one.path)
     context: dict[str, Any] = {
-        "cluster": cluster,
-        "tab": "config",
         "extender": found,
         "name": name if name is not None else (found.name if found else ""),
         "text": text,

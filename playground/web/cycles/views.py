@@ -1,18 +1,17 @@
 """Cycles: the list and the page of one."""
 
-from dataclasses import replace
-from typing import Any
+from __future__ import annotations
 
-from django.http import Http404, HttpRequest, HttpResponse
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_safe
-from django.views.decorators.vary import vary_on_headers
 
 from playground.clusters.board.nodes import asks_for_devices
 from playground.clusters.board.pods import pod_of_cycle
 from playground.clusters.choices import CycleOutcome
 from playground.clusters.drive.extender_calls import calls_of_cycle
-from playground.clusters.errors import NotFound
 from playground.clusters.foreign.agreement import n_foreign_decisions
 from playground.clusters.history.cycles import (
     CycleSearch,
@@ -28,7 +27,10 @@ from playground.web.cycles.preemption import next_steps
 from playground.web.cycles.present import view_cycle, with_wire_calls
 from playground.web.listing import Listing, sorted_columns
 from playground.web.looks import priority_scale
-from playground.web.requests import HtmxHttpRequest, get_cluster, positive_int
+from playground.web.requests import HtmxHttpRequest, positive_int
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster
 
 CYCLE_COLUMNS = (
     ("number", "Cycle", True),
@@ -42,16 +44,11 @@ CYCLE_COLUMNS = (
 )
 
 
-@require_safe
-@vary_on_headers("HX-Request", "HX-Target")
-def cycle_list(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
+def cycle_list(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
     """Cycles, found and sorted as the address says; the table alone for htmx."""
-    cluster = get_cluster(request, cluster_id)
     asked = {name: request.GET.get(name, "").strip() for name in CycleSearch.__dataclass_fields__}
     search = CycleSearch(**asked)
     context = {
-        "cluster": cluster,
-        "tab": "cycles",
         "found": cycle_page(cluster, search, page=positive_int(request.GET.get("page")) or 1),
         "search": search,
         "filtered": any(value for name, value in asked.items() if name != "sort"),
@@ -65,14 +62,9 @@ def cycle_list(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
     return render(request, "cycles/find.html", context)
 
 
-@require_safe
-def cycle(request: HttpRequest, cluster_id: str, number: int) -> HttpResponse:
+def cycle(request: HttpRequest, cluster: Cluster, number: int) -> HttpResponse:
     """One cycle opened up, from its explanation alone."""
-    cluster = get_cluster(request, cluster_id)
-    try:
-        found = cycle_explanation(cluster, number, full=True)
-    except NotFound as error:
-        raise Http404(error.message) from None
+    found = cycle_explanation(cluster, number, full=True)
     row = found.cycle
     view = view_cycle(
         _document(found), part=request.GET.get("part"), page=positive_int(request.GET.get("page")) or 1
@@ -82,8 +74,6 @@ def cycle(request: HttpRequest, cluster_id: str, number: int) -> HttpResponse:
     before, after = neighbours(cluster, number)
     pod = pod_of_cycle(row)
     context: dict[str, Any] = {
-        "cluster": cluster,
-        "tab": "cycles",
         "row": row,
         "view": view,
         "recorded_only": found.document is None,

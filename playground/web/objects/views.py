@@ -12,7 +12,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from playground.clusters.board.nodes import node_page
 from playground.clusters.clock import virtual_now_ns
@@ -37,7 +36,7 @@ from playground.web.objects.present import (
     view_objects,
 )
 from playground.web.problems import problems_of, yaml_of
-from playground.web.requests import get_cluster, positive_int
+from playground.web.requests import positive_int
 from scheduler_core.sim.load import LOAD
 
 if TYPE_CHECKING:
@@ -121,32 +120,22 @@ CLASSES = ("PriorityClass", "PodDisruptionBudget")
 """Kinds whose page is the one of classes and budgets."""
 
 
-@require_safe
-def held(request: HttpRequest, cluster_id: str) -> HttpResponse:
+def held(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """Every kind the cluster has, how many objects, and which of them shape placement."""
-    cluster = get_cluster(request, cluster_id)
     view = view_kinds(cluster, effect=request.GET.get("effect", ""), with_none="none" in request.GET)
-    return render(
-        request, "objects/kinds.html", {"cluster": cluster, "tab": "config", "sub": "objects", "view": view}
-    )
+    return render(request, "objects/kinds.html", {"view": view})
 
 
-@require_safe
-def of_kind(request: HttpRequest, cluster_id: str, kind: str) -> HttpResponse:
+def of_kind(request: HttpRequest, cluster: Cluster, kind: str) -> HttpResponse:
     """The objects of one kind, a page of them."""
-    cluster = get_cluster(request, cluster_id)
     view = view_objects(
         cluster, _kind(cluster, kind), named=request.GET.get("name", ""), after=request.GET.get("after", "")
     )
-    return render(
-        request, "objects/list.html", {"cluster": cluster, "tab": "config", "sub": "objects", "view": view}
-    )
+    return render(request, "objects/list.html", {"view": view})
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def edit(request: HttpRequest, cluster_id: str, kind: str, namespace: str, name: str) -> HttpResponse:
+def edit(request: HttpRequest, cluster: Cluster, kind: str, namespace: str, name: str) -> HttpResponse:
     """The object's manifest in an editor; saving replaces it unless it changed meanwhile."""
-    cluster = get_cluster(request, cluster_id)
     known = _kind(cluster, kind)
     row = row_of(cluster, known, _namespace(namespace), name)
     if row is None:
@@ -168,9 +157,8 @@ def edit(request: HttpRequest, cluster_id: str, kind: str, namespace: str, name:
             problems, status = problems_of(error, text), error.status
         else:
             messages.success(request, f"{known.kind} {name} saved.")
-            return _page_after(cluster.public_id, known, namespace, name)
+            return _page_after(cluster, known, namespace, name)
     context = {
-        "cluster": cluster,
         "kind": known.row_kind,
         "namespace": namespace,
         "name": name,
@@ -183,13 +171,11 @@ def edit(request: HttpRequest, cluster_id: str, kind: str, namespace: str, name:
     return render(request, "objects/edit.html", context, status=status)
 
 
-@require_POST
-def delete(request: HttpRequest, cluster_id: str, kind: str, namespace: str, name: str) -> HttpResponse:
+def delete(request: HttpRequest, cluster: Cluster, kind: str, namespace: str, name: str) -> HttpResponse:
     """Delete the object, once that was confirmed."""
-    cluster = get_cluster(request, cluster_id)
     known = _kind(cluster, kind)
     if request.POST.get("sure") != "yes":
-        context = {"cluster": cluster, "kind": known.row_kind, "namespace": namespace, "name": name}
+        context = {"kind": known.row_kind, "namespace": namespace, "name": name}
         return render(request, "objects/confirm_delete.html", context)
     try:
         delete_object(cluster=cluster, kind=known, namespace=_namespace(namespace), name=name)
@@ -238,20 +224,18 @@ def _namespace(namespace: str) -> str:
     return "" if namespace == NO_NAMESPACE else namespace
 
 
-def _page_after(cluster_id: str, kind: Kind, namespace: str, name: str) -> HttpResponse:
+def _page_after(cluster: Cluster, kind: Kind, namespace: str, name: str) -> HttpResponse:
     if kind.row_kind == "Pod":
-        return redirect("web:pod", cluster_id, namespace, name)
+        return redirect("web:pod", cluster.public_id, namespace, name)
     if kind.row_kind in CLASSES:
-        return redirect("web:classes", cluster_id)
+        return redirect("web:classes", cluster.public_id)
     if not kind.interpreted:
-        return redirect("web:objects-of-kind", cluster_id, kind.row_kind)
-    return redirect("web:board", cluster_id)
+        return redirect("web:objects-of-kind", cluster.public_id, kind.row_kind)
+    return redirect("web:board", cluster.public_id)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def load(request: HttpRequest, cluster_id: str, kind: str, namespace: str, name: str) -> HttpResponse:
+def load(request: HttpRequest, cluster: Cluster, kind: str, namespace: str, name: str) -> HttpResponse:
     """What the pods of a workload use over time; saving writes the annotation."""
-    cluster = get_cluster(request, cluster_id)
     known = table_of(cluster).by_row_kind(kind) if kind in CARRIERS else None
     row = None if known is None else row_of(cluster, known, namespace, name)
     if known is None or row is None:
@@ -273,7 +257,7 @@ def load(request: HttpRequest, cluster_id: str, kind: str, namespace: str, name:
             return redirect("web:load", cluster.public_id, kind, namespace, name)
     view = view_load(cluster, known, row.manifest, text)
     context = {
-        "cluster": cluster, "tab": "config", "sub": "objects", "kind": kind, "namespace": namespace, "name": name,
+        "kind": kind, "namespace": namespace, "name": name,
         "view": view, "problem": view["problem"] or problem, "width": WIDTH, "height": HEIGHT, "example": EXAMPLE,
     }  # fmt: skip
     return render(request, "objects/load.html", context, status=status)
@@ -283,23 +267,17 @@ SHOWN = 30
 HELD_TOLD = 3
 
 
-@require_safe
-def changes(request: HttpRequest, cluster_id: str) -> HttpResponse:
+def changes(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """What can be undone, newest first."""
-    cluster = get_cluster(request, cluster_id)
     context = {
-        "cluster": cluster,
-        "tab": "changes",
         "changes": list(cluster.changes.order_by("-id")[:SHOWN]),
         "next_cycle": cluster.next_cycle,
     }
     return render(request, "changes/page.html", context)
 
 
-@require_POST
-def undo(request: HttpRequest, cluster_id: str) -> HttpResponse:
+def undo(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """Undo the change that was shown as the last one."""
-    cluster = get_cluster(request, cluster_id)
     back = _back(request, "web:changes", cluster)
     try:
         undone = scenarios.undo(cluster=cluster, seq=positive_int(request.POST.get("change")))
@@ -311,14 +289,10 @@ def undo(request: HttpRequest, cluster_id: str) -> HttpResponse:
     return back
 
 
-@require_safe
-def node_list(request: HttpRequest, cluster_id: str) -> HttpResponse:
+def node_list(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """Nodes, found as the address says, to choose some and do one thing to all of them."""
-    cluster = get_cluster(request, cluster_id)
     words = request.GET.get("q", "").strip()
     context = {
-        "cluster": cluster,
-        "tab": "board",
         "q": words,
         "found": node_page(cluster, words, page=positive_int(request.GET.get("page")) or 1),
         "address": Listing({"q": words}),
@@ -327,10 +301,8 @@ def node_list(request: HttpRequest, cluster_id: str) -> HttpResponse:
     return render(request, "nodes/list.html", context)
 
 
-@require_POST
-def act(request: HttpRequest, cluster_id: str) -> HttpResponse:
+def act(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """Do one thing to the chosen pods or nodes."""
-    cluster = get_cluster(request, cluster_id)
     action, pods, nodes = (
         request.POST.get("action", ""),
         request.POST.getlist("pod"),

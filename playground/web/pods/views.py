@@ -10,8 +10,6 @@ from django.core.handlers.asgi import ASGIRequest
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
-from django.views.decorators.http import require_http_methods, require_safe
-from django.views.decorators.vary import vary_on_headers
 
 from playground.clusters import kinds, questions
 from playground.clusters.board.pods import (
@@ -28,7 +26,7 @@ from playground.clusters.clock import virtual_now_ns
 from playground.clusters.drive.extender_calls import bind_calls_of
 from playground.clusters.drive.runs import request_run
 from playground.clusters.drive.turns import expect_questions
-from playground.clusters.errors import ClusterError, InvalidManifest, NotFound
+from playground.clusters.errors import ClusterError, InvalidManifest
 from playground.clusters.history.cycles import attempts_of, cycle_explanation
 from playground.clusters.history.queue import LANE_TITLES
 from playground.clusters.history.story import pod_traces
@@ -50,7 +48,7 @@ from playground.web.pods.present import (
 )
 from playground.web.problems import problems_of, read_mapping, yaml_of
 from playground.web.questions.views import question_context
-from playground.web.requests import HtmxHttpRequest, digest_of, get_cluster, positive_int
+from playground.web.requests import HtmxHttpRequest, digest_of, positive_int
 from scheduler_core.sim.kubelet import DURATION
 
 if TYPE_CHECKING:
@@ -67,16 +65,11 @@ POD_COLUMNS = (
 )
 
 
-@require_safe
-@vary_on_headers("HX-Request", "HX-Target")
-def pod_list(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
+def pod_list(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
     """Pods, found and sorted as the address says; the table alone for htmx."""
-    cluster = get_cluster(request, cluster_id)
     asked = {name: request.GET.get(name, "").strip() for name in PodSearch.__dataclass_fields__}
     search = PodSearch(**asked)
     context = {
-        "cluster": cluster,
-        "tab": "pods",
         "found": pod_page(cluster, search, page=positive_int(request.GET.get("page")) or 1),
         "search": search,
         "filtered": any(value for name, value in asked.items() if name != "sort"),
@@ -94,11 +87,8 @@ def pod_list(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
     return render(request, "pods/list.html", context)
 
 
-@require_safe
-@vary_on_headers("HX-Request")
-def pod_story(request: HtmxHttpRequest, cluster_id: str, namespace: str, name: str) -> HttpResponse:
+def pod_story(request: HtmxHttpRequest, cluster: Cluster, namespace: str, name: str) -> HttpResponse:
     """Everything that ever happened to one pod; what a tick brings for htmx, 204 if that is on the page already."""
-    cluster = get_cluster(request, cluster_id)
     story = pod_traces(cluster, namespace, name)
     now_ns = virtual_now_ns(cluster)
     steps = story_steps(story, now_ns=now_ns)
@@ -109,8 +99,6 @@ def pod_story(request: HtmxHttpRequest, cluster_id: str, namespace: str, name: s
     last = story.cycles[-1] if story.cycles else None
     pending = story.pod is not None and not story.pod.node_name and story.pod.lane != Lane.BINDING
     context: dict[str, Any] = {
-        "cluster": cluster,
-        "tab": "pods",
         "namespace": namespace,
         "name": name,
         "pod": story.pod,
@@ -162,11 +150,8 @@ def why_not_running(cluster: Cluster, last: Cycle) -> FilterView | None:
     return view_filter(document) if document else None
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@vary_on_headers("HX-Request")
-def pod_new(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
+def pod_new(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
     """The form and its YAML. POST with ``action``: preview (htmx), submit the form, or submit the YAML."""
-    cluster = get_cluster(request, cluster_id)
     classes = [(name, value) for name, value, _ in priorities(cluster)]
     action = request.POST.get("action", "")
     if request.method != "POST":
@@ -250,8 +235,6 @@ def _render(
     origin = request.build_absolute_uri("/").rstrip("/")
     server = f"{origin}/k8s/{cluster.public_id}"
     context = {
-        "cluster": cluster,
-        "tab": "pod-new",
         "form": form,
         "text": text,
         "problems": problems_of(error, text) if error else [],
@@ -290,15 +273,9 @@ def _text_of(form: PodForm) -> str:
     return yaml_of(form.manifests()) if form.is_valid() else ""
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def group(request: HttpRequest, cluster_id: str, namespace: str, name: str) -> HttpResponse:
+def group(request: HttpRequest, cluster: Cluster, namespace: str, name: str) -> HttpResponse:
     """The newest answer about the group; looking at a group that was never asked about asks, POST asks again."""
-    cluster = get_cluster(request, cluster_id)
-    kind = kinds.named("PodGroup")
-    try:
-        manifest = get_object(cluster, kind, namespace, name)
-    except NotFound:
-        raise Http404(f"There is no PodGroup {namespace}/{name}.") from None
+    manifest = get_object(cluster, kinds.named("PodGroup"), namespace, name)
     params = {"namespace": namespace, "name": name}
     found = latest_question(cluster, "group", params)
     if found is None or request.method == "POST":
@@ -310,7 +287,6 @@ def group(request: HttpRequest, cluster_id: str, namespace: str, name: str) -> H
             return redirect("web:group", cluster.public_id, namespace, name)
     answer = found.answer if found is not None else None
     context: dict[str, Any] = question_context(request, cluster, found) | {
-        "tab": "pods",
         "namespace": namespace,
         "name": name,
         "answer": answer,

@@ -10,8 +10,6 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods, require_safe
-from django.views.decorators.vary import vary_on_headers
 
 from playground.clusters.board.nodes import PodUse
 from playground.clusters.choices import WorkState
@@ -23,7 +21,7 @@ from playground.scenarios.services.comparing import may_delete
 from playground.web.board.nodes import Bar, bar
 from playground.web.looks import PriorityScale
 from playground.web.requests import positive_int, site_user, visible_clusters
-from playground.web.scenarios.sharing import expiry_of, seen_by, visibilities_for, wants_login
+from playground.web.scenarios.sharing import expiry_of, seen_by, visibilities_for
 
 if TYPE_CHECKING:
     from playground.scenarios.row_types import Comparison
@@ -93,8 +91,6 @@ class PackedNode:
     bars: tuple[tuple[SideView, Bar | None], ...]
 
 
-@wants_login
-@require_http_methods(["GET", "HEAD", "POST"])
 def ask(request: HttpRequest) -> HttpResponse:
     """Choose two sides or more."""
     user = site_user(request)
@@ -148,11 +144,8 @@ def _side(request: HttpRequest, name: str) -> dict[str, Any]:
     return {"kind": what, "id": public_id, "cycle": positive_int(request.POST.get(f"{name}-cycle"))}
 
 
-@require_safe
-@vary_on_headers("HX-Request")
-def page(request: HttpRequest, comparison_id: str) -> HttpResponse:
+def page(request: HttpRequest, comparison: Comparison) -> HttpResponse:
     """What was found."""
-    comparison = _get(request, comparison_id)
     found = comparison.result
     context: dict[str, Any] = {
         "comparison": comparison,
@@ -193,11 +186,8 @@ def page(request: HttpRequest, comparison_id: str) -> HttpResponse:
     return response
 
 
-@wants_login
-@require_http_methods(["GET", "HEAD", "POST"])
-def delete(request: HttpRequest, comparison_id: str) -> HttpResponse:
+def delete(request: HttpRequest, comparison: Comparison) -> HttpResponse:
     """Delete a comparison; its link leads nowhere then, and a worker that is at it stops."""
-    comparison = _get(request, comparison_id)
     if request.method == "POST":
         try:
             services.delete_comparison(comparison=comparison, user=site_user(request))
@@ -212,14 +202,6 @@ def delete(request: HttpRequest, comparison_id: str) -> HttpResponse:
         )
         return redirect("scenarios:compare-ask")
     return render(request, "scenarios/compare_delete.html", {"comparison": comparison})
-
-
-def _get(request: HttpRequest, comparison_id: str) -> Comparison:
-    """The comparison, or 404: what was deleted, has expired or is another's looks the same."""
-    try:
-        return selectors.get_comparison(comparison_id, request.user)
-    except NotFound as error:
-        raise Http404(error.message) from None
 
 
 def _divergence(divergence: dict[str, Any], sides: list[SideView]) -> dict[str, Any]:
@@ -364,8 +346,6 @@ GPU_NODE, GPU_POD = "gpu-", "train-"
 """What nodes with GPUs and pods that use them are called in the scenarios."""
 
 
-@require_safe
-@vary_on_headers("HX-Request")
 def four_ways_page(request: HttpRequest) -> HttpResponse:
     """No rule, the taint alone, the affinity alone, and both."""
     comparison = selectors.four_ways()

@@ -12,14 +12,13 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.html import format_html
 from django.views.decorators.clickjacking import xframe_options_exempt
-from django.views.decorators.http import require_safe
 
 from playground.clusters.errors import NotFound
 from playground.scenarios import selectors
 from playground.scenarios.choices import Visibility
 from playground.security import CONTENT_SECURITY_POLICY
 from playground.web.requests import positive_int
-from playground.web.scenarios.shares import get_share, moment_context, opening_cycle, readable
+from playground.web.scenarios.shares import moment_context, opening_cycle, readable
 from playground.web.scenarios.sharing import Standing, standing_of
 
 if TYPE_CHECKING:
@@ -28,16 +27,14 @@ from typing import Any
 
 from django.contrib import messages
 from django.shortcuts import redirect
-from django.views.decorators.http import require_http_methods
-from django.views.decorators.vary import vary_on_headers
 
 from playground.clusters.errors import ClusterError
 from playground.engine.scenarios import MAX_LINK_CHARS
 from playground.scenarios import services
 from playground.web.problems import Problem, problems_of
-from playground.web.requests import HtmxHttpRequest, site_user
+from playground.web.requests import HtmxHttpRequest, site_user, wants_login
 from playground.web.scenarios.shares import shared_page
-from playground.web.scenarios.sharing import expiry_of, seen_by, visibilities_for, wants_login
+from playground.web.scenarios.sharing import expiry_of, seen_by, visibilities_for
 
 FRAME_WIDTH, FRAME_HEIGHT = 760, 480
 _OPEN_TO_ALL = (Visibility.PUBLIC, Visibility.UNLISTED)
@@ -48,11 +45,9 @@ def _standing(share: Scenario) -> Standing:
     return standing_of(share, found.proof, found.last_proof)
 
 
-@require_safe
 @xframe_options_exempt
-def embed(request: HttpRequest, share_id: str) -> HttpResponse:
+def embed(request: HttpRequest, share: Scenario) -> HttpResponse:
     """The moment for a frame in another site's page: nothing to change, nothing that needs a cookie or a script."""
-    share = get_share(request, share_id)
     context = moment_context(request, share, request.GET.get("cycle") or opening_cycle(share))
     theme = request.GET.get("theme", "")
     context |= {
@@ -79,7 +74,6 @@ def _frame_ancestors(share: Scenario) -> str:
 _PATH = re.compile(r"/s/([A-Za-z0-9_-]{1,24})(?:/(?:embed/?|cycles/([0-9]{1,9})/?)?)?")
 
 
-@require_safe
 def oembed(request: HttpRequest) -> HttpResponse:
     """oEmbed 1.0, rich: the frame of a share, for pages its link is pasted into (https://oembed.com)."""
     if request.GET.get("format", "json") != "json":
@@ -130,11 +124,8 @@ LONG_LINK = 2000
 """Characters above which some chat programs cut a link."""
 
 
-@wants_login
-@require_safe
-def saved(request: HttpRequest, share_id: str) -> HttpResponse:
+def saved(request: HttpRequest, share: Scenario) -> HttpResponse:
     """The replay as one HTML file; a worker runs it anew for it."""
-    share = get_share(request, share_id)
     try:
         page = services.standalone_file(
             scenario=share, owner=site_user(request), address=request.build_absolute_uri("/")
@@ -154,11 +145,8 @@ def as_download(page: str, name: str) -> HttpResponse:
     return response
 
 
-@require_safe
-@vary_on_headers("HX-Request")
-def link(request: HtmxHttpRequest, share_id: str) -> HttpResponse:
+def link(request: HtmxHttpRequest, share: Scenario) -> HttpResponse:
     """The link that carries the share, for the page to show; or why there is none."""
-    share = get_share(request, share_id)
     context: dict[str, Any] = {"share": share}
     try:
         line = services.carried_line(scenario=share)
@@ -171,14 +159,14 @@ def link(request: HtmxHttpRequest, share_id: str) -> HttpResponse:
     return render(request, template, context)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
 def open_link(request: HttpRequest) -> HttpResponse:
     """Open a link that carries its scenario: the browser reads it, and one button brings it here."""
     return _brought(request) if request.method == "POST" else _opening(request, [], 200)
 
 
-@wants_login
 def _brought(request: HttpRequest) -> HttpResponse:
+    if (instead := wants_login(request)) is not None:
+        return instead
     line = "".join(request.POST.get("carried", "")[: MAX_LINK_CHARS + 1].split())
     try:
         shared = services.share(

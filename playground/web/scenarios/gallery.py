@@ -11,7 +11,6 @@ from django.contrib import messages
 from django.core.cache import cache
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_POST, require_safe
 
 from playground.clusters import wake
 from playground.clusters.errors import ClusterError
@@ -21,7 +20,6 @@ from playground.scenarios.selectors import ProvedScenario
 from playground.scenarios.services.gallery import LOOKALIKE, gallery_scenario
 from playground.scenarios.wake import GALLERY
 from playground.web.requests import site_user
-from playground.web.scenarios.sharing import wants_login
 
 _GROUPS = {
     "start-here": ("Start here", "Scenes that show most of what a scheduler weighs"),
@@ -70,7 +68,6 @@ def _facts(document: bytes) -> ScenarioFacts:
     return read_scenario(document)
 
 
-@require_safe
 def gallery(request: HttpRequest) -> HttpResponse:
     """Every teaching scenario, with its lesson and its proof."""
     documents = gallery_documents()
@@ -106,7 +103,6 @@ def _grouped(cards: list[Card]) -> list[Group]:
     return [Group(key, *_GROUPS[key], tuple(found)) for key, found in by_group.items() if found]
 
 
-@require_safe
 def differs(request: HttpRequest) -> HttpResponse:
     """What is often read of the scheduler and is no longer so, each with a scenario that shows it."""
     rows = selectors.gallery_rows()
@@ -118,7 +114,6 @@ def differs(request: HttpRequest) -> HttpResponse:
     return render(request, "scenarios/differs.html", {"cards": cards})
 
 
-@require_safe
 def show(request: HttpRequest, name: str) -> HttpResponse:
     """To the share of a teaching scenario."""
     del request
@@ -129,8 +124,6 @@ def show(request: HttpRequest, name: str) -> HttpResponse:
     return redirect("scenarios:page", share.public_id)
 
 
-@wants_login
-@require_POST
 def open_one(request: HttpRequest, name: str) -> HttpResponse:
     """Open a teaching scenario in a new cluster."""
     if not settings.EMBEDDED and not request.user.is_authenticated:
@@ -145,8 +138,6 @@ def open_one(request: HttpRequest, name: str) -> HttpResponse:
     return redirect("web:board", cluster.public_id)
 
 
-@wants_login
-@require_POST
 def make_large(request: HttpRequest) -> HttpResponse:
     """Make and share the production-sized scenario."""
     if not settings.EMBEDDED and not request.user.is_authenticated:

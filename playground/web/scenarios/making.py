@@ -8,14 +8,13 @@ from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods, require_POST
 
 from playground.clusters.errors import ClusterError
 from playground.clusters.foreign.agreement import n_foreign_decisions
 from playground.scenarios import selectors, services
 from playground.scenarios.services.forking import make_text
 from playground.web.problems import problems_of
-from playground.web.requests import get_cluster, positive_int, site_user
+from playground.web.requests import positive_int, site_user
 from playground.web.scenarios.shares import shared_page
 from playground.web.scenarios.sharing import expiry_of, said_by, seen_by, visibilities_for
 
@@ -23,10 +22,8 @@ if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def share(request: HttpRequest, cluster_id: str) -> HttpResponse:
+def share(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """Make a scenario of the cluster: as a file, or as a link."""
-    cluster = get_cluster(request, cluster_id)
     problems: list[Any] = []
     status = 200
     asked = request.POST if request.method == "POST" else request.GET
@@ -57,8 +54,6 @@ def share(request: HttpRequest, cluster_id: str) -> HttpResponse:
         else:
             return shared_page(request, shared)
     context = {
-        "cluster": cluster,
-        "tab": "share",
         "state": selectors.origin_state(cluster, request.user),
         "problems": problems,
         "visibilities": visibilities_for(request),
@@ -104,10 +99,8 @@ def _file(text: str, name: str) -> HttpResponse:
     return response
 
 
-@require_POST
-def next_step(request: HttpRequest, cluster_id: str) -> HttpResponse:
+def next_step(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """Do the next step of the scenario this cluster was forked from."""
-    cluster = get_cluster(request, cluster_id)
     try:
         words = services.do_next_step(cluster=cluster)
     except ClusterError as error:

@@ -17,8 +17,6 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods
-from django.views.decorators.vary import vary_on_headers
 
 from playground.clusters import questions
 from playground.clusters.choices import OPEN, QuestionKind, WorkState
@@ -30,14 +28,13 @@ from playground.scenarios import services
 from playground.scenarios.choices import ScenarioState
 from playground.scenarios.services.questions import N_SEEDS
 from playground.web.questions.present import view_luck
-from playground.web.requests import HtmxHttpRequest, get_cluster, positive_int, site_user
-from playground.web.scenarios.shares import STOP_POLLING, get_share
+from playground.web.requests import HtmxHttpRequest, positive_int, site_user
+from playground.web.scenarios.shares import STOP_POLLING
 from playground.web.scenarios.sharing import release_of
 
 if TYPE_CHECKING:
-    from playground.clusters.row_types import Question
-
-View = Callable[..., HttpResponse]
+    from playground.clusters.row_types import Cluster, Question
+    from playground.scenarios.row_types import Scenario
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +48,6 @@ class Work:
         `_wait`).
     refused
         What a stranger is told who asks.
-    place
-        Which tab of a cluster it is under.
     params
         What the request asks for.
     shown
@@ -63,33 +58,21 @@ class Work:
 
     kind: str
     refused: str
-    place: Mapping[str, str]
     params: Callable[[HttpRequest], Mapping[str, Any]]
     shown: Callable[[HttpRequest, Question | None, Mapping[str, Any]], dict[str, Any]]
     acts: Mapping[str, Callable[[HttpRequest, Question], str]] = field(default_factory=dict)
 
-    def of_cluster(self) -> View:
-        """The view for a cluster."""
+    def of_cluster(self, request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
+        """The page of a cluster."""
+        here = reverse(f"scenarios:cluster-{self.kind}", args=[cluster.public_id])
+        context = {"last_cycle": cluster.next_cycle - 1, "whose": cluster.name}
+        return self._answer(request, here, context, {"cluster": cluster})
 
-        def view(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
-            cluster = get_cluster(request, cluster_id)
-            here = reverse(f"scenarios:cluster-{self.kind}", args=[cluster.public_id])
-            last_cycle = cluster.next_cycle - 1
-            context = {"cluster": cluster, "last_cycle": last_cycle, "whose": cluster.name, **self.place}
-            return self._answer(request, here, context, {"cluster": cluster})
-
-        return _asking(view)
-
-    def of_scenario(self) -> View:
-        """The view for a share: read without an account, asked for with one."""
-
-        def view(request: HtmxHttpRequest, share_id: str) -> HttpResponse:
-            share = get_share(request, share_id)
-            here = reverse(f"scenarios:{self.kind}", args=[share.public_id])
-            context = {"share": share, "last_cycle": share.n_cycles, "whose": share.words}
-            return self._answer(request, here, context, {"share": share})
-
-        return _asking(view)
+    def of_scenario(self, request: HtmxHttpRequest, share: Scenario) -> HttpResponse:
+        """The page of a share: read without an account, asked for with one."""
+        here = reverse(f"scenarios:{self.kind}", args=[share.public_id])
+        context = {"last_cycle": share.n_cycles, "whose": share.words}
+        return self._answer(request, here, context, {"share": share})
 
     def _answer(
         self, request: HtmxHttpRequest, here: str, context: dict[str, Any], of: Mapping[str, Any]
@@ -125,10 +108,6 @@ class Work:
         except ClusterError as error:
             messages.error(request, error.message)
             return here
-
-
-def _asking(view: View) -> View:
-    return require_http_methods(["GET", "HEAD", "POST"])(vary_on_headers("HX-Request")(view))
 
 
 # ---- formal model
@@ -224,7 +203,6 @@ def _row(cycle: Mapping[str, Any]) -> dict[str, Any]:
 MODEL: Final = Work(
     kind=QuestionKind.MODEL,
     refused="checking the model wants a login",
-    place={"tab": "cycles"},
     params=lambda request: {},
     shown=_shown_model,
 )
@@ -245,7 +223,6 @@ def _shown_optimum(request: HttpRequest, question: Question | None, of: Mapping[
 OPTIMUM: Final = Work(
     kind=QuestionKind.OPTIMUM,
     refused="looking for the best placement wants a login",
-    place={"tab": "share"},
     params=lambda request: {
         "cycle": positive_int(request.POST.get("cycle")),
         "time_limit_s": positive_int(request.POST.get("limit")) or 30,
@@ -340,7 +317,6 @@ def _branch(request: HttpRequest, upgrade: Question) -> str:
 UPGRADE: Final = Work(
     kind=QuestionKind.UPGRADE,
     refused="a preview wants a login",
-    place={"tab": "config", "sub": "release"},
     params=lambda request: {"name": request.POST.get("release", ""), "gates": _gates(request)},
     shown=_shown_upgrade,
     acts={"share": _share, "branch": _branch},
@@ -365,7 +341,6 @@ def _shown_luck(request: HttpRequest, question: Question | None, of: Mapping[str
 LUCK: Final = Work(
     kind=QuestionKind.LUCK,
     refused="running the seeds wants a login",
-    place={},
     params=lambda request: {"seeds": positive_int(request.POST.get("seeds"))},
     shown=_shown_luck,
 )

@@ -9,14 +9,12 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_POST, require_safe
-from django.views.decorators.vary import vary_on_headers
 
 from playground.clusters.drive.runs import request_run
 from playground.clusters.errors import ClusterError
 from playground.scenarios import selectors, services
 from playground.web.problems import Problem, problems_of
-from playground.web.requests import HtmxHttpRequest, get_cluster, positive_int, site_user
+from playground.web.requests import HtmxHttpRequest, positive_int, site_user
 from playground.web.scenarios.past_board import nothing_new, view_past
 from playground.web.scenarios.timeline import view_timeline
 
@@ -24,11 +22,9 @@ if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster
 
 
-@require_safe
-@vary_on_headers("HX-Request")
-def replay(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
+def replay(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
     """The cluster after one of its cycles; the moment alone for htmx."""
-    return _page(request, get_cluster(request, cluster_id), request.GET.get("cycle"))
+    return _page(request, cluster, request.GET.get("cycle"))
 
 
 def _page(
@@ -50,8 +46,6 @@ def _page(
             services.request_moment(cluster=cluster, cycle=timeline.number)
     here = reverse("scenarios:replay", args=[cluster.public_id])
     context: dict[str, Any] = {
-        "cluster": cluster,
-        "tab": "replay",
         "timeline": timeline,
         "past": board,
         "note": note,
@@ -68,10 +62,8 @@ def _page(
     return render(request, template, context, status=status)
 
 
-@require_POST
-def branch(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
+def branch(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
     """A new cluster that begins as this one was after a cycle, with an edit if one was written."""
-    cluster = get_cluster(request, cluster_id)
     number, edit = positive_int(request.POST.get("cycle")) or 1, request.POST.get("edit", "")
     try:
         made = services.branch(cluster=cluster, cycle=number, owner=site_user(request), edit=edit)

@@ -9,10 +9,8 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
-from django.views.decorators.vary import vary_on_headers
 
-from playground.clusters.errors import ClusterError, NotFound
+from playground.clusters.errors import ClusterError
 from playground.engine.plugins import lacking
 from playground.engine.scenarios import opening_of, with_decisions
 from playground.scenarios import selectors, services
@@ -22,7 +20,7 @@ from playground.web.cycles.present import view_cycle
 from playground.web.problems import problems_of
 from playground.web.requests import HtmxHttpRequest, positive_int, site_user
 from playground.web.scenarios.past_board import nothing_new, view_past
-from playground.web.scenarios.sharing import expiry_of, said_by, seen_by, visibilities_for, wants_login
+from playground.web.scenarios.sharing import expiry_of, said_by, seen_by, visibilities_for
 from playground.web.scenarios.timeline import view_timeline
 
 if TYPE_CHECKING:
@@ -95,16 +93,6 @@ def _names(names: list[str]) -> str:
 STOP_POLLING = 286
 
 
-def get_share(request: HttpRequest, share_id: str) -> Scenario:
-    """The share, or 404: one that was deleted, has expired or is another team's looks the same."""
-    try:
-        return selectors.get_scenario(share_id, request.user)
-    except NotFound as error:
-        raise Http404(error.message) from None
-
-
-@wants_login
-@require_safe
 def mine(request: HttpRequest) -> HttpResponse:
     """The shares of the user."""
     user = site_user(request)
@@ -112,8 +100,6 @@ def mine(request: HttpRequest) -> HttpResponse:
     return render(request, "scenarios/mine.html", {"scenarios": found})
 
 
-@wants_login
-@require_http_methods(["GET", "HEAD", "POST"])
 def new(request: HttpRequest) -> HttpResponse:
     """Share a document that was written by hand."""
     text, problems, status = request.POST.get("text", ""), [], 200
@@ -154,11 +140,8 @@ def shared_page(request: HttpRequest, shared: services.Shared) -> HttpResponse:
     return redirect("scenarios:page", shared.scenario.public_id)
 
 
-@require_safe
-@vary_on_headers("HX-Request")
-def page(request: HtmxHttpRequest, share_id: str) -> HttpResponse:
+def page(request: HtmxHttpRequest, share: Scenario) -> HttpResponse:
     """A share as of one of its cycles; the moment alone for htmx."""
-    share = get_share(request, share_id)
     return _page(
         request, share, moment_context(request, share, request.GET.get("cycle") or opening_cycle(share))
     )
@@ -199,7 +182,6 @@ def moment_context(request: HttpRequest, share: Scenario, cycle: str | None) -> 
             services.request_moment(scenario=share, cycle=timeline.number)
     here = reverse("scenarios:page", args=[share.public_id])
     return {
-        "share": share,
         "timeline": timeline,
         "past": board,
         "note": note,
@@ -253,11 +235,8 @@ def _is_mine(request: HttpRequest, share: Scenario) -> bool:
     return request.user.is_authenticated and share.owner_id == request.user.pk
 
 
-@require_safe
-@vary_on_headers("HX-Request")
-def proof(request: HttpRequest, share_id: str) -> HttpResponse:
+def proof(request: HttpRequest, share: Scenario) -> HttpResponse:
     """The badge alone, for htmx to ask for while a proof is under way."""
-    share = get_share(request, share_id)
     found = selectors.scenario_page(share)
     return render(
         request,
@@ -266,10 +245,8 @@ def proof(request: HttpRequest, share_id: str) -> HttpResponse:
     )
 
 
-@require_safe
-def raw(request: HttpRequest, share_id: str) -> HttpResponse:
+def raw(request: HttpRequest, share: Scenario) -> HttpResponse:
     """The document, byte for byte; with ``?decisions=1`` with what was decided written into it."""
-    share = get_share(request, share_id)
     data = bytes(share.document)
     if request.GET.get("decisions") and share.state == ScenarioState.RECORDED:
         lines = tuple(
@@ -298,14 +275,9 @@ def readable(response: HttpResponse, share: Scenario) -> HttpResponse:
     return response
 
 
-@require_safe
-def cycle(request: HtmxHttpRequest, share_id: str, number: int) -> HttpResponse:
+def cycle(request: HtmxHttpRequest, share: Scenario, number: int) -> HttpResponse:
     """One recorded cycle opened up; ``?node=`` and ``?plugin=`` look at one place in it."""
-    share = get_share(request, share_id)
-    try:
-        row, document = selectors.recorded_cycle(share, number)
-    except NotFound as error:
-        raise Http404(error.message) from None
+    row, document = selectors.recorded_cycle(share, number)
     if request.htmx and "wait" in request.GET and is_whole(document):
         # A page that waited gets the whole share.
         response = HttpResponse(status=STOP_POLLING)
@@ -313,7 +285,6 @@ def cycle(request: HtmxHttpRequest, share_id: str, number: int) -> HttpResponse:
         return response
     node, plugin = request.GET.get("node", ""), request.GET.get("plugin", "")
     context: dict[str, Any] = {
-        "share": share,
         "row": row,
         "view": view_cycle(
             document, part=request.GET.get("part"), page=positive_int(request.GET.get("page")) or 1
@@ -331,15 +302,9 @@ def cycle(request: HtmxHttpRequest, share_id: str, number: int) -> HttpResponse:
     return readable(render(request, "scenarios/cycle.html", context), share)
 
 
-@wants_login
-@require_POST
-def whole_cycle(request: HttpRequest, share_id: str, number: int) -> HttpResponse:
+def whole_cycle(request: HttpRequest, share: Scenario, number: int) -> HttpResponse:
     """Ask a worker for every verdict and score of a cycle; the page waits for it."""
-    share = get_share(request, share_id)
-    try:
-        services.request_whole_cycle(scenario=share, number=number)
-    except NotFound as error:
-        raise Http404(error.message) from None
+    services.request_whole_cycle(scenario=share, number=number)
     return redirect(f"{reverse('scenarios:cycle', args=[share.public_id, number])}?wait=1")
 
 
@@ -353,11 +318,8 @@ def _path(share: Scenario) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-@wants_login
-@require_POST
-def fork(request: HttpRequest, share_id: str) -> HttpResponse:
+def fork(request: HttpRequest, share: Scenario) -> HttpResponse:
     """Open it in a new cluster of one's own."""
-    share = get_share(request, share_id)
     _may_have_clusters(request)
     try:
         cluster = services.fork(scenario=share, owner=site_user(request))
@@ -374,11 +336,8 @@ def fork(request: HttpRequest, share_id: str) -> HttpResponse:
     return redirect("web:board", cluster.public_id)
 
 
-@wants_login
-@require_POST
-def branch(request: HtmxHttpRequest, share_id: str) -> HttpResponse:
+def branch(request: HtmxHttpRequest, share: Scenario) -> HttpResponse:
     """Create a cluster in the state after a cycle, with an edit if one was written."""
-    share = get_share(request, share_id)
     _may_have_clusters(request)
     number, edit = positive_int(request.POST.get("cycle")) or 1, request.POST.get("edit", "")
     try:
@@ -391,20 +350,14 @@ def branch(request: HtmxHttpRequest, share_id: str) -> HttpResponse:
     return redirect("web:board", cluster.public_id)
 
 
-@wants_login
-@require_POST
-def verify(request: HttpRequest, share_id: str) -> HttpResponse:
+def verify(request: HttpRequest, share: Scenario) -> HttpResponse:
     """Ask for a fresh proof."""
-    share = get_share(request, share_id)
     services.request_verification(scenario=share)
     return redirect("scenarios:page", share.public_id)
 
 
-@wants_login
-@require_http_methods(["GET", "HEAD", "POST"])
-def delete(request: HttpRequest, share_id: str) -> HttpResponse:
+def delete(request: HttpRequest, share: Scenario) -> HttpResponse:
     """Take the share back."""
-    share = get_share(request, share_id)
     if request.method == "POST":
         try:
             services.delete_share(scenario=share, user=site_user(request), code=request.POST.get("code", ""))

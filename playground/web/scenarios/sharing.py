@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
-from django.conf import settings
-from django.contrib.auth.views import redirect_to_login
-from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
+from django.http import HttpRequest
 from django.utils import timezone
 
 from playground.accounts.teams import teams_of
@@ -22,18 +17,6 @@ from playground.web.requests import positive_int, site_user
 
 if TYPE_CHECKING:
     from playground.scenarios.row_types import Scenario, Verification
-
-
-def wants_login(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """A page of one's own among pages that strangers may read: on a served site it wants a login."""
-
-    @wraps(view)
-    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        if settings.EMBEDDED or request.user.is_authenticated:
-            return view(request, *args, **kwargs)
-        return redirect_to_login(request.get_full_path(), reverse("accounts:login"))
-
-    return wrapped
 
 
 def visibilities_for(request: HttpRequest) -> list[tuple[str, str]]:
