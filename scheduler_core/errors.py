@@ -323,3 +323,15 @@ class ConstructionError(ConfigurationError):
 
 class PluginDeclarationError(ValueError):
     """A plugin's class does not declare itself well; the message names the class and what is wrong."""
+
+
+def require(of: object, **held: bool) -> None:
+    """Say which invariants of an object do not hold, by their names.
+
+    Raises
+    ------
+    AssertionError
+    """
+    broken = [name.replace("_", " ") for name, holds in held.items() if not holds]
+    if broken:
+        raise AssertionError(f"{type(of).__name__}: not so: {'; '.join(broken)}")

@@ -18,6 +18,7 @@ from scheduler_core.cluster.node_table import NodeTable
 from scheduler_core.cluster.pod_table import PodColumns, PodTable
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.cluster.vocabulary import Vocabulary
+from scheduler_core.errors import require
 from scheduler_core.objects.node import Node, node_from
 from scheduler_core.objects.pod import HostPort, Pod
 
@@ -334,6 +335,35 @@ class Cache:
                 generation=self._generation,
             )
         return found
+
+    def validate(self) -> None:
+        """Check the invariants of the cache: all that is counted along is what counting afresh would give.
+
+        Raises
+        ------
+        AssertionError
+        """
+        nodes, pods = self.nodes, self.pods
+        row_of = {pod_id: int(pods.row[pod_id]) for pod_id in pods.id_of.values()}
+        on_rows = [(pod_id, row) for row in nodes.row_of.values() for pod_id in nodes.pods_on(row)]
+        n_resources = min(len(nodes.requested), len(pods.requests))
+        known = np.array(sorted(row_of), np.int64)
+        rows = np.sort(np.array(list(nodes.row_of.values()), np.int64))
+        requested, n_pods = np.zeros_like(nodes.requested), np.zeros_like(nodes.n_pods)
+        np.add.at(n_pods, pods.row[known], 1)
+        for column, amounts in zip(requested[:n_resources], pods.requests[:n_resources, known], strict=True):
+            np.add.at(column, pods.row[known], amounts)
+        alive = sorted(name for name, row in nodes.row_of.items() if nodes.alive[row])
+        require(
+            self,
+            every_pod_is_on_its_row_once=dict(on_rows) == row_of and len(on_rows) == len(row_of),
+            nodes_count_their_pods=bool((n_pods[rows] == nodes.n_pods[rows]).all()),
+            nodes_sum_requests_up=bool((requested[:, rows] == nodes.requested[:, rows]).all()),
+            nodes_that_are_there_have_their_turn=alive == sorted(self._tree.by_zone()),
+            nodes_that_are_gone_hold_pods=sorted({*nodes.row_of} - {*alive}) == sorted(self._ghosts),
+            assumed_pods_are_here=self.assumed.keys() <= pods.id_of.keys(),
+        )
+        self.matching.validate()
 
     # ---- trying what would be without some pods
 

@@ -17,6 +17,7 @@ from scheduler_core.cluster.pod_classes import Anchor, PodClasses
 from scheduler_core.cluster.pod_table import PodTable
 from scheduler_core.cluster.selection import PodSelector, Selection
 from scheduler_core.cluster.topology import Topology
+from scheduler_core.errors import require
 from scheduler_core.thresholds import thresholds
 
 _COLUMN_BYTES = 64 * 2**20
@@ -137,6 +138,29 @@ class Matching:
             del self._pods_of_class[class_id]
         self._move(pod_id, class_id, row, -1)
         self.carriers.remove(pod_id, row)
+
+    def validate(self) -> None:
+        """Check that what was counted along is what counting the pods on rows afresh gives."""
+        pods = self.pods
+        pod_ids = np.array(sorted(pods.id_of.values()), np.int64)
+        of_class: dict[int, dict[int, None]] = {}
+        for pod_id, class_id in zip(pod_ids.tolist(), pods.class_id[pod_ids].tolist(), strict=True):
+            of_class.setdefault(class_id, {})[pod_id] = None
+        wrong = []
+        for selection in self._selections.values():
+            if selection.namespace_version in (-1, self.listers.version("Namespace")):
+                counted = pod_ids[selection.selects_classes(pods.class_id[pod_ids])]
+                if selection.live_only:
+                    counted = counted[~pods.terminating[counted]]
+                column = np.bincount(pods.row[counted], minlength=len(selection.column))
+                wrong += [selection.parts] if (column != selection.column).any() else []
+        require(
+            self,
+            pods_are_found_by_class=of_class == self._pods_of_class,
+            pods_are_counted_by_selector=not wrong,
+            carriers_are_those_with_terms=sorted(self.carriers.pods())
+            == [pod_id for pod_id in pod_ids.tolist() if pods.asks(pod_id).has_affinity],
+        )
 
     # ---- inside
 

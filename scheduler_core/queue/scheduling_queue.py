@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from scheduler_core.errors import require
 from scheduler_core.framework.cluster_event import (
     BACKOFF_COMPLETE,
     FORCE_ACTIVATE,
@@ -472,6 +473,27 @@ class SchedulingQueue:
     def in_flight_pods(self) -> list[Pod]:
         """Pods under way, oldest attempt first, in the version that was popped."""
         return [pod for pod, _ in self._active.in_flight()]
+
+    def validate(self) -> None:
+        """Check the invariants of the queue: every pod waits in the one lane it says it is in, once.
+
+        Raises
+        ------
+        AssertionError
+        """
+        lanes = {
+            Lane.ACTIVE: self.active_pods(),
+            Lane.BACKOFF: self.backoff_pods(),
+            Lane.ERROR_BACKOFF: self.error_backoff_pods(),
+            Lane.UNSCHEDULABLE: self.unschedulable_pods(),
+        }
+        waiting = {info.key: info for pods in lanes.values() for info in pods}
+        require(
+            self,
+            every_pod_waits_once=waiting == self._infos and sum(map(len, lanes.values())) == len(waiting),
+            pods_know_their_lane=all(info.lane is lane for lane, pods in lanes.items() for info in pods),
+        )
+        self._unschedulable.validate()
 
     # --- inside ---------------------------------------------------------------------------------------------
 

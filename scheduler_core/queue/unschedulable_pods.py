@@ -6,6 +6,7 @@ import heapq
 from collections.abc import Iterator, Sequence
 from itertools import count
 
+from scheduler_core.errors import require
 from scheduler_core.queue.moves import Lane
 from scheduler_core.queue.queued_pod_info import QueuedPodInfo
 
@@ -132,6 +133,22 @@ class UnschedulablePods:
                 return heap[0][0]
             heapq.heappop(heap)
         return None
+
+    def validate(self) -> None:
+        """Check that the indexes say what the pods say, and that no two pods have one place."""
+        rejected: dict[str, dict[str, QueuedPodInfo]] = {}
+        gated: dict[str, dict[str, QueuedPodInfo]] = {}
+        for key, info in self._pods.items():
+            for plugin in [info.gating_plugin] if info.gated else info.rejectors:
+                (gated if info.gated else rejected).setdefault(plugin, {})[key] = info
+        places = [*self._free, *(info.place for info in self._pods.values())]
+        require(
+            self,
+            found_by_who_rejected_them=rejected == self._by_rejector,
+            found_by_their_gates=gated == self._by_gate,
+            gated_pods_are_counted=self.n_gated == sum(info.gated for info in self._pods.values()),
+            every_place_is_taken_or_free=sorted(places) == list(range(self._n_places)),
+        )
 
     def _note_time(self, info: QueuedPodInfo, gated: bool) -> None:
         heap = self._by_time[gated]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from scheduler_core.errors import require
 from scheduler_core.objects.pod import Pod
 from scheduler_core.sim.world import Noticed
 
@@ -23,27 +24,19 @@ class OwnedPods:
         Neither finished nor being deleted.
     n_ready : int
         Active ones whose Ready condition is true.
-    n_terminating : int
-        Being deleted, not finished.
     """
 
-    __slots__ = ("n_active", "n_ready", "n_terminating", "pods")
+    __slots__ = ("n_active", "n_ready", "pods")
 
     def __init__(self) -> None:
         self.pods: dict[str, Pod] = {}
         self.n_active = 0
         self.n_ready = 0
-        self.n_terminating = 0
 
     def count(self, pod: Pod, by: int) -> None:
-        if pod.is_terminal:
-            return
-        if pod.is_terminating:
-            self.n_terminating += by
-            return
-        self.n_active += by
-        if is_ready(pod):
-            self.n_ready += by
+        if is_active(pod):
+            self.n_active += by
+            self.n_ready += by * is_ready(pod)
 
     def active(self) -> list[Pod]:
         """Active pods by name."""
@@ -113,6 +106,23 @@ class PodIndex:
             if node_name not in self._by_node:
                 self._by_node[node_name] = {}
             self._by_node[node_name][f"{meta.namespace}/{meta.name}"] = pod
+
+    def validate(self, pods: Iterable[Pod]) -> None:
+        """Check that the index holds these pods, the cluster's, and counts them as counting afresh would."""
+        afresh = PodIndex()
+        for pod in pods:
+            afresh.put(pod)
+        names = OwnedPods.__slots__
+        ours, theirs = (
+            {owner: [getattr(group, name) for name in names] for owner, group in index._by_owner.items()}
+            for index in (self, afresh)
+        )
+        require(
+            self,
+            pods_are_found_and_counted_by_owner=ours == theirs,
+            pods_are_found_by_node=self._by_node == afresh._by_node,
+            orphans_are_known={name: kept for name, kept in self.orphans.items() if kept} == afresh.orphans,
+        )
 
     def _own(self, owner: Owner, name: str, pod: Pod) -> None:
         group = self._by_owner.get(owner)

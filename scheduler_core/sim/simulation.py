@@ -628,6 +628,17 @@ class Simulation:
             stop = "call"
         return RunReport(cycles, stop, self.now_ns, self.next_deadline())
 
+    def validate(self) -> None:
+        """Check the invariants of the queue, the cache and the index of pods.
+
+        Raises
+        ------
+        AssertionError
+        """
+        self.scheduler.queue.validate()
+        self.scheduler.cache.validate()
+        self.control_plane.context.pods.validate(stored.typed for stored in self.world.all("Pod"))
+
     # ---- checkpoints
 
     def checkpoint(self) -> dict[str, Any]:

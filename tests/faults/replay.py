@@ -94,6 +94,10 @@ def replay(cluster: Cluster) -> Replayed:
             return found  # all that follows differs too
     if kept:
         found.violations.append(f"checkpoints stand at {sorted(kept)}, where no batch ends")
+    try:
+        simulation.validate()
+    except AssertionError as error:
+        found.violations.append(f"after the last batch {error}")
     found.queue = queue_lanes(simulation.queue_view())
     found.clock_ns = simulation.now_ns
     deadline = simulation.next_deadline()

@@ -27,7 +27,6 @@ from scheduler_core.objects.pod import DEFAULT_SCHEDULER_NAME, Pod, pod_from
 from scheduler_core.plugins.scheduling_gates import SchedulingGates
 from scheduler_core.queue.checkpoint import queue_checkpoint, restore_queue
 from scheduler_core.queue.hints import HintEntry, HintMap, always_queue
-from scheduler_core.queue.moves import Lane
 from scheduler_core.queue.queued_pod_info import QueuedPodInfo
 from scheduler_core.queue.scheduling_queue import SchedulingQueue
 from tests.scheduler_core.queue.builders import SECOND_NS, START_NS, gates_check, make_node, make_pod
@@ -271,20 +270,10 @@ class QueueMachine(RuleBasedStateMachine):
     @invariant()
     def every_pod_is_in_exactly_one_place(self) -> None:
         queue = self.queue
-        lanes = {
-            Lane.ACTIVE: queue.active_pods(),
-            Lane.BACKOFF: queue.backoff_pods(),
-            Lane.ERROR_BACKOFF: queue.error_backoff_pods(),
-            Lane.UNSCHEDULABLE: queue.unschedulable_pods(),
-        }
-        waiting = [info.key for pods in lanes.values() for info in pods]
-        assert len(waiting) == len(set(waiting)) == len(queue)
-        assert all(info.lane is lane for lane, pods in lanes.items() for info in pods)
-        uids = {info.pod.uid for pods in lanes.values() for info in pods} | {
-            pod.uid for pod in queue.in_flight_pods()
-        }
+        queue.validate()
+        uids = {info.pod.uid for info in queue._infos.values()}
+        uids |= {pod.uid for pod in queue.in_flight_pods()}
         assert {pod.uid for pod in self.pods.values()} <= uids, "a pod is lost"
-        assert queue.n_gated == sum(info.gated for info in queue.unschedulable_pods())
 
 
 def pod_or_node(manifest: Any) -> Any:

@@ -12,7 +12,6 @@ from contextlib import ExitStack
 from typing import Any
 
 import hypothesis.strategies as st
-import numpy as np
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -452,7 +451,7 @@ class SimulationMachine(RuleBasedStateMachine):
             assert info.key in seen | untold
 
     @invariant()
-    def assumed_resources_are_the_sum_of_their_pods(self) -> None:
+    def the_cache_holds_what_the_scheduler_knows(self) -> None:
         if not hasattr(self, "simulation"):
             return
         cache = self.simulation.scheduler.cache
@@ -464,15 +463,7 @@ class SimulationMachine(RuleBasedStateMachine):
             expected[uid] = assumed.node_name
         held = {uid: cache.node_name_of(uid) for uid in cache.pods.id_of}
         assert held == expected
-        for name, row in cache.nodes.row_of.items():
-            pods = [cache.pods[pod_id] for pod_id in cache.nodes.pods_on(row)]
-            assert cache.nodes.n_pods[row] == len(pods), name
-            totals = np.zeros(len(cache.nodes.requested), np.int64)
-            for pod in pods:
-                for resource, amount in pod.requests.items():
-                    if resource != "pods":
-                        totals[cache.vocabulary.resources.id(resource)] += amount
-            assert (cache.nodes.requested[:, row] == totals).all(), name
+        self.simulation.validate()
 
     @invariant()
     def no_node_holds_more_than_it_has(self) -> None:
