@@ -7,9 +7,9 @@ staging/src/k8s.io/dynamic-resource-allocation/deviceclass/extendedresourcecache
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
-from scheduler_core.dynamic_resources.model import EXACT_COUNT, Manifest
+from scheduler_core.dynamic_resources.model import EXACT_COUNT, Manifest, Objects
 from scheduler_core.objects.quantity import read_quantity
 from scheduler_core.objects.resources import is_extended_resource
 
@@ -38,23 +38,15 @@ def class_by_resource(classes: Iterable[Manifest]) -> dict[str, str]:
     return found
 
 
-class DeviceClasses(Protocol):
-    """Where the DeviceClasses are (`cluster.listers.Listers`)."""
-
-    def all(self, kind: str) -> list[Any]: ...
-
-    def version(self, kind: str) -> int: ...
-
-
 class ClassesByResource:
     """`class_by_resource` of a cluster, made anew once its DeviceClasses change."""
 
     def __init__(self) -> None:
-        self._listers: DeviceClasses | None = None
+        self._listers: Objects | None = None
         self._version = -1
         self._found: Mapping[str, str] = {}
 
-    def of(self, listers: DeviceClasses) -> Mapping[str, str]:
+    def of(self, listers: Objects) -> Mapping[str, str]:
         version = listers.version("DeviceClass")
         if listers is not self._listers or version != self._version:
             self._found = class_by_resource(item.manifest for item in listers.all("DeviceClass"))

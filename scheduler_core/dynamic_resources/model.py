@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 from scheduler_core.releases import Release
 
@@ -19,6 +19,14 @@ MAX_ALTERNATIVES = 8
 Manifest = Mapping[str, Any]
 DeviceId = tuple[str, str, str]
 """(driver, pool, device)."""
+
+
+class Objects(Protocol):
+    """Where a cluster's objects are (`cluster.listers.Listers`)."""
+
+    def version(self, kind: str) -> int: ...
+
+    def all(self, kind: str) -> list[Any]: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +143,7 @@ def slice_from(manifest: Manifest) -> Slice:
     return Slice(str(manifest["metadata"]["name"]), manifest["spec"])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Request:
     """A request of a claim, or one alternative of its `firstAvailable`.
 
@@ -149,44 +157,35 @@ class Request:
 
     name: str
     document: Manifest
-    parent: str = ""
+    parent: str
+    full_name: str
+    base_name: str
+    class_name: str
+    mode: str
+    count: int
+    admin_access: bool
+    selectors: Sequence[Manifest]
+    tolerations: Sequence[Manifest]
+    capacity_requests: Mapping[str, Any]
 
-    @property
-    def full_name(self) -> str:
-        return f"{self.parent}/{self.name}" if self.parent else self.name
 
-    @property
-    def base_name(self) -> str:
-        return self.parent or self.name
-
-    @property
-    def class_name(self) -> str:
-        return str(self.document.get("deviceClassName") or "")
-
-    @property
-    def mode(self) -> str:
-        return str(self.document.get("allocationMode") or EXACT_COUNT)
-
-    @property
-    def count(self) -> int:
-        count = self.document.get("count")
-        return 1 if count is None else int(count)
-
-    @property
-    def admin_access(self) -> bool:
-        return not self.parent and bool(self.document.get("adminAccess"))
-
-    @property
-    def selectors(self) -> Sequence[Manifest]:
-        return self.document.get("selectors") or ()
-
-    @property
-    def tolerations(self) -> Sequence[Manifest]:
-        return self.document.get("tolerations") or ()
-
-    @property
-    def capacity_requests(self) -> Mapping[str, Any]:
-        return (self.document.get("capacity") or {}).get("requests") or {}
+def request_from(name: str, document: Manifest, parent: str = "") -> Request:
+    get = document.get
+    count = get("count")
+    return Request(
+        name,
+        document,
+        parent,
+        full_name=f"{parent}/{name}" if parent else name,
+        base_name=parent or name,
+        class_name=str(get("deviceClassName") or ""),
+        mode=str(get("allocationMode") or EXACT_COUNT),
+        count=1 if count is None else int(count),
+        admin_access=not parent and bool(get("adminAccess")),
+        selectors=get("selectors") or (),
+        tolerations=get("tolerations") or (),
+        capacity_requests=(get("capacity") or {}).get("requests") or {},
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,9 +239,9 @@ def claim_from(manifest: Manifest) -> Claim:
     for item in spec.get("requests") or ():
         name = str(item.get("name", ""))
         if item.get("exactly") is not None:
-            rows.append((Request(name, item["exactly"]),))
+            rows.append((request_from(name, item["exactly"]),))
         else:
             rows.append(
-                tuple(Request(str(one["name"]), one, name) for one in item.get("firstAvailable") or ())
+                tuple(request_from(str(one["name"]), one, name) for one in item.get("firstAvailable") or ())
             )
     return Claim(manifest, tuple(rows))

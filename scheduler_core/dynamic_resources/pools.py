@@ -11,9 +11,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
-from scheduler_core.dynamic_resources.model import Device, Manifest, Slice, slice_from, tainted
+from scheduler_core.dynamic_resources.model import Device, Manifest, Objects, Slice, slice_from, tainted
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.node_selector import node_selector_from
 from scheduler_core.releases import Release
@@ -147,14 +147,6 @@ def _has_binding_conditions(pool: DevicePool) -> bool:
     return any(device.document.get("bindingConditions") is not None for device in pool.devices)
 
 
-class SliceListers(Protocol):
-    """Where slices are looked up (`cluster.listers`)."""
-
-    def version(self, kind: str) -> int: ...
-
-    def all(self, kind: str) -> list[Any]: ...
-
-
 class SliceIndex:
     """The ResourceSlices of a cluster, by node; kept from cycle to cycle, only what changed is read again.
 
@@ -180,7 +172,7 @@ class SliceIndex:
         self._kinds: dict[str, int] = {}
         """Node -> number of what its slices say."""
 
-    def update(self, listers: SliceListers, *, with_rules: bool = False) -> None:
+    def update(self, listers: Objects, *, with_rules: bool = False) -> None:
         """Read the slices that have changed; nothing where none has.
 
         Parameters

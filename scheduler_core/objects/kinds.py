@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.fields import Document, string
-from scheduler_core.objects.meta import Named, ObjectMeta, object_meta_from
+from scheduler_core.objects.meta import ObjectMeta, plain_object_from
 from scheduler_core.objects.node import node_from
 from scheduler_core.objects.pod import pod_from
 from scheduler_core.objects.policy import (
-    namespace_from,
     pod_disruption_budget_from,
     pod_group_from,
     selecting_object_from,
@@ -26,15 +24,6 @@ from scheduler_core.objects.storage import (
     storage_class_from,
     volume_attachment_from,
 )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PlainObject(Named):
-    """An object of which only its metadata matters; `manifest` is the whole of it."""
-
-    manifest: Document
-    meta: ObjectMeta
-
 
 READ: Final = "read"
 MAKES: Final = "makes"
@@ -75,13 +64,9 @@ class ParsedObject(NamedTuple):
     typed: Any
 
 
-def plain_object_from(manifest: Document) -> PlainObject:
-    """Parse the metadata of any object."""
-    return PlainObject(manifest, object_meta_from(manifest))
-
-
 SHAPING: Final[Mapping[str, ShapingKind]] = {
-    "Namespace": ShapingKind("", False, 0, READ, "labels, for the namespaceSelector of pod affinity", namespace_from),
+    "Namespace": ShapingKind("", False, 0, READ,
+        "labels, for the namespaceSelector of pod affinity", plain_object_from),
     "PriorityClass": ShapingKind("scheduling.k8s.io", False, 1, READ, "order of the queue, who may evict whom"),
     "Node": ShapingKind("", False, 2, READ, "room, taints, labels, conditions", node_from),
     "StorageClass": ShapingKind("storage.k8s.io", False, 1, READ,

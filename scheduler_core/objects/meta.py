@@ -148,6 +148,19 @@ def _owners(meta: Document, path: str) -> tuple[OwnerReference, ...]:
     )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class PlainObject(Named):
+    """An object of which only its metadata is read; `manifest` is the whole of it. Others are read further."""
+
+    manifest: Document
+    meta: ObjectMeta
+
+
+def plain_object_from(manifest: Document) -> PlainObject:
+    """Parse the metadata of any object."""
+    return PlainObject(manifest, object_meta_from(manifest))
+
+
 # --- Who owns whom among some manifests: an owner that came first would make once more what is there already.
 
 

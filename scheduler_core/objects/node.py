@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from scheduler_core.objects.fields import Document, boolean, integer, mapping, mappings, string, strings
-from scheduler_core.objects.meta import Named, ObjectMeta, object_meta_from
+from scheduler_core.objects.meta import PlainObject, object_meta_from
 from scheduler_core.objects.resources import resource_list, whole_units
 
 TAINT_UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
@@ -37,11 +37,9 @@ class ContainerImage:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Node(Named):
+class Node(PlainObject):
     """The part of a Node the scheduler reads; `manifest` is the whole object."""
 
-    manifest: Document
-    meta: ObjectMeta
     unschedulable: bool
     taints: tuple[Taint, ...]
     allocatable: dict[str, int]

@@ -16,43 +16,27 @@ from scheduler_core.objects.fields import (
     string_map,
 )
 from scheduler_core.objects.labels import LabelSelector, label_selector_from
-from scheduler_core.objects.meta import Named, ObjectMeta, object_meta_from
+from scheduler_core.objects.meta import PlainObject, object_meta_from
 from scheduler_core.objects.pod import selector_at
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Namespace:
-    """A namespace and its labels."""
-
-    manifest: Document
-    meta: ObjectMeta
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PodDisruptionBudget:
+class PodDisruptionBudget(PlainObject):
     """A budget as preemption reads it."""
 
-    manifest: Document
-    meta: ObjectMeta
     selector: LabelSelector
     disruptions_allowed: int
     disrupted_pods: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SelectingObject:
+class SelectingObject(PlainObject):
     """A Service, ReplicationController, ReplicaSet or StatefulSet: something that selects pods."""
 
-    manifest: Document
     kind: str
-    meta: ObjectMeta
     selector: LabelSelector
     selector_labels: dict[str, str]
     """The plain map of a Service or ReplicationController, empty for the others."""
-
-
-def namespace_from(manifest: Document) -> Namespace:
-    return Namespace(manifest, object_meta_from(manifest))
 
 
 def pod_disruption_budget_from(manifest: Document) -> PodDisruptionBudget:
@@ -78,7 +62,7 @@ def selecting_object_from(manifest: Document) -> SelectingObject:
     else:
         labels = {}
         selector = selector_at(spec, "selector", "spec")
-    return SelectingObject(manifest, kind, object_meta_from(manifest), selector, labels)
+    return SelectingObject(manifest, object_meta_from(manifest), kind, selector, labels)
 
 
 # --- PodGroup: pods that are scheduled together, as scheduling reads it.
@@ -92,7 +76,7 @@ DISRUPTION_MODES = ("Pod", DISRUPTED_TOGETHER)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PodGroup(Named):
+class PodGroup(PlainObject):
     """A group as the scheduler reads it; `manifest` is the whole object.
 
     Attributes
@@ -107,8 +91,6 @@ class PodGroup(Named):
         `schedulingConstraints.topology`, in order.
     """
 
-    manifest: Document
-    meta: ObjectMeta
     min_count: int | None
     priority: int
     disrupted_together: bool

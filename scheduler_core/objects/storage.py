@@ -23,7 +23,7 @@ from scheduler_core.objects.fields import (
     strings,
 )
 from scheduler_core.objects.labels import LabelSelector
-from scheduler_core.objects.meta import Named, ObjectMeta, object_meta_from
+from scheduler_core.objects.meta import PlainObject, object_meta_from
 from scheduler_core.objects.node_selector import NodeSelector, node_selector_from
 from scheduler_core.objects.pod import selector_at
 from scheduler_core.objects.resources import quantity_nano
@@ -62,7 +62,7 @@ class CSIVolumeSource:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PersistentVolume(Named):
+class PersistentVolume(PlainObject):
     """A volume of the cluster.
 
     Attributes
@@ -77,8 +77,6 @@ class PersistentVolume(Named):
         `status.phase`.
     """
 
-    manifest: Document
-    meta: ObjectMeta
     storage_class: str
     capacity_nano: int
     access_modes: tuple[str, ...]
@@ -105,7 +103,7 @@ class PersistentVolume(Named):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PersistentVolumeClaim(Named):
+class PersistentVolumeClaim(PlainObject):
     """A pod's wish for a volume.
 
     Attributes
@@ -118,8 +116,6 @@ class PersistentVolumeClaim(Named):
         Where a volume is to be provisioned, from its annotation.
     """
 
-    manifest: Document
-    meta: ObjectMeta
     storage_class: str
     requested_nano: int | None
     access_modes: tuple[str, ...]
@@ -146,7 +142,7 @@ TopologyTerm = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StorageClass(Named):
+class StorageClass(PlainObject):
     """A kind of storage.
 
     Attributes
@@ -157,8 +153,6 @@ class StorageClass(Named):
         Any of them must hold on the node; none given means every node.
     """
 
-    manifest: Document
-    meta: ObjectMeta
     provisioner: str
     volume_binding_mode: str | None
     allowed_topologies: tuple[TopologyTerm, ...]
@@ -169,7 +163,7 @@ class StorageClass(Named):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CSINode(Named):
+class CSINode(PlainObject):
     """What CSI drivers announced for a node of the same name.
 
     Attributes
@@ -182,15 +176,13 @@ class CSINode(Named):
         In-tree plugins whose volumes the node hands to a CSI driver.
     """
 
-    manifest: Document
-    meta: ObjectMeta
     drivers: tuple[str, ...]
     limits: dict[str, int]
     migrated_plugins: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CSIDriver(Named):
+class CSIDriver(PlainObject):
     """A CSI driver.
 
     Attributes
@@ -201,18 +193,14 @@ class CSIDriver(Named):
         `preventPodSchedulingIfMissing`: pods with its volumes only run where it is installed.
     """
 
-    manifest: Document
-    meta: ObjectMeta
     storage_capacity: bool
     is_needed_on_node: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CSIStorageCapacity:
+class CSIStorageCapacity(PlainObject):
     """Room for volumes of a class on nodes of a topology (None: on no node)."""
 
-    manifest: Document
-    meta: ObjectMeta
     storage_class: str
     node_topology: LabelSelector | None
     capacity_bytes: int | None
@@ -221,11 +209,9 @@ class CSIStorageCapacity:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class VolumeAttachment:
+class VolumeAttachment(PlainObject):
     """A volume that is, or is being, attached to a node."""
 
-    manifest: Document
-    meta: ObjectMeta
     attacher: str
     node_name: str
     persistent_volume_name: str | None

@@ -40,7 +40,7 @@ from scheduler_core.framework.interface import (
 )
 from scheduler_core.framework.status import Code, Verdicts
 from scheduler_core.objects.fields import mapping, optional_string
-from scheduler_core.objects.kinds import PlainObject
+from scheduler_core.objects.meta import PlainObject
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import BySpec, Pod
 from scheduler_core.objects.resources import (

@@ -21,7 +21,7 @@ from scheduler_core.objects.fields import (
     parse_time_ns,
     string,
 )
-from scheduler_core.objects.kinds import PlainObject
+from scheduler_core.objects.meta import PlainObject
 from scheduler_core.objects.pod import Pod
 from scheduler_core.releases import Release
 

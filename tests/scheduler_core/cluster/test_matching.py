@@ -14,9 +14,9 @@ from scheduler_core.cluster.cache import Cache
 from scheduler_core.cluster.carriers import Stance
 from scheduler_core.cluster.selection import PodSelector, Selection
 from scheduler_core.objects.labels import EVERYTHING, label_selector_from, selector_from_labels
+from scheduler_core.objects.meta import plain_object_from
 from scheduler_core.objects.node import node_from
 from scheduler_core.objects.pod import Pod, pod_from
-from scheduler_core.objects.policy import namespace_from
 from scheduler_core.thresholds import Thresholds
 from tests.scheduler_core.plugins.shared_domain_clusters import HOSTNAME, KEYS, ZONE, RandomCluster
 
@@ -47,7 +47,7 @@ def web(name: str, node_name: str, namespace: str = "default", **spec: Any) -> P
 
 def team(cache: Cache, namespace: str, name: str) -> None:
     manifest = {"kind": "Namespace", "metadata": {"name": namespace, "labels": {"team": name}}}
-    cache.listers.set("Namespace", "", namespace, namespace_from(manifest))
+    cache.listers.set("Namespace", "", namespace, plain_object_from(manifest))
 
 
 def is_selected(pod: Pod, selection: Selection, cache: Cache) -> bool:

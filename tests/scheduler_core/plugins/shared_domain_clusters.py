@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from scheduler_core.cluster.cache import Cache
+from scheduler_core.objects.meta import plain_object_from
 from scheduler_core.objects.node import Node, node_from
 from scheduler_core.objects.pod import Pod, pod_from
-from scheduler_core.objects.policy import namespace_from, selecting_object_from
+from scheduler_core.objects.policy import selecting_object_from
 from tests.scheduler_core.stored import prepare
 
 HOSTNAME = "kubernetes.io/hostname"
@@ -86,7 +87,7 @@ class RandomCluster:
 
     def change_namespace(self, name: str) -> None:
         labels = {"team": self.random.choice("xy")} if self.random.random() < 0.7 else {}
-        namespace = namespace_from({"kind": "Namespace", "metadata": {"name": name, "labels": labels}})
+        namespace = plain_object_from({"kind": "Namespace", "metadata": {"name": name, "labels": labels}})
         self.cache.listers.set("Namespace", "", name, namespace)
 
     def add_pod(self) -> None:
