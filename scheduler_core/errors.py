@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -262,6 +263,29 @@ class FieldError:
 
     def __str__(self) -> str:
         return f"{self.field}: {self.body}"
+
+
+def invalid(path: str, value: Any, detail: str) -> FieldError:
+    return FieldError("FieldValueInvalid", path, value, detail)
+
+
+def not_supported(path: str, value: Any, supported: Iterable[str]) -> FieldError:
+    """The value is none of the supported ones."""
+    shown = ", ".join(quoted(one) for one in supported)
+    return FieldError("FieldValueNotSupported", path, value, f"supported values: {shown}" if shown else "")
+
+
+def required(path: str, detail: str = "") -> FieldError:
+    return FieldError("FieldValueRequired", path, "", detail)
+
+
+def aggregate(errors: Iterable[object]) -> str:
+    """Several errors as one message: each once, in brackets if there are several.
+
+    Source: staging/src/k8s.io/apimachinery/pkg/util/errors/errors.go Error, v1.34
+    """
+    messages = list(dict.fromkeys(map(str, errors)))
+    return messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
 
 
 _MOST_SHOWN = 4096

@@ -21,11 +21,12 @@ document writes them in camelCase; `config.wire` says when others are written, a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, Self
 
 from scheduler_core.config.wire import OMIT_EMPTY, declared_default, wire_fields
 from scheduler_core.errors import FieldError
+from scheduler_core.errors import invalid as invalid
 
 Errors = list[FieldError]
 
@@ -61,25 +62,3 @@ class PluginArgs:
     def ignoring(self, resources: tuple[str, ...]) -> Self | None:
         """Args that ignore what extenders want ignored; None where that is not this plugin's business."""
         return None
-
-
-def invalid(path: str, value: Any, detail: str) -> FieldError:
-    return FieldError("FieldValueInvalid", path, value, detail)
-
-
-def not_supported(path: str, value: Any, supported: tuple[str, ...]) -> FieldError:
-    shown = ", ".join(f'"{one}"' for one in supported)
-    return FieldError("FieldValueNotSupported", path, value, f"supported values: {shown}")
-
-
-def required(path: str, detail: str = "") -> FieldError:
-    return FieldError("FieldValueRequired", path, "", detail)
-
-
-def aggregate(errors: Sequence[FieldError]) -> str:
-    """Several errors as one message.
-
-    Source: staging/src/k8s.io/apimachinery/pkg/util/errors/errors.go Error, v1.34
-    """
-    messages = list(dict.fromkeys(str(error) for error in errors))
-    return messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"

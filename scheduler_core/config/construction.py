@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from scheduler_core.config.args import PluginArgs, aggregate
+from scheduler_core.config.args import PluginArgs
 from scheduler_core.config.catalog import (
     BIND,
     CONSTRUCTION_ORDER,
@@ -30,7 +30,7 @@ from scheduler_core.config.types import (
     Plugin,
     PluginConfig,
 )
-from scheduler_core.errors import ConstructionError, FieldError
+from scheduler_core.errors import ConstructionError, FieldError, aggregate
 
 DEFAULT_EXTENDER_TIMEOUT_NS = 5_000_000_000
 MAX_NODE_SCORE = 100

@@ -16,7 +16,7 @@ from typing import Any
 from scheduler_core.config.catalog import Catalog, args_kind
 from scheduler_core.config.types import API_VERSION, KIND, POLICY_KIND, KubeSchedulerConfiguration
 from scheduler_core.config.wire import UNSET, Document, Problems, typed
-from scheduler_core.errors import DecodeError, FieldError, InvalidManifest
+from scheduler_core.errors import DecodeError, FieldError, InvalidManifest, invalid, not_supported
 from scheduler_core.objects.documents import load_documents
 
 _TYPE_META = ("apiVersion", "kind")
@@ -36,8 +36,7 @@ def read_document(source: object) -> Document:
     if isinstance(source, str | bytes):
         return configuration_among(documents_of_text(source))
     if not isinstance(source, Mapping):
-        problem = FieldError("FieldValueTypeInvalid", "document", source, "must be an object")
-        raise DecodeError("other", str(problem), (problem,))
+        raise _other(FieldError("FieldValueTypeInvalid", "document", source, "must be an object"))
     return configuration_among([source])
 
 
@@ -62,10 +61,7 @@ def configuration_among(documents: Sequence[Document]) -> Document:
         return found[0][1]
     if found:
         places = ", ".join(place or "a document" for place, _ in found)
-        problem = FieldError(
-            "FieldValueInvalid", "document", None, f"holds {len(found)} configurations: {places}"
-        )
-        raise DecodeError("other", str(problem), (problem,))
+        raise _other(invalid("document", None, f"holds {len(found)} configurations: {places}"))
     if first.get("kind") == _CONFIG_MAP:
         keys = ", ".join(str(key) for key in first.get("data") or ()) or "none"
         detail = f"no {KIND} and no Policy is under its keys ({keys})"
@@ -74,6 +70,10 @@ def configuration_among(documents: Sequence[Document]) -> Document:
             "notRegistered", f'no kind "{_CONFIG_MAP}" is registered for version "v1"', (problem,)
         )
     return first
+
+
+def _other(problem: FieldError) -> DecodeError:
+    return DecodeError("other", str(problem), (problem,))
 
 
 def _is_configuration(document: Document) -> bool:
@@ -156,12 +156,11 @@ def type_of(document: Document, default_api_version: str = "", default_kind: str
     for key, value in document.items():
         if str(key).lower() in found and value is not None:
             if not isinstance(value, str):
-                problem = FieldError("FieldValueTypeInvalid", str(key), value, "must be a string")
-                raise DecodeError("other", str(problem), (problem,))
+                raise _other(FieldError("FieldValueTypeInvalid", str(key), value, "must be a string"))
             found[str(key).lower()] = value
     api_version, kind = found["apiversion"], found["kind"] or default_kind
     if api_version.count("/") > 1:
-        problem = FieldError("FieldValueInvalid", "apiVersion", api_version, "must be group/version")
+        problem = invalid("apiVersion", api_version, "must be group/version")
         raise DecodeError("other", f"unexpected GroupVersion string: {api_version}", (problem,))
     group, _, version = api_version.rpartition("/")
     default_group = default_api_version.rpartition("/")[0]
@@ -202,7 +201,7 @@ def decode_configuration(source: str | bytes | Mapping[str, Any], catalog: Catal
         problems = Problems()
         typed(args_kinds[kind]).check(_without_type(document), "", problems)
         _raise_for(problems, [])
-        wrong = FieldError("FieldValueNotSupported", "kind", kind, f'supported values: "{KIND}"')
+        wrong = not_supported("kind", kind, (KIND,))
         raise DecodeError(
             "wrongType", f"couldn't decode as {KIND}, got {API_VERSION}, Kind={kind}: ", (wrong,)
         )
@@ -236,7 +235,7 @@ def _decode_args(plugin_config: dict[str, Any], catalog: Catalog, path: str, pro
     if api_version != API_VERSION or (kind != KIND and kind not in catalog.args_kinds):
         raise _not_registered(api_version, kind, f"{path}.", "other")
     if kind != expected:
-        wrong = FieldError("FieldValueNotSupported", f"{path}.kind", kind, f'supported values: "{expected}"')
+        wrong = not_supported(f"{path}.kind", kind, (expected,))
         raise DecodeError(
             "other",
             f"args for plugin {plugin_config['name']} were not of type {expected}, got {kind}",
@@ -261,9 +260,7 @@ def _not_registered(api_version: str, kind: str, prefix: str, error_kind: str) -
     if not prefix and kind != KIND:
         problem = _foreign_kind(kind)
     elif api_version != API_VERSION:
-        problem = FieldError(
-            "FieldValueNotSupported", f"{prefix}apiVersion", api_version, f'supported values: "{API_VERSION}"'
-        )
+        problem = not_supported(f"{prefix}apiVersion", api_version, (API_VERSION,))
     else:
         problem = FieldError("FieldValueNotSupported", f"{prefix}kind", kind, message)
     return DecodeError(error_kind, message, (problem,))

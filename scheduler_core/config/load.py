@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler_core.config.args import aggregate
 from scheduler_core.config.catalog import Catalog
 from scheduler_core.config.construction import ProfilePlan, ReadFile, construct, no_files
 from scheduler_core.config.conversion import with_the_way
@@ -24,7 +23,7 @@ from scheduler_core.config.types import (
 )
 from scheduler_core.config.validation import validation_errors
 from scheduler_core.config.wire import Document, build
-from scheduler_core.errors import ConfigurationError, ConstructionError
+from scheduler_core.errors import ConfigurationError, ConstructionError, aggregate
 from scheduler_core.releases import OLDEST, Release
 
 

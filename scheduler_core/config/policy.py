@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from scheduler_core.config.args import Errors, aggregate, invalid, required
+from scheduler_core.config.args import Errors
 from scheduler_core.config.catalog import (
     BIND,
     FILTER,
@@ -65,7 +65,7 @@ from scheduler_core.config.wire import (
     omit,
     typed,
 )
-from scheduler_core.errors import ConfigurationError, DecodeError, FieldError
+from scheduler_core.errors import ConfigurationError, DecodeError, FieldError, aggregate, invalid, required
 from scheduler_core.schema.tables import table_beside
 
 _FILTER_POINTS = (PRE_FILTER, FILTER, RESERVE, PRE_BIND)

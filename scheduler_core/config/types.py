@@ -15,9 +15,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from scheduler_core.config.args import Errors, PluginArgs, invalid, required
+from scheduler_core.config.args import Errors, PluginArgs
 from scheduler_core.config.catalog import EXTENSION_POINTS
 from scheduler_core.config.wire import ANY, Document, DurationNs, Float32, Int32, keep, omit, pointer
+from scheduler_core.errors import invalid, required
 from scheduler_core.objects.labels import qualified_name_errors
 
 API_VERSION = "kubescheduler.config.k8s.io/v1"

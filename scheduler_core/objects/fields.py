@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from scheduler_core.errors import FieldError, InvalidObject, quoted
+from scheduler_core.errors import InvalidObject
 
 # --- Durations as people write them: `90s`, `1m30s`, `1.5h`, or plain seconds.
 
@@ -71,23 +71,6 @@ class SelectorError(ValueError):
     def __init__(self, message: str, path: str = "") -> None:
         self.path = path
         super().__init__(message)
-
-
-def invalid_value(field: str, value: Any, detail: str) -> FieldError:
-    """`field.Invalid`."""
-    return FieldError("FieldValueInvalid", field, value, detail)
-
-
-def unsupported_value(field: str, value: str, supported: Sequence[str]) -> FieldError:
-    """`field.NotSupported`: the value is none of the supported ones."""
-    detail = "supported values: " + ", ".join(quoted(item) for item in supported) if supported else ""
-    return FieldError("FieldValueNotSupported", field, value, detail)
-
-
-def aggregate(messages: Iterable[str]) -> str:
-    """Several messages as one (`errors.NewAggregate`): each once, in brackets if there are several."""
-    distinct = list(dict.fromkeys(messages))
-    return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"
 
 
 Document = Mapping[str, Any]

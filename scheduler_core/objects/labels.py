@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, Literal, get_args
 
-from scheduler_core.errors import FieldError, quoted
-from scheduler_core.objects.fields import SelectorError, aggregate, invalid_value, unsupported_value
+from scheduler_core.errors import FieldError, aggregate, invalid, not_supported, quoted
+from scheduler_core.objects.fields import SelectorError
 
 # --- What a label key and a label value may look like.
 
@@ -237,6 +237,16 @@ EVERYTHING: Final = LabelSelector()
 NOTHING: Final = LabelSelector(is_nothing=True)
 
 
+_ANY: Final = 10**9
+_COUNTS: Final[Mapping[str, tuple[int, int, str]]] = {
+    **dict.fromkeys(("in", "notin"), (1, _ANY, "for 'in', 'notin' operators, values set can't be empty")),
+    **dict.fromkeys(("=", "==", "!="), (1, 1, "exact-match compatibility requires one single value")),
+    **dict.fromkeys(("exists", "!"), (0, 0, "values set must be empty for exists and does not exist")),
+    **dict.fromkeys(("gt", "lt"), (1, 1, "for 'Gt', 'Lt' operators, exactly one value is required")),
+}
+"""Least and most values of an operator, and the words where there are others."""
+
+
 def requirement_errors(
     key: str,
     operator: str,
@@ -247,34 +257,22 @@ def requirement_errors(
     prefix = f"{path}." if path else ""
     errors: list[FieldError] = []
     if key_errors := qualified_name_errors(key):
-        errors.append(invalid_value(f"{prefix}key", key, "; ".join(key_errors)))
+        errors.append(invalid(f"{prefix}key", key, "; ".join(key_errors)))
     field = f"{prefix}values"
-    n_values = len(values or ())
-    if operator in ("in", "notin"):
-        if n_values == 0:
-            detail = "for 'in', 'notin' operators, values set can't be empty"
-            errors.append(invalid_value(field, values, detail))
-    elif operator in ("=", "==", "!="):
-        if n_values != 1:
-            detail = "exact-match compatibility requires one single value"
-            errors.append(invalid_value(field, values, detail))
-    elif operator in ("exists", "!"):
-        if n_values != 0:
-            detail = "values set must be empty for exists and does not exist"
-            errors.append(invalid_value(field, values, detail))
-    elif operator in ("gt", "lt"):
-        if n_values != 1:
-            detail = "for 'Gt', 'Lt' operators, exactly one value is required"
-            errors.append(invalid_value(field, values, detail))
+    if operator not in _COUNTS:
+        errors.append(not_supported(f"{prefix}operator", operator, OPERATORS))
+    else:
+        least, most, detail = _COUNTS[operator]
+        if not least <= len(values or ()) <= most:
+            errors.append(invalid(field, values, detail))
+    if operator in ("gt", "lt"):
         for index, value in enumerate(values or ()):
             if parse_int64(value) is None:
                 detail = "for 'Gt', 'Lt' operators, the value must be an integer"
-                errors.append(invalid_value(f"{field}[{index}]", value, detail))
-    else:
-        errors.append(unsupported_value(f"{prefix}operator", operator, OPERATORS))
+                errors.append(invalid(f"{field}[{index}]", value, detail))
     for index, value in enumerate(values or ()):
         if value_errors := label_value_errors(value):
-            errors.append(invalid_value(f"{field}[{index}][{key}]", value, "; ".join(value_errors)))
+            errors.append(invalid(f"{field}[{index}][{key}]", value, "; ".join(value_errors)))
     return errors
 
 
@@ -385,7 +383,7 @@ def _selector(requirements: Iterable[Requirement]) -> LabelSelector:
 def _raise_first(errors: list[FieldError], path: str, *, is_label: bool = False) -> None:
     if errors:
         field = path if is_label else f"{path}.{errors[0].field}"
-        raise SelectorError(aggregate(map(str, errors)), field)
+        raise SelectorError(aggregate(errors), field)
 
 
 def parse_label_selector_text(text: str) -> LabelSelector:
@@ -448,7 +446,7 @@ class _TextParser:
             raise SelectorError(f"found '{key}', expected: identifier")
         if key_errors := qualified_name_errors(key):
             # Upstream prints the path it does not have.
-            raise SelectorError(str(invalid_value("<nil>", key, "; ".join(key_errors))))
+            raise SelectorError(str(invalid("<nil>", key, "; ".join(key_errors))))
         operator: Operator
         if negated or self._peek()[0] in ("end", ","):
             operator, values = "!" if negated else "exists", []
@@ -456,7 +454,7 @@ class _TextParser:
             operator = self._operator()
             values = self._values() if operator in ("in", "notin") else [self._exact_value()]
         if errors := requirement_errors(key, operator, values):
-            raise SelectorError(aggregate(map(str, errors)))
+            raise SelectorError(aggregate(errors))
         return requirement_of(key, operator, values)
 
     def _operator(self) -> Operator:

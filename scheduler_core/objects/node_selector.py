@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from scheduler_core.errors import FieldError
-from scheduler_core.objects.fields import SelectorError, aggregate, invalid_value, unsupported_value
+from scheduler_core.errors import FieldError, aggregate, invalid, not_supported
+from scheduler_core.objects.fields import SelectorError
 from scheduler_core.objects.labels import (
     FieldRequirement,
     FieldSelector,
@@ -284,7 +284,7 @@ def _label_requirement(
     key, operator_text, values = _expression(document, path)
     operator = _OPERATORS.get(operator_text)
     if operator is None:
-        errors.append(unsupported_value(f"{path}.operator", operator_text, tuple(_OPERATORS)))
+        errors.append(not_supported(f"{path}.operator", operator_text, tuple(_OPERATORS)))
         return None
     found = requirement_errors(key, operator, values, path)
     errors.extend(found)
@@ -296,10 +296,10 @@ def _field_requirement(
 ) -> FieldRequirement | None:
     key, operator, values = _expression(document, path)
     if operator not in _FIELD_OPERATORS:
-        errors.append(unsupported_value(f"{path}.operator", operator, _FIELD_OPERATORS))
+        errors.append(not_supported(f"{path}.operator", operator, _FIELD_OPERATORS))
         return None
     if values is None or len(values) != 1:
-        errors.append(invalid_value(f"{path}.values", values, "must have one element"))
+        errors.append(invalid(f"{path}.values", values, "must have one element"))
         return None
     return FieldRequirement(key, values[0], negated=operator == "NotIn")
 

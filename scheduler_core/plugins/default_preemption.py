@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from scheduler_core.config.args import Errors, PluginArgs, invalid
+from scheduler_core.config.args import Errors, PluginArgs
 from scheduler_core.config.wire import Int32
+from scheduler_core.errors import invalid
 from scheduler_core.framework.cluster_event import SKIP, ClusterEventWithHint, QueueingHint, on
 from scheduler_core.framework.interface import (
     FilteredCycle,

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from scheduler_core.cluster.selection import PodSelector
-from scheduler_core.config.args import Errors, PluginArgs, invalid
+from scheduler_core.config.args import Errors, PluginArgs
 from scheduler_core.config.duration import parse_duration_ns
+from scheduler_core.errors import invalid
 from scheduler_core.framework.cluster_event import QUEUE, SKIP, ClusterEventWithHint, QueueingHint, on
 from scheduler_core.framework.interface import Handle, PermitPlugin, ReservePlugin
 from scheduler_core.framework.status import SUCCESS, Code, Status

@@ -16,8 +16,9 @@ from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.selection import DomainCounts, PodSelector, Selection
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.cluster.what_if import WhatIf
-from scheduler_core.config.args import Errors, PluginArgs, invalid
+from scheduler_core.config.args import Errors, PluginArgs
 from scheduler_core.config.wire import Int32, keep
+from scheduler_core.errors import invalid
 from scheduler_core.framework.amounts import Amount, Comparison
 from scheduler_core.framework.cluster_event import QUEUE, SKIP, ClusterEventWithHint, QueueingHint, on
 from scheduler_core.framework.interface import (

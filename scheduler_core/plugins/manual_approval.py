@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from scheduler_core.config.args import Errors, PluginArgs, invalid
+from scheduler_core.config.args import Errors, PluginArgs
 from scheduler_core.config.duration import parse_duration_ns
+from scheduler_core.errors import invalid
 from scheduler_core.framework.cluster_event import (
     QUEUE,
     SKIP,

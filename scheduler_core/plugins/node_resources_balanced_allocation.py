@@ -11,10 +11,10 @@ import numpy as np
 
 from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
-from scheduler_core.config.args import Errors, PluginArgs, invalid
+from scheduler_core.config.args import Errors, PluginArgs
 from scheduler_core.config.types import ResourceSpec
 from scheduler_core.config.wire import omit
-from scheduler_core.errors import FieldError
+from scheduler_core.errors import FieldError, invalid
 from scheduler_core.framework.interface import (
     MAX_NODE_SCORE,
     SKIP_SCORE,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
-from scheduler_core.config.args import Errors, PluginArgs, invalid, not_supported, required
+from scheduler_core.config.args import Errors, PluginArgs
 from scheduler_core.config.types import (
     LEAST_ALLOCATED,
     MOST_ALLOCATED,
@@ -24,7 +24,7 @@ from scheduler_core.config.types import (
 )
 from scheduler_core.config.wire import omit
 from scheduler_core.dynamic_resources.extended import ClassesByResource, is_possible
-from scheduler_core.errors import FieldError
+from scheduler_core.errors import FieldError, invalid, not_supported, required
 from scheduler_core.framework.amounts import FREE_OF, SHORT, Amount, Comparison
 from scheduler_core.framework.cluster_event import QUEUE, SKIP, ClusterEventWithHint, QueueingHint, on
 from scheduler_core.framework.interface import (

@@ -17,7 +17,7 @@ from scheduler_core.cluster.selection import PodSelector, Selection
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.cluster.topology import Among, Domains
 from scheduler_core.cluster.what_if import WhatIf
-from scheduler_core.config.args import Errors, PluginArgs, invalid, not_supported, required
+from scheduler_core.config.args import Errors, PluginArgs
 from scheduler_core.config.types import LIST_DEFAULTING, label_name_errors
 from scheduler_core.config.wire import (
     INT32,
@@ -31,7 +31,7 @@ from scheduler_core.config.wire import (
     MapOf,
     omit,
 )
-from scheduler_core.errors import FieldError
+from scheduler_core.errors import FieldError, invalid, not_supported, required
 from scheduler_core.framework.amounts import Amount, Comparison
 from scheduler_core.framework.cluster_event import (
     QUEUE,

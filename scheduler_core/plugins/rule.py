@@ -34,7 +34,8 @@ from numpy.typing import NDArray
 
 from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
-from scheduler_core.config.args import Errors, PluginArgs, invalid, required
+from scheduler_core.config.args import Errors, PluginArgs
+from scheduler_core.errors import invalid, required
 from scheduler_core.expressions.expression import Expression, ExpressionLimits
 from scheduler_core.expressions.syntax import ExpressionError, Path, calls
 from scheduler_core.expressions.syntax import place as place_in

@@ -10,7 +10,7 @@ import numpy as np
 
 from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
-from scheduler_core.config.args import Errors, PluginArgs, invalid
+from scheduler_core.config.args import Errors, PluginArgs
 from scheduler_core.config.duration import format_duration
 from scheduler_core.config.wire import OptionalDurationNs, pointer
 from scheduler_core.dynamic_resources.allocation import AllocationError, release_has_binding
@@ -24,6 +24,7 @@ from scheduler_core.dynamic_resources.extended import (
 from scheduler_core.dynamic_resources.model import MAX_ALTERNATIVES, Claim, claim_from, reads_taint_rules
 from scheduler_core.dynamic_resources.pools import SliceIndex
 from scheduler_core.dynamic_resources.story import story
+from scheduler_core.errors import invalid
 from scheduler_core.framework.cluster_event import ClusterEventWithHint, on
 from scheduler_core.framework.failure import PluginFailure
 from scheduler_core.framework.interface import (

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from scheduler_core.cluster.listers import Listers
 from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
-from scheduler_core.config.args import Errors, PluginArgs, invalid
+from scheduler_core.config.args import Errors, PluginArgs
 from scheduler_core.config.types import UtilizationShapePoint, shape_errors
 from scheduler_core.config.wire import encode, pointer
+from scheduler_core.errors import invalid
 from scheduler_core.framework.cluster_event import (
     QUEUE,
     SKIP,
