@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from scheduler_core.config import wire
 from scheduler_core.config.args import Errors
 from scheduler_core.config.catalog import (
     BIND,
@@ -47,24 +48,6 @@ from scheduler_core.config.types import (
     shape_errors,
 )
 from scheduler_core.config.validation import extender_errors
-from scheduler_core.config.wire import (
-    BOOLEAN,
-    INT64,
-    KEEP,
-    POINTER,
-    STRING,
-    Document,
-    Field,
-    FieldKind,
-    Fields,
-    Int32,
-    ListOf,
-    Problems,
-    build,
-    encode,
-    omit,
-    typed,
-)
 from scheduler_core.errors import ConfigurationError, DecodeError, FieldError, aggregate, invalid, required
 from scheduler_core.schema.tables import table_beside
 
@@ -90,34 +73,34 @@ _FIRST_WITH_EXTENDERS, _FIRST_WITHOUT_TAGS, _LAST_WITH_POLICY = 2, 6, 22
 # --- the document ---
 
 
-_LABELS = Field("labels", ListOf(STRING))
-_PRESENCE = Field("presence", BOOLEAN, KEEP)
-_NAME = Field("name", STRING, KEEP)
+_LABELS = wire.Field("labels", wire.ListOf(wire.STRING))
+_PRESENCE = wire.Field("presence", wire.BOOLEAN, wire.KEEP)
+_NAME = wire.Field("name", wire.STRING, wire.KEEP)
 
 
-def _argument(*of: Field) -> Field:
+def _argument(*of: wire.Field) -> wire.Field:
     """The argument of a predicate or priority: exactly one of some; with one, its name is free."""
-    return Field("argument", Fields(*of), POINTER)
+    return wire.Field("argument", wire.Fields(*of), wire.POINTER)
 
 
-_PREDICATE = Fields(
+_PREDICATE = wire.Fields(
     _NAME,
     _argument(
-        Field("serviceAffinity", Fields(_LABELS), POINTER),
-        Field("labelsPresence", Fields(_LABELS, _PRESENCE), POINTER),
+        wire.Field("serviceAffinity", wire.Fields(_LABELS), wire.POINTER),
+        wire.Field("labelsPresence", wire.Fields(_LABELS, _PRESENCE), wire.POINTER),
     ),
 )
-_LABEL = Field("label", STRING, KEEP)
-_SHAPE = Field("shape", ListOf(typed(UtilizationShapePoint)))
-_RESOURCES = Field("resources", ListOf(typed(ResourceSpec)))
+_LABEL = wire.Field("label", wire.STRING, wire.KEEP)
+_SHAPE = wire.Field("shape", wire.ListOf(wire.typed(UtilizationShapePoint)))
+_RESOURCES = wire.Field("resources", wire.ListOf(wire.typed(ResourceSpec)))
 _RATIO = "requestedToCapacityRatioArguments"
-_PRIORITY = Fields(
+_PRIORITY = wire.Fields(
     _NAME,
-    Field("weight", INT64, KEEP),
+    wire.Field("weight", wire.INT64, wire.KEEP),
     _argument(
-        Field("serviceAntiAffinity", Fields(_LABEL), POINTER),
-        Field("labelPreference", Fields(_LABEL, _PRESENCE), POINTER),
-        Field(_RATIO, Fields(_SHAPE, _RESOURCES), POINTER),
+        wire.Field("serviceAntiAffinity", wire.Fields(_LABEL), wire.POINTER),
+        wire.Field("labelPreference", wire.Fields(_LABEL, _PRESENCE), wire.POINTER),
+        wire.Field(_RATIO, wire.Fields(_SHAPE, _RESOURCES), wire.POINTER),
     ),
 )
 
@@ -130,15 +113,15 @@ class LegacyPolicy:
     kube-scheduler speaks to the extenders, e.g. `1.5`.
     """
 
-    predicates: Annotated[tuple[Document, ...] | None, ListOf(_PREDICATE)] = None
-    priorities: Annotated[tuple[Document, ...] | None, ListOf(_PRIORITY)] = None
-    extenders: tuple[Extender, ...] = omit(())
-    hard_pod_affinity_symmetric_weight: Int32 = omit(0)
-    always_check_all_predicates: bool = omit(False)
-    kubernetes_version: str = omit("")
+    predicates: Annotated[tuple[wire.Document, ...] | None, wire.ListOf(_PREDICATE)] = None
+    priorities: Annotated[tuple[wire.Document, ...] | None, wire.ListOf(_PRIORITY)] = None
+    extenders: tuple[Extender, ...] = wire.omit(())
+    hard_pod_affinity_symmetric_weight: wire.Int32 = wire.omit(0)
+    always_check_all_predicates: bool = wire.omit(False)
+    kubernetes_version: str = wire.omit("")
 
 
-def decode_policy(document: Document) -> LegacyPolicy:
+def decode_policy(document: wire.Document) -> LegacyPolicy:
     """Read a Policy document.
 
     Raises
@@ -152,29 +135,29 @@ def decode_policy(document: Document) -> LegacyPolicy:
     extenders = fields.get("extenders")
     if isinstance(extenders, list | tuple):
         fields["extenders"] = [modern_extender(extender) for extender in extenders]
-    problems = Problems()
-    checked: Any = typed(LegacyPolicy).check(fields, "", problems)
+    problems = wire.Problems()
+    checked: Any = wire.typed(LegacyPolicy).check(fields, "", problems)
     errors = (*problems.types, *problems.unknown)
     if errors:
         message = "; ".join(str(error) for error in errors)
         raise DecodeError("other" if problems.types else "strict", f"invalid policy: {message}", errors)
-    return build(LegacyPolicy, checked)
+    return wire.build(LegacyPolicy, checked)
 
 
-def in_todays_case(document: Document) -> dict[str, Any]:
+def in_todays_case(document: wire.Document) -> dict[str, Any]:
     """The Policy with its keys as they are spelled today: early releases read them in any case.
 
     Unknown keys and second spellings of one key stay as they are, to be named.
     """
-    spelled: dict[str, Any] = spelled_today(document, typed(LegacyPolicy))
+    spelled: dict[str, Any] = spelled_today(document, wire.typed(LegacyPolicy))
     return spelled
 
 
-def spelled_today(value: Any, kind: FieldKind) -> Any:
+def spelled_today(value: Any, kind: wire.FieldKind) -> Any:
     """A value with its keys in the case of its kind: what was read in any case, as it is spelled today."""
-    if isinstance(kind, ListOf) and isinstance(value, list | tuple):
+    if isinstance(kind, wire.ListOf) and isinstance(value, list | tuple):
         return [spelled_today(item, kind.item) for item in value]
-    if not isinstance(kind, Fields) or not isinstance(value, Mapping):
+    if not isinstance(kind, wire.Fields) or not isinstance(value, Mapping):
         return value
     names = {name.lower(): name for name in kind.fields}
     result: dict[str, Any] = {}
@@ -239,13 +222,13 @@ class TranslatedPolicy:
         Extenders are sent `pod` and `nodes`, as before 1.6, not `Pod` and `Nodes`.
     """
 
-    document: Document
+    document: wire.Document
     untranslated: tuple[Untranslated, ...]
     run_all_filters: bool
     lower_case_wire: bool
 
 
-def translate_policy(document: Document, catalog: Catalog) -> TranslatedPolicy:
+def translate_policy(document: wire.Document, catalog: Catalog) -> TranslatedPolicy:
     """Translate a Policy document.
 
     Raises
@@ -341,7 +324,7 @@ class _Translation:
                 wanted[name] = path
         return wanted
 
-    def _predicate(self, predicate: Document, path: str) -> str | None:
+    def _predicate(self, predicate: wire.Document, path: str) -> str | None:
         argument = predicate.get("argument")
         if not self._is_one(argument, path, "predicate"):
             return None
@@ -361,7 +344,7 @@ class _Translation:
         self.node_label.setdefault(key, []).extend(presence.get("labels", ()))
         return "CheckNodeLabelPresence"
 
-    def _is_one(self, argument: Document | None, path: str, kind: str) -> bool:
+    def _is_one(self, argument: wire.Document | None, path: str, kind: str) -> bool:
         if argument is None or len(argument) == 1:
             return True
         words = f"exactly 1 {kind} argument is required"
@@ -374,7 +357,7 @@ class _Translation:
             self.strategy = (LEAST_ALLOCATED, "priorities")
             return {name: ("priorities", weight) for name, weight in legacy("defaultPriorities").items()}
         wanted: dict[str, tuple[str, int]] = {}
-        declared: dict[str, Document] = {}
+        declared: dict[str, wire.Document] = {}
         for index, priority in enumerate(self.policy.priorities):
             path = f"priorities[{index}]"
             if not 0 < priority["weight"] <= _MAX_WEIGHT:
@@ -400,7 +383,7 @@ class _Translation:
         keys = ("presentLabelsPreference", "absentLabelsPreference")
         return [label for key in keys for label in self.node_label.get(key, ())]
 
-    def _priority(self, priority: Document, path: str, declared: dict[str, Document]) -> str | None:
+    def _priority(self, priority: wire.Document, path: str, declared: dict[str, wire.Document]) -> str | None:
         argument = priority.get("argument")
         if not self._is_one(argument, path, "priority"):
             return None
@@ -446,7 +429,9 @@ class _Translation:
             }
         return "RequestedToCapacityRatio"
 
-    def _declare(self, kind: str, priority: Document, path: str, declared: dict[str, Document]) -> bool:
+    def _declare(
+        self, kind: str, priority: wire.Document, path: str, declared: dict[str, wire.Document]
+    ) -> bool:
         """Merge custom priorities of one kind; RequestedToCapacityRatio appears once.
 
         Source: validateCustomPriorities
@@ -536,7 +521,7 @@ class _Translation:
             "apiVersion": API_VERSION,
             "kind": KIND,
             "profiles": [{"plugins": plugins, "pluginConfig": configs}],
-            "extenders": [encode(extender) for extender in self.policy.extenders],
+            "extenders": [wire.encode(extender) for extender in self.policy.extenders],
         }
 
     def _retired_args(self) -> dict[str, dict[str, list[str]]]:

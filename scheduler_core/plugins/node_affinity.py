@@ -16,34 +16,11 @@ from scheduler_core.cluster.node_matching import (
 )
 from scheduler_core.cluster.node_table import Bool, NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.config import wire
 from scheduler_core.config.args import Errors, PluginArgs
-from scheduler_core.config.wire import (
-    INT32,
-    KEEP,
-    POINTER,
-    STRING,
-    Document,
-    Field,
-    Fields,
-    ListOf,
-    NullableListOf,
-)
+from scheduler_core.framework import interface as fwk
 from scheduler_core.framework.amounts import Amount, Comparison
 from scheduler_core.framework.cluster_event import QUEUE, SKIP, ClusterEventWithHint, QueueingHint, on
-from scheduler_core.framework.interface import (
-    SKIP_FILTER,
-    SKIP_SCORE,
-    FilterPlugin,
-    Handle,
-    PreFilterPlugin,
-    PreFilterResult,
-    PreScorePlugin,
-    PreScoreResult,
-    Reads,
-    ScorePlugin,
-    Scores,
-    default_normalize,
-)
 from scheduler_core.framework.status import Code, Status, Verdicts
 from scheduler_core.objects.labels import Requirement
 from scheduler_core.objects.node import Node
@@ -64,22 +41,29 @@ _ENFORCED = 1
 """Detail of a verdict: the profile's own affinity rejects the node, not the pod's."""
 
 
-_NODE_SELECTOR_REQUIREMENT = Fields(
-    Field("key", STRING, KEEP), Field("operator", STRING, KEEP), Field("values", ListOf(STRING))
+_NODE_SELECTOR_REQUIREMENT = wire.Fields(
+    wire.Field("key", wire.STRING, wire.KEEP),
+    wire.Field("operator", wire.STRING, wire.KEEP),
+    wire.Field("values", wire.ListOf(wire.STRING)),
 )
-_NODE_SELECTOR_TERM = Fields(
-    Field("matchExpressions", ListOf(_NODE_SELECTOR_REQUIREMENT)),
-    Field("matchFields", ListOf(_NODE_SELECTOR_REQUIREMENT)),
+_NODE_SELECTOR_TERM = wire.Fields(
+    wire.Field("matchExpressions", wire.ListOf(_NODE_SELECTOR_REQUIREMENT)),
+    wire.Field("matchFields", wire.ListOf(_NODE_SELECTOR_REQUIREMENT)),
 )
-_NODE_AFFINITY = Fields(
-    Field(
+_NODE_AFFINITY = wire.Fields(
+    wire.Field(
         "requiredDuringSchedulingIgnoredDuringExecution",
-        Fields(Field("nodeSelectorTerms", NullableListOf(_NODE_SELECTOR_TERM), KEEP)),
-        POINTER,
+        wire.Fields(wire.Field("nodeSelectorTerms", wire.NullableListOf(_NODE_SELECTOR_TERM), wire.KEEP)),
+        wire.POINTER,
     ),
-    Field(
+    wire.Field(
         "preferredDuringSchedulingIgnoredDuringExecution",
-        ListOf(Fields(Field("weight", INT32, KEEP), Field("preference", _NODE_SELECTOR_TERM, KEEP))),
+        wire.ListOf(
+            wire.Fields(
+                wire.Field("weight", wire.INT32, wire.KEEP),
+                wire.Field("preference", _NODE_SELECTOR_TERM, wire.KEEP),
+            )
+        ),
     ),
 )
 
@@ -88,7 +72,7 @@ _NODE_AFFINITY = Fields(
 class NodeAffinityArgs(PluginArgs):
     """`added_affinity` is a core/v1 NodeAffinity document that holds for every pod of the profile."""
 
-    added_affinity: Annotated[Document | None, _NODE_AFFINITY] = None
+    added_affinity: Annotated[wire.Document | None, _NODE_AFFINITY] = None
 
     def problems(self, path: str) -> Errors:
         errors: Errors = []
@@ -109,10 +93,10 @@ class NodeAffinityArgs(PluginArgs):
 
 
 class NodeAffinity(
-    PreFilterPlugin[None],
-    FilterPlugin[None],
-    PreScorePlugin[PreferredTerms],
-    ScorePlugin[PreferredTerms | None],
+    fwk.PreFilterPlugin[None],
+    fwk.FilterPlugin[None],
+    fwk.PreScorePlugin[PreferredTerms],
+    fwk.ScorePlugin[PreferredTerms | None],
 ):
     """Rejects rows the pod's nodeSelector, its required terms or the profile's addedAffinity do not match.
 
@@ -137,13 +121,13 @@ class NodeAffinity(
     draw: ClassVar[tuple[str, int] | None] = ("A", 2)
     Args = NodeAffinityArgs
     default_weight: ClassVar[int | None] = 2
-    filter_reads: ClassVar[Reads] = Reads.SPEC
-    score_reads: ClassVar[Reads] = Reads.SPEC
+    filter_reads: ClassVar[fwk.Reads] = fwk.Reads.SPEC
+    score_reads: ClassVar[fwk.Reads] = fwk.Reads.SPEC
     normalizes: ClassVar[bool] = True
     filter_without_state: ClassVar[bool] = True
     score_without_state: ClassVar[bool] = True
 
-    def __init__(self, args: Any, handle: Handle) -> None:
+    def __init__(self, args: Any, handle: fwk.Handle) -> None:
         super().__init__(args, handle)
         added = getattr(args, "added_affinity", None) or {}
         required = added.get("requiredDuringSchedulingIgnoredDuringExecution")
@@ -166,16 +150,16 @@ class NodeAffinity(
     def sign(self, pod: Pod) -> Hashable:
         return pod.required_node_affinity, pod.preferred_node_affinity, pod.prefers_nodes
 
-    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[None]:
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> fwk.PreFilterResult[None]:
         affinity = pod.required_node_affinity
         if affinity.is_everything and self.enforced is None:
-            return SKIP_FILTER
+            return fwk.SKIP_FILTER
         names = affinity.pre_filter_node_names()
         if names is None:
-            return PreFilterResult()
+            return fwk.PreFilterResult()
         if not names:
-            return PreFilterResult(Status(Code.UnschedulableAndUnresolvable, (REASON_CONFLICT,)))
-        return PreFilterResult(node_names=tuple(sorted(names)))
+            return fwk.PreFilterResult(Status(Code.UnschedulableAndUnresolvable, (REASON_CONFLICT,)))
+        return fwk.PreFilterResult(node_names=tuple(sorted(names)))
 
     def filter(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
         rejected = ~matching_required_affinity(pod.required_node_affinity, nodes, rows)
@@ -198,24 +182,24 @@ class NodeAffinity(
                 number = f"term {index + 1} of {len(selector.terms)}: " if len(selector.terms) > 1 else ""
                 yield from _compared(whose + number, term.labels.requirements, snapshot, nowhere)
 
-    def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> PreScoreResult[PreferredTerms]:
+    def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> fwk.PreScoreResult[PreferredTerms]:
         if not pod.prefers_nodes and self._added_preferred.is_empty:
-            return SKIP_SCORE
-        return PreScoreResult(state=self._preferred(pod))
+            return fwk.SKIP_SCORE
+        return fwk.PreScoreResult(state=self._preferred(pod))
 
     def _preferred(self, pod: Pod) -> PreferredTerms:
         return PreferredTerms((*pod.preferred_node_affinity.terms, *self._added_preferred.terms))
 
-    def score(self, state: PreferredTerms | None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
+    def score(self, state: PreferredTerms | None, pod: Pod, nodes: NodeColumns, rows: Rows) -> fwk.Scores:
         total = np.zeros(len(rows), np.int64)
         for weight, term in (state or self._preferred(pod)).terms:
             total += weight * matching_term(term, nodes, rows)
         return total
 
     def normalize(
-        self, state: PreferredTerms | None, pod: Pod, nodes: NodeColumns, rows: Rows, scores: Scores
-    ) -> Scores:
-        return default_normalize(scores)
+        self, state: PreferredTerms | None, pod: Pod, nodes: NodeColumns, rows: Rows, scores: fwk.Scores
+    ) -> fwk.Scores:
+        return fwk.default_normalize(scores)
 
 
 def _compared(

@@ -25,19 +25,9 @@ from scheduler_core.config.types import (
 from scheduler_core.config.wire import omit
 from scheduler_core.dynamic_resources.extended import ClassesByResource, is_possible
 from scheduler_core.errors import FieldError, invalid, not_supported, required
+from scheduler_core.framework import interface as fwk
 from scheduler_core.framework.amounts import FREE_OF, SHORT, Amount, Comparison
 from scheduler_core.framework.cluster_event import QUEUE, SKIP, ClusterEventWithHint, QueueingHint, on
-from scheduler_core.framework.interface import (
-    FilterPlugin,
-    Handle,
-    PreFilterPlugin,
-    PreFilterResult,
-    PreScorePlugin,
-    PreScoreResult,
-    Reads,
-    ScorePlugin,
-    Scores,
-)
 from scheduler_core.framework.status import Code, Verdicts
 from scheduler_core.objects.fields import mapping, optional_string
 from scheduler_core.objects.meta import PlainObject
@@ -206,10 +196,10 @@ def _request(checked: tuple[tuple[int, int, str], ...]) -> FitRequest:
 
 
 class NodeResourcesFit(
-    PreFilterPlugin[FitRequest],
-    FilterPlugin[FitRequest],
-    PreScorePlugin[tuple[int, ...]],
-    ScorePlugin[tuple[int, ...] | None],
+    fwk.PreFilterPlugin[FitRequest],
+    fwk.FilterPlugin[FitRequest],
+    fwk.PreScorePlugin[tuple[int, ...]],
+    fwk.ScorePlugin[tuple[int, ...] | None],
 ):
     """Rejects rows where a request exceeds what is free; scores rows by the scoring strategy.
 
@@ -235,8 +225,8 @@ class NodeResourcesFit(
     draw: ClassVar[tuple[str, int] | None] = ("F", 5)
     Args = NodeResourcesFitArgs
     default_weight: ClassVar[int | None] = 1
-    filter_reads: ClassVar[Reads] = Reads.USAGE
-    score_reads: ClassVar[Reads] = Reads.USAGE
+    filter_reads: ClassVar[fwk.Reads] = fwk.Reads.USAGE
+    score_reads: ClassVar[fwk.Reads] = fwk.Reads.USAGE
     score_without_state: ClassVar[bool] = True
     sign_reads: ClassVar[tuple[str, ...]] = ("DeviceClass",)
 
@@ -244,7 +234,7 @@ class NodeResourcesFit(
     def args_in(cls, release: Release) -> type[PluginArgs]:
         return NodeResourcesFitArgsChecked if release.has("CapacityRatioChecked") else NodeResourcesFitArgs
 
-    def __init__(self, args: Any, handle: Handle) -> None:
+    def __init__(self, args: Any, handle: fwk.Handle) -> None:
         super().__init__(args, handle)
         self._ignored = frozenset(args.ignored_resources or ())
         self._ignored_groups = frozenset(args.ignored_resource_groups or ())
@@ -277,14 +267,14 @@ class NodeResourcesFit(
     def sign(self, pod: Pod) -> Hashable | None:
         return tuple(pod.requests.items()), pod.scoring, *self._delegated(pod)
 
-    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[FitRequest]:
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> fwk.PreFilterResult[FitRequest]:
         delegated = self._delegated(pod)
         if not delegated:
             return self._asked.of(pod)
         found = self._request_of(pod)
         assert found.state is not None
         ids = frozenset(self.handle.snapshot.vocabulary.resources.id(name) for name in delegated)
-        return PreFilterResult(state=replace(found.state, delegated=ids))
+        return fwk.PreFilterResult(state=replace(found.state, delegated=ids))
 
     def _delegated(self, pod: Pod) -> list[str]:
         """Requested extended resources of DeviceClasses."""
@@ -293,14 +283,14 @@ class NodeResourcesFit(
             return []
         return [name for name, n in pod.requests.items() if n and name in known and is_possible(name)]
 
-    def _request_of(self, pod: Pod) -> PreFilterResult[FitRequest]:
+    def _request_of(self, pod: Pod) -> fwk.PreFilterResult[FitRequest]:
         resources = self.handle.snapshot.vocabulary.resources
         checked = [
             (resources.id(name), amount, name)
             for name, amount in pod.requests.items()
             if amount and name != "pods" and not self._ignores(name)
         ]
-        return PreFilterResult(state=_request(tuple(checked)))
+        return fwk.PreFilterResult(state=_request(tuple(checked)))
 
     def filter(self, state: FitRequest, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
         if len(rows) <= thresholds().allocated_rows and not state.delegated:
@@ -359,10 +349,10 @@ class NodeResourcesFit(
             ("pods: ", Amount(nodes.n_pods[rows]), " there, ", Amount(allowed), " allowed"),
         )
 
-    def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> PreScoreResult[tuple[int, ...]]:
-        return PreScoreResult(state=self._scored.of(pod))
+    def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> fwk.PreScoreResult[tuple[int, ...]]:
+        return fwk.PreScoreResult(state=self._scored.of(pod))
 
-    def score(self, state: tuple[int, ...] | None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
+    def score(self, state: tuple[int, ...] | None, pod: Pod, nodes: NodeColumns, rows: Rows) -> fwk.Scores:
         if state is None:
             state = self._scored.of(pod)
         if len(rows) <= thresholds().allocated_rows and self._strategy == "LeastAllocated":

@@ -17,21 +17,11 @@ from scheduler_core.cluster.selection import PodSelector, Selection
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.cluster.topology import Among, Domains
 from scheduler_core.cluster.what_if import WhatIf
+from scheduler_core.config import wire
 from scheduler_core.config.args import Errors, PluginArgs
 from scheduler_core.config.types import LIST_DEFAULTING, label_name_errors
-from scheduler_core.config.wire import (
-    INT32,
-    KEEP,
-    POINTER,
-    STRING,
-    Document,
-    Field,
-    Fields,
-    ListOf,
-    MapOf,
-    omit,
-)
 from scheduler_core.errors import FieldError, invalid, not_supported, required
+from scheduler_core.framework import interface as fwk
 from scheduler_core.framework.amounts import Amount, Comparison
 from scheduler_core.framework.cluster_event import (
     QUEUE,
@@ -40,18 +30,6 @@ from scheduler_core.framework.cluster_event import (
     QueueingHint,
     node_taints,
     on,
-)
-from scheduler_core.framework.interface import (
-    SKIP_FILTER,
-    SKIP_SCORE,
-    FilterPlugin,
-    Handle,
-    PreFilterPlugin,
-    PreFilterResult,
-    PreScorePlugin,
-    PreScoreResult,
-    ScorePlugin,
-    Scores,
 )
 from scheduler_core.framework.status import Code, Verdicts
 from scheduler_core.objects.labels import NOTHING
@@ -63,26 +41,28 @@ from scheduler_core.objects.pod import Pod, TopologySpreadConstraint, spread_con
 
 SYSTEM_DEFAULTING = "System"
 
-_LABEL_SELECTOR = Fields(
-    Field("matchLabels", MapOf(STRING)),
-    Field(
+_LABEL_SELECTOR = wire.Fields(
+    wire.Field("matchLabels", wire.MapOf(wire.STRING)),
+    wire.Field(
         "matchExpressions",
-        ListOf(
-            Fields(
-                Field("key", STRING, KEEP), Field("operator", STRING, KEEP), Field("values", ListOf(STRING))
+        wire.ListOf(
+            wire.Fields(
+                wire.Field("key", wire.STRING, wire.KEEP),
+                wire.Field("operator", wire.STRING, wire.KEEP),
+                wire.Field("values", wire.ListOf(wire.STRING)),
             )
         ),
     ),
 )
-_TOPOLOGY_SPREAD_CONSTRAINT = Fields(
-    Field("maxSkew", INT32, KEEP),
-    Field("topologyKey", STRING, KEEP),
-    Field("whenUnsatisfiable", STRING, KEEP),
-    Field("labelSelector", _LABEL_SELECTOR, POINTER),
-    Field("minDomains", INT32, POINTER),
-    Field("nodeAffinityPolicy", STRING, POINTER),
-    Field("nodeTaintsPolicy", STRING, POINTER),
-    Field("matchLabelKeys", ListOf(STRING)),
+_TOPOLOGY_SPREAD_CONSTRAINT = wire.Fields(
+    wire.Field("maxSkew", wire.INT32, wire.KEEP),
+    wire.Field("topologyKey", wire.STRING, wire.KEEP),
+    wire.Field("whenUnsatisfiable", wire.STRING, wire.KEEP),
+    wire.Field("labelSelector", _LABEL_SELECTOR, wire.POINTER),
+    wire.Field("minDomains", wire.INT32, wire.POINTER),
+    wire.Field("nodeAffinityPolicy", wire.STRING, wire.POINTER),
+    wire.Field("nodeTaintsPolicy", wire.STRING, wire.POINTER),
+    wire.Field("matchLabelKeys", wire.ListOf(wire.STRING)),
 )
 
 
@@ -90,8 +70,10 @@ _TOPOLOGY_SPREAD_CONSTRAINT = Fields(
 class PodTopologySpreadArgs(PluginArgs):
     """`default_constraints` are core/v1 TopologySpreadConstraint documents (no labelSelector)."""
 
-    default_constraints: Annotated[tuple[Document, ...], ListOf(_TOPOLOGY_SPREAD_CONSTRAINT)] = omit(())
-    defaulting_type: str = omit(SYSTEM_DEFAULTING)
+    default_constraints: Annotated[tuple[wire.Document, ...], wire.ListOf(_TOPOLOGY_SPREAD_CONSTRAINT)] = (
+        wire.omit(())
+    )
+    defaulting_type: str = wire.omit(SYSTEM_DEFAULTING)
 
     def problems(self, path: str) -> Errors:
         errors: Errors = []
@@ -462,12 +444,12 @@ class SoftState:
             ignored = lacking if ignored is None else ignored | lacking
         return ignored if ignored is not None and ignored.any() else None
 
-    def scores(self, nodes: NodeColumns, rows: Rows) -> Scores:
+    def scores(self, nodes: NodeColumns, rows: Rows) -> fwk.Scores:
         """Raw scores: the higher, the more crowded."""
         domains = self._domains_of(nodes, rows)
         if len(self.constraints) == 1 and self.constraints[0].by_domain is not None:
             # Rounding a domain's points once is the same as rounding them at each of its rows.
-            scores: Scores = _rounded(self.constraints[0].by_domain).take(domains[0])
+            scores: fwk.Scores = _rounded(self.constraints[0].by_domain).take(domains[0])
             return scores
         total = np.zeros(len(rows))
         for constraint, domain in zip(self.constraints, domains, strict=True):
@@ -478,7 +460,7 @@ class SoftState:
             scores[ignored] = 0
         return scores
 
-    def normalized(self, nodes: NodeColumns, rows: Rows, scores: Scores) -> Scores:
+    def normalized(self, nodes: NodeColumns, rows: Rows, scores: fwk.Scores) -> fwk.Scores:
         """Scores from 0 to 100: the higher, the emptier."""
         ignored = self.ignored(nodes, rows)
         scored = scores if ignored is None else scores[~ignored]
@@ -515,7 +497,7 @@ def _n_domains(domain: Int32, n_values: int, empty: int) -> int:
     return n_domains
 
 
-def _rounded(values: NDArray[np.float64]) -> Scores:
+def _rounded(values: NDArray[np.float64]) -> fwk.Scores:
     """Nearest integers, halves away from zero (`math.Round`)."""
     whole = np.trunc(values)
     rest = values - whole
@@ -611,7 +593,10 @@ REASON_LABEL = REASON_SKEW + " (missing required label)"
 
 
 class PodTopologySpread(
-    PreFilterPlugin[HardState], FilterPlugin[HardState], PreScorePlugin[SoftState], ScorePlugin[SoftState]
+    fwk.PreFilterPlugin[HardState],
+    fwk.FilterPlugin[HardState],
+    fwk.PreScorePlugin[SoftState],
+    fwk.ScorePlugin[SoftState],
 ):
     """Rejects rows whose topology domain would get too many matching pods; likes the emptier domains better.
 
@@ -649,7 +634,7 @@ class PodTopologySpread(
     default_weight: ClassVar[int | None] = 2
     normalizes: ClassVar[bool] = True
 
-    def __init__(self, args: Any, handle: Handle) -> None:
+    def __init__(self, args: Any, handle: fwk.Handle) -> None:
         super().__init__(args, handle)
         self.defaults = Defaults.from_args(args)
 
@@ -688,13 +673,13 @@ class PodTopologySpread(
 
     # ---- filter
 
-    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[HardState]:
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> fwk.PreFilterResult[HardState]:
         matching = snapshot.matching
         constraints = self.defaults.of(pod, DO_NOT_SCHEDULE, matching.default_selectors)
         if not constraints:
-            return SKIP_FILTER
+            return fwk.SKIP_FILTER
         keys = tuple([item.topology_key for item in constraints])
-        return PreFilterResult(
+        return fwk.PreFilterResult(
             state=HardState(
                 [HardConstraint.of(constraint, pod, keys, matching) for constraint in constraints]
             )
@@ -734,16 +719,20 @@ class PodTopologySpread(
 
     # ---- score
 
-    def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> PreScoreResult[SoftState]:
+    def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> fwk.PreScoreResult[SoftState]:
         matching = snapshot.matching
         constraints = self.defaults.of(pod, SCHEDULE_ANYWAY, matching.default_selectors)
         if not constraints or not len(snapshot.rows):
-            return SKIP_SCORE
+            return fwk.SKIP_SCORE
         require_all = bool(pod.topology_spread) or not self.defaults.by_system
-        return PreScoreResult(state=SoftState.of(constraints, pod, matching, rows, require_all=require_all))
+        return fwk.PreScoreResult(
+            state=SoftState.of(constraints, pod, matching, rows, require_all=require_all)
+        )
 
-    def score(self, state: SoftState, pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
+    def score(self, state: SoftState, pod: Pod, nodes: NodeColumns, rows: Rows) -> fwk.Scores:
         return state.scores(nodes, rows)
 
-    def normalize(self, state: SoftState, pod: Pod, nodes: NodeColumns, rows: Rows, scores: Scores) -> Scores:
+    def normalize(
+        self, state: SoftState, pod: Pod, nodes: NodeColumns, rows: Rows, scores: fwk.Scores
+    ) -> fwk.Scores:
         return state.normalized(nodes, rows, scores)

@@ -24,19 +24,7 @@ from scheduler_core.cluster.volume_usage import VolumeUsage
 from scheduler_core.cluster.what_if import WhatIf
 from scheduler_core.config.args import PluginArgs
 from scheduler_core.config.wire import omit
-from scheduler_core.framework.interface import (
-    MAX_NODE_SCORE,
-    FilterPlugin,
-    Handle,
-    Plugin,
-    PreFilterPlugin,
-    PreFilterResult,
-    PreScorePlugin,
-    PreScoreResult,
-    Reads,
-    ScorePlugin,
-    Scores,
-)
+from scheduler_core.framework import interface as fwk
 from scheduler_core.framework.status import Code, Verdicts
 from scheduler_core.objects.fields import Document, mapping, string, string_map
 from scheduler_core.objects.labels import EVERYTHING, LabelSelector, selector_from_labels
@@ -61,7 +49,7 @@ class VolumesState:
     changed_rows: dict[int, None] = field(default_factory=dict)
 
 
-class NonCSILimits(FilterPlugin[VolumesState | None]):
+class NonCSILimits(fwk.FilterPlugin[VolumesState | None]):
     """Rejects rows where the volumes of one in-tree plugin would be more than the node can attach.
 
     The limit is the node's allocatable (`attachable-volumes-...`), or else the plugin's own. Nodes that announce
@@ -89,7 +77,7 @@ class NonCSILimits(FilterPlugin[VolumesState | None]):
     limit_resource: ClassVar[str]
     default_limit: ClassVar[int]
 
-    def __init__(self, args: Any, handle: Handle) -> None:
+    def __init__(self, args: Any, handle: fwk.Handle) -> None:
         super().__init__(args, handle)
         self._usage = VolumeUsage()
         self._nodes: NodeTable | None = None
@@ -298,7 +286,7 @@ def count_matching_pods(
 _ZONE_WEIGHTING = 2.0 / 3.0
 
 
-class SelectorSpread(PreScorePlugin[LabelSelector], ScorePlugin[LabelSelector]):
+class SelectorSpread(fwk.PreScorePlugin[LabelSelector], fwk.ScorePlugin[LabelSelector]):
     """Scores rows by how few pods of the pod's services and controllers they hold, two thirds by zone.
 
     A pod with topology spread constraints of its own gets 0 everywhere.
@@ -309,40 +297,40 @@ class SelectorSpread(PreScorePlugin[LabelSelector], ScorePlugin[LabelSelector]):
     name: ClassVar[str] = "SelectorSpread"
     normalizes: ClassVar[bool] = True
 
-    def __init__(self, args: Any, handle: Handle) -> None:
+    def __init__(self, args: Any, handle: fwk.Handle) -> None:
         super().__init__(args, handle)
         self._selectors: DefaultSelectors | None = None
 
-    def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> PreScoreResult[LabelSelector]:
+    def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> fwk.PreScoreResult[LabelSelector]:
         if pod.topology_spread:
-            return PreScoreResult(state=EVERYTHING)
+            return fwk.PreScoreResult(state=EVERYTHING)
         if self._selectors is None:
             self._selectors = DefaultSelectors(snapshot.listers)
-        return PreScoreResult(state=self._selectors.of(pod))
+        return fwk.PreScoreResult(state=self._selectors.of(pod))
 
-    def score(self, state: LabelSelector, pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
+    def score(self, state: LabelSelector, pod: Pod, nodes: NodeColumns, rows: Rows) -> fwk.Scores:
         if pod.topology_spread:
             return np.zeros(len(rows), np.int64)
         return count_matching_pods(pod.namespace, state, nodes, rows)
 
     def normalize(
-        self, state: LabelSelector, pod: Pod, nodes: NodeColumns, rows: Rows, scores: Scores
-    ) -> Scores:
+        self, state: LabelSelector, pod: Pod, nodes: NodeColumns, rows: Rows, scores: fwk.Scores
+    ) -> fwk.Scores:
         if pod.topology_spread:
             return scores
         most = int(scores.max()) if len(scores) else 0
-        result = np.full(len(scores), float(MAX_NODE_SCORE))
+        result = np.full(len(scores), float(fwk.MAX_NODE_SCORE))
         if most > 0:
-            result = float(MAX_NODE_SCORE) * ((most - scores).astype(np.float64) / float(most))
+            result = float(fwk.MAX_NODE_SCORE) * ((most - scores).astype(np.float64) / float(most))
         zones = _zone_ids(nodes, rows)
         zoned = zones >= 0
         if zoned.any():
             by_zone = np.bincount(zones[zoned], weights=scores[zoned]).astype(np.int64)
             most_in_zone = int(by_zone.max())
-            zone_scores = np.full(len(scores), float(MAX_NODE_SCORE))
+            zone_scores = np.full(len(scores), float(fwk.MAX_NODE_SCORE))
             if most_in_zone > 0:
                 share = (most_in_zone - by_zone[zones]).astype(np.float64) / float(most_in_zone)
-                zone_scores = float(MAX_NODE_SCORE) * share
+                zone_scores = float(fwk.MAX_NODE_SCORE) * share
             mixed = (result * (1.0 - _ZONE_WEIGHTING)) + (_ZONE_WEIGHTING * zone_scores)
             result = np.where(zoned, mixed, result)
         return result.astype(np.int64)
@@ -374,7 +362,7 @@ class NodeLabelArgs(PluginArgs):
     absent_labels_preference: tuple[str, ...] = omit(())
 
 
-class NodeLabel(FilterPlugin[None], ScorePlugin[None]):
+class NodeLabel(fwk.FilterPlugin[None], fwk.ScorePlugin[None]):
     """Rejects rows that lack a label of `presentLabels` or have one of `absentLabels`; scores preferences alike.
 
     Source: pkg/scheduler/framework/plugins/nodelabel/node_label.go, v1.20
@@ -383,10 +371,10 @@ class NodeLabel(FilterPlugin[None], ScorePlugin[None]):
     name: ClassVar[str] = "NodeLabel"
     sentences: ClassVar[Sequence[str]] = ("node(s) didn't have the requested labels",)
     Args = NodeLabelArgs
-    filter_reads: ClassVar[Reads] = Reads.SPEC
-    score_reads: ClassVar[Reads] = Reads.SPEC
+    filter_reads: ClassVar[fwk.Reads] = fwk.Reads.SPEC
+    score_reads: ClassVar[fwk.Reads] = fwk.Reads.SPEC
 
-    def __init__(self, args: Any, handle: Handle) -> None:
+    def __init__(self, args: Any, handle: fwk.Handle) -> None:
         super().__init__(args, handle)
         self.args = args if isinstance(args, NodeLabelArgs) else NodeLabelArgs()
 
@@ -401,15 +389,15 @@ class NodeLabel(FilterPlugin[None], ScorePlugin[None]):
             rejected |= nodes.label_column(key)[rows] >= 0
         return Verdicts.where(rejected, Code.UnschedulableAndUnresolvable)
 
-    def score(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
+    def score(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> fwk.Scores:
         present, absent = self.args.present_labels_preference, self.args.absent_labels_preference
         scores = np.zeros(len(rows), np.int64)
         if not present and not absent:
             return scores
         for key in present:
-            scores += MAX_NODE_SCORE * (nodes.label_column(key)[rows] >= 0)
+            scores += fwk.MAX_NODE_SCORE * (nodes.label_column(key)[rows] >= 0)
         for key in absent:
-            scores += MAX_NODE_SCORE * (nodes.label_column(key)[rows] < 0)
+            scores += fwk.MAX_NODE_SCORE * (nodes.label_column(key)[rows] < 0)
         return scores // (len(present) + len(absent))
 
 
@@ -455,7 +443,9 @@ class ServiceAffinityArgs(PluginArgs):
     anti_affinity_labels_preference: tuple[str, ...] = omit(())
 
 
-class ServiceAffinity(PreFilterPlugin[AffinityState], FilterPlugin[AffinityState], ScorePlugin[None]):
+class ServiceAffinity(
+    fwk.PreFilterPlugin[AffinityState], fwk.FilterPlugin[AffinityState], fwk.ScorePlugin[None]
+):
     """Rejects rows whose `affinityLabels` differ from those of the node where the pod's service already runs.
 
     What the pod's nodeSelector says of such a label counts before. Score prefers values of
@@ -469,16 +459,16 @@ class ServiceAffinity(PreFilterPlugin[AffinityState], FilterPlugin[AffinityState
     Args = ServiceAffinityArgs
     normalizes: ClassVar[bool] = True
 
-    def __init__(self, args: Any, handle: Handle) -> None:
+    def __init__(self, args: Any, handle: fwk.Handle) -> None:
         super().__init__(args, handle)
         self.args = args if isinstance(args, ServiceAffinityArgs) else ServiceAffinityArgs()
         self._selectors: DefaultSelectors | None = None
 
     # ---- filtering
 
-    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[AffinityState]:
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> fwk.PreFilterResult[AffinityState]:
         if not self.args.affinity_labels:
-            return PreFilterResult(state=AffinityState())
+            return fwk.PreFilterResult(state=AffinityState())
         nodes, pods = snapshot.nodes, snapshot.pods
         like = [
             pod_id
@@ -486,7 +476,7 @@ class ServiceAffinity(PreFilterPlugin[AffinityState], FilterPlugin[AffinityState
             for pod_id in nodes.pods_on(row)
             if _is_like(pods[pod_id], pod)
         ]
-        return PreFilterResult(state=AffinityState(like, bool(self._services_of(pod, snapshot))))
+        return fwk.PreFilterResult(state=AffinityState(like, bool(self._services_of(pod, snapshot))))
 
     def filter(self, state: AffinityState, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
         codes = np.zeros(len(rows), np.int8)
@@ -550,14 +540,16 @@ class ServiceAffinity(PreFilterPlugin[AffinityState], FilterPlugin[AffinityState
 
     # ---- scoring
 
-    def score(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
+    def score(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> fwk.Scores:
         services = self._services_of(pod, self.handle.snapshot)
         if not services:
             return np.zeros(len(rows), np.int64)
         selector = selector_from_labels(services[0])
         return count_matching_pods(pod.namespace, selector, nodes, rows)
 
-    def normalize(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows, scores: Scores) -> Scores:
+    def normalize(
+        self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows, scores: fwk.Scores
+    ) -> fwk.Scores:
         """Source: service_affinity.go updateNodeScoresForLabel, v1.20."""
         labels = self.args.anti_affinity_labels_preference
         total = np.zeros(len(rows), np.float64)
@@ -565,10 +557,12 @@ class ServiceAffinity(PreFilterPlugin[AffinityState], FilterPlugin[AffinityState
         for key in labels:
             column = nodes.label_column(key)[rows]
             labelled = column >= 0
-            share = np.full(len(rows), float(MAX_NODE_SCORE))
+            share = np.full(len(rows), float(fwk.MAX_NODE_SCORE))
             if n_pods > 0 and labelled.any():
                 counts = np.bincount(column[labelled], weights=scores[labelled]).astype(np.int64)
-                share = float(MAX_NODE_SCORE) * ((n_pods - counts[column]).astype(np.float64) / float(n_pods))
+                share = float(fwk.MAX_NODE_SCORE) * (
+                    (n_pods - counts[column]).astype(np.float64) / float(n_pods)
+                )
             total += np.where(labelled, share / float(len(labels)), 0.0)
         return total.astype(np.int64)
 
@@ -600,16 +594,16 @@ ANNOTATION = "scheduler.alpha.kubernetes.io/preferAvoidPods"
 _CONTROLLERS = ("ReplicationController", "ReplicaSet")
 
 
-class NodePreferAvoidPods(ScorePlugin[None]):
+class NodePreferAvoidPods(fwk.ScorePlugin[None]):
     """Scores 0 where the node's annotation names the pod's ReplicationController or ReplicaSet, else 100.
 
     Source: pkg/scheduler/framework/plugins/nodepreferavoidpods/node_prefer_avoid_pods.go, v1.20
     """
 
     name: ClassVar[str] = "NodePreferAvoidPods"
-    score_reads: ClassVar[Reads] = Reads.SPEC
+    score_reads: ClassVar[fwk.Reads] = fwk.Reads.SPEC
 
-    def __init__(self, args: Any, handle: Handle) -> None:
+    def __init__(self, args: Any, handle: fwk.Handle) -> None:
         super().__init__(args, handle)
         self._nodes: NodeTable | None = None
         self._position = 0
@@ -618,8 +612,8 @@ class NodePreferAvoidPods(ScorePlugin[None]):
     def sign(self, pod: Pod) -> Hashable:
         return _controller_of(pod) or ()
 
-    def score(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
-        scores = np.full(len(rows), MAX_NODE_SCORE, np.int64)
+    def score(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> fwk.Scores:
+        scores = np.full(len(rows), fwk.MAX_NODE_SCORE, np.int64)
         controller = _controller_of(pod)
         if controller is None or not isinstance(nodes, NodeTable):
             return scores
@@ -665,7 +659,7 @@ def avoided_controllers(node: Document) -> frozenset[tuple[str, str]]:
         return frozenset()
 
 
-RETIRED: tuple[type[Plugin], ...] = (
+RETIRED: tuple[type[fwk.Plugin], ...] = (
     SelectorSpread,
     NodeLabel,
     ServiceAffinity,

@@ -39,17 +39,10 @@ from scheduler_core.errors import invalid, required
 from scheduler_core.expressions.expression import Expression, ExpressionLimits
 from scheduler_core.expressions.syntax import ExpressionError, Path, calls
 from scheduler_core.expressions.syntax import place as place_in
+from scheduler_core.framework import interface as fwk
 from scheduler_core.framework.amounts import Amount, Comparison
 from scheduler_core.framework.cluster_event import ClusterEventWithHint, on
 from scheduler_core.framework.failure import PluginFailure, invalid_score
-from scheduler_core.framework.interface import (
-    FilterPlugin,
-    Handle,
-    Reads,
-    ScorePlugin,
-    Scores,
-    default_normalize,
-)
 from scheduler_core.framework.status import Code, Verdicts
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
@@ -142,11 +135,11 @@ class _Half:
         self._nodes: dict[int, tuple[Node, Any, Hashable]] = {}
 
     @property
-    def reads(self) -> Reads:
+    def reads(self) -> fwk.Reads:
         """What of the cluster an answer hangs on."""
         if self.reads_pods or "requested" in self.resources or "free" in self.resources:
-            return Reads.USAGE
-        return Reads.SPEC
+            return fwk.Reads.USAGE
+        return fwk.Reads.SPEC
 
     @property
     def reads_metadata(self) -> bool:
@@ -205,7 +198,7 @@ class _Half:
         return known[1:]
 
 
-class Rule(FilterPlugin[None], ScorePlugin[None]):
+class Rule(fwk.FilterPlugin[None], fwk.ScorePlugin[None]):
     """What a user wrote on the configuration page: nodes that pass, or how many points they get.
 
     Examples
@@ -223,7 +216,7 @@ class Rule(FilterPlugin[None], ScorePlugin[None]):
     is_family: ClassVar[bool] = True
     Args = RuleArgs
 
-    def __init__(self, args: Any, handle: Handle) -> None:
+    def __init__(self, args: Any, handle: fwk.Handle) -> None:
         super().__init__(args, handle)
         self.args: RuleArgs = args
         self.reason = args.reason or f"node(s) didn't satisfy {self.name}"
@@ -235,7 +228,7 @@ class Rule(FilterPlugin[None], ScorePlugin[None]):
         if self._score is not None:
             self.score_reads = self._score.reads  # type: ignore[misc]
         self._code = Code.UnschedulableAndUnresolvable
-        if self._filter is not None and self._filter.reads is Reads.USAGE:
+        if self._filter is not None and self._filter.reads is fwk.Reads.USAGE:
             # It may hold once pods have left.
             self._code = Code.Unschedulable
         self._errors: dict[str, int] = {}
@@ -288,7 +281,7 @@ class Rule(FilterPlugin[None], ScorePlugin[None]):
             words[0] = str(words[0])[2:]
             yield Comparison(fails, tuple(words[: 2 * _TOLD]))
 
-    def score(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
+    def score(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> fwk.Scores:
         if self._score is None:
             return np.zeros(len(rows), np.int64)
         found = self._score.ask(pod, nodes, rows)
@@ -315,10 +308,12 @@ class Rule(FilterPlugin[None], ScorePlugin[None]):
         said = f"{nodes.name(row)}: {said}"
         return PluginFailure(self.name, "Score", f'running Score plugin "{self.name}": {said}', said)
 
-    def normalize(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows, scores: Scores) -> Scores:
+    def normalize(
+        self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows, scores: fwk.Scores
+    ) -> fwk.Scores:
         if not self.normalizes:
             return scores
-        return default_normalize(scores, reverse=self.args.normalize == "Lowest")
+        return fwk.default_normalize(scores, reverse=self.args.normalize == "Lowest")
 
 
 def _not_a_truth(found: Any) -> str:

@@ -11,24 +11,18 @@ from numpy.typing import NDArray
 from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.cluster.vocabulary import Interner
+from scheduler_core.framework import interface as fwk
 from scheduler_core.framework.amounts import Amount, Comparison
 from scheduler_core.framework.cluster_event import QUEUE, SKIP, ClusterEventWithHint, QueueingHint, on
-from scheduler_core.framework.interface import (
-    FilterPlugin,
-    PreScorePlugin,
-    PreScoreResult,
-    Reads,
-    ScorePlugin,
-    Scores,
-    default_normalize,
-)
 from scheduler_core.framework.status import Code, Verdicts
 from scheduler_core.objects.node import Node, Taint
 from scheduler_core.objects.pod import Pod, Toleration
 
 
 class TaintToleration(
-    FilterPlugin[None], PreScorePlugin[tuple[Toleration, ...]], ScorePlugin[tuple[Toleration, ...]]
+    fwk.FilterPlugin[None],
+    fwk.PreScorePlugin[tuple[Toleration, ...]],
+    fwk.ScorePlugin[tuple[Toleration, ...]],
 ):
     """Rejects rows with a NoSchedule or NoExecute taint the pod does not tolerate; counts the PreferNoSchedule ones.
 
@@ -51,8 +45,8 @@ class TaintToleration(
     compares: ClassVar[str] = "taints"
     draw: ClassVar[tuple[str, int] | None] = ("T", 1)
     default_weight: ClassVar[int | None] = 3
-    filter_reads: ClassVar[Reads] = Reads.SPEC
-    score_reads: ClassVar[Reads] = Reads.SPEC
+    filter_reads: ClassVar[fwk.Reads] = fwk.Reads.SPEC
+    score_reads: ClassVar[fwk.Reads] = fwk.Reads.SPEC
     normalizes: ClassVar[bool] = True
 
     def events(self) -> list[ClusterEventWithHint]:
@@ -92,18 +86,20 @@ class TaintToleration(
         text_ids = _per_list(nodes, rows, text_of)
         yield Comparison(text_ids >= 0, (Amount(text_ids, list(told)),))
 
-    def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> PreScoreResult[tuple[Toleration, ...]]:
-        return PreScoreResult(
+    def pre_score(
+        self, pod: Pod, snapshot: Snapshot, rows: Rows
+    ) -> fwk.PreScoreResult[tuple[Toleration, ...]]:
+        return fwk.PreScoreResult(
             state=tuple(item for item in pod.tolerations if item.effect in ("", "PreferNoSchedule"))
         )
 
-    def score(self, state: tuple[Toleration, ...], pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
+    def score(self, state: tuple[Toleration, ...], pod: Pod, nodes: NodeColumns, rows: Rows) -> fwk.Scores:
         return _per_list(nodes, rows, lambda taints: _count_intolerable(state, taints))
 
     def normalize(
-        self, state: tuple[Toleration, ...], pod: Pod, nodes: NodeColumns, rows: Rows, scores: Scores
-    ) -> Scores:
-        return default_normalize(scores, reverse=True)
+        self, state: tuple[Toleration, ...], pod: Pod, nodes: NodeColumns, rows: Rows, scores: fwk.Scores
+    ) -> fwk.Scores:
+        return fwk.default_normalize(scores, reverse=True)
 
 
 def _per_list(

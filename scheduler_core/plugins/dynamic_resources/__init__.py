@@ -25,23 +25,9 @@ from scheduler_core.dynamic_resources.model import MAX_ALTERNATIVES, Claim, clai
 from scheduler_core.dynamic_resources.pools import SliceIndex
 from scheduler_core.dynamic_resources.story import story
 from scheduler_core.errors import invalid
+from scheduler_core.framework import interface as fwk
 from scheduler_core.framework.cluster_event import ClusterEventWithHint, on
 from scheduler_core.framework.failure import PluginFailure
-from scheduler_core.framework.interface import (
-    SKIP_FILTER,
-    FilteredCycle,
-    FilterPlugin,
-    Handle,
-    PostFilterPlugin,
-    PostFilterResult,
-    PreEnqueuePlugin,
-    PreFilterPlugin,
-    PreFilterResult,
-    Reads,
-    ScorePlugin,
-    Scores,
-    default_normalize,
-)
 from scheduler_core.framework.status import SUCCESS, Code, Status, Verdicts
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.node_selector import node_selector_from
@@ -154,11 +140,11 @@ class State:
 
 
 class DynamicResources(
-    PreEnqueuePlugin,
-    PreFilterPlugin[State],
-    FilterPlugin[State],
-    PostFilterPlugin,
-    ScorePlugin[None],
+    fwk.PreEnqueuePlugin,
+    fwk.PreFilterPlugin[State],
+    fwk.FilterPlugin[State],
+    fwk.PostFilterPlugin,
+    fwk.ScorePlugin[None],
     BindsClaims,
 ):
     """Allocates devices to the claims of a pod, and rejects rows that do not have them.
@@ -173,11 +159,11 @@ class DynamicResources(
     name: ClassVar[str] = "DynamicResources"
     Args = DynamicResourcesArgs
     default_weight: ClassVar[int | None] = 0
-    score_reads: ClassVar[Reads] = Reads.CLUSTER
+    score_reads: ClassVar[fwk.Reads] = fwk.Reads.CLUSTER
     normalizes: ClassVar[bool] = True
     gives_devices: ClassVar[bool] = True
 
-    def __init__(self, args: Any, handle: Handle) -> None:
+    def __init__(self, args: Any, handle: fwk.Handle) -> None:
         super().__init__(args, handle)
         self._slices = SliceIndex()
         self._classes = ClassesByResource()
@@ -216,13 +202,13 @@ class DynamicResources(
 
     # ---- scheduling cycle
 
-    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[State]:
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> fwk.PreFilterResult[State]:
         self.handle.cycle_state.delete(_STATE)
         listers = snapshot.listers
         try:
             claims = claims_of(pod, listers, self.release) if pod.resource_claims else []
         except ClaimProblem as problem:
-            return PreFilterResult(Status(_REJECTED, (str(problem),)))
+            return fwk.PreFilterResult(Status(_REJECTED, (str(problem),)))
         n_own = len(claims)
         by_resource: Mapping[str, str] = {}
         if self.release.gate("DRAExtendedResource"):
@@ -230,7 +216,7 @@ class DynamicResources(
             if by_resource and any(amount and name in by_resource for name, amount in pod.requests.items()):
                 claims = [*claims, self._extended_claim(pod)]
         if not claims:
-            return SKIP_FILTER
+            return fwk.SKIP_FILTER
         classes = {item.manifest["metadata"]["name"]: item.manifest for item in listers.all("DeviceClass")}
         pending = self.pending_allocations()
         n_to_allocate = 0
@@ -245,7 +231,7 @@ class DynamicResources(
                 return _refused(f"resource claim {claim.key} is in the process of being allocated")
             refusal = None if index >= n_own else self._problem_of(claim, classes)
             if refusal is not None:
-                return PreFilterResult(refusal)
+                return fwk.PreFilterResult(refusal)
         allocator = None
         if n_to_allocate:
             allocations = [
@@ -258,7 +244,7 @@ class DynamicResources(
             allocator = Allocator(self._slices, classes, allocated, self.release)
         state = State(claims, n_own, allocator, by_resource)
         self.handle.cycle_state.write(_STATE, state)
-        return PreFilterResult(state=state)
+        return fwk.PreFilterResult(state=state)
 
     def _problem_of(self, claim: Claim, classes: Mapping[str, Any]) -> Status | None:
         for place, alternatives in enumerate(claim.requests):
@@ -452,12 +438,12 @@ class DynamicResources(
         found.extended = claim_from({**claim.manifest, "spec": {"devices": {"requests": requests}}})
         return None
 
-    def post_filter(self, cycle: FilteredCycle) -> PostFilterResult:
+    def post_filter(self, cycle: fwk.FilteredCycle) -> fwk.PostFilterResult:
         if not cycle.pre_filter_ran(self.name):
-            return PostFilterResult(Status(Code.Error, ("not found",)))
+            return fwk.PostFilterResult(Status(Code.Error, ("not found",)))
         state: State | None = self.handle.cycle_state.get(_STATE)
         if state is None:
-            return PostFilterResult(Status(Code.Unschedulable, ("no new claims to deallocate",)))
+            return fwk.PostFilterResult(Status(Code.Unschedulable, ("no new claims to deallocate",)))
         unavailable = sorted({index for tried in state.nodes.values() for index in tried.unavailable})
         for index in unavailable:
             claim = state.claims[index]
@@ -469,13 +455,13 @@ class DynamicResources(
                     for key, value in claim.status.items()
                     if key not in ("allocation", "reservedFor", "devices")
                 }
-                return PostFilterResult(
+                return fwk.PostFilterResult(
                     Status(Code.Unschedulable, ("deallocation of ResourceClaim completed",)),
                     writes=({**claim.manifest, "status": status},),
                 )
-        return PostFilterResult(Status(Code.Unschedulable, ("still not schedulable",)))
+        return fwk.PostFilterResult(Status(Code.Unschedulable, ("still not schedulable",)))
 
-    def score(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
+    def score(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> fwk.Scores:
         """Prefers nodes that offer an earlier alternative of a request."""
         scores = np.zeros(len(rows), np.int64)
         found: State | None = self.handle.cycle_state.get(_STATE)
@@ -492,8 +478,10 @@ class DynamicResources(
                 scores[place] = _alternatives_score(found.claims, tried.allocations)
         return scores
 
-    def normalize(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows, scores: Scores) -> Scores:
-        return default_normalize(scores)
+    def normalize(
+        self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows, scores: fwk.Scores
+    ) -> fwk.Scores:
+        return fwk.default_normalize(scores)
 
     # ---- reserving and binding
 
@@ -526,8 +514,8 @@ class DynamicResources(
         return SUCCESS
 
 
-def _refused(reason: str) -> PreFilterResult[State]:
-    return PreFilterResult(Status(_REJECTED, (reason,)))
+def _refused(reason: str) -> fwk.PreFilterResult[State]:
+    return fwk.PreFilterResult(Status(_REJECTED, (reason,)))
 
 
 def _alternatives_score(claims: list[Claim], allocations: list[dict[str, Any]]) -> int:
