@@ -238,7 +238,7 @@ class _Parser:
     # ---- pieces
 
     def _given(self, closing: str, between: str = "") -> list[SyntaxNode]:
-        """What stands up to the closing bracket, parted by commas; of a map keys and values in turn."""
+        """Expressions up to the closing bracket, parted by commas; of a map keys and values in turn."""
         items: list[SyntaxNode] = []
         while self._peek() != closing:
             items.append(self._choice())
