@@ -59,12 +59,12 @@ def document(names: Sequence[str], runs: Sequence[ScenarioRun]) -> dict[str, Any
         "figures": {name: [found[name] for found in metrics] for name in metrics[0]},
         "divergences": [
             None
-            if pair.divergence is None
+            if pair is None
             else {
-                "cycle": pair.divergence.number,
-                "pod": pair.divergence.pod,
-                "first": pair.divergence.a,
-                "other": pair.divergence.b,
+                "cycle": pair.number,
+                "pod": pair.pod,
+                "first": pair.a,
+                "other": pair.b,
             }
             for pair in pairs
         ],
@@ -130,7 +130,7 @@ def _upgrade_lines(found: UpgradePreview) -> Iterator[str]:
         yield from reports.first(pods, SHOWN, len(cause.differences))
     if found.unexplained:
         yield f"no gate and no change takes these away, which is a fault here: {len(found.unexplained):,}"
-    parted = found.comparison.divergence
+    parted = found.parted
     if parted is not None:
         yield f"first at cycle {parted.number}, {parted.pod}"
         yield f"  {found.before.title}: {parted.a}"

@@ -280,93 +280,14 @@ class Divergence:
     reasons: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """A pod that ended elsewhere; None: on no node, or not there."""
-
-    pod: str
-    a: str | None
-    b: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class ComparedRuns:
-    """Two runs beside each other.
-
-    Attributes
-    ----------
-    n_same : int
-        Decisions that are the same in both, before the first that is not.
-    figures : dict of str to (float, float)
-        Each of `ScenarioRun.metrics` in either run.
-    packing : dict of str to (tuple of str, tuple of str)
-        Node -> its pods in either run, for nodes whose pods differ.
-    """
-
-    n_same: int
-    divergence: Divergence | None
-    moved: tuple[Moved, ...]
-    figures: dict[str, tuple[float, float]]
-    packing: dict[str, tuple[tuple[str, ...], tuple[str, ...]]]
-
-    @property
-    def is_same(self) -> bool:
-        return self.divergence is None
-
-    def explain(self) -> dict[str, Any]:
-        """JSON-able."""
-        parted = self.divergence
-        return {
-            "same": self.is_same,
-            "nSame": self.n_same,
-            "divergence": None
-            if parted is None
-            else {
-                "cycle": parted.number,
-                "pod": parted.pod,
-                "a": parted.a,
-                "b": parted.b,
-                "totals": {node: list(pair) for node, pair in parted.totals.items()},
-                "scores": [
-                    {"node": item.node, "plugin": item.plugin, "a": item.a, "b": item.b}
-                    for item in parted.scores
-                ],
-                "reasons": {node: list(pair) for node, pair in parted.reasons.items()},
-            },
-            "moved": [{"pod": item.pod, "a": item.a, "b": item.b} for item in self.moved],
-            "figures": {name: list(pair) for name, pair in self.figures.items()},
-            "packing": {node: [list(pods) for pods in pair] for node, pair in self.packing.items()},
-        }
-
-
-def compare(a: ScenarioRun, b: ScenarioRun) -> ComparedRuns:
-    """Compare two runs: of two configurations, two scenarios, or two seeds.
+def compare(a: ScenarioRun, b: ScenarioRun) -> Divergence | None:
+    """The first decision that differs between two runs: of two configurations, two scenarios, or two seeds.
 
     Where the runs kept summaries only, both are run again up to the cycle in which they part, for its scores.
     """
     ends = _ends(a), _ends(b)
-    pairs = beside((a.cycles, b.cycles), ends)
-    parted = next(iter(partings(pairs, ends)), None)
-    divergence = None if parted is None else _divergence(a, b, parted, ends)
-    in_a, in_b = a.placement(), b.placement()
-    moved = tuple(
-        Moved(pod, in_a.get(pod), in_b.get(pod))
-        for pod in sorted(in_a.keys() | in_b.keys())
-        if in_a.get(pod) != in_b.get(pod)
-    )
-    figures_a, figures_b = a.metrics(), b.metrics()
-    on_a, on_b = _by_node(in_a), _by_node(in_b)
-    return ComparedRuns(
-        n_same(pairs),
-        divergence,
-        moved,
-        {name: (figures_a[name], figures_b[name]) for name in figures_a},
-        {
-            node: (on_a.get(node, ()), on_b.get(node, ()))
-            for node in sorted(on_a.keys() | on_b.keys())
-            if on_a.get(node) != on_b.get(node)
-        },
-    )
+    parted = next(iter(partings(beside((a.cycles, b.cycles), ends), ends)), None)
+    return None if parted is None else _divergence(a, b, parted, ends)
 
 
 def _ends(run: ScenarioRun) -> dict[str, str]:
@@ -399,13 +320,6 @@ def no_decision(end: str | None) -> str:
     if end is None:
         return "There is no such pod."
     return f"It stays on {end}." if end else "It was not tried."
-
-
-def _by_node(placement: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    nodes: dict[str, list[str]] = {}
-    for pod, node in placement.items():
-        nodes.setdefault(node, []).append(pod)
-    return {node: tuple(pods) for node, pods in nodes.items()}
 
 
 def two_decisions(

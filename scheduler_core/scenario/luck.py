@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from scheduler_core.scenario.canonical import effective_steps
 from scheduler_core.scenario.ran import ScenarioRun
-from scheduler_core.scenario.run import run
 from scheduler_core.scenario.types import Scenario
 
 
@@ -31,17 +29,6 @@ class LuckyCycle:
     kind: str
     n_alternatives: int
     nodes: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class EndState:
-    """One way a scenario can end, and the seeds that lead there."""
-
-    digest: str
-    placement: dict[str, str]
-    seeds: tuple[int, ...]
-    bound: int
-    pending: int
 
 
 def lucky_cycles(run: ScenarioRun) -> list[LuckyCycle]:
@@ -94,21 +81,3 @@ def end_state_digest(placement: dict[str, str]) -> str:
     return hashlib.sha256(
         "\n".join(f"{pod} {node}" for pod, node in sorted(placement.items())).encode()
     ).hexdigest()
-
-
-def end_states(scenario: Scenario, seeds: Iterable[int]) -> list[EndState]:
-    """Run with each seed; the ways it ended, most frequent first."""
-    states: dict[str, EndState] = {}
-    for seed in seeds:
-        result = run(with_seed(unexpecting(scenario), seed), full_traces=False)
-        placement = result.placement()
-        digest = end_state_digest(placement)
-        known = states.get(digest)
-        if known is None:
-            figures = result.metrics()
-            states[digest] = EndState(
-                digest, placement, (seed,), int(figures["bound"]), int(figures["pending"])
-            )
-        else:
-            states[digest] = dataclasses.replace(known, seeds=(*known.seeds, seed))
-    return sorted(states.values(), key=lambda state: (-len(state.seeds), state.digest))

@@ -21,13 +21,11 @@ from scheduler_core.scenario.difference import (
     NEWLY_EVICTED,
     NEWLY_PENDING,
     NEWLY_PLACED,
-    ComparedRuns,
     Divergence,
     compare,
     full_cycle,
     two_decisions,
 )
-from scheduler_core.scenario.errors import ScenarioError
 from scheduler_core.scenario.ran import ScenarioRun
 from scheduler_core.scenario.run import run, run_prefix
 from scheduler_core.scenario.types import Scenario
@@ -122,8 +120,8 @@ class UpgradePreview:
         The one with most differences first.
     unexplained : tuple of UpgradeDifference
         That no gate and no change takes away: a fault of this engine, and empty otherwise.
-    comparison : ComparedRuns
-        The two runs side by side, the first divergence with every score.
+    parted : Divergence or None
+        The first decision that differs, with every score.
     n_runs : int
         Whole runs that were made.
     """
@@ -135,7 +133,7 @@ class UpgradePreview:
     n_unbound: tuple[int, int]
     causes: tuple[Cause, ...]
     unexplained: tuple[UpgradeDifference, ...]
-    comparison: ComparedRuns = field(repr=False)
+    parted: Divergence | None = field(repr=False)
     n_runs: int = 2
 
     @property
@@ -185,7 +183,7 @@ class UpgradePreview:
         limit : int, optional
             So many differences of each cause at most; `n` counts all.
         """
-        parted = self.comparison.divergence
+        parted = self.parted
         return {
             "before": self.before.document(),
             "after": self.after.document(),
@@ -301,9 +299,9 @@ class _Search:
     def preview(self) -> UpgradePreview:
         first = self._run(self.before, f"{self.before.name}")
         second = self._run(self.after, f"{self.after.name}")
-        comparison = compare(first, second)
+        parted = compare(first, second)
         ends = _ends(first), _ends(second)
-        differences = _differences(first, second, *ends, comparison.divergence)
+        differences = _differences(first, second, *ends, parted)
         pair = (first, second) if self.newer is self.after else (second, first)
         chain = self._chain(*pair)
         older_ends = ends[0] if self.older is self.before else ends[1]
@@ -316,7 +314,7 @@ class _Search:
             (_unbound(ends[0]), _unbound(ends[1])),
             tuple(sorted(causes, key=lambda cause: -len(cause.differences))),
             tuple(rest),
-            comparison,
+            parted,
             self.n_runs,
         )
 
@@ -512,17 +510,3 @@ def _differences(
             )
         )
     return sorted(found, key=lambda one: (not one.ends_elsewhere, one.cycle or 2**63, one.pod))
-
-
-__all__ = [
-    "KINDS",
-    "Cause",
-    "Progress",
-    "ScenarioError",
-    "Toggle",
-    "UpgradeDifference",
-    "UpgradePreview",
-    "preview",
-    "put_back",
-    "toggles_between",
-]

@@ -78,7 +78,7 @@ def test_what_moved_is_what_two_runs_say() -> None:
     result = preview(load_scenario(text), OLD, NEW)
     moved = {one.pod: (one.before, one.after) for one in result.differences if one.kind == "moved"}
     assert moved == {pod: (old[pod], new[pod]) for pod in old if old[pod] != new[pod]}
-    parted = result.comparison.divergence
+    parted = result.parted
     assert parted is not None
     assert {one.plugin for one in parted.scores if (one.a or 0) != (one.b or 0)} == {
         "NodeResourcesBalancedAllocation"

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import subprocess
 import sys
 
 from scheduler_core.scenario import (
     compare,
     dump_scenario,
-    end_states,
     load_scenario,
     lucky_cycles,
     run_scenario,
@@ -91,28 +89,23 @@ def test_another_process_with_another_hash_seed_decides_the_same() -> None:
 
 def test_two_configurations_part_at_a_cycle_and_its_scores_say_why() -> None:
     spread, packed = (run_scenario(make_scenario(*NODES, *PODS, scheduler=config)) for config in (None, MOST))
-    comparison = compare(spread, packed)
-    parted = comparison.divergence
-    assert parted is not None and parted.number == 2 and comparison.n_same == 1
+    parted = compare(spread, packed)
+    assert parted is not None and parted.number == 2
     assert {item.plugin for item in parted.scores} >= {"NodeResourcesFit"}
     assert parted.a.startswith("default/p1 bound to") and set(parted.totals) == {"n0", "n1", "n2", "n3"}
-    assert comparison.figures["nodesUsed"] == (1.0, 0.5)
-    assert {item.pod for item in comparison.moved} <= {f"default/p{index}" for index in range(8)}
-    assert comparison.packing and json.dumps(comparison.explain())
+    assert (spread.metrics()["nodesUsed"], packed.metrics()["nodesUsed"]) == (1.0, 0.5)
 
 
 def test_runs_that_kept_summaries_are_run_again_for_the_scores() -> None:
     scenarios = [make_scenario(*NODES, *PODS, scheduler=config) for config in (None, MOST)]
     short = compare(*(run_scenario(scenario, full_traces=False) for scenario in scenarios))
     full = compare(*(run_scenario(scenario) for scenario in scenarios))
-    assert short == full and short.divergence is not None and short.divergence.scores
+    assert short == full and short is not None and short.scores
 
 
 def test_a_run_compared_with_itself_shows_no_difference() -> None:
     run = run_scenario(make_scenario(*NODES, *PODS))
-    comparison = compare(run, run_scenario(make_scenario(*NODES, *PODS)))
-    assert comparison.is_same and not comparison.moved and not comparison.packing
-    assert all(a == b for a, b in comparison.figures.values())
+    assert compare(run, run_scenario(make_scenario(*NODES, *PODS))) is None
 
 
 def test_a_node_feasible_in_one_run_only_is_shown_with_its_reason() -> None:
@@ -121,7 +114,7 @@ def test_a_node_feasible_in_one_run_only_is_shown_with_its_reason() -> None:
         run_scenario(make_scenario(node, make_node("x", "1"), make_pod("p", "2")))
         for node in (NODES[0], tainted)
     )
-    parted = compare(a, b).divergence
+    parted = compare(a, b)
     assert parted is not None
     assert parted.reasons == {"n0": ("", "TaintToleration: node(s) had untolerated taint {k: }")}
 
@@ -142,10 +135,7 @@ def test_room_for_one_of_two_equals_is_luck_of_the_queue() -> None:
     ]
 
 
-def test_seeds_lead_to_end_states_that_are_counted() -> None:
+def test_seeds_lead_to_each_end() -> None:
     scenario = make_scenario(make_node("a"), make_node("b"), make_pod("p"))
-    states = end_states(scenario, range(40))
-    assert [state.placement["default/p"] for state in states] in (["a", "b"], ["b", "a"])
-    assert sum(len(state.seeds) for state in states) == 40
-    assert min(len(state.seeds) for state in states) > 8
-    assert with_seed(scenario, 3).seed == 3
+    nodes = [run_scenario(with_seed(scenario, seed)).placement()["default/p"] for seed in range(40)]
+    assert min(nodes.count("a"), nodes.count("b")) > 8 and set(nodes) == {"a", "b"}
