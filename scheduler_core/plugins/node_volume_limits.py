@@ -14,15 +14,9 @@ from scheduler_core.cluster.node_table import Int32, NodeColumns, NodeTable, Row
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.cluster.volume_usage import VolumeUsage
 from scheduler_core.cluster.what_if import WhatIf
+from scheduler_core.framework import interface as fwk
 from scheduler_core.framework.amounts import FREE_OF, SHORT, Amount, Comparison
 from scheduler_core.framework.cluster_event import QUEUE, SKIP, ClusterEventWithHint, QueueingHint, on
-from scheduler_core.framework.interface import (
-    SKIP_FILTER,
-    FilterPlugin,
-    Handle,
-    PreFilterPlugin,
-    PreFilterResult,
-)
 from scheduler_core.framework.status import Code, Verdicts
 from scheduler_core.objects.csi_translation import (
     ALWAYS_MIGRATED,
@@ -81,7 +75,7 @@ class State:
     changed_rows: dict[int, None] = field(default_factory=dict)
 
 
-class NodeVolumeLimits(PreFilterPlugin[State], FilterPlugin[State]):
+class NodeVolumeLimits(fwk.PreFilterPlugin[State], fwk.FilterPlugin[State]):
     """Rejects rows where the pod's new volumes and those already there exceed what a CSINode says.
 
     Volumes of one driver with one handle are one volume. An unbound claim counts for the provisioner of its
@@ -95,7 +89,7 @@ class NodeVolumeLimits(PreFilterPlugin[State], FilterPlugin[State]):
     name: ClassVar[str] = "NodeVolumeLimits"
     default_weight: ClassVar[int | None] = 0
 
-    def __init__(self, args: Any, handle: Handle) -> None:
+    def __init__(self, args: Any, handle: fwk.Handle) -> None:
         super().__init__(args, handle)
         self._attached = _AttachedVolumes()
         self._asks_for_drivers = handle.release.gate("VolumeLimitScaling")
@@ -109,9 +103,9 @@ class NodeVolumeLimits(PreFilterPlugin[State], FilterPlugin[State]):
             on("VolumeAttachment", "Delete", after_volume_detached),
         ]
 
-    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[State]:
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> fwk.PreFilterResult[State]:
         if not any(_may_count(pod, volume) for volume in pod.volumes):
-            return SKIP_FILTER
+            return fwk.SKIP_FILTER
         attached = self._attached
         attached.refresh(snapshot)
         new: list[Attachable | VolumeError] = []
@@ -120,7 +114,7 @@ class NodeVolumeLimits(PreFilterPlugin[State], FilterPlugin[State]):
                 new.append(attachable_volumes(pod, snapshot.listers, migrated, is_new=True))
             except VolumeError as error:
                 new.append(error)
-        return PreFilterResult(state=State(new))
+        return fwk.PreFilterResult(state=State(new))
 
     def filter(self, state: State, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
         codes = np.zeros(len(rows), np.int8)

@@ -16,6 +16,7 @@ from scheduler_core.config.args import Errors, PluginArgs
 from scheduler_core.config.types import UtilizationShapePoint, shape_errors
 from scheduler_core.config.wire import encode, pointer
 from scheduler_core.errors import invalid
+from scheduler_core.framework import interface as fwk
 from scheduler_core.framework.cluster_event import (
     QUEUE,
     SKIP,
@@ -23,20 +24,6 @@ from scheduler_core.framework.cluster_event import (
     QueueingHint,
     annotations_of,
     on,
-)
-from scheduler_core.framework.interface import (
-    SKIP_FILTER,
-    SKIP_SCORE,
-    FilterPlugin,
-    Handle,
-    PreBindPlugin,
-    PreFilterPlugin,
-    PreFilterResult,
-    PreScorePlugin,
-    PreScoreResult,
-    ReservePlugin,
-    ScorePlugin,
-    Scores,
 )
 from scheduler_core.framework.status import SUCCESS, Code, Status, Verdicts
 from scheduler_core.objects.fields import Document, mapping, string
@@ -59,9 +46,9 @@ from scheduler_core.plugins.volume_binding.finder import (
     AssumeCache,
     BindingInfo,
     ClaimError,
-    FoundVolumes,
     PodClaims,
     Reservation,
+    VolumeSearch,
     bound_to_claim,
     claims_of,
     find_pod_volumes,
@@ -180,12 +167,12 @@ class State:
 
 
 class VolumeBinding(
-    PreFilterPlugin[State],
-    FilterPlugin[State],
-    PreScorePlugin[PodClaims],
-    ScorePlugin[PodClaims],
-    ReservePlugin,
-    PreBindPlugin,
+    fwk.PreFilterPlugin[State],
+    fwk.FilterPlugin[State],
+    fwk.PreScorePlugin[PodClaims],
+    fwk.ScorePlugin[PodClaims],
+    fwk.ReservePlugin,
+    fwk.PreBindPlugin,
 ):
     """Rejects rows where bound volumes cannot be used, or unbound claims neither find nor get a volume.
 
@@ -207,7 +194,7 @@ class VolumeBinding(
     Args = VolumeBindingArgs
     default_weight: ClassVar[int | None] = 0
 
-    def __init__(self, args: Any, handle: Handle) -> None:
+    def __init__(self, args: Any, handle: fwk.Handle) -> None:
         super().__init__(args, handle)
         timeout_s = getattr(args, "bind_timeout_s", None)
         self.bind_timeout_ns = _NS_PER_S * (_DEFAULT_BIND_TIMEOUT_S if timeout_s is None else int(timeout_s))
@@ -234,19 +221,19 @@ class VolumeBinding(
 
     # ---- scheduling cycle
 
-    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[State]:
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> fwk.PreFilterResult[State]:
         if not claim_names(pod, ephemeral=True):
-            return SKIP_FILTER
+            return fwk.SKIP_FILTER
         reason = wrong_claim(pod, snapshot.listers)
         if reason is not None:
-            return PreFilterResult(Status(Code.UnschedulableAndUnresolvable, (reason,)))
+            return fwk.PreFilterResult(Status(Code.UnschedulableAndUnresolvable, (reason,)))
         try:
             claims = claims_of(pod, self._cache, snapshot.listers)
         except ClaimError as error:
-            return PreFilterResult(Status(Code.Error, (str(error),)))
+            return fwk.PreFilterResult(Status(Code.Error, (str(error),)))
         if claims.immediate:
-            return PreFilterResult(Status(Code.UnschedulableAndUnresolvable, (REASON_IMMEDIATE,)))
-        return PreFilterResult(state=State(claims))
+            return fwk.PreFilterResult(Status(Code.UnschedulableAndUnresolvable, (REASON_IMMEDIATE,)))
+        return fwk.PreFilterResult(state=State(claims))
 
     def filter(self, state: State, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
         found = find_pod_volumes(state.claims, self._cache, self.handle.snapshot.listers, nodes, rows)
@@ -268,14 +255,14 @@ class VolumeBinding(
             return (state.messages[detail],)
         return tuple(reason for conflict, reason in REASONS.items() if conflict & detail)
 
-    def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> PreScoreResult[PodClaims]:
+    def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> fwk.PreScoreResult[PodClaims]:
         if self._curve is None:
-            return SKIP_SCORE
+            return fwk.SKIP_SCORE
         if not claim_names(pod, ephemeral=True):
-            return PreScoreResult()
-        return PreScoreResult(state=claims_of(pod, self._cache, snapshot.listers))
+            return fwk.PreScoreResult()
+        return fwk.PreScoreResult(state=claims_of(pod, self._cache, snapshot.listers))
 
-    def score(self, state: PodClaims | None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
+    def score(self, state: PodClaims | None, pod: Pod, nodes: NodeColumns, rows: Rows) -> fwk.Scores:
         if state is None or self._curve is None or not state.delayed:
             return np.zeros(len(rows), np.int64)
         found = find_pod_volumes(state, self._cache, self.handle.snapshot.listers, nodes, rows)
@@ -404,7 +391,7 @@ class VolumeBinding(
                     self._cache.assume(listers, claim)
 
 
-def scores_by_share(found: FoundVolumes, curve: NDArray[np.int64]) -> Scores:
+def scores_by_share(found: VolumeSearch, curve: NDArray[np.int64]) -> fwk.Scores:
     """The mean over storage classes of what `curve` says of the share in use; 0 where there is none.
 
     On a row with volumes to bind only these count, on others the room for those to be provisioned.
@@ -436,7 +423,7 @@ def scores_by_share(found: FoundVolumes, curve: NDArray[np.int64]) -> Scores:
             total += np.where(counted & (n_claims > 0), curve[share], 0)
             n_classes += counted & (n_claims > 0)
     # Half away from zero.
-    scores: Scores = (2 * total + n_classes) // np.maximum(2 * n_classes, 1)
+    scores: fwk.Scores = (2 * total + n_classes) // np.maximum(2 * n_classes, 1)
     return scores
 
 

@@ -7,7 +7,7 @@ staging/src/k8s.io/component-helpers/storage/volume/pv_helpers.go FindMatchingVo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from enum import IntFlag
 from typing import Any
 
@@ -238,9 +238,8 @@ REASONS = {
 }
 
 
-@dataclass(slots=True)
-class FoundVolumes:
-    """What was found for the rows that were asked about.
+class VolumeSearch:
+    """What is found for the claims of a pod on some rows.
 
     Attributes
     ----------
@@ -255,67 +254,248 @@ class FoundVolumes:
         publish them.
     """
 
-    conflicts: NDArray[np.int64]
-    errors: dict[str, Bool] = field(default_factory=dict)
-    bindings: list[tuple[PersistentVolumeClaim, Sequence[PersistentVolume], NDArray[np.int64]]] = field(
-        default_factory=list
-    )
-    provisions: list[tuple[PersistentVolumeClaim, Bool, NDArray[np.int64]]] = field(default_factory=list)
+    def __init__(self, cache: AssumeCache, listers: Listers, nodes: NodeColumns, rows: Rows) -> None:
+        self.cache, self.listers, self.nodes, self.rows = cache, listers, nodes, rows
+        self.conflicts: NDArray[np.int64] = np.zeros(len(rows), np.int64)
+        self.errors: dict[str, Bool] = {}
+        self.bindings: list[tuple[PersistentVolumeClaim, Sequence[PersistentVolume], NDArray[np.int64]]] = []
+        self.provisions: list[tuple[PersistentVolumeClaim, Bool, NDArray[np.int64]]] = []
 
     def fail(self, rows: Bool, message: str) -> None:
         """Note an error for some rows; a claim may stand in a pod twice and fail twice."""
         known = self.errors.get(message)
         self.errors[message] = rows if known is None else known | rows
 
+    def _inside(self, selector: NodeSelector | None) -> Bool:
+        return matching_node_affinity(selector, self.nodes, self.rows)
+
+    def check_bound(self, claims: Sequence[PersistentVolumeClaim]) -> None:
+        """The first claim whose volume is missing, or not for the row, decides.
+
+        Source: volumebinding/binder.go checkBoundClaims, v1.34
+        """
+        undecided = np.ones(len(self.rows), np.bool_)
+        for claim in claims:
+            volume = self.cache.volume(self.listers, claim.volume_name)
+            if volume is None:
+                self.conflicts[undecided] |= ConflictReason.NO_VOLUME
+                return
+            inside = self._inside(volume.node_affinity)
+            plugin = volume_plugin(volume)
+            if plugin is not None and plugin.name in MIGRATED_BY_NODE:
+                migrated = self._is_migrated(plugin.name)
+                if migrated.any():
+                    try:
+                        selector = translate_node_affinity(volume)
+                    except TranslationError as error:
+                        failed = undecided & migrated
+                        self.fail(failed, f"could not translate pv: {error}")
+                        undecided &= ~failed
+                    else:
+                        inside = np.where(migrated, self._inside(selector), inside)
+            outside = undecided & ~inside
+            self.conflicts[outside] |= ConflictReason.NODE
+            undecided &= ~outside
+
+    def _is_migrated(self, plugin_name: str) -> Bool:
+        """Rows whose CSINode says that it hands the plugin's volumes to a CSI driver."""
+        csi_nodes: list[CSINode] = self.listers.all("CSINode")
+        if isinstance(self.nodes, WhatIf):
+            table, base_rows = self.nodes.base, self.nodes.base_rows[self.rows]
+        else:
+            assert isinstance(self.nodes, NodeTable)
+            table, base_rows = self.nodes, self.rows
+        migrated = np.zeros(table.capacity, np.bool_)
+        migrated[table.rows_of(item.name for item in csi_nodes if plugin_name in item.migrated_plugins)] = (
+            True
+        )
+        return migrated[base_rows]
+
+    def find_delayed(self, claims: Sequence[PersistentVolumeClaim]) -> None:
+        open_rows = np.ones(len(self.rows), np.bool_)
+        to_provision: list[tuple[PersistentVolumeClaim, Bool]] = []
+        to_match: list[PersistentVolumeClaim] = []
+        for claim in claims:
+            if claim.selected_node is None:
+                to_match.append(claim)
+                continue
+            # The volume is on its way, on one node.
+            elsewhere = ~self.nodes.is_named(claim.selected_node, self.rows)
+            self.conflicts[open_rows & elsewhere] |= ConflictReason.BIND
+            open_rows &= ~elsewhere
+            to_provision.append((claim, open_rows))
+        chosen: list[tuple[Sequence[PersistentVolume], NDArray[np.int64]]] = []
+        for claim in sorted(to_match, key=_size):
+            volumes = self.cache.volumes_of_class(self.listers, claim.storage_class)
+            picked = self._matching_volume(claim, volumes, chosen)
+            chosen.append((volumes, picked))
+            self.bindings.append((claim, volumes, np.where(open_rows, picked, -1)))
+            to_provision.append((claim, picked < 0))
+        self._check_provisions(to_provision, open_rows)
+
+    def _matching_volume(
+        self,
+        claim: PersistentVolumeClaim,
+        volumes: Sequence[PersistentVolume],
+        chosen: Sequence[tuple[Sequence[PersistentVolume], NDArray[np.int64]]],
+    ) -> NDArray[np.int64]:
+        """The place in `volumes` of the one to bind on each row, -1 for none.
+
+        A volume kept for the claim is taken before any other, or else the smallest that will do, the first among
+        equals.
+        `chosen` are the picks of claims before this one: on no row is a volume picked twice.
+        """
+        picked = np.full(len(self.rows), -1, np.int64)
+        undecided = np.ones(len(self.rows), np.bool_)
+        taken = [places for others, places in chosen if _same_class(others, volumes)]
+        candidates: list[int] = []
+        for place, volume in enumerate(volumes):
+            if not _may_serve(claim, volume):
+                continue
+            if volume.claim_ref is None:
+                if _is_candidate(claim, volume):
+                    candidates.append(place)
+                continue
+            free = undecided & ~_is_taken(place, taken, len(self.rows))
+            inside = self._inside(volume.node_affinity)
+            picked[free & inside] = place
+            undecided &= ~free
+        if not candidates or not undecided.any():
+            return picked
+        candidates.sort(key=lambda place: volumes[place].capacity_nano)
+        best = self._best_places([volumes[place] for place in candidates], 1 + len(taken))
+        places = np.append(np.array(candidates, np.int64), -1)[best]
+        for column in places:
+            free = undecided & (column >= 0)
+            for others in taken:
+                free &= column != others
+            picked[free] = column[free]
+            undecided &= ~free
+        return picked
+
+    def _best_places(self, volumes: Sequence[PersistentVolume], n_best: int) -> NDArray[np.int64]:
+        """For each row the first `n_best` volumes it can use, shape (n_best, n_rows); len(volumes) for none.
+
+        Local volumes name one host each, so volumes that ask for values of a single label are looked up by value
+        instead of being compared with every row.
+        """
+        by_label: dict[str, dict[str, list[int]]] = {}
+        by_selector: dict[NodeSelector | None, list[int]] = {}
+        for place, volume in enumerate(volumes):
+            label = _single_label(volume.node_affinity)
+            if label is None:
+                places = by_selector.setdefault(volume.node_affinity, [])
+                if len(places) < n_best:
+                    places.append(place)
+                continue
+            key, values = label
+            for value in dict.fromkeys(values):
+                places = by_label.setdefault(key, {}).setdefault(value, [])
+                if len(places) < n_best:
+                    places.append(place)
+        none = len(volumes)
+        layers: list[NDArray[np.int64]] = []
+        for key, by_value in by_label.items():
+            column = self.nodes.label_column(key)[self.rows]
+            interned = self.nodes.vocabulary.label_values[key]
+            table = np.full((n_best, len(interned) + 1), none, np.int64)
+            for value, places in by_value.items():
+                value_id = interned.find(value)
+                if value_id >= 0:
+                    table[: len(places), value_id] = places
+            layers.append(table[:, column])
+        for selector, places in by_selector.items():
+            mask = self._inside(selector)
+            layers.append(np.where(mask, np.array(places, np.int64)[:, None], none))
+        if len(layers) == 1:
+            return layers[0]
+        return np.sort(np.concatenate(layers), axis=0)[:n_best]
+
+    def _check_provisions(
+        self, to_provision: Sequence[tuple[PersistentVolumeClaim, Bool]], open_rows: Bool
+    ) -> None:
+        """The first claim that cannot be provisioned decides.
+
+        Source: volumebinding/binder.go checkVolumeProvisions, v1.34
+        """
+        undecided = open_rows.copy()
+        for claim, wanted in to_provision:
+            asked = undecided & wanted
+            if not asked.any():
+                continue
+            storage_class: StorageClass | None = self.listers.get("StorageClass", "", claim.storage_class)
+            if storage_class is None:
+                self.fail(asked, f'failed to find storage class "{claim.storage_class}"')
+                undecided &= ~asked
+                continue
+            if storage_class.provisioner in ("", NO_PROVISIONER):
+                rejected = asked
+            else:
+                rejected = asked & ~self._matching_topologies(storage_class.allowed_topologies)
+            self.conflicts[rejected] |= ConflictReason.BIND
+            undecided &= ~rejected
+            asked &= ~rejected
+            if not asked.any():
+                continue
+            has_room, capacity_bytes = self._room_for(claim, storage_class)
+            full = asked & ~has_room
+            self.conflicts[full] |= ConflictReason.SPACE
+            undecided &= ~full
+            self.provisions.append((claim, asked & ~full, capacity_bytes))
+
+    def _matching_topologies(self, terms: Sequence[TopologyTerm]) -> Bool:
+        """Rows a storage class allows; an empty term, or one that cannot be read, allows none.
+
+        Source: component-helpers/scheduling/corev1/helpers.go MatchTopologySelectorTerms, v1.34
+        """
+        if not terms:
+            return np.ones(len(self.rows), np.bool_)
+        mask = np.zeros(len(self.rows), np.bool_)
+        for term in terms:
+            if term and not any(requirement_errors(key, "in", values) for key, values in term):
+                selector = LabelSelector(tuple(requirement_of(key, "in", values) for key, values in term))
+                mask |= matching_labels(selector, self.nodes, self.rows)
+        return mask
+
+    def _room_for(
+        self, claim: PersistentVolumeClaim, storage_class: StorageClass
+    ) -> tuple[Bool, NDArray[np.int64]]:
+        """Rows where the class's driver has room, and its capacity there in bytes.
+
+        A driver that does not publish what it has has room everywhere, and a capacity of -1.
+
+        Source: volumebinding/binder.go hasEnoughCapacity, v1.36
+        Differs: of several capacities that would do the first is taken; upstream takes any.
+        """
+        capacity_bytes = np.full(len(self.rows), -1, np.int64)
+        driver: CSIDriver | None = self.listers.get("CSIDriver", "", storage_class.provisioner)
+        if claim.requested_nano is None or driver is None or not driver.storage_capacity:
+            return np.ones(len(self.rows), np.bool_), capacity_bytes
+        mask = np.zeros(len(self.rows), np.bool_)
+        capacities: list[CSIStorageCapacity] = self.listers.all("CSIStorageCapacity")
+        for capacity in capacities:
+            if (
+                capacity.storage_class == storage_class.name
+                and capacity.node_topology is not None
+                and capacity.largest_volume_bytes is not None
+                and capacity.largest_volume_bytes >= requested_bytes(claim)
+            ):
+                inside = ~mask & matching_labels(capacity.node_topology, self.nodes, self.rows)
+                # Upstream fails where only maximumVolumeSize is given.
+                capacity_bytes[inside] = capacity.capacity_bytes or 0
+                mask |= inside
+        return mask, capacity_bytes
+
 
 def find_pod_volumes(
     claims: PodClaims, cache: AssumeCache, listers: Listers, nodes: NodeColumns, rows: Rows
-) -> FoundVolumes:
+) -> VolumeSearch:
     """Check bound claims and look for volumes for the delayed ones."""
-    found = FoundVolumes(np.zeros(len(rows), np.int64))
-    _check_bound(claims.bound, cache, listers, nodes, rows, found)
+    found = VolumeSearch(cache, listers, nodes, rows)
+    found.check_bound(claims.bound)
     if claims.delayed:
-        _find_delayed(claims.delayed, cache, listers, nodes, rows, found)
+        found.find_delayed(claims.delayed)
     return found
-
-
-# ---- bound claims
-
-
-def _check_bound(
-    claims: Sequence[PersistentVolumeClaim],
-    cache: AssumeCache,
-    listers: Listers,
-    nodes: NodeColumns,
-    rows: Rows,
-    found: FoundVolumes,
-) -> None:
-    """The first claim whose volume is missing, or not for the row, decides.
-
-    Source: volumebinding/binder.go checkBoundClaims, v1.34
-    """
-    undecided = np.ones(len(rows), np.bool_)
-    for claim in claims:
-        volume = cache.volume(listers, claim.volume_name)
-        if volume is None:
-            found.conflicts[undecided] |= ConflictReason.NO_VOLUME
-            return
-        inside = matching_node_affinity(volume.node_affinity, nodes, rows)
-        plugin = volume_plugin(volume)
-        if plugin is not None and plugin.name in MIGRATED_BY_NODE:
-            migrated = _is_migrated(plugin.name, listers, nodes, rows)
-            if migrated.any():
-                try:
-                    selector = translate_node_affinity(volume)
-                except TranslationError as error:
-                    failed = undecided & migrated
-                    found.fail(failed, f"could not translate pv: {error}")
-                    undecided &= ~failed
-                else:
-                    inside = np.where(migrated, matching_node_affinity(selector, nodes, rows), inside)
-        outside = undecided & ~inside
-        found.conflicts[outside] |= ConflictReason.NODE
-        undecided &= ~outside
 
 
 def matching_node_affinity(selector: NodeSelector | None, nodes: NodeColumns, rows: Rows) -> Bool:
@@ -332,96 +512,8 @@ def matching_node_affinity(selector: NodeSelector | None, nodes: NodeColumns, ro
     return mask
 
 
-def _is_migrated(plugin_name: str, listers: Listers, nodes: NodeColumns, rows: Rows) -> Bool:
-    """Rows whose CSINode says that it hands the plugin's volumes to a CSI driver."""
-    csi_nodes: list[CSINode] = listers.all("CSINode")
-    if isinstance(nodes, WhatIf):
-        table, base_rows = nodes.base, nodes.base_rows[rows]
-    else:
-        assert isinstance(nodes, NodeTable)
-        table, base_rows = nodes, rows
-    migrated = np.zeros(table.capacity, np.bool_)
-    migrated[table.rows_of(item.name for item in csi_nodes if plugin_name in item.migrated_plugins)] = True
-    return migrated[base_rows]
-
-
-# ---- claims to bind
-
-
-def _find_delayed(
-    claims: Sequence[PersistentVolumeClaim],
-    cache: AssumeCache,
-    listers: Listers,
-    nodes: NodeColumns,
-    rows: Rows,
-    found: FoundVolumes,
-) -> None:
-    open_rows = np.ones(len(rows), np.bool_)
-    to_provision: list[tuple[PersistentVolumeClaim, Bool]] = []
-    to_match: list[PersistentVolumeClaim] = []
-    for claim in claims:
-        if claim.selected_node is None:
-            to_match.append(claim)
-            continue
-        # The volume is on its way, on one node.
-        elsewhere = ~nodes.is_named(claim.selected_node, rows)
-        found.conflicts[open_rows & elsewhere] |= ConflictReason.BIND
-        open_rows &= ~elsewhere
-        to_provision.append((claim, open_rows))
-    chosen: list[tuple[Sequence[PersistentVolume], NDArray[np.int64]]] = []
-    for claim in sorted(to_match, key=_size):
-        volumes = cache.volumes_of_class(listers, claim.storage_class)
-        picked = _matching_volume(claim, volumes, chosen, nodes, rows)
-        chosen.append((volumes, picked))
-        found.bindings.append((claim, volumes, np.where(open_rows, picked, -1)))
-        to_provision.append((claim, picked < 0))
-    _check_provisions(to_provision, open_rows, listers, nodes, rows, found)
-
-
 def _size(claim: PersistentVolumeClaim) -> int:
     return claim.requested_nano or 0
-
-
-def _matching_volume(
-    claim: PersistentVolumeClaim,
-    volumes: Sequence[PersistentVolume],
-    chosen: Sequence[tuple[Sequence[PersistentVolume], NDArray[np.int64]]],
-    nodes: NodeColumns,
-    rows: Rows,
-) -> NDArray[np.int64]:
-    """The place in `volumes` of the one to bind on each row, -1 for none.
-
-    A volume kept for the claim is taken before any other, or else the smallest that will do, the first among
-    equals.
-    `chosen` are the picks of claims before this one: on no row is a volume picked twice.
-    """
-    picked = np.full(len(rows), -1, np.int64)
-    undecided = np.ones(len(rows), np.bool_)
-    taken = [places for others, places in chosen if _same_class(others, volumes)]
-    candidates: list[int] = []
-    for place, volume in enumerate(volumes):
-        if not _may_serve(claim, volume):
-            continue
-        if volume.claim_ref is None:
-            if _is_candidate(claim, volume):
-                candidates.append(place)
-            continue
-        free = undecided & ~_is_taken(place, taken, len(rows))
-        inside = matching_node_affinity(volume.node_affinity, nodes, rows)
-        picked[free & inside] = place
-        undecided &= ~free
-    if not candidates or not undecided.any():
-        return picked
-    candidates.sort(key=lambda place: volumes[place].capacity_nano)
-    best = _best_places([volumes[place] for place in candidates], 1 + len(taken), nodes, rows)
-    places = np.append(np.array(candidates, np.int64), -1)[best]
-    for column in places:
-        free = undecided & (column >= 0)
-        for others in taken:
-            free &= column != others
-        picked[free] = column[free]
-        undecided &= ~free
-    return picked
 
 
 def _same_class(others: Sequence[PersistentVolume], volumes: Sequence[PersistentVolume]) -> bool:
@@ -455,47 +547,6 @@ def _is_candidate(claim: PersistentVolumeClaim, volume: PersistentVolume) -> boo
     )
 
 
-def _best_places(
-    volumes: Sequence[PersistentVolume], n_best: int, nodes: NodeColumns, rows: Rows
-) -> NDArray[np.int64]:
-    """For each row the first `n_best` volumes it can use, shape (n_best, n_rows); len(volumes) for none.
-
-    Local volumes name one host each, so volumes that ask for values of a single label are looked up by value
-    instead of being compared with every row.
-    """
-    by_label: dict[str, dict[str, list[int]]] = {}
-    by_selector: dict[NodeSelector | None, list[int]] = {}
-    for place, volume in enumerate(volumes):
-        label = _single_label(volume.node_affinity)
-        if label is None:
-            places = by_selector.setdefault(volume.node_affinity, [])
-            if len(places) < n_best:
-                places.append(place)
-            continue
-        key, values = label
-        for value in dict.fromkeys(values):
-            places = by_label.setdefault(key, {}).setdefault(value, [])
-            if len(places) < n_best:
-                places.append(place)
-    none = len(volumes)
-    layers: list[NDArray[np.int64]] = []
-    for key, by_value in by_label.items():
-        column = nodes.label_column(key)[rows]
-        interned = nodes.vocabulary.label_values[key]
-        table = np.full((n_best, len(interned) + 1), none, np.int64)
-        for value, places in by_value.items():
-            value_id = interned.find(value)
-            if value_id >= 0:
-                table[: len(places), value_id] = places
-        layers.append(table[:, column])
-    for selector, places in by_selector.items():
-        mask = matching_node_affinity(selector, nodes, rows)
-        layers.append(np.where(mask, np.array(places, np.int64)[:, None], none))
-    if len(layers) == 1:
-        return layers[0]
-    return np.sort(np.concatenate(layers), axis=0)[:n_best]
-
-
 def _single_label(selector: NodeSelector | None) -> tuple[str, tuple[str, ...]] | None:
     """Key and values of a selector that is one `In` and nothing more."""
     if selector is None or len(selector.terms) != 1 or selector.terms[0].errors:
@@ -504,96 +555,6 @@ def _single_label(selector: NodeSelector | None) -> tuple[str, tuple[str, ...]] 
     if len(requirements) != 1 or requirements[0].operator != "in":
         return None
     return requirements[0].key, requirements[0].values
-
-
-# ---- claims to provision
-
-
-def _check_provisions(
-    to_provision: Sequence[tuple[PersistentVolumeClaim, Bool]],
-    open_rows: Bool,
-    listers: Listers,
-    nodes: NodeColumns,
-    rows: Rows,
-    found: FoundVolumes,
-) -> None:
-    """The first claim that cannot be provisioned decides.
-
-    Source: volumebinding/binder.go checkVolumeProvisions, v1.34
-    """
-    undecided = open_rows.copy()
-    for claim, wanted in to_provision:
-        asked = undecided & wanted
-        if not asked.any():
-            continue
-        storage_class: StorageClass | None = listers.get("StorageClass", "", claim.storage_class)
-        if storage_class is None:
-            found.fail(asked, f'failed to find storage class "{claim.storage_class}"')
-            undecided &= ~asked
-            continue
-        if storage_class.provisioner in ("", NO_PROVISIONER):
-            rejected = asked
-        else:
-            rejected = asked & ~_matching_topologies(storage_class.allowed_topologies, nodes, rows)
-        found.conflicts[rejected] |= ConflictReason.BIND
-        undecided &= ~rejected
-        asked &= ~rejected
-        if not asked.any():
-            continue
-        has_room, capacity_bytes = _room_for(claim, storage_class, listers, nodes, rows)
-        full = asked & ~has_room
-        found.conflicts[full] |= ConflictReason.SPACE
-        undecided &= ~full
-        found.provisions.append((claim, asked & ~full, capacity_bytes))
-
-
-def _matching_topologies(terms: Sequence[TopologyTerm], nodes: NodeColumns, rows: Rows) -> Bool:
-    """Rows a storage class allows; an empty term, or one that cannot be read, allows none.
-
-    Source: component-helpers/scheduling/corev1/helpers.go MatchTopologySelectorTerms, v1.34
-    """
-    if not terms:
-        return np.ones(len(rows), np.bool_)
-    mask = np.zeros(len(rows), np.bool_)
-    for term in terms:
-        if term and not any(requirement_errors(key, "in", values) for key, values in term):
-            selector = LabelSelector(tuple(requirement_of(key, "in", values) for key, values in term))
-            mask |= matching_labels(selector, nodes, rows)
-    return mask
-
-
-def _room_for(
-    claim: PersistentVolumeClaim,
-    storage_class: StorageClass,
-    listers: Listers,
-    nodes: NodeColumns,
-    rows: Rows,
-) -> tuple[Bool, NDArray[np.int64]]:
-    """Rows where the class's driver has room, and its capacity there in bytes.
-
-    A driver that does not publish what it has has room everywhere, and a capacity of -1.
-
-    Source: volumebinding/binder.go hasEnoughCapacity, v1.36
-    Differs: of several capacities that would do the first is taken; upstream takes any.
-    """
-    capacity_bytes = np.full(len(rows), -1, np.int64)
-    driver: CSIDriver | None = listers.get("CSIDriver", "", storage_class.provisioner)
-    if claim.requested_nano is None or driver is None or not driver.storage_capacity:
-        return np.ones(len(rows), np.bool_), capacity_bytes
-    mask = np.zeros(len(rows), np.bool_)
-    capacities: list[CSIStorageCapacity] = listers.all("CSIStorageCapacity")
-    for capacity in capacities:
-        if (
-            capacity.storage_class == storage_class.name
-            and capacity.node_topology is not None
-            and capacity.largest_volume_bytes is not None
-            and capacity.largest_volume_bytes >= requested_bytes(claim)
-        ):
-            inside = ~mask & matching_labels(capacity.node_topology, nodes, rows)
-            # Upstream fails where only maximumVolumeSize is given.
-            capacity_bytes[inside] = capacity.capacity_bytes or 0
-            mask |= inside
-    return mask, capacity_bytes
 
 
 def requested_bytes(claim: PersistentVolumeClaim) -> int:
