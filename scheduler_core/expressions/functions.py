@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from scheduler_core.objects.quantity import QuantityError, read_quantity
+from scheduler_core.objects.quantity import Quantity, QuantityError, read_quantity
 
 _SEMVER = re.compile(
     r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?", re.ASCII
@@ -17,7 +17,7 @@ _SEMVER = re.compile(
 
 
 def quantity_value(text: str) -> dict[str, Any]:
-    return {"quantity": str(read_quantity(text).canonical())}
+    return _written(read_quantity(text))
 
 
 def _to_quantity(text: Any) -> dict[str, Any]:
@@ -65,18 +65,16 @@ def _compare(left: Any, right: Any) -> int:
     raise ValueError("no such overload")
 
 
-def _add(left: Any, right: Any) -> dict[str, Any]:
-    other = read_quantity(right["quantity"]) if isinstance(right, Mapping) else read_quantity(str(right))
-    return {"quantity": str(read_quantity(left["quantity"]).add(other).canonical())}
+def _amount(value: Any) -> Quantity:
+    return read_quantity(value["quantity"])
 
 
-def _sub(left: Any, right: Any) -> dict[str, Any]:
-    other = read_quantity(right["quantity"]) if isinstance(right, Mapping) else read_quantity(str(right))
-    return {"quantity": str(read_quantity(left["quantity"]).sub(other).canonical())}
+def _addend(value: Any) -> Quantity:
+    return _amount(value) if isinstance(value, Mapping) else read_quantity(str(value))
 
 
-def _sign(value: Any) -> int:
-    return read_quantity(value["quantity"]).sign()
+def _written(amount: Quantity) -> dict[str, Any]:
+    return {"quantity": str(amount.canonical())}
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -87,12 +85,12 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "compareTo": _compare,
     "isGreaterThan": lambda left, right: _compare(left, right) > 0,
     "isLessThan": lambda left, right: _compare(left, right) < 0,
-    "add": _add,
-    "sub": _sub,
-    "sign": _sign,
-    "isInteger": lambda value: read_quantity(value["quantity"]).as_approximate_float().is_integer(),
-    "asInteger": lambda value: read_quantity(value["quantity"]).value(),
-    "asApproximateFloat": lambda value: read_quantity(value["quantity"]).as_approximate_float(),
+    "add": lambda left, right: _written(_amount(left).add(_addend(right))),
+    "sub": lambda left, right: _written(_amount(left).sub(_addend(right))),
+    "sign": lambda value: _amount(value).sign(),
+    "isInteger": lambda value: _amount(value).as_approximate_float().is_integer(),
+    "asInteger": lambda value: _amount(value).value(),
+    "asApproximateFloat": lambda value: _amount(value).as_approximate_float(),
     "major": lambda value: int(value["semver"].split(".")[0]),
     "minor": lambda value: int(value["semver"].split(".")[1]),
     "patch": lambda value: int(re.split(r"[.-]", value["semver"])[2]),

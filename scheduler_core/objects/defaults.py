@@ -27,13 +27,7 @@ from scheduler_core.objects.fields import (
 )
 from scheduler_core.objects.kinds import SHAPING
 from scheduler_core.objects.quantity import Quantity, QuantityError, quantity_from
-from scheduler_core.objects.resources import (
-    CPU,
-    MEMORY,
-    aggregate_limits,
-    aggregate_requests,
-    is_supported_pod_level_resource,
-)
+from scheduler_core.objects.resources import CPU, MEMORY, aggregate, is_supported_pod_level_resource
 
 NAMESPACED_KINDS = frozenset(
     (
@@ -454,8 +448,7 @@ def pod_level_resources(spec: Document) -> dict[str, Any] | None:
 
 def _together(spec: Document, key: str) -> dict[str, str]:
     """What all containers request, or are limited to, as quantities in the form of the first that names one."""
-    amounts = aggregate_requests(spec) if key == "requests" else aggregate_limits(spec)
-    return {name: aggregate_text(spec, key, name, amount) for name, amount in amounts.items()}
+    return {name: aggregate_text(spec, key, name, amount) for name, amount in aggregate(spec, key).items()}
 
 
 def aggregate_text(spec: Document, key: str, name: str, amount: int) -> str:

@@ -10,11 +10,7 @@ from scheduler_core.objects.fields import Document, string
 from scheduler_core.objects.meta import ObjectMeta, plain_object_from
 from scheduler_core.objects.node import node_from
 from scheduler_core.objects.pod import pod_from
-from scheduler_core.objects.policy import (
-    pod_disruption_budget_from,
-    pod_group_from,
-    selecting_object_from,
-)
+from scheduler_core.objects.policy import pod_disruption_budget_from, pod_group_from, selecting_object_from
 from scheduler_core.objects.storage import (
     csi_driver_from,
     csi_node_from,

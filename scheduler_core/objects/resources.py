@@ -193,17 +193,9 @@ def _aggregate(
     return total
 
 
-def aggregate_requests(spec: Document) -> NanoList:
-    """Requests of all containers together in nano units, without pod-level resources and overhead."""
-    return _aggregate_key(spec, "requests")
+def aggregate(spec: Document, key: str) -> NanoList:
+    """`requests` or `limits` of all containers together in nano units, without pod-level resources and overhead."""
 
-
-def aggregate_limits(spec: Document) -> NanoList:
-    """Limits of all containers together in nano units, without pod-level resources and overhead."""
-    return _aggregate_key(spec, "limits")
-
-
-def _aggregate_key(spec: Document, key: str) -> NanoList:
     def amounts(container: Document, path: str) -> NanoList:
         return resource_list(mapping(container, "resources", path), key, f"{path}.resources")
 

@@ -19,7 +19,6 @@ from scheduler_core.framework import interface as fwk
 from scheduler_core.objects.pod import BySpec, Pod
 from scheduler_core.plugins.resource_allocation import (
     Amounts,
-    WeightedResource,
     allocations,
     counted,
     default_resources,
@@ -80,7 +79,7 @@ class NodeResourcesBalancedAllocation(
 
     def __init__(self, args: Any, handle: fwk.Handle) -> None:
         super().__init__(args, handle)
-        self._resources = tuple(WeightedResource(item.name, item.weight) for item in args.resources or ())
+        self._resources = tuple(args.resources or ())
         self._by_change = handle.release.has("BalancedAllocationByChange")
         self._scored = BySpec(partial(pod_requests_for, resources=self._resources, real=True))
 

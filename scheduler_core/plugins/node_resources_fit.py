@@ -43,7 +43,6 @@ from scheduler_core.objects.resources import (
     is_scalar_resource,
 )
 from scheduler_core.plugins.resource_allocation import (
-    WeightedResource,
     allocations,
     broken_linear,
     default_resources,
@@ -243,7 +242,7 @@ class NodeResourcesFit(
         self._strategy: str = strategy.type
         self._classes = ClassesByResource()
         self._delegates = handle.release.gate("DRAExtendedResource")
-        self._resources = tuple(WeightedResource(item.name, item.weight) for item in strategy.resources or ())
+        self._resources = tuple(strategy.resources or ())
         self._scored = BySpec(partial(pod_requests_for, resources=self._resources, real=False))
         self._curve = np.zeros(0, np.int64)
         if self._strategy == "RequestedToCapacityRatio":

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.vocabulary import CPU_ID, MEMORY_ID
+from scheduler_core.config.types import ResourceSpec
 from scheduler_core.framework.interface import MAX_NODE_SCORE, Scores
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.resources import CPU, MEMORY, is_scalar_resource
@@ -43,15 +44,7 @@ class Allocations:
     allocatable: Amounts
 
 
-@dataclass(frozen=True, slots=True)
-class WeightedResource:
-    """One entry of `scoringStrategy.resources`."""
-
-    name: str
-    weight: int
-
-
-def pod_requests_for(pod: Pod, resources: Sequence[WeightedResource], *, real: bool) -> tuple[int, ...]:
+def pod_requests_for(pod: Pod, resources: Sequence[ResourceSpec], *, real: bool) -> tuple[int, ...]:
     """What the pod asks of each resource; with `real` false, 100m and 200Mi stand in for what is not named."""
     amounts = []
     for resource in resources:
@@ -65,7 +58,7 @@ def pod_requests_for(pod: Pod, resources: Sequence[WeightedResource], *, real: b
 
 
 def counted(
-    nodes: NodeColumns, resources: Sequence[WeightedResource], amounts: Sequence[int]
+    nodes: NodeColumns, resources: Sequence[ResourceSpec], amounts: Sequence[int]
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
     """(ids, amounts asked for, weights) of the resources that count for a pod."""
     ids: list[int] = []
@@ -86,7 +79,7 @@ def counted(
 def allocations(
     nodes: NodeColumns,
     rows: Rows,
-    resources: Sequence[WeightedResource],
+    resources: Sequence[ResourceSpec],
     amounts: Sequence[int],
     *,
     real: bool,
@@ -139,7 +132,7 @@ def least_allocated(requested: Amounts, allocatable: Amounts) -> Scores:
 
 
 def least_allocated_of_few(
-    nodes: NodeColumns, rows: Rows, resources: Sequence[WeightedResource], amounts: Sequence[int]
+    nodes: NodeColumns, rows: Rows, resources: Sequence[ResourceSpec], amounts: Sequence[int]
 ) -> Scores:
     """The weighted mean of `least_allocated`, row by row.
 

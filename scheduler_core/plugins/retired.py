@@ -26,6 +26,7 @@ from scheduler_core.config.args import PluginArgs
 from scheduler_core.config.wire import omit
 from scheduler_core.framework import interface as fwk
 from scheduler_core.framework.status import Code, Verdicts
+from scheduler_core.objects.csi_translation import IN_TREE_PLUGINS
 from scheduler_core.objects.fields import Document, mapping, string, string_map
 from scheduler_core.objects.labels import EVERYTHING, LabelSelector, selector_from_labels
 from scheduler_core.objects.node import LABEL_REGION, LABEL_REGION_BETA, LABEL_ZONE, LABEL_ZONE_BETA, Node
@@ -64,21 +65,18 @@ class NonCSILimits(fwk.FilterPlugin[VolumesState | None]):
         Key of the volume source.
     identity : str
         Field of the source that tells volumes apart.
-    plugin_name : str
-        As StorageClasses and CSINodes name the in-tree plugin.
-    limit_resource : str
     default_limit : int
     """
 
     source: ClassVar[str]
     identity: ClassVar[str]
     refused_in_v1: ClassVar[bool] = True
-    plugin_name: ClassVar[str]
-    limit_resource: ClassVar[str]
     default_limit: ClassVar[int]
 
     def __init__(self, args: Any, handle: fwk.Handle) -> None:
         super().__init__(args, handle)
+        self.plugin_name = IN_TREE_PLUGINS[self.source].name
+        self._limit_resource = f"attachable-volumes-{self.plugin_name.removeprefix('kubernetes.io/')}"
         self._usage = VolumeUsage()
         self._nodes: NodeTable | None = None
         self._position = 0
@@ -161,7 +159,7 @@ class NonCSILimits(fwk.FilterPlugin[VolumesState | None]):
         for row in changed:
             if row in in_use:
                 node = nodes.node(row)
-                stated = node.allocatable.get(self.limit_resource)
+                stated = node.allocatable.get(self._limit_resource)
                 self._limit[row] = self.limit_of(node) if stated is None else stated
         return self._limit[rows]
 
@@ -213,8 +211,6 @@ class EBSLimits(NonCSILimits):
     name: ClassVar[str] = "EBSLimits"
     source: ClassVar[str] = "awsElasticBlockStore"
     identity: ClassVar[str] = "volumeID"
-    plugin_name: ClassVar[str] = "kubernetes.io/aws-ebs"
-    limit_resource: ClassVar[str] = "attachable-volumes-aws-ebs"
     default_limit: ClassVar[int] = _EBS_LIMIT
 
     def limit_of(self, node: Node) -> int:
@@ -228,8 +224,6 @@ class GCEPDLimits(NonCSILimits):
     name: ClassVar[str] = "GCEPDLimits"
     source: ClassVar[str] = "gcePersistentDisk"
     identity: ClassVar[str] = "pdName"
-    plugin_name: ClassVar[str] = "kubernetes.io/gce-pd"
-    limit_resource: ClassVar[str] = "attachable-volumes-gce-pd"
     default_limit: ClassVar[int] = 16
 
 
@@ -239,8 +233,6 @@ class AzureDiskLimits(NonCSILimits):
     name: ClassVar[str] = "AzureDiskLimits"
     source: ClassVar[str] = "azureDisk"
     identity: ClassVar[str] = "diskName"
-    plugin_name: ClassVar[str] = "kubernetes.io/azure-disk"
-    limit_resource: ClassVar[str] = "attachable-volumes-azure-disk"
     default_limit: ClassVar[int] = 16
 
 
@@ -250,8 +242,6 @@ class CinderLimits(NonCSILimits):
     name: ClassVar[str] = "CinderLimits"
     source: ClassVar[str] = "cinder"
     identity: ClassVar[str] = "volumeID"
-    plugin_name: ClassVar[str] = "kubernetes.io/cinder"
-    limit_resource: ClassVar[str] = "attachable-volumes-cinder"
     default_limit: ClassVar[int] = 256
 
 

@@ -209,21 +209,15 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_whole(value: Any) -> bool:
-    if isinstance(value, bool):
-        return False
-    return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    return _is_number(value) and (isinstance(value, int) or value.is_integer())
 
 
-def _is_int32(value: Any) -> bool:
-    return _is_whole(value) and -(2**31) <= value < 2**31
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _is_int64(value: Any) -> bool:
-    return _is_whole(value) and -(2**63) <= value < 2**63
-
-
-def _is_time(value: Any) -> bool:
-    return isinstance(value, str) and _TIME.fullmatch(value) is not None
+def _fits(bits: int) -> Callable[[Any], bool]:
+    return lambda value: _is_whole(value) and -(2 ** (bits - 1)) <= value < 2 ** (bits - 1)
 
 
 def _is_micro_time(value: Any) -> bool:
@@ -231,39 +225,25 @@ def _is_micro_time(value: Any) -> bool:
     return match is not None and len(match["fraction"] or "") == len(".000000")
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _is_amount(value: Any) -> bool:
-    return isinstance(value, str) or _is_number(value)
-
-
-def _is_flag(value: Any) -> bool:
-    return isinstance(value, bool)
-
-
 def _anything(value: Any) -> bool:
     return True
 
 
+_is_int32 = _fits(32)
 _RIGHT: Final[Mapping[str, Callable[[Any], bool]]] = {
     "string": _is_text,
-    "time": _is_time,
+    "time": lambda value: isinstance(value, str) and _TIME.fullmatch(value) is not None,
     "microtime": _is_micro_time,
     "bytes": _is_text,
-    "bool": _is_flag,
+    "bool": lambda value: isinstance(value, bool),
     "int32": _is_int32,
-    "int64": _is_int64,
+    "int64": _fits(64),
     "double": _is_number,
-    "quantity": _is_amount,
+    "quantity": lambda value: isinstance(value, str) or _is_number(value),
     "intOrString": lambda value: _is_text(value) or _is_int32(value),
-    "json": _anything,
-    "raw": _anything,
-    "fieldsV1": _anything,
-    "schemaOrArray": _anything,
-    "schemaOrBool": _anything,
-    "schemaOrStrings": _anything,
+    **dict.fromkeys(
+        ("json", "raw", "fieldsV1", "schemaOrArray", "schemaOrBool", "schemaOrStrings"), _anything
+    ),
 }
 _WORDS: Final = {
     "bool": "boolean",

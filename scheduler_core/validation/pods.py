@@ -26,8 +26,7 @@ from scheduler_core.objects.quantity import Quantity, QuantityError, quantity_fr
 from scheduler_core.objects.resources import (
     CPU,
     MEMORY,
-    aggregate_limits,
-    aggregate_requests,
+    aggregate,
     is_supported_pod_level_resource,
     quantity_at,
 )
@@ -375,8 +374,8 @@ def _pod_level(written: Checked) -> None:
     amounts_alone: Document = {key: asked[key] for key in ("limits", "requests") if key in asked}
     _requirements(Checked(amounts_alone, written.problems, resources.path), (), kind="")
     for key, together in (
-        ("requests", aggregate_requests(spec)),
-        ("limits", {k: v for k, v in aggregate_limits(spec).items() if k.startswith(_HUGE_PAGES)}),
+        ("requests", aggregate(spec, "requests")),
+        ("limits", {k: v for k, v in aggregate(spec, "limits").items() if k.startswith(_HUGE_PAGES)}),
     ):
         whole = resources.at(key).document
         for name in sorted(together.keys() & whole.keys()):
