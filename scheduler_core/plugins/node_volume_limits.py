@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scheduler_core.cluster.listers import Listers
 from scheduler_core.cluster.node_table import Int32, NodeColumns, NodeTable, Rows
 from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.cluster.vocabulary import Interner
 from scheduler_core.cluster.volume_usage import VolumeUsage
 from scheduler_core.cluster.what_if import WhatIf
 from scheduler_core.framework import interface as fwk
@@ -64,14 +65,14 @@ class State:
     ----------
     new : list of Attachable or VolumeError
         The pod's volumes (or why they cannot be counted) by migration class.
-    messages : list of str
+    messages : Interner of str
         Texts; a verdict's detail is a place in it. That of a row that is merely full is 0, for `VOLUMES_REASON`.
     changed_rows : dict of int to None
         Rows of a what-if table whose pods are no longer those of the cluster.
     """
 
     new: list[Attachable | VolumeError]
-    messages: list[str] = field(default_factory=lambda: [VOLUMES_REASON])
+    messages: Interner[str] = field(default_factory=Interner)
     changed_rows: dict[int, None] = field(default_factory=dict)
 
 
@@ -114,7 +115,9 @@ class NodeVolumeLimits(fwk.PreFilterPlugin[State], fwk.FilterPlugin[State]):
                 new.append(attachable_volumes(pod, snapshot.listers, migrated, is_new=True))
             except VolumeError as error:
                 new.append(error)
-        return fwk.PreFilterResult(state=State(new))
+        state = State(new)
+        state.messages.id(VOLUMES_REASON)
+        return fwk.PreFilterResult(state=state)
 
     def filter(self, state: State, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
         codes = np.zeros(len(rows), np.int8)
@@ -128,12 +131,12 @@ class NodeVolumeLimits(fwk.PreFilterPlugin[State], fwk.FilterPlugin[State]):
                 continue
             if isinstance(new, VolumeError):
                 codes[places] = Code.UnschedulableAndUnresolvable if new.not_found else Code.Error
-                details[places] = _message_id(state, str(new))
+                details[places] = state.messages.id(str(new))
                 continue
             for driver in self._needed_drivers(new):
                 lacking = places[~attached.has_driver(driver, base_rows[places])]
                 codes[lacking] = Code.Unschedulable
-                details[lacking] = _message_id(state, REASON_NOT_INSTALLED.format(driver))
+                details[lacking] = state.messages.id(REASON_NOT_INSTALLED.format(driver))
                 places = np.setdiff1d(places, lacking)
             if new and attached.migration_classes[class_id] is not None:
                 attached.judge(new, base_rows[places], places, codes, details, state)
@@ -203,16 +206,10 @@ class NodeVolumeLimits(fwk.PreFilterPlugin[State], fwk.FilterPlugin[State]):
                 verdict = self._attached.judge_one(new, int(nodes.base_rows[row]), pods)
                 if isinstance(verdict, VolumeError):
                     codes[place] = Code.Error
-                    details[place] = _message_id(state, str(verdict))
+                    details[place] = state.messages.id(str(verdict))
                 else:
                     codes[place] = Code.Success if verdict else Code.Unschedulable
                     details[place] = 0
-
-
-def _message_id(state: State, message: str) -> int:
-    if message not in state.messages:
-        state.messages.append(message)
-    return state.messages.index(message)
 
 
 def _may_count(pod: Pod, volume: Document) -> bool:
@@ -446,7 +443,7 @@ class _AttachedVolumes:
             for place, row in zip(places[limited].tolist(), rows[limited].tolist(), strict=True):
                 if row in self._errors:
                     codes[place] = Code.Error
-                    details[place] = _message_id(state, self._errors[row])
+                    details[place] = state.messages.id(self._errors[row])
 
     def judge_one(self, new: Attachable, row: int, pods: list[Pod]) -> bool | VolumeError:
         """Whether the volumes fit on a row if `pods` were on it."""

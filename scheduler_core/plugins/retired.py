@@ -20,6 +20,7 @@ from scheduler_core.cluster.listers import Listers
 from scheduler_core.cluster.node_matching import matching_labels
 from scheduler_core.cluster.node_table import NodeColumns, NodeTable, Rows
 from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.cluster.vocabulary import Interner
 from scheduler_core.cluster.volume_usage import VolumeUsage
 from scheduler_core.cluster.what_if import WhatIf
 from scheduler_core.config.args import PluginArgs
@@ -81,7 +82,7 @@ class NonCSILimits(fwk.FilterPlugin[VolumesState | None]):
         self._nodes: NodeTable | None = None
         self._position = 0
         self._limit: NDArray[np.int64] = np.zeros(0, np.int64)
-        self._messages: list[str] = []
+        self._messages: Interner[str] = Interner()
 
     def filter(self, state: VolumesState | None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
         codes = np.zeros(len(rows), np.int8)
@@ -93,7 +94,7 @@ class NonCSILimits(fwk.FilterPlugin[VolumesState | None]):
             new = self._volumes_of([pod], listers, is_new=True)
         except VolumeError as error:
             codes[:] = Code.Error
-            details[:] = self._message_id(str(error))
+            details[:] = self._messages.id(str(error))
             return Verdicts(codes, details)
         if not new:
             return Verdicts(codes, details)
@@ -116,7 +117,7 @@ class NonCSILimits(fwk.FilterPlugin[VolumesState | None]):
                 present = self._volumes_of(pods, listers, is_new=False)
             except VolumeError as error:
                 codes[place] = Code.Error
-                details[place] = self._message_id(str(error))
+                details[place] = self._messages.id(str(error))
                 continue
             fits = len(present.keys() | new.keys()) <= int(limits[place])
             codes[place] = Code.Success if fits else Code.Unschedulable
@@ -141,11 +142,6 @@ class NonCSILimits(fwk.FilterPlugin[VolumesState | None]):
     def limit_of(self, node: Node) -> int:
         """The limit of a node that states none."""
         return self.default_limit
-
-    def _message_id(self, message: str) -> int:
-        if message not in self._messages:
-            self._messages.append(message)
-        return self._messages.index(message)
 
     def _limits(self, nodes: NodeTable, rows: Rows) -> NDArray[np.int64]:
         """Limits of `rows`, read again only where a node object changed."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.cluster.vocabulary import Interner
 from scheduler_core.config.args import Errors, PluginArgs
 from scheduler_core.config.duration import format_duration
 from scheduler_core.config.wire import OptionalDurationNs, pointer
@@ -122,7 +123,7 @@ class State:
     """What was tried on one node of several whose devices are alike, by their likeness."""
     served: dict[str, tuple[Node, OnNode]] = field(default_factory=dict)
     """Nodes that another one was tried for."""
-    reasons: list[str] = field(default_factory=list)
+    reasons: Interner[str] = field(default_factory=Interner)
 
     @property
     def has_allocated(self) -> bool:
@@ -303,9 +304,7 @@ class DynamicResources(
             found = state.nodes.get(node.name) or self._on_one_alike(state, pod, node)
             if found.code is not Code.Success:
                 codes[place] = found.code
-                if found.reason not in state.reasons:
-                    state.reasons.append(found.reason)
-                details[place] = state.reasons.index(found.reason)
+                details[place] = state.reasons.id(found.reason)
         return Verdicts(codes, details)
 
     def reasons(

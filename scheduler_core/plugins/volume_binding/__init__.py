@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scheduler_core.cluster.listers import Listers
 from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.cluster.vocabulary import Interner
 from scheduler_core.config.args import Errors, PluginArgs
 from scheduler_core.config.types import UtilizationShapePoint, shape_errors
 from scheduler_core.config.wire import encode, pointer
@@ -163,7 +164,7 @@ class State:
     """The pod's claims; `messages` holds texts of errors, a verdict's detail is a place in it."""
 
     claims: PodClaims
-    messages: list[str] = field(default_factory=list)
+    messages: Interner[str] = field(default_factory=Interner)
 
 
 class VolumeBinding(
@@ -242,10 +243,8 @@ class VolumeBinding(
         )
         details = found.conflicts
         for message, failed in found.errors.items():
-            if message not in state.messages:
-                state.messages.append(message)
             codes[failed] = Code.Error
-            details[failed] = state.messages.index(message)
+            details[failed] = state.messages.id(message)
         return Verdicts(codes, details)
 
     def reasons(
