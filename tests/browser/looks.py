@@ -8,6 +8,7 @@ With ``PLAYGROUND_SHOTS=DIR`` each page that is looked at is photographed there,
 """
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,42 @@ EVERY_LOOK = pytest.mark.parametrize(
 )
 BOTH_WIDTHS = pytest.mark.parametrize("width", [1440, pytest.param(390, marks=nightly)])
 
-# What axe is asked: everything, and in the dark, where a page has other colors and nothing else, of those.
-ALL = {"resultTypes": ["violations"]}
-COLORS = ALL | {"runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}}
+# What axe is asked of a whole page: everything, but of contrast, which takes longer than all else together, only where
+# a text has colors, a size or a place that none had on the pages before; in the dark, where a page has other colors and
+# nothing else, of those.
+CONTRAST = "color-contrast"
+ALL = {"resultTypes": ["violations"], "rules": {CONTRAST: {"enabled": False}}}
+COLORS = {"resultTypes": ["violations"], "runOnly": ["link-in-text-block"]}
+
+SEEN_WITHOUT_FAULT: set[str] = set()
+"""Colors of text that axe found readable, as `ASK` calls them."""
+
+ASK = """async ([options, seen]) => {
+  const once = f => { const known = new Map();
+    return e => { if (!known.has(e)) known.set(e, f(e)); return known.get(e); }; };
+  const style = once(e => getComputedStyle(e));
+  const isPlain = own => own.position === 'static' && own.backgroundImage === 'none' && own.opacity === '1'
+    && own.filter === 'none' && own.backgroundColor === 'rgba(0, 0, 0, 0)';
+  const ground = once(e => { if (!e) return '';
+    const own = style(e), around = ground(e.parentElement);
+    if (isPlain(own)) return around;
+    const place = own.position === 'static' ? '' : `${own.position} ${[...e.classList].join('.')}`;
+    return [own.backgroundColor, own.backgroundImage, own.opacity, own.filter, place, around].join('|'); });
+  const isText = e => e.matches('input, select, textarea')
+    || [...e.childNodes].some(n => n.nodeType === Node.TEXT_NODE && /\\S/.test(n.data));
+  const known = new Set(seen), news = new Map();
+  for (const e of document.body.querySelectorAll('*')) {
+    if (!isText(e) || !e.getClientRects().length) continue;
+    const own = style(e), off = e.matches(':disabled, [aria-disabled=true], [aria-disabled=true] *');
+    const parts = [own.color, own.fontSize, own.fontWeight, own.textShadow, off, ground(e)];
+    const looks = parts.join('|');
+    if (!news.has(looks) && !known.has(looks)) news.set(looks, e);
+  }
+  const asked = { resultTypes: ['violations'], runOnly: ['color-contrast'] };
+  const pale = news.size ? (await axe.run({ include: [...news.values()] }, asked)).violations : [];
+  const others = (await axe.run(document, options)).violations;
+  return { found: [...pale, ...others], readable: pale.length ? [] : [...news.keys()] };
+}"""
 
 
 NONE_WANTED = "no address of this walk has what PLAYGROUND_ONLY says"
@@ -45,9 +79,11 @@ def violations(page: Any, options: dict[str, Any] = ALL) -> list[str]:
     """What axe says of the page as it is now: rule and first places."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(Axe().axe_script)
-    found = page.evaluate("async options => (await axe.run(document, options)).violations", options)
+    answer = page.evaluate(ASK, [options, sorted(SEEN_WITHOUT_FAULT)])
+    SEEN_WITHOUT_FAULT.update(answer["readable"])
     return [
-        f"{one['id']} {[' '.join(map(str, node['target'])) for node in one['nodes'][:3]]}" for one in found
+        f"{one['id']} {[' '.join(map(str, node['target'])) for node in one['nodes'][:3]]}"
+        for one in answer["found"]
     ]
 
 
@@ -73,8 +109,14 @@ def seen_wrong(page: Any, name: str, looks: Looks = LIGHT) -> list[str]:
     return found
 
 
-def what_is_wrong(page: Any, url: str, pages: dict[str, str], looks: Looks = LIGHT) -> list[str]:
-    """`seen_wrong` of pages by name and path, with everything opened."""
+def what_is_wrong(
+    page: Any,
+    url: str,
+    pages: dict[str, str],
+    looks: Looks = LIGHT,
+    more: Callable[[str], list[str]] = lambda name: [],
+) -> list[str]:
+    """`seen_wrong` of pages by name and path, with everything opened; and what `more` finds on each, by its name."""
     found = []
     if not any(map(is_wanted, pages)):
         pytest.skip(NONE_WANTED)
@@ -84,5 +126,5 @@ def what_is_wrong(page: Any, url: str, pages: dict[str, str], looks: Looks = LIG
         wear(page, *LOOKS[0])
         page.goto(url + path)
         page.locator("details").evaluate_all("all => all.forEach(d => { d.open = true; })")
-        found += seen_wrong(page, name, looks)
+        found += seen_wrong(page, name, looks) + more(name)
     return found

@@ -2,94 +2,16 @@
 
 import re
 
-import pytest
 from playwright.sync_api import expect
 
 from playground.clusters.models import Cluster, Pod, Question
 from playground.scenarios.models import Scenario
 from playground.scenarios.services import request_moment
-from tests.browser.looks import BOTH_WIDTHS, NONE_WANTED, is_wanted
 from tests.scenarios.conftest import sent, work
 from tests.scenarios.test_clusters import made_by_hand
 from tests.scenarios.test_pages import EDIT
-from tests.web.routes import ADDRESSES
 
 __all__ = ["sent", "work"]
-
-# Marks what a keyboard must reach: visible, enabled, and one of each group of radio buttons.
-MARK = """() => {
-  const stops = 'a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex="0"]';
-  const groups = new Set();
-  let n = 0;
-  document.querySelectorAll(stops).forEach(el => {
-    if (el.disabled || el.tabIndex < 0 || !el.getClientRects().length) return;
-    if (getComputedStyle(el).visibility !== 'visible' || el.matches('[popover] *')) return;
-    if (el.type === 'radio') { if (groups.has(el.name)) return; groups.add(el.name); }
-    el.dataset.stop = n++;
-  });
-  return n;
-}"""
-
-# Focus is found again by the id after a part has been swapped for a newer one.
-WITHOUT_ID = """() => [...document.querySelectorAll('[hx-trigger*=every][hx-swap^=outerHTML] [data-stop]')]
-  .filter(el => !el.id).map(el => el.outerHTML.slice(0, 120))"""
-
-# What has the focus now: its number, whether it is drawn as focused, and whether any of it can be seen.
-LOOK = """() => {
-  const el = document.activeElement;
-  if (!el || el === document.body) return null;
-  const marked = el.dataset.stop ?? (el.type === 'radio'
-    ? document.querySelector(`[type=radio][name="${el.name}"][data-stop]`)?.dataset.stop : undefined);
-  const outlined = item => item && getComputedStyle(item).outlineStyle !== 'none'
-    && parseFloat(getComputedStyle(item).outlineWidth) >= 1;
-  const drawn = outlined(el) || outlined(el.closest('.card'));
-  const box = el.getBoundingClientRect();
-  const points = [[.5, .5], [.02, .1], [.98, .9], [.02, .9], [.98, .1], [.5, .1], [.5, .9], [.25, .5], [.75, .5]];
-  const seen = box.width <= 2 || points.some(([x, y]) => {
-    const hit = document.elementFromPoint(box.x + box.width * x, box.y + box.height * y);
-    return hit && (el.contains(hit) || hit.contains(el) && hit.closest('label')?.control === el);
-  });
-  const name = el.id || (el.getAttribute('aria-label') || el.textContent || el.name || '').trim().slice(0, 40);
-  return { stop: marked, drawn, seen, name: `${el.tagName.toLowerCase()} ${name}` };
-}"""
-
-
-@BOTH_WIDTHS
-def test_everything_is_reached_and_seen_by_keyboard(page, asgi_server, cluster, complaints, width):
-    page.set_viewport_size({"width": width, "height": 844})
-    page.emulate_media(reduced_motion="reduce")
-    found = []
-    wanted = [address for _, address in ADDRESSES if is_wanted(address)]
-    if not wanted:
-        pytest.skip(NONE_WANTED)
-    for name in wanted:
-        page.goto(asgi_server + name.format(c=cluster.public_id))
-        page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
-        n_stops = page.evaluate(MARK)
-        found += [f"{name}: would lose the focus: {html}" for html in page.evaluate(WITHOUT_ID)]
-        met = set()
-        for _ in range(n_stops + 20):
-            page.keyboard.press("Tab")
-            at = page.evaluate(LOOK)
-            if at is None:
-                page.wait_for_timeout(200)  # between a part and the newer one in its place
-                at = page.evaluate(LOOK)
-            if at is None:
-                break
-            if at["stop"] in met:
-                continue
-            met.add(at["stop"])
-            if not at["drawn"]:
-                found.append(f"{name}: {at['name']} does not show that it has the focus")
-            if not at["seen"]:
-                found.append(f"{name}: {at['name']} is hidden while it has the focus")
-        missed = page.evaluate(
-            "met => [...document.querySelectorAll('[data-stop]')].filter(el => !met.includes(el.dataset.stop))"
-            ".map(el => el.outerHTML.slice(0, 120))",
-            [stop for stop in met if stop],
-        )
-        found += [f"{name}: not reached: {html}" for html in missed]
-    assert not found, "\n".join(found)
 
 
 def focus(page):

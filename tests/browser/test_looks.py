@@ -4,6 +4,7 @@ import pytest
 
 from tests.browser.boxes import out_of_bounds, sideways
 from tests.browser.looks import LOOKS, seen_wrong
+from tests.browser.tabs import Walker
 
 PAGE = """<!doctype html><html lang="en"><head><title>A page</title>
 <meta name="viewport" content="width=device-width"><style>
@@ -67,3 +68,37 @@ def test_each_look_has_its_own_faults(page, body, said):
         one for one in said if not one.startswith(("dark", "light at 390: color", "light at 390: button"))
     ]
     assert seen_wrong(page, "it") == [f"it, {one}" for one in by_day]
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (RIGHT, []),
+        (
+            '<button style="outline: none">Press</button>',
+            ["button Press does not show that it has the focus"],
+        ),
+        (
+            '<button id="it">Press</button><div style="position: fixed; inset: 0; background: red"></div>',
+            ["button it is hidden while it has the focus"],
+        ),
+        (
+            '<a href="#" onfocus="this.nextSibling.focus()">a</a><i tabindex="-1" style="outline: 2px solid">b</i>',
+            ["""not reached: <a href="#" onfocus="this.nextSibling.focus()" data-stop="0">a</a>"""],
+        ),
+        (
+            '<p hx-trigger="every 2s" hx-swap="outerHTML"><button>Press</button></p>',
+            ['would lose the focus: <button data-stop="0">Press</button>'],
+        ),
+    ],
+)
+def test_what_a_keyboard_does_not_reach_is_found(page, body, said):
+    page.set_content(PAGE % body)
+    assert Walker(page).lost_on("it") == [f"it: {one}" for one in said]
+
+
+def test_what_is_around_a_page_is_walked_once(page):
+    walker = Walker(page)
+    for said in (["it: button top does not show that it has the focus"], []):
+        page.set_content('<button id="top" style="outline: none">Top</button>' + PAGE % RIGHT)
+        assert walker.lost_on("it") == said

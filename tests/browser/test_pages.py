@@ -8,7 +8,8 @@ from django.template.loader import render_to_string
 from playground.clusters.models import Cycle
 from playground.clusters.objects.apply import apply_documents
 from tests import rare_cycles
-from tests.browser.looks import EVERY_LOOK, LOOKS, nightly, seen_wrong, what_is_wrong
+from tests.browser.looks import EVERY_LOOK, LIGHT, LOOKS, PHONE, nightly, seen_wrong, wear, what_is_wrong
+from tests.browser.tabs import Walker
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.kube_api.test_both_surfaces import make_class
 from tests.web.routes import ADDRESSES
@@ -18,9 +19,17 @@ from tests.web.test_classes_page import make_budget
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @EVERY_LOOK
-def test_every_page_is_accessible_and_fits(page, asgi_server, cluster, complaints, looks):
+def test_every_page_is_accessible_fits_and_is_walked_by_keyboard(
+    page, asgi_server, cluster, complaints, looks
+):
     pages = {address: address.format(c=cluster.public_id) for _, address in ADDRESSES}
-    assert not (found := what_is_wrong(page, asgi_server, pages, looks)), "\n".join(found)
+    walker = Walker(page)
+
+    def walked(address):
+        wear(page, *(LOOKS[0] if looks == LIGHT else PHONE))
+        return walker.lost_on(address)
+
+    assert not (found := what_is_wrong(page, asgi_server, pages, looks, walked)), "\n".join(found)
 
 
 @nightly
