@@ -34,6 +34,7 @@ def page(browser, browser_context_args, pages_left):
     page.context.set_default_timeout(1000 * PATIENCE_S)
     page.set_viewport_size({"width": 1280, "height": 720})
     page.emulate_media(media="null", color_scheme="null", reduced_motion="null")
+    page.scheme = None
     yield page
     if page.is_closed():
         return

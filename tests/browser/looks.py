@@ -71,8 +71,12 @@ def is_wanted(address: str) -> bool:
 
 
 def wear(page: Any, scheme: str, width: int) -> None:
-    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-    page.set_viewport_size({"width": width, "height": 844})
+    """Make a page look so, as wide; not again where it is: each time all is drawn anew."""
+    if getattr(page, "scheme", None) != scheme:
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        page.scheme = scheme  # until `conftest.page` hands it to another test
+    if page.viewport_size != (size := {"width": width, "height": 844}):
+        page.set_viewport_size(size)
 
 
 def violations(page: Any, options: dict[str, Any] = ALL) -> list[str]:

@@ -6,10 +6,10 @@ import pytest
 from playwright.sync_api import expect
 
 from playground.clusters.lifecycle import create_cluster
-from playground.clusters.models import Cluster, Node, Pod, Run
+from playground.clusters.models import Cluster, Node, Run
 from playground.clusters.objects.apply import apply_documents
 from tests.browser.boxes import out_of_bounds
-from tests.browser.looks import BOTH_WIDTHS, EVERY_LOOK, nightly, what_is_wrong
+from tests.browser.looks import BOTH_WIDTHS, nightly
 from tests.clusters.builders import make_pod
 from tests.rare_cycles import run_until
 from tests.real_dump import real_dump
@@ -27,8 +27,7 @@ def load(n_nodes, n_pods, **how):
     return cluster
 
 
-@pytest.fixture
-def real(transactional_db, no_broker):
+def real_run():
     """Eighty nodes, after a run: 223 pods unschedulable for five reasons, two gated."""
 
     def make():
@@ -38,6 +37,11 @@ def real(transactional_db, no_broker):
         return cluster
 
     return factories.copied("real", make)
+
+
+@pytest.fixture
+def real(transactional_db, no_broker):
+    return real_run()
 
 
 def share(cell):
@@ -57,25 +61,6 @@ def test_five_thousand_nodes_are_found(page, asgi_server, transactional_db, no_b
     page.goto(board(asgi_server, cluster, "?q=g5.12xlarge+eu-central-1a"))
     expect(page.locator(".sums")).to_contain_text(re.compile(r"\d+ of 5,000\s+nodes"))
     expect(page.locator("article.node").first).to_be_visible()  # few enough for cards again
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-@EVERY_LOOK
-def test_boards_with_real_names_are_accessible(page, asgi_server, real, complaints, looks):
-    node = Node.objects.filter(cluster=real).order_by("pk").first().name
-    pod = Pod.objects.filter(cluster=real, name__startswith="nightly-render").order_by("pk").first()
-    queries = {
-        "board": "",
-        "board, a node": f"?node={node}",
-        "board, a pod": f"?pod={pod.namespace}/{pod.name}",
-        "board by pool": "?group=karpenter.sh/nodepool",
-        "heat map": "?view=heat&by=nvidia.com/gpu",
-        "table": "?view=table&sort=-cpu",
-        "found": "?q=gpu",
-    }
-    pages = {name: f"/c/{real.public_id}/{query}" for name, query in queries.items()}
-    assert not (found := what_is_wrong(page, asgi_server, pages, looks)), "\n".join(found)
 
 
 @BOTH_WIDTHS

@@ -530,8 +530,8 @@ def examples(number: int) -> settings:
     )
 
 
-SimulationMachine.TestCase.settings = examples(300)
-MachineAtZero.TestCase.settings = examples(100)
+SimulationMachine.TestCase.settings = examples(150)
+MachineAtZero.TestCase.settings = examples(75)
 MachineAtInfinity.TestCase.settings = examples(100)
 TestWhateverHappens = SimulationMachine.TestCase
 TestWhateverHappensAtZero = MachineAtZero.TestCase
