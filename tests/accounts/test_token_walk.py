@@ -30,7 +30,15 @@ from playground.kube_api.requests import Target
 from playground.kube_api.watch import watch_of
 from playground.scenarios import services
 from playground.scenarios.models import Origin, Scenario
-from tests.accounts.test_every_url import ROUTES, check_unchanged, client_of, parameters_of, path_of, told
+from tests.accounts.test_every_url import (
+    METHODS_OF,
+    ROUTES,
+    check_unchanged,
+    client_of,
+    parameters_of,
+    path_of,
+    told,
+)
 from tests.accounts.world import METHODS, NAMES, SECRET, asked, contents, make_people, make_world
 from tests.api.conftest import wakes
 from tests.clusters.builders import make_node, make_pod
@@ -110,7 +118,7 @@ def named(body: Any, theirs: dict[str, str]) -> Any:
 def requests(theirs: dict[str, str]) -> Iterator[tuple[str, str, str, bytes, str]]:
     """(route, method, path with ``CLUSTER`` in it, body, media type) of all that the HTTP surfaces have.
 
-    Each operation with its example's body, then each route with every method and an empty object.
+    Each operation with its example's body, then each route with the methods it has and an empty object.
     """
     names = theirs | {"cluster_id": "CLUSTER"}
     for route, item in document()["paths"].items():
@@ -124,7 +132,7 @@ def requests(theirs: dict[str, str]) -> Iterator[tuple[str, str, str, bytes, str
                     text = value if isinstance(value, str) else json.dumps(value)
                     yield pattern, method, path, text.encode(), media
     for pattern in SURFACES:
-        for method in METHODS:
+        for method in METHODS_OF[pattern]:
             yield pattern, method, path_of(pattern, names), b"{}", "application/json"
 
 

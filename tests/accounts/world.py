@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import yaml
@@ -60,13 +60,17 @@ NAMES: Final = {
 NOT_CONTENT: Final = frozenset(("Tally", "LanePulse", "Job", "Turn"))
 
 
-def routes(patterns: list[URLPattern | URLResolver], prefix: str = "") -> Iterator[str]:
+def methods(
+    patterns: list[URLPattern | URLResolver], prefix: str = ""
+) -> Iterator[tuple[str, Sequence[str]]]:
+    """Every route with the methods that its view has; a function is given all."""
     for pattern in patterns:
         here = prefix + str(pattern.pattern).lstrip("^")
         if isinstance(pattern, URLResolver):
-            yield from routes(pattern.url_patterns, here)
+            yield from methods(pattern.url_patterns, here)
         else:
-            yield here
+            view = getattr(pattern.callback, "cls", None)
+            yield here, [name for name in METHODS if view is None or hasattr(view, name.lower())]
 
 
 def asked(client: Any, method: str, path: str, body: bytes = b"{}") -> Any:

@@ -19,6 +19,7 @@ from playground.accounts.tokens import create_token
 from playground.clusters import drafts, questions
 from playground.clusters.drive.memory import EngineMemory
 from playground.clusters.extenders.mock import create_mock_extender
+from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cycle, Draft, ForeignDecision, Node, Pod, Question
 from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.write import set_cordon
@@ -37,7 +38,7 @@ from tests.clusters.devices import claiming, gpu_node, template
 from tests.kube_api.conftest import Kube
 from tests.kube_api.schedulers import Faulty, Packing
 from tests.rare_cycles import run_until
-from tests.real_dump import as_yaml, real_dump
+from tests.real_dump import as_yaml, real_dump, with_few_waiting
 from tests.scenarios.conftest import sent, work
 from tests.scenarios.documents import PACKING, small, text_of
 from tests.web.routes import NO_PAGES, PLAIN, ROUTES, C
@@ -79,7 +80,7 @@ PAGES = {
     "web:cycle-devices": ("/c/{devices}/cycles/1/devices/",),
     "web:weights": (f"{C}cycles/{{bound}}/weights/",),
     "web:question": (f"{C}questions/{{tried}}/",),
-    "web:plan-answer": tuple(f"{C}plan/{{{n}}}/" for n in ("drain", "backlog", "headroom")),
+    "web:plan-answer": (f"{C}plan/{{drain}}/", f"{C}plan/{{headroom}}/", "/c/{few}/plan/{backlog}/"),
     "web:verdict": ("/v/{verdict}/",),
     "web:objects-of-kind": (f"{C}objects/Pod/", f"{C}objects/ReplicaSet/"),
     "web:object": (f"{C}objects/Node/-/{{node}}/", f"{C}objects/Pod/{{placed}}/"),
@@ -181,9 +182,11 @@ def world(work):
         answered(cluster, "why-not", cycle=bound.number, node=node)
         answered(cluster, "weights", cycle=bound.number)
         tried = answered(cluster, "try", manifest=questions.admitted_pod(cluster=cluster, text=TRIED))
+        few = create_cluster(name="prod-eu-central-1-of-few", seed=7)
+        apply_documents(cluster=few, objects=with_few_waiting(real_dump(20, 260)))
         plans = {
             "drain": answered(cluster, "plan", ask="drain", nodes=[node]),
-            "backlog": answered(cluster, "plan", ask="backlog"),
+            "backlog": answered(few, "plan", ask="backlog"),
             "headroom": answered(cluster, "plan", ask="headroom"),
         }
         client = Client()
@@ -213,7 +216,7 @@ def world(work):
             "decided": f"{bound.pod_namespace}/{bound.pod_name}",
             "bound": bound.number,
             "unschedulable": cycles.filter(outcome="unschedulable").first().number,
-            "branch": made, "gang": gang(), "devices": with_devices(), "judged": judged,
+            "branch": made, "few": few, "gang": gang(), "devices": with_devices(), "judged": judged,
             "draft": Draft.objects.latest("pk"), "verdict": Verdict.objects.get(),
             "extender": create_mock_extender(cluster=cluster, name="quota-of-the-teams-that-pay", rules=RULES),
             "decision": "{0.seq}/{0.kind}".format(ForeignDecision.objects.filter(cluster=judged).first()),

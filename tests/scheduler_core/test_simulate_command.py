@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from scheduler_core.cli.main import main
-from tests.real_dump import real_dump
+from tests.real_dump import real_dump, with_few_waiting
 from tests.scheduler_core.whatif.clusters import node, pod
 
 
@@ -80,7 +80,7 @@ def test_a_folder_of_manifests_makes_its_pods_under_a_configuration_and_a_releas
 def test_what_runs_under_its_owners_is_not_rolled_out_once_more(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    objects = real_dump(20, 120)
+    objects = with_few_waiting(real_dump(20, 120))
     waiting = [item for item in objects if item["kind"] == "Pod" and not item["spec"].get("nodeName")]
     _, told = _told(capsys, _dump(tmp_path, *objects))
     names = {f"{item['metadata']['namespace']}/{item['metadata']['name']}" for item in waiting}
