@@ -147,22 +147,22 @@ def test_time_never_runs_backwards() -> None:
     assert simulation.now_ns == START_NS
 
 
-def test_a_year_with_ten_thousand_timers_passes_in_order() -> None:
+def test_a_year_with_thousands_of_timers_passes_in_order() -> None:
     simulation = make_cluster(100)
-    for index in range(10_000):
+    for index in range(4_000):
         name = f"node-{index % 100}"
         annotations = {"playground.dev/duration": f"{index % 977 + 1}h"}
         write(simulation, make_pod(f"p{index}", cpu="1m", annotations=annotations, nodeName=name))
     simulation.advance(0)
-    assert len(simulation.timers) == 10_000
+    assert len(simulation.timers) == 4_000
     simulation.drain_outcomes()
     started_s = time.process_time()
     report = simulation.advance(YEAR_NS)
-    # It takes half a second; what looked through all timers for each would take minutes.
+    # It takes a part of a second; what looked through all timers for each would take minutes.
     assert time.process_time() - started_s < 15
     assert report.stop == "time" and simulation.now_ns == START_NS + YEAR_NS and not len(simulation.timers)
     moments = [outcome.at_ns for outcome in simulation.drain_outcomes()]
-    assert moments == sorted(moments) and len(moments) == 10_000
+    assert moments == sorted(moments) and len(moments) == 4_000
 
 
 def test_a_permit_answer_for_a_pod_that_waits_no_longer_changes_nothing() -> None:

@@ -234,7 +234,7 @@ _BY_PLACE = {
 }  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 2**32))
 def test_the_edits_found_are_all_that_brute_force_finds(seed: int) -> None:
     cluster = draw_cluster(Random(seed))
@@ -259,7 +259,7 @@ def test_the_edits_found_are_all_that_brute_force_finds(seed: int) -> None:
     }
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 2**32))
 def test_what_is_told_holds_when_it_is_done(seed: int) -> None:
     cluster = draw_cluster(Random(seed))
@@ -459,7 +459,7 @@ def test_pods_that_make_room_are_followed_to_where_they_land_and_who_brings_them
     assert back["node"] == "small"
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 2**32))
 def test_no_edit_that_takes_pods_away_stands_before_one_that_does_not(seed: int) -> None:
     edits = draw_cluster(Random(seed)).advice(SearchLimits()).edits
