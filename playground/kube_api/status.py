@@ -19,8 +19,7 @@ from playground.bodies import BodyTooLarge, NotUnpacked, UnknownEncoding
 from playground.clusters import kinds
 from playground.clusters.errors import ClusterError, InvalidInput, InvalidManifest
 from playground.clusters.trouble import cause_of
-from scheduler_core.errors import FIELD_ERROR_WORDS, FieldError
-from scheduler_core.objects.fields import aggregate
+from scheduler_core.errors import FIELD_ERROR_WORDS, FieldError, aggregate
 
 logger = logging.getLogger(__name__)
 
