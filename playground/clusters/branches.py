@@ -25,7 +25,7 @@ from playground.clusters.objects.original_manifests import before_write, is_bind
 from playground.clusters.objects.updates import without_server_fields
 from playground.clusters.objects.write import bind_pod, delete_object, replace_object, set_cordon
 
-_WITH_EDITS: Final[Mapping[str, str]] = {Question.Kind.EDITS: "edits", Question.Kind.GROUP: "remedies"}
+_WITH_EDITS: Final[Mapping[str, str]] = {Question.Kind.FIX: "fixes", Question.Kind.GROUP: "remedies"}
 """Kinds of questions whose answers hold changes that a new cluster can be made with, and where."""
 
 
@@ -35,7 +35,7 @@ def branch_with_edit(*, question: Question, rank: int, owner: Any = None) -> Clu
     Parameters
     ----------
     rank
-        Of the edit, from 1.
+        Of the edit, from 1; 0 is the best fix.
 
     Raises
     ------
@@ -43,10 +43,11 @@ def branch_with_edit(*, question: Question, rank: int, owner: Any = None) -> Clu
         The answer has no such edit.
     """
     listed = _WITH_EDITS.get(question.kind, "")
-    edits, cluster = (question.answer or {}).get(listed) or [], question.cluster
-    if not 1 <= rank <= len(edits) or cluster is None:
+    answer, cluster = question.answer or {}, question.cluster
+    edits = [answer.get("best"), *(answer.get(listed) or ())]
+    edit = edits[rank] if 0 <= rank < len(edits) else None
+    if edit is None or cluster is None:
         raise NotFound(f"edit {rank} not found", kind="Question", name=question.public_id)
-    edit = edits[rank - 1]
     title = edit["title"] if "title" in edit else edit["sentence"]
     name = f"{cluster.name[:50]}: {title[:45]}"
     with transaction.atomic():
@@ -64,10 +65,7 @@ def _make_change(cluster: Cluster, change: Mapping[str, Any]) -> None:
         namespace, _, name = key.partition("/")
         delete_object(cluster=cluster, kind=pods, namespace=namespace, name=name, grace_s=0)
 
-    for key in change.get("delete", ()):
-        delete(key)
-    if "move" in change:
-        key, node = change["move"]
+    for key, node in change.get("move", ()):
         namespace, _, name = key.partition("/")
         manifest = Pod.objects.get(cluster=cluster, namespace=namespace, name=name).manifest
         delete(key)
@@ -81,6 +79,9 @@ def _make_change(cluster: Cluster, change: Mapping[str, Any]) -> None:
             _create(cluster, manifest)
         else:
             apply_documents(cluster=cluster, objects=[manifest])
+    # After what is written: an owner recreates its pods by the template that it has then.
+    for key in change.get("delete", ()):
+        delete(key)
 
 
 def _create(cluster: Cluster, manifest: Mapping[str, Any]) -> None:

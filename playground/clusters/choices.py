@@ -62,7 +62,7 @@ class EntryKind(TextChoices):
 class QuestionKind(TextChoices):
     """What can be asked about a cluster or a share."""
 
-    EDITS = "what-would-it-take"
+    FIX = "fix"
     WHY_NOT = "why-not"
     WEIGHTS = "weights"
     TRY = "try"

@@ -36,6 +36,7 @@ from playground.engine.seeds import LAST_SEED
 from scheduler_core.errors import CannotAnswer, InvalidObject
 from scheduler_core.objects.fields import format_seconds
 from scheduler_core.version import ENGINE_VERSION
+from scheduler_core.whatif.fix import fix_question
 from scheduler_core.whatif.questions import question_from
 
 logger = logging.getLogger(__name__)
@@ -148,7 +149,8 @@ def ask(
     kind
         One of `Question.Kind`.
     params
-        ``namespace`` and ``name`` of a pod; ``node``; ``cycle``; ``manifest`` (admitted); ``seeds``; ``rule``
+        ``namespace`` and ``name`` of a pod; of fix ``pod``, ``workload`` or neither; ``node``; ``cycle``;
+        ``manifest`` (admitted); ``seeds``; ``rule``
         and ``pod``; of a plan the question itself (`scheduler_core.whatif.questions`).
 
     Raises
@@ -279,8 +281,22 @@ def _rule(cluster: Cluster, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plan_question(cluster: Cluster, params: Mapping[str, Any]) -> dict[str, Any]:
+    return _read(lambda asked: question_from(asked).document(), params)
+
+
+def _fix_question(cluster: Cluster, params: Mapping[str, Any]) -> dict[str, Any]:
+    checked = _read(fix_question, params)
+    if "pod" in checked:
+        namespace, _, name = checked["pod"].partition("/")
+        if existing(cluster, kinds.named("Pod"), namespace, name).phase != "Pending":
+            _pending(cluster, {"namespace": namespace, "name": name})
+    return checked
+
+
+def _read(read: Callable[[Mapping[str, Any]], dict[str, Any]], params: Mapping[str, Any]) -> dict[str, Any]:
+    """The normal form of a question of the core."""
     try:
-        return question_from(params).document()
+        return read(params)
     except InvalidObject as problem:
         value = None if problem.value is None else str(problem.value)[:200]
         raise InvalidInput(str(problem)[:500], field=problem.path, value=value) from None
@@ -433,8 +449,8 @@ def _of_now(ask: advise.Ask) -> Answering:
     return answered
 
 
-def _edits(question: Question, cluster: Cluster, memory: EngineMemory) -> dict[str, Any]:
-    document = _of_now(advise.edits_for)(question, cluster, memory)
+def _fix(question: Question, cluster: Cluster, memory: EngineMemory) -> dict[str, Any]:
+    document = _of_now(advise.fix_for)(question, cluster, memory)
     return document | {"seq": cluster.engine_seq, "nowNs": cluster.now_ns}
 
 
@@ -507,7 +523,7 @@ def _run_again(
 
 
 KINDS: Final[dict[str, AnsweredKind]] = {
-    Question.Kind.EDITS: AnsweredKind(_pending, _edits),
+    Question.Kind.FIX: AnsweredKind(_fix_question, _fix),
     Question.Kind.WHY_NOT: AnsweredKind(_check_why_not, _why_not),
     Question.Kind.WEIGHTS: AnsweredKind(_check_cycle, _weights),
     Question.Kind.TRY: AnsweredKind(

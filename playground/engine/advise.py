@@ -23,12 +23,12 @@ from scheduler_core.scenario.make import make_scenario
 from scheduler_core.schedule_one import TIE_STREAM, Recorded
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif.answers import answer_question
+from scheduler_core.whatif.fix import fix, pending_pod
 from scheduler_core.whatif.fork import Fork, Report
 from scheduler_core.whatif.pod_group import group_story
 from scheduler_core.whatif.tries import try_pod
 from scheduler_core.whatif.weights import CycleWeights, PluginWeights, weights_document
 from scheduler_core.whatif.why_not import devices_of, why_not
-from scheduler_core.whatif.workload_edits import edits_document, pending_pod
 
 N_SEEDS_SHOWN: Final = 12
 N_SEEDS_COUNTED: Final = 50
@@ -44,11 +44,14 @@ def _pending(simulation: Simulation, params: Mapping[str, Any]) -> Pod:
     return pending_pod(simulation, params["namespace"], params["name"])
 
 
-def edits_for(
+def fix_for(
     simulation: Simulation, params: Mapping[str, Any], transport: Transport, report: Report
 ) -> dict[str, Any]:
-    """What would it take to place a pending pod; and how far every node is from taking it."""
-    return edits_document(simulation, _pending(simulation, params), transport=transport, report=report)
+    """Why a pod, a workload or all that is pending waits, and what places it (`scheduler_core.whatif.fix`)."""
+    try:
+        return fix(simulation, params, transport=transport, report=report).document()
+    except InvalidObject as error:
+        raise CannotAnswer(f"{error}.") from None
 
 
 def why_not_now(

@@ -109,10 +109,13 @@ def _why(options: argparse.Namespace) -> int:
     print(dump.with_names(last["sentence"]))
     for plugin, reason, nodes in reasons_of(instance.get(last["url"])):
         print(dump.with_names(f"  {plugin}: {reason}" + (f", {len(nodes):,} nodes" if nodes else "")))
-    found = _awaited(instance, instance.post(f"{pod_path(cluster, pod)}/what-would-it-take"))
-    for edit in found["answer"]["edits"][:_SHOWN]:
-        where = f" (lands on {edit['node']})" if edit.get("node") else ""
-        print(dump.with_names(f"  -> {edit['title']}{where}"))
+    found = _awaited(instance, instance.post(f"clusters/{part(cluster)}/fix", {"pod": pod}))
+    for fix in found["answer"]["fixes"][:_SHOWN]:
+        print(
+            dump.with_names(
+                f"  -> {fix['title']} ({fix['placed']} of {fix['of']}, {fix['price']}, {fix['harm']})"
+            )
+        )
     cycle = instance.page(f"/c/{cluster}/cycles/{last['cycle']}/")
     print(f"  {cycle}")
     return SAYS_NO

@@ -74,22 +74,22 @@ class WhyPending(BaseModel):
     page: str
 
 
-class Edit(BaseModel):
+class ProvedFix(BaseModel):
     title: str
-    kind: str
-    cost: int = Field(description="1 (least) to 5.")
+    kind: str = Field(description="keeps what was asked for, changes it, or harms other pods.")
+    harm: str
     price: str
-    outcome: str
-    node: str | None = Field(description="Where the pod would land.")
+    who: str = Field(description="Who has to agree.")
+    placed: int = Field(description="Of the pods that were asked about, find a node with it.")
+    of: int
+    patch: str = Field(description="Commands that make it.")
 
 
-class WhatItTakes(BaseModel):
-    pod: str
-    sentence: str
-    edits: list[Edit] = Field(
-        description="Single changes after which a decision on a copy places it, cheapest first."
-    )
-    tried: int
+class Fixes(BaseModel):
+    name: str = Field(description="The pod or workload; empty: all that is pending.")
+    headline: str = Field(description="Why they wait, in one sentence.")
+    best: str = Field(description="The best fix; empty where nothing keeps what was asked for.")
+    fixes: list[ProvedFix] = Field(description="Each proved by a run on a copy, the best first.")
     page: str
 
 
@@ -144,7 +144,7 @@ def server_of(instance: Instance) -> MCPServer:
         tools=[
             strict(tool)
             for tool in (
-                tools.create_cluster, tools.submit, tools.run, tools.why_pending, tools.what_would_it_take,
+                tools.create_cluster, tools.submit, tools.run, tools.why_pending, tools.fix,
                 tools.plan, tools.share,
             )
         ],
@@ -281,35 +281,31 @@ class Tools:
             page=self._instance.page(f"/c/{cluster}/cycles/{last['cycle']}/" if last else f"/c/{cluster}/"),
         )
 
-    async def what_would_it_take(
-        self, cluster: ClusterId, pod: PodName, ctx: Context[Any, Any]
-    ) -> WhatItTakes:
-        """Single changes after which a pending pod is placed, the cheapest first, each proven on a copy.
+    async def fix(
+        self,
+        cluster: ClusterId,
+        ctx: Context[Any, Any],
+        pod: Annotated[
+            str, Field(description="NAMESPACE/NAME, or a workload's; empty: all that is pending.")
+        ] = "",
+    ) -> Fixes:
+        """Why pods wait and what places them: fixes that keep what was asked for first, each proved on a copy.
 
-        Of a workload's name: of its first pending pod.
+        Of a workload's name: of its first pending pod, whose fixes are those of all pods like it.
         """
-        pod = (await self._found(cluster, pod))[0]["pod"]
-        row = await self._question("POST", f"{pod_path(cluster, pod)}/what-would-it-take", None, ctx)
+        asked = {"pod": (await self._found(cluster, pod))[0]["pod"]} if pod else {}
+        row = await self._question("POST", f"clusters/{part(cluster)}/fix", asked, ctx)
         answer = row["answer"]
-        edits = answer["edits"]
-        best = f"; the cheapest: {edits[0]['title']}" if edits else ""
-        count = "one change places it" if len(edits) == 1 else f"{len(edits)} changes place it, each alone"
-        sentence = f"{count}{best}." if edits else "No single change that was tried places it."
-        return WhatItTakes(
-            pod=answer["pod"],
-            sentence=sentence,
-            edits=[
-                Edit(
-                    title=edit["title"],
-                    kind=edit["kind"],
-                    cost=edit["cost"],
-                    price=str(edit.get("price") or ""),
-                    outcome=str(edit.get("outcome") or ""),
-                    node=edit.get("node") or None,
-                )
-                for edit in edits[:SHOWN]
+        best = answer["best"]
+        listed = answer["fixes"] or [item["best"] for item in answer["workloads"] if item["best"]]
+        return Fixes(
+            name=answer["name"],
+            headline=answer["headline"],
+            best="" if best is None else f"{best['title']}: {best['price']}, {best['harm']}",
+            fixes=[
+                ProvedFix(**{name: item[name] for name in ProvedFix.model_fields if name in item})
+                for item in listed[:SHOWN]
             ],
-            tried=answer.get("nTried") or 0,
             page=self._instance.page(f"/c/{cluster}/"),
         )
 

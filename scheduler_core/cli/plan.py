@@ -1,5 +1,5 @@
 """`plan`: questions about a cluster: what may be drained or lost, how many more fit, which nodes are wanted or spare,
-what it would take to place a pod.
+why pods wait and what places them.
 
 The file is a dump (`kubectl get nodes,pods,... -A -o yaml`), or a scenario, which is run to its end first. The exit
 status is 0 when nothing is hurt (or something fits), 1 when it is, 2 when a file or a name cannot be used.
@@ -16,7 +16,6 @@ from typing import Any
 from scheduler_core.cli import reports
 from scheduler_core.cli.manifests import named_by_file, notes_by_file, read_manifests, scenario_of_dump
 from scheduler_core.errors import InvalidManifest, InvalidObject
-from scheduler_core.framework.record import BOUND
 from scheduler_core.objects.documents import load_documents
 from scheduler_core.objects.reading import Posted
 from scheduler_core.releases import DEFAULT
@@ -24,12 +23,11 @@ from scheduler_core.scenario import Scenario, ScenarioError, load_scenario, run_
 from scheduler_core.scenario.types import KIND
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif.answers import answer_question, answer_text
+from scheduler_core.whatif.fix import NotPending, fix
+from scheduler_core.whatif.fixes import FixAnswer
 from scheduler_core.whatif.prices import read_prices
-from scheduler_core.whatif.questions import (
-    GOOD,
-)
+from scheduler_core.whatif.questions import GOOD
 from scheduler_core.whatif.take_away import BLOCKED, ENDING, LOST, PENDING, WITH_NODE
-from scheduler_core.whatif.workload_edits import NotPending, edits_document, pending_pod
 
 REFUSED = (InvalidObject, NotPending)
 HARMLESS, HURT = 0, 1
@@ -41,18 +39,21 @@ _OUTCOMES = {
     WITH_NODE: "goes with its node",
     ENDING: "was terminating",
 }
-WHAT_WOULD_IT_TAKE = "what-would-it-take"
+FIX = "fix"
+_KINDS = {
+    "keeps": "Keeps what was asked for",
+    "changes": "Changes what was asked for",
+    "harms": "Harms other pods",
+}
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     simulation = _cluster(options.file, options.release)
-    if options.question == WHAT_WOULD_IT_TAKE:
-        namespace, _, name = options.pod.rpartition("/")
-        answer: Mapping[str, Any] = edits_document(
-            simulation, pending_pod(simulation, namespace or "default", name)
-        )
-        lines, harmless = _edit_lines(answer), answer["outcome"] == BOUND
+    if options.question == FIX:
+        found = fix(simulation, _question(options))
+        answer: Mapping[str, Any] = found.document()
+        lines, harmless = _fix_lines(found), bool(found.node or not found.pods)
     else:
         answer = answer_question(simulation, _question(options))
         lines, harmless = _lines(answer), answer["tone"] == GOOD
@@ -91,7 +92,10 @@ def _ran(scenario: Scenario, came_from: Mapping[int, Posted] | None = None) -> S
 
 def _question(options: argparse.Namespace) -> dict[str, Any]:
     """The question as a document."""
-    found: dict[str, Any] = {"ask": options.question}
+    found: dict[str, Any] = {} if options.question == FIX else {"ask": options.question}
+    if getattr(options, "subject", None):
+        namespace, _, name = options.subject.rpartition("/")
+        found["pod"] = f"{namespace or 'default'}/{name}"
     for name in ("nodes", "label"):
         if getattr(options, name, None):
             found[name] = getattr(options, name)
@@ -141,25 +145,26 @@ def _move(move: Mapping[str, Any]) -> str:
     return f"{move['pod']}: {came_from}{_OUTCOMES.get(move['to'], move['to'])}{preempted}"
 
 
-def _edit_lines(found: Mapping[str, Any]) -> Iterator[str]:
-    if found["node"]:
-        yield f"{found['pod']} fits as things are, on {found['node']}."
-    else:
-        yield f"{found['pod']} waits: {found['message']}"
-        yield from (f"  {cause}" for cause in found["causes"])
-        if found["editedIn"]:
-            yield f"  Edits of the pod are made in the template of {found['editedIn']}."
-    for edit in found["edits"][:_SHOWN]:
-        all_of_it = (
-            f"; edited in all {edit['of']} pods, it places {edit['placed']} of them"
-            if edit["of"] > 1 and edit["placed"]
-            else ""
-        )
-        yield f"  {edit['title']}, then it goes to {edit['node']}{all_of_it}"
-        if edit["note"]:
-            yield f"    {edit['note']}"
-    yield from reports.first((), _SHOWN, len(found["edits"]), "edits ")
-    if found["nUnlooked"]:
-        yield f"  {found['nUnlooked']} of them were not tried for all {found['nAlike']} pods: the limit was reached"
-    if not found["edits"] and not found["node"]:
-        yield f"  none of the {found['nTried']:,} edits that were tried helps"
+def _fix_lines(found: FixAnswer, indent: str = "") -> Iterator[str]:
+    yield f"{indent}{found.headline}"
+    yield from (f"{indent}  {cause}" for cause in found.causes if cause != found.headline)
+    for group in found.groups:
+        yield f"{indent}  {group.nodes} x {group.shape or group.pool}: {group.sentence}"
+    if found.best is not None:
+        bound = f"; {found.bound_words}" if found.bound_words else ""
+        yield f"{indent}  Best fix: {found.best.title}, {found.best.price}{bound}"
+    elif found.pods and not found.node:
+        yield f"{indent}  Nothing that keeps what was asked for places it."
+    kind = ""
+    for one in found.fixes[:_SHOWN]:
+        if one.kind != kind:
+            kind = one.kind
+            yield f"{indent}  {_KINDS[kind]}:"
+        yield f"{indent}    {one.title}: {one.placed} of {one.of} placed, {one.price}, {one.harm}"
+        if one.note:
+            yield f"{indent}      {one.note}"
+    if found.limit:
+        yield f"{indent}  Not looked for: {found.untried} changes; {found.limit}"
+    for workload in found.workloads:
+        yield f"{indent}{workload.name}:"
+        yield from _fix_lines(workload, f"{indent}  ")

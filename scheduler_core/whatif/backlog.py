@@ -13,24 +13,36 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any
 
 import numpy as np
 
 from scheduler_core.objects.node import LABEL_HOSTNAME, Node, node_from
 from scheduler_core.objects.pod import Pod, pod_from
+from scheduler_core.objects.quantity import quantity_milli_value
 from scheduler_core.objects.resources import PODS
 from scheduler_core.whatif.bound import Bin, Demand, least_cost
-from scheduler_core.whatif.cluster_edits import volume_places
+from scheduler_core.whatif.cluster_edits import (
+    is_control_plane,
+    node_like,
+    shape_of,
+    topology_keys,
+    volume_places,
+    wanted_labels,
+)
 from scheduler_core.whatif.fork import INSTANCE_TYPE, ZONE, EqualNodes, Fork, Report, group_of, silent
 from scheduler_core.whatif.headroom import room_of
 from scheduler_core.whatif.pod_edits import LIFECYCLE
-from scheduler_core.whatif.prices import NodeType, PriceList
+from scheduler_core.whatif.prices import NodeType, PriceList, estimated
 from scheduler_core.whatif.workloads import Alike, classes_of, daemon_pods, unpinned, without_rules
 
 REGION = "topology.kubernetes.io/region"
 MAX_GROUPS = 12
-_OF_PLACE = (
+FACTORS = (2, 4, 8, 16)
+MAX_SHAPES = 20
+"""Kinds of nodes without a price, of one group."""
+PLACE_LABELS = (
     ZONE,
     REGION,
     "failure-domain.beta.kubernetes.io/zone",
@@ -46,18 +58,56 @@ class NodeChoice:
 
     Attributes
     ----------
-    name : str
-        For people: the type, and its group where it is of one.
+    shape, pool : str
+        The type of the price list, and the pool that it is of; empty where it is of none.
     price : float
-        An hour.
+        An hour; an estimate where it is not `priced`.
+    like : str
+        A node of the same kind, where the list has no price of it.
+    host : str
+        The only name it may have.
+    own : bool
+        Whether the cluster has such nodes.
+    more : str
+        What tells it from others of its name: ``with disk=nvme``.
     """
 
-    name: str
+    shape: str
+    pool: str
     price: float
     zone: str
     labels: Mapping[str, str]
     taints: tuple[Mapping[str, str], ...]
     allocatable: Mapping[str, str]
+    like: str = ""
+    host: str = ""
+    own: bool = False
+    more: str = ""
+
+    @property
+    def priced(self) -> bool:
+        return not self.like
+
+    @property
+    def name(self) -> str:
+        """For people: the type, and its pool where it is of one."""
+        more = f" {self.more}" if self.more else ""
+        if self.like:
+            return f"node like {self.like}{more}"
+        return f"{self.shape} in {self.pool}{more}" if self.pool else f"{self.shape}{more}"
+
+    def words(self, number: int) -> str:
+        """So many of them, as something that is added."""
+        more = f" {self.more}" if self.more else ""
+        if self.host:
+            return f"the node {self.host}, like {self.like or self.shape}{more}"
+        if self.like:
+            return f"a {self.name}" if number == 1 else f"{number:,} nodes like {self.like}{more}"
+        return f"{number:,} × {self.shape}{more}{f' to pool {self.pool}' if self.pool else ''}"
+
+    @property
+    def devices(self) -> list[str]:
+        return [name for name, amount in self.allocatable.items() if "/" in name and amount != "0"]
 
     def node(self, name: str) -> Node:
         """A node of it."""
@@ -82,19 +132,28 @@ class NodeChoice:
         }
 
 
-def choices_of(fork: Fork, prices: PriceList, pods: Iterable[Pod] = ()) -> tuple[list[NodeChoice], list[str]]:
+def choices_of(
+    fork: Fork, prices: PriceList, pods: Iterable[Pod] = (), *, unpriced: bool = False
+) -> tuple[list[NodeChoice], list[str]]:
     """What may be added, the cheapest first; and names of groups whose type has no price.
 
     Places are the cluster's own and those that the volumes of `pods` are tied to.
+
+    Parameters
+    ----------
+    unpriced : bool
+        Whether nodes like those without a price are among them.
     """
-    nodes = fork.nodes()
+    nodes = [
+        node_like(node, node.name, plain=True) if is_control_plane(node) else node for node in fork.nodes()
+    ]
     places = _places(nodes)
     for pod in pods:
         for _, options in volume_places(fork, pod):
             for option in options:
                 zone = next((value for key, value in option.items() if key.endswith("/zone")), None)
                 place = {**option, **({ZONE: zone} if zone else {})}
-                if LABEL_HOSTNAME not in option and not any(place.items() <= one.items() for one in places):
+                if not any(place.items() <= one.items() for one in places):
                     places.append(place)
     groups: dict[EqualNodes, list[Node]] = {}
     for node in nodes:
@@ -103,26 +162,60 @@ def choices_of(fork: Fork, prices: PriceList, pods: Iterable[Pod] = ()) -> tuple
     found: list[NodeChoice] = []
     without_price = []
 
-    def add(name: str, kind: NodeType, labels: Mapping[str, str], taints: Sequence[Any] = ()) -> None:
+    def add(
+        kind: NodeType,
+        labels: Mapping[str, str],
+        taints: Sequence[Any] = (),
+        pool: str = "",
+        *,
+        like: str = "",
+        own: bool = False,
+    ) -> None:
         labels, taints = {**labels, **kind.labels}, (*taints, *kind.taints)
         for place in places:
-            zone = labels.get(ZONE) or place.get(ZONE, "")
-            found.append(NodeChoice(name, kind.price, zone, {**place, **labels}, taints, kind.allocatable))
+            host = place.get(LABEL_HOSTNAME, "")
+            if own or not host:
+                zone = labels.get(ZONE) or place.get(ZONE, "")
+                all_labels = {**place, **labels, **({LABEL_HOSTNAME: host} if host else {})}
+                found.append(
+                    NodeChoice(
+                        kind.name,
+                        pool,
+                        kind.price,
+                        zone,
+                        all_labels,
+                        taints,
+                        kind.allocatable,
+                        like,
+                        host,
+                        own,
+                    )
+                )
 
     for group, members in by_size[:MAX_GROUPS]:
-        own, labels = members[0].manifest, _common(members)
-        taints = [
-            item
-            for item in (own.get("spec") or {}).get("taints") or ()
-            if not str(item["key"]).startswith(LIFECYCLE)
-        ]
-        of_group = "" if group.name in (group.shape, "nodes") else f" in {group.name}"
+        labels, taints = _common(members), _lasting_taints(members[0])
+        pool = "" if group.name in (group.shape, "nodes") else group.name
         price = prices.price_of(labels)
         if price is None:
             without_price.append(group.name)
         else:
-            allocatable = {key: str(value) for key, value in own["status"]["allocatable"].items()}
-            add(f"{group.shape}{of_group}", NodeType(group.shape, price, allocatable, {}, ()), labels, taints)
+            kind = NodeType(group.shape, price, _allocatable(members[0]), {}, ())
+            add(kind, labels, taints, pool, own=True)
+        if price is None and unpriced:
+            shapes: dict[tuple[Any, ...], list[Node]] = {}
+            for node in members:
+                shapes.setdefault(shape_of(node, PLACE_LABELS), []).append(node)
+            for alike in sorted(shapes.values(), key=len, reverse=True)[:MAX_SHAPES]:
+                cost = estimated(alike[0].allocatable)
+                kind = NodeType(group.shape, cost, _allocatable(alike[0]), {}, ())
+                add(
+                    kind,
+                    _common(alike),
+                    _lasting_taints(alike[0]),
+                    pool,
+                    like=alike[0].name,
+                    own=True,
+                )
         bare = {
             key: value
             for key, value in labels.items()
@@ -130,15 +223,95 @@ def choices_of(fork: Fork, prices: PriceList, pods: Iterable[Pod] = ()) -> tuple
         }
         for kind in prices.types:
             if kind.name != group.shape:
-                where = "" if group.name == kind.name else of_group
-                add(f"{kind.name}{where}", kind, {**bare, INSTANCE_TYPE: kind.name}, taints)
+                add(kind, {**bare, INSTANCE_TYPE: kind.name}, taints, pool)
     for kind in prices.types:
-        add(kind.name, kind, {**_GENERIC, INSTANCE_TYPE: kind.name})
-    unique = {
-        (one.price, one.zone, repr(sorted(one.labels.items())), repr(one.taints), repr(one.allocatable)): one
-        for one in reversed(found)
+        add(kind, {**_GENERIC, INSTANCE_TYPE: kind.name})
+    unique: dict[tuple[Any, ...], NodeChoice] = {}
+    for one in found:
+        key = (one.price, one.zone, repr(sorted(one.labels.items())), repr(one.taints), repr(one.allocatable))
+        unique.setdefault(key, one)
+    # Of equal prices those that the cluster has, then those of its largest pools.
+    return sorted(unique.values(), key=lambda one: (one.price, not one.own, not one.pool)), without_price
+
+
+def _lasting_taints(node: Node) -> list[Mapping[str, str]]:
+    taints = (node.manifest.get("spec") or {}).get("taints") or ()
+    return [item for item in taints if not str(item["key"]).startswith(LIFECYCLE)]
+
+
+def _allocatable(node: Node) -> dict[str, str]:
+    return {key: str(value) for key, value in node.manifest["status"]["allocatable"].items()}
+
+
+def kinds_for(fork: Fork, pod: Pod, prices: PriceList, most: int) -> list[tuple[NodeChoice, int]]:
+    """What may be added that takes a pod, and how many like it each takes, `most` at most: the cluster's own kinds.
+
+    Else types of the list in no pool; else nodes with the labels that the pod asks for; larger ones; ones elsewhere.
+    """
+    every, _ = choices_of(fork, prices, [pod], unpriced=True)
+    # Nodes with devices are for pods that ask for them.
+    every = [one for one in every if all(pod.requests.get(name) for name in one.devices)]
+    own = [one for one in every if one.own or one.pool]
+    others = [one for one in every if not (one.own or one.pool)]
+    found = with_room(fork, pod, own, most) or with_room(fork, pod, others, most)
+    if found:
+        return found
+    wanted = [
+        (labels, f"with {', '.join(f'{key}={value}' for key, value in labels.items() if key != ZONE)}")
+        for labels in wanted_labels(pod)
+        if LABEL_HOSTNAME not in labels
+    ]
+    labelled = [_labelled(one, labels, more) for labels, more in wanted for one in every]
+    if found := with_room(fork, pod, labelled, most):
+        return found
+    larger = [_larger(one, factor) for one in own if one.like for factor in FACTORS]
+    if found := with_room(fork, pod, larger, most) or with_room(
+        fork, pod, [_labelled(one, labels, more) for labels, more in wanted for one in larger], most
+    ):
+        return found
+    elsewhere = [
+        _labelled(one, {key: f"{one.labels.get(key, 'zone')}-new"}, f"in a new {key.rsplit('/', 1)[-1]}")
+        for key in topology_keys(pod)
+        for one in own
+    ]
+    return with_room(fork, pod, elsewhere, most)
+
+
+def _labelled(choice: NodeChoice, labels: Mapping[str, str], more: str) -> NodeChoice:
+    zone = labels.get(ZONE, choice.zone)
+    return replace(
+        choice, labels={**choice.labels, **labels}, zone=zone, more="" if more == "with " else more
+    )
+
+
+def _larger(choice: NodeChoice, factor: int) -> NodeChoice:
+    allocatable = {
+        name: amount if name == PODS else str(quantity_milli_value(amount) * factor // 1000)
+        for name, amount in choice.allocatable.items()
     }
-    return sorted(unique.values(), key=lambda one: (one.price, one.name, one.zone)), without_price
+    more = f"{choice.more}{',' if choice.more else ''} {factor} times as large".strip()
+    return replace(choice, allocatable=allocatable, price=choice.price * factor, more=more)
+
+
+def with_room(fork: Fork, pod: Pod, choices: Sequence[NodeChoice], most: int) -> list[tuple[NodeChoice, int]]:
+    """Those of the choices that take a pod, and how many like it each takes, `most` at most."""
+    runs = _Runs(fork, [], silent)
+    found = []
+    if not choices:
+        return []
+    with fork.changes():
+        names = [one.host or f"plan-probe-{place}" for place, one in enumerate(choices)]
+        runs.add(list(zip(names, choices, strict=True)))
+        attempt = fork.attempt(pod)
+        passes = attempt.pre_filter_status.is_success and len(attempt.feasible) > 0
+        room = room_of(fork, pod, attempt, 10**7) if passes else None
+        if room is not None:
+            held = dict(zip(attempt.feasible.tolist(), room.tolist(), strict=True))
+            rows = [fork.cache.nodes.row_of[name] for name in names]
+            found = [
+                (one, min(held[row], most)) for one, row in zip(choices, rows, strict=True) if held.get(row)
+            ]
+    return found
 
 
 def _places(nodes: Iterable[Node]) -> list[dict[str, str]]:
@@ -148,7 +321,7 @@ def _places(nodes: Iterable[Node]) -> list[dict[str, str]]:
         zone = node.meta.labels.get(ZONE, "")
         if zone:
             found.setdefault(
-                zone, {key: node.meta.labels[key] for key in _OF_PLACE if key in node.meta.labels}
+                zone, {key: node.meta.labels[key] for key in PLACE_LABELS if key in node.meta.labels}
             )
     return [found[zone] for zone in sorted(found)] or [{}]
 
@@ -163,7 +336,7 @@ def _common(nodes: list[Node]) -> dict[str, str]:
     return {
         key: value
         for key, value in shared.items()
-        if key not in _OF_PLACE and key != LABEL_HOSTNAME and (value != own or len(nodes) > 1)
+        if key not in PLACE_LABELS and key != LABEL_HOSTNAME and (value != own or len(nodes) > 1)
     }
 
 
@@ -189,13 +362,11 @@ class NodePlan:
     nodes : list of NodeChoice
         To add.
     placed : dict of str to str
-        Pod -> node, in the run that proves it; added nodes are named by `name_of_node`.
+        Pod -> node, in the run that proves it; added nodes are named by `names_of_nodes`.
     waiting : list of (Pod, str)
         Pods that no node of the list takes, and what the scheduler says of them.
     cost, bound : float
         Of the nodes an hour, and what no plan that places as many is below.
-    without_price : list of str
-        Node groups whose type the list does not have.
     """
 
     pods: int
@@ -205,20 +376,25 @@ class NodePlan:
     waiting: list[tuple[Pod, str]] = field(default_factory=list)
     bound: float = 0.0
     n_decisions: int = 0
-    without_price: list[str] = field(default_factory=list)
 
     @property
     def cost(self) -> float:
         return sum(choice.price for choice in self.nodes)
 
 
-def name_of_node(place: int) -> str:
-    """Of the added node at a place of the plan."""
-    return f"plan-node-{place + 1}"
+def names_of_nodes(fork: Fork, nodes: Sequence[NodeChoice]) -> list[str]:
+    """What added nodes are called: names that no node of the cluster has."""
+    free = (name for number in count(1) if fork.cache.node(name := f"plan-node-{number}") is None)
+    return [choice.host or next(free) for choice in nodes]
 
 
 def cheapest_nodes(
-    fork: Fork, pods: Sequence[Pod], prices: PriceList, *, report: Report = silent
+    fork: Fork,
+    pods: Sequence[Pod],
+    choices: Sequence[NodeChoice],
+    *,
+    most: int = MOST_DECISIONS,
+    report: Report = silent,
 ) -> NodePlan:
     """Find nodes for pods.
 
@@ -226,22 +402,24 @@ def cheapest_nodes(
     ----------
     pods : sequence of Pod
         On no node, in the order in which they are decided.
+    most : int
+        Decisions that looking for a cheaper plan may cost.
     """
-    return _Search(fork, list(pods), prices, report).find()
+    return _Search(fork, list(pods), choices, report, most).find()
 
 
-def fewest_nodes(fork: Fork, pods: Sequence[Pod], prices: PriceList, *, report: Report = silent) -> NodePlan:
+def fewest_nodes(
+    fork: Fork, pods: Sequence[Pod], choices: Sequence[NodeChoice], *, report: Report = silent
+) -> NodePlan:
     """As few nodes for pods as are found; of equal numbers the cheaper ones.
 
     The plan's bound is a number of nodes.
     """
-    search = _Search(fork, list(pods), prices, report)
-    priced = search.choices
     # A node is one, and its price next to nothing.
-    search.choices = [replace(choice, price=1 + choice.price * A_PRICE) for choice in priced]
-    real = {id(counted): choice for counted, choice in zip(search.choices, priced, strict=True)}
-    plan = search.find()
-    most = max((choice.price for choice in priced), default=0.0) * A_PRICE * max(len(plan.nodes), 1)
+    counted = [replace(choice, price=1 + choice.price * A_PRICE) for choice in choices]
+    real = {id(one): choice for one, choice in zip(counted, choices, strict=True)}
+    plan = _Search(fork, list(pods), counted, report, MOST_DECISIONS).find()
+    most = max((choice.price for choice in choices), default=0.0) * A_PRICE * max(len(plan.nodes), 1)
     plan.bound = max(math.ceil(plan.bound - most - 1e-6), 0)
     plan.nodes = [real[id(choice)] for choice in plan.nodes]
     return plan
@@ -265,7 +443,7 @@ class _Runs:
     def run(self, nodes: Sequence[NodeChoice]) -> tuple[dict[str, str], list[tuple[Pod, str]]]:
         """Decide all pods in their order with these nodes there: (pod -> node, pods without one and why)."""
         with self.fork.changes():
-            self._add([(name_of_node(place), choice) for place, choice in enumerate(nodes)])
+            self.add(list(zip(names_of_nodes(self.fork, nodes), nodes, strict=True)))
             return self._place(self.pods)
 
     def _place(self, pods: Iterable[Pod]) -> tuple[dict[str, str], list[tuple[Pod, str]]]:
@@ -282,7 +460,7 @@ class _Runs:
                 placed[pod.key] = found.node
         return placed, waiting
 
-    def _add(self, nodes: Sequence[tuple[str, NodeChoice]]) -> None:
+    def add(self, nodes: Sequence[tuple[str, NodeChoice]]) -> None:
         """Add nodes, with the DaemonSet pods that would start there."""
         self.fork.set_nodes([choice.node(name) for name, choice in nodes])
         if not nodes:
@@ -298,9 +476,12 @@ class _Runs:
 class _Search(_Runs):
     """Looks for the cheapest nodes."""
 
-    def __init__(self, fork: Fork, pods: list[Pod], prices: PriceList, report: Report) -> None:
+    def __init__(
+        self, fork: Fork, pods: list[Pod], choices: Sequence[NodeChoice], report: Report, most: int
+    ) -> None:
         super().__init__(fork, pods, report)
-        self.choices, self.plan.without_price = choices_of(fork, prices, pods)
+        self.choices = choices
+        self.most = most
 
     def find(self) -> NodePlan:
         plan = self.plan
@@ -336,7 +517,7 @@ class _Search(_Runs):
         demands = [Demand(len(alike), {**alike[0].requests, PODS: 1}) for alike in classes]
         with fork.changes():
             probes = [(f"plan-probe-{place}", choice) for place, choice in enumerate(self.choices)]
-            self._add(probes)
+            self.add(probes)
             row_of = fork.cache.nodes.row_of
             rows = {row_of[name]: place for place, (name, _) in enumerate(probes)}
             taken: dict[int, dict[int, int]] = {}
@@ -374,9 +555,9 @@ class _Search(_Runs):
         solved = least_cost([*(bins[index] for index in kept), *existing], demands)
         self.plan.bound = solved.cost
         found: list[NodeChoice] = []
-        for index, count in zip(kept, solved.counts, strict=False):
+        for index, number in zip(kept, solved.counts, strict=False):
             zones = places[index]
-            found += [self.choices[zones[number % len(zones)]] for number in range(count)]
+            found += [self.choices[zones[turn % len(zones)]] for turn in range(number)]
         return found
 
     # ---- repairs
@@ -385,7 +566,7 @@ class _Search(_Runs):
         """These nodes and more, one for each pod that finds none, the cheapest for it and those like it."""
         found = list(nodes)
         with self.fork.changes():
-            self._add([(name_of_node(place), choice) for place, choice in enumerate(found)])
+            self.add(list(zip(names_of_nodes(self.fork, found), found, strict=True)))
             _, waiting = self._place(self.pods)
             left = [pod for pod, _ in waiting]
             while left:
@@ -393,7 +574,7 @@ class _Search(_Runs):
                 if choice is None:
                     left = left[1:]
                     continue
-                self._add([(name_of_node(len(found)), choice)])
+                self.add([(names_of_nodes(self.fork, [choice])[0], choice)])
                 found.append(choice)
                 _, waiting = self._place(left)
                 before, left = left, [pod for pod, _ in waiting]
@@ -406,7 +587,7 @@ class _Search(_Runs):
         first = left[0]
         alike = Counter(_likeness(pod) for pod in left)[_likeness(first)]
         with self.fork.changes():
-            self._add([(f"plan-probe-{place}", choice) for place, choice in enumerate(self.choices)])
+            self.add([(f"plan-probe-{place}", choice) for place, choice in enumerate(self.choices)])
             attempt = self.fork.attempt(first)
             row_of = self.fork.cache.nodes.row_of
             feasible = set(attempt.feasible.tolist())
@@ -446,7 +627,7 @@ class _Search(_Runs):
                     one for one in self.choices if one.price < choice.price and one.zone == choice.zone
                 ]
                 for other in (None, *cheaper):
-                    if plan.n_decisions - spent + len(self.pods) > MOST_DECISIONS:
+                    if plan.n_decisions - spent + len(self.pods) > self.most:
                         return
                     nodes = [*plan.nodes[:place], *([other] if other else []), *plan.nodes[place + 1 :]]
                     placed, waiting = self.run(nodes)

@@ -6,8 +6,8 @@ k-th pod of every node leaves in one step.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice, pairwise, product
 from typing import Any, Final
 
@@ -29,7 +29,7 @@ from scheduler_core.objects.node import (
     node_from,
 )
 from scheduler_core.objects.pod import AffinityTerm, Pod, pod_from
-from scheduler_core.objects.resources import CPU, MEMORY, PODS
+from scheduler_core.objects.resources import CPU
 from scheduler_core.objects.storage import (
     BIND_COMPLETED_ANNOTATION,
     NO_PROVISIONER,
@@ -40,22 +40,21 @@ from scheduler_core.objects.storage import (
     persistent_volume_from,
 )
 from scheduler_core.sim.controllers.volume_binder import DEFAULT_CLASS
-from scheduler_core.whatif.edits import Edit, amount_words, cost_of_losing, disruption_of, edit, written
+from scheduler_core.whatif.fixes import Fix, amount_words, draft
 from scheduler_core.whatif.fork import Fork
-from scheduler_core.whatif.pod_edits import LIFECYCLE, REQUIRED
+from scheduler_core.whatif.pod_edits import LIFECYCLE, REQUIRED, nearest
 
 _ABOVE_ALL = 2**62
 CLAIM_SIZE = "1Gi"
 _ROLE = "node-role.kubernetes.io/"
 _CONTROL_PLANE = ("control-plane", "master")
-FACTORS: Final = (2, 4, 8, 16)
 _FACTS: Final = ("kubernetes.io/", "topology.kubernetes.io/", "node.kubernetes.io/")
 """Labels of these say what a node is: put on another one they would be a lie."""
 MAX_PLACES: Final = 20
 _ZONES: Final = (LABEL_ZONE, LABEL_REGION, LABEL_ZONE_BETA, LABEL_REGION_BETA)
 
 Labels = Mapping[str, str]
-NodeEdit = tuple[Edit, Node]
+NodeEdit = tuple[Fix, Node]
 
 
 # ---- nodes that are there
@@ -69,9 +68,53 @@ def uncordoned(node: Node) -> NodeEdit:
     if kept:
         spec["taints"] = kept
     manifest = {**node.manifest, "spec": spec}
-    note, removed = "Other pods may come there too", ["unschedulable: true"]
-    made = edit("uncordon", f"Uncordon {node.name}", {"write": manifest}, note=note, removed=removed)
+    note, removed = "Other pods may come there too", ("unschedulable: true",)
+    return draft("uncordon", f"Uncordon {node.name}", note=note, removed=removed), node_from(manifest)
+
+
+def repaired(node: Node) -> NodeEdit | None:
+    """The node well and set up again; None where no taint says that it is not."""
+    ill = [taint.key for taint in node.taints if taint.key in REPAIRS]
+    if not ill:
+        return None
+    spec = dict(node.manifest.get("spec") or {})
+    spec["taints"] = [item for item in spec.get("taints") or () if item.get("key") not in REPAIRS]
+    status = dict(node.manifest.get("status") or {})
+    status["conditions"] = [
+        {**one, "status": "True" if one.get("type") == "Ready" else "False"}
+        for one in status.get("conditions") or ()
+    ]
+    manifest = {**node.manifest, "spec": spec, "status": status}
+    words, way = REPAIRS[ill[0]]
+    made = draft(
+        "repair-node",
+        f"Repair {node.name}: it is {words}",
+        note=way,
+        removed=tuple(f"taint: {key}" for key in ill),
+        patch=f"kubectl describe node {node.name}  # {way[:1].lower()}{way[1:]}",
+    )
     return made, node_from(manifest)
+
+
+REPAIRS: Final[Mapping[str, tuple[str, str]]] = {
+    "node.kubernetes.io/not-ready": ("not ready", "Look at its kubelet and its network plugin"),
+    "node.kubernetes.io/unreachable": ("unreachable", "Its kubelet does not answer: bring the machine back"),
+    "node.kubernetes.io/network-unavailable": ("without a network", "Look at its network plugin"),
+    "node.kubernetes.io/disk-pressure": (
+        "short of disk space",
+        "Free disk space: images, logs, emptyDir volumes",
+    ),
+    "node.kubernetes.io/memory-pressure": (
+        "short of memory",
+        "Look at what uses its memory beyond its requests",
+    ),
+    "node.kubernetes.io/pid-pressure": ("short of process ids", "Look at what starts so many processes"),
+    "node.cloudprovider.kubernetes.io/uninitialized": (
+        "uninitialized",
+        "Look at the cloud controller manager",
+    ),
+}
+"""Taints that go when a node is well: what the node is, and what to look at."""
 
 
 def _with_labels(manifest: Mapping[str, Any], labels: Labels) -> dict[str, Any]:
@@ -79,32 +122,31 @@ def _with_labels(manifest: Mapping[str, Any], labels: Labels) -> dict[str, Any]:
     return {**manifest, "metadata": {**meta, "labels": {**(meta.get("labels") or {}), **labels}}}
 
 
-def _label_lines(labels: Labels) -> list[str]:
-    return [f"labels: {{{key}: {value}}}" for key, value in labels.items()]
+def _label_lines(labels: Labels) -> tuple[str, ...]:
+    return tuple(f"labels: {{{key}: {value}}}" for key, value in labels.items())
 
 
-def labelled(nodes: Sequence[Node], labels: Labels) -> NodeEdit | None:
+def labelled(nodes: Sequence[Node], labels: Labels, number: int = 1) -> tuple[Fix, tuple[Node, ...]] | None:
     """The first of nodes that are alike, with these labels; None where it has them, or where they say what it is."""
     node = nodes[0]
     put = {key: value for key, value in labels.items() if node.meta.labels.get(key) != value}
     if not put or any(key.startswith(_FACTS) for key in put):
         return None
     was = {key: node.meta.labels[key] for key in put if key in node.meta.labels}
-    n_others = len(nodes) - 1
+    n_others = len(nodes) - number
     others = f"{n_others:,} other node{'s' if n_others > 1 else ''} like it would do, too" if n_others else ""
     relied = "Pods that look for what it was no longer find it" if was else ""
-    manifest = _with_labels(node.manifest, put)
-    made = edit(
+    names = node.name if number == 1 else f"{number} nodes like {node.name}"
+    made = draft(
         "label-node",
-        f"Label {node.name} {', '.join(f'{key}={value}' for key, value in put.items())}",
-        {"write": manifest},
+        f"Label {names} {', '.join(f'{key}={value}' for key, value in put.items())}",
         note="; ".join(filter(None, (others, relied))),
         removed=_label_lines(was),
         added=_label_lines(put),
-        price="1 label" if len(put) == 1 else f"{len(put)} labels",
-        size=0.2 + len(put) / 100 + len(was) / 10,
+        size=0.2 + number * len(put) / 100 + len(was) / 10,
+        headline=not was,
     )
-    return made, node_from(manifest)
+    return made, tuple(node_from(_with_labels(one.manifest, put)) for one in nodes[:number])
 
 
 # ---- claims
@@ -119,20 +161,13 @@ def missing_claims(pod: Pod, listers: Listers) -> list[str]:
 
 def claims_created(
     pod: Pod, names: Sequence[str], listers: Listers
-) -> Iterator[tuple[Edit, list[PersistentVolume | PersistentVolumeClaim]]]:
+) -> Iterator[tuple[Fix, list[dict[str, Any]], list[PersistentVolume | PersistentVolumeClaim]]]:
     """The claims, of each class of storage that makes volumes, the default one first; else of a volume created too.
 
     With each edit the objects as they are once volumes are bound. A class that waits for a consumer is left to bind.
     """
-    classes: list[StorageClass] = sorted(
-        (one for one in listers.all("StorageClass") if one.provisioner not in ("", NO_PROVISIONER)),
-        key=lambda one: (
-            (one.manifest["metadata"].get("annotations") or {}).get(DEFAULT_CLASS) != "true",
-            one.name,
-        ),
-    )
-    for storage_class in [*classes, None]:
-        made: list[Mapping[str, Any]] = []
+    for storage_class in [*_classes(listers), None]:
+        made: list[dict[str, Any]] = []
         bound: list[PersistentVolume | PersistentVolumeClaim] = []
         for name in names:
             claim = _claim(pod.namespace, name, storage_class.name if storage_class else "")
@@ -141,27 +176,103 @@ def claims_created(
             if storage_class and storage_class.waits_for_first_consumer:
                 bound.append(persistent_volume_claim_from(claim))
                 continue
-            spec = {**claim["spec"], "volumeName": volume["metadata"]["name"]}
-            meta = {**claim["metadata"], "annotations": {BIND_COMPLETED_ANNOTATION: "yes"}}
-            status = {"phase": "Bound"}
-            bound.append(persistent_volume_from(volume))
-            bound.append(
-                persistent_volume_claim_from({**claim, "metadata": meta, "spec": spec, "status": status})
-            )
+            bound += [persistent_volume_from(volume), _bound(claim, volume["metadata"]["name"])]
         kind = "PersistentVolumeClaim" if len(names) == 1 else "PersistentVolumeClaims"
         keys = " and ".join(f"{pod.namespace}/{name}" for name in names)
         beside = f"of class {storage_class.name}" if storage_class else "and a volume for each"
         note = f"The pod names what is not there; {CLAIM_SIZE} {beside}: choose size and class as the pod needs them"
-        created = edit(
+        created = draft(
             "create-claim",
             f"Create {kind} {keys}" + ("" if storage_class else ", with a volume"),
-            {"write": made},
             note=note,
-            added=[f"kind: {item['kind']}, name: {item['metadata']['name']}" for item in made],
-            price=f"{CLAIM_SIZE} of storage",
+            added=tuple(f"kind: {item['kind']}, name: {item['metadata']['name']}" for item in made),
             size=float(len(made)),
         )
-        yield created, bound
+        yield created, made, bound
+
+
+def _classes(listers: Listers) -> list[StorageClass]:
+    """Classes that make volumes, the default one first."""
+    makers = (one for one in listers.all("StorageClass") if one.provisioner not in ("", NO_PROVISIONER))
+    return sorted(
+        makers,
+        key=lambda one: (
+            (one.manifest["metadata"].get("annotations") or {}).get(DEFAULT_CLASS) != "true",
+            one.name,
+        ),
+    )
+
+
+def corrected_classes(
+    pod: Pod, listers: Listers
+) -> Iterator[tuple[Fix, list[dict[str, Any]], list[PersistentVolume | PersistentVolumeClaim]]]:
+    """The pod's unbound claims that name a class that is not there, or none, each with one that is."""
+    classes = _classes(listers)
+    for volume in pod.volumes:
+        name = (volume.get("persistentVolumeClaim") or {}).get("claimName") or ""
+        claim = listers.get("PersistentVolumeClaim", pod.namespace, name) if name else None
+        if claim is None or claim.volume_name or listers.get("StorageClass", "", claim.storage_class):
+            continue
+        known = {one.name: one for one in classes}
+        named = claim.storage_class
+        to = nearest(named, known) if named else next(iter(known), "")
+        if not to:
+            continue
+        manifest = {**claim.manifest, "spec": {**claim.manifest["spec"], "storageClassName": to}}
+        made: list[PersistentVolume | PersistentVolumeClaim] = [persistent_volume_claim_from(manifest)]
+        if not known[to].waits_for_first_consumer:
+            volume_manifest = _volume(pod.namespace, name, to)
+            made = [
+                persistent_volume_from(volume_manifest),
+                _bound(manifest, volume_manifest["metadata"]["name"]),
+            ]
+        title = f"Correct the storage class {named} of claim {name} to {to}"
+        note = f"There is no StorageClass {named}; the nearest name is {to}"
+        if not named:
+            title, note = (
+                f"Give claim {name} the storage class {to}",
+                "It names no class, and none is the default",
+            )
+        lines = {"removed": (f"storageClassName: {named}",) if named else ()}
+        lines["added"] = (f"storageClassName: {to}",)
+        yield draft("correct-class", title, note=note, **lines), [manifest], made
+
+
+def released_volumes(
+    pod: Pod, listers: Listers
+) -> Iterator[tuple[Fix, list[dict[str, Any]], list[PersistentVolume | PersistentVolumeClaim]]]:
+    """Volumes that an unbound claim of the pod could have, and that a claim that is gone still holds."""
+    for volume in pod.volumes:
+        name = (volume.get("persistentVolumeClaim") or {}).get("claimName") or ""
+        claim = listers.get("PersistentVolumeClaim", pod.namespace, name) if name else None
+        for one in listers.all("PersistentVolume") if claim is not None and not claim.volume_name else ():
+            held = one.claim_ref
+            fits = one.storage_class == claim.storage_class and one.capacity_nano >= (
+                claim.requested_nano or 0
+            )
+            there = None if held is None else listers.get("PersistentVolumeClaim", held.namespace, held.name)
+            if held is None or not fits or (there is not None and there.meta.uid == held.uid):
+                continue
+            spec = {key: value for key, value in one.manifest["spec"].items() if key != "claimRef"}
+            free = {**one.manifest, "spec": spec, "status": {"phase": "Available"}}
+            reference = {"namespace": pod.namespace, "name": name, "uid": claim.meta.uid}
+            taken = {**free, "spec": {**spec, "claimRef": reference}, "status": {"phase": "Bound"}}
+            found = draft(
+                "release-volume",
+                f"Release the volume {one.name}: take its claimRef away",
+                note=f"It is kept for the claim {held.namespace}/{held.name}, which is gone; its data stays",
+                removed=(f"claimRef: {held.namespace}/{held.name}",),
+            )
+            yield found, [free], [persistent_volume_from(taken), _bound(claim.manifest, one.name)]
+
+
+def _bound(claim: Mapping[str, Any], volume: str) -> PersistentVolumeClaim:
+    """A claim as it is once its volume is bound."""
+    meta = {**claim["metadata"], "annotations": {BIND_COMPLETED_ANNOTATION: "yes"}}
+    spec = {**claim["spec"], "volumeName": volume}
+    return persistent_volume_claim_from(
+        {**claim, "metadata": meta, "spec": spec, "status": {"phase": "Bound"}}
+    )
 
 
 def _claim(namespace: str, name: str, storage_class: str) -> dict[str, Any]:
@@ -196,10 +307,12 @@ def _volume(namespace: str, claim: str, storage_class: str) -> dict[str, Any]:
 # ---- new nodes
 
 
-def shape_of(node: Node) -> tuple[Any, ...]:
-    """Key that is equal for interchangeable nodes: capacity, lasting taints, labels but the name."""
+def shape_of(node: Node, but: Collection[str] = ()) -> tuple[Any, ...]:
+    """Key that is equal for interchangeable nodes: capacity, lasting taints, labels but the name and those of `but`."""
     labels = {
-        key: value for key, value in node.meta.labels.items() if key != LABEL_HOSTNAME and value != node.name
+        key: value
+        for key, value in node.meta.labels.items()
+        if key != LABEL_HOSTNAME and value != node.name and key not in but
     }
     taints = tuple(taint for taint in node.taints if not taint.key.startswith(LIFECYCLE))
     return tuple(sorted(node.allocatable.items())), taints, tuple(sorted(labels.items()))
@@ -210,7 +323,7 @@ def is_control_plane(node: Node) -> bool:
     return any(f"{_ROLE}{role}" in node.meta.labels for role in _CONTROL_PLANE)
 
 
-def node_like(node: Node, name: str, *, plain: bool = False) -> NodeEdit:
+def node_like(node: Node, name: str, *, plain: bool = False) -> Node:
     """A new, empty node of the same kind; a `plain` one is not of the control plane."""
     meta = node.manifest.get("metadata") or {}
     labels = {
@@ -224,89 +337,15 @@ def node_like(node: Node, name: str, *, plain: bool = False) -> NodeEdit:
     if taints:
         spec["taints"] = taints
     status = {key: value for key, value in (node.manifest.get("status") or {}).items() if key != "images"}
-    manifest = {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "uid": f"uid-of-{name}", "labels": labels},
-        "spec": spec,
-        "status": status,
-    }
-    made = node_from(manifest)
-    where = ", outside the control plane" if plain else ""
-    return edit(
-        "add-node",
-        f"Add a node like {node.name}{where}",
-        {"write": manifest},
-        note=described(made),
-        added=[f"kind: Node, name: {name}"],
-        size=made.allocatable.get(CPU, 0) / 1e6,
-    ), made
-
-
-def described(node: Node) -> str:
-    """Words for a new node: capacity, zone, taints."""
-    words = [
-        amount_words(resource, amount)
-        for resource, amount in node.allocatable.items()
-        if amount and (resource in (CPU, MEMORY) or "/" in resource)
-    ]
-    if LABEL_ZONE in node.meta.labels:
-        words.append(f"zone {node.meta.labels[LABEL_ZONE]}")
-    return ", ".join([*words, *(f"taint {taint}" for taint in node.taints)])
-
-
-def like_with(node: Node, name: str, labels: Labels, why: str = "") -> NodeEdit:
-    """A new node like one, with other labels: they say where it is and what it is."""
-    base, like = node_like(node, name)
-    zone = next((value for key, value in labels.items() if key.endswith("/zone")), None)
-    # A node is in one zone, whatever keys say so.
-    same = {} if zone is None else {key: zone for key in like.meta.labels if key.endswith("/zone")}
-    put = {key: value for key, value in {**same, **labels}.items() if like.meta.labels.get(key) != value}
-    words = ", ".join(f"{key}={value}" for key, value in put.items() if key not in same or key == LABEL_ZONE)
-    title = f"Add a node like {node.name} with {words}"
-    if set(put) <= {*same, *(key for key in labels if key.endswith("/zone"))} and zone is not None:
-        title = f"Add a node like {node.name} in zone {zone}"
-    if LABEL_HOSTNAME in labels:
-        title = f"Bring back the node {name}, like {node.name}"
-    made, new = _otherwise(base, "add-labelled-node", title, like, put, base.size + len(put) / 100)
-    return replace(made, note="; ".join(filter(None, (f"There is {why}" if why else "", made.note)))), new
-
-
-def in_new_domain(node: Node, name: str, key: str) -> NodeEdit:
-    """A new node like one, in a zone (or what `key` names) that is not there yet."""
-    base, like = node_like(node, name)
-    title = f"Add a node like {node.name} in a new {key.rsplit('/', 1)[-1]}"
-    value = f"{node.meta.labels.get(key, 'zone')}-new"
-    return _otherwise(base, "add-zone", title, like, {key: value}, base.size + 1)
-
-
-def _otherwise(base: Edit, kind: str, title: str, like: Node, labels: Labels, size: float) -> NodeEdit:
-    """A new node with other labels."""
-    manifest = _with_labels(like.manifest, labels)
-    made = node_from(manifest)
-    added = (*base.added, *_label_lines(labels))
-    note = described(made)
-    return edit(kind, title, {"write": manifest}, note=note, added=added, size=size), made
-
-
-def larger(node: Node, name: str) -> Iterator[NodeEdit]:
-    """New nodes like one, each twice the size of the one before."""
-    base, like = node_like(node, name)
-    for factor in FACTORS:
-        allocatable = {
-            resource: written(resource, amount if resource == PODS else amount * factor)
-            for resource, amount in like.allocatable.items()
+    return node_from(
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": name, "uid": f"uid-of-{name}", "labels": labels},
+            "spec": spec,
+            "status": status,
         }
-        manifest = {**like.manifest, "status": {**like.manifest["status"], "allocatable": allocatable}}
-        made = node_from(manifest)
-        have = [(name, amount) for name, amount in made.allocatable.items() if amount and name != PODS]
-        note = ", ".join(amount_words(resource, amount) for resource, amount in have)
-        title = f"Add a node like {node.name}, {factor} times as large"
-        size = base.size * factor
-        yield (
-            edit("add-larger-node", title, {"write": manifest}, note=note, added=base.added, size=size),
-            made,
-        )
+    )
 
 
 # ---- where a node for a pod has to be
@@ -437,8 +476,8 @@ def topology_keys(pod: Pod) -> list[str]:
 # ---- pods
 
 
-def removal_of(fork: Fork, kind: str, node_name: str, pods: Sequence[Pod], wanted: Mapping[str, int]) -> Edit:
-    """The edit that takes `pods` off a node.
+def removal_of(fork: Fork, node_name: str, pods: Sequence[Pod], wanted: Mapping[str, int]) -> Fix:
+    """The fix that takes `pods` off a node: what becomes of them is not known yet.
 
     Parameters
     ----------
@@ -446,45 +485,36 @@ def removal_of(fork: Fork, kind: str, node_name: str, pods: Sequence[Pod], wante
         What the pending pod requests: the note says what is freed of these resources.
     """
     waiting = fork.scheduler.waiting_pods
-    cost, price = cost_of_losing(fork, pods)
     freed = [
         amount_words(resource, amount)
         for resource in wanted
         if resource != "pods" and (amount := sum(pod.requests.get(resource, 0) for pod in pods))
     ]
     note = f"Frees {', '.join(freed)}" if freed else ""
-    pod = pods[0]
-    controller = pod.meta.controller
-    if kind == "free-room":
-        title = free_room_title(node_name, pods)
-    elif pod.is_terminating:
-        title, note = f"Wait until {pod.name} on {node_name} is gone", "It is ending already"
-    elif waiting.get(pod.uid) is not None:
-        title, note = f"Reject {pod.name} at Permit", f"It holds its place on {node_name} until then"
-    else:
-        title = f"Delete {pod.name} on {node_name}"
-        if controller is not None:
-            note = f"{note}; {controller.kind} {controller.name} makes a new one".removeprefix("; ")
-    return edit(
-        kind,
-        title,
-        {"reject" if all(waiting.get(pod.uid) for pod in pods) else "delete": [pod.key for pod in pods]},
-        note=note,
-        removed=[f"kind: Pod, name: {pod.name}, namespace: {pod.namespace}" for pod in pods[:6]],
-        cost=cost,
-        price=price,
-        size=size_of_losing(pods),
-        disruption=disruption_of(cost),
-    )
+    removed = tuple(f"kind: Pod, name: {pod.name}, namespace: {pod.namespace}" for pod in pods[:6])
+    pod, keys = pods[0], [one.key for one in pods]
+    more: dict[str, Any] = {"removed": removed, "size": size_of_losing(pods), "headline": False}
+    more["change"] = {"delete": keys}
+    if all(one.is_terminating for one in pods):
+        title = f"Wait until {first_names(pods)} on {node_name} {'is' if len(pods) == 1 else 'are'} gone"
+        return draft("wait", title, **(more | {"note": "It is ending already", "headline": True}))
+    if all(waiting.get(one.uid) is not None for one in pods):
+        note = f"It holds its place on {node_name} until then"
+        harm = f"{len(pods)} pod{'s' if len(pods) > 1 else ''} back to the queue"
+        more |= {"note": note, "harm": harm, "change": {"reject": keys}}
+        return draft("reject", f"Reject {first_names(pods)} at Permit", **more)
+    if len(pods) > 1:
+        return draft("free-room", f"Delete {len(pods)} pods on {node_name}", note=note, **more)
+    return draft("delete-pod", f"Delete {pod.name} on {node_name}", note=note, **more)
 
 
-def free_room_title(node_name: str, pods: Sequence[Pod]) -> str:
-    """What the edit that takes several pods off a node is called."""
-    return f"Delete {len(pods)} pods on {node_name}"
+def first_names(pods: Sequence[Pod]) -> str:
+    """The name of one pod, or how many there are."""
+    return pods[0].name if len(pods) == 1 else f"{len(pods):,} pods"
 
 
 def size_of_losing(pods: Sequence[Pod]) -> float:
-    """The size of the edit that takes `pods` off a node."""
+    """The size of the fix that takes `pods` off a node."""
     size = len(pods) + sum(pod.requests.get(CPU, 0) for pod in pods) / 1e9
     return size + max((pod.priority for pod in pods), default=0) / 1e12
 

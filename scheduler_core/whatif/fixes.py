@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from scheduler_core.objects.pod import Pod
+from scheduler_core.objects.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, amount_text
 from scheduler_core.records import Documented
 
 KEEPS, CHANGES, HARMS = "keeps", "changes", "harms"
@@ -16,8 +18,52 @@ OWNER, NODES, OTHERS = "owner", "nodes", "others"
 DECIDERS: Final = (OWNER, NODES, OTHERS)
 """Who has to agree: the owner of the pod, who runs the nodes, the owners of other pods. In this order."""
 
-POD, WORKLOAD, PENDING = "pod", "workload", "pending"
-SUBJECTS: Final = (POD, WORKLOAD, PENDING)
+MILD: Final = 2
+"""Restarts for each pod that is placed, of pods that may move and all land: what a drain does every day."""
+
+POD, WORKLOAD, PENDING = SUBJECTS = ("pod", "workload", "pending")
+
+WHATS: Final[Mapping[str, tuple[str, str, float]]] = {
+    "correct-selector": (KEEPS, OWNER, 0.01),
+    "correct-affinity": (KEEPS, OWNER, 0.01),
+    "correct-toleration": (KEEPS, OWNER, 0.01),
+    "correct-claim": (KEEPS, OWNER, 0.01),
+    "correct-class": (KEEPS, OWNER, 0.01),
+    "correct-scheduler": (KEEPS, OWNER, 0.01),
+    "correct-node-name": (KEEPS, OWNER, 0.01),
+    "correct-resource": (KEEPS, OWNER, 0.01),
+    "correct-spread": (KEEPS, OWNER, 0.01),
+    "honor-policy": (KEEPS, OWNER, 0.05),
+    "match-label-keys": (KEEPS, OWNER, 0.05),
+    "rollout": (KEEPS, OWNER, 0.1),
+    "create-claim": (KEEPS, OWNER, 1.0),
+    "wait": (KEEPS, OWNER, 0.2),
+    "release-volume": (KEEPS, NODES, 0.05),
+    "repair-node": (KEEPS, NODES, 0.05),
+    "uncordon": (KEEPS, NODES, 0.1),
+    "label-node": (KEEPS, NODES, 0.2),
+    "add-node": (KEEPS, NODES, 1.0),
+    "take-back-resize": (KEEPS, NODES, 0.1),
+    "move-pods": (KEEPS, NODES, 1.0),
+    "together": (KEEPS, NODES, 1.0),
+    "lower-request": (CHANGES, OWNER, 0.0),
+    "lower-devices": (CHANGES, OWNER, 0.0),
+    "relax-spread": (CHANGES, OWNER, 0.0),
+    "drop-spread": (CHANGES, OWNER, 0.7),
+    "drop-selector": (CHANGES, OWNER, 0.6),
+    "drop-requirement": (CHANGES, OWNER, 0.6),
+    "drop-anti-affinity-term": (CHANGES, OWNER, 0.7),
+    "drop-affinity-term": (CHANGES, OWNER, 0.7),
+    "drop-node-affinity": (CHANGES, OWNER, 0.8),
+    "drop-host-port": (CHANGES, OWNER, 0.65),
+    "tolerate": (CHANGES, NODES, 0.5),
+    "pair": (CHANGES, OWNER, 2.0),
+    "raise-priority": (HARMS, OTHERS, 0.5),
+    "reject": (HARMS, OTHERS, 0.5),
+    "delete-pod": (HARMS, OTHERS, 1.0),
+    "free-room": (HARMS, OTHERS, 1.0),
+}
+"""What is changed -> kind, who decides, size, where a fix does not say otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +203,79 @@ class Fix(Documented):
     seeds: int = 0
     holds: int = 0
     headline: bool = True
+
+    @property
+    def rank(self) -> tuple[Any, ...]:
+        """Sorts fixes: by kind, harm, who decides, how many pods it places, cost, size.
+
+        Up to two restarts for each pod that is placed are no harm, where every pod that moves lands.
+        """
+        return (
+            KINDS.index(self.kind),
+            not self.headline,
+            2 if self.lost else 1 if self.restarts > MILD * max(self.placed, 1) else 0,
+            DECIDERS.index(self.decides),
+            self.placed < self.of,
+            1e9 if self.cost is None else round(self.cost, 6),
+            self.restarts + self.lost,
+            -self.placed,
+            self.size,
+            list(WHATS).index(self.what),
+            self.title,
+        )
+
+
+def draft(what: str, title: str, **more: Any) -> Fix:
+    """A fix that is not proved yet; what is not given is usual for what it changes."""
+    kind, decides, size = WHATS[what]
+    return Fix(**{"kind": kind, "what": what, "title": title, "decides": decides, "size": size} | more)
+
+
+def harmed(fix: Fix, displaced: tuple[Displaced, ...]) -> Fix:
+    """The fix with what becomes of the pods that have to go."""
+    lost = sum(item.node is None for item in displaced)
+    restarts = len(displaced) - lost
+    words = [_count(restarts, "restart"), f"{_count(lost, 'pod')} lost" if lost else ""]
+    harm = ", ".join(word for word in words if word) or fix.harm
+    return replace(fix, displaced=displaced, restarts=restarts, lost=lost, harm=harm)
+
+
+def money(amount: float) -> str:
+    """`$31.64`."""
+    return f"${amount:,.2f}"
+
+
+def price_words(cost: float | None) -> str:
+    """`$5.58 an hour`, `no cost`, `price not known`."""
+    return "price not known" if cost is None else f"{money(cost)} an hour" if cost else "no cost"
+
+
+def owner_words(pod: Pod) -> str:
+    """`Kind name` of its controller, empty without one."""
+    controller = pod.meta.controller
+    return "" if controller is None else f"{controller.kind} {controller.name}"
+
+
+def _count(number: int, noun: str) -> str:
+    return "" if not number else f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def written(resource: str, amount: int) -> str:
+    """An amount in whole units as a manifest writes it: `2400m`, `512Mi`, `2`."""
+    if resource == CPU:
+        return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
+    if resource in (MEMORY, EPHEMERAL_STORAGE) or resource.startswith("hugepages-"):
+        for suffix, unit in (("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)):
+            if amount and amount % unit == 0:
+                return f"{amount // unit}{suffix}"
+    return str(amount)
+
+
+def amount_words(resource: str, amount: int) -> str:
+    """An amount for a person: `2.4 cpu`, `7.5 Gi memory`, `1 nvidia.com/gpu`."""
+    if resource == PODS:
+        return _count(amount, "pod") or "no pod"
+    return f"{amount_text(resource, amount)} {resource}"
 
 
 @dataclass(frozen=True, slots=True)

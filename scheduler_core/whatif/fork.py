@@ -234,7 +234,7 @@ class Fork:
         nodes : iterable of Node
             Nodes that are added, or that take the place of those of their names.
         objects : sequence
-            Objects of storage that are created.
+            Objects of storage that are created, or that take the place of those of their names.
         placed : iterable of (Pod, str)
             Pods that count as running on a node.
         """
@@ -244,7 +244,7 @@ class Fork:
             for pod in gone:
                 self.remove_pod(pod)
             self.set_nodes(nodes)
-            self._create(objects)
+            self.create(objects)
             for pod, node_name in placed:
                 self.put_pod(pod, node_name)
             yield
@@ -340,11 +340,14 @@ class Fork:
         self._undo.append(take_off)
         return pod_ids
 
-    def _create(self, objects: Sequence[Any]) -> None:
-        changed = self.scheduler.event_handlers.object_changed
+    def create(self, objects: Iterable[Any]) -> None:
+        """Create objects of storage, or put them in place of those of their names."""
+        changed, get = self.scheduler.event_handlers.object_changed, self.cache.listers.get
         for item in objects:
-            changed(item.manifest["kind"], None, item)
-            self._undo.append(partial(changed, item.manifest["kind"], item, None))
+            kind, meta = item.manifest["kind"], item.manifest["metadata"]
+            before = get(kind, meta.get("namespace") or "", meta["name"])
+            changed(kind, before, item)
+            self._undo.append(partial(changed, kind, item, before))
 
     def place(self, pod: Pod, *, preempt: bool = True) -> PlacedPod:
         """Decide about a pod that is on no node, and give it its place; draws go on from those before.

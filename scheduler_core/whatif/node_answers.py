@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from scheduler_core.errors import InvalidObject
@@ -14,18 +14,17 @@ from scheduler_core.whatif.backlog import (
     NodeChoice,
     NodePlan,
     cheapest_nodes,
+    choices_of,
     fewest_nodes,
-    name_of_node,
+    names_of_nodes,
     run_plan,
 )
 from scheduler_core.whatif.consolidate import Fewer, fewer_nodes, replay_steps
-from scheduler_core.whatif.edits import ProvenEdit, owner_words
+from scheduler_core.whatif.fixes import money, owner_words
 from scheduler_core.whatif.fork import Fork, Report
-from scheduler_core.whatif.prices import PriceList
 from scheduler_core.whatif.questions import (
     BAD,
     GOOD,
-    MOST_MOVES,
     NO_TIME,
     OUTSIDE,
     WARNING,
@@ -39,23 +38,17 @@ from scheduler_core.whatif.questions import (
     until_deleted,
 )
 from scheduler_core.whatif.take_away import BLOCKED, LANDS, PENDING, Followed, TakenAway
-from scheduler_core.whatif.workload_edits import MOST_DECISIONS, MOST_WORKLOADS, EditPlan, edits_for, make
 from scheduler_core.whatif.workloads import owner_of, pending_pods
 
 MOST_NODES = 300
 """Added nodes that an answer holds as manifests."""
-_GIVEN = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink")
-
-
-def money(amount: float) -> str:
-    """`$31.64`."""
-    return f"${amount:,.2f}"
 
 
 def answer_backlog(simulation: Simulation, fork: Fork, question: PlanQuestion, report: Report) -> Answer:
-    """Nodes that place all pending pods, or those of one workload, and the edits beside them."""
+    """Nodes that place all pending pods, or those of one workload; `fix` says what places them without a node."""
     pods, left_out = _asked_pods(simulation, question)
-    plan = cheapest_nodes(fork, pods, question.price_list, report=report)
+    choices, without_price = choices_of(fork, question.price_list, pods)
+    plan = cheapest_nodes(fork, pods, choices, report=report)
     answer = Answer(
         backlog_verdict(plan, question.workload),
         _backlog_tone(plan),
@@ -76,8 +69,7 @@ def answer_backlog(simulation: Simulation, fork: Fork, question: PlanQuestion, r
         zones = Counter(choice.zone for choice in plan.nodes if choice.name == name and choice.zone)
         where = ", ".join(f"{number} in {zone}" for zone, number in sorted(zones.items()))
         answer.line(GOOD, f"{count} × {name}", where, price=money(count * price), count=count)
-    beside = _Beside(answer, plan, simulation, fork, pods, question.price_list, report)
-    fewest = beside.fewest() if len(plan.nodes) > 1 else None
+    fewest = _fewest(answer, plan, fork, pods, choices, report) if len(plan.nodes) > 1 else None
     by_reason: dict[str, list[str]] = {}
     for pod, message in plan.waiting:
         by_reason.setdefault(message, []).append(pod.key)
@@ -85,33 +77,28 @@ def answer_backlog(simulation: Simulation, fork: Fork, question: PlanQuestion, r
         more = f" and {len(keys) - 3:,} more" if len(keys) > 3 else ""
         text = f"{', '.join(keys[:3])}{more} {finds(len(keys))} no node of the list."
         answer.line(BAD, text, message, count=len(keys))
-    edits = beside.edits() if plan.fit_now < plan.pods else None
-    if edits is not None and edits["together"] > plan.fit_now:
-        answer.verdict += f" {_edits_words(edits, plan)}"
-        if edits["together"] == plan.pods:
-            answer.tone = GOOD
     for pod in pods:
         node = plan.placed.get(pod.key)
         moved = Followed(pod.key, owner_words(pod), "", PENDING if node is None else LANDS, node)
         answer.moves.append(moved.document())
-    new = {name_of_node(place): choice for place, choice in enumerate(plan.nodes)}
+    new = dict(zip(names_of_nodes(fork, plan.nodes), plan.nodes, strict=True))
     takes = Counter(plan.placed.values())
     answer.map = node_map(fork, lambda name: ("takes" if takes[name] else "same", takes[name]))
     if new:
         added = [[name, "new", 0, takes[name], choice.zone] for name, choice in new.items()]
         answer.map.append({"name": "added", "shape": "", "nodes": added})
-    answer.steps = _applied(plan.nodes)
+    answer.steps = _applied(fork, plan.nodes)
     figures = {"cost": plan.cost, "bound": plan.bound, "gap": gap}
     answer.more = {name: round(value, 6) for name, value in figures.items()}
-    answer.more |= {"fewest": fewest, "edits": edits}
+    answer.more["fewest"] = fewest
     answer.leaves_out = (
         "The bound counts amounts, filters and what one node takes; rules between pending pods are left out of it.",
         "Prices are those of the list; images, start-up time and what a provider has in stock are left out.",
         *left_out,
         *OUTSIDE,
     )
-    if plan.without_price:
-        answer.leaves_out += (f"No price is known of the nodes of {', '.join(plan.without_price)}.",)
+    if without_price:
+        answer.leaves_out += (f"No price is known of the nodes of {', '.join(without_price)}.",)
     n_placed = len(plan.placed)
     answer.luck = told_luck(
         fork, plan.pods, lambda: len(run_plan(fork, pods, plan.nodes)) == n_placed, report
@@ -119,9 +106,9 @@ def answer_backlog(simulation: Simulation, fork: Fork, question: PlanQuestion, r
     return answer
 
 
-def _applied(nodes: Sequence[NodeChoice]) -> list[dict[str, Any]]:
-    named = enumerate(nodes[:MOST_NODES])
-    return [{"apply": choice.manifest(name_of_node(place))} for place, choice in named]
+def _applied(fork: Fork, nodes: Sequence[NodeChoice]) -> list[dict[str, Any]]:
+    named = zip(names_of_nodes(fork, nodes), nodes, strict=True)
+    return [{"apply": choice.manifest(name)} for name, choice in islice(named, MOST_NODES)]
 
 
 def _types_of(nodes: Sequence[NodeChoice]) -> tuple[dict[str, int], str]:
@@ -130,131 +117,33 @@ def _types_of(nodes: Sequence[NodeChoice]) -> tuple[dict[str, int], str]:
     return kinds, ", ".join(f"{count} × {name}" for name, count in kinds.items())
 
 
-@dataclass(slots=True)
-class _Beside:
-    """Alternatives to the cheapest nodes: each adds its lines to the answer, and what it cost to find."""
-
-    answer: Answer
-    plan: NodePlan
-    simulation: Simulation
-    fork: Fork
-    pods: list[Pod]
-    prices: PriceList
-    report: Report
-
-    def fewest(self) -> dict[str, Any]:
-        """The fewest nodes that place as many pods."""
-        answer, plan = self.answer, self.plan
-        few = fewest_nodes(self.fork, self.pods, self.prices, report=self.report)
-        answer.decisions += few.n_decisions
-        if len(few.placed) < len(plan.placed) or len(few.nodes) >= len(plan.nodes):
-            few.nodes = plan.nodes
-        kinds, words = _types_of(few.nodes)
-        than = "" if few.bound >= len(few.nodes) else f" than {few.bound:,.0f}"
-        if few.nodes is plan.nodes:
-            answer.line(GOOD, f"No fewer nodes were found: no plan has fewer{than}.")
-        else:
-            which = words if len(kinds) == 1 else f"{len(few.nodes):,}: {words}"
-            text = f"Fewest nodes instead: {which}; no plan has fewer{than}."
-            answer.line(GOOD, text, price=money(few.cost), count=len(few.nodes))
-        return {
-            "nodes": len(few.nodes),
-            "bound": int(few.bound),
-            "cost": round(few.cost, 6),
-            "types": kinds,
-            "steps": _applied(few.nodes),
-        }
-
-    def edits(self) -> dict[str, Any]:
-        """What places pods without a new node, and what is still to be bought then."""
-        answer, pods = self.answer, self.pods
-        fit_now = run_plan(self.fork, pods, ())
-        found = edits_for(self.simulation, self.fork, pods, fit_now, self.report)
-        answer.decisions += found.n_decisions
-        for workload in found.edits:
-            best = workload.edits[0]
-            whom = self._whom(workload.pods)
-            answer.line(
-                GOOD if best.placed == best.of else WARNING,
-                f"Without a new node: {_lower_first(best.edit.title)}, and {_find(best.placed, best.of)}.",
-                f"{whom}. {best.edit.note}" if best.edit.note else f"{whom}.",
-                price=best.edit.price,
-                count=best.of,
-            )
-        for alike, claims in found.without:
-            whom, note = self._whom(alike), ""
-            text = f"No edit places {whom} without harm to other pods."
-            if claims is not None:
-                first = "it" if len(alike) == 1 else "the first of its pods"
-                text = f"{whom}: {_lower_first(claims.edit.title)}, and {first} finds a node. The sums leave it out."
-                note = claims.edit.note
-            answer.line(WARNING, text, note, count=len(alike))
-        if found.unlooked:
-            answer.line(WARNING, _unlooked_words(found), count=sum(map(len, found.unlooked)))
-        return {
-            "workloads": [
-                {
-                    "workload": self._whom(workload.pods),
-                    "pods": [pod.key for pod in workload.pods[:MOST_MOVES]],
-                    "nPods": len(workload.pods),
-                    "edits": [_edit_document(item) for item in workload.edits],
-                }
-                for workload in found.edits
-            ],
-            "without": [self._whom(alike) for alike, _ in found.without],
-            "unasked": len(found.unlooked),
-            "together": found.n_together,
-            "rest": self._rest(found) if found.edits else None,
-        }
-
-    def _rest(self, found: EditPlan) -> dict[str, Any] | None:
-        """The nodes that pods want who find none with the edits made either; None where there are none."""
-        answer, n_pods = self.answer, self.plan.pods
-        edits = "this edit" if len(found.edits) == 1 else f"these {len(found.edits):,} edits"
-        text = f"With {edits} and no new node, {_find(found.n_together, n_pods, 'pending pods')}."
-        answer.line(WARNING if found.left else GOOD, text, count=found.n_together)
-        if not found.left or not self.plan.nodes:
-            return None
-        with self.fork.changes():
-            make(self.fork, found)
-            for pod, node in found.placed:
-                self.fork.put_pod(pod, node)
-            rest = cheapest_nodes(self.fork, found.left, self.prices, report=self.report)
-        answer.decisions += rest.n_decisions
-        if not rest.nodes:
-            return None
-        kinds, words = _types_of(rest.nodes)
-        placed = _find(found.n_together + len(rest.placed), n_pods, "pending pods")
-        tone = WARNING if rest.waiting else GOOD
-        text = f"With the edits and {words}, {placed}."
-        answer.line(tone, text, price=money(rest.cost), count=len(rest.nodes))
-        return {"cost": round(rest.cost, 6), "types": kinds, "placed": len(rest.placed)}
-
-    def _whom(self, pods: Sequence[Pod]) -> str:
-        """`Deployment shop/web, 9 pods`."""
-        kind, name = owner_of(self.simulation, pods[0])
-        if kind == "Pod" and len(pods) > 1:
-            return f"{len(pods):,} pods like {pods[0].key}"
-        many = f", {len(pods):,} pods" if len(pods) > 1 else ""
-        return f"{kind} {pods[0].namespace}/{name}{many}"
-
-
-def _edit_document(proven: ProvenEdit) -> dict[str, Any]:
-    """Of a manifest without what a server gave it: an answer follows from what was written alone."""
-    edit = proven.edit
-    written = edit.change["write"]
-    meta = {key: value for key, value in written["metadata"].items() if key not in _GIVEN}
-    kept = {key: value for key, value in written.items() if key != "status" or written["kind"] != "Pod"}
+def _fewest(
+    answer: Answer,
+    plan: NodePlan,
+    fork: Fork,
+    pods: Sequence[Pod],
+    choices: Sequence[NodeChoice],
+    report: Report,
+) -> dict[str, Any]:
+    """The fewest nodes that place as many pods."""
+    few = fewest_nodes(fork, pods, choices, report=report)
+    answer.decisions += few.n_decisions
+    if len(few.placed) < len(plan.placed) or len(few.nodes) >= len(plan.nodes):
+        few.nodes = plan.nodes
+    kinds, words = _types_of(few.nodes)
+    than = "" if few.bound >= len(few.nodes) else f" than {few.bound:,.0f}"
+    if few.nodes is plan.nodes:
+        answer.line(GOOD, f"No fewer nodes were found: no plan has fewer{than}.")
+    else:
+        which = words if len(kinds) == 1 else f"{len(few.nodes):,}: {words}"
+        text = f"Fewest nodes instead: {which}; no plan has fewer{than}."
+        answer.line(GOOD, text, price=money(few.cost), count=len(few.nodes))
     return {
-        "kind": edit.kind,
-        "title": edit.title,
-        "note": edit.note,
-        "removed": list(edit.removed),
-        "added": list(edit.added),
-        "cost": edit.cost,
-        "price": edit.price,
-        "change": {"write": {**kept, "metadata": meta}},
-        "placed": proven.placed,
+        "nodes": len(few.nodes),
+        "bound": int(few.bound),
+        "cost": round(few.cost, 6),
+        "types": kinds,
+        "steps": _applied(fork, few.nodes),
     }
 
 
@@ -284,37 +173,6 @@ def _asked_pods(simulation: Simulation, question: PlanQuestion) -> tuple[list[Po
         )
         left_out = [f"{pod_words} not asked about and take no room here.", *left_out]
     return own, left_out
-
-
-def _edits_words(edits: dict[str, Any], plan: NodePlan) -> str:
-    """`Without a new node 5 edits place 22 of 25 pending pods.`."""
-    number, placed = len(edits["workloads"]), edits["together"]
-    whom = f"all {plan.pods:,}" if placed == plan.pods else f"{placed:,} of {plan.pods:,}"
-    whom = "the one pending pod" if plan.pods == 1 else f"{whom} pending pods"
-    return f"Without a new node {number} edit{' places' if number == 1 else 's place'} {whom}."
-
-
-def _unlooked_words(found: EditPlan) -> str:
-    """What the search for edits did not come to, and the limit that ended it."""
-    n_looked, n_pods = len(found.edits) + len(found.without), sum(map(len, found.unlooked))
-    limit = (
-        f"{MOST_WORKLOADS} workloads, those with the most pending pods,"
-        if n_looked == MOST_WORKLOADS
-        else f"{MOST_DECISIONS:,} decisions"
-    )
-    workloads = counted(len(found.unlooked), "more workload")
-    return f"Edits for {workloads} ({counted(n_pods, 'pod')}) were not looked for: the limit of {limit} was reached."
-
-
-def _find(number: int, of: int, what: str = "") -> str:
-    noun = f" {what}" if what else ""
-    if number == of:
-        return "it finds a node" if of == 1 else f"all {of:,}{noun} find a node"
-    return f"{number:,} of {of:,}{noun} {finds(number)} a node"
-
-
-def _lower_first(words: str) -> str:
-    return words[:1].lower() + words[1:]
 
 
 def _backlog_tone(plan: NodePlan) -> str:

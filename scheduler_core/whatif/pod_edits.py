@@ -1,10 +1,10 @@
-"""Edits of the pod itself: each is a changed manifest, read again as any manifest is."""
+"""Edits of the pod itself: each is a changed spec, read again as any manifest is."""
 
 from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -12,12 +12,15 @@ from scheduler_core.objects.defaults import PriorityClass
 from scheduler_core.objects.node import TAINT_UNSCHEDULABLE, Taint
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.objects.resources import CPU, EPHEMERAL_STORAGE, MEMORY, amount_text, quantity_nano
-from scheduler_core.whatif.edits import CHANGES, LAST_RESORT, TRUE, Edit, amount_words, edit, written
+from scheduler_core.whatif.fixes import HARMS, KEEPS, OWNER, Fix, draft, written
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 CORDON: Final = Taint(TAINT_UNSCHEDULABLE, "", "NoSchedule")
 KEEPS_OFF: Final = ("NoSchedule", "NoExecute")
 LIFECYCLE: Final = "node.kubernetes.io/"
+HASH_LABEL: Final = "pod-template-hash"
+MOST_LOWERED: Final = 0.2
+"""Share of a request above which lowering it is never a headline."""
 _MARKS: Mapping[str, str] = {
     TAINT_UNSCHEDULABLE: "cordoned nodes",
     "node.kubernetes.io/not-ready": "nodes that are not ready",
@@ -32,38 +35,343 @@ _MARKS: Mapping[str, str] = {
     "karpenter.sh/unregistered": "nodes that are not set up yet",
 }
 """Taints of nodes that are broken, about to go or kept for the cluster itself; others are people's."""
+_RENAMED: Mapping[str, str] = {
+    "beta.kubernetes.io/os": "kubernetes.io/os",
+    "beta.kubernetes.io/arch": "kubernetes.io/arch",
+    "beta.kubernetes.io/instance-type": "node.kubernetes.io/instance-type",
+    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+    "node-role.kubernetes.io/master": "node-role.kubernetes.io/control-plane",
+}
+"""Labels that Kubernetes renamed; taints too."""
+_PLACES = (
+    "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region",
+    "failure-domain.beta.kubernetes.io/zone",
+)
 _MIB = 2**20
 _NUMBER = re.compile(r"[-+]?[0-9][0-9._]*(?:[eE][-+]?[0-9]+)?")
 _GONE: Final = object()
 
 Spec = dict[str, Any]
+Labels = Mapping[str, Mapping[str, int]]
+"""Label key -> its values -> how many nodes or pods carry them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A changed version of the pod, and what the change is."""
+    """A changed version of the pod, what the change is, and the change of any spec like it: its owner's template."""
 
-    edit: Edit
+    fix: Fix
     pod: Pod
+    edit: Callable[[Spec], None]
 
 
-def _variant(pod: Pod, kind: str, title: str, spec: Spec, **more: Any) -> Variant:
-    manifest = {**pod.manifest, "spec": spec}
-    return Variant(edit(kind, title, {"write": manifest}, **more), pod_from(manifest))
+def _variant(pod: Pod, what: str, title: str, edit: Callable[[Spec], None], **more: Any) -> Variant:
+    return Variant(draft(what, title, **more), edited(pod, edit), edit)
+
+
+def edited(pod: Pod, edit: Callable[[Spec], None]) -> Pod:
+    """The pod with a change of its spec, as the API server keeps it: with label keys of a spread in its selector."""
+    spec = copied(_spec(pod))
+    edit(spec)
+    for item in spec.get("topologySpreadConstraints") or ():
+        for key in item.get("matchLabelKeys") or ():
+            wanted = {"key": key, "operator": "In", "values": [pod.labels.get(key)]}
+            selector = item.setdefault("labelSelector", {})
+            if key in pod.labels and wanted not in (selector.get("matchExpressions") or ()):
+                selector["matchExpressions"] = [*(selector.get("matchExpressions") or ()), wanted]
+    return pod_from({**pod.manifest, "spec": spec})
+
+
+def copied(spec: Mapping[str, Any]) -> Spec:
+    """A copy that may be edited."""
+    return copy.deepcopy(dict(spec))
+
+
+# ---- what was mistyped
+
+
+def is_near(one: str, other: str) -> bool:
+    """Whether one text may be the other, mistyped.
+
+    That is other case, separators or order of words, a doubled letter, or one slip in four letters: left out, swapped
+    or another. Not where only a digit or the last letter differs: those count things.
+
+    Examples
+    --------
+    >>> is_near("nmve", "nvme"), is_near("disk-type", "diskType"), is_near("eu-1a", "eu-1b"), is_near("ssd", "hdd")
+    (True, True, False, False)
+    """
+    plain, other_plain = (re.sub(r"[-_. ]", "", text).lower() for text in (one, other))
+    if plain == other_plain:
+        return one != other
+    if sorted(re.split(r"[-_. ]", one.lower())) == sorted(re.split(r"[-_. ]", other.lower())):
+        return True
+    if min(len(plain), len(other_plain)) > 2 and _without_doubles(plain) == _without_doubles(other_plain):
+        return True
+    if re.sub(r"\d", "", plain) == re.sub(r"\d", "", other_plain):
+        return False
+    if len(plain) == len(other_plain) and plain[:-1] == other_plain[:-1]:
+        return False
+    most = min(2, min(len(plain), len(other_plain)) // 4)
+    return 0 < _slips(plain, other_plain) <= most
+
+
+def _without_doubles(text: str) -> str:
+    return re.sub(r"(.)\1+", r"\1", text)
+
+
+def _slips(one: str, other: str) -> int:
+    """Letters to insert, leave out, change or swap with the next (optimal string alignment)."""
+    above: list[int] = []
+    row = list(range(len(other) + 1))
+    for place, letter in enumerate(one, start=1):
+        before, above, row = above, row, [place]
+        for column, wanted in enumerate(other, start=1):
+            least = min(above[column] + 1, row[-1] + 1, above[column - 1] + (letter != wanted))
+            if place > 1 and column > 1 and letter == other[column - 2] and one[place - 2] == wanted:
+                least = min(least, before[column - 2] + 1)
+            row.append(least)
+    return row[-1]
+
+
+def nearest(name: str, known: Collection[str]) -> str:
+    """The one of the names that may have been meant; empty where there is none."""
+    found = sorted((_slips(name.lower(), other.lower()), other) for other in known if is_near(name, other))
+    return found[0][1] if found else ""
+
+
+def _meant(key: str, value: str, labels: Labels) -> tuple[str, str] | None:
+    """The label that may have been meant by one that nothing carries."""
+    if value in labels.get(key, {}):
+        return None
+    for other in [*([_RENAMED[key]] if key in _RENAMED else []), *_keys_near(key, labels)]:
+        if value in labels.get(other, {}):
+            return other, value
+    there = nearest(value, labels.get(key, {}))
+    return (key, there) if there else None
+
+
+def corrected_selectors(pod: Pod, nodes: Labels, template: Spec | None = None) -> Iterator[Variant]:
+    """The pod with a node selector, or a value that node affinity requires, as a node's label spells it."""
+    for key, value in dict(_spec(pod).get("nodeSelector") or {}).items():
+        found = _meant(key, str(value), nodes)
+        if found is None or not is_of_template(pod, template, "nodeSelector", key):
+            continue
+        (to, spelt), path = found, ("nodeSelector", key)
+
+        def edit(spec: Spec, path: Any = path, to: str = to, spelt: str = spelt) -> None:
+            change(spec, {path: _GONE})
+            change(spec, {("nodeSelector", to): spelt})
+
+        note = f"No node has {key}={value}; {_n_nodes(nodes[to][spelt])} {to}={spelt}"
+        lines = {"removed": (f"nodeSelector: {{{key}: {_scalar(value)}}}",)}
+        lines |= {"added": (f"nodeSelector: {{{to}: {_scalar(spelt)}}}",)}
+        title = f"Correct the selector {key}={value} to {to}={spelt}"
+        yield _variant(pod, "correct-selector", title, edit, note=note, **lines)
+    path = ("affinity", "nodeAffinity", REQUIRED)
+    terms = (at(_spec(pod), *path) or {}).get("nodeSelectorTerms") or ()
+    for index, term in enumerate(terms if is_of_template(pod, template, *path) else ()):
+        for place, item in enumerate(term.get("matchExpressions") or ()):
+            for value in item.get("values") or () if item.get("operator") == "In" else ():
+                key, there = item["key"], nodes.get(item["key"], {})
+                if any(one in there for one in item["values"]):
+                    continue
+                found = _meant(key, str(value), nodes)
+                # A place that has no node: others of its kind have.
+                like = [one for one in there if one[:-1] == str(value)[:-1]] if key in _PLACES else []
+                if found is None and not like:
+                    continue
+                to, spelt = found or (key, like[0])
+                wanted = {"key": to, "operator": "In", "values": [spelt] if found else sorted(like)}
+                where = (*path, "nodeSelectorTerms", index, "matchExpressions", place)
+                title = f"Correct the required {key}={value} to {to}={', '.join(wanted['values'])}"
+                note = f"No node has {key}={value}; {_n_nodes(nodes[to][spelt])} {to}={spelt}"
+                lines = {"removed": (f"nodeAffinity: {requirement_words(item)}",)}
+                lines |= {"added": (f"nodeAffinity: {requirement_words(wanted)}",)}
+                yield _variant(pod, "correct-selector", title, setting({where: wanted}), note=note, **lines)
+
+
+def _n_nodes(number: int) -> str:
+    return f"{number:,} node has" if number == 1 else f"{number:,} nodes have"
+
+
+def corrected_resources(pod: Pod, known: Collection[str]) -> Iterator[Variant]:
+    """The pod with a resource that no node has under the name that nodes have."""
+    for name in pod.requests:
+        to = nearest(name, known) if "/" in name and name not in known else ""
+        if not to:
+            continue
+
+        def edit(spec: Spec, name: str = name, to: str = to) -> None:
+            for container in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
+                for amounts in (container.get("resources") or {}).values():
+                    if isinstance(amounts, dict) and name in amounts:
+                        amounts[to] = amounts.pop(name)
+
+        lines = {"removed": (f"{name}: {pod.requests[name]}",), "added": (f"{to}: {pod.requests[name]}",)}
+        note = f"No node has {name}; nodes have {to}"
+        yield _variant(
+            pod, "correct-resource", f"Correct the resource {name} to {to}", edit, note=note, **lines
+        )
+
+
+def corrected_spread(pod: Pod, nodes: Labels) -> Iterator[Variant]:
+    """The pod with a hard spread over a label that no node has as nodes spell it."""
+    for index, item in enumerate(_spec(pod).get("topologySpreadConstraints") or ()):
+        key = str(item.get("topologyKey"))
+        if key in nodes or item.get("whenUnsatisfiable") != "DoNotSchedule":
+            continue
+        to = _RENAMED.get(key) or next(iter(_keys_near(key, nodes)), "")
+        if to in nodes:
+            title, note = f"Correct the topology key {key} to {to}", f"No node has the label {key}"
+            yield _with_constraint(pod, index, "correct-spread", title, {"topologyKey": to}, note=note)
+
+
+def _keys_near(key: str, labels: Labels) -> list[str]:
+    """Label keys that may have been meant by one, the likeliest first."""
+    last = key.rsplit("/", 1)[-1]
+    found = [other for other in labels if is_near(last, other.rsplit("/", 1)[-1])]
+    return found + [other for other in labels if other != key and other.rsplit("/", 1)[-1] == last]
+
+
+def corrected_affinity(pod: Pod, pods: Labels) -> Iterator[Variant]:
+    """The pod with a label that its required pod affinity asks for as the pods that run spell it."""
+    for index, term in enumerate(at(_spec(pod), "affinity", "podAffinity", REQUIRED) or ()):
+        for key, value in ((term.get("labelSelector") or {}).get("matchLabels") or {}).items():
+            found = _meant(key, str(value), pods)
+            if found is None:
+                continue
+            (to, spelt), path = (
+                found,
+                ("affinity", "podAffinity", REQUIRED, index, "labelSelector", "matchLabels"),
+            )
+
+            def edit(spec: Spec, path: Any = path, key: str = key, to: str = to, spelt: str = spelt) -> None:
+                change(spec, {(*path, key): _GONE})
+                change(spec, {(*path, to): spelt})
+
+            title = f"Correct the pod affinity {key}={value} to {to}={spelt}"
+            note = f"No pod that runs has {key}={value}"
+            lines = {"removed": (f"podAffinity: {key}={value}",), "added": (f"podAffinity: {to}={spelt}",)}
+            yield _variant(pod, "correct-affinity", title, edit, note=note, **lines)
+
+
+def corrected_tolerations(pod: Pod, taints: Sequence[Taint]) -> Iterator[Variant]:
+    """The pod with a toleration that misses a taint by its spelling, value, operator or effect, as the taint is."""
+    for taint in taints:
+        for place, item in enumerate(_spec(pod).get("tolerations") or ()):
+            key = str(item.get("key") or "")
+            meant = key == taint.key or is_near(key, taint.key) or _RENAMED.get(key) == taint.key
+            if not key or not meant or (taint.key.startswith(LIFECYCLE) and key == taint.key):
+                continue
+            toleration = _toleration(taint)
+            before, after = (_inline(one) for one in (item, toleration))
+            title = f"Correct the toleration of {key} to {taint}"
+            note = f"The taint is {taint}: the toleration {{{before}}} does not match it"
+            lines = {"removed": (f"tolerations: [{{{before}}}]",), "added": (f"tolerations: [{{{after}}}]",)}
+
+            def edit(spec: Spec, item: Any = item, toleration: Any = toleration, place: int = place) -> None:
+                here = spec.get("tolerations") or []
+                at_place = here.index(item) if item in here else place
+                spec["tolerations"] = [*here[:at_place], toleration, *here[at_place + 1 :]]
+
+            yield _variant(pod, "correct-toleration", title, edit, note=note, **lines)
+
+
+def corrected_claim(pod: Pod, name: str, to: str, key: str = "claimName") -> Variant:
+    """The pod with a claim that is there in place of one that is not; `key` may be `resourceClaimName`."""
+
+    def edit(spec: Spec) -> None:
+        volumes = (volume.get("persistentVolumeClaim") or {} for volume in spec.get("volumes") or ())
+        for source in (*volumes, *(spec.get("resourceClaims") or ())):
+            if source.get(key) == name:
+                source[key] = to
+
+    note = f"There is no claim {pod.namespace}/{name}; the nearest name is {to}"
+    lines = {"removed": (f"{key}: {name}",), "added": (f"{key}: {to}",)}
+    return _variant(pod, "correct-claim", f"Correct the claim {name} to {to}", edit, note=note, **lines)
+
+
+def corrected_node_name(pod: Pod) -> Variant:
+    """The pod left to the scheduler, for the same node: `nodeName` passes it by, and nothing binds its claims."""
+    name = pod.node_name
+
+    def edit(spec: Spec) -> None:
+        spec.pop("nodeName", None)
+        spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), "kubernetes.io/hostname": name}
+
+    lines = {
+        "removed": (f"nodeName: {name}",),
+        "added": (f"nodeSelector: {{kubernetes.io/hostname: {name}}}",),
+    }
+    note = "nodeName passes the scheduler by, which would have chosen a volume and devices for the node"
+    title = f"Select the node {name} in place of nodeName"
+    return _variant(pod, "correct-node-name", title, edit, note=note, **lines)
+
+
+def matching_label_keys(pod: Pod, index: int) -> Variant | None:
+    """The pod with a spread that counts only pods of its revision; None where it does so already."""
+    item = _spec(pod)["topologySpreadConstraints"][index]
+    keys = list(item.get("matchLabelKeys") or ())
+    if HASH_LABEL not in pod.labels or HASH_LABEL in keys:
+        return None
+    title = f"Set matchLabelKeys: [{HASH_LABEL}] in the spread over {{key}}"
+    fields = {"matchLabelKeys": [*keys, HASH_LABEL]}
+    note = "It then counts only pods of its own revision, not those that the rollout replaces"
+    return _with_constraint(pod, index, "match-label-keys", title, fields, note=note)
+
+
+# ---- taints
 
 
 def tolerations(pod: Pod, taints: Sequence[Taint]) -> Iterator[Variant]:
-    """One toleration for each taint the pod does not tolerate."""
+    """One toleration for each taint that keeps the pod off: no headline, but where it asks for such nodes."""
     for taint in taints:
-        toleration = {"key": taint.key, "effect": taint.effect}
-        toleration |= {"operator": "Equal", "value": taint.value} if taint.value else {"operator": "Exists"}
-        shown = ", ".join(f"{key}: {_scalar(value)}" for key, value in toleration.items())
-        spec = _with(pod, {("tolerations",): [*(_spec(pod).get("tolerations") or ()), toleration]})
-        more: dict[str, Any] = {"added": [f"tolerations: [{{{shown}}}]"]}
-        if marks := marked_by(taint):
-            more |= {"note": f"This taint marks {marks}", "price": "pods meant to stay off", "size": 0.95}
-            more["standing"] = LAST_RESORT
-        yield _variant(pod, "tolerate", f"Tolerate the taint {taint}", spec, **more)
+        toleration = _toleration(taint)
+
+        def edit(spec: Spec, toleration: Any = toleration) -> None:
+            spec["tolerations"] = [*(spec.get("tolerations") or ()), toleration]
+
+        more: dict[str, Any] = {"added": (f"tolerations: [{{{_inline(toleration)}}}]",), "headline": False}
+        if is_meant_for(pod, taint):
+            more |= {"kind": KEEPS, "headline": True}
+            more |= {"note": "The pod asks for these nodes by its selector or its requests"}
+        elif marks := marked_by(taint):
+            more |= {"note": f"This taint marks {marks}", "size": 0.95}
+        else:
+            more["note"] = "The nodes are kept for others: who runs them has to agree"
+        yield _variant(pod, "tolerate", f"Tolerate the taint {taint}", edit, **more)
+
+
+def _toleration(taint: Taint) -> dict[str, str]:
+    found = {"key": taint.key, "effect": taint.effect}
+    return found | ({"operator": "Equal", "value": taint.value} if taint.value else {"operator": "Exists"})
+
+
+def _inline(item: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key}: {_scalar(value)}" for key, value in item.items())
+
+
+def is_meant_for(pod: Pod, taint: Taint) -> bool:
+    """Whether the pod asks for the nodes that a taint marks: for their device, or by a selector for the same mark."""
+    for resource, amount in pod.requests.items():
+        device = resource.rsplit("/", 1)[-1]
+        if "/" in resource and amount and (taint.key == resource or (device == "gpu" and "gpu" in taint.key)):
+            return True
+    spec = _spec(pod)
+    wanted = [(key, str(value)) for key, value in (spec.get("nodeSelector") or {}).items()]
+    terms = (at(spec, "affinity", "nodeAffinity", REQUIRED) or {}).get("nodeSelectorTerms") or ()
+    if len(terms) == 1:
+        items = [item for item in _requirements(terms[0]) if item.get("operator") in ("In", "Exists")]
+        wanted += [(item["key"], str(value)) for item in items for value in item.get("values") or ("",)]
+    says_little = ("", "true", "yes", "on")
+    return any(
+        (key == taint.key and value in (taint.value, "", "true"))
+        or (value == taint.value and value.lower() not in says_little)
+        for key, value in wanted
+    )
 
 
 def marked_by(taint: Taint) -> str:
@@ -104,9 +412,9 @@ def without_selectors(pod: Pod, template: Spec | None = None) -> Iterator[Varian
     """The pod without one key of its nodeSelector."""
     for key, value in dict(_spec(pod).get("nodeSelector") or {}).items():
         if is_of_template(pod, template, "nodeSelector", key):
-            title, spec = f"Drop the node selector {key}={value}", _with(pod, {("nodeSelector", key): _GONE})
-            removed = [f"nodeSelector: {{{key}: {_scalar(value)}}}"]
-            yield _variant(pod, "drop-selector", title, spec, removed=removed)
+            title, edit = f"Drop the node selector {key}={value}", setting({("nodeSelector", key): _GONE})
+            removed = (f"nodeSelector: {{{key}: {_scalar(value)}}}",)
+            yield _variant(pod, "drop-selector", title, edit, removed=removed)
 
 
 def without_node_affinity(pod: Pod, template: Spec | None = None) -> Iterator[Variant]:
@@ -115,7 +423,7 @@ def without_node_affinity(pod: Pod, template: Spec | None = None) -> Iterator[Va
     Terms are alternatives: a requirement is dropped only where others remain, since an empty term matches nothing.
     """
     path = ("affinity", "nodeAffinity", REQUIRED)
-    required = _at(_spec(pod), *path)
+    required = at(_spec(pod), *path)
     if not required or not is_of_template(pod, template, *path):
         return
     terms = required.get("nodeSelectorTerms") or []
@@ -127,13 +435,13 @@ def without_node_affinity(pod: Pod, template: Spec | None = None) -> Iterator[Va
         ]
         for key, place, words in wanted if len(wanted) > 1 else ():
             title = f"Drop the requirement {words}" + (f" of term {index + 1}" if len(terms) > 1 else "")
-            spec = _with(pod, {(*path, "nodeSelectorTerms", index, key, place): _GONE})
-            yield _variant(pod, "drop-requirement", title, spec, removed=[f"nodeAffinity: {words}"])
+            edit = setting({(*path, "nodeSelectorTerms", index, key, place): _GONE})
+            yield _variant(pod, "drop-requirement", title, edit, removed=(f"nodeAffinity: {words}",))
     every = " or ".join(" and ".join(map(requirement_words, _requirements(term))) for term in terms)
-    preferred = _at(_spec(pod), "affinity", "nodeAffinity", "preferredDuringSchedulingIgnoredDuringExecution")
+    preferred = at(_spec(pod), "affinity", "nodeAffinity", "preferredDuringSchedulingIgnoredDuringExecution")
     note = "What it prefers stays" if preferred else ""
-    title, spec = "Drop the required node affinity", _with(pod, {path: _GONE})
-    yield _variant(pod, "drop-node-affinity", title, spec, note=note, removed=[f"nodeAffinity: {every}"])
+    title, removed = "Drop the required node affinity", (f"nodeAffinity: {every}",)
+    yield _variant(pod, "drop-node-affinity", title, setting({path: _GONE}), note=note, removed=removed)
 
 
 def _requirements(term: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -146,12 +454,12 @@ def without_affinity_terms(pod: Pod, template: Spec | None = None) -> Iterator[V
         ("podAntiAffinity", "drop-anti-affinity-term", "pod anti-affinity"),
         ("podAffinity", "drop-affinity-term", "pod affinity"),
     ):
-        for index, term in enumerate(_at(_spec(pod), "affinity", key, REQUIRED) or ()):
+        for index, term in enumerate(at(_spec(pod), "affinity", key, REQUIRED) or ()):
             path = ("affinity", key, REQUIRED, index)
             if is_of_template(pod, template, *path):
                 about = f"{selector_words(term.get('labelSelector'))} by {term.get('topologyKey')}"
-                title, spec = f"Drop the required {words} to {about}", _with(pod, {path: _GONE})
-                yield _variant(pod, kind, title, spec, removed=[f"{key}: {about}"])
+                title, removed = f"Drop the required {words} to {about}", (f"{key}: {about}",)
+                yield _variant(pod, kind, title, setting({path: _GONE}), removed=removed)
 
 
 def without_host_ports(pod: Pod) -> Iterator[Variant]:
@@ -162,9 +470,9 @@ def without_host_ports(pod: Pod) -> Iterator[Variant]:
                 if not port.get("hostPort"):
                     continue
                 title = f"Drop the host port {port['hostPort']}/{port.get('protocol') or 'TCP'}"
-                spec = _with(pod, {(key, index, "ports", place, "hostPort"): _GONE})
-                note, removed = "The container keeps its own port", [f"hostPort: {port['hostPort']}"]
-                yield _variant(pod, "drop-host-port", title, spec, note=note, removed=removed)
+                edit = setting({(key, index, "ports", place, "hostPort"): _GONE})
+                note, removed = "The container keeps its own port", (f"hostPort: {port['hostPort']}",)
+                yield _variant(pod, "drop-host-port", title, edit, note=note, removed=removed)
 
 
 def hard_spread(pod: Pod, template: Spec | None = None) -> Iterator[tuple[int, int]]:
@@ -180,11 +488,11 @@ def _with_constraint(
 ) -> Variant:
     """The pod with other fields in a spread constraint."""
     item = _spec(pod)["topologySpreadConstraints"][index]
-    spec = _with(pod, {("topologySpreadConstraints", index, name): value for name, value in fields.items()})
-    removed = [f"{name}: {item[name]}" for name in fields if item.get(name)]
-    added = [f"{name}: {value}" for name, value in fields.items()]
+    edit = setting({("topologySpreadConstraints", index, name): value for name, value in fields.items()})
+    removed = tuple(f"{name}: {item[name]}" for name in fields if item.get(name))
+    added = tuple(f"{name}: {value}" for name, value in fields.items())
     title = title.format(key=item.get("topologyKey"), before=item.get("maxSkew"))
-    return _variant(pod, kind, title, spec, removed=removed, added=added, **more)
+    return _variant(pod, kind, title, edit, removed=removed, added=added, **more)
 
 
 def honoring(pod: Pod, index: int) -> Variant | None:
@@ -205,9 +513,7 @@ def with_max_skew(pod: Pod, index: int, max_skew: int) -> Variant:
     before = int(_spec(pod)["topologySpreadConstraints"][index].get("maxSkew") or 0)
     title, fields = f"Relax maxSkew over {{key}} from {{before}} to {max_skew}", {"maxSkew": max_skew}
     size = 1 - before / max_skew if max_skew else 0.0
-    return _with_constraint(
-        pod, index, "relax-spread", title, fields, price=f"a skew of {max_skew}", size=size
-    )
+    return _with_constraint(pod, index, "relax-spread", title, fields, size=size)
 
 
 def without_spread(pod: Pod, index: int) -> Variant:
@@ -216,28 +522,45 @@ def without_spread(pod: Pod, index: int) -> Variant:
     return _with_constraint(pod, index, "drop-spread", "Only prefer to spread over {key}", fields)
 
 
+def with_min_domains(pod: Pod, index: int, most: int) -> Variant | None:
+    """The pod content with as many domains as there are; None where it asks for no more."""
+    before = int(_spec(pod)["topologySpreadConstraints"][index].get("minDomains") or 1)
+    if before <= most or most < 1:
+        return None
+    title = f"Lower minDomains over {{key}} from {before} to {most}"
+    return _with_constraint(pod, index, "relax-spread", title, {"minDomains": most}, size=1 - most / before)
+
+
 def with_request(pod: Pod, resource: str, amount: int) -> Variant | None:
     """The pod asking for `amount` (whole units) of a resource in all; None where its overhead alone is more.
 
     The largest containers give way first.
     """
     before = pod.requests[resource]
-    spec = _with(pod, {})
-    _lower(spec, resource, amount)
     short = resource if "/" not in resource else resource.rsplit("/", 1)[1]
     title = (
         f"Lower the {short} request from {amount_text(resource, before)} to {amount_text(resource, amount)}"
     )
+    size = (before - amount) / before
+    note = (
+        f"{100 - 100 * size:.0f} % of the request: measure what it uses first"
+        if amount
+        else "It asks for none"
+    )
+
+    def edit(spec: Spec) -> None:
+        _lower(spec, resource, amount)
+
     result = _variant(
         pod,
         "lower-request",
         title,
-        spec,
-        note="The pod gets less than it asked for" if amount else "The pod asks for none",
-        removed=[f"{resource}: {written(resource, before)}"],
-        added=[f"{resource}: {written(resource, amount)}"],
-        price=amount_words(resource, before - amount),
-        size=(before - amount) / before,
+        edit,
+        note=note,
+        removed=(f"{resource}: {written(resource, before)}",),
+        added=(f"{resource}: {written(resource, amount)}",),
+        size=size,
+        headline=size <= MOST_LOWERED,
     )
     return result if result.pod.requests.get(resource, 0) <= amount else None
 
@@ -249,25 +572,45 @@ def with_priority(pod: Pod, to: PriorityClass, *, is_new: bool = False) -> Varia
     title = f"Raise to the priority class {to.name}"
     if is_new:
         title = f"Create the priority class {to.name} ({to.value:,}) and use it"
-    made = _variant(
+    more = {"kind": KEEPS, "decides": OWNER} if is_daemon(pod) else {"kind": HARMS, "headline": False}
+    return _variant(
         pod,
         "raise-priority",
         title,
-        _with(pod, {(name,): value for name, value in fields.items()}),
+        setting({(name,): value for name, value in fields.items()}),
         note=f"From priority {pod.priority} to {to.value}",
-        removed=[f"priorityClassName: {before}"] if before else [f"priority: {pod.priority}"],
-        added=[f"priorityClassName: {to.name}"],
-        standing=TRUE if is_daemon(pod) else CHANGES,
+        removed=(f"priorityClassName: {before}" if before else f"priority: {pod.priority}",),
+        added=(f"priorityClassName: {to.name}",),
+        **more,
     )
-    if not is_new:
-        return made
-    manifest = {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": to.name},
-        "value": to.value,
-    }
-    return Variant(replace(made.edit, change={"write": [manifest, made.edit.change["write"]]}), made.pod)
+
+
+def manifest_of_class(to: PriorityClass) -> dict[str, Any]:
+    """A priority class that is still to be made."""
+    kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+    return {**kind, "metadata": {"name": to.name}, "value": to.value}
+
+
+def pair_of(first: Variant, second: Variant) -> Variant:
+    """Two edits of the pod as one; the second was made of what the first left."""
+
+    def edit(spec: Spec) -> None:
+        first.edit(spec)
+        second.edit(spec)
+
+    one, other = first.fix, second.fix
+    both = replace(
+        other,
+        what="pair",
+        kind=one.kind if one.kind == other.kind else draft("pair", "").kind,
+        title=f"{one.title}, and {other.title[0].lower()}{other.title[1:]}",
+        note="; ".join(filter(None, (one.note, other.note))),
+        removed=(*one.removed, *other.removed),
+        added=(*one.added, *other.added),
+        size=1 + one.size + other.size,
+        headline=one.headline and other.headline,
+    )
+    return Variant(both, second.pod, edit)
 
 
 def round_amount(resource: str, amount: int) -> int:
@@ -285,21 +628,24 @@ def _spec(pod: Pod) -> Mapping[str, Any]:
     return spec
 
 
-def _with(pod: Pod, changes: Mapping[tuple[str | int, ...], Any]) -> Spec:
-    """A copy of the pod's spec with these values at these paths; `_GONE` takes away what is there."""
-    spec: Any = copy.deepcopy(dict(_spec(pod)))
+def setting(changes: Mapping[tuple[str | int, ...], Any]) -> Callable[[Spec], None]:
+    """A change of a spec: these values at these paths; `_GONE` takes away what is there."""
+    return lambda spec: change(spec, changes)
+
+
+def change(spec: Spec, changes: Mapping[tuple[str | int, ...], Any]) -> None:
+    """Set values at paths of a spec."""
     for (*way, last), value in changes.items():
-        place = spec
+        place: Any = spec
         for key in way:
             place = place[key]
         if value is _GONE:
             del place[last]
         else:
             place[last] = value
-    return dict(spec)
 
 
-def _at(document: Mapping[str, Any], *keys: str) -> Any:
+def at(document: Mapping[str, Any], *keys: str) -> Any:
     found: Any = document
     for key in keys:
         found = (found or {}).get(key)
@@ -327,7 +673,7 @@ def _lower(spec: Spec, resource: str, amount: int) -> None:
             started += _requested(container, resource)
         elif _requested(container, resource) > target - started:
             _write(container, resource, max(0, target - started), unit)
-    pod_level = _at(spec, "resources", "requests")
+    pod_level = at(spec, "resources", "requests")
     if pod_level and resource in pod_level:
         pod_level[resource] = written(resource, target // unit)
 
@@ -340,7 +686,7 @@ def _write(container: Spec, resource: str, nano: int, unit: int) -> int:
 
 
 def _requested(container: Mapping[str, Any], resource: str) -> int:
-    return _nano(_at(container, "resources", "requests") or {}, resource)
+    return _nano(at(container, "resources", "requests") or {}, resource)
 
 
 def _nano(amounts: Mapping[str, Any], resource: str) -> int:

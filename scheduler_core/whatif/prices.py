@@ -85,6 +85,13 @@ class PriceList:
         return next((item.price for item in self.types if item.name == name), None)
 
 
+def estimated(allocatable: Mapping[str, int]) -> float:
+    """What tells large nodes from small ones where no price is known, in about dollars an hour."""
+    cpu, memory = allocatable.get("cpu", 0) / 1000, allocatable.get("memory", 0) / 2**30
+    devices = sum(amount for name, amount in allocatable.items() if "/" in name and "hugepages" not in name)
+    return 0.03 * cpu + 0.005 * memory + min(devices, 64)
+
+
 @cache
 def shipped_prices() -> PriceList:
     """The list that comes with the package."""

@@ -27,7 +27,7 @@ from scheduler_core.objects.policy import PodDisruptionBudget
 from scheduler_core.records import Documented
 from scheduler_core.sim.changes import DeleteObject, WriteObject
 from scheduler_core.sim.simulation import Simulation
-from scheduler_core.whatif.edits import owner_words
+from scheduler_core.whatif.fixes import owner_words
 from scheduler_core.whatif.fork import Fork, PlacedPod, Report, homeless, silent
 from scheduler_core.whatif.workloads import alive_pods, in_listed_order, owner_kind
 

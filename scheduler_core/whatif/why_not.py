@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from scheduler_core.cluster.node_table import Rows, normal_port
+from scheduler_core.cluster.node_table import normal_port
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.errors import CannotAnswer
 from scheduler_core.framework.attempt import Attempt
@@ -24,10 +24,10 @@ from scheduler_core.objects.pod import AffinityTerm, Pod
 from scheduler_core.objects.resources import amount_text
 from scheduler_core.records import Documented
 from scheduler_core.schedule_one import Decision
-from scheduler_core.whatif.cluster_edits import is_about, volume_places
-from scheduler_core.whatif.edits import amount_words
+from scheduler_core.whatif.cluster_edits import is_about
+from scheduler_core.whatif.fixes import amount_words
 from scheduler_core.whatif.fork import Fork
-from scheduler_core.whatif.pod_edits import CORDON, KEEPS_OFF, REQUIRED, marked_by, requirement_words
+from scheduler_core.whatif.pod_edits import CORDON, KEEPS_OFF, REQUIRED, requirement_words
 
 _SHOWN = 3
 
@@ -257,9 +257,6 @@ _WORDS: Mapping[str, Callable[[PodOnNode, Any], Iterator[Value]]] = {
     "pod affinity": _pod_affinity,
 }
 """By `Plugin.compares`."""
-
-REQUESTS = "requests"
-
 
 # ---- one node
 
@@ -531,194 +528,6 @@ def _needs(answers: list[NodeFilterAnswer]) -> list[str]:
         if answer.code == Code.UnschedulableAndUnresolvable.name:
             needs[-1] += "; evicting pods would not help"
     return needs
-
-
-# ---- what the scheduler's message implies
-
-
-def causes_of(fork: Fork, pod: Pod) -> list[str]:
-    """What the message only implies, one sentence each: a domain no pod can enter, one node alone, a far volume."""
-    return [*_one_node(fork, pod), *_closed_domains(fork, pod), *_far_volumes(fork, pod)]
-
-
-def _one_node(fork: Fork, pod: Pod) -> Iterator[str]:
-    owner, cache = pod.meta.controller, fork.cache
-    names = pod.required_node_affinity.pre_filter_node_names()
-    if owner is None or owner.kind != "DaemonSet" or names is None or len(names) != 1:
-        return
-    name = next(iter(names))
-    begin = f"{pod.key} is for node {name} alone: DaemonSet {owner.name} makes one pod for each node"
-    if cache.node(name) is None:
-        yield f"{begin}, and {name} is not there."
-        return
-    decision = fork.decide(pod)
-    row = cache.nodes.row_of[name]
-    stop, _ = _stop(decision.attempt, row, beside_nominated=False)
-    near = ", ".join(_missing_words(fork, pod, row)) if stop == "NodeResourcesFit" else ""
-    yield f"{begin}. {name} is refused by {stop}{f': {near}' if near else ''}." if stop else f"{begin}."
-
-
-def _closed_domains(fork: Fork, pod: Pod) -> Iterator[str]:
-    """Domains of a hard spread that hold the fewest pods and that the pod cannot enter, with what their nodes are."""
-    attempt = fork.attempt(pod)
-    state = attempt.filter_states.get("PodTopologySpread")
-    if not attempt.pre_filter_status.is_success or state is None:
-        return
-    snapshot = fork.snapshot
-    for constraint in state.constraints:
-        domains, refused = constraint.domains, constraint.codes(snapshot.nodes, snapshot.order) != 0
-        if constraint.few_domains or not refused.any():
-            continue
-        emptiest = {
-            int(domain)
-            for domain in domains.present.tolist()
-            if constraint.counts[domain] == constraint.minimum
-        }
-        values = snapshot.nodes.vocabulary.label_values[constraint.key].values
-        closed: dict[str, list[str]] = {}
-        for domain in sorted(emptiest):
-            rows = np.flatnonzero(domains.of_row == domain).tolist()
-            found = {_closed_words(pod, snapshot.nodes.node(row)) for row in rows}
-            if "" in found:
-                break  # The pod may go there for all that its nodes are: something else is in the way.
-            closed.setdefault(" and ".join(sorted(found)), []).append(str(values[domain]))
-        else:
-            for words, names in closed.items():
-                yield _closed_sentence(constraint, words, names)
-
-
-def _closed_sentence(constraint: Any, words: str, names: list[str]) -> str:
-    shown = f"{', '.join(names[:3])}{f' and {len(names) - 3} more' if len(names) > 3 else ''}"
-    adjective = "emptiest" if constraint.minimum else "empty"
-    which, there = (
-        (f"The {adjective} domain", "is a node that is")
-        if len(names) == 1
-        else (f"The {adjective} domains", "are nodes that are")
-    )
-    most = constraint.minimum + constraint.max_skew
-    return (
-        f"{which} of the spread over {constraint.key}, {shown}, {there} {words}: no pod can go there,"
-        f" so every other domain may hold {most} at most."
-    )
-
-
-def _closed_words(pod: Pod, node: Node) -> str:
-    """Why a pod cannot go to a node whatever room it has; empty where it can."""
-    for taint in node.taints:
-        if taint.effect in KEEPS_OFF and not pod.tolerates(taint):
-            marks = marked_by(taint)
-            known = {"cordoned nodes": "cordoned", "the control plane": "of the control plane"}
-            return known.get(marks) or marks.removeprefix("nodes that are ") or f"tainted {taint}"
-    if node.unschedulable and not pod.tolerates(CORDON):
-        return "cordoned"
-    return ""
-
-
-def _far_volumes(fork: Fork, pod: Pod) -> Iterator[str]:
-    nodes = fork.nodes()
-    for words, options in volume_places(fork, pod):
-        if any(option.items() <= node.meta.labels.items() for node in nodes for option in options):
-            continue
-        where = " or ".join(
-            ", ".join(f"{key}={value}" for key, value in option.items()) for option in options[:3]
-        )
-        yield f"{words[0].upper()}{words[1:]} is tied to {where}, where there is no node."
-
-
-# ---- every node
-
-
-@dataclass(frozen=True, slots=True)
-class Distance(Documented):
-    """How far one node is from taking the pod.
-
-    Attributes
-    ----------
-    plugins : tuple of str
-        Filter plugins that fail there.
-    words : str
-    missing : float
-        The largest missing share of a request, 0 to 1.
-    """
-
-    node: str
-    plugins: tuple[str, ...]
-    words: str
-    missing: float
-
-
-def distances(fork: Fork, pod: Pod, *, limit: int = 50) -> tuple[list[Distance], int]:
-    """The nodes nearest to taking the pod, and how many nodes there are in all.
-
-    Nearest is where the fewest plugins fail, then where the smallest share of a request is missing.
-    """
-    snapshot, framework = fork.snapshot, fork.framework(pod)
-    rows = snapshot.order
-    n_fails = np.zeros(len(rows), np.int64)
-    missing = np.zeros(len(rows), np.float64)
-    failing: list[tuple[FilterPlugin[Any], Any, Any]] = []
-    for plugin in framework.filter:
-        state: Any = None
-        if isinstance(plugin, PreFilterPlugin) and plugin in framework.pre_filter:
-            found = plugin.pre_filter(pod, snapshot)
-            if not found.status.is_success:
-                continue
-            state = found.state
-        verdicts = plugin.filter(state, pod, snapshot.nodes, rows)
-        n_fails += verdicts.codes != 0
-        failing.append((plugin, state, verdicts))
-        if plugin.compares == REQUESTS:
-            missing = _missing_shares(fork, pod, rows)
-    places = np.lexsort((np.arange(len(rows)), missing, n_fails))[:limit]
-    result = []
-    for place in places.tolist():
-        row = int(rows[place])
-        words, names = [], []
-        for plugin, state, verdicts in failing:
-            code = Code(int(verdicts.codes[place]))
-            if code is Code.Success:
-                continue
-            names.append(plugin.name)
-            detail = 0 if verdicts.details is None else int(verdicts.details[place])
-            if plugin.compares == REQUESTS:
-                words += _missing_words(fork, pod, row)
-            else:
-                words += plugin.reasons(state, pod, snapshot.nodes, row, code, detail)
-        result.append(
-            Distance(
-                snapshot.nodes.name(row), tuple(names), ", ".join(words) or "fits", float(missing[place])
-            )
-        )
-    return result, len(rows)
-
-
-def _missing_shares(fork: Fork, pod: Pod, rows: Rows) -> Any:
-    nodes = fork.snapshot.nodes
-    worst = (nodes.n_pods[rows] >= nodes.allowed_pods[rows]).astype(np.float64)
-    for name, amount in pod.requests.items():
-        if amount <= 0 or name == "pods":
-            continue
-        resource_id = nodes.vocabulary.resources.id(name)
-        if resource_id >= len(nodes.allocatable):
-            return np.ones(len(rows))
-        free = nodes.allocatable[resource_id, rows] - nodes.requested[resource_id, rows]
-        worst = np.maximum(worst, np.clip((amount - free) / amount, 0, 1))
-    return worst
-
-
-def _missing_words(fork: Fork, pod: Pod, row: int) -> list[str]:
-    words = []
-    for name, amount in pod.requests.items():
-        if amount <= 0 or name == "pods":
-            continue
-        short = amount - fork.free(name, row)
-        if short > 0:
-            none = fork.allocatable(name, row) == 0
-            short_name = name.rsplit("/", 1)[-1]
-            words.append(f"no {short_name}" if none else f"{amount_words(name, short)} short")
-    if fork.free("pods", row) <= 0:
-        words.append("no room for a pod")
-    return words
 
 
 # ---- devices

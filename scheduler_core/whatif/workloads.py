@@ -13,6 +13,7 @@ from typing import Any
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.sim.admission import with_default_tolerations
+from scheduler_core.sim.kubelet_admission import unready_claims
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.validation.admission import prepare
 from scheduler_core.whatif.fork import Fork, homeless
@@ -57,10 +58,12 @@ def spec_of_owner(simulation: Simulation, pod: Pod) -> dict[str, object] | None:
     return dict(template.get("spec") or {}) if template else None
 
 
-def edited_in(simulation: Simulation, pod: Pod) -> str:
-    """Whose template an edit of the pod has to be made in: `Kind namespace/name`; empty for a pod alone."""
+def top_owner(simulation: Simulation, pod: Pod) -> Mapping[str, Any] | None:
+    """The manifest of the top of a pod's owners, where it is among the objects and has a pod template."""
     kind, name = owner_of(simulation, pod)
-    return "" if pod.meta.controller is None else f"{kind} {pod.namespace}/{name}"
+    stored = None if kind == "Pod" else simulation.world.get(kind, pod.namespace, name)
+    has_template = stored is not None and "template" in (stored.manifest.get("spec") or {})
+    return stored.manifest if stored is not None and has_template else None
 
 
 def alive_pods(simulation: Simulation) -> list[Pod]:
@@ -151,26 +154,41 @@ def pending_pods(simulation: Simulation) -> tuple[list[Pod], list[str]]:
 
     Left out are gated pods and those of a scheduler that is not here.
     """
-    scheduler = simulation.scheduler
     found: list[Pod] = []
     n_gated = n_foreign = 0
-    for stored in simulation.world.all("Pod"):
-        pod: Pod = stored.typed
-        if pod.node_name or pod.is_terminal or pod.is_terminating or scheduler.cache.is_assumed(pod.uid):
+    for pod in waiting_pods(simulation):
+        if pod.node_name:
             continue
         if pod.scheduling_gates:
             n_gated += 1
-        elif pod.scheduler_name not in scheduler.profiles:
+        elif pod.scheduler_name not in simulation.scheduler.profiles:
             n_foreign += 1
         else:
             found.append(pod)
-    found.sort(key=lambda pod: (-pod.priority, pod.meta.creation_ns or 0, pod.namespace, pod.name))
     left_out = []
     if n_gated:
         left_out.append(f"{n_gated:,} pods are held back by a scheduling gate and were not asked about.")
     if n_foreign:
         left_out.append(f"{n_foreign:,} pods wait for a scheduler that is not here.")
     return found, left_out
+
+
+def waiting_pods(simulation: Simulation) -> list[Pod]:
+    """Pods without a node, and those whose `nodeName` passed by a scheduler that would have bound their claims."""
+    world, is_assumed = simulation.world, simulation.scheduler.cache.is_assumed
+    found: list[Pod] = []
+    for stored in world.all("Pod"):
+        pod: Pod = stored.typed
+        if pod.is_terminal or pod.is_terminating or is_assumed(pod.uid):
+            continue
+        if not pod.node_name or (pod.phase in ("", "Pending") and pod.volumes and passes_by(simulation, pod)):
+            found.append(pod)
+    return sorted(found, key=lambda pod: (-pod.priority, pod.meta.creation_ns or 0, pod.namespace, pod.name))
+
+
+def passes_by(simulation: Simulation, pod: Pod) -> bool:
+    """Whether a pod has its node by `nodeName`, and waits there for claims that only a scheduler binds."""
+    return bool(pod.node_name) and unready_claims(pod, simulation.world) is not None
 
 
 def classes_of(pods: Sequence[Pod]) -> list[Alike]:
@@ -187,7 +205,7 @@ def classes_of(pods: Sequence[Pod]) -> list[Alike]:
 
 def alike_pending(simulation: Simulation, pod: Pod) -> Alike:
     """The pending pods that ask for the same as this one."""
-    pods, _ = pending_pods(simulation)
+    pods = waiting_pods(simulation)
     near = [one for one in pods if (one.namespace, one.labels) == (pod.namespace, pod.labels)]
     alike = (alike for alike in classes_of(near) if pod.uid in {one.uid for one in alike})
     return next(alike, (pod,))

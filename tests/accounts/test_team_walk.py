@@ -23,7 +23,7 @@ READING_POSTS = (
     "weights",
     "seeds",
     "try",
-    "what-would-it-take",
+    "fix",
     "preview",
     "clone",
     "branch",  # like a clone: a cluster of their own

@@ -94,9 +94,7 @@ def make_world(people: dict[str, User]) -> dict[str, str]:
     ada, team = people["ada"], Team.objects.get()
     cluster = _cluster(team)
     extender = create_mock_extender(cluster=cluster, name=SECRET, rules=[{"deny": {"nodes": ["n1"]}}])
-    question = questions.ask(
-        cluster=cluster, kind="what-would-it-take", params={"namespace": "default", "name": "big"}
-    )
+    question = questions.ask(cluster=cluster, kind="fix", params={"pod": "default/big"})
     questions.answer(question_id=question.pk, memory=EngineMemory())
     assert Question.objects.get().state == "done" and SECRET in str(Question.objects.get().answer)
     plan = questions.ask(cluster=cluster, kind="plan", params={"ask": "any-node"})

@@ -161,7 +161,7 @@ def bound_cycle(c: str) -> int:
 def asked(do: Caller, work: Callable[[], None], c: str) -> None:
     """Questions and plans."""
     cycle = bound_cycle(c)
-    edits = do("pods_what_would_it_take", c, "default", "large")
+    edits = do("clusters_fix", c, body=do.model("FixRequest", pod="default/large"))
     asked = [
         do("pods_why_not", c, "default", "large", node="n1"),
         do("cycles_why_not", c, cycle, node="n2"),

@@ -110,9 +110,10 @@ def test_a_cluster_has_boards_and_branches(api: Api, ran: Cluster, work: Any) ->
 
 def test_answers_are_done_in_branches(api: Api, ran: Cluster, work: Any) -> None:
     base = f"/clusters/{ran.public_id}"
-    edits = asked(api, work, f"{base}/pods/default/large/what-would-it-take")
-    made = api.post(f"{edits['url'].removeprefix('/api/v1')}branch", {"rank": 1})
-    assert made.status_code == 201 and made.json()["name"].startswith(ran.name)
+    edits = asked(api, work, f"{base}/fix", {"pod": "default/large"})
+    for rank in (0, 1):
+        made = api.post(f"{edits['url'].removeprefix('/api/v1')}branch", {"rank": rank})
+        assert made.status_code == 201 and made.json()["name"].startswith(ran.name)
     assert api.post(f"{edits['url'].removeprefix('/api/v1')}branch", {"rank": 999}).status_code == 404
     plan = asked(api, work, f"{base}/plan", {"ask": "drain", "nodes": ["n1"]})
     path = plan["url"].removeprefix("/api/v1")

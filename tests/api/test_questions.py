@@ -51,8 +51,8 @@ def answer(api: Api, asked: Any) -> dict[str, Any]:
 
 def test_every_question_is_asked_polled_and_answered(api: Api, cluster: Cluster) -> None:
     base = f"/clusters/{cluster.public_id}"
-    edits = answer(api, api.post(f"{base}/pods/default/large/what-would-it-take"))
-    assert edits["answer"]["edits"][0]["kind"] == "lower-request"
+    edits = answer(api, api.post(f"{base}/fix", {"pod": "default/large"}))
+    assert "lower-request" in {fix["what"] for fix in edits["answer"]["fixes"]}
     assert (edits["stale"], edits["resourceVersion"]) == (False, str(cluster.last_seq))
     why = answer(api, api.post(f"{base}/pods/default/large/why-not?node=n1"))
     assert why["answer"]["rejectedBy"] == "NodeResourcesFit"
@@ -67,20 +67,21 @@ def test_every_question_is_asked_polled_and_answered(api: Api, cluster: Cluster)
 
 
 def test_the_answer_of_an_equal_question_is_there_at_once(api: Api, cluster: Cluster) -> None:
-    path = f"/clusters/{cluster.public_id}/pods/default/large/what-would-it-take"
-    first = answer(api, api.post(path))
-    again = api.post(path).json()
+    path, asked = f"/clusters/{cluster.public_id}/fix", {"pod": "default/large"}
+    first = answer(api, api.post(path, asked))
+    again = api.post(path, asked).json()
     assert (again["id"], again["state"]) == (first["id"], "done")
     apply_documents(cluster=cluster, objects=[make_node("n3", cpu="8")])
     assert api.get(first["url"].removeprefix("/api/v1")).json()["stale"] is True
-    assert api.post(path).json()["id"] != first["id"]
+    assert api.post(path, asked).json()["id"] != first["id"]
 
 
 @pytest.mark.parametrize(
     ("path", "status", "reason"),
     [
-        ("pods/default/absent/what-would-it-take", 404, "NotFound"),
-        ("pods/default/small/what-would-it-take", 409, "Conflict"),
+        ("fix default/absent", 404, "NotFound"),
+        ("fix default/small", 409, "Conflict"),
+        ("fix large", 400, "Invalid"),
         ("pods/default/large/why-not", 400, "Invalid"),
         ("cycles/999/weights", 404, "NotFound"),
         ("seeds?seeds=51", 400, "Invalid"),
@@ -90,8 +91,9 @@ def test_the_answer_of_an_equal_question_is_there_at_once(api: Api, cluster: Clu
 def test_what_cannot_be_asked_is_a_problem(
     api: Api, cluster: Cluster, path: str, status: int, reason: str
 ) -> None:
-    full = f"/clusters/{cluster.public_id}/{path}"
-    found = api.yaml(full, "# nothing") if path == "try" else api.post(full)
+    path, _, pod = path.partition(" ")
+    full, body = f"/clusters/{cluster.public_id}/{path}", {"pod": pod} if pod else None
+    found = api.yaml(full, "# nothing") if path == "try" else api.post(full, body)
     assert (found.status_code, found.json()["reason"]) == (status, reason)
     assert found["Content-Type"] == "application/problem+json"
 
@@ -102,7 +104,7 @@ def test_no_web_process_runs_a_cycle(api: Api, cluster: Cluster, monkeypatch: py
 
     monkeypatch.setattr("scheduler_core.schedule_one.Algorithm.schedule", never)
     base = f"/clusters/{cluster.public_id}"
-    for path in ("pods/default/large/what-would-it-take", "cycles/1/weights", "seeds"):
+    for path in ("fix", "cycles/1/weights", "seeds"):
         assert api.post(f"{base}/{path}").status_code == 202
     assert api.yaml(f"{base}/try", POD).status_code == 202
 

@@ -127,7 +127,7 @@ def test_every_answer_about_a_cluster_is_as_told(
     pending = Pod.objects.filter(cluster=cluster, node_name="").first()
     kept = cluster.nodes.values_list("name", flat=True)[0]
     if pending is not None:
-        asked(f"{base}/pods/{pending.namespace}/{pending.name}/what-would-it-take")
+        asked(f"{base}/fix", {"pod": f"{pending.namespace}/{pending.name}"})
     assert asked(f"{base}/cycles/1/why-not?node={kept}")["answer"]["filters"]
     assert asked(f"{base}/try", POD)["answer"]["cycle"]["full"]
     assert asked(f"{base}/try-rule", {"filter": "true", "score": "1"})["answer"]["nodes"]
@@ -156,7 +156,7 @@ def test_edits_weights_draws_and_seeds_are_as_told(one_by_one: None, work: Any, 
     request_run(cluster=cluster, until="idle")
     work()
     base, asked = f"/clusters/{cluster.public_id}", Asked(api, work)
-    edits = asked(f"{base}/pods/default/large/what-would-it-take")["answer"]
+    edits = asked(f"{base}/fix", {"pod": "default/large"})["answer"]
     assert edits["edits"] and edits["distances"]
     bound = Cycle.objects.filter(cluster=cluster, outcome="bound").values_list("number", flat=True)
     weights = [asked(f"{base}/cycles/{number}/weights")["answer"] for number in bound]

@@ -19,7 +19,7 @@ BY_NAME = {
     "config/conversion.py": "what the plugins of removed versions became",
     "config/__init__.py": "an example",
     "whatif/tries.py": "a question about rules",
-    "whatif/why_not.py": "what a spread's domains are and which amounts are missing is in these two plugins' states",
+    "whatif/causes.py": "what a spread's domains are and which amounts are missing is in these two plugins' states",
 }
 SITE_BY_NAME = {
     "web/templatetags/playground.py": "an example",

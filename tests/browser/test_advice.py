@@ -39,7 +39,7 @@ def asked(transactional_db: None, no_broker: Any, monkeypatch: pytest.MonkeyPatc
     cluster.refresh_from_db()
     large = {"namespace": "default", "name": "large"}
     for kind, params in (
-        ("what-would-it-take", large),
+        ("fix", {"pod": "default/large"}),
         ("why-not", {**large, "node": "node-b1"}),
         ("why-not", {"cycle": 1, "node": "node-a2"}),
         ("weights", {"cycle": 1}),

@@ -177,7 +177,7 @@ def world(work):
         bound = cycles.filter(outcome="bound").first()
         node = Node.objects.filter(**own).order_by("pk").first().name
         about = {"namespace": pending.namespace, "name": pending.name}
-        answered(cluster, "what-would-it-take", **about)
+        answered(cluster, "fix", pod=f"{pending.namespace}/{pending.name}")
         answered(cluster, "why-not", **about, node=node)
         answered(cluster, "why-not", cycle=bound.number, node=node)
         answered(cluster, "weights", cycle=bound.number)

@@ -120,11 +120,9 @@ def test_who_leaves_the_preview_wants_no_answer(page, asgi_server, transactional
 
 def test_a_branch_knows_its_parent_and_runs_itself(page, asgi_server, cluster, complaints):
     cluster.refresh_from_db()
-    question = questions.ask(
-        cluster=cluster, kind="what-would-it-take", params={"namespace": "default", "name": "train-2"}
-    )
+    question = questions.ask(cluster=cluster, kind="fix", params={"pod": "default/train-2"})
     change = {"write": [], "delete": ["default/web-0"]}
-    question.answer = {"edits": [{"title": "Delete web-0", "change": change}]}
+    question.answer = {"fixes": [{"title": "Delete web-0", "change": change}]}
     question.state = "done"
     question.save()
     branch = branches.branch_with_edit(question=question, rank=1)

@@ -89,7 +89,7 @@ def test_the_matrix_and_the_folds_of_a_preemption(page, asgi_server, cluster, co
 def test_what_it_would_take_is_asked(page, asgi_server, cluster, complaints):
     page.goto(f"{asgi_server}/c/{cluster.public_id}/pods/default/train-2/explain/")
     expect(page.get_by_text("A worker looks for the answer")).to_be_visible()
-    assert Question.objects.filter(kind="what-would-it-take").exists()
+    assert Question.objects.filter(kind="fix").exists()
 
 
 def test_nodes_are_walked_in_the_table_and_grouped(page, asgi_server, cluster, complaints):

@@ -11,10 +11,8 @@ from scheduler_core.cli.manifests import scenario_of_dump
 from scheduler_core.objects.documents import load_documents
 from scheduler_core.scenario import load_scenario, run_scenario
 from scheduler_core.sim.simulation import Simulation
-from scheduler_core.whatif import workload_edits as plan_edits
 from scheduler_core.whatif.answers import answer_question
-from scheduler_core.whatif.fork import Fork, silent
-from scheduler_core.whatif.workload_edits import edits_document
+from scheduler_core.whatif.fix import fix
 from scheduler_core.whatif.workloads import pending_pods
 from tests.real_dump import real_dump
 from tests.scheduler_core.whatif.clusters import cluster_of, node, pod
@@ -114,28 +112,28 @@ def test_a_removed_node_is_no_domain_of_its_kind(key: str, rule: str) -> None:
     assert len(answer["steps"]) // 2 == (5 if rule == "spread" else 0)
 
 
-# ---- a backlog: what the plan says of a workload is what the page of its pod says
+# ---- all that is pending: what is said of a workload is what the page of its pod says
 
 
 @pytest.fixture(scope="module")
 def large() -> Simulation:
-    """More pods than a budget of decisions once took for decisions."""
     body = scenario_of_dump(real_dump(200, 2_400))
     return run_scenario(load_scenario(body), full_traces=False).simulation
 
 
-def test_edits_of_a_large_cluster_are_looked_for_and_are_those_of_the_pages(large: Simulation) -> None:
-    pods, _ = pending_pods(large)
-    found = plan_edits.edits_for(large, Fork(large.scheduler, seed=0), pods, {}, silent)
-    assert not found.unlooked and found.n_decisions < plan_edits.MOST_DECISIONS
-    assert len(found.edits) >= 4 and found.n_together > 20
-    for workload in found.edits:
-        page = edits_document(large, workload.pods[-1])
-        assert page["nAlike"] == len(workload.pods)
-        harmless = [edit for edit in page["edits"] if not edit["disruption"] and edit["cost"] < 5]
-        shown = [(item.edit.title, item.placed, item.of) for item in workload.edits]
-        told = [(edit["title"], edit["placed"], edit["of"]) for edit in harmless]
-        assert shown == [item for item in told if " to 0" not in item[0]][: len(shown)]
+def test_fixes_of_all_that_is_pending_are_those_of_the_pages(large: Simulation) -> None:
+    whole = fix(large, {})
+    assert len(whole.workloads) >= 4 and not whole.untried and not whole.limit
+    own = ("subject", "name", "decisions")
+    for part in whole.workloads:
+        page = fix(large, {"pod": part.pods[-1]})
+        shown, asked = part.document(), page.document()
+        assert {key: shown[key] for key in shown if key not in own} == {
+            key: asked[key] for key in asked if key not in own
+        }
+    best = whole.best
+    assert best is not None and best.placed == best.of == len(whole.pods)
+    assert whole.bound is not None and best.cost is not None and best.cost <= 1.2 * whole.bound
 
 
 def test_what_was_not_looked_for_is_said_with_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,16 +142,10 @@ def test_what_was_not_looked_for_is_said_with_its_limit(monkeypatch: pytest.Monk
         objects += [
             pod(f"w{app}-{n}", cpu="5", owner=f"ReplicaSet/w{app}", labels={"app": str(app)}) for n in "ab"
         ]
-    monkeypatch.setattr(plan_edits, "MOST_DECISIONS", 1)
-    monkeypatch.setattr("scheduler_core.whatif.node_answers.MOST_DECISIONS", 1)
-    answer = answer_question(cluster_of(objects), {"ask": "backlog"})
-    texts = [line["text"] for line in answer["lines"]]
-    assert (
-        "Edits for 3 more workloads (6 pods) were not looked for: the limit of 1 decisions was reached."
-        in texts
-    )
-    assert not [text for text in texts if text.startswith("No edit places")]
-    assert answer["edits"]["unasked"] == 3
+    monkeypatch.setattr("scheduler_core.whatif.fix.MOST_DECISIONS", 1)
+    answer = fix(cluster_of(objects), {})
+    assert answer.limit == "6 pods were not looked at: the limit of 1 decisions was reached."
+    assert (len(answer.workloads), answer.untried) == (1, 3)
 
 
 # ---- one pod: the cause, and the fix that its owner would thank for
@@ -164,20 +156,21 @@ def _asked(documents: list[dict[str, Any]] | str, key: str = "") -> dict[str, An
     documents = _documents(documents) if isinstance(documents, str) else documents
     simulation = run_scenario(load_scenario(scenario_of_dump(documents)), full_traces=False).simulation
     [waiting] = [pod for pod in pending_pods(simulation)[0] if pod.key.startswith(key)]
-    return edits_document(simulation, waiting)
+    return fix(simulation, {"pod": waiting.key}).document()
 
 
 def test_spread_cordoned() -> None:
     found = _asked("spread-cordoned.yaml")
     assert (
-        found["edits"][0]["title"] == "Set nodeTaintsPolicy: Honor in the spread over kubernetes.io/hostname"
+        found["fixes"][0]["title"] == "Set nodeTaintsPolicy: Honor in the spread over kubernetes.io/hostname"
     )
-    assert found["edits"][-1]["kind"] == "tolerate" and found["edits"][-1]["lastResort"]
+    last = [fix for fix in found["fixes"] if fix["kind"] == "changes"][-1]
+    assert last["what"] == "tolerate" and not last["headline"]
     assert found["causes"] == [
         "The empty domain of the spread over kubernetes.io/hostname, old, is a node that is cordoned: no pod can go"
         " there, so every other domain may hold 1 at most."
     ]
-    assert found["editedIn"] == "ReplicaSet default/web"
+    assert found["workload"] == "ReplicaSet default/web" and found["headline"] == found["causes"][0]
 
 
 @pytest.mark.parametrize(
@@ -197,10 +190,9 @@ def test_an_empty_domain_of_other_nodes_that_no_pod_can_enter(key: str, value: s
         status = "Unknown" if "unreachable" in key else "False"
         documents[2]["status"]["conditions"] = [{"type": "Ready", "status": status}]
     found = _asked(documents)
-    assert found["edits"][0]["kind"] == "honor-policy"
+    assert found["fixes"][0]["what"] == "honor-policy"
     assert f"old, is a node that is {words}: no pod can go there" in found["causes"][0]
-    tolerations = [edit for edit in found["edits"] if edit["kind"] == "tolerate"]
-    assert all(edit["lastResort"] is (key != "dedicated") for edit in tolerations)
+    assert not [fix["title"] for fix in found["fixes"] if fix["what"] == "tolerate" and fix["headline"]]
 
 
 def test_tolerating_a_taint_of_broken_nodes_is_never_the_first_edit() -> None:
@@ -208,20 +200,20 @@ def test_tolerating_a_taint_of_broken_nodes_is_never_the_first_edit() -> None:
     control = node("cp", **{"node-role.kubernetes.io/control-plane": ""})
     control["spec"] = {"taints": [{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}]}
     found = _asked([control, pod("web", cpu="1")])
-    assert [edit["title"] for edit in found["edits"]] == [
-        "Add a node like cp, outside the control plane",
+    assert [edit["title"] for edit in found["fixes"]] == [
+        "Add a node like cp",
         "Tolerate the taint node-role.kubernetes.io/control-plane:NoSchedule",
     ]
+    assert "taints" not in found["best"]["change"]["write"][0]["spec"]
 
 
 def test_daemonset_full_node() -> None:
     found = _asked("daemonset-full-node.yaml")
-    assert found["edits"][0]["title"] == "Raise to the priority class system-node-critical"
-    assert found["edits"][1]["kind"] == "move-pod" and found["edits"][1]["node"] == "w1"
-    assert {edit["kind"] for edit in found["edits"]} == {"raise-priority", "move-pod", "delete-pod"}
-    assert {edit["node"] for edit in found["edits"]} == {"w1"}
+    assert found["fixes"][0]["title"] == "Raise to the priority class system-node-critical"
+    assert {edit["what"] for edit in found["fixes"]} == {"raise-priority", "delete-pod"}
+    assert {node for edit in found["fixes"] for node in edit["lands"].values()} == {"w1"}
     assert found["causes"] == [
-        f"{found['pod']} is for node w1 alone: DaemonSet agent makes one pod for each node."
+        f"{found['name']} is for node w1 alone: DaemonSet agent makes one pod for each node."
         " w1 is refused by NodeResourcesFit: no room for a pod."
     ]
 
@@ -229,16 +221,16 @@ def test_daemonset_full_node() -> None:
 def test_a_daemonset_outside_the_system_gets_a_class_of_the_cluster_or_a_new_one() -> None:
     documents = _documents("daemonset-full-node.yaml")
     documents[-1]["metadata"]["namespace"] = "default"
-    first = _asked(documents)["edits"][0]
+    first = _asked(documents)["fixes"][0]
     assert first["title"] == "Create the priority class high-priority (1,000,000) and use it"
-    assert [item["kind"] for item in first["change"]["write"]] == ["PriorityClass", "Pod"]
+    assert [item["kind"] for item in first["change"]["write"]] == ["PriorityClass", "DaemonSet"]
     own = {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",
         "metadata": {"name": "agents"},
         "value": 7,
     }
-    assert _asked([*documents, own])["edits"][0]["title"] == "Raise to the priority class agents"
+    assert _asked([*documents, own])["fixes"][0]["title"] == "Raise to the priority class agents"
 
 
 def test_a_field_that_the_owner_did_not_write_is_not_edited() -> None:
@@ -260,16 +252,16 @@ def test_a_field_that_the_owner_did_not_write_is_not_edited() -> None:
     made = pod("web-1", owner="ReplicaSet/web", labels={"app": "web"})
     made["spec"]["nodeSelector"] = {"pool": "injected"}
     made["metadata"]["ownerReferences"][0]["uid"] = "u"
-    titles = [edit["title"] for edit in _asked([*documents, owner, made])["edits"]]
+    titles = [edit["title"] for edit in _asked([*documents, owner, made])["fixes"]]
     assert titles and not any("Drop the node selector pool" in title for title in titles)
-    alone = [edit["title"] for edit in _asked([*documents, made])["edits"]]
+    alone = [edit["title"] for edit in _asked([*documents, made])["fixes"]]
     assert "Drop the node selector pool=injected" in alone
 
 
 def test_volume_zone_without_node() -> None:
     found = _asked("volume-zone-without-node.yaml")
-    assert [edit["title"] for edit in found["edits"]] == ["Add a node like a1 in zone us-b"]
-    labels = found["edits"][0]["change"]["write"]["metadata"]["labels"]
+    assert [edit["title"] for edit in found["fixes"]] == ["Add a node like a1 in zone us-b"]
+    labels = found["fixes"][0]["change"]["write"][0]["metadata"]["labels"]
     assert labels["topology.kubernetes.io/zone"] == "us-b"
     assert found["causes"] == [
         "PersistentVolume pv-b of claim d is tied to topology.kubernetes.io/zone=us-b, where there is no node."
@@ -311,12 +303,5 @@ def _volume(kind: str) -> list[dict[str, Any]]:
 )
 def test_a_volume_that_is_tied_to_a_place_without_a_node(kind: str, title: str) -> None:
     found = _asked(_volume(kind))
-    assert found["edits"][0]["title"] == title
+    assert found["fixes"][0]["title"] == title
     assert "where there is no node" in found["causes"][0]
-
-
-def test_the_verdict_of_a_backlog_says_what_edits_place_beside_the_nodes() -> None:
-    objects = [node("a", cpu="4"), node("b", cpu="4")]
-    objects += [pod(f"web-{n}", cpu="5", owner="ReplicaSet/web", labels={"app": "web"}) for n in range(8)]
-    verdict = answer_question(cluster_of(objects), {"ask": "backlog"})["verdict"]
-    assert verdict.endswith(" Without a new node 1 edit places all 8 pending pods.") and "an hour" in verdict

@@ -69,41 +69,41 @@ def full_cluster() -> Cluster:
     return cluster
 
 
-def test_what_it_would_take_is_answered_and_told_by_cost() -> None:
+def test_fixes_are_answered_in_the_order_of_their_kinds() -> None:
     cluster = full_cluster()
-    question = answered(cluster, "what-would-it-take", namespace="default", name="large")
+    question = answered(cluster, "fix", pod="default/large")
     assert question.state == "done", question.error
-    found = [(item["cost"], item["kind"], item["node"]) for item in question.answer["edits"]]
-    assert (1, "tolerate", "n2") in found
-    assert (1, "lower-request", "n1") in found
-    assert (4, "delete-pod", "n1") in found
-    assert (5, "add-node", "n1-2") in found
-    assert [item["node"] for item in question.answer["distances"]] == ["n2", "n1"]
+    found = [(item["kind"], item["what"], *item["lands"].values()) for item in question.answer["fixes"]]
+    assert found[0] == ("keeps", "add-node", "plan-node-1")
+    assert ("changes", "tolerate", "n2") in found
+    assert ("changes", "lower-request", "n1") in found
+    assert ("harms", "delete-pod", "n1") in found
+    assert [item["nearest"] for item in question.answer["groups"]] == ["n1", "n2"]
 
 
 def test_the_edit_told_does_place_the_pod() -> None:
     cluster = full_cluster()
-    question = answered(cluster, "what-would-it-take", namespace="default", name="large")
-    first = question.answer["edits"][0]
+    question = answered(cluster, "fix", pod="default/large")
+    [first] = [item for item in question.answer["fixes"] if item["what"] == "lower-request"]
     delete_object(cluster=cluster, kind=by_kind("Pod"), namespace="default", name="large")
     work(cluster)
-    manifest = first["change"]["write"]
+    [manifest] = first["change"]["write"]
     manifest["metadata"] = {"name": "large", "namespace": "default"}
     manifest.pop("status", None)
     apply_documents(cluster=cluster, objects=[manifest])
     work(cluster)
-    assert Pod.objects.get(cluster=cluster, name="large").node_name == first["node"]
+    assert Pod.objects.get(cluster=cluster, name="large").node_name == first["lands"]["default/large"]
 
 
 def test_every_edit_told_places_the_pod_in_a_branch_of_its_own() -> None:
     cluster = full_cluster()
-    question = answered(cluster, "what-would-it-take", namespace="default", name="large")
+    question = answered(cluster, "fix", pod="default/large")
     log = LogEntry.objects.filter(cluster=cluster).count()
-    for rank, edit in enumerate(question.answer["edits"], start=1):
+    for rank, edit in enumerate(question.answer["fixes"], start=1):
         branch = branches.branch_with_edit(question=question, rank=rank)
         work(branch, max_cycles=50)
         pod = Pod.objects.get(cluster=branch, name="large")
-        assert (pod.node_name or pod.nominated_node) == edit["node"], edit["title"]
+        assert (pod.node_name or pod.nominated_node) == edit["lands"]["default/large"], edit["title"]
     assert LogEntry.objects.filter(cluster=cluster).count() == log
     with pytest.raises(NotFound):
         branches.branch_with_edit(question=question, rank=99)
@@ -115,7 +115,7 @@ def test_asking_twice_is_asking_once_until_something_happens(
 ) -> None:
     cluster = full_cluster()
     sent.clear()
-    ask = {"kind": "what-would-it-take", "params": {"namespace": "default", "name": "large"}}
+    ask = {"kind": "fix", "params": {"pod": "default/large"}}
     with django_capture_on_commit_callbacks(execute=True):
         first = questions.ask(cluster=cluster, **ask)
         assert questions.ask(cluster=cluster, **ask).pk == first.pk
@@ -130,7 +130,7 @@ def test_asking_twice_is_asking_once_until_something_happens(
 @pytest.mark.dialect
 def test_answering_twice_is_answering_once() -> None:
     cluster = full_cluster()
-    question = answered(cluster, "what-would-it-take", namespace="default", name="large")
+    question = answered(cluster, "fix", pod="default/large")
     assert questions.answer(question_id=question.pk) == "done"
     # One whose process died is answered by the next.
     Question.objects.filter(pk=question.pk).update(state="running", answer=None)
@@ -165,7 +165,7 @@ def test_nothing_of_the_cluster_or_its_engine_changes() -> None:
     before = driven.engine.checkpoint()
     memory.put(cluster.pk, driven)
     for kind, params in (
-        ("what-would-it-take", {"namespace": "default", "name": "large"}),
+        ("fix", {"pod": "default/large"}),
         ("why-not", {"namespace": "default", "name": "large", "node": "n1"}),
         ("weights", {"cycle": 1}),
         ("try", {"manifest": questions.admitted_pod(cluster=cluster, text=TRIED)}),
@@ -356,13 +356,9 @@ def test_seeds_begin_where_chance_begins_and_end_as_the_whole_log_does(
 def test_bad_questions_are_refused() -> None:
     cluster = full_cluster()
     with pytest.raises(NotFound):
-        questions.ask(
-            cluster=cluster, kind="what-would-it-take", params={"namespace": "default", "name": "x"}
-        )
+        questions.ask(cluster=cluster, kind="fix", params={"pod": "default/x"})
     with pytest.raises(Conflict, match="runs on n1 already"):
-        questions.ask(
-            cluster=cluster, kind="what-would-it-take", params={"namespace": "default", "name": "small"}
-        )
+        questions.ask(cluster=cluster, kind="fix", params={"pod": "default/small"})
     with pytest.raises(NotFound):
         questions.ask(cluster=cluster, kind="weights", params={"cycle": 99})
     with pytest.raises(InvalidInput):
@@ -373,9 +369,7 @@ def test_bad_questions_are_refused() -> None:
 
 def test_a_question_of_a_reset_cluster_fails() -> None:
     cluster = full_cluster()
-    question = questions.ask(
-        cluster=cluster, kind="what-would-it-take", params={"namespace": "default", "name": "large"}
-    )
+    question = questions.ask(cluster=cluster, kind="fix", params={"pod": "default/large"})
     Cluster.objects.filter(pk=cluster.pk).update(generation=cluster.generation + 1)
     assert questions.answer(question_id=question.pk) == "failed"
 

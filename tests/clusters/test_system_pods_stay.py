@@ -46,8 +46,8 @@ def holds(cluster: Cluster) -> bool:
 
 
 def test_no_edit_told_and_no_branch_with_it_moves_the_system_pod(cluster: Cluster) -> None:
-    question = answered(cluster, "what-would-it-take", namespace="default", name="large")
-    edits = question.answer["edits"]
+    question = answered(cluster, "fix", pod="default/large")
+    edits = question.answer["fixes"]
     assert edits, question.error
     for rank, edit in enumerate(edits, start=1):
         assert "kube-system" not in edit["title"], edit

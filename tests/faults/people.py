@@ -197,8 +197,9 @@ class Person:
         if self.dice.random() < 0.6 or not name:
             path = f"seeds?seeds={self.dice.randint(2, 4)}"
         else:
-            path = f"pods/default/{name}/what-would-it-take"
-        code, answer = self._ask("POST", self._path(path), also=(404, 409))
+            path = "fix"
+        body = {"pod": f"default/{name}"} if path == "fix" else None
+        code, answer = self._ask("POST", self._path(path), body, also=(404, 409))
         if code == 202:
             self.said.questions.append(answer["id"])
 

@@ -90,8 +90,8 @@ def _asking(cluster: Any, name: str) -> Callable[[], None]:
         "spec": {key: value for key, value in some["spec"].items() if key != "nodeName"},
     }
     return {
-        "edits, giant": asked("what-would-it-take", **giant),
-        "edits, wide": asked("what-would-it-take", namespace="default", name="wide"),
+        "edits, giant": asked("fix", pod="default/giant-0"),
+        "edits, wide": asked("fix", pod="default/wide"),
         "why not, now": asked("why-not", node="node-7", **giant),
         "why not, first": asked("why-not", cycle=first.number, node="node-7"),
         "why not, last": asked("why-not", cycle=last.number, node="node-7"),

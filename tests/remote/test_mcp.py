@@ -60,7 +60,7 @@ def test_there_are_seven_tools_and_each_says_what_it_takes_and_answers(
 ) -> None:
     tools = portal.call(client.list_tools).tools
     assert [tool.name for tool in tools] == [
-        "create_cluster", "submit", "run", "why_pending", "what_would_it_take", "plan", "share",
+        "create_cluster", "submit", "run", "why_pending", "fix", "plan", "share",
     ]  # fmt: skip
     for tool in tools:
         assert tool.description
@@ -88,7 +88,7 @@ def test_a_pending_pod_is_explained_and_the_change_that_places_it_is_tried(call:
         assert case.reason in why["message"]
     else:
         assert case.reason in why["sentence"] and why["reasons"] == []
-    takes = call("what_would_it_take", cluster=cluster, pod=POD)
+    takes = call("fix", cluster=cluster, pod=POD)
     kinds = [edit["kind"] for edit in takes.get("edits", ())]
     if case.name in EDITS:
         assert EDITS[case.name] in kinds
@@ -130,7 +130,7 @@ def test_a_plan_tells_what_a_budget_holds_up_and_a_share_has_a_link(call: Call, 
         ("submit", {"cluster": "none", "yaml": node("a")}, "none"),
         ("run", {"cluster": "../clusters", "until": "idle"}, "not"),
         ("why_pending", {"cluster": "CLUSTER", "pod": "shop/none"}, 'pods "none" not found'),
-        ("what_would_it_take", {"cluster": "CLUSTER", "pod": "shop/none"}, 'pods "none" not found'),
+        ("fix", {"cluster": "CLUSTER", "pod": "shop/none"}, 'pods "none" not found'),
         ("run", {"cluster": "CLUSTER", "until": "soon"}, '"soon"'),
         ("plan", {"cluster": "CLUSTER", "ask": "drain", "nodes": ["gone"]}, "gone"),
         ("plan", {"cluster": "CLUSTER", "ask": "dream"}, "drain"),
@@ -257,8 +257,8 @@ def test_pods_are_found_after_a_run_and_by_the_name_of_their_workload(call: Call
     why = call("why_pending", cluster=cluster, pod="shop/api")
     assert why["state"] == "unschedulable" and why["pod"] in ran["pending_pods"]
     assert {why["pod"], *why["also_pending"]} == set(ran["pending_pods"]) - {"shop/api-gateway"}
-    takes = call("what_would_it_take", cluster=cluster, pod="shop/api")
-    assert takes["pod"] == why["pod"] and takes["edits"]
+    takes = call("fix", cluster=cluster, pod="shop/api")
+    assert takes["name"] == why["pod"] and takes["fixes"]
     for named in ran["pending_pods"]:
         assert call("why_pending", cluster=cluster, pod=named)["pod"] == named
     refused = call("why_pending", cluster=cluster, pod="shop/ap")["refused"]

@@ -122,7 +122,9 @@ def test_what_a_pod_of_a_dump_takes_is_the_same_by_page_rest_and_command_line(
     stays = cluster.pods.filter(node_name="").first()
     assert stays is not None
     asked = client.post(
-        f"/api/v1/clusters/{cluster.public_id}/pods/{stays.namespace}/{stays.name}/what-would-it-take"
+        f"/api/v1/clusters/{cluster.public_id}/fix",
+        {"pod": f"{stays.namespace}/{stays.name}"},
+        content_type="application/json",
     )
     row = Question.objects.get(public_id=asked.json()["id"])
     questions.answer(question_id=row.pk, memory=memory)
@@ -137,7 +139,7 @@ def test_what_a_pod_of_a_dump_takes_is_the_same_by_page_rest_and_command_line(
             "--release",
             "1.34",
             str(dump),
-            "what-would-it-take",
+            "fix",
             f"{stays.namespace}/{stays.name}",
         ]
     )

@@ -190,15 +190,17 @@ def scenarios_branch(call: Call, scenario: Scenario) -> Any:
 
 
 def questions_branch(call: Call, cluster: Cluster, question: Question) -> Any:
-    """A new cluster of yours with this one's objects and one proven edit (`rank`, from 1; of what-would-it-take and
-    group), or with the steps of a plan done. It runs until idle.
+    """A new cluster of yours with this one's objects and one proven edit (`rank`, from 1, or 0 for the best;
+    of fix and group), or with the steps of a plan done. It runs until idle.
     """
     rank = call.body.get("rank")
     if question.kind == QuestionKind.PLAN:
         if rank is not None:
             raise InvalidInput("a plan is done as a whole", field="rank", value=rank)
         return answer(branches.branch_of_plan(question=question, owner=call.person), 201)
-    return answer(branches.branch_with_edit(question=question, rank=rank or 1, owner=call.person), 201)
+    return answer(
+        branches.branch_with_edit(question=question, rank=1 if rank is None else rank, owner=call.person), 201
+    )
 
 
 def branches_difference(call: Call, cluster: Cluster) -> Any:

@@ -51,13 +51,14 @@ def _ask(call: Call, cluster: Cluster, kind: str, **params: Any) -> Any:
     return questions_read(call, cluster, questions.ask(cluster=cluster, kind=kind, params=params))
 
 
-def pods_what_would_it_take(call: Call, cluster: Cluster, namespace: str, pod: str) -> Any:
-    """Every single edit after which the pod would be placed, the cheapest first, each proven by a cycle run on a
-    copy of the cluster; and how far every node is from taking it.
+def clusters_fix(call: Call, cluster: Cluster) -> Any:
+    """Why a `pod` (NAMESPACE/NAME), a `workload` (KIND NAMESPACE/NAME) or all that is pending (neither) waits, and the
+    fixes: what keeps what was asked for first, then what changes it, then what harms others, each with its cost and
+    harm and proved by a run on a copy of the cluster.
 
     Equal questions about an unchanged cluster are one: the answer may be there at once.
     """
-    return _ask(call, cluster, "what-would-it-take", namespace=namespace, name=pod)
+    return _ask(call, cluster, "fix", **call.body)
 
 
 def pods_why_not(call: Call, cluster: Cluster, namespace: str, pod: str) -> Any:

@@ -505,7 +505,7 @@ class Migration(migrations.Migration):
                     ('person', models.CharField(blank=True, default='', max_length=40)),
                     ('generation', models.IntegerField(default=1)),
                     ('seq', models.BigIntegerField(default=0)),
-                    ('kind', models.CharField(choices=[('what-would-it-take', 'Edits'), ('why-not', 'Why Not'), ('weights', 'Weights'), ('try', 'Try'), ('seeds', 'Seeds'), ('try-rule', 'Rule'), ('plan', 'Plan'), ('devices', 'Devices'), ('group', 'Group'), ('judge', 'Judge'), ('model', 'Model'), ('optimum', 'Optimum'), ('upgrade', 'Upgrade'), ('luck', 'Luck'), ('process', 'Process')], max_length=20)),
+                    ('kind', models.CharField(choices=[('fix', 'Fix'), ('why-not', 'Why Not'), ('weights', 'Weights'), ('try', 'Try'), ('seeds', 'Seeds'), ('try-rule', 'Rule'), ('plan', 'Plan'), ('devices', 'Devices'), ('group', 'Group'), ('judge', 'Judge'), ('model', 'Model'), ('optimum', 'Optimum'), ('upgrade', 'Upgrade'), ('luck', 'Luck'), ('process', 'Process')], max_length=20)),
                     ('params', models.JSONField(default=dict)),
                     ('key', models.CharField(max_length=40)),
                     ('state', models.CharField(choices=[('queued', 'Queued'), ('running', 'Running'), ('done', 'Done'), ('failed', 'Failed'), ('cancelled', 'Cancelled')], default='queued', max_length=12)),

@@ -10,9 +10,9 @@ from scheduler_core.framework.attempt import Attempt
 from scheduler_core.objects.defaults import PriorityClass, PriorityClasses, prepare
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.sim.simulation import Simulation
-from scheduler_core.whatif.edits import Advice, SearchLimits
+from scheduler_core.whatif.fix import Search, SearchLimits
+from scheduler_core.whatif.fixes import Fix
 from scheduler_core.whatif.fork import Fork
-from scheduler_core.whatif.what_would_it_take import what_would_it_take
 
 Manifest = dict[str, Any]
 GPU = "example.com/gpu"
@@ -109,9 +109,9 @@ class Cluster:
     def places(self) -> bool:
         return self.outcome() == "bound"
 
-    def advice(self, limits: SearchLimits = ALL) -> Advice:
+    def fixes(self, limits: SearchLimits = ALL) -> list[Fix]:
         fork = Fork(self.simulation().scheduler)
-        return what_would_it_take(fork, self.pending_pod(), priority_classes=CLASSES, limits=limits)
+        return Search(fork, (self.pending_pod(),), priority_classes=CLASSES, limits=limits).run()
 
 
 def draw_cluster(random: Random) -> Cluster:

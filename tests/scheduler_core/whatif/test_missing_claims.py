@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scheduler_core.scenario import load_scenario, run_scenario
-from scheduler_core.whatif.workload_edits import edits_document, pending_pod
+from scheduler_core.whatif.fix import fix
 from tests.scheduler_core.scenario.builders import document, make_node, make_pod
 
 
@@ -52,13 +52,13 @@ WAITS, AT_ONCE = "WaitForFirstConsumer", "Immediate"
 def test_the_claim_that_is_offered_places_the_pod(objects: list[dict[str, Any]], title: str) -> None:
     written = document(make_node("n"), *objects, needing("data"))
     simulation = run_scenario(load_scenario(written)).simulation
-    found = edits_document(simulation, pending_pod(simulation, "default", "p"))
-    [edit] = found["edits"]
-    assert (edit["kind"], edit["title"], edit["node"]) == ("create-claim", title, "n")
+    found = fix(simulation, {"pod": "default/p"}).document()
+    [edit] = found["fixes"]
+    assert (edit["what"], edit["title"], edit["lands"]) == ("create-claim", title, {"default/p": "n"})
     made = {**written, "steps": [{"run": "idle"}, {"apply": edit["change"]["write"]}, {"run": "idle"}]}
     assert run_scenario(load_scenario(made)).placement() == {"default/p": "n"}
     # The copy is as it was: asked again it says the same.
-    assert edits_document(simulation, pending_pod(simulation, "default", "p")) == found
+    assert fix(simulation, {"pod": "default/p"}).document() == found
     default = [one["metadata"]["name"] for one in objects if "annotations" in one["metadata"]]
     if default:
         assert edit["change"]["write"][0]["spec"]["storageClassName"] == default[0]
@@ -66,17 +66,16 @@ def test_the_claim_that_is_offered_places_the_pod(objects: list[dict[str, Any]],
 
 def test_all_missing_claims_are_one_edit_and_a_pod_that_lacks_none_is_offered_none() -> None:
     simulation = run_scenario(load_scenario(document(make_node("n"), needing("data", "logs")))).simulation
-    [edit] = edits_document(simulation, pending_pod(simulation, "default", "p"))["edits"]
+    [edit] = fix(simulation, {"pod": "default/p"}).document()["fixes"]
     assert edit["title"] == "Create PersistentVolumeClaims default/data and default/logs, with a volume"
     large = run_scenario(load_scenario(document(make_node("n"), make_pod("p", "64")))).simulation
-    found = edits_document(large, pending_pod(large, "default", "p"))
-    assert "create-claim" not in {one["kind"] for one in found["edits"] + found["failed"]}
+    found = fix(large, {"pod": "default/p"}).document()
+    assert "create-claim" not in {one["what"] for one in found["fixes"]}
 
 
 def test_a_claim_that_would_not_help_is_not_offered() -> None:
     pod = needing("data")
     pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "64"}}
     simulation = run_scenario(load_scenario(document(make_node("n"), pod))).simulation
-    found = edits_document(simulation, pending_pod(simulation, "default", "p"))
-    assert "create-claim" not in {one["kind"] for one in found["edits"]}
-    assert "create-claim" in {one["kind"] for one in found["failed"]}
+    found = fix(simulation, {"pod": "default/p"}).document()
+    assert "create-claim" not in {one["what"] for one in found["fixes"]}

@@ -1,0 +1,497 @@
+"""Why a pod waits: groups of equal nodes with the amount that is missing, and what the scheduler's message implies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler_core.cluster.node_table import Rows
+from scheduler_core.framework.attempt import Attempt
+from scheduler_core.framework.failure import PluginFailure
+from scheduler_core.objects.node import Node
+from scheduler_core.objects.pod import Pod, pod_from
+from scheduler_core.objects.resources import CPU, amount_text
+from scheduler_core.sim.kubelet_admission import claims_of
+from scheduler_core.whatif.cluster_edits import missing_claims, volume_places
+from scheduler_core.whatif.fixes import NodeGroup
+from scheduler_core.whatif.fork import Fork, group_of
+from scheduler_core.whatif.pod_edits import (
+    CORDON,
+    KEEPS_OFF,
+    REQUIRED,
+    at,
+    marked_by,
+    nearest,
+    requirement_words,
+)
+
+FITS, FULL, RULES, PORT, VOLUME, TAINTED, SELECTOR, SMALL, CORDONED, DEAD, OTHER = REASONS = (
+    "fits", "full", "rules", "port", "volume", "tainted", "selector", "small", "cordoned", "dead", "other",
+)  # fmt: skip
+"""Of a group, the nearest to taking the pod first."""
+_OF_COMPARED: Final[Mapping[str, str]] = {
+    "cordon": CORDONED,
+    "taints": TAINTED,
+    "node affinity": SELECTOR,
+    "node name": SELECTOR,
+    "host ports": PORT,
+    "requests": FULL,
+    "spread": RULES,
+    "pod affinity": RULES,
+}
+"""By `Plugin.compares`."""
+_NAMES: Final = 50
+_DEAD: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+
+
+@dataclass(frozen=True, slots=True)
+class PendingCause:
+    """Why a pod waits."""
+
+    headline: str
+    causes: tuple[str, ...]
+    groups: tuple[NodeGroup, ...]
+
+
+def cause_of(fork: Fork, pod: Pod, message: str) -> PendingCause:
+    """Why a pod finds no node, for a person.
+
+    Parameters
+    ----------
+    message : str
+        What the scheduler says.
+    """
+    try:
+        attempt = fork.attempt(pod)
+    except PluginFailure as failure:
+        return PendingCause(f"The cycle of {pod.name} ends in an error: {failure}", (), ())
+    groups = _groups(fork, attempt) if attempt.pre_filter_status.is_success else ()
+    implied = (
+        *_missing(fork, pod),
+        *_one_node(fork, pod),
+        *_closed_domains(fork, pod),
+        *_far_volumes(fork, pod),
+    )
+    held = (
+        tuple(_held_words(one) for one in resizes(fork)) if any(one.reason == FULL for one in groups) else ()
+    )
+    headline = implied[0] if implied else _headline(pod, groups, message, fork)
+    return PendingCause(headline, (*implied, *held), groups)
+
+
+# ---- equal nodes
+
+
+def _groups(fork: Fork, attempt: Attempt) -> tuple[NodeGroup, ...]:
+    snapshot, pod = fork.snapshot, attempt.pod
+    nodes, order = snapshot.nodes, snapshot.order
+    shares, resources = _missing_shares(fork, pod, order)
+    place_of = {row: place for place, row in enumerate(attempt.rows.tolist())}
+    filters = attempt.framework.filter
+    found: dict[tuple[Any, ...], list[int]] = {}
+    for index, row in enumerate(order.tolist()):
+        node, place = nodes.node(row), place_of.get(row)
+        stop = -1 if place is None else int(attempt.stop[place])
+        plugin = filters[stop].name if 0 <= stop < len(filters) else ""
+        reason = SELECTOR if place is None else FITS
+        if plugin:
+            reason = _OF_COMPARED.get(filters[stop].compares, VOLUME if pod.volumes else OTHER)
+        if reason == TAINTED and any(
+            taint.key in _DEAD and not pod.tolerates(taint) for taint in node.taints
+        ):
+            reason = DEAD
+        if reason == FULL and _never_fits(fork, pod, row):
+            reason = SMALL
+        taints = tuple(str(one) for one in node.taints if one.effect in KEEPS_OFF and not pod.tolerates(one))
+        group = group_of(node.meta.labels)
+        found.setdefault((REASONS.index(reason), group.name, group.shape, taints, plugin), []).append(index)
+    made = []
+    for (reason_place, pool, shape, taints, plugin), members in found.items():
+        best = min(members, key=lambda index: shares[index])
+        row, resource = int(order[best]), resources[best]
+        names = [nodes.name(int(order[index])) for index in members[:_NAMES]]
+        reason = REASONS[reason_place]
+        idle = (
+            sum(_is_idle(fork, int(order[index])) for index in members)
+            if reason in (TAINTED, CORDONED)
+            else 0
+        )
+        words = _sentence(fork, attempt, reason, row, place_of.get(row), resource, taints, len(members), idle)
+        amounts = (pod.requests.get(resource, 1), fork.free(resource, row), fork.allocatable(resource, row))
+        if not resource:
+            amounts = (0, 0, 0)
+        key = (reason_place, float(shares[best]), pool, shape, plugin, taints)
+        nearest_node = nodes.name(row)
+        which = (len(members), pool, shape, taints, reason, plugin, words, nearest_node)
+        group_made = NodeGroup(*which, resource, *amounts, idle, tuple(names))
+        made.append((key, group_made))
+    return tuple(group for _, group in sorted(made, key=lambda item: item[0]))
+
+
+def _is_idle(fork: Fork, row: int) -> bool:
+    nodes = fork.snapshot.nodes
+    pods = (nodes.pods[pod_id] for pod_id in nodes.pods_on(row))
+    return all(
+        pod.meta.controller is not None and pod.meta.controller.kind in ("DaemonSet", "Node") for pod in pods
+    )
+
+
+def _never_fits(fork: Fork, pod: Pod, row: int) -> bool:
+    return any(amount > fork.allocatable(name, row) for name, amount in pod.requests.items() if amount > 0)
+
+
+def _missing_shares(fork: Fork, pod: Pod, rows: Rows) -> tuple[NDArray[np.float64], list[str]]:
+    """The largest missing share of a request on each row, and of which resource (empty: none)."""
+    nodes = fork.snapshot.nodes
+    worst = (nodes.n_pods[rows] >= nodes.allowed_pods[rows]).astype(np.float64)
+    which = np.where(worst > 0, 0, -1)
+    names = ["pods"]
+    for name, amount in pod.requests.items():
+        if amount <= 0 or name == "pods":
+            continue
+        names.append(name)
+        resource_id = nodes.vocabulary.resources.id(name)
+        if resource_id < len(nodes.allocatable):
+            free = nodes.allocatable[resource_id, rows] - nodes.requested[resource_id, rows]
+            share = np.clip((amount - free) / amount, 0, 1)
+        else:
+            share = np.ones(len(rows))
+        which = np.where(share > worst, len(names) - 1, which)
+        worst = np.maximum(worst, share)
+    return worst, [names[place] if place >= 0 else "" for place in which.tolist()]
+
+
+def named(resource: str) -> str:
+    """A resource in words: `CPU`, `memory`, `gpu`."""
+    return "CPU" if resource == CPU else resource.rsplit("/", 1)[-1]
+
+
+def _sentence(
+    fork: Fork,
+    attempt: Attempt,
+    reason: str,
+    row: int,
+    place: int | None,
+    resource: str,
+    taints: Sequence[str],
+    number: int,
+    idle: int,
+) -> str:
+    pod, node = attempt.pod, fork.snapshot.nodes.node(row)
+    they = "It takes" if number == 1 else "They take"
+    if reason == FITS:
+        return f"{they} the pod."
+    if reason == CORDONED:
+        return f"Cordoned{_idle_words(idle, number)}: {they[0].lower()}{they[1:]} no new pods."
+    if reason == DEAD:
+        return f"Dead: {marked_by(next(one for one in node.taints if one.key in _DEAD))}."
+    if reason == TAINTED:
+        by = "taint" if len(taints) == 1 else "taints"
+        return f"Reserved by the {by} {', '.join(taints)}{_idle_words(idle, number)}."
+    if reason in (FULL, SMALL) and resource:
+        asked, free, has = (
+            pod.requests.get(resource, 1),
+            fork.free(resource, row),
+            fork.allocatable(resource, row),
+        )
+        word, text = named(resource), amount_text
+        if resource == "pods":
+            return f"No room for another pod: {has:,} are the most, and {has - max(free, 0):,} are there."
+        if not has:
+            return f"Without {word}."
+        if has < asked:
+            return (
+                f"Too small: {text(resource, has)} {word} in all, and {text(resource, asked)} is asked for."
+            )
+        most = f"{text(resource, max(free, 0))} of {text(resource, asked)} {word}, on {node.name}"
+        return f"{text(resource, asked - free)} {word} short: the most free is {most}."
+    if reason == SELECTOR and place is not None:
+        return f"{_selector_words(pod, node)}."
+    if place is None:
+        return f"Left out: {attempt.narrowed_reason}."
+    verdict = attempt.verdict(place)
+    return f"{', '.join(verdict[2]) if verdict else 'refused'}."
+
+
+def _idle_words(idle: int, number: int) -> str:
+    if not idle:
+        return ""
+    return ", and idle" if idle == number else f"; {idle:,} of them {'is' if idle == 1 else 'are'} idle"
+
+
+def _selector_words(pod: Pod, node: Node) -> str:
+    """Which label the pod asks for that a node has not."""
+    labels, spec = node.meta.labels, pod.manifest.get("spec") or {}
+    for key, value in (spec.get("nodeSelector") or {}).items():
+        if labels.get(key) != value:
+            return f"Without the label {key}={value}" + (
+                f": it is {key}={labels[key]}" if key in labels else ""
+            )
+    terms = (at(spec, "affinity", "nodeAffinity", REQUIRED) or {}).get("nodeSelectorTerms") or ()
+    wanted = " or ".join(
+        " and ".join(
+            requirement_words(item)
+            for kind in ("matchExpressions", "matchFields")
+            for item in term.get(kind) or ()
+        )
+        for term in terms
+    )
+    return f"Not what the required node affinity asks for: {wanted}"
+
+
+# ---- the sentence
+
+
+def _headline(pod: Pod, groups: Sequence[NodeGroup], message: str, fork: Fork) -> str:
+    """The cause in one sentence, with the amount that is missing on nodes that the pod may use."""
+    # What is free on nodes that the pod may use comes before nodes that it may not.
+    near = next((one for one in groups if one.reason in (FULL, SMALL)), next(iter(groups), None))
+    if near is None or near.reason in (FITS, OTHER, RULES, VOLUME, PORT):
+        words = near.sentence if near is not None and near.reason in (RULES, VOLUME, PORT) else message
+        return (
+            f"{pod.name} finds no node: {words[:1].lower()}{words[1:]}"
+            if words
+            else f"{pod.name} finds no node."
+        )
+    if near.reason in (FULL, SMALL):
+        return f"{pod.name} {_short_words(near, groups)}"
+    if any(one.reason == SELECTOR for one in groups):
+        row = fork.cache.nodes.row_of[next(one.nearest for one in groups if one.reason == SELECTOR)]
+        wanted = _selector_words(pod, fork.snapshot.nodes.node(row))
+        if wanted.startswith("Without the label "):
+            label = wanted.removeprefix("Without the label ").split(":")[0]
+            return f"{pod.name} asks for nodes with {label}, and no node that it may use has this label."
+        return f"{pod.name} asks for nodes that are not there: {wanted.split(': ', 1)[-1]}."
+    if near.reason == TAINTED:
+        which = (
+            "the only node is" if sum(one.nodes for one in groups) == 1 else "every node that is in use is"
+        )
+        return f"{pod.name} may use no node: {which} reserved by the taint {near.taints[0]}."
+    return f"{pod.name} may use no node: {near.sentence[:1].lower()}{near.sentence[1:]}"
+
+
+def _short_words(near: NodeGroup, groups: Sequence[NodeGroup]) -> str:
+    resource, text = near.resource, amount_text
+    may_use = [one for one in groups if one.reason in (FULL, SMALL)]
+    if resource == "pods":
+        return "needs room for one pod. The nodes it may use hold as many pods as they may."
+    needs = f"needs {text(resource, near.asked)} {named(resource)} on one node."
+    which = (
+        "The nodes it may use have" if sum(one.nodes for one in may_use) > 1 else "The node it may use has"
+    )
+    if not near.has:
+        return f"{needs} {which} none."
+    if near.reason == SMALL:
+        return f"{needs} {which} {text(resource, near.has)} in all at most."
+    short = text(resource, near.asked - near.free)
+    return f"{needs} {which} {text(resource, max(near.free, 0))} free at most, {short} short."
+
+
+# ---- what the message implies
+
+
+def _missing(fork: Fork, pod: Pod) -> Iterator[str]:
+    """What the pod names and what is not there, with the nearest name."""
+    listers = fork.cache.listers
+
+    def near(kind: str, name: str, namespace: str = "") -> str:
+        known = [one.manifest["metadata"] for one in listers.all(kind) if hasattr(one, "manifest")]
+        found = nearest(name, [one["name"] for one in known if (one.get("namespace") or "") == namespace])
+        return f"; the nearest name is {found}" if found else ""
+
+    for name in missing_claims(pod, listers):
+        close = near("PersistentVolumeClaim", name, pod.namespace)
+        yield f"{pod.name} names the claim {pod.namespace}/{name}, which is not there{close}."
+    for volume in pod.volumes:
+        name = (volume.get("persistentVolumeClaim") or {}).get("claimName") or ""
+        claim = listers.get("PersistentVolumeClaim", pod.namespace, name) if name else None
+        if claim is None or claim.volume_name or listers.get("StorageClass", "", claim.storage_class):
+            continue
+        if claim.storage_class:
+            close = near("StorageClass", claim.storage_class)
+            yield f"The claim {name} names the StorageClass {claim.storage_class}, which is not there{close}."
+        else:
+            yield f"The claim {name} names no StorageClass, and none is the default: nothing makes a volume for it."
+    for item in (pod.manifest.get("spec") or {}).get("resourceClaims") or ():
+        name = item.get("resourceClaimName") or ""
+        if name and listers.get("ResourceClaim", pod.namespace, name) is None:
+            close = near("ResourceClaim", name, pod.namespace)
+            yield f"{pod.name} names the ResourceClaim {pod.namespace}/{name}, which is not there{close}."
+    for claim, request in device_requests(fork, pod):
+        name = request["deviceClassName"]
+        if listers.get("DeviceClass", "", name) is None:
+            close = near("DeviceClass", name)
+            yield f"The claim {claim} names the DeviceClass {name}, which is not there{close}."
+
+
+def device_requests(fork: Fork, pod: Pod) -> list[tuple[str, Mapping[str, Any]]]:
+    """(claim, what it asks exactly) of the pod's claims for devices."""
+    found = []
+    for kind, name in sorted(claims_of(pod)):
+        claim = fork.cache.listers.get(kind, pod.namespace, name) if kind == "ResourceClaim" else None
+        spec = {} if claim is None else claim.manifest.get("spec") or {}
+        for request in (spec.get("devices") or {}).get("requests") or ():
+            if "deviceClassName" in (request.get("exactly") or {}):
+                found.append((name, request["exactly"]))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Resize:
+    """A resize that the kubelet put off: the pod counts for what it asked for already.
+
+    Attributes
+    ----------
+    back : Pod
+        The pod with the requests that it has.
+    held : mapping of str to int
+        What it holds beyond those.
+    """
+
+    pod: Pod
+    node: str
+    back: Pod
+    held: Mapping[str, int]
+
+
+def resizes(fork: Fork) -> list[Resize]:
+    """Resizes that are Deferred, those that hold most CPU first."""
+    found = []
+    for pod in fork.cache.pods_in_order():
+        status = pod.manifest.get("status") or {}
+        conditions = status.get("conditions") or ()
+        if status.get("resize") != "Deferred" and not any(
+            one.get("type") == "PodResizePending" and one.get("reason") == "Deferred" for one in conditions
+        ):
+            continue
+        has = {
+            one["name"]: one.get("allocatedResources") or at(one, "resources", "requests") or {}
+            for one in status.get("containerStatuses") or ()
+        }
+        containers = []
+        for one in pod.manifest["spec"].get("containers") or ():
+            requests = {**(at(one, "resources", "requests") or {}), **has.get(one["name"], {})}
+            containers.append({**one, "resources": {**(one.get("resources") or {}), "requests": requests}})
+        back = pod_from({**pod.manifest, "spec": {**pod.manifest["spec"], "containers": containers}})
+        held = {
+            name: more
+            for name, amount in pod.requests.items()
+            if (more := amount - back.requests.get(name, 0)) > 0
+        }
+        if held:
+            found.append(Resize(pod, fork.cache.node_name_of(pod.uid) or "", back, held))
+    return sorted(found, key=lambda one: (-one.held.get(CPU, 0), one.pod.key))
+
+
+def held_amounts(resize: Resize) -> str:
+    """`8 CPU and 2 Gi memory`."""
+    return " and ".join(f"{amount_text(name, amount)} {named(name)}" for name, amount in resize.held.items())
+
+
+def _held_words(resize: Resize) -> str:
+    which = f"The resize of {resize.pod.key} on {resize.node}"
+    return f"{which} is Deferred and holds {held_amounts(resize)} that it does not use."
+
+
+def _one_node(fork: Fork, pod: Pod) -> Iterator[str]:
+    owner, cache = pod.meta.controller, fork.cache
+    names = pod.required_node_affinity.pre_filter_node_names()
+    if owner is None or owner.kind != "DaemonSet" or names is None or len(names) != 1:
+        return
+    name = next(iter(names))
+    begin = f"{pod.key} is for node {name} alone: DaemonSet {owner.name} makes one pod for each node"
+    if cache.node(name) is None:
+        yield f"{begin}, and {name} is not there."
+        return
+    attempt, row = fork.attempt(pod), cache.nodes.row_of[name]
+    places = np.flatnonzero(attempt.rows == row)
+    said = attempt.verdict(int(places[0])) if len(places) else None
+    stop = said[0] if said else ""
+    near = ", ".join(_missing_words(fork, pod, row)) if stop == "NodeResourcesFit" else ""
+    yield f"{begin}. {name} is refused by {stop}{f': {near}' if near else ''}." if stop else f"{begin}."
+
+
+def _closed_domains(fork: Fork, pod: Pod) -> Iterator[str]:
+    """Domains of a hard spread that hold the fewest pods and that the pod cannot enter, with what their nodes are."""
+    attempt = fork.attempt(pod)
+    state = attempt.filter_states.get("PodTopologySpread")
+    if not attempt.pre_filter_status.is_success or state is None:
+        return
+    snapshot = fork.snapshot
+    for constraint in state.constraints:
+        domains, refused = constraint.domains, constraint.codes(snapshot.nodes, snapshot.order) != 0
+        if constraint.few_domains or not refused.any():
+            continue
+        emptiest = {
+            int(domain)
+            for domain in domains.present.tolist()
+            if constraint.counts[domain] == constraint.minimum
+        }
+        values = snapshot.nodes.vocabulary.label_values[constraint.key].values
+        closed: dict[str, list[str]] = {}
+        for domain in sorted(emptiest):
+            rows = np.flatnonzero(domains.of_row == domain).tolist()
+            found = {_closed_words(pod, snapshot.nodes.node(row)) for row in rows}
+            if "" in found:
+                break  # The pod may go there for all that its nodes are: something else is in the way.
+            closed.setdefault(" and ".join(sorted(found)), []).append(str(values[domain]))
+        else:
+            for words, names in closed.items():
+                yield _closed_sentence(constraint, words, names)
+
+
+def _closed_sentence(constraint: Any, words: str, names: list[str]) -> str:
+    shown = f"{', '.join(names[:3])}{f' and {len(names) - 3} more' if len(names) > 3 else ''}"
+    adjective = "emptiest" if constraint.minimum else "empty"
+    which, there = (
+        (f"The {adjective} domain", "is a node that is")
+        if len(names) == 1
+        else (f"The {adjective} domains", "are nodes that are")
+    )
+    most = constraint.minimum + constraint.max_skew
+    return (
+        f"{which} of the spread over {constraint.key}, {shown}, {there} {words}: no pod can go there,"
+        f" so every other domain may hold {most} at most."
+    )
+
+
+def _closed_words(pod: Pod, node: Node) -> str:
+    """Why a pod cannot go to a node whatever room it has; empty where it can."""
+    for taint in node.taints:
+        if taint.effect in KEEPS_OFF and not pod.tolerates(taint):
+            marks = marked_by(taint)
+            known = {"cordoned nodes": "cordoned", "the control plane": "of the control plane"}
+            return known.get(marks) or marks.removeprefix("nodes that are ") or f"tainted {taint}"
+    if node.unschedulable and not pod.tolerates(CORDON):
+        return "cordoned"
+    return ""
+
+
+def _far_volumes(fork: Fork, pod: Pod) -> Iterator[str]:
+    nodes = fork.nodes()
+    for words, options in volume_places(fork, pod):
+        if any(option.items() <= node.meta.labels.items() for node in nodes for option in options):
+            continue
+        where = " or ".join(
+            ", ".join(f"{key}={value}" for key, value in option.items()) for option in options[:3]
+        )
+        yield f"{words[0].upper()}{words[1:]} is tied to {where}, where there is no node."
+
+
+def _missing_words(fork: Fork, pod: Pod, row: int) -> list[str]:
+    words = []
+    for name, amount in pod.requests.items():
+        if amount <= 0 or name == "pods":
+            continue
+        short = amount - fork.free(name, row)
+        if short > 0:
+            none = fork.allocatable(name, row) == 0
+            short_name = name.rsplit("/", 1)[-1]
+            words.append(f"no {short_name}" if none else f"{amount_text(name, short)} {named(name)} short")
+    if fork.free("pods", row) <= 0:
+        words.append("no room for a pod")
+    return words
