@@ -76,6 +76,7 @@ class WhyPending(BaseModel):
 
 class ProvedFix(BaseModel):
     title: str
+    what: str = Field(description="What is changed: lower-request, add-node, correct-selector, ...")
     kind: str = Field(description="keeps what was asked for, changes it, or harms other pods.")
     harm: str
     price: str

@@ -245,7 +245,9 @@ def released_volumes(
     for volume in pod.volumes:
         name = (volume.get("persistentVolumeClaim") or {}).get("claimName") or ""
         claim = listers.get("PersistentVolumeClaim", pod.namespace, name) if name else None
-        for one in listers.all("PersistentVolume") if claim is not None and not claim.volume_name else ():
+        for one in listers.all("PersistentVolume"):
+            if claim is None or claim.volume_name:
+                break
             held = one.claim_ref
             fits = one.storage_class == claim.storage_class and one.capacity_nano >= (
                 claim.requested_nano or 0

@@ -26,7 +26,7 @@ from scheduler_core.objects.defaults import (
     priority_class_from,
 )
 from scheduler_core.objects.kinds import KINDS as KNOWN_KINDS
-from scheduler_core.objects.kinds import plain_object_from
+from scheduler_core.objects.meta import plain_object_from
 from scheduler_core.objects.node import Node, Taint
 from scheduler_core.objects.pod import Pod
 from scheduler_core.schedule_one import Decision
@@ -1168,7 +1168,7 @@ class Search:
         self._prove_nodes([cluster_edits.uncordoned(snapshot.nodes.node(row)) for row in rows])
 
     def _label_nodes(self) -> None:
-        """Label nodes as the pod asks: one kind is told once, and as many of it as all pods need."""
+        """Label nodes as the pod asks: of one kind as many as all pods need."""
         wanted = cluster_edits.wanted_labels(self.pod)
         shapes = self._shapes(self._feasible(cluster_edits.without_node_rules(self.pod))) if wanted else []
         n_proved = 0

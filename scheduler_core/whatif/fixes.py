@@ -228,7 +228,8 @@ class Fix(Documented):
 def draft(what: str, title: str, **more: Any) -> Fix:
     """A fix that is not proved yet; what is not given is usual for what it changes."""
     kind, decides, size = WHATS[what]
-    return Fix(**{"kind": kind, "what": what, "title": title, "decides": decides, "size": size} | more)
+    usual: dict[str, Any] = {"kind": kind, "decides": decides, "size": size}
+    return Fix(what=what, title=title, **(usual | more))
 
 
 def harmed(fix: Fix, displaced: tuple[Displaced, ...]) -> Fix:

@@ -170,9 +170,9 @@ def corrected_selectors(pod: Pod, nodes: Labels, template: Spec | None = None) -
         lines |= {"added": (f"nodeSelector: {{{to}: {_scalar(spelt)}}}",)}
         title = f"Correct the selector {key}={value} to {to}={spelt}"
         yield _variant(pod, "correct-selector", title, edit, note=note, **lines)
-    path = ("affinity", "nodeAffinity", REQUIRED)
-    terms = (at(_spec(pod), *path) or {}).get("nodeSelectorTerms") or ()
-    for index, term in enumerate(terms if is_of_template(pod, template, *path) else ()):
+    required = ("affinity", "nodeAffinity", REQUIRED)
+    terms = (at(_spec(pod), *required) or {}).get("nodeSelectorTerms") or ()
+    for index, term in enumerate(terms if is_of_template(pod, template, *required) else ()):
         for place, item in enumerate(term.get("matchExpressions") or ()):
             for value in item.get("values") or () if item.get("operator") == "In" else ():
                 key, there = item["key"], nodes.get(item["key"], {})
@@ -185,7 +185,7 @@ def corrected_selectors(pod: Pod, nodes: Labels, template: Spec | None = None) -
                     continue
                 to, spelt = found or (key, like[0])
                 wanted = {"key": to, "operator": "In", "values": [spelt] if found else sorted(like)}
-                where = (*path, "nodeSelectorTerms", index, "matchExpressions", place)
+                where = (*required, "nodeSelectorTerms", index, "matchExpressions", place)
                 title = f"Correct the required {key}={value} to {to}={', '.join(wanted['values'])}"
                 note = f"No node has {key}={value}; {_n_nodes(nodes[to][spelt])} {to}={spelt}"
                 lines = {"removed": (f"nodeAffinity: {requirement_words(item)}",)}
@@ -362,7 +362,7 @@ def is_meant_for(pod: Pod, taint: Taint) -> bool:
             return True
     spec = _spec(pod)
     wanted = [(key, str(value)) for key, value in (spec.get("nodeSelector") or {}).items()]
-    terms = (at(spec, "affinity", "nodeAffinity", REQUIRED) or {}).get("nodeSelectorTerms") or ()
+    terms = list((at(spec, "affinity", "nodeAffinity", REQUIRED) or {}).get("nodeSelectorTerms") or ())
     if len(terms) == 1:
         items = [item for item in _requirements(terms[0]) if item.get("operator") in ("In", "Exists")]
         wanted += [(item["key"], str(value)) for item in items for value in item.get("values") or ("",)]

@@ -159,7 +159,7 @@ class _Group:
             more: list[Node] = []
             with self.fork.changes():
                 for count in range(1, min(self.n_missing, MAX_ADDED) + 1):
-                    more.append(node_like(like, f"{like.name}-more-{count}")[1])
+                    more.append(node_like(like, f"{like.name}-more-{count}"))
                     self.fork.set_nodes(more[-1:])
                     n_fit = sum(member.is_placed for member in self._run().members)
                     if count == 1 and n_fit <= self.n_fit:

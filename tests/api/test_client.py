@@ -175,7 +175,7 @@ def asked(do: Caller, work: Callable[[], None], c: str) -> None:
     plan = do("clusters_plan", c, body=do.model("PlanRequest", ask="drain", nodes=["n1"]))
     work()
     edits = do("questions_read", c, edits.id)
-    assert isinstance(edits.answer, do.models.Edits), edits
+    assert isinstance(edits.answer, do.models.FixAnswer), edits
     for question in asked:
         assert do("questions_read", c, question.id).state in ("done", "failed")
     plan = do("questions_read", c, plan.id)

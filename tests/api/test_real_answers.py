@@ -157,7 +157,7 @@ def test_edits_weights_draws_and_seeds_are_as_told(one_by_one: None, work: Any, 
     work()
     base, asked = f"/clusters/{cluster.public_id}", Asked(api, work)
     edits = asked(f"{base}/fix", {"pod": "default/large"})["answer"]
-    assert edits["edits"] and edits["distances"]
+    assert edits["fixes"] and edits["groups"] and edits["best"]
     bound = Cycle.objects.filter(cluster=cluster, outcome="bound").values_list("number", flat=True)
     weights = [asked(f"{base}/cycles/{number}/weights")["answer"] for number in bound]
     assert any(one["plugins"] for one in weights)

@@ -101,7 +101,7 @@ BIG_VOLUME = (
 )
 
 EDITS = {
-    "volume of another node": "add-labelled-node",
+    "volume of another node": "add-node",
     "cpu": "lower-request",
     "memory": "lower-request",
     "taint": "tolerate",
