@@ -281,14 +281,10 @@ class NodeTable(NodeColumns):
 
     def add_pods(self, rows: Rows, pod_ids: NDArray[np.int64]) -> None:
         """`add_pod` for each of many pods, in their order."""
-        self._grow_resources()
-        non_zero = []
-        for row, pod_id in zip(rows.tolist(), pod_ids.tolist(), strict=True):
-            pod = self.pods[pod_id]
-            non_zero.append(pod.non_zero)
-            self._pods_on[row][pod_id] = None
+        pods = [self.pods.asks(pod_id) for pod_id in pod_ids.tolist()]
+        self.add_columns(rows, pod_ids, np.array([pod.non_zero for pod in pods], np.int64).reshape(-1, 2).T)
+        for row, pod in zip(rows.tolist(), pods, strict=True):
             self.take_ports(row, pod)
-        self._count(rows, pod_ids, np.array(non_zero, np.int64).reshape(-1, 2).T)
 
     def add_columns(self, rows: Rows, pod_ids: NDArray[np.int64], non_zero: Int64) -> None:
         """`add_pods` for pods that are not read for it (`PodColumns`): what they use without their host ports."""
@@ -303,20 +299,17 @@ class NodeTable(NodeColumns):
                 self._pods_on[row].update(came)
             else:
                 self._pods_on[row] = came
-        self._count(rows, pod_ids, non_zero)
-
-    def take_ports(self, row: int, pod: AsksFor) -> None:
-        """The host ports of a pod that came to a row are in use."""
-        for port in pod.host_ports:
-            self._port_column(self.vocabulary.ports.id(normal_port(port)))[row] = True
-
-    def _count(self, rows: Rows, pod_ids: NDArray[np.int64], non_zero: Int64) -> None:
         for column, amounts in zip(self.non_zero, non_zero, strict=True):
             np.add.at(column, rows, amounts)
         for column, amounts in zip(self.requested, self.pods.requests[:, pod_ids], strict=True):
             np.add.at(column, rows, amounts)
         np.add.at(self.n_pods, rows, 1)
         self.usage_journal.record_all(np.unique(rows).tolist())
+
+    def take_ports(self, row: int, pod: AsksFor) -> None:
+        """The host ports of a pod that came to a row are in use."""
+        for port in pod.host_ports:
+            self._port_column(self.vocabulary.ports.id(normal_port(port)))[row] = True
 
     def remove_pod(self, row: int, pod_id: int) -> None:
         self._account(row, pod_id, -1)

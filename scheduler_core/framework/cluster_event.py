@@ -66,16 +66,6 @@ class ActionType(IntFlag):
         low = int(self) & (self.UPDATE_NODE_DECLARED_FEATURE - 1)
         return low | (int(self) >> 1 & ~(self.UPDATE_NODE_DECLARED_FEATURE - 1))
 
-    @classmethod
-    def of_mask_1_34(cls, mask: int) -> ActionType:
-        """The action of bits as 1.34 numbers them; its Update and All are today's."""
-        bit = int(cls.UPDATE_NODE_DECLARED_FEATURE)
-        low, high = mask & (bit - 1), mask >> 7 << 8
-        every_update = mask & _UPDATE_1_34 == _UPDATE_1_34
-        return cls(low | high | (bit if every_update else 0))
-
-
-_UPDATE_1_34 = (1 << 12) - (1 << 2)
 
 _ACTION_NAMES: dict[int, str] = {
     1 << 0: "Add",

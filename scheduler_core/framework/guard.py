@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Mapping
 from functools import partial
 from operator import eq, lt
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -42,27 +42,24 @@ _LONGEST_WAIT_NS = 2**63 - 1
 FAILURES = (Exception, SystemExit, TookTooLong)
 """What a plugin may raise."""
 
-Check = Callable[[Plugin, Any, tuple[Any, ...]], str | None]
-"""What is wrong with an answer, given the plugin and what it was asked; None for nothing."""
-
-Clean = Callable[[Any, tuple[Any, ...]], Any]
-"""An answer as it is used, given what was asked; a TypeError or ValueError says what was returned instead of one."""
+Clean = Callable[[Any, Any, tuple[Any, ...]], Any]
+"""An answer as it is used, given the plugin and what it was asked; a TypeError or ValueError says what was returned
+instead of one."""
 
 _MOST_REASONS = 100
+_ENDS_THE_CYCLE: Final = object()
+"""In place of an answer that harms nothing: there is none."""
 
 
 def guard(plugin: Plugin, limit: Limit | None = None) -> None:
     """Watch every method of a plugin that the scheduler calls."""
-    for method, (point, check) in _CHECKED.items():
-        if hasattr(plugin, method):
-            setattr(plugin, method, _failing(plugin, method, point, check, limit))
-    for method, (point, fallback, clean) in _HARMLESS.items():
+    for method, (point, fallback, clean) in _WATCHED.items():
         # Something else of this name is the plugin's own: what it does not declare is not called.
         if callable(getattr(plugin, method, None)):
-            setattr(plugin, method, _harmless(plugin, method, point, fallback, clean, limit))
+            setattr(plugin, method, _watched(plugin, method, point, fallback, clean, limit))
     if isinstance(plugin, FilterPlugin):
         plugin.reasons = _spoken(plugin, limit)  # type: ignore[method-assign]
-        compare = _harmless(plugin, "compare", "Filter", (), _comparisons, limit)
+        compare = _watched(plugin, "compare", "Filter", (), _comparisons, limit)
         plugin.compare = compare  # type: ignore[method-assign]
 
 
@@ -71,22 +68,25 @@ def _timed(plugin: Plugin, method: str, limit: Limit | None) -> Callable[..., An
     return call if limit is None or not limit.budget_ns else partial(limit.call, call)
 
 
-def _failing(
-    plugin: Plugin, method: str, point: str, check: Check, limit: Limit | None
+def _watched(
+    plugin: Plugin, method: str, point: str, fallback: Any, clean: Clean, limit: Limit | None
 ) -> Callable[..., Any]:
     call = _timed(plugin, method, limit)
 
     def watched(*args: Any) -> Any:
         try:
             result = call(*args)
-        except PluginFailure:
-            raise
+            try:
+                return clean(plugin, result, args)
+            except (TypeError, ValueError) as error:
+                raise TypeError(f"{method} returned {error}") from error
         except FAILURES as error:
+            if fallback is not _ENDS_THE_CYCLE:
+                tell(plugin, point, error, next((item for item in args if isinstance(item, Pod)), None))
+                return fallback
+            if isinstance(error, PluginFailure):
+                raise
             raise _failure(plugin, point, error) from error
-        wrong = check(plugin, result, args)
-        if wrong is not None:
-            raise _failure(plugin, point, TypeError(f"{method} {wrong}"))
-        return result
 
     return watched
 
@@ -97,25 +97,6 @@ def _failure(plugin: Plugin, point: str, error: BaseException) -> PluginFailure:
         said = f'running "{plugin.name}" filter plugin: {words_of(error)}'
         return PluginFailure(plugin.name, point, said)
     return failure_of(plugin, point, error)
-
-
-def _harmless(
-    plugin: Plugin, method: str, point: str, fallback: Any, clean: Clean, limit: Limit | None
-) -> Callable[..., Any]:
-    call = _timed(plugin, method, limit)
-
-    def watched(*args: Any) -> Any:
-        try:
-            result = call(*args)
-            try:
-                return clean(result, args)
-            except (TypeError, ValueError) as error:
-                raise TypeError(f"{method} returned {error}") from error
-        except FAILURES as error:
-            tell(plugin, point, error, next((item for item in args if isinstance(item, Pod)), None))
-            return fallback
-
-    return watched
 
 
 def tell(plugin: Plugin, point: str, error: BaseException, pod: Pod | None) -> None:
@@ -146,87 +127,76 @@ def _spoken(plugin: FilterPlugin[Any], limit: Limit | None) -> Callable[..., tup
 # ---- what an answer must be
 
 
-def _is(*kinds: type[Any]) -> Check:
-    names = " or ".join(kind.__name__ for kind in kinds)
+def _is(kind: type[Any]) -> Clean:
+    def clean(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> Any:
+        if not isinstance(result, kind):
+            raise TypeError(f"{type(result).__name__}, not {kind.__name__}")
+        return result
 
-    def check(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> str | None:
-        return None if isinstance(result, kinds) else f"returned {type(result).__name__}, not {names}"
-
-    return check
+    return clean
 
 
-def _column_problem(column: Any, n_rows: int, dtype: type[Any], what: str) -> str | None:
+def _check_column(column: Any, n_rows: int, dtype: type[Any], what: str) -> None:
     if not isinstance(column, np.ndarray):
-        return f"returned {what} as {type(column).__name__}, not as an ndarray of {dtype.__name__}"
+        raise TypeError(f"{what} as {type(column).__name__}, not as an ndarray of {dtype.__name__}")
     if column.shape != (n_rows,):
-        return f"returned {what} of shape {column.shape} for {n_rows} rows"
+        raise TypeError(f"{what} of shape {column.shape} for {n_rows} rows")
     if column.dtype != dtype:
-        return f"returned {what} of {column.dtype}, not of {dtype.__name__}"
-    return None
+        raise TypeError(f"{what} of {column.dtype}, not of {dtype.__name__}")
 
 
-def _verdicts(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> str | None:
+def _verdicts(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> Any:
     if not isinstance(result, Verdicts):
-        return f"returned {type(result).__name__}, not Verdicts"
+        raise TypeError(f"{type(result).__name__}, not Verdicts")
     n_rows = len(args[-1])
-    wrong = _column_problem(result.codes, n_rows, np.int8, "codes")
-    if wrong is None and result.details is not None:
-        wrong = _column_problem(result.details, n_rows, np.int64, "details")
-    if wrong is None and not _SAID_BY_FILTERS[result.codes.view(np.uint8)].all():
-        wrong = f"returned the codes {sorted(set(result.codes.tolist()))}, which a filter cannot say"
-    return wrong
+    _check_column(result.codes, n_rows, np.int8, "codes")
+    if result.details is not None:
+        _check_column(result.details, n_rows, np.int64, "details")
+    if not _SAID_BY_FILTERS[result.codes.view(np.uint8)].all():
+        raise TypeError(f"the codes {sorted(set(result.codes.tolist()))}, which a filter cannot say")
+    return result
 
 
-def _scores(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> str | None:
+def _scores(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> Any:
     rows = args[3]
-    wrong = _column_problem(result, len(rows), np.int64, "scores")
-    if wrong is not None:
-        return wrong
+    _check_column(result, len(rows), np.int64, "scores")
     is_last = len(args) > 4 or (isinstance(plugin, ScorePlugin) and not plugin.normalizes)
     if is_last and len(rows) and (int(result.min()) < 0 or int(result.max()) > 100):
         worst = int(result.min()) if int(result.min()) < 0 else int(result.max())
         raise invalid_score(plugin, worst)
-    return None
+    return result
 
 
-def _pre_filter(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> str | None:
-    if not isinstance(result, PreFilterResult):
-        return f"returned {type(result).__name__}, not PreFilterResult"
-    names = result.node_names
+def _pre_filter(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> Any:
+    names = _is(PreFilterResult)(plugin, result, args).node_names
     if names is not None and not (isinstance(names, tuple) and all(isinstance(name, str) for name in names)):
-        return f"returned node_names {_shown(names)}, not a tuple of names"
-    return _status(plugin, result.status, args)
+        raise TypeError(f"node_names {_shown(names)}, not a tuple of names")
+    _status(plugin, result.status, args)
+    return result
 
 
-def _permit(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> str | None:
-    if (
-        isinstance(result, tuple)
-        and len(result) == 2
-        and _status(plugin, result[0], args) is None
-        and isinstance(result[1], int | np.integer)
-        and 0 <= result[1] <= _LONGEST_WAIT_NS
-    ):
-        return None
-    return f"returned {_shown(result)}, not a Status and how long the pod may wait, in nanoseconds"
+def _permit(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> Any:
+    try:
+        status, wait_ns = result
+        _status(plugin, status, args)
+        if isinstance(wait_ns, int | np.integer) and 0 <= wait_ns <= _LONGEST_WAIT_NS:
+            return result
+    except (TypeError, ValueError):
+        pass
+    raise TypeError(f"{_shown(result)}, not a Status and how long the pod may wait, in nanoseconds")
 
 
-def _status(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> str | None:
-    if not isinstance(result, Status):
-        return f"returned {type(result).__name__}, not Status"
+def _status(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> Any:
     # A dataclass takes what it is given.
-    code: Any = result.code
-    reasons: Any = result.reasons
+    code: Any = _is(Status)(plugin, result, args).code
     if not isinstance(code, Code):
-        return f"returned a Status with the code {_shown(code)}"
-    wrong = _texts_problem(reasons)
+        raise TypeError(f"a Status with the code {_shown(code)}")
+    wrong = _texts_problem(result.reasons)
     if wrong is not None:
-        return f"returned a Status with the reasons {wrong}"
-    said_by: Any = result.plugin
-    return (
-        None
-        if said_by == "" or text_problem(said_by) is None
-        else "returned a Status of a plugin without a name"
-    )
+        raise TypeError(f"a Status with the reasons {wrong}")
+    if result.plugin != "" and text_problem(result.plugin) is not None:
+        raise TypeError("a Status of a plugin without a name")
+    return result
 
 
 def _texts_problem(said: Any) -> str | None:
@@ -238,32 +208,31 @@ def _texts_problem(said: Any) -> str | None:
     return next((wrong for text in said if (wrong := text_problem(text)) is not None), None)
 
 
-def _pre_score(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> str | None:
-    return _is(PreScoreResult)(plugin, result, args) or _status(plugin, result.status, args)
+def _pre_score(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> Any:
+    _status(plugin, _is(PreScoreResult)(plugin, result, args).status, args)
+    return result
 
 
-def _post_filter(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> str | None:
-    wrong = _is(PostFilterResult)(plugin, result, args) or _status(plugin, result.status, args)
-    if wrong is not None:
-        return wrong
+def _post_filter(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> Any:
+    _status(plugin, _is(PostFilterResult)(plugin, result, args).status, args)
     node: Any = result.nominated_node_name
     if node is not None and node != "" and (text_problem(node) or node not in args[0].snapshot.nodes.row_of):
-        return f"returned as nominated node {_shown(node)}, which is no node"
+        raise TypeError(f"as nominated node {_shown(node)}, which is no node")
     for name in ("victims", "cleared"):
         pods: Any = getattr(result, name)
         if not (isinstance(pods, tuple) and all(isinstance(pod, Pod) for pod in pods)):
-            return f"returned {name} {_shown(pods)}, not a tuple of pods"
+            raise TypeError(f"{name} {_shown(pods)}, not a tuple of pods")
     calls: Any = result.extender_calls
     if not (isinstance(calls, tuple) and all(hasattr(call, "explain") for call in calls)):
-        return f"returned extender_calls {_shown(calls)}, not a tuple of calls"
+        raise TypeError(f"extender_calls {_shown(calls)}, not a tuple of calls")
     try:
-        _manifests(result.writes)
+        _manifests(plugin, result.writes, args)
         if result.trace is not None:
-            _document(result.trace.explain())
-            _document(result.trace.summary())
+            _document(plugin, result.trace.explain(), args)
+            _document(plugin, result.trace.summary(), args)
     except Exception as error:
-        return f"returned writes or a trace that cannot be used: {words_of(error)}"
-    return None
+        raise TypeError(f"writes or a trace that cannot be used: {words_of(error)}") from error
+    return result
 
 
 def _shown(value: Any) -> str:
@@ -275,49 +244,25 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 200 else f"{text[:200]}..."
 
 
-def _hashable(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> str | None:
+def _hashable(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> Any:
     try:
         hash(result)
     except Exception as error:
-        return f"returned what has no hash: {words_of(error)}"
-    return None
+        raise TypeError(f"what has no hash: {words_of(error)}") from error
+    return result
 
 
-def _anything(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> str | None:
-    return None
+def _anything(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> Any:
+    return result
 
 
-_CHECKED: Mapping[str, tuple[str, Check]] = {
-    "sign": ("Filter", _hashable),
-    "pre_filter": ("PreFilter", _pre_filter),
-    "filter": ("Filter", _verdicts),
-    "fork": ("Filter", _anything),
-    "add_pods": ("Filter", _anything),
-    "remove_pods": ("Filter", _anything),
-    "post_filter": ("PostFilter", _post_filter),
-    "pre_score": ("PreScore", _pre_score),
-    "score": ("Score", _scores),
-    "normalize": ("NormalizeScore", _scores),
-    "pre_enqueue": ("PreEnqueue", _status),
-    "reserve": ("Reserve", _status),
-    "permit": ("Permit", _permit),
-    "pre_bind": ("PreBind", _status),
-    "bind": ("Bind", _status),
-}
-"""Methods that decide: point and what the answer must be."""
-
-
-def _nothing(said: Any, args: tuple[Any, ...]) -> None:
-    return None
-
-
-def _boolean(said: Any, args: tuple[Any, ...]) -> bool:
+def _boolean(plugin: Plugin, said: Any, args: tuple[Any, ...]) -> bool:
     if not isinstance(said, bool | np.bool_):
         raise TypeError(f"{type(said).__name__}, not bool")
     return bool(said)
 
 
-def _moment(said: Any, args: tuple[Any, ...]) -> int | None:
+def _moment(plugin: Plugin, said: Any, args: tuple[Any, ...]) -> int | None:
     if said is None:
         return None
     if isinstance(said, bool) or not isinstance(said, int | np.integer):
@@ -325,23 +270,22 @@ def _moment(said: Any, args: tuple[Any, ...]) -> int | None:
     return int(said)
 
 
-def _manifests(said: Any, args: tuple[Any, ...] = ()) -> tuple[Any, ...]:
+def _manifests(plugin: Plugin, said: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Objects that an API server would take."""
-    if not isinstance(said, tuple):
-        raise TypeError(f"{type(said).__name__}, not tuple")
-    for manifest in said:
+    for manifest in _is(tuple)(plugin, said, args):
         if not isinstance(manifest, dict) or not isinstance(manifest.get("metadata"), dict):
             raise TypeError(f"{_shown(manifest)}, which is no manifest")
-        _document(manifest)
+        _document(plugin, manifest, args)
         named = (manifest.get("apiVersion"), manifest.get("kind"), manifest["metadata"].get("name"))
         if not all(isinstance(text, str) and text for text in named):
             raise TypeError("a manifest without apiVersion, kind and metadata.name")
         if is_read(manifest):
             parse(manifest)
-    return said
+    found: tuple[Any, ...] = said
+    return found
 
 
-def _document(said: Any, args: tuple[Any, ...] = ()) -> Any:
+def _document(plugin: Plugin, said: Any, args: tuple[Any, ...]) -> Any:
     """A dict of JSON that can be written down, or None."""
     if said is not None and not isinstance(said, dict):
         raise TypeError(f"{type(said).__name__}, not dict")
@@ -351,11 +295,11 @@ def _document(said: Any, args: tuple[Any, ...] = ()) -> Any:
     return json.loads(written)
 
 
-def _json(said: Any, args: tuple[Any, ...]) -> Any:
+def _json(plugin: Plugin, said: Any, args: tuple[Any, ...]) -> Any:
     return json.loads(json.dumps(said, allow_nan=False))
 
 
-def _comparisons(said: Any, args: tuple[Any, ...]) -> tuple[Comparison, ...]:
+def _comparisons(plugin: Plugin, said: Any, args: tuple[Any, ...]) -> tuple[Comparison, ...]:
     """What `compare` says of a state, a pod and the rows of a snapshot."""
     n_rows = len(args[2].rows)
     for one in (comparisons := tuple(said)):
@@ -380,18 +324,33 @@ def _check_comparison(said: Any, n_rows: int) -> None:
             raise TypeError(f"among its words {wrong}")
 
 
-_HARMLESS: Mapping[str, tuple[str, Any, Clean]] = {
-    "unreserve": ("Unreserve", None, _nothing),
+_WATCHED: Mapping[str, tuple[str, Any, Clean]] = {
+    "sign": ("Filter", _ENDS_THE_CYCLE, _hashable),
+    "pre_filter": ("PreFilter", _ENDS_THE_CYCLE, _pre_filter),
+    "filter": ("Filter", _ENDS_THE_CYCLE, _verdicts),
+    "fork": ("Filter", _ENDS_THE_CYCLE, _anything),
+    "add_pods": ("Filter", _ENDS_THE_CYCLE, _anything),
+    "remove_pods": ("Filter", _ENDS_THE_CYCLE, _anything),
+    "post_filter": ("PostFilter", _ENDS_THE_CYCLE, _post_filter),
+    "pre_score": ("PreScore", _ENDS_THE_CYCLE, _pre_score),
+    "score": ("Score", _ENDS_THE_CYCLE, _scores),
+    "normalize": ("NormalizeScore", _ENDS_THE_CYCLE, _scores),
+    "pre_enqueue": ("PreEnqueue", _ENDS_THE_CYCLE, _status),
+    "reserve": ("Reserve", _ENDS_THE_CYCLE, _status),
+    "permit": ("Permit", _ENDS_THE_CYCLE, _permit),
+    "pre_bind": ("PreBind", _ENDS_THE_CYCLE, _status),
+    "bind": ("Bind", _ENDS_THE_CYCLE, _status),
+    "unreserve": ("Unreserve", None, _anything),
     "wakes": ("Permit", False, _boolean),
     "will_pre_bind": ("PreBind", True, _boolean),
     "take_writes": ("PreBind", (), _manifests),
     "pre_bind_deadline_ns": ("PreBind", None, _moment),
-    "post_bind": ("PostBind", None, _nothing),
+    "post_bind": ("PostBind", None, _anything),
     "devices": ("Filter", None, _document),
     "checkpoint": ("checkpoint", None, _json),
-    "restore": ("restore", None, _nothing),
+    "restore": ("restore", None, _anything),
 }
-"""Methods that decide nothing by themselves: point, what stands in for an answer, and what an answer must be."""
+"""Methods: point, what stands in for an answer where none decides anything, and what an answer must be."""
 
 
 # ---- the order of the queue

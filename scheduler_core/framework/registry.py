@@ -6,7 +6,7 @@ Source: pkg/scheduler/framework/runtime/registry.go, v1.34
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 
@@ -120,9 +120,6 @@ class Registry(Mapping[str, type[Plugin]]):
     plugins : iterable of plugin classes
     retired : iterable of plugin classes
         Of older releases, which only a Policy file may name.
-    defaults : sequence of (str, int), optional
-        Name and weight of the plugins on by default, where the classes' own `default_weight` is not what holds: a
-        release with another default set.
     release : Release
         Plugins that a feature gate brings are there in the releases that know the gate.
     outside : frozenset of str
@@ -140,7 +137,6 @@ class Registry(Mapping[str, type[Plugin]]):
         plugins: Iterable[type[Plugin]] = (),
         *,
         retired: Iterable[type[Plugin]] = (),
-        defaults: Sequence[tuple[str, int]] | None = None,
         release: Release = OLDEST,
         outside: frozenset[str] = frozenset(),
     ) -> None:
@@ -161,7 +157,6 @@ class Registry(Mapping[str, type[Plugin]]):
             self._specs.append(spec)
             (self._families if spec.is_family else self._classes)[spec.name] = plugin
         self._retired = tuple(retired)
-        self._defaults = defaults
 
     def __getitem__(self, name: str) -> type[Plugin]:
         found = self._classes.get(name)
@@ -184,7 +179,6 @@ class Registry(Mapping[str, type[Plugin]]):
         return Catalog(
             self._specs,
             retired=[declared(plugin, self.release) for plugin in self._retired],
-            defaults=self._defaults,
             release=self.release,
         )
 
@@ -208,7 +202,6 @@ class Registry(Mapping[str, type[Plugin]]):
         return Registry(
             (*self._all, *added),
             retired=self._retired,
-            defaults=self._defaults,
             release=self.release,
             outside=self.outside | {declared(plugin).name for plugin in added},
         )
@@ -216,16 +209,4 @@ class Registry(Mapping[str, type[Plugin]]):
     def with_retired(self) -> Registry:
         """This registry with the plugins of older releases."""
         present = [plugin for plugin in self._retired if plugin.name not in self._classes]
-        return Registry(
-            (*self._all, *present), defaults=self._defaults, release=self.release, outside=self.outside
-        )
-
-    def with_default_set(self, defaults: Sequence[tuple[str, int]]) -> Registry:
-        """The same plugins with another default set, as another release has one."""
-        return Registry(
-            self._all,
-            retired=self._retired,
-            defaults=defaults,
-            release=self.release,
-            outside=self.outside,
-        )
+        return Registry((*self._all, *present), release=self.release, outside=self.outside)

@@ -12,7 +12,6 @@ from scheduler_core.queue.queued_pod_info import QueuedPodInfo, info_document, i
 from scheduler_core.queue.scheduling_queue import SchedulingQueue
 
 CHECKPOINT_VERSION = 2
-"""1 told actions by their bits, as 1.34 numbers them; 2 tells them by name."""
 
 
 def queue_checkpoint(
@@ -128,9 +127,7 @@ def restore_queue(
 
 
 def _action(written: Any) -> ActionType:
-    """An action by its names, or by its bits where version 1 wrote it."""
-    if isinstance(written, int):
-        return ActionType.of_mask_1_34(written)
+    """An action by the names of its flags."""
     action = ActionType.NONE
     for name in written:
         action |= ActionType.named(name)

@@ -56,9 +56,6 @@ class HintMap:
     def __init__(self, entries: Iterable[HintEntry]) -> None:
         self.entries = tuple(entries)
         self._interested: dict[tuple[str, int], tuple[Asked, ...]] = {}
-        self._events: dict[str, list[ClusterEvent]] = {}
-        for entry in self.entries:
-            self._events.setdefault(entry.plugin, []).append(entry.event)
 
     def interested(self, event: ClusterEvent) -> tuple[Asked, ...]:
         """Plugins whose registrations cover the event, with their hints, in the table's order."""
@@ -67,10 +64,6 @@ class HintMap:
             known = tuple((entry.plugin, entry.hint) for entry in self.entries if entry.event.matches(event))
             self._interested[(event.resource, int(event.action))] = known
         return known
-
-    def events_of(self, plugin: str) -> Sequence[ClusterEvent]:
-        """Everything a plugin is registered for."""
-        return self._events.get(plugin, ())
 
 
 def build_hint_map(registrations: Mapping[str, Sequence[ClusterEventWithHint]]) -> HintMap:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
+from scheduler_core.clock import Clock
 from scheduler_core.errors import require
 from scheduler_core.framework.cluster_event import (
     BACKOFF_COMPLETE,
@@ -37,13 +38,6 @@ FLUSH_INTERVAL_NS = 30 * SECOND_NS
 
 MOST_SKIPS = 8
 """Kinds of refused events that the observer is told of, a pod and stay."""
-
-
-class HasNow(Protocol):
-    """The clock the queue reads: nanoseconds since the Unix epoch."""
-
-    @property
-    def now_ns(self) -> int: ...
 
 
 class Rejection(NamedTuple):
@@ -85,7 +79,7 @@ class SchedulingQueue:
 
     Parameters
     ----------
-    clock : HasNow
+    clock : Clock
         Read, never moved.
     hints : mapping of profile name to HintMap
         The hint table of every profile (a pod's `scheduler_name`).
@@ -111,7 +105,7 @@ class SchedulingQueue:
 
     def __init__(
         self,
-        clock: HasNow,
+        clock: Clock,
         *,
         hints: Mapping[str, HintMap],
         pre_enqueue: Mapping[str, Sequence[tuple[str, PreEnqueueCheck]]] | None = None,

@@ -247,7 +247,7 @@ class Simulation:
 
     def step(self) -> RunReport:
         """Run one scheduling cycle, jumping over timers to it if need be; none when the cluster is idle."""
-        return self._run("cycle", 1, None)
+        return self._run("cycle", 1)
 
     def run_until_idle(self, *, max_cycles: int = 100_000, until_ns: int | None = None) -> RunReport:
         """Run cycles and timers until nothing is left that would happen by itself, or until a bound is reached.
@@ -265,7 +265,8 @@ class Simulation:
         """
         return self._run("idle", max_cycles, until_ns)
 
-    def _run(self, goal: str, max_cycles: int, until_ns: int | None) -> RunReport:
+    def _run(self, goal: str, max_cycles: int, until_ns: int | None = None) -> RunReport:
+        """Run cycles and timers: one cycle, until idle, or (goal "time") until a moment, whatever is left by then."""
         cycles = 0
         while True:
             nothing_to_schedule = self._nothing_to_schedule()
@@ -273,10 +274,13 @@ class Simulation:
                 return self._report(cycles, "call")
             if nothing_to_schedule:
                 next_ns = self._next_deadline_ns()
-                if next_ns is None or not self._has_significant_timer():
+                if goal != "time" and (next_ns is None or not self._has_significant_timer()):
                     return self._report(cycles, "idle")
-                if until_ns is not None and next_ns > until_ns:
-                    return self._report(cycles, "time")
+                if until_ns is not None and (next_ns is None or next_ns > until_ns):
+                    if goal != "time" or self.now_ns >= until_ns:
+                        return self._report(cycles, "time")
+                    next_ns = until_ns
+                assert next_ns is not None
                 self._move_clock(next_ns)
                 continue
             if cycles >= max_cycles:
@@ -296,25 +300,7 @@ class Simulation:
         """
         if duration_ns < 0:
             raise ValueError(f"time cannot run backwards ({duration_ns} ns)")
-        target_ns = self.now_ns + duration_ns
-        cycles = 0
-        while True:
-            nothing_to_schedule = self._nothing_to_schedule()
-            if self._bind_calls:
-                return self._report(cycles, "call")
-            if nothing_to_schedule:
-                next_ns = self._next_deadline_ns()
-                if next_ns is not None and next_ns <= target_ns:
-                    self._move_clock(next_ns)
-                elif self.now_ns < target_ns:
-                    self._move_clock(target_ns)
-                else:
-                    return self._report(cycles, "time")
-                continue
-            if cycles >= max_cycles:
-                return self._report(cycles, "budget")
-            self._schedule_one()
-            cycles += 1
+        return self._run("time", max_cycles, self.now_ns + duration_ns)
 
     def _nothing_to_schedule(self) -> bool:
         self._settle()
@@ -637,7 +623,8 @@ class Simulation:
         """
         self.scheduler.queue.validate()
         self.scheduler.cache.validate()
-        self.control_plane.context.pods.validate(stored.typed for stored in self.world.all("Pod"))
+        if not self.world.noticed:
+            self.control_plane.context.pods.validate(stored.typed for stored in self.world.all("Pod"))
 
     # ---- checkpoints
 

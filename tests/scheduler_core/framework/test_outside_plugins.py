@@ -10,16 +10,10 @@ import pytest
 
 from scheduler_core.errors import ConfigurationError, ConstructionError, PluginDeclarationError
 from scheduler_core.framework import interface
-from scheduler_core.framework.cluster_event import (
-    POD,
-    ActionType,
-    ClusterEvent,
-)
 from scheduler_core.framework.interface import PreFilterResult, Reads
 from scheduler_core.framework.per_node import NodeView, per_node
-from scheduler_core.framework.registry import Registry, declared
+from scheduler_core.framework.registry import declared
 from scheduler_core.framework.status import Code, Status
-from scheduler_core.plugins import REGISTRY
 from scheduler_core.sim.changes import EventRecorded, PermitDecision
 from scheduler_core.sim.simulation import Simulation
 from tests.scheduler_core.framework.outside import (
@@ -212,15 +206,3 @@ def test_names_are_taken_once_and_a_plugin_that_cannot_be_made_is_refused_before
     for kind in (Unmade, Deaf):
         with pytest.raises(ConstructionError, match=f'initializing plugin "{kind.name}"'):
             cluster(kind)
-
-
-def test_a_release_may_give_another_default_set() -> None:
-    registry = REGISTRY.with_default_set([("PrioritySort", 0), ("NodeName", 0), ("DefaultBinder", 0)])
-    simulation = Simulation(plugins=registry)
-    assert list(simulation.scheduler.profiles["default-scheduler"].plugins) == [
-        "PrioritySort",
-        "NodeName",
-        "DefaultBinder",
-    ]
-    assert isinstance(registry.plus([Picky]), Registry)
-    assert ClusterEvent(POD, ActionType.ADD).resource == POD

@@ -407,7 +407,7 @@ def test_node_add_without_update_node_taint_gets_the_extra_entry() -> None:
     ((plugin, hint),) = table.interested(taint)
     assert plugin == "A"
     assert hint(make_pod("p"), None, None).queues == QUEUE.queues
-    assert [event.action for event in table.events_of("A")] == [ActionType.ADD, ActionType.UPDATE_NODE_TAINT]
+    assert [entry.event.action for entry in table.entries] == [ActionType.ADD, ActionType.UPDATE_NODE_TAINT]
 
 
 def test_pods_of_another_profile_are_judged_by_its_own_table(clock: Clock) -> None:
