@@ -12,6 +12,7 @@ from playground.clusters.drive.runs import request_run
 from playground.clusters.extenders.mock import create_mock_extender, mock_extender_url
 from playground.clusters.lifecycle import create_cluster
 from playground.clusters.objects.apply import apply_documents
+from tests.tables import table
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster
@@ -41,46 +42,7 @@ _WITH_A_CLAIM: Final = _POD + "  volumes: [{name: data, persistentVolumeClaim: {
 
 # An ephemeral volume's claim belongs to its pod; this one was made by hand, so the volumes of `scratch-0` cannot
 # be counted, and NodeVolumeLimits can say nothing about node-1.
-_UNCOUNTABLE: Final = """
-apiVersion: storage.k8s.io/v1
-kind: CSIDriver
-metadata: {name: csi.example.com}
-spec: {attachRequired: true}
----
-apiVersion: storage.k8s.io/v1
-kind: CSINode
-metadata: {name: node-1}
-spec: {drivers: [{name: csi.example.com, nodeID: node-1, allocatable: {count: 4}}]}
----
-apiVersion: storage.k8s.io/v1
-kind: StorageClass
-metadata: {name: fast}
-provisioner: csi.example.com
-volumeBindingMode: Immediate
----
-apiVersion: v1
-kind: PersistentVolumeClaim
-metadata: {name: data}
-spec: {accessModes: [ReadWriteOnce], storageClassName: fast, resources: {requests: {storage: 1Gi}}}
----
-apiVersion: v1
-kind: PersistentVolumeClaim
-metadata: {name: scratch-0-tmp}
-spec: {accessModes: [ReadWriteOnce], storageClassName: fast, resources: {requests: {storage: 1Gi}}}
----
-apiVersion: v1
-kind: Pod
-metadata: {name: scratch-0}
-spec:
-  nodeName: node-1
-  containers: [{name: main, image: "scratch:1"}]
-  volumes:
-  - name: tmp
-    ephemeral:
-      volumeClaimTemplate:
-        spec: {accessModes: [ReadWriteOnce], storageClassName: fast, resources: {requests: {storage: 1Gi}}}
-status: {phase: Running}
-"""
+_UNCOUNTABLE: Final = table(__file__, "_UNCOUNTABLE")
 _APPROVAL: Final = {"profiles": [{"plugins": {"permit": {"enabled": [{"name": "ManualApproval"}]}}}]}
 _CONFIGURATION: Final = {
     "apiVersion": "kubescheduler.config.k8s.io/v1",

@@ -12,22 +12,9 @@ from playground.clusters.models import Cluster, Cycle, LogEntry
 from playground.clusters.objects.apply import apply_documents
 from tests.api.conftest import Api
 from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.tables import table
 
-MANIFESTS = """
-apiVersion: v1
-kind: Node
-metadata: {name: n1}
-status: {allocatable: {cpu: "4", memory: 8Gi, pods: "110"}}
----
-apiVersion: v1
-kind: Pod
-metadata: {name: web}
-spec: {containers: [{name: c, image: web:1, resources: {requests: {cpu: "1"}}}]}
----
-apiVersion: monitoring.coreos.com/v1
-kind: ServiceMonitor
-metadata: {name: web}
-"""
+MANIFESTS = table(__file__, "MANIFESTS")
 
 
 @pytest.mark.dialect
@@ -84,24 +71,7 @@ def test_a_pending_pod_names_plugin_and_reason_of_each_node(
 
 @pytest.mark.parametrize(
     ("method", "path"),
-    [
-        ("GET", "version"),
-        ("GET", "clusters"),
-        ("POST", "clusters"),
-        ("GET", "clusters/{id}"),
-        ("PATCH", "clusters/{id}"),
-        ("POST", "clusters/{id}/clone"),
-        ("POST", "clusters/{id}/reset"),
-        ("GET", "clusters/{id}/export"),
-        ("POST", "clusters/{id}/apply"),
-        ("POST", "clusters/{id}/run"),
-        ("GET", "clusters/{id}/runs"),
-        ("GET", "clusters/{id}/cycles"),
-        ("GET", "clusters/{id}/queue"),
-        ("GET", "clusters/{id}/config"),
-        ("PUT", "clusters/{id}/clock"),
-        ("POST", "clusters/{id}/node-pools"),
-    ],
+    table(__file__, "paths_answer_with_and_without_a_trailing_slash"),
 )
 def test_paths_answer_with_and_without_a_trailing_slash(
     api: Api, cluster: Cluster, method: str, path: str

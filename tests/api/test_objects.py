@@ -11,6 +11,7 @@ from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.write import bind_pod, patch_object, set_cordon
 from tests.api.conftest import Api
 from tests.clusters.builders import make_node, make_pod
+from tests.tables import table
 
 CLASS = {
     "apiVersion": "scheduling.k8s.io/v1",
@@ -159,26 +160,7 @@ def test_a_version_that_moves_on_between_look_and_write_is_412_too(
 
 @pytest.mark.parametrize(
     ("plural", "body", "field"),
-    [
-        ("nodes", {"kind": "Pod", "metadata": {"name": "x"}}, "kind"),
-        ("nodes", {"apiVersion": "v2", "metadata": {"name": "x"}}, "apiVersion"),
-        ("nodes", {"metadata": {"name": "x"}, "spec": {"unschedulable": "yes"}}, "spec.unschedulable"),
-        ("nodes", {"metadata": {"name": "X!"}}, "metadata.name"),
-        ("nodes", {"metadata": {}}, "metadata.name"),
-        (
-            "pods",
-            {"metadata": {"name": "x"}, "spec": {"containers": [{"name": 1}]}},
-            "spec.containers[0].name",
-        ),
-        ("pods", {"metadata": {"name": "x"}}, "spec.containers"),
-        ("priorityclasses", {"metadata": {"name": "x"}, "value": "high"}, "value"),
-        ("priorityclasses", {"metadata": {"name": "x"}, "value": 2_000_000_000}, "value"),
-        (
-            "poddisruptionbudgets",
-            {"metadata": {"name": "x"}, "spec": {"minAvailable": "120%"}},
-            "spec.minAvailable",
-        ),
-    ],
+    table(__file__, "what_is_wrong_is_named_and_nothing_is_kept"),
 )
 def test_what_is_wrong_is_named_and_nothing_is_kept(
     api: Api, cluster: Cluster, plural: str, body: dict[str, Any], field: str

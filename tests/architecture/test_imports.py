@@ -12,27 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.tables import table
+
 ROOT = Path(__file__).resolve().parents[2]
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
 
 # For each contract a file and a line in it that must not be.
-OFFENCES = {
-    "scheduler-core-layers": ("scheduler_core/objects/__init__.py", "import scheduler_core.plugins"),
-    "plugins-alone": ("scheduler_core/plugins/node_name.py", "import scheduler_core.plugins.node_ports"),
-    "scheduler-core-pure": ("scheduler_core/errors.py", "import socket"),
-    "one-clock": ("scheduler_core/errors.py", "import time"),
-    "one-chance": ("scheduler_core/errors.py", "import random"),
-    "playground-layers": ("playground/accounts/models.py", "import playground.urls"),
-    "one-door": ("playground/accounts/models.py", "import scheduler_core.scheduler"),
-    "engine-port": ("playground/api/requests.py", "import playground.engine.batch"),
-    "engine-alone": ("playground/engine/__init__.py", "import django"),
-    "remote-from-outside": ("playground/remote/instance.py", "import playground.clusters.models"),
-    "clusters-layers": ("playground/clusters/metrics.py", "import playground.clusters.drive"),
-    "scenarios-layers": ("playground/scenarios/models.py", "import playground.scenarios.services"),
-    "no-circles": ("playground/engine/compressed.py", "import playground.engine.batch"),
-    "no-models-in-surfaces": ("playground/kube_api/cells.py", "import playground.accounts.models"),
-    "services-send-by-name": ("playground/clusters/lifecycle.py", "import playground.clusters.tasks"),
-}
+OFFENCES = table(__file__, "OFFENCES")
 
 
 def lint(folder: Path) -> dict[str, str]:

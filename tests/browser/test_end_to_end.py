@@ -5,28 +5,9 @@ from playwright.sync_api import expect
 from playground.clusters import wake
 from playground.clusters.drive.advance import advance
 from playground.clusters.models import Cluster, Run
+from tests.tables import table
 
-CLUSTER = """\
-apiVersion: v1
-kind: Node
-metadata: {name: small, labels: {topology.kubernetes.io/zone: z1}}
-status: {allocatable: {cpu: "2", memory: 4Gi, pods: "110"}, conditions: [{type: Ready, status: "True"}]}
----
-apiVersion: v1
-kind: Node
-metadata: {name: large, labels: {topology.kubernetes.io/zone: z2}}
-status: {allocatable: {cpu: "16", memory: 64Gi, pods: "110"}, conditions: [{type: Ready, status: "True"}]}
----
-apiVersion: v1
-kind: Pod
-metadata: {name: web-0}
-spec: {containers: [{name: c, image: web:1, resources: {requests: {cpu: "1", memory: 1Gi}}}]}
----
-apiVersion: v1
-kind: Pod
-metadata: {name: giant}
-spec: {containers: [{name: c, image: web:1, resources: {requests: {cpu: "64"}}}]}
-"""
+CLUSTER = table(__file__, "CLUSTER")
 
 
 def work(cluster: Cluster) -> None:

@@ -15,38 +15,14 @@ from tests.scenarios.conftest import sent, work
 from tests.scenarios.documents import small, text_of
 from tests.scenarios.test_clusters import made_by_hand
 from tests.scenarios.test_pages import EDIT
+from tests.tables import table
 
 __all__ = ["sent", "work"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-PODS = """\
-apiVersion: v1
-kind: Node
-metadata: {name: node-a}
-status: {allocatable: {cpu: "4", memory: 8Gi, pods: "10"}, conditions: [{type: Ready, status: "True"}]}
----
-apiVersion: v1
-kind: Node
-metadata: {name: node-b}
-status: {allocatable: {cpu: "8", memory: 8Gi, pods: "10"}, conditions: [{type: Ready, status: "True"}]}
----
-apiVersion: v1
-kind: Pod
-metadata: {name: web-0}
-spec: {containers: [{name: c, image: web, resources: {requests: {cpu: "1", memory: 1Gi}}}]}
----
-apiVersion: v1
-kind: Pod
-metadata: {name: web-1}
-spec: {containers: [{name: c, image: web, resources: {requests: {cpu: "1", memory: 1Gi}}}]}
----
-apiVersion: v1
-kind: Pod
-metadata: {name: web-2}
-spec: {containers: [{name: c, image: web, resources: {requests: {cpu: "1", memory: 1Gi}}}]}
-"""
+PODS = table(__file__, "PODS")
 
 
 def test_two_people_share_fork_change_and_compare(browser, asgi_server, work):

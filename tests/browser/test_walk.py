@@ -8,23 +8,10 @@ from playwright.sync_api import expect
 
 from playground.clusters.models import Cluster, Node, Pod, Run
 from playground.clusters.objects.write import set_cordon
+from tests.tables import table
 from tests.web import factories
 
-MANIFESTS = """\
-apiVersion: v1
-kind: Node
-metadata: {name: n1, labels: {topology.kubernetes.io/zone: z1}}
-status: {allocatable: {cpu: "8", memory: 32Gi, pods: "110"}}
----
-apiVersion: v1
-kind: Pod
-metadata: {name: web-0}
-spec: {containers: [{name: c, image: web:1, resources: {requests: {cpu: "1"}}}]}
----
-apiVersion: example.com/v1
-kind: Gadget
-metadata: {name: g}
-"""
+MANIFESTS = table(__file__, "MANIFESTS")
 
 
 PASTE = """(field, text) => {

@@ -28,6 +28,7 @@ from scheduler_core.objects.reading import (
     type_of,
 )
 from scheduler_core.scenario import ScenarioError, load_scenario, run_scenario
+from tests.tables import table
 
 DATA = Path(__file__).parent / "data"
 BASE = str(DATA / "base.yaml")
@@ -48,21 +49,7 @@ def applied(text: bytes, client: Client) -> tuple[int, dict[str, Any]]:
 
 
 NO_GROUP = "Kubernetes has no API group {group}, and no CustomResourceDefinition here makes this kind"
-FOREIGN_TYPES = [
-    ("batch.volcano.sh/v1alpha1", "Job"),
-    ("scheduling.volcano.sh/v1beta1", "PodGroup"),
-    ("apps.kruise.io/v1alpha1", "DaemonSet"),
-    ("apps.kruise.io/v1beta1", "StatefulSet"),
-    ("serving.knative.dev/v1", "Service"),
-    ("kueue.x-k8s.io/v1beta1", "Workload"),
-    ("kueue.x-k8s.io/v1beta1", "ClusterQueue"),
-    ("management.cattle.io/v3", "Node"),
-    ("cluster.x-k8s.io/v1beta1", "Cluster"),
-    ("kustomize.config.k8s.io/v1beta1", "Kustomization"),
-    ("descheduler/v1alpha2", "DeschedulerPolicy"),
-    ("scheduling.x-k8s.io/v1alpha1", "PodGroup"),
-    ("argoproj.io/v1alpha1", "Rollout"),
-]
+FOREIGN_TYPES = table(__file__, "FOREIGN_TYPES")
 
 
 @pytest.mark.parametrize(("api_version", "kind"), FOREIGN_TYPES)

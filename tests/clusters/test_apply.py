@@ -30,42 +30,11 @@ from playground.clusters.objects.write import (
     replace_object,
 )
 from tests.clusters.builders import START_NS, folded, make_cluster, make_node, make_pod, same_objects, stored
+from tests.tables import table
 
 pytestmark = pytest.mark.django_db
 
-SHOP = """\
-apiVersion: v1
-kind: ServiceAccount
-metadata: {name: shop, namespace: shop}
----
-apiVersion: v1
-kind: Pod
-metadata: {name: web, namespace: shop}
-spec:
-  priorityClassName: gold
-  containers:
-  - name: c
-    image: "app:1"
-    resources: {requests: {cpu: 500m, memory: 1Gi, example.com/gpu: 2}, limits: {example.com/gpu: 2}}
----
-apiVersion: monitoring.coreos.com/v1
-kind: ServiceMonitor
-metadata: {name: shop}
----
-apiVersion: scheduling.k8s.io/v1
-kind: PriorityClass
-metadata: {name: gold}
-value: 1000
----
-apiVersion: v1
-kind: List
-items:
-- apiVersion: v1
-  kind: Node
-  metadata: {name: n1, labels: {topology.kubernetes.io/zone: a}}
-  spec: {unschedulable: true, taints: [{key: gpu, effect: NoSchedule}]}
-  status: {capacity: {cpu: 4, memory: 8Gi, pods: 110}}
-"""
+SHOP = table(__file__, "SHOP")
 
 
 def names(items: Any) -> list[str]:

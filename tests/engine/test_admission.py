@@ -14,6 +14,7 @@ from playground.engine import columns
 from playground.engine.admission import admit
 from scheduler_core.objects.defaults import PriorityClasses
 from scheduler_core.objects.reading import from_objects, read_posted
+from tests.tables import table
 
 POD = yaml.safe_load((Path(__file__).parent / "data" / "pod.yaml").read_text())
 NODE: dict[str, Any] = {
@@ -134,35 +135,7 @@ def test_members_of_a_typed_list_need_not_say_what_they_are() -> None:
 
 @pytest.mark.parametrize(
     ("path", "value", "words"),
-    [
-        ("spec.containers", [], "spec.containers: Required value"),
-        ("spec.containers.0.name", "Bad_Name", "a lowercase RFC 1123 label must"),
-        ("spec.containers.0.resources.requests.cpu", 2, "must be less than or equal to cpu limit of 1"),
-        (
-            "spec.containers.0.resources.requests.cpu",
-            "1e999999999",
-            "unable to parse numeric part of quantity",
-        ),
-        (
-            "spec.containers.0.resources.requests.cpu",
-            "1e9999999999",
-            "unable to parse numeric part of quantity",
-        ),
-        ("spec.containers.0.ports.0.hostPort", 70000, "between 1 and 65535"),
-        ("spec.priorityClassName", "gold", "no PriorityClass"),
-        ("spec.tolerations.0.operator", "Is", 'Unsupported value: "Is": supported values: "Equal", "Exists"'),
-        ("spec.topologySpreadConstraints.0.maxSkew", 0, "Invalid value: 0: must be greater than 0"),
-        (
-            "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
-            ".nodeSelectorTerms.0.matchExpressions.0.operator",
-            "Near",
-            'Invalid value: "Near": not a valid selector operator',
-        ),
-        ("metadata.name", "Web", "a lowercase RFC 1123 subdomain must"),
-        ("metadata.labels.app", "no spaces please", "a valid label must be"),
-        ("metadata.labels.app", 1, "must be a string"),
-        ("status.phase", "Sleeping", 'Unsupported value: "Sleeping"'),
-    ],
+    table(__file__, "what_an_api_server_refuses_is_refused"),
 )
 def test_what_an_api_server_refuses_is_refused(path: str, value: Any, words: str) -> None:
     with pytest.raises(InvalidManifest, match=words):

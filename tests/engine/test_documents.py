@@ -7,27 +7,12 @@ import pytest
 from scheduler_core.errors import InvalidManifest
 from scheduler_core.objects.documents import LineMap, load_documents
 from scheduler_core.objects.reading import DocumentWriter, dump_yaml
+from tests.tables import table
 
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [
-        ("no", False),
-        ("on", True),
-        ("010", 8),
-        ("0x1f", 31),
-        ("1e3", 1000.0),
-        ("1.5", 1.5),
-        ("5", 5),
-        ("12:30:45", "12:30:45"),
-        ("2024-01-01", "2024-01-01"),
-        ("1_000", "1_000"),
-        ("=", "="),
-        (".inf", ".inf"),
-        ("'5'", "5"),
-        ("~", None),
-        ("", None),
-    ],
+    table(__file__, "scalars_mean_what_kubernetes_tools_take_them_for"),
 )
 def test_scalars_mean_what_kubernetes_tools_take_them_for(text: str, value: Any) -> None:
     assert load_documents(f"a: {text}")[0].value == {"a": value}

@@ -10,6 +10,7 @@ from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Cluster, Event, Pod
 from tests.kube_api.conftest import Kube, Work
 from tests.kube_api.test_writing import DEPLOYMENTS, make_deployment
+from tests.tables import table
 
 CRON_JOBS = "/apis/batch/v1/namespaces/default/cronjobs"
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
@@ -38,21 +39,7 @@ def pass_time(cluster: Cluster, work: Work, seconds: int) -> None:
 
 @pytest.mark.parametrize(
     ("spec", "path", "said"),
-    [
-        ({"schedule": "61 * * * *"}, "spec.schedule", "end of range (61) above maximum (59): 61"),
-        ({"schedule": ""}, "spec.schedule", "Required value"),
-        ({"schedule": "TZ=UTC * * * * *"}, "spec.schedule", "cannot use TZ or CRON_TZ in schedule"),
-        ({"timeZone": "Mars/Phobos"}, "spec.timeZone", "unknown time zone Mars/Phobos"),
-        ({"timeZone": "Local"}, "spec.timeZone", "must be an explicit time zone"),
-        (
-            {"concurrencyPolicy": "Maybe"},
-            "spec.concurrencyPolicy",
-            'supported values: "Allow", "Forbid", "Replace"',
-        ),
-        ({"successfulJobsHistoryLimit": -1}, "spec.successfulJobsHistoryLimit", "greater than or equal to 0"),
-        ({"jobTemplate": {}}, "spec.jobTemplate", "Required value"),
-        ({"jobTemplate": {"spec": {}}}, "spec.jobTemplate.spec.template", "Required value"),
-    ],
+    table(__file__, "cron_jobs_that_are_refused"),
 )
 def test_cron_jobs_that_are_refused(kube: Kube, spec: dict[str, Any], path: str, said: str) -> None:
     answer = kube.post(CRON_JOBS, cron_job(**spec))
@@ -67,25 +54,7 @@ def test_a_name_that_leaves_no_room_for_its_jobs(kube: Kube) -> None:
 
 @pytest.mark.parametrize(
     ("spec", "path"),
-    [
-        ({"maxReplicas": 0}, "spec.maxReplicas"),
-        ({"minReplicas": 0}, "spec.minReplicas"),
-        ({"minReplicas": 9}, "spec.maxReplicas"),
-        ({"scaleTargetRef": {"kind": "Deployment"}}, "spec.scaleTargetRef.name"),
-        ({"metrics": [{"type": "Weather"}]}, "spec.metrics[0].type"),
-        (
-            {"metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": {}}}]},
-            "spec.metrics[0].resource.target.averageUtilization",
-        ),
-        (
-            {"behavior": {"scaleUp": {"stabilizationWindowSeconds": 4000}}},
-            "spec.behavior.scaleUp.stabilizationWindowSeconds",
-        ),
-        (
-            {"behavior": {"scaleUp": {"policies": [{"type": "Pods", "value": 1, "periodSeconds": 0}]}}},
-            "spec.behavior.scaleUp.policies[0].periodSeconds",
-        ),
-    ],
+    table(__file__, "autoscalers_that_are_refused"),
 )
 def test_autoscalers_that_are_refused(kube: Kube, spec: dict[str, Any], path: str) -> None:
     answer = kube.post(AUTOSCALERS, autoscaler(**spec))

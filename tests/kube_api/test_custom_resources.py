@@ -12,32 +12,11 @@ from playground.clusters.lifecycle import clone_cluster, create_cluster, export_
 from playground.clusters.models import Cluster
 from playground.clusters.objects.apply import apply_documents
 from tests.kube_api.conftest import Kube
+from tests.tables import table
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 GROUP = "rules.example"
-SPEC: dict[str, Any] = {
-    "type": "object",
-    "x-kubernetes-validations": [
-        {"rule": "self.min <= self.max", "message": "min must not be above max", "fieldPath": ".min"},
-        {"rule": "isURL(self.nothingKnowsThis)", "message": "a function that is not here"},
-    ],
-    "properties": {
-        "min": {"type": "integer"},
-        "max": {"type": "integer", "default": 5},
-        "size": {"type": "string", "x-kubernetes-validations": [{"rule": "quantity(self).sign() > 0"}]},
-        "class": {
-            "type": "string",
-            "x-kubernetes-validations": [
-                {"rule": "self == oldSelf", "messageExpression": "'class stays ' + oldSelf"}
-            ],
-        },
-        "items": {
-            "type": "array",
-            "items": {"type": "object", "properties": {"n": {"type": "integer"}}, "x-kubernetes-validations": [
-                {"rule": "!has(self.n) || self.n > 0"}]},
-        },
-    },
-}  # fmt: skip
+SPEC: dict[str, Any] = table(__file__, "SPEC")  # fmt: skip
 
 
 def definition(plural: str = "ranges", group: str = GROUP, *more: str) -> dict[str, Any]:

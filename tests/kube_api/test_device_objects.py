@@ -22,6 +22,7 @@ from scheduler_core.scenario.load import load_scenario
 from tests.clusters.builders import make_cluster
 from tests.clusters.devices import GROUP, claim, claiming, gpu_node, template
 from tests.kube_api.conftest import TABLE, Kube
+from tests.tables import table
 
 
 def work(cluster: Cluster) -> None:
@@ -113,22 +114,7 @@ def test_a_deleted_pod_gives_its_device_to_the_one_that_waits(pool: Cluster, kub
 
 @pytest.mark.parametrize(
     ("change", "path", "words"),
-    [
-        ({"name": "UPPER"}, "spec.devices.requests[0].name", "a lowercase RFC 1123 label must consist of"),
-        (
-            {"exactly": {"deviceClassName": "G_"}},
-            "spec.devices.requests[0].exactly.deviceClassName",
-            "a lowercase RFC 1123 subdomain must consist of",
-        ),
-        ({"exactly": {"deviceClassName": ""}}, "spec.devices.requests[0].exactly.deviceClassName", ""),
-        ({"exactly": {"deviceClassName": "x", "count": -1}}, "spec.devices.requests[0].exactly.count", ""),
-        (
-            {"exactly": {"deviceClassName": "x", "selectors": [{"cel": {"expression": "device.("}}]}},
-            "spec.devices.requests[0].exactly.selectors[0].cel.expression",
-            "",
-        ),
-        ({"exactly": None}, "spec.devices.requests[0]", ""),
-    ],
+    table(__file__, "what_an_api_server_refuses_of_a_claim_is_refused_and_nothing_kept"),
 )
 def test_what_an_api_server_refuses_of_a_claim_is_refused_and_nothing_kept(
     pool: Cluster, change: dict[str, Any], path: str, words: str

@@ -27,27 +27,13 @@ from tests.in_thread import served
 from tests.kube_api.conftest import eventually
 from tests.kube_api.kubectls import Kubectl, programs
 from tests.markup import html_of
+from tests.tables import table
 
 pytestmark = [pytest.mark.kubectl, pytest.mark.slow]
 
 EVERY_KIND = Path(__file__).parent / "data" / "every_kind.yaml"
 
-DEPLOYMENT = """
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: shop, labels: {app: shop}}
-spec:
-  replicas: 3
-  selector: {matchLabels: {app: shop}}
-  template:
-    metadata: {labels: {app: shop}}
-    spec:
-      terminationGracePeriodSeconds: 1
-      containers:
-      - name: main
-        image: shop:1
-        resources: {requests: {cpu: 100m, memory: 64Mi}}
-"""
+DEPLOYMENT = table(__file__, "DEPLOYMENT")
 
 
 def test_a_gpu_pool_with_claims(kubectl: Kubectl) -> None:

@@ -12,6 +12,7 @@ from playground.clusters.models import Cluster, Pod
 from playground.clusters.objects.apply import apply_documents
 from tests.clusters.builders import make_pod
 from tests.kube_api.conftest import PODS, Kube, Work
+from tests.tables import table
 
 RANGES = "/api/v1/namespaces/default/limitranges"
 QUOTAS = "/api/v1/namespaces/default/resourcequotas"
@@ -184,24 +185,7 @@ def test_a_quota_answers_a_write_and_a_dry_run_with_what_is_used(kube: Kube) -> 
 
 @pytest.mark.parametrize(
     ("spec", "message"),
-    [
-        ({"hard": {"pods": "1"}, "scopes": ["Foo"]}, "unsupported scope"),
-        ({"hard": {"cpu": "1"}, "scopes": ["BestEffort"]}, "unsupported scope applied to resource"),
-        ({"hard": {"services": "1"}, "scopes": ["Terminating"]}, "unsupported scope applied to resource"),
-        ({"hard": {"pods": "1"}, "scopes": ["BestEffort", "NotBestEffort"]}, "conflicting scopes"),
-        ({"hard": {"pods": "-1"}}, "spec.hard[pods]"),
-        ({"hard": {"pods": "many"}}, "many"),
-        (
-            {"hard": {"pods": "1"}, "scopeSelector": {"matchExpressions": [
-                {"scopeName": "PriorityClass", "operator": "In"}]}},
-            "must be at least one value when `operator` is 'In' or 'NotIn'",
-        ),
-        (
-            {"hard": {"pods": "1"}, "scopeSelector": {"matchExpressions": [
-                {"scopeName": "BestEffort", "operator": "In", "values": ["x"]}]}},
-            "must be 'Exists' when scope is any of",
-        ),
-    ],
+    table(__file__, "a_quota_that_counts_nothing_there_is_is_refused"),
 )  # fmt: skip
 def test_a_quota_that_counts_nothing_there_is_is_refused(kube: Kube, spec: Any, message: str) -> None:
     answer = kube.post(QUOTAS, quota(**spec))

@@ -13,6 +13,7 @@ from playground.clusters.drive.config import set_clock
 from playground.clusters.models import Cluster, Pod
 from tests.kube_api.conftest import eventually
 from tests.kube_api.kubectls import Kubectl
+from tests.tables import table
 
 pytestmark = [pytest.mark.kubectl, pytest.mark.slow]
 
@@ -57,21 +58,7 @@ def test_limits_of_a_namespace(kubectl: Kubectl, fast: Cluster) -> None:
     eventually(lambda: pods("web", phase="Running") == 3)
 
 
-TICK = {
-    "apiVersion": "batch/v1",
-    "kind": "CronJob",
-    "metadata": {"name": "tick"},
-    "spec": {
-        "schedule": "*/2 * * * *",
-        "jobTemplate": {
-            "spec": {
-                "template": {
-                    "spec": {"restartPolicy": "Never", "containers": [{"name": "tick", "image": "i"}]},
-                }
-            }
-        },
-    },
-}
+TICK = table(__file__, "TICK")
 
 
 def test_cron_jobs(kubectl: Kubectl, fast: Cluster) -> None:

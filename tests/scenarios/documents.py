@@ -4,6 +4,8 @@ from typing import Any
 
 import yaml
 
+from tests.tables import table
+
 
 def node(name: str, *, cpu: str = "4", memory: str = "8Gi", **labels: str) -> dict[str, Any]:
     return {
@@ -33,26 +35,7 @@ def priority_class(name: str, value: int) -> dict[str, Any]:
     }
 
 
-PACKING = {
-    "apiVersion": "kubescheduler.config.k8s.io/v1",
-    "kind": "KubeSchedulerConfiguration",
-    "profiles": [
-        {
-            "schedulerName": "default-scheduler",
-            "pluginConfig": [
-                {
-                    "name": "NodeResourcesFit",
-                    "args": {
-                        "scoringStrategy": {
-                            "type": "MostAllocated",
-                            "resources": [{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}],
-                        }
-                    },
-                }
-            ],
-        }
-    ],
-}
+PACKING = table(__file__, "PACKING")
 
 
 def small(**changes: Any) -> dict[str, Any]:

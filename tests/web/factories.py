@@ -13,29 +13,14 @@ from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cluster, Cycle, Event, Pod, QueueMove, QueueSnapshot
 from playground.clusters.objects.actions import expand_pool
 from playground.clusters.objects.apply import apply_documents
+from tests.tables import table
 from tests.web.cases import explanation
 
 START_NS = 1_767_312_000_000_000_000  # 2026-01-02T00:00:00Z
 SECOND_NS = 1_000_000_000
 ZONES = ("zone-a", "zone-b", "zone-c")
 
-CLASSES = """
-apiVersion: scheduling.k8s.io/v1
-kind: PriorityClass
-metadata: {name: business-critical}
-value: 100000
----
-apiVersion: scheduling.k8s.io/v1
-kind: PriorityClass
-metadata: {name: standard}
-value: 1000
-globalDefault: true
----
-apiVersion: scheduling.k8s.io/v1
-kind: PriorityClass
-metadata: {name: batch}
-value: 100
-"""
+CLASSES = table(__file__, "CLASSES")
 
 
 def pod(

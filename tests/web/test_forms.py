@@ -9,6 +9,7 @@ from django.urls import reverse
 from playground.clusters import drafts
 from playground.clusters.models import Cluster, Draft, Node, Pod, Run
 from tests.markup import html_of
+from tests.tables import table
 from tests.web import factories
 
 pytestmark = pytest.mark.django_db
@@ -293,44 +294,7 @@ def test_form_and_yaml_say_the_same():
     assert form.is_valid() and form.manifests() == [manifest]
 
 
-AFFINE = """\
-apiVersion: v1
-kind: Pod
-metadata: {name: affine, namespace: default, labels: {app: web}}
-spec:
-  tolerations:
-  - {key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute, tolerationSeconds: 5}
-  affinity:
-    nodeAffinity:
-      requiredDuringSchedulingIgnoredDuringExecution:
-        nodeSelectorTerms:
-        - matchExpressions: [{key: disk, operator: In, values: [ssd, nvme]}]
-          matchFields: [{key: metadata.name, operator: NotIn, values: [n1]}]
-        - matchExpressions: [{key: gpu, operator: Exists}]
-      preferredDuringSchedulingIgnoredDuringExecution:
-      - weight: 7
-        preference: {matchExpressions: [{key: a, operator: Exists}, {key: b, operator: Exists}]}
-      - weight: 8
-        preference: {matchFields: [{key: metadata.name, operator: In, values: [n2]}]}
-    podAffinity:
-      requiredDuringSchedulingIgnoredDuringExecution:
-      - {topologyKey: zone, labelSelector: {matchLabels: {app: db}}, namespaces: [shop]}
-      preferredDuringSchedulingIgnoredDuringExecution:
-      - weight: 9
-        podAffinityTerm: {topologyKey: rack, labelSelector: {matchLabels: {app: cache}}}
-    podAntiAffinity:
-      requiredDuringSchedulingIgnoredDuringExecution:
-      - topologyKey: kubernetes.io/hostname
-        labelSelector: {matchExpressions: [{key: app, operator: In, values: [web]}]}
-      - {topologyKey: rack}
-  topologySpreadConstraints:
-  - {maxSkew: 2, minDomains: 3, topologyKey: zone, whenUnsatisfiable: DoNotSchedule,
-     labelSelector: {matchLabels: {x: z}}}
-  containers:
-  - name: main
-    image: x
-    resources: {requests: {cpu: 250m}}
-"""
+AFFINE = table(__file__, "AFFINE")
 
 
 def edited(manifest, **values):

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from scheduler_core.extender.go_json import DecodeProblem, decode, encode, read_value, types
+from tests.tables import table
 
 
 def printed_spec(**spec: Any) -> dict[str, Any]:
@@ -133,24 +134,7 @@ def test_a_text_that_is_not_json_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "text"),
-    [
-        ("ExtenderFilterResult", "[]"),
-        ("ExtenderFilterResult", '"n1"'),
-        ("ExtenderFilterResult", '{"NodeNames": "n1"}'),
-        ("ExtenderFilterResult", '{"NodeNames": [1]}'),
-        ("ExtenderFilterResult", '{"NodeNames": {}}'),
-        ("ExtenderFilterResult", '{"FailedNodes": ["n1"]}'),
-        ("ExtenderFilterResult", '{"FailedNodes": {"n1": 5}}'),
-        ("ExtenderFilterResult", '{"Error": false}'),
-        ("ExtenderFilterResult", '{"Nodes": {"items": [{"spec": {"unschedulable": "yes"}}]}}'),
-        ("ExtenderFilterResult", '{"Nodes": {"items": [{"status": {"allocatable": {"cpu": "x"}}}]}}'),
-        ("ExtenderFilterResult", '{"Nodes": {"items": [{"metadata": {"creationTimestamp": "noon"}}]}}'),
-        ("[HostPriority]", '{"Host": "n1", "Score": 1}'),
-        ("[HostPriority]", '[{"Host": "n1", "Score": 1.5}]'),
-        ("[HostPriority]", '[{"Host": "n1", "Score": "1"}]'),
-        ("[HostPriority]", '[{"Host": "n1", "Score": true}]'),
-        ("[HostPriority]", '[{"Host": "n1", "Score": 9223372036854775808}]'),
-    ],
+    table(__file__, "a_value_of_another_type_is_refused"),
 )
 def test_a_value_of_another_type_is_refused(kind: str, text: str) -> None:
     with pytest.raises(DecodeProblem):

@@ -12,23 +12,9 @@ from scheduler_core.framework.record import CycleTrace
 from scheduler_core.framework.words import PIPELINE, points
 from scheduler_core.sim.changes import WriteObject
 from scheduler_core.sim.simulation import Simulation
+from tests.tables import table
 
-RECORD: dict[str, Any] = {
-    "number": 1,
-    "at_ns": 0,
-    "pod": "default/p",
-    "uid": "u",
-    "profile": "default-scheduler",
-    "attempt": 1,
-    "priority": 0,
-    "outcome": "bound",
-    "node": "n1",
-    "message": None,
-    "n_nodes": 4,
-    "n_evaluated": 4,
-    "n_feasible": 2,
-    "best_total": 600,
-}
+RECORD: dict[str, Any] = table(__file__, "RECORD")
 
 
 def node(name: str, cpu: str = "2") -> dict[str, Any]:

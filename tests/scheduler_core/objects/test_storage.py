@@ -25,6 +25,7 @@ from scheduler_core.objects.storage import (
 )
 from scheduler_core.schema.tables import kinds
 from tests.scheduler_core.stored import prepare
+from tests.tables import table
 
 ZONE = "topology.kubernetes.io/zone"
 ZONE_BETA = "failure-domain.beta.kubernetes.io/zone"
@@ -78,29 +79,7 @@ def test_the_maximum_volume_size_goes_before_the_capacity() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "document", "message"),
-    [
-        (
-            "PersistentVolume",
-            {"spec": {"capacity": {"storage": "1x"}}},
-            'spec.capacity.storage: Invalid value: "1x": quantities must match',
-        ),
-        (
-            "PersistentVolumeClaim",
-            {"spec": {"resources": {"requests": {"storage": True}}}},
-            "spec.resources.requests.storage: Invalid value: true: quantities must match",
-        ),
-        ("PersistentVolumeClaim", {"spec": {"accessModes": "RWO"}}, 'spec.accessModes: "RWO" must be a list'),
-        (
-            "StorageClass",
-            {"allowedTopologies": [{"matchLabelExpressions": [{"key": 1}]}]},
-            "allowedTopologies[0].matchLabelExpressions[0].key: 1 must be a string",
-        ),
-        (
-            "CSINode",
-            {"spec": {"drivers": [{"name": "a", "allocatable": {"count": "3"}}]}},
-            'spec.drivers[0].allocatable.count: "3" must be an integer',
-        ),
-    ],
+    table(__file__, "what_cannot_be_read_is_named_by_its_path"),
 )
 def test_what_cannot_be_read_is_named_by_its_path(kind: str, document: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidObject) as caught:

@@ -18,6 +18,7 @@ from scheduler_core.plugins.rule import VARIABLES, Rule
 from scheduler_core.scenario import dump_scenario, load_scenario, scenario_digest
 from scheduler_core.sim.changes import DeleteObject, WriteObject
 from scheduler_core.sim.simulation import Simulation
+from tests.tables import table
 
 
 def config(
@@ -93,21 +94,7 @@ def test_scores_are_taken_as_they_are_or_normalized() -> None:
 
 @pytest.mark.parametrize(
     ("args", "said"),
-    [
-        (
-            {"filter": "node.metadata.labels.disk == ''"},
-            'running "Rule/it" filter plugin: a: no such key: disk',
-        ),
-        ({"filter": "1 + 1"}, 'running "Rule/it" filter plugin: a: the filter is 2, not true or false'),
-        ({"score": "'much'"}, "running Score plugin \"Rule/it\": a: the score is 'much', not a number"),
-        ({"score": "0.0 / 0.0"}, "the score is nan, not a number"),
-        ({"score": "-1", "normalize": "Highest"}, "the score is -1; what is normalized is from 0"),
-        (
-            {"filter": "quantity('1e9999' + '99999') == quantity('1')"},
-            "a: unable to parse numeric part of quantity",
-        ),
-        ({"score": "101"}, 'plugin "Rule/it" returns an invalid score 101'),
-    ],
+    table(__file__, "a_rule_that_fails_ends_the_cycle_under_its_name_and_node"),
 )
 def test_a_rule_that_fails_ends_the_cycle_under_its_name_and_node(args: dict[str, str], said: str) -> None:
     _, traces = run(config(**args), node("a"), node("b"), pod("p"))

@@ -8,6 +8,7 @@ import pytest
 
 from scheduler_core.scenario import Finding, ScenarioError, first_failing, run_scenario
 from tests.scheduler_core.scenario.builders import make_budget, make_node, make_pod, make_scenario
+from tests.tables import table
 
 CLUSTER = (
     make_node("small", "1", pool="general"),
@@ -26,29 +27,7 @@ def findings(*expectations: dict[str, Any], objects: tuple[dict[str, Any], ...] 
 
 @pytest.mark.parametrize(
     "expectation",
-    [
-        {"pod": "high", "node": "large", "state": "bound", "victims": ["low"], "attempts": 2},
-        {"pod": "default/high", "nodeIn": ["large", "x"], "nodeLabels": {"pool": "gpu"}},
-        {"pod": "web-1", "notNodeLabels": {"pool": "gpu"}},
-        {"pod": "huge", "state": "pending", "reason": "Insufficient cpu", "victims": []},
-        {"pod": "low", "state": "gone"},
-        {"pods": {"labels": {"app": "web"}}, "node": "small"},
-        {"pods": {"namespace": "default"}, "state": "bound", "count": {"min": 3, "max": 3}},
-        {"pods": {"labels": {"app": "none"}}, "state": "bound", "count": 0},
-        {
-            "cycle": 1,
-            "of": "high",
-            "outcome": "preempting",
-            "node": "large",
-            "victims": ["low"],
-            "feasible": 0,
-        },
-        {"cycles": {"min": 5}},
-        {"order": ["web-1", "web-2", "high"]},
-        {"budgets": "respected"},
-        {"metric": "pending", "count": 1},
-        {"metric": "cpuUtilisation", "count": {"is": 1}},
-    ],
+    table(__file__, "what_holds_is_found_to_hold"),
 )
 def test_what_holds_is_found_to_hold(expectation: dict[str, Any]) -> None:
     assert [finding.sentence for finding in findings(expectation) if not finding.holds] == []
@@ -56,24 +35,7 @@ def test_what_holds_is_found_to_hold(expectation: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     ("expectation", "words", "cycle"),
-    [
-        ({"pod": "high", "node": "small"}, "default/high on small was expected, but it is on large.", None),
-        ({"pod": "huge", "state": "bound"}, "to be bound was expected, but it is pending. Cycle ", None),
-        ({"pod": "huge", "reason": "taint"}, 'the last thing said was "0/2 nodes', None),
-        ({"pod": "high", "victims": []}, "evicted for it were default/low", None),
-        ({"pod": "web-1", "nodeLabels": {"pool": "gpu"}}, "it is on small, which carries pool=general", 2),
-        (
-            {"pods": {"labels": {"app": "web"}}, "node": "large"},
-            "default/web-1: it is on small (and 1 more)",
-            2,
-        ),
-        ({"cycle": 1, "outcome": "bound"}, "Of cycle 1 something else was expected: it ended preempting", 1),
-        ({"cycle": 1, "victims": ["web-1"]}, "its victims were default/low, not default/web-1", 1),
-        ({"order": ["web-2", "web-1"]}, "web-2 was expected to get a node before default/web-1", 2),
-        ({"order": ["huge", "high"]}, "default/huge never got a node.", None),
-        ({"cycles": {"max": 2}}, "the number of cycles is ", None),
-        ({"metric": "pending", "count": {"max": 0}}, "pending is 1, more than 0. The first pod without", 1),
-    ],
+    table(__file__, "what_does_not_hold_is_told_in_words_with_its_cycle"),
 )
 def test_what_does_not_hold_is_told_in_words_with_its_cycle(
     expectation: dict[str, Any], words: str, cycle: int | None

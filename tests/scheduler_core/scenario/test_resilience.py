@@ -17,6 +17,7 @@ from scheduler_core.cli.main import main
 from scheduler_core.scenario import Finding, ScenarioError, load_scenario, run_scenario
 from scheduler_core.scenario.gallery import gallery_text
 from tests.scheduler_core.scenario.builders import make_node, make_pod, make_scenario
+from tests.tables import table
 
 ZONE = "topology.kubernetes.io/zone"
 README = (Path(scheduler_core.scenario.__file__).parent / "README.md").read_text()
@@ -135,26 +136,7 @@ def test_nodes_that_no_loss_takes_away_for_want_of_the_label_are_told(
 
 @pytest.mark.parametrize(
     ("expectation", "words"),
-    [
-        ({"survives": {}}, "says what may be lost"),
-        ({"survives": {"anyOneNode": True}, "count": 1}, "count says nothing about survives"),
-        ({"fits": {"atLeast": 1}}, "names exactly one of deployment, statefulSet, pod"),
-        ({"fits": {"deployment": "web"}}, "atLeast"),
-        ({"fits": {"deployment": "web", "atLeast": 0}}, r"expect\[0\].fits.atLeast: .*0"),
-        ({"fits": {"deployment": "web", "atLeast": -3}}, r"expect\[0\].fits.atLeast: .*-3"),
-        ({"survives": {"anyZone": "yes"}}, r"expect\[0\].survives.anyZone: .*yes"),
-        ({"survives": {"anyZone": True, "maxPending": -1}}, r"expect\[0\].survives.maxPending: .*-1"),
-        (
-            {"fits": {"deployment": "wob", "atLeast": 1}},
-            r"expect\[0\].fits.deployment: there is no Deployment default/wob",
-        ),
-        ({"drain": {"nodes": []}}, "names the nodes to drain"),
-        ({"drain": {"nodes": ["a", "q"]}}, r"expect\[0\].drain.nodes\[1\]: there is no node q"),
-        ({"drain": {"nodes": "a"}}, r"expect\[0\].drain.nodes: .*a"),
-        ({"drain": {"nodes": ["a", 5]}}, r"expect\[0\].drain.nodes\[1\]: .*5"),
-        ({"drain": {"nodes": ["a"], "within": "25h"}}, "within is 24h at most"),
-        ({"drain": {"nodes": ["a"], "within": "soon"}}, "soon"),
-    ],
+    table(__file__, "what_cannot_be_asked_is_bad_input"),
 )
 def test_what_cannot_be_asked_is_bad_input(expectation: dict[str, Any], words: str) -> None:
     with pytest.raises(ScenarioError, match=words):
