@@ -82,7 +82,7 @@ def test_worlds_in_lock_step_agree_with_one_state_a_node(seed: int) -> None:
     nodes = WhatIf(snapshot.nodes, snapshot.order)
     state = plugin.fork(base, nodes)
     everyone = np.arange(len(infos))
-    nominated = [cluster.cache.pods.add(cluster.make_pod()) for _ in range(6)]
+    nominated = [cluster.cache.pods.add(cluster.make_pod(), findable=False) for _ in range(6)]
     for _ in range(10):
         assert verdicts(plugin, state, pod, nodes, everyone) == [
             twin.filter(info.node) for twin, info in zip(twins, infos, strict=True)
