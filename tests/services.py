@@ -75,6 +75,9 @@ SERVICES = (
     ("openssl", lambda: shutil.which("openssl"), "no openssl to make certificates with (Debian: openssl)"),
 )
 
+LONG_S = 900
+"""A timeout from which on a test is begun with before others."""
+
 FAST_FOLDERS = (
     "engine",
     *(f"scheduler_core/{name}" for name in (
@@ -189,7 +192,7 @@ def pytest_collection_order(config: pytest.Config, items: list[pytest.Item]) -> 
         some.sort(key=lambda path: -sum(item.get_closest_marker("slow") is not None for item in files[path]))
         for place, path in enumerate(some):
             is_fast = any(item.get_closest_marker("fast") for item in files[path])
-            rank = 0 if is_fast else 1 if _is_a_suite(files[path][0]) else 2
+            rank = 0 if is_fast else 1 if any(map(_takes_long, files[path])) else 2
             turn[path] = (rank, (place + 0.5) / len(some))
     n_workers = int(getattr(config, "workerinput", {}).get("workercount", 1))
     shares: list[list[pytest.Item]] = [[] for _ in range(n_workers)]
@@ -202,8 +205,10 @@ def _waits_for_processes(item: pytest.Item) -> bool:
     return item.path.parent.name in WITH_PROCESSES or item.get_closest_marker("kubectl") is not None
 
 
-def _is_a_suite(item: pytest.Item) -> bool:
-    return item.path.name == "test_on_postgresql.py"
+def _takes_long(item: pytest.Item) -> bool:
+    """Whether a test alone may be what the others wait for in the end: it says so by its timeout."""
+    timeout = item.get_closest_marker("timeout")
+    return timeout is not None and timeout.args[0] >= LONG_S
 
 
 def _waits_for_others(item: pytest.Item) -> bool:
