@@ -47,7 +47,7 @@ def test_the_manifest_is_of_the_size_it_is_said_to_be(objects: list[dict[str, An
     ("program", "side"),
     [
         (extremes()[-1], "client"),
-        (extremes()[-1], "server"),
+        pytest.param(extremes()[-1], "server", marks=pytest.mark.nightly("playground/kube_api/")),
         pytest.param(extremes()[0], "client", marks=pytest.mark.nightly("playground/kube_api/")),
     ],
     ids=lambda value: Path(value).name,
