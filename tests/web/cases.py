@@ -1,9 +1,10 @@
 """Recorded decisions of the real scheduler (copies of conformance cases), as explanation dictionaries."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from playground.engine.configuration import outline
@@ -105,3 +106,14 @@ def explanation(label: str, **overrides: Any) -> dict[str, Any]:
         "digest": "0" * 16,
         **overrides,
     }
+
+
+def by_attribute(does: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose dictionaries are read by attribute, as templates read them."""
+
+    def told(value: Any) -> Any:
+        if isinstance(value, dict):
+            return SimpleNamespace(**{name: told(item) for name, item in value.items()})
+        return type(value)(map(told, value)) if type(value) in (list, tuple) else value
+
+    return lambda *args, **named: told(does(*args, **named))

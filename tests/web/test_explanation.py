@@ -3,12 +3,16 @@
 import pytest
 from django.template.loader import render_to_string
 
-from playground.web.cycles.preemption import view_preemption
-from playground.web.cycles.present import emphasise, view_cycle, view_filter, view_reason_matrix, view_scores
+from playground.web.cycles import preemption, present
+from playground.web.cycles.present import emphasise
 from playground.web.looks import outcome_of
 from scheduler_core.scenario import run_scenario
 from scheduler_core.scenario.gallery import gallery_scenario
-from tests.web.cases import explanation
+from tests.web.cases import by_attribute, explanation
+
+view_cycle, view_filter = by_attribute(present.view_cycle), by_attribute(present.view_filter)
+view_scores, view_reason_matrix = by_attribute(present.view_scores), by_attribute(present.view_reason_matrix)
+view_preemption = by_attribute(preemption.view_preemption)
 
 ALL = (
     "scored",
@@ -293,16 +297,16 @@ def test_a_node_that_fails_in_only_one_pass_names_the_pass_and_the_plugin():
     run = run_scenario(gallery_scenario("filtering-twice"), full_traces=True)
     both = run.cycles[1].explain()
     view = view_cycle(both)
-    assert [(row["node"], row["verdict"], row["one_only"]) for row in view.passes["rows"]] == [
+    assert [(row.node, row.verdict, row.one_only) for row in view.passes.rows] == [
         ("node-a", "fails in both: NodeResourcesFit with them, InterPodAffinity without", False)
     ]
     (node,) = both["nominatedPasses"]["nodes"]
     one = both | {"nominatedPasses": {"count": 1, "nodes": [node | {"with": None, "failsIn": "without"}]}}
     view = view_cycle(one)
-    assert [(row["verdict"], row["one_only"]) for row in view.passes["rows"]] == [
+    assert [(row.verdict, row.one_only) for row in view.passes.rows] == [
         ("fails only without them: InterPodAffinity", True)
     ]
-    assert view.passes["rows"][0]["without"]["reason"] == "node(s) didn't match pod affinity rules"
+    assert view.passes.rows[0].without.reason == "node(s) didn't match pod affinity rules"
     html = render_to_string("cycles/passes.html", {"view": view})
     assert (
         "fails only without them: InterPodAffinity" in html

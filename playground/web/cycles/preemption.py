@@ -8,7 +8,6 @@ Source: pkg/scheduler/framework/preemption/preemption.go, pickOneNodeForPreempti
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from playground.clusters.history.cycles import Aftermath
@@ -35,144 +34,11 @@ ANY = "Any of those left"
 _NUMBER = {name: number for number, name in enumerate(CRITERIA, start=1)}
 
 
-@dataclass(frozen=True)
-class Victim:
-    """A pod that would be evicted; ``priority`` is None when the explanation does not say it.
-
-    ``budgets`` are those its eviction violates, as (namespace, name); empty where an old record names none.
-    """
-
-    namespace: str
-    name: str
-    priority: int | None
-    violates_pdb: bool
-    budgets: tuple[tuple[str, str], ...] = ()
+View = dict[str, Any]
+"""What a template draws."""
 
 
-@dataclass(frozen=True)
-class ReprieveStep:
-    """One pod of lower priority that was taken away, and whether it could be given back."""
-
-    pod: Victim
-    kept: bool
-
-
-@dataclass(frozen=True)
-class CriterionCell:
-    """State: keep (compared and stayed), kill (compared and lost), gone (not compared any more).
-
-    ``name`` is that of the criterion, ``exact`` the value as it was compared, where another one is shown.
-    """
-
-    name: str
-    value: str
-    state: str
-    exact: str = ""
-
-
-@dataclass(frozen=True)
-class RoomBar:
-    """One resource of the chosen node; shares in percent of what it can give."""
-
-    resource: str
-    allocatable: int
-    before: int
-    after: int
-    needed: int
-    freed: int
-    stays: float
-    goes: float
-    comes: float
-
-    @property
-    def free_before(self) -> int:
-        """What was free before the eviction."""
-        return self.allocatable - self.before
-
-    @property
-    def free_after(self) -> int:
-        """What is free once the pod is there."""
-        return self.allocatable - self.after
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """One node on which evicting pods would help."""
-
-    node: str
-    victims: tuple[Victim, ...]
-    n_pdb_violations: int
-    chosen: bool
-    criteria: tuple[CriterionCell, ...]
-    result: str
-    steps: tuple[ReprieveStep, ...]
-    before_extenders: tuple[str, ...]
-    lost: int | None = None
-    """The criterion, from 1, by which another candidate was better."""
-
-    @property
-    def n_kept(self) -> int:
-        """How many pods were given back."""
-        return sum(step.kept for step in self.steps)
-
-
-@dataclass(frozen=True)
-class Criterion:
-    """Column of the table; ``survivors`` like "7 → 5", empty when it was not needed."""
-
-    number: int
-    name: str
-    survivors: str
-
-
-@dataclass(frozen=True)
-class Helpless:
-    """Nodes that are no candidates for the same reason; the first few by name."""
-
-    reason: str
-    plugin: str
-    count: int
-    nodes: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class PreemptionView:
-    """Everything the PostFilter panel shows; ``failed``: a plugin gave an error instead of an answer."""
-
-    eligible: bool
-    failed: bool
-    ineligible_reason: str
-    message: str
-    candidates: tuple[Candidate, ...]
-    n_candidates: int
-    n_nodes: int
-    nominated: str | None
-    victims: tuple[Victim, ...]
-    criteria: tuple[Criterion, ...]
-    decided_by: str
-    tied: tuple[str, ...]
-    tie_stream: str
-    cleared: tuple[Victim, ...]
-    helpless: tuple[Helpless, ...]
-    room: tuple[RoomBar, ...]
-
-    @property
-    def chosen(self) -> Candidate | None:
-        """The candidate that was taken."""
-        return next((candidate for candidate in self.candidates if candidate.chosen), None)
-
-    @property
-    def explained(self) -> tuple[Candidate, ...]:
-        """The candidates whose victims are shown as they were found."""
-        return tuple(candidate for candidate in self.candidates if candidate.steps)[:STEPS_LIMIT]
-
-    @property
-    def n_unexplained(self) -> int:
-        """Candidates left out there."""
-        return self.n_candidates - len(self.explained)
-
-
-def view_preemption(explanation: Mapping[str, Any], *, limit: int = CANDIDATE_LIMIT) -> PreemptionView | None:
+def view_preemption(explanation: Mapping[str, Any], *, limit: int = CANDIDATE_LIMIT) -> View | None:
     """Build the preemption panel, or None when PostFilter did not run.
 
     Parameters
@@ -182,6 +48,15 @@ def view_preemption(explanation: Mapping[str, Any], *, limit: int = CANDIDATE_LI
         ``filter``.
     limit : int
         At most this many candidates, those that stayed longest first.
+
+    Returns
+    -------
+    dict
+        `failed`: a plugin gave an error instead of an answer. `candidates` are nodes on which evicting pods would help:
+        `steps` say of each pod of lower priority whether it could be given back, `lost` by which criterion, from 1,
+        another candidate was better, `criteria` how each was compared: keep (stayed), kill (lost), gone (not compared
+        any more); `explained` those whose victims are shown as they were found. `helpless` nodes are none, by reason.
+        `room` of the chosen node is in percent of what it can give.
     """
     preemption: Mapping[str, Any] | None = explanation.get("preemption")
     if not preemption:
@@ -193,27 +68,31 @@ def view_preemption(explanation: Mapping[str, Any], *, limit: int = CANDIDATE_LI
     tied = tuple(preemption.get("tied") or ())
     # Who stayed longest comes first; the order of the explanation decides the rest.
     ranked = sorted(given, key=lambda c: (c["node"] != nominated, -_stayed(c)))[:limit]
-    candidates = tuple(_candidate(c, nominated, priorities, len(asked), tied) for c in ranked)
+    candidates = [_candidate(c, nominated, priorities, len(asked), tied) for c in ranked]
     verdicts = explanation.get("filter") or {}
     chosen = next((c for c in given if c["node"] == nominated), None)
-    return PreemptionView(
-        eligible=bool(preemption.get("eligible", True)),
-        failed=preemption.get("code") == "Error",
-        ineligible_reason=str(preemption.get("ineligibleReason") or ""),
-        message=str(preemption.get("message") or ""),
-        candidates=candidates,
-        n_candidates=len(given),
-        n_nodes=len(verdicts),
-        nominated=nominated,
-        victims=tuple(_victim(v, priorities, {}) for v in preemption.get("victims") or ()),
-        criteria=_criteria(asked, len(given), tied),
-        decided_by=_decided_by(preemption.get("decidedBy")),
-        tied=tied,
-        tie_stream=str(preemption.get("tieStream") or ""),
-        cleared=tuple(_victim(v, {}, {}) for v in preemption.get("clearedNominations") or ()),
-        helpless=_helpless(preemption.get("notCandidates") or ()),
-        room=_room(chosen.get("room") or {}) if chosen else (),
-    )
+    explained = [candidate for candidate in candidates if candidate["steps"]][:STEPS_LIMIT]
+    return {
+        "eligible": bool(preemption.get("eligible", True)),
+        "failed": preemption.get("code") == "Error",
+        "ineligible_reason": str(preemption.get("ineligibleReason") or ""),
+        "message": str(preemption.get("message") or ""),
+        "candidates": candidates,
+        "chosen": next((candidate for candidate in candidates if candidate["chosen"]), None),
+        "explained": explained,
+        "n_unexplained": len(given) - len(explained),
+        "n_candidates": len(given),
+        "n_nodes": len(verdicts),
+        "nominated": nominated,
+        "victims": [_victim(v, priorities, {}) for v in preemption.get("victims") or ()],
+        "criteria": _criteria(asked, len(given), tied),
+        "decided_by": _decided_by(preemption.get("decidedBy")),
+        "tied": tied,
+        "tie_stream": str(preemption.get("tieStream") or ""),
+        "cleared": [_victim(v, {}, {}) for v in preemption.get("clearedNominations") or ()],
+        "helpless": _helpless(preemption.get("notCandidates") or ()),
+        "room": _room(chosen.get("room") or {}) if chosen else [],
+    }
 
 
 def _stayed(candidate: Mapping[str, Any]) -> int:
@@ -232,30 +111,28 @@ def _candidate(
     priorities: Mapping[str, int],
     n_asked: int,
     tied: tuple[str, ...],
-) -> Candidate:
-    node = str(c["node"])
+) -> View:
     steps = c.get("steps") or ()
     violating = {s["pod"]: _budgets(s) for s in steps if s["violatesBudget"] and not s["kept"]}
-    chosen = node == nominated
-    cut = bool(c.get("cutByExtender"))
     lost = _NUMBER.get(c.get("eliminatedAt") or "")
-    return Candidate(
-        node=node,
-        victims=tuple(_victim(v, priorities, violating) for v in c.get("victims") or ()),
-        n_pdb_violations=int(c.get("numPDBViolations") or 0),
-        chosen=chosen,
-        criteria=_cells(c, n_asked, lost, tied),
-        result=_result(chosen, lost, cut, nominated),
-        steps=tuple(
-            ReprieveStep(
-                _victim(s["pod"], priorities, {s["pod"]: _budgets(s)} if s["violatesBudget"] else {}),
-                bool(s["kept"]),
-            )
+    return {
+        "node": str(c["node"]),
+        "victims": [_victim(v, priorities, violating) for v in c.get("victims") or ()],
+        "n_pdb_violations": int(c.get("numPDBViolations") or 0),
+        "chosen": c["node"] == nominated,
+        "criteria": _cells(c, n_asked, lost, tied),
+        "result": _result(c, lost, nominated),
+        "steps": [
+            {
+                "pod": _victim(s["pod"], priorities, {s["pod"]: _budgets(s)} if s["violatesBudget"] else {}),
+                "kept": bool(s["kept"]),
+            }
             for s in steps
-        ),
-        before_extenders=tuple(v.rpartition("/")[2] for v in c.get("victimsBeforeExtenders") or ()),
-        lost=lost,
-    )
+        ],
+        "n_kept": sum(bool(s["kept"]) for s in steps),
+        "before_extenders": [v.rpartition("/")[2] for v in c.get("victimsBeforeExtenders") or ()],
+        "lost": lost,
+    }
 
 
 def _budgets(step: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
@@ -265,60 +142,62 @@ def _budgets(step: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
 def _victim(
     pod: str, priorities: Mapping[str, int], violated: Mapping[str, tuple[tuple[str, str], ...]]
-) -> Victim:
+) -> View:
+    """A pod that would be evicted; its `priority` is None where the explanation does not say it, `budgets` are those
+    its eviction violates, as (namespace, name)."""
     namespace, _, name = pod.rpartition("/")
-    return Victim(namespace, name, priorities.get(pod), pod in violated, violated.get(pod, ()))
+    return {
+        "namespace": namespace,
+        "name": name,
+        "priority": priorities.get(pod),
+        "violates_pdb": pod in violated,
+        "budgets": violated.get(pod, ()),
+    }
 
 
-def _criteria(
-    asked: Sequence[Mapping[str, Any]], n_candidates: int, tied: tuple[str, ...]
-) -> tuple[Criterion, ...]:
+def _criteria(asked: Sequence[Mapping[str, Any]], n_candidates: int, tied: Sequence[str]) -> list[View]:
+    """Columns of the table; `survivors` like "7 → 5", empty when it was not needed."""
     if not asked:
-        return ()
+        return []
     left_after = {str(criterion["name"]): int(criterion["left"]) for criterion in asked}
-    columns = []
+    survivors = []
     left = n_candidates
-    for number, (key, name) in enumerate(CRITERIA.items(), start=1):
-        survivors = ""
-        if key in left_after:
-            survivors = f"{left:,} → {left_after[key]:,}"
-            left = left_after[key]
-        columns.append(Criterion(number, name, survivors))
-    columns.append(Criterion(len(CRITERIA) + 1, ANY, f"{len(tied):,} → 1" if tied else ""))
-    return tuple(columns)
+    for key in CRITERIA:
+        survivors.append(f"{left:,} → {left_after[key]:,}" if key in left_after else "")
+        left = left_after.get(key, left)
+    survivors.append(f"{len(tied):,} → 1" if tied else "")
+    names = (*CRITERIA.values(), ANY)
+    return [
+        {"number": number, "name": name, "survivors": words}
+        for number, (name, words) in enumerate(zip(names, survivors, strict=True), start=1)
+    ]
 
 
-def _cells(
-    c: Mapping[str, Any], n_asked: int, lost: int | None, tied: tuple[str, ...]
-) -> tuple[CriterionCell, ...]:
+def _cells(c: Mapping[str, Any], n_asked: int, lost: int | None, tied: Sequence[str]) -> list[View]:
+    """How a candidate was compared; ``exact`` is the value as it was, where another one is shown."""
     if not n_asked:
-        return ()
+        return []
     values = c.get("criterionValues") or {}
     cells = []
     for number, (key, name) in enumerate(CRITERIA.items(), start=1):
         if key not in values:
-            cells.append(CriterionCell(name, "", "gone"))
+            cells.append({"name": name, "value": "", "state": "gone"})
             continue
         value, exact = values[key], ""
         if key == SUM:
             exact = str(value)
             value -= PRIORITY_OFFSET * len(c.get("victims") or ())
-        cells.append(
-            CriterionCell(
-                name,
-                "not started" if value is None else str(value),
-                "kill" if number == lost else "keep",
-                exact,
-            )
-        )
-    last = CriterionCell(ANY, *(("equal", "keep") if c["node"] in tied else ("", "gone")))
-    return (*cells, last)
+        words = "not started" if value is None else str(value)
+        state = "kill" if number == lost else "keep"
+        cells.append({"name": name, "value": words, "state": state, "exact": exact})
+    last = {"value": "equal", "state": "keep"} if c["node"] in tied else {"value": "", "state": "gone"}
+    return [*cells, {"name": ANY, **last}]
 
 
-def _result(chosen: bool, lost: int | None, cut: bool, nominated: str | None) -> str:
-    if chosen:
+def _result(c: Mapping[str, Any], lost: int | None, nominated: str | None) -> str:
+    if c["node"] == nominated:
         return "chosen"
-    if cut:
+    if c.get("cutByExtender"):
         return "left out by an extender"
     if lost is not None:
         return f"out at {lost}"
@@ -333,21 +212,21 @@ def _decided_by(key: Any) -> str:
     return f"decided by: {CRITERIA[key].lower()}" if key in CRITERIA else ""
 
 
-def _helpless(given: Sequence[Mapping[str, Any]]) -> tuple[Helpless, ...]:
+def _helpless(given: Sequence[Mapping[str, Any]]) -> list[View]:
     """Say why every other node is no candidate, in groups of the same reason, the largest first."""
     groups = [
-        Helpless(
-            ", ".join(one["reasons"]),
-            str(one.get("plugin") or ""),
-            int(one["count"]),
-            tuple(one["nodes"][:NODES_NAMED]),
-        )
+        {
+            "reason": ", ".join(one["reasons"]),
+            "plugin": str(one.get("plugin") or ""),
+            "count": int(one["count"]),
+            "nodes": one["nodes"][:NODES_NAMED],
+        }
         for one in given
     ]
-    return tuple(sorted(groups, key=lambda group: -group.count))
+    return sorted(groups, key=lambda group: -group["count"])
 
 
-def _room(room: Mapping[str, Mapping[str, int]]) -> tuple[RoomBar, ...]:
+def _room(room: Mapping[str, Mapping[str, int]]) -> list[View]:
     bars = []
     for resource, amounts in room.items():
         allocatable, before, after = amounts["allocatable"], amounts["before"], amounts["after"]
@@ -355,72 +234,50 @@ def _room(room: Mapping[str, Mapping[str, int]]) -> tuple[RoomBar, ...]:
         freed = before + needed - after
         scale = 100 / allocatable if allocatable else 0
         bars.append(
-            RoomBar(
-                resource=resource,
-                allocatable=allocatable,
-                before=before,
-                after=after,
-                needed=needed,
-                freed=freed,
-                stays=round(min(100, (before - freed) * scale), 2),
-                goes=round(min(100, freed * scale), 2),
-                comes=round(min(100, needed * scale), 2),
-            )
+            {
+                "resource": resource,
+                "allocatable": allocatable,
+                "before": before,
+                "after": after,
+                "needed": needed,
+                "freed": freed,
+                "free_before": allocatable - before,
+                "free_after": allocatable - after,
+                "stays": round(min(100, (before - freed) * scale), 2),
+                "goes": round(min(100, freed * scale), 2),
+                "comes": round(min(100, needed * scale), 2),
+            }
         )
-    return tuple(bars)
+    return bars
 
 
-@dataclass(frozen=True)
-class NextStep:
-    """One step; `at_ns` None when the moment is not known yet. `cycle` links the pod's next attempt."""
+def next_steps(cycle: Cycle, node: str, after: Aftermath) -> list[View]:
+    """Tell the steps in order of time; those without a moment (`at_ns` None), which is not known yet, come last.
 
-    at_ns: int | None
-    text: str
-    done: bool
-    cycle: int | None = None
+    `cycle` links the pod's next attempt.
+    """
+    steps: list[View] = []
 
+    def step(at_ns: int | None, text: str, done: bool, number: int | None = None) -> None:
+        steps.append({"at_ns": at_ns, "text": text, "done": done, "cycle": number})
 
-def next_steps(cycle: Cycle, node: str, after: Aftermath) -> list[NextStep]:
-    """Tell the steps in order of time; those without a moment come last."""
-    steps = [
-        NextStep(
-            cycle.at_ns,
-            f"status.nominatedNodeName: {node} is set; {cycle.pod_name} goes back to the queue",
-            True,
-        )
-    ]
+    set_to = f"status.nominatedNodeName: {node} is set; {cycle.pod_name} goes back to the queue"
+    step(cycle.at_ns, set_to, True)
     for victim in after.victims:
         name = victim.pod.rpartition("/")[2]
         if victim.asked_ns is None:
-            steps.append(NextStep(None, f"{name} is asked to end", False))
+            step(None, f"{name} is asked to end", False)
             continue
         if victim.until_ns is not None:
             grace_s = (victim.until_ns - victim.asked_ns) / 1e9
-            steps.append(
-                NextStep(victim.asked_ns, f"{name} starts terminating, {grace_s:.0f} s of grace", True)
-            )
-        ends_ns = victim.gone_ns or victim.until_ns
-        steps.append(
-            NextStep(
-                ends_ns,
-                f"{name} is gone; its end moves {cycle.pod_name} back to activeQ",
-                victim.gone_ns is not None,
-            )
-        )
+            step(victim.asked_ns, f"{name} starts terminating, {grace_s:.0f} s of grace", True)
+        end = f"{name} is gone; its end moves {cycle.pod_name} back to activeQ"
+        step(victim.gone_ns or victim.until_ns, end, victim.gone_ns is not None)
     again = after.next_cycle
     if again is not None:
         where = f" to {again.node}" if again.node else ""
-        steps.append(
-            NextStep(again.at_ns, f"Attempt {again.attempt}: {again.outcome}{where}", True, again.number)
-        )
+        step(again.at_ns, f"Attempt {again.attempt}: {again.outcome}{where}", True, again.number)
     else:
-        steps.append(
-            NextStep(
-                None,
-                f"The next attempt tries {node} first. A pod of higher priority may still take the room",
-                False,
-            )
-        )
-    known = [step for step in steps if step.at_ns is not None]
-    known.sort(key=lambda step: step.at_ns or 0)
-    return [*known, *(step for step in steps if step.at_ns is None)]
+        words = f"The next attempt tries {node} first. A pod of higher priority may still take the room"
+        step(None, words, False)
+    return sorted(steps, key=lambda one: (one["at_ns"] is None, one["at_ns"] or 0))

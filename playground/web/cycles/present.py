@@ -6,80 +6,23 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Any
 
 from playground.clusters.drive.extender_calls import WireCall, matched
 from playground.engine.plugins import drawn
-from playground.web.cycles.preemption import PreemptionView, view_preemption
-from playground.web.looks import Outcome, outcome_of
+from playground.web.cycles.preemption import view_preemption
+from playground.web.looks import outcome_of
 
 # Source: pkg/scheduler/schedule_one.go minFeasibleNodesToFind, v1.34.
 MIN_FEASIBLE_NODES_TO_FIND = 100
 
 
-@dataclass(frozen=True)
-class ExtenderCall:
-    """A call to an extender; ``request`` and ``answer`` are text ready to show."""
-
-    url: str
-    verb: str
-    status: str
-    duration_ms: float | None
-    took_ms: float | None = field(default=None, kw_only=True)
-    error: str
-    request: str
-    answer: str
-    answers_nodes: bool = field(default=False, kw_only=True)
-    """Whether a filter's answer is whole nodes, which count as empty ones from there on."""
+View = dict[str, Any]
+"""What a template draws."""
 
 
-@dataclass(frozen=True)
-class CycleView:
-    """Everything a cycle page shows; a panel that has nothing to say is None or empty.
-
-    Attributes
-    ----------
-    blamed
-        Who failed, of a cycle that ended in an error: a plugin, an extender, or a cluster without nodes.
-    """
-
-    pod: str
-    name: str
-    outcome: Outcome
-    node: str | None
-    sentence: tuple[tuple[str, bool], ...]
-    n_nodes: int
-    n_evaluated: int
-    pipeline: tuple[Point, ...]
-    blamed: str
-    pre_filter: str
-    pre_filter_plugin: str
-    filter: FilterView | None
-    passes: Mapping[str, Any] | None
-    scores: ScoreView | None
-    preemption: PreemptionView | None
-    reasons: ReasonMatrix | None
-    extenders: tuple[ExtenderCall, ...]
-    permit: Sequence[Mapping[str, Any]]
-    message: str
-    error: str
-    single_node: str | None
-    emulates: str
-
-    @property
-    def is_narrowed(self) -> bool:
-        """Whether not every node was filtered: a sample, the nominated node alone, or what PreFilter left."""
-        return 0 < self.n_evaluated < self.n_nodes
-
-    @property
-    def is_sampled(self) -> bool:
-        """Whether the scheduler stopped as soon as it had found nodes enough."""
-        return self.is_narrowed and self.n_evaluated >= MIN_FEASIBLE_NODES_TO_FIND
-
-
-def view_cycle(explanation: Mapping[str, Any], *, part: str | None = None, page: int = 1) -> CycleView:
+def view_cycle(explanation: Mapping[str, Any], *, part: str | None = None, page: int = 1) -> View:
     """Turn the explanation of a cycle into what its page shows.
 
     Parameters
@@ -88,6 +31,14 @@ def view_cycle(explanation: Mapping[str, Any], *, part: str | None = None, page:
         As served by the API; every key but ``pod`` may be missing, its panel is then left out.
     part, page
         See `view_filter`.
+
+    Returns
+    -------
+    dict
+        A panel that has nothing to say is None or empty. `blamed`: who failed, of a cycle that ended in an error: a
+        plugin, an extender, or a cluster without nodes. `is_narrowed`: not every node was filtered, but a sample, the
+        nominated node alone, or what PreFilter left; `is_sampled`: the scheduler stopped as soon as it had found nodes
+        enough.
     """
     pod = str(explanation.get("pod") or "")
     name = pod.rpartition("/")[2]
@@ -106,30 +57,35 @@ def view_cycle(explanation: Mapping[str, Any], *, part: str | None = None, page:
         why = f"{early_plugin} rejected it in PreFilter" if early_plugin else blamed
         headline = explanation["headline"]
         sentence = f"{headline}: {why}." if why else f"{headline}."
-    return CycleView(
-        pod=pod,
-        name=name,
-        outcome=outcome,
-        node=node,
-        sentence=emphasise(sentence, (pod, name, str(node or ""), *_nominated(explanation))),
-        n_nodes=int(explanation.get("nNodes") or 0),
-        n_evaluated=int(explanation.get("nodesEvaluated") or 0),
-        pipeline=view_pipeline(points, outcome=outcome.key),
-        blamed=blamed,
-        pre_filter=", ".join(pre_filter.get("reasons") or ()) if rejected_early else "",
-        pre_filter_plugin=early_plugin,
-        filter=view_filter(explanation, part=part, page=page),
-        passes=view_passes(explanation),
-        scores=view_scores(explanation),
-        preemption=view_preemption(explanation),
-        reasons=view_reason_matrix(explanation),
-        extenders=tuple(_call(c) for c in explanation.get("extenders") or ()),
-        permit=explanation.get("permit") or (),
-        message=message,
-        error=str(explanation.get("error") or ""),
-        single_node=feasible[0] if len(feasible) == 1 and not explanation.get("total") else None,
-        emulates=str(explanation.get("emulates") or ""),
-    )
+    n_nodes = int(explanation.get("nNodes") or 0)
+    n_evaluated = int(explanation.get("nodesEvaluated") or 0)
+    is_narrowed = 0 < n_evaluated < n_nodes
+    return {
+        "pod": pod,
+        "name": name,
+        "outcome": outcome,
+        "node": node,
+        "sentence": emphasise(sentence, (pod, name, str(node or ""), *_nominated(explanation))),
+        "n_nodes": n_nodes,
+        "n_evaluated": n_evaluated,
+        "is_narrowed": is_narrowed,
+        "is_sampled": is_narrowed and n_evaluated >= MIN_FEASIBLE_NODES_TO_FIND,
+        "pipeline": view_pipeline(points, outcome=outcome.key),
+        "blamed": blamed,
+        "pre_filter": ", ".join(pre_filter.get("reasons") or ()) if rejected_early else "",
+        "pre_filter_plugin": early_plugin,
+        "filter": view_filter(explanation, part=part, page=page),
+        "passes": view_passes(explanation),
+        "scores": view_scores(explanation),
+        "preemption": view_preemption(explanation),
+        "reasons": view_reason_matrix(explanation),
+        "extenders": [_call(call) for call in explanation.get("extenders") or ()],
+        "permit": explanation.get("permit") or (),
+        "message": message,
+        "error": str(explanation.get("error") or ""),
+        "single_node": feasible[0] if len(feasible) == 1 and not explanation.get("total") else None,
+        "emulates": str(explanation.get("emulates") or ""),
+    }
 
 
 def emphasise(sentence: str, names: tuple[str, ...]) -> tuple[tuple[str, bool], ...]:
@@ -165,20 +121,20 @@ def _blamed(explanation: Mapping[str, Any], points: Sequence[Mapping[str, Any]])
     return f"{plugin} failed in {at}" if plugin and at else ""
 
 
-def _call(call: Mapping[str, Any]) -> ExtenderCall:
-    status = call.get("status")
-    return ExtenderCall(
-        url=str(call.get("url") or ""),
-        verb=str(call.get("verb") or ""),
-        status="" if status is None else str(status),
-        duration_ms=call.get("durationMs"),
-        error=str(call.get("error") or ""),
-        request=_pretty(call.get("request")),
-        answer=_pretty(call.get("answer")),
-        answers_nodes=call.get("verb") == "filter"
-        and not call.get("error")
-        and _has_nodes(call.get("answer")),
-    )
+def _call(call: Mapping[str, Any]) -> View:
+    """A call to an extender, its request and answer as text; `answers_nodes`: a filter's answer is whole nodes, which
+    count as empty ones from there on."""
+    status, verb, error = call.get("status"), str(call.get("verb") or ""), str(call.get("error") or "")
+    return {
+        "url": str(call.get("url") or ""),
+        "verb": verb,
+        "status": "" if status is None else str(status),
+        "duration_ms": call.get("durationMs"),
+        "error": error,
+        "request": _pretty(call.get("request")),
+        "answer": _pretty(call.get("answer")),
+        "answers_nodes": verb == "filter" and not error and _has_nodes(call.get("answer")),
+    }
 
 
 def _has_nodes(answer: Any) -> bool:
@@ -210,19 +166,8 @@ _DRAWN = {
 }
 
 
-@dataclass(frozen=True)
-class Point:
-    """One extension point of the strip."""
-
-    name: str
-    state: str
-    css: str
-    icon: str
-    detail: str
-
-
-def view_pipeline(points: Sequence[Mapping[str, Any]], *, outcome: str) -> tuple[Point, ...]:
-    """Turn the explanation's ``points`` into cells, in the order given.
+def view_pipeline(points: Sequence[Mapping[str, Any]], *, outcome: str) -> list[View]:
+    """Turn the explanation's ``points`` into cells of the strip, in the order given.
 
     A point that failed in a cycle whose outcome is ``error`` blames no plugin, so it is drawn amber
     instead of red.
@@ -231,8 +176,9 @@ def view_pipeline(points: Sequence[Mapping[str, Any]], *, outcome: str) -> tuple
     for point in points:
         state = point["state"]
         css, icon = _DRAWN["error" if state == "failed" and outcome == "error" else state]
-        cells.append(Point(point["point"], state, css, icon, str(point.get("detail") or "")))
-    return tuple(cells)
+        detail = str(point.get("detail") or "")
+        cells.append({"name": point["point"], "state": state, "css": css, "icon": icon, "detail": detail})
+    return cells
 
 
 MATRIX_LIMIT = 200
@@ -241,108 +187,7 @@ FEASIBLE_PART = "ok"
 PRE_FILTER = "PreFilter"
 
 
-@dataclass(frozen=True)
-class Column:
-    """A filter plugin; ``skipped`` when it skipped itself in PreFilter."""
-
-    plugin: str
-    skipped: bool
-
-
-@dataclass(frozen=True)
-class Part:
-    """One part of the Kubernetes message, pressed to see only its nodes.
-
-    Attributes
-    ----------
-    key : str
-        Stable within one cycle: ``ok`` for feasible nodes, else ``r0``, ``r1``, ...
-    """
-
-    key: str
-    text: str
-    count: int
-    reason: str
-    pressed: bool
-
-
-@dataclass(frozen=True)
-class Row:
-    """One node of the matrix.
-
-    Attributes
-    ----------
-    cells : tuple of str
-        ``pass`` or ``skip`` per column that ran, then ``fail`` for the column that rejected the node.
-    colspan : int
-        How many columns the reason covers: those that did not run, and the outcome.
-    parts : str
-        Space separated keys of the message parts this node counts for.
-    amounts : str
-        What the plugin that rejected the node compared, as the explanation says it; often empty.
-    """
-
-    node: str
-    cells: tuple[str, ...]
-    feasible: bool
-    plugin: str
-    code: str
-    reason: str
-    colspan: int
-    parts: str
-    amounts: str
-    starts_group: bool
-    rank: int | None
-    total: int | None
-    tied: bool
-
-
-@dataclass(frozen=True)
-class Group:
-    """Nodes rejected by one plugin for one reason, on clusters too large for a row a node.
-
-    Attributes
-    ----------
-    nearest, amounts : str
-        The node that lacks least of what it was rejected for, and the amounts it was rejected by; often empty.
-    """
-
-    plugin: str
-    code: str
-    reason: str
-    count: int
-    part: str
-    examples: tuple[str, ...]
-    nearest: str
-    amounts: str
-
-
-@dataclass(frozen=True)
-class FilterView:
-    """Everything the Filter panel shows."""
-
-    columns: tuple[Column, ...]
-    parts: tuple[Part, ...]
-    rows: tuple[Row, ...]
-    groups: tuple[Group, ...]
-    n_nodes: int
-    n_feasible: int
-    n_rejected: int
-    selected: str | None
-    n_selected: int
-    page: int
-    n_pages: int
-    has_extender: bool
-
-    @property
-    def is_grouped(self) -> bool:
-        """Whether rejected nodes are counted in groups instead of listed."""
-        return bool(self.groups)
-
-
-def view_filter(
-    explanation: Mapping[str, Any], *, part: str | None = None, page: int = 1
-) -> FilterView | None:
+def view_filter(explanation: Mapping[str, Any], *, part: str | None = None, page: int = 1) -> View | None:
     """Build the filter matrix, or None when Filter never ran (PreFilter rejected the pod, or no node).
 
     Parameters
@@ -354,28 +199,30 @@ def view_filter(
         Key of a message part: only its nodes are rows.
     page : int
         Page of ``PAGE_SIZE`` nodes, for clusters above ``MATRIX_LIMIT``.
+
+    Returns
+    -------
+    dict
+        `columns` are plugins, ``skipped`` those that skipped themselves in PreFilter. `parts` of the Kubernetes
+        message are pressed to see only their nodes; their `key` stays within one cycle: ``ok`` for feasible nodes, else
+        ``r0``, ``r1``, ... `rows` of nodes have `cells`, ``pass`` or ``skip`` a column that ran, then ``fail`` for the
+        one that rejected; `colspan` columns that the reason covers, those that did not run and the outcome; `amounts`
+        that the plugin compared, often empty. `groups` of nodes rejected by one plugin for one reason stand for
+        rows on clusters too large for a row a node; `nearest` is the node that lacks least.
     """
     verdicts: Mapping[str, Any] | None = explanation.get("filter")
     if not verdicts:
         return None
     order = {name: position for position, name in enumerate(explanation["nodes"])}
     skipped_by = explanation["skippedFilter"]
-    columns = tuple(Column(name, name in skipped_by) for name in explanation["filterPlugins"])
-    position_of = {column.plugin: i for i, column in enumerate(columns)}
+    columns = [{"plugin": name, "skipped": name in skipped_by} for name in explanation["filterPlugins"]]
+    position_of = {column["plugin"]: i for i, column in enumerate(columns)}
     feasible = [node for node, verdict in verdicts.items() if verdict is None]
     rejected = [node for node, verdict in verdicts.items() if verdict is not None]
-    counts = Counter(reason for node in rejected for reason in _reasons(verdicts[node]))
-    # kube-scheduler sorts the finished strings, count included: "10 x" comes before "7 y".
-    texts = sorted((f"{count} {reason}", reason, count) for reason, count in counts.items())
-    keys = {reason: f"r{i}" for i, (_, reason, _) in enumerate(texts)}
-    known = {FEASIBLE_PART, *keys.values()}
-    selected = part if part in known else None
-    parts = tuple(
-        Part(keys[reason], text, count, reason, keys[reason] == selected) for text, reason, count in texts
-    )
-    if feasible:
-        first = Part(FEASIBLE_PART, f"{len(feasible)} feasible", len(feasible), "", selected == FEASIBLE_PART)
-        parts = (first, *parts)
+    parts, keys = _parts(verdicts, rejected, len(feasible))
+    selected = part if part in {one["key"] for one in parts} else None
+    for one in parts:
+        one["pressed"] = one["key"] == selected
 
     totals: Mapping[str, int] = explanation.get("total") or {}
     ranks, ties = rank_totals(totals)
@@ -395,62 +242,78 @@ def view_filter(
         listed = [node for node in rejected if selected in {keys[r] for r in _reasons(verdicts[node])}]
     n_selected = len(listed)
     large = len(verdicts) > MATRIX_LIMIT
-    groups: tuple[Group, ...] = ()
-    n_pages = 1
+    n_pages = max(1, ceil(n_selected / PAGE_SIZE)) if large and selected is not None else 1
+    page = min(max(1, page), n_pages)
     if large:
-        groups = _groups(explanation, rejected, keys)
-        if selected is None:
-            listed = feasible[:20]
-        else:
-            n_pages = max(1, ceil(len(listed) / PAGE_SIZE))
-            page = min(max(1, page), n_pages)
-            listed = listed[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
-    else:
-        page = 1
+        shown = slice((page - 1) * PAGE_SIZE, page * PAGE_SIZE)
+        listed = feasible[:20] if selected is None else listed[shown]
 
-    rows: list[Row] = []
+    rows: list[View] = []
     before: str | None = None
     for node in listed:
-        verdict = verdicts[node]
-        is_feasible = verdict is None
-        plugin = "" if is_feasible else _plugin(verdict)
-        group = "feasible" if is_feasible else plugin
-        source = plugin or ("" if is_feasible else _source_without_plugin(explanation, verdict))
-        # A node that PreFilter left out was not filtered at all; an extender's veto comes after every filter.
-        stops_at = position_of.get(plugin, -1 if source == PRE_FILTER else len(columns))
-        cells = _cells(columns, None if is_feasible else stops_at)
-        rows.append(
-            Row(
-                node=node,
-                cells=cells,
-                feasible=is_feasible,
-                plugin=source,
-                code="" if is_feasible else str(verdict.get("code", "")),
-                reason="" if is_feasible else _joined(verdict),
-                colspan=len(columns) - len(cells) + 1,
-                parts=FEASIBLE_PART if is_feasible else " ".join(keys[r] for r in _reasons(verdict)),
-                amounts=amounts_of(explanation, plugin, node),
-                starts_group=before is not None and before != group,
-                rank=ranks.get(node),
-                total=totals.get(node),
-                tied=node in ties,
-            )
-        )
+        row = _row(explanation, node, columns, position_of, keys)
+        group = "feasible" if row["feasible"] else _plugin(verdicts[node])
+        row |= {"rank": ranks.get(node), "total": totals.get(node), "tied": node in ties}
+        rows.append(row | {"starts_group": before is not None and before != group})
         before = group
-    return FilterView(
-        columns=columns,
-        parts=parts,
-        rows=tuple(rows),
-        groups=groups,
-        n_nodes=len(verdicts),
-        n_feasible=len(feasible),
-        n_rejected=len(rejected),
-        selected=selected,
-        n_selected=n_selected,
-        page=page,
-        n_pages=n_pages,
-        has_extender=bool(explanation.get("extenders")),
-    )
+    return {
+        "columns": columns,
+        "parts": parts,
+        "rows": rows,
+        "groups": _groups(explanation, rejected, keys) if large else [],
+        "n_nodes": len(verdicts),
+        "n_feasible": len(feasible),
+        "n_rejected": len(rejected),
+        "selected": selected,
+        "n_selected": n_selected,
+        "page": page if large else 1,
+        "n_pages": n_pages,
+        "has_extender": bool(explanation.get("extenders")),
+    }
+
+
+def _parts(
+    verdicts: Mapping[str, Any], rejected: Sequence[str], n_feasible: int
+) -> tuple[list[View], dict[str, str]]:
+    """The parts of the message, and the key of each reason."""
+    counts = Counter(reason for node in rejected for reason in _reasons(verdicts[node]))
+    # kube-scheduler sorts the finished strings, count included: "10 x" comes before "7 y".
+    texts = sorted((f"{count} {reason}", reason, count) for reason, count in counts.items())
+    keys = {reason: f"r{i}" for i, (_, reason, _) in enumerate(texts)}
+    parts: list[View] = [
+        {"key": keys[reason], "text": text, "count": count, "reason": reason} for text, reason, count in texts
+    ]
+    if n_feasible:
+        words = f"{n_feasible} feasible"
+        parts = [{"key": FEASIBLE_PART, "text": words, "count": n_feasible, "reason": ""}, *parts]
+    return parts, keys
+
+
+def _row(
+    explanation: Mapping[str, Any],
+    node: str,
+    columns: Sequence[View],
+    position_of: Mapping[str, int],
+    keys: Mapping[str, str],
+) -> View:
+    """One node of the matrix; `parts` are the keys of the message parts it counts for, separated by spaces."""
+    verdict = explanation["filter"][node]
+    is_feasible, plugin = verdict is None, _plugin(verdict)
+    source = plugin or ("" if is_feasible else _source_without_plugin(explanation, verdict))
+    # A node that PreFilter left out was not filtered at all; an extender's veto comes after every filter.
+    stops_at = position_of.get(plugin, -1 if source == PRE_FILTER else len(columns))
+    cells = _cells(columns, None if is_feasible else stops_at)
+    return {
+        "node": node,
+        "cells": cells,
+        "feasible": is_feasible,
+        "plugin": source,
+        "code": "" if is_feasible else str(verdict.get("code", "")),
+        "reason": "" if is_feasible else _joined(verdict),
+        "colspan": len(columns) - len(cells) + 1,
+        "parts": FEASIBLE_PART if is_feasible else " ".join(keys[r] for r in _reasons(verdict)),
+        "amounts": amounts_of(explanation, plugin, node),
+    }
 
 
 def amounts_of(explanation: Mapping[str, Any], plugin: str, node: str) -> str:
@@ -487,7 +350,7 @@ def _source_without_plugin(explanation: Mapping[str, Any], verdict: Mapping[str,
     return "Extender" if explanation.get("extenders") else PRE_FILTER
 
 
-def _cells(columns: Sequence[Column], stops_at: int | None) -> tuple[str, ...]:
+def _cells(columns: Sequence[View], stops_at: int | None) -> tuple[str, ...]:
     """Return the cells that ran; the one at ``stops_at`` failed. None: all passed, -1: none ran."""
     if stops_at == -1:
         return ()
@@ -496,39 +359,36 @@ def _cells(columns: Sequence[Column], stops_at: int | None) -> tuple[str, ...]:
         if stops_at is not None and i == stops_at:
             cells.append("fail")
             break
-        cells.append("skip" if column.skipped else "pass")
+        cells.append("skip" if column["skipped"] else "pass")
     return tuple(cells)
 
 
-def _groups(
-    explanation: Mapping[str, Any], rejected: Sequence[str], keys: Mapping[str, str]
-) -> tuple[Group, ...]:
+def _groups(explanation: Mapping[str, Any], rejected: Sequence[str], keys: Mapping[str, str]) -> list[View]:
     verdicts = explanation["filter"]
     amounts: Mapping[str, Mapping[str, Any]] = explanation.get("amounts") or {}
     members: dict[tuple[str, str, str], list[str]] = {}
     for node in rejected:
         verdict = verdicts[node]
-        members.setdefault((_plugin(verdict), str(verdict.get("code", "")), _joined(verdict)), []).append(
-            node
-        )
+        alike = (_plugin(verdict), str(verdict.get("code", "")), _joined(verdict))
+        members.setdefault(alike, []).append(node)
     groups = []
     for (plugin, code, reason), nodes in members.items():
         # Amounts come nearest first.
         those = frozenset(nodes)
         nearest = next((node for node in amounts.get(plugin) or () if node in those), "")
         groups.append(
-            Group(
-                plugin=plugin or PRE_FILTER,
-                code=code,
-                reason=reason,
-                count=len(nodes),
-                part=keys[_reasons(verdicts[nodes[0]])[0]],
-                examples=tuple(nodes[:3]),
-                nearest=nearest,
-                amounts=amounts_of(explanation, plugin, nearest) if nearest else "",
-            )
+            {
+                "plugin": plugin or PRE_FILTER,
+                "code": code,
+                "reason": reason,
+                "count": len(nodes),
+                "part": keys[_reasons(verdicts[nodes[0]])[0]],
+                "examples": nodes[:3],
+                "nearest": nearest,
+                "amounts": amounts_of(explanation, plugin, nearest) if nearest else "",
+            }
         )
-    return tuple(groups)
+    return groups
 
 
 PODS_NAMED = 3
@@ -585,71 +445,51 @@ def _pass(verdict: Mapping[str, Any] | None) -> dict[str, str]:
     }
 
 
-@dataclass(frozen=True)
-class ReasonCell:
-    """State: pass, skip, stop (the scheduler stopped here), also (would also fail); amounts are often empty."""
+def view_reason_matrix(explanation: Mapping[str, Any], *, limit: int = MATRIX_LIMIT) -> View | None:
+    """Build the matrix of rejected nodes against every filter, or None without ``filterByPlugin`` or rejected nodes.
 
-    plugin: str
-    state: str
-    reason: str
-    amounts: str = ""
-
-
-@dataclass(frozen=True)
-class ReasonRow:
-    """One rejected node; ``also`` are the plugins that would reject it too."""
-
-    node: str
-    cells: tuple[ReasonCell, ...]
-    also: tuple[ReasonCell, ...]
-
-
-@dataclass(frozen=True)
-class ReasonMatrix:
-    """Rejected nodes against every filter; ``n_hidden`` nodes are left out of a large cluster."""
-
-    plugins: tuple[str, ...]
-    rows: tuple[ReasonRow, ...]
-    n_hidden: int
-
-    @property
-    def n_would_also_fail(self) -> int:
-        """How many nodes more than one plugin rejects."""
-        return sum(1 for row in self.rows if row.also)
-
-
-def view_reason_matrix(explanation: Mapping[str, Any], *, limit: int = MATRIX_LIMIT) -> ReasonMatrix | None:
-    """Build the matrix, or None when the explanation has no ``filterByPlugin`` or no node was rejected."""
+    Returns
+    -------
+    dict
+        A cell's `state`: pass, skip, stop (the scheduler stopped here), also (would also fail); its `amounts` are often
+        empty. `also` of a row are the cells that would fail too; `n_hidden` nodes are left out of a large cluster.
+    """
     alone: Mapping[str, Mapping[str, Any]] | None = explanation.get("filterByPlugin")
     verdicts: Mapping[str, Any] = explanation.get("filter") or {}
     if not alone or not verdicts:
         return None
     skipped = explanation["skippedFilter"]
-    plugins = tuple(name for name in explanation["filterPlugins"] if name in alone and name not in skipped)
+    plugins = [name for name in explanation["filterPlugins"] if name in alone and name not in skipped]
     names = [name for name in explanation["nodes"] if verdicts.get(name) is not None]
     if not plugins or not names:
         return None
     rows = []
     for node in names[:limit]:
         stopped = verdicts[node].get("plugin")
-        cells = tuple(
+        cells = [
             _cell(name, node, alone[name], stopped, amounts_of(explanation, name, node)) for name in plugins
-        )
-        rows.append(ReasonRow(node, cells, tuple(cell for cell in cells if cell.state == "also")))
-    return ReasonMatrix(plugins, tuple(rows), max(0, len(names) - limit))
+        ]
+        also = [cell for cell in cells if cell["state"] == "also"]
+        rows.append({"node": node, "cells": cells, "also": also})
+    return {
+        "plugins": plugins,
+        "rows": rows,
+        "n_hidden": max(0, len(names) - limit),
+        "n_would_also_fail": sum(bool(row["also"]) for row in rows),
+    }
 
 
-def _cell(
-    plugin: str, node: str, verdict: Mapping[str, Any], stopped: str | None, amounts: str
-) -> ReasonCell:
+def _cell(plugin: str, node: str, verdict: Mapping[str, Any], stopped: str | None, amounts: str) -> View:
     failure = (verdict.get("fails") or {}).get(node)
+    state, reasons = "stop" if plugin == stopped else "also", (failure or {}).get("reasons")
     if failure is None:
+        amounts = ""
         if verdict.get("preFilter"):
-            return ReasonCell(plugin, "also", ", ".join(verdict["preFilter"].get("reasons") or ()))
-        # Nominated pods count in the real pass only, so a plugin can stop a node it accepts alone.
-        return ReasonCell(plugin, "stop" if plugin == stopped else "pass", "")
-    reason = ", ".join(failure.get("reasons") or ())
-    return ReasonCell(plugin, "stop" if plugin == stopped else "also", reason, amounts)
+            state, reasons = "also", verdict["preFilter"].get("reasons")
+        elif plugin != stopped:
+            # Nominated pods count in the real pass only, so a plugin can stop a node it accepts alone.
+            state = "pass"
+    return {"plugin": plugin, "state": state, "reason": ", ".join(reasons or ()), "amounts": amounts}
 
 
 SCORE_LIMIT = 20
@@ -658,90 +498,7 @@ MAX_NODE_SCORE = 100
 EXTENDERS = "extenders"
 
 
-@dataclass(frozen=True)
-class ScoreColumn:
-    """A column of the table."""
-
-    name: str
-    weight: int
-    letter: str
-    css: str
-    skipped: bool
-
-
-@dataclass(frozen=True)
-class Cell:
-    """What one plugin gave one node; ``raw`` and ``normalised`` are None for the extenders' sum."""
-
-    plugin: ScoreColumn
-    raw: int | None
-    normalised: int | None
-    points: int
-
-
-@dataclass(frozen=True)
-class Segment:
-    """One piece of the stacked bar, in percent of the highest possible total."""
-
-    cell: Cell
-    x: float
-    width: float
-
-    @property
-    def middle(self) -> float:
-        """The x of the letter."""
-        return round(self.x + self.width / 2, 2)
-
-    @property
-    def has_room(self) -> bool:
-        """Whether a letter can be read inside."""
-        return self.width >= 4
-
-
-@dataclass(frozen=True)
-class ScoreRow:
-    """One feasible node."""
-
-    node: str
-    rank: int
-    tied: bool
-    chosen: bool
-    total: int
-    behind: int
-    cells: tuple[Cell, ...]
-    segments: tuple[Segment, ...]
-
-
-@dataclass(frozen=True)
-class PluginLead:
-    """How much one plugin moved the winner ahead of the runner-up (negative: it spoke for the runner-up)."""
-
-    plugin: str
-    points: int
-
-
-@dataclass(frozen=True)
-class ScoreView:
-    """Everything the Score panel shows."""
-
-    plugins: tuple[ScoreColumn, ...]
-    rows: tuple[ScoreRow, ...]
-    n_nodes: int
-    max_total: int
-    winner: str
-    runner_up: str | None
-    margin: int | None
-    differences: tuple[PluginLead, ...]
-    tie: tuple[str, ...]
-    tie_stream: str | None
-
-    @property
-    def is_cut(self) -> bool:
-        """Whether only the best nodes are listed."""
-        return len(self.rows) < self.n_nodes
-
-
-def view_scores(explanation: Mapping[str, Any], *, limit: int = SCORE_LIMIT) -> ScoreView | None:
+def view_scores(explanation: Mapping[str, Any], *, limit: int = SCORE_LIMIT) -> View | None:
     """Build the score table, or None when nothing was scored (no node or one node was feasible).
 
     Parameters
@@ -751,6 +508,13 @@ def view_scores(explanation: Mapping[str, Any], *, limit: int = SCORE_LIMIT) -> 
     limit : int
         At most this many rows when there are more than ``limit`` * 10 nodes; the chosen node is always among
         them.
+
+    Returns
+    -------
+    dict
+        `rows` of feasible nodes with a cell a plugin (`raw` and `normalised` are None for the extenders' sum), and
+        the segments of a bar in percent of the highest possible total; `differences`, how much each plugin moved the
+        winner ahead of the runner-up (negative: it spoke for the runner-up).
     """
     totals: Mapping[str, int] | None = explanation.get("total")
     if not totals:
@@ -765,51 +529,64 @@ def view_scores(explanation: Mapping[str, Any], *, limit: int = SCORE_LIMIT) -> 
     ranks, ties = rank_totals(totals)
     best = totals[ranked[0]]
 
-    extra_of = {node: totals[node] - _sum(node, plugins, scores) for node in ranked}
-    if any(extra_of.values()):
-        plugins = (*plugins, ScoreColumn(EXTENDERS, 1, "X", "s8", False))
-    max_total = sum(p.weight * MAX_NODE_SCORE for p in plugins if not p.skipped and p.name != EXTENDERS)
+    given = {node: sum(_points(plugin, node, scores) for plugin in plugins) for node in ranked}
+    extra_of = {node: totals[node] - given[node] for node in ranked}
+    max_total = sum(plugin["weight"] * MAX_NODE_SCORE for plugin in plugins if not plugin["skipped"])
     max_total = max(max_total + max(extra_of.values(), default=0), best, 1)
+    if any(extra_of.values()):
+        plugins.append({"name": EXTENDERS, "weight": 1, "letter": "X", "css": "s8", "skipped": False})
 
     shown = ranked if len(ranked) <= limit * 10 else ranked[:limit]
     if winner in totals and winner not in shown:
         shown = [*shown, winner]
+    points_of = {
+        node: [
+            extra_of[node] if plugin["name"] == EXTENDERS else _points(plugin, node, scores)
+            for plugin in plugins
+        ]
+        for node in dict.fromkeys((*shown, winner, *ranked[:2]))
+        if node in totals
+    }
     rows = []
     for node in shown:
-        cells = _score_cells(node, plugins, scores, raw, extra_of[node])
+        cells = [
+            {"plugin": plugin, "points": points, **_measured(plugin, node, scores, raw)}
+            for plugin, points in zip(plugins, points_of[node], strict=True)
+        ]
         rows.append(
-            ScoreRow(
-                node=node,
-                rank=ranks[node],
-                tied=node in ties,
-                chosen=node == winner,
-                total=totals[node],
-                behind=best - totals[node],
-                cells=cells,
-                segments=_segments(cells, max_total),
-            )
+            {
+                "node": node,
+                "rank": ranks[node],
+                "tied": node in ties,
+                "chosen": node == winner,
+                "total": totals[node],
+                "behind": best - totals[node],
+                "cells": cells,
+                "segments": _segments(cells, max_total),
+            }
         )
     runner_up = next((node for node in ranked if node != winner), None)
-    differences: tuple[PluginLead, ...] = ()
-    margin = None
+    differences: list[View] = []
     if winner in totals and runner_up is not None:
-        margin = totals[winner] - totals[runner_up]
-        differences = _differences(winner, runner_up, plugins, scores, extra_of)
-    return ScoreView(
-        plugins=plugins,
-        rows=tuple(rows),
-        n_nodes=len(totals),
-        max_total=max_total,
-        winner=winner,
-        runner_up=runner_up,
-        margin=margin,
-        differences=differences,
-        tie=tuple(tie.get("nodes") or ()),
-        tie_stream=tie.get("stream"),
-    )
+        both = zip(plugins, points_of[winner], points_of[runner_up], strict=True)
+        differences = [{"plugin": plugin["name"], "points": a - b} for plugin, a, b in both if a != b]
+    return {
+        "plugins": plugins,
+        "rows": rows,
+        "n_nodes": len(totals),
+        "is_cut": len(rows) < len(totals),
+        "max_total": max_total,
+        "winner": winner,
+        "runner_up": runner_up,
+        "margin": totals[winner] - totals[runner_up] if winner in totals and runner_up is not None else None,
+        "differences": sorted(differences, key=lambda difference: -difference["points"]),
+        "tie": list(tie.get("nodes") or ()),
+        "tie_stream": tie.get("stream"),
+    }
 
 
-def _plugins(explanation: Mapping[str, Any], scores: Mapping[str, Any]) -> tuple[ScoreColumn, ...]:
+def _plugins(explanation: Mapping[str, Any], scores: Mapping[str, Any]) -> list[View]:
+    """The columns of the table."""
     weights: Mapping[str, int] = explanation["weights"]
     skipped = explanation["skippedScore"]
     names = explanation["scorePlugins"]
@@ -822,88 +599,67 @@ def _plugins(explanation: Mapping[str, Any], scores: Mapping[str, Any]) -> tuple
             letter = next((c for c in name.upper() if c.isalpha() and c not in taken), "?")
             taken.add(letter)
         plugins.append(
-            ScoreColumn(name, weights.get(name, 1), letter, css, name in skipped or name not in scores)
+            {
+                "name": name,
+                "weight": weights.get(name, 1),
+                "letter": letter,
+                "css": css,
+                "skipped": name in skipped or name not in scores,
+            }
         )
-    return tuple(plugins)
+    return plugins
 
 
-def _sum(node: str, plugins: tuple[ScoreColumn, ...], scores: Mapping[str, Mapping[str, int]]) -> int:
-    return sum(scores[p.name].get(node, 0) * p.weight for p in plugins if not p.skipped)
+def _points(plugin: View, node: str, scores: Mapping[str, Mapping[str, int]]) -> int:
+    given: int = 0 if plugin["skipped"] else scores[plugin["name"]].get(node, 0) * plugin["weight"]
+    return given
 
 
-def _score_cells(
-    node: str,
-    plugins: tuple[ScoreColumn, ...],
-    scores: Mapping[str, Mapping[str, int]],
-    raw: Mapping[str, Mapping[str, int]],
-    extra: int,
-) -> tuple[Cell, ...]:
-    cells = []
-    for plugin in plugins:
-        if plugin.name == EXTENDERS:
-            cells.append(Cell(plugin, None, None, extra))
-            continue
-        if plugin.skipped:
-            cells.append(Cell(plugin, None, None, 0))
-            continue
-        normalised = scores[plugin.name].get(node, 0)
-        cells.append(Cell(plugin, raw.get(plugin.name, {}).get(node), normalised, normalised * plugin.weight))
-    return tuple(cells)
+def _measured(
+    plugin: View, node: str, scores: Mapping[str, Mapping[str, int]], raw: Mapping[str, Mapping[str, int]]
+) -> View:
+    name = plugin["name"]
+    if name == EXTENDERS or plugin["skipped"]:
+        return {"raw": None, "normalised": None}
+    return {"raw": raw.get(name, {}).get(node), "normalised": scores[name].get(node, 0)}
 
 
-def _segments(cells: tuple[Cell, ...], max_total: int) -> tuple[Segment, ...]:
+def _segments(cells: Sequence[View], max_total: int) -> list[View]:
     segments = []
     x = 0.0
     for cell in cells:
-        if cell.points <= 0:
-            continue
-        width = round(100 * cell.points / max_total, 2)
-        segments.append(Segment(cell, round(x, 2), width))
-        x += width
-    return tuple(segments)
+        if cell["points"] > 0:
+            width = round(100 * cell["points"] / max_total, 2)
+            segments.append({"cell": cell, **piece(x, width, room=4)})
+            x += width
+    return segments
 
 
-def _differences(
-    winner: str,
-    runner_up: str,
-    plugins: tuple[ScoreColumn, ...],
-    scores: Mapping[str, Mapping[str, int]],
-    extra_of: Mapping[str, int],
-) -> tuple[PluginLead, ...]:
-    differences = []
-    for plugin in plugins:
-        if plugin.name == EXTENDERS:
-            points = extra_of[winner] - extra_of[runner_up]
-        elif plugin.skipped:
-            continue
-        else:
-            given = scores[plugin.name]
-            points = (given.get(winner, 0) - given.get(runner_up, 0)) * plugin.weight
-        if points:
-            differences.append(PluginLead(plugin.name, points))
-    return tuple(sorted(differences, key=lambda d: -d.points))
+def piece(x: float, width: float, *, room: float) -> View:
+    """A piece of a bar, in percent: the `middle` is the x of its letter, which can be read inside if it `has_room`."""
+    x = round(x, 2)
+    return {"x": x, "width": width, "middle": round(x + width / 2, 2), "has_room": width >= room}
 
 
-def with_wire_calls(told: Sequence[ExtenderCall], made: Sequence[WireCall]) -> tuple[ExtenderCall, ...]:
+def with_wire_calls(told: Sequence[View], made: Sequence[WireCall]) -> list[View]:
     """The calls of an explanation with the time each took by the wall clock, and bind calls made after the cycle."""
-    found, binds = matched([(call.verb, call.url) for call in told], made)
+    found, binds = matched([(call["verb"], call["url"]) for call in told], made)
     calls = [
-        call if wire is None else replace(call, took_ms=wire.took_ms)
+        call if wire is None else call | {"took_ms": wire.took_ms}
         for call, wire in zip(told, found, strict=True)
     ]
-    return (*calls, *map(call_of_wire, binds))
+    return [*calls, *map(call_of_wire, binds)]
 
 
-def call_of_wire(wire: WireCall) -> ExtenderCall:
+def call_of_wire(wire: WireCall) -> View:
     """A call the explanation does not tell."""
     status = "waits for its answer" if wire.is_open else "" if wire.status is None else str(wire.status)
-    return ExtenderCall(
-        url=wire.url,
-        verb=wire.verb,
-        status=status,
-        duration_ms=None,
-        took_ms=wire.took_ms,
-        request=wire.request,
-        answer=wire.answer,
-        error=wire.error,
-    )
+    return {
+        "url": wire.url,
+        "verb": wire.verb,
+        "status": status,
+        "took_ms": wire.took_ms,
+        "request": wire.request,
+        "answer": wire.answer,
+        "error": wire.error,
+    }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from django.http import HttpRequest, HttpResponse
@@ -69,8 +68,8 @@ def cycle(request: HttpRequest, cluster: Cluster, number: int) -> HttpResponse:
     view = view_cycle(
         _document(found), part=request.GET.get("part"), page=positive_int(request.GET.get("page")) or 1
     )
-    if view.extenders or (cluster.config or {}).get("extenders"):
-        view = replace(view, extenders=with_wire_calls(view.extenders, calls_of_cycle(cluster, number)))
+    if view["extenders"] or (cluster.config or {}).get("extenders"):
+        view["extenders"] = with_wire_calls(view["extenders"], calls_of_cycle(cluster, number))
     before, after = neighbours(cluster, number)
     pod = pod_of_cycle(row)
     context: dict[str, Any] = {
@@ -86,12 +85,12 @@ def cycle(request: HttpRequest, cluster: Cluster, number: int) -> HttpResponse:
         "asks_for_devices": asks_for_devices(pod),
         "mark": priority_scale(cluster).mark(pod.priority, pod.priority_class) if pod else None,
     }
-    preemption = view.preemption
-    if preemption and preemption.nominated:
-        came_after = aftermath(row, [f"{v.namespace}/{v.name}" for v in preemption.victims])
-        context["next_steps"] = next_steps(row, preemption.nominated, came_after)
-    if view.is_sampled:
-        context["sampling"] = f"this cycle evaluated {view.n_evaluated:,} of {view.n_nodes:,} nodes"
+    preemption = view["preemption"]
+    if preemption and preemption["nominated"]:
+        came_after = aftermath(row, [f"{v['namespace']}/{v['name']}" for v in preemption["victims"]])
+        context["next_steps"] = next_steps(row, preemption["nominated"], came_after)
+    if view["is_sampled"]:
+        context["sampling"] = f"this cycle evaluated {view['n_evaluated']:,} of {view['n_nodes']:,} nodes"
     return render(request, "cycles/page.html", context)
 
 

@@ -34,7 +34,7 @@ from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.queries import get_object
 from playground.clusters.questions import latest_question
 from playground.engine.columns import profile_names
-from playground.web.cycles.present import MATRIX_LIMIT, FilterView, call_of_wire, view_filter
+from playground.web.cycles.present import MATRIX_LIMIT, call_of_wire, view_filter
 from playground.web.listing import POD_BUTTONS, Listing, sorted_columns
 from playground.web.looks import priority_scale
 from playground.web.pods.forms import PodForm, values_of
@@ -141,7 +141,7 @@ def pod_story(request: HtmxHttpRequest, cluster: Cluster, namespace: str, name: 
     return render(request, "pods/story_live.html", context)
 
 
-def why_not_running(cluster: Cluster, last: Cycle) -> FilterView | None:
+def why_not_running(cluster: Cluster, last: Cycle) -> dict[str, Any] | None:
     """What stopped each node in a cycle; None when its trace was not kept, or no filter ran.
 
     Where nodes are counted in groups, the amounts of each are not asked for.

@@ -185,11 +185,11 @@ def cycle_why(request: HtmxHttpRequest, cluster_id: str, number: int) -> HttpRes
     # The first few hundred in evaluation order.
     context["nodes"] = list(document.get("nodes") or ())[:300]
     if node and document.get("preemption"):
-        seen = view_cycle(document).preemption
-        candidate = next((c for c in seen.candidates if c.node == node), None) if seen else None
+        seen = view_cycle(document)["preemption"]
+        candidate = next((c for c in seen["candidates"] if c["node"] == node), None) if seen else None
         context["candidate"] = candidate
-        if seen and candidate and candidate.lost:
-            context["lost_by"] = seen.criteria[candidate.lost - 1].name.lower()
+        if seen and candidate and candidate["lost"]:
+            context["lost_by"] = seen["criteria"][candidate["lost"] - 1]["name"].lower()
     return render(request, "advice/cycle_why.html", context | _why_context(why))
 
 
