@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django.http import HttpResponse
@@ -13,6 +12,7 @@ from playground.clusters import questions
 from playground.clusters.errors import ClusterError
 from playground.clusters.history.cycles import get_cycle
 from playground.clusters.questions import latest_question
+from playground.web.looks import View
 from playground.web.questions.views import question_context
 from playground.web.requests import HtmxHttpRequest
 
@@ -24,65 +24,15 @@ SHOWN = 80
 WORDS = {"in use": "allocated", "taken": "takes it"}
 
 
-@dataclass(frozen=True)
-class AlikeNodes:
-    """Nodes that say the same, for the same causes."""
+def view_devices(answer: Mapping[str, Any], device: str = "", request: str = "") -> View:
+    """From the answer's data; `device` is ``driver/pool/device``, `request` the request it was tried for.
 
-    verdict: str
-    words: str
-    refusals: str
-    names: tuple[str, ...]
-
-    @property
-    def first(self) -> Sequence[str]:
-        return self.names[:4]
-
-    @property
-    def n_more(self) -> int:
-        return max(len(self.names) - 4, 0)
-
-
-@dataclass(frozen=True)
-class DevicesView:
-    """One cycle's search.
-
-    Attributes
-    ----------
-    rows
-        Devices by request, in the order they were tried; those that were not tried are counted in `n_not_tried`.
-    picked
-        The row asked about ("why not this device?"), or None.
+    Returns
+    -------
+    dict
+        `rows` of devices by request, in the order they were tried (those that were not are counted in `n_not_tried`);
+        `counts` of what stood against devices; the `picked` row that was asked about ("why not this device?"), or None.
     """
-
-    answer: Mapping[str, Any]
-    groups: tuple[AlikeNodes, ...]
-    rows: tuple[Mapping[str, Any], ...]
-    n_not_tried: int
-    n_more: int
-    chosen: tuple[Mapping[str, Any], ...]
-    cards: tuple[Mapping[str, Any], ...]
-    picked: Mapping[str, Any] | None
-
-    @property
-    def node(self) -> Mapping[str, Any]:
-        return self.answer["open"] or {}
-
-    @property
-    def counts(self) -> str:
-        """What stood against devices, counted."""
-        return _counted(self.node.get("refusals") or {})
-
-    @property
-    def sentence(self) -> str:
-        """The answer."""
-        if self.answer["refused"]:
-            return str(self.answer["refused"])
-        n_nodes, n_fit = len(self.answer["nodes"]), self.answer["nAllocated"]
-        return f"{n_fit:,} of {n_nodes:,} node{'s' if n_nodes != 1 else ''} can serve the claims"
-
-
-def view_devices(answer: Mapping[str, Any], device: str = "", request: str = "") -> DevicesView:
-    """From the answer's data; `device` is ``driver/pool/device``, `request` the request it was tried for."""
     node = answer["open"] or {}
     rows = [
         {**row, "id": "/".join((row["driver"], row["pool"], row["device"]))}
@@ -94,25 +44,30 @@ def view_devices(answer: Mapping[str, Any], device: str = "", request: str = "")
     # What a selector leaves out is no surprise: the first device that might have served is asked about first.
     wanted = [row for row in refused if not row["check"].endswith("selector")]
     picked = next(iter(asked or wanted or refused), None)
-    chosen = tuple(row for row in tried if row["outcome"] == "taken")
-    return DevicesView(
-        answer,
-        _groups(answer["nodes"]),
-        tuple(tried[:SHOWN]),
-        len(rows) - len(tried),
-        max(len(tried) - SHOWN, 0) + int(node.get("nMore") or 0),
-        chosen,
-        _cards(rows, {row["id"] for row in chosen}),
-        picked,
-    )
+    chosen = [row for row in tried if row["outcome"] == "taken"]
+    n_nodes, n_fit = len(answer["nodes"]), answer["nAllocated"]
+    able = f"{n_fit:,} of {n_nodes:,} node{'s' if n_nodes != 1 else ''} can serve the claims"
+    return {
+        "answer": answer,
+        "node": node,
+        "counts": _counted(node.get("refusals") or {}),
+        "sentence": str(answer["refused"] or able),
+        "groups": _groups(answer["nodes"]),
+        "rows": tried[:SHOWN],
+        "n_not_tried": len(rows) - len(tried),
+        "n_more": max(len(tried) - SHOWN, 0) + int(node.get("nMore") or 0),
+        "chosen": chosen,
+        "cards": _cards(rows, {row["id"] for row in chosen}),
+        "picked": picked,
+    }
 
 
 def _in_order(row: Mapping[str, Any]) -> tuple[bool, int, str]:
     return (row["place"] < 0, row["place"], row["request"])
 
 
-def _groups(nodes: Sequence[Mapping[str, Any]]) -> tuple[AlikeNodes, ...]:
-    """Feasible nodes first, the others by what stood against their devices."""
+def _groups(nodes: Sequence[Mapping[str, Any]]) -> list[View]:
+    """Nodes that say the same, for the same causes: feasible ones first, the others by what stood against them."""
     found: dict[tuple[str, str, str], list[str]] = {}
     for item in nodes:
         if item["verdict"] == "allocated":
@@ -122,7 +77,17 @@ def _groups(nodes: Sequence[Mapping[str, Any]]) -> tuple[AlikeNodes, ...]:
             key = (item["verdict"], item["reason"], what)
         found.setdefault(key, []).append(item["node"])
     ordered = sorted(found.items(), key=lambda pair: (pair[0][0] != "allocated", -len(pair[1])))
-    return tuple(AlikeNodes(*key, tuple(names)) for key, names in ordered)
+    return [
+        {
+            "verdict": verdict,
+            "words": words,
+            "refusals": refusals,
+            "names": names,
+            "first": names[:4],
+            "n_more": max(len(names) - 4, 0),
+        }
+        for (verdict, words, refusals), names in ordered
+    ]
 
 
 def _counted(refusals: Mapping[str, int]) -> str:

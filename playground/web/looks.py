@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from playground.clusters.board.pods import priorities
 
@@ -12,6 +12,16 @@ if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster
 
 SYSTEM_VALUE = 2_000_000_000
+View = dict[str, Any]
+"""What a template draws."""
+
+
+def piece(x: float, width: float, *, room: float) -> View:
+    """A piece of a bar, in percent: the `middle` is the x of its letter, which can be read inside if it `has_room`."""
+    x = round(x, 2)
+    return {"x": x, "width": width, "middle": round(x + width / 2, 2), "has_room": width >= room}
+
+
 NO_CLASS_LETTER = "N"
 NO_CLASS = "no priority class"
 

@@ -12,8 +12,9 @@ from playground.scenarios.briefs import MOST_CARDS, brief_of
 from playground.scenarios.models import Moment
 from playground.scenarios.selectors import moment
 from playground.scenarios.services.recording import moment_row
-from playground.web.scenarios.past_board import view_past
+from playground.web.scenarios import past_board
 from tests.clusters.builders import make_cluster
+from tests.web.cases import by_attribute
 
 
 def pod(number: int, **said: Any) -> dict[str, Any]:
@@ -43,6 +44,9 @@ def state_of(n_nodes: int) -> dict[str, Any]:
         "cycle": 7, "clock_ns": 5 * 10**9, "nodes": nodes, "pods": pods + waits, "queue": queue,
         "classes": [["batch", 100, False], ["c3", 1000, True]],
     }  # fmt: skip
+
+
+view_past = by_attribute(past_board.view_past)
 
 
 @pytest.mark.parametrize("n_nodes", [MOST_CARDS, MOST_CARDS + 1])

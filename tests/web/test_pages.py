@@ -323,7 +323,7 @@ def test_what_a_reader_meets_is_explained_where_it_is_met(client, cluster):
     """Backoff's window, the approval annotation, CycleState after the scheduling cycle, preemption across nodes."""
     board = html_of(get(client, "board", cluster.public_id))
     assert "by second, then priority" in board
-    assert "With ManualApproval in its profile" in view_lanes({}, {}, PriorityScale(()), now_ns=0)[1].empty
+    assert "With ManualApproval in its profile" in view_lanes({}, {}, PriorityScale(()), now_ns=0)[1]["empty"]
     preempting = html_of(get(client, "cycle", cluster.public_id, 4))
     assert "Victims are looked for on the candidate node alone" in preempting
     assert "what is plain data (JSON)" in preempting

@@ -37,9 +37,9 @@ def test_lanes_add_up_to_the_time_shown(told):
     now_ns = START_NS + 12 * SECOND_NS
     swim = swim_lanes(story, story_steps(story, now_ns=now_ns), start_ns=told.start_ns, now_ns=now_ns)
     assert swim is not None
-    totals = {lane.name: lane.total for lane in swim.lanes}
+    totals = {lane["name"]: lane["total"] for lane in swim["lanes"]}
     assert totals["Unschedulable"] == "6.0 s" and totals["activeQ"] == "3.0 s" and totals["Cycle"] == "1"
-    assert swim.ticks[0][1] == "00:03.0" and swim.ticks[-1][1] == "00:12.0"
+    assert swim["ticks"][0][1] == "00:03.0" and swim["ticks"][-1][1] == "00:12.0"
 
 
 def test_lanes_are_left_out_when_their_beginning_was_dropped(told):

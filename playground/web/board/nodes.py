@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 from playground.clusters.board.nodes import DeviceUse, NodeUse, PodUse, devices_on_nodes, node_uses, pods_on
 from playground.clusters.memo import Memo
 from playground.web import amounts
-from playground.web.looks import PriorityMark, PriorityScale
+from playground.web.looks import PriorityMark, PriorityScale, View, piece
 from playground.web.requests import positive_int
 
 if TYPE_CHECKING:
@@ -154,46 +154,11 @@ MAX_SEGMENTS = 40
 _AWAITS: Final = {"permit": "waiting at Permit", "binding": "waiting for its Binding"}
 
 
-@dataclass(frozen=True)
-class BarSegment:
-    """One pod's piece, in percent of what the node can give; `pod` is ``namespace/name``."""
-
-    pod: str
-    x: float
-    width: float
-    mark: PriorityMark
-    title: str
-    terminating: bool
-    reserved: bool
-    nominated: bool
-
-    @property
-    def middle(self) -> float:
-        """The x of the letter."""
-        return round(self.x + self.width / 2, 2)
-
-    @property
-    def has_room(self) -> bool:
-        """Whether a letter can be read inside."""
-        return self.width >= 9
-
-
-@dataclass(frozen=True)
-class Bar:
-    """A node's bar for one resource."""
-
-    resource: str
-    used: str
-    allocatable: str
-    unit: str
-    segments: tuple[BarSegment, ...]
-
-
-def bar(resource: str, allocatable: int, used: int, pods: Sequence[PodUse], scale: PriorityScale) -> Bar:
+def bar(resource: str, allocatable: int, used: int, pods: Sequence[PodUse], scale: PriorityScale) -> View:
     """Build the bar of ``cpu`` or ``memory``; pieces below a tenth of a percent are left out."""
     is_cpu = resource == "cpu"
     text = amounts.cores if is_cpu else amounts.gib
-    segments: list[BarSegment] = []
+    segments: list[View] = []
     x = 0.0
     for pod in pods:
         amount = pod.cpu_milli if is_cpu else pod.memory_bytes
@@ -205,20 +170,25 @@ def bar(resource: str, allocatable: int, used: int, pods: Sequence[PodUse], scal
         start = min(x, max(0.0, 100 - width)) if pod.nominated else min(x, 100.0)
         mark = scale.mark(pod.priority, pod.priority_class)
         segments.append(
-            BarSegment(
-                pod=f"{pod.namespace}/{pod.name}",
-                x=round(start, 2),
-                width=min(width, round(100 - start, 2)),
-                mark=mark,
-                title=_title(pod, mark),
-                terminating=pod.terminating,
-                reserved=pod.reserved,
-                nominated=pod.nominated,
-            )
+            {
+                **piece(start, min(width, round(100 - round(start, 2), 2)), room=9),
+                "pod": f"{pod.namespace}/{pod.name}",
+                "mark": mark,
+                "title": _title(pod, mark),
+                "terminating": pod.terminating,
+                "reserved": pod.reserved,
+                "nominated": pod.nominated,
+            }
         )
         if not pod.nominated:
             x += width
-    return Bar(resource, text(used), text(allocatable), "" if is_cpu else "Gi", tuple(segments))
+    return {
+        "resource": resource,
+        "used": text(used),
+        "allocatable": text(allocatable),
+        "unit": "" if is_cpu else "Gi",
+        "segments": segments,
+    }
 
 
 def _title(pod: PodUse, mark: PriorityMark) -> str:
@@ -240,36 +210,20 @@ CELL = 10
 LEVELS = 6
 
 
-@dataclass(frozen=True)
-class HeatMap:
-    """Paths of one group of nodes, on a grid of square cells.
-
-    Attributes
-    ----------
-    levels : tuple of (class, path)
-        ``h0`` to ``h5``: the higher the share, the higher and the darker the fill.
-    names : str
-        Node names in the order of the cells, separated by blanks: a place in the grid becomes a node.
-    """
-
-    columns: int
-    names: str
-    width: int
-    height: int
-    cells: str
-    levels: tuple[tuple[str, str], ...]
-    not_ready: str
-    cordoned: str
-    without: str
-
-
-def heat_map(nodes: Sequence[NodeUse], by: str = "cpu", *, most: int = 0) -> HeatMap:
+def heat_map(nodes: Sequence[NodeUse], by: str = "cpu", *, most: int = 0) -> View:
     """Draw the nodes in the order given, by their share of a resource; those that have none of it get a dash.
 
     Parameters
     ----------
     most
         Nodes of the largest map beside this one: the squares of all have one size.
+
+    Returns
+    -------
+    dict
+        Paths on a grid of square cells; `levels` are (class, path), ``h0`` to ``h5``: the higher the share, the higher
+        and the darker the fill. `names` of nodes in the order of the cells, separated by blanks: a place in the grid
+        becomes a node.
     """
     n_nodes = max(most, len(nodes))
     columns = next((columns for limit, columns in COLUMNS if n_nodes <= limit), MOST_COLUMNS)
@@ -290,17 +244,17 @@ def heat_map(nodes: Sequence[NodeUse], by: str = "cpu", *, most: int = 0) -> Hea
         elif node.unschedulable:
             cordoned.append(f"M{x + 0.5:g} {y + 4}h7")
     rows = -(-len(nodes) // columns)
-    return HeatMap(
-        columns=columns,
-        names=" ".join(node.name for node in nodes),
-        width=columns * CELL,
-        height=max(rows, 1) * CELL,
-        cells=_grid(len(nodes), columns),
-        levels=tuple((f"h{level}", "".join(paths)) for level, paths in enumerate(levels) if paths),
-        not_ready="".join(not_ready),
-        cordoned="".join(cordoned),
-        without="".join(without),
-    )
+    return {
+        "columns": columns,
+        "names": " ".join(node.name for node in nodes),
+        "width": columns * CELL,
+        "height": max(rows, 1) * CELL,
+        "cells": _grid(len(nodes), columns),
+        "levels": [(f"h{level}", "".join(paths)) for level, paths in enumerate(levels) if paths],
+        "not_ready": "".join(not_ready),
+        "cordoned": "".join(cordoned),
+        "without": "".join(without),
+    }
 
 
 @lru_cache(maxsize=64)  # groups are often of one size, and stay so
@@ -336,29 +290,6 @@ NODE_COLUMNS = (
     ("state", "State", False),
 )
 """Of the table: key, words, and whether its numbers are first sorted with the largest on top."""
-
-
-@dataclass(frozen=True)
-class ExtendedUse:
-    """An extended resource on a node card; `pips` say used or free where there are few enough to draw."""
-
-    resource: str
-    used: int
-    allocatable: int
-    pips: tuple[bool, ...]
-
-
-@dataclass(frozen=True)
-class NodeCard:
-    """One node on the board; what is used includes what reserved pods hold."""
-
-    use: NodeUse
-    bars: tuple[Bar, ...]
-    extended: tuple[ExtendedUse, ...]
-    taints: tuple[str, ...]
-    n_nominated: int
-    n_reserved: int
-    selected: bool
 
 
 def view_nodes(
@@ -493,7 +424,7 @@ def _shape(members: Sequence[NodeUse]) -> str:
     return f"{amounts.cores(first.cpu_milli)} cpu, {amounts.memory(first.memory_bytes)}" if alike else ""
 
 
-_HEATS: Memo[HeatMap] = Memo(64)
+_HEATS: Memo[View] = Memo(64)
 
 
 def _heat(
@@ -504,7 +435,7 @@ def _heat(
     by: str,
     members: Sequence[NodeUse],
     most: int,
-) -> HeatMap:
+) -> View:
     """The map of a group, drawn once a version: a tick about the clock or a run finds it here."""
     what = (group_by, value, by, address.q, address.sort)
     key = (cluster.public_id, cluster.generation, cluster.version, *what)
@@ -528,32 +459,36 @@ class _CardDrawer:
         self.pods = pods_on(cluster, names, reserved=reserved) if names else {}
         self.devices = devices_on_nodes(cluster) if names else {}
 
-    def card(self, use: NodeUse) -> NodeCard:
-        """The card of one of them."""
-        return _card(
-            use, self.pods.get(use.name, ()), self.devices.get(use.name, ()), self.scale, self.selected
+    def card(self, use: NodeUse) -> View:
+        """The card of one of them; what is used includes what reserved pods hold."""
+        pods = self.pods.get(use.name, ())
+        # The scheduler counts a pod that waits at Permit as if it ran there; the API server knows nothing of it yet.
+        held = [pod for pod in pods if pod.reserved]
+        card = node_card(
+            use,
+            pods,
+            self.scale,
+            cpu_milli=use.used_cpu_milli + sum(pod.cpu_milli for pod in held),
+            memory_bytes=use.used_memory_bytes + sum(pod.memory_bytes for pod in held),
         )
+        card["extended"] += _devices(self.devices.get(use.name, ()))
+        return card | {"n_reserved": len(held), "selected": use.name == self.selected}
 
 
-def _card(
-    use: NodeUse, pods: Sequence[PodUse], devices: Sequence[DeviceUse], scale: PriorityScale, selected: str
-) -> NodeCard:
-    # The scheduler counts a pod that waits at Permit as if it ran there; the API server knows nothing of it yet.
-    held = [pod for pod in pods if pod.reserved]
-    cpu_milli = use.used_cpu_milli + sum(pod.cpu_milli for pod in held)
-    memory_bytes = use.used_memory_bytes + sum(pod.memory_bytes for pod in held)
-    return NodeCard(
-        use=use,
-        bars=(
+def node_card(
+    use: NodeUse, pods: Sequence[PodUse], scale: PriorityScale, *, cpu_milli: int, memory_bytes: int
+) -> View:
+    """One node on a board, now or then, with what is used of it."""
+    return {
+        "use": use,
+        "bars": [
             bar("cpu", use.cpu_milli, cpu_milli, pods, scale),
             bar("memory", use.memory_bytes, memory_bytes, pods, scale),
-        ),
-        extended=extended_of(use) + _devices(devices),
-        taints=shown_taints(use),
-        n_nominated=sum(pod.nominated for pod in pods),
-        n_reserved=len(held),
-        selected=use.name == selected,
-    )
+        ],
+        "extended": _extended(use),
+        "taints": shown_taints(use),
+        "n_nominated": sum(pod.nominated for pod in pods),
+    }
 
 
 def shown_taints(use: NodeUse) -> tuple[str, ...]:
@@ -561,29 +496,30 @@ def shown_taints(use: NodeUse) -> tuple[str, ...]:
     return tuple(_taint(t) for t in use.taints if not str(t.get("key", "")).startswith("node.kubernetes.io/"))
 
 
-def extended_of(use: NodeUse) -> tuple[ExtendedUse, ...]:
-    """A node's GPUs and other extended resources."""
+def _extended(use: NodeUse) -> list[View]:
+    """A node's GPUs and other extended resources; `pips` say used or free where there are few enough to draw."""
     found = []
     for resource, allocatable in sorted(use.extended.items()):
         if resource == "ephemeral-storage" or resource.startswith("hugepages-") or not allocatable:
             continue
         used = use.used_extended.get(resource, 0)
-        pips = tuple(i < used for i in range(allocatable)) if allocatable <= MAX_PIPS else ()
-        found.append(ExtendedUse(resource.rpartition("/")[2] or resource, used, allocatable, pips))
-    return tuple(found[:2])
+        pips = [i < used for i in range(allocatable)] if allocatable <= MAX_PIPS else []
+        name = resource.rpartition("/")[2] or resource
+        found.append({"resource": name, "used": used, "allocatable": allocatable, "pips": pips})
+    return found[:2]
 
 
-def _devices(uses: Sequence[DeviceUse]) -> tuple[ExtendedUse, ...]:
+def _devices(uses: Sequence[DeviceUse]) -> list[View]:
     """Devices of pools, the driver's first word for a name."""
-    return tuple(
-        ExtendedUse(
-            use.driver.partition(".")[0],
-            sum(use.taken),
-            len(use.taken),
-            use.taken if len(use.taken) <= MAX_PIPS else (),
-        )
+    return [
+        {
+            "resource": use.driver.partition(".")[0],
+            "used": sum(use.taken),
+            "allocatable": len(use.taken),
+            "pips": use.taken if len(use.taken) <= MAX_PIPS else (),
+        }
         for use in uses[:2]
-    )
+    ]
 
 
 def _taint(taint: Mapping[str, Any]) -> str:

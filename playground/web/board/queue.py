@@ -3,80 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from playground.clusters.board.nodes import NodeUse, PodUse, node_uses, pods_on
+from playground.clusters.board.nodes import node_uses, pods_on
 from playground.clusters.history.cycles import last_cycle_of, placed_by
 from playground.clusters.history.queue import LANE_TITLES, PendingGroup, QueueItem
 from playground.clusters.history.story import find_pod
 from playground.web import amounts
 from playground.web.amounts import requested
-from playground.web.looks import PriorityMark, PriorityScale
+from playground.web.looks import PriorityScale, View
 from playground.web.pods.present import cache_state, group_of
 
 if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster, Cycle, Pod
+    from playground.clusters.row_types import Cluster
 
 LANE_LIMIT = 12
 GROUP_LIMIT = 10
 GROUPS_LIMIT = 40
 GROUPED = ("backoff", "unschedulable", "gated")
 """Lanes whose pods are grouped where there are more than `LANE_LIMIT`; of activeQ the order is what matters."""
-
-
-@dataclass(frozen=True)
-class LaneItem:
-    """A pod in a lane; `progress` in percent (of a backoff passed, or of a Permit timeout left)."""
-
-    item: QueueItem
-    mark: PriorityMark
-    aside: str
-    why: str
-    progress: int | None
-    progress_css: str
-
-
-@dataclass(frozen=True)
-class LaneGroup:
-    """Pods that are alike: one row that opens.
-
-    `items` are the first ones; `key` is an id, the same while the workload and the reason are.
-    """
-
-    key: str
-    group: PendingGroup
-    mark: PriorityMark
-    items: tuple[LaneItem, ...]
-
-    @property
-    def count(self) -> int:
-        """How many pods it has."""
-        return len(self.group.items)
-
-    @property
-    def n_more(self) -> int:
-        """How many of them are not listed."""
-        return self.count - len(self.items)
-
-
-@dataclass(frozen=True)
-class Lane:
-    """One lane of the queue; `groups` take the place of `items` in a long one whose pods are alike."""
-
-    key: str
-    title: str
-    note: str
-    empty: str
-    count: int
-    items: tuple[LaneItem, ...]
-    groups: tuple[LaneGroup, ...] = ()
-
-    @property
-    def n_more(self) -> int:
-        """How many pods are not listed, in a group or alone."""
-        return self.count - sum(group.count for group in self.groups) - len(self.items)
 
 
 # lane -> (note, what an empty lane says); a lane without such words is left out when empty.
@@ -103,46 +49,62 @@ def view_lanes(
     now_ns: int,
     limit: int = LANE_LIMIT,
     groups_of: Callable[[str, int], Sequence[PendingGroup]] | None = None,
-) -> tuple[Lane, ...]:
+) -> list[View]:
     """Draw the first `limit` pods of every lane, or its groups.
 
     Parameters
     ----------
     groups_of
         Groups the pods of a lane, given its name and length; None = every pod is a row.
+
+    Returns
+    -------
+    list of dict
+        `groups` take the place of `items` in a long lane whose pods are alike: a row that opens, with the first ones as
+        `items`; its `key` is an id, the same while the workload and the reason are. `n_more` pods are not listed, in a
+        group or alone. `progress` of an item is in percent, of a backoff passed or of a Permit timeout left.
     """
     result = []
     for key, (note, empty) in _WORDS.items():
         count = counts.get(key, 0)
         if not count and not empty:
             continue
+        groups: list[View] = []
         if groups_of is not None and key in GROUPED and count > limit:
-            grouped = tuple(
-                _group(key, group, scale, now_ns) for group in groups_of(key, count)[:GROUPS_LIMIT]
-            )
-            if grouped:
-                n = len(grouped)
-                shown = f"{n} group{'' if n == 1 else 's'}"
-                result.append(Lane(key, LANE_TITLES[key], shown, empty, count, (), grouped))
-                continue
-        items = tuple(_view(key, item, scale, now_ns) for item in lanes.get(key, ())[:limit])
+            groups = [_group(key, group, scale, now_ns) for group in groups_of(key, count)[:GROUPS_LIMIT]]
+        items = [] if groups else [_view(key, item, scale, now_ns) for item in lanes.get(key, ())[:limit]]
         shown = note if count <= len(items) else f"first {len(items)} shown"
-        result.append(Lane(key, LANE_TITLES[key], shown, empty, count, items))
-    return tuple(result)
+        if n := len(groups):
+            shown = f"{n} group{'' if n == 1 else 's'}"
+        result.append(
+            {
+                "key": key,
+                "title": LANE_TITLES[key],
+                "note": shown,
+                "empty": empty,
+                "count": count,
+                "items": items,
+                "groups": groups,
+                "n_more": count - sum(group["count"] for group in groups) - len(items),
+            }
+        )
+    return result
 
 
-def _group(lane: str, group: PendingGroup, scale: PriorityScale, now_ns: int) -> LaneGroup:
-    first = group.items[0]
+def _group(lane: str, group: PendingGroup, scale: PriorityScale, now_ns: int) -> View:
+    first, count = group.items[0], len(group.items)
     facts = "|".join((lane, group.kind, group.namespace, group.name, first.priority_class, group.reason))
-    return LaneGroup(
-        key=f"{lane}-{crc32(facts.encode()):08x}",
-        group=group,
-        mark=scale.mark(first.priority, first.priority_class),
-        items=tuple(_view(lane, item, scale, now_ns) for item in group.items[:GROUP_LIMIT]),
-    )
+    return {
+        "key": f"{lane}-{crc32(facts.encode()):08x}",
+        "group": group,
+        "mark": scale.mark(first.priority, first.priority_class),
+        "items": [_view(lane, item, scale, now_ns) for item in group.items[:GROUP_LIMIT]],
+        "count": count,
+        "n_more": max(0, count - GROUP_LIMIT),
+    }
 
 
-def _view(lane: str, item: QueueItem, scale: PriorityScale, now_ns: int) -> LaneItem:
+def _view(lane: str, item: QueueItem, scale: PriorityScale, now_ns: int) -> View:
     aside = str(item.priority)
     why = item.reason
     progress = None
@@ -168,82 +130,11 @@ def _view(lane: str, item: QueueItem, scale: PriorityScale, now_ns: int) -> Lane
         why = f"Nominated to {item.node}: waits for its victims to go"
     if lane == "backoff" and not why and item.attempts:
         why = f"{item.attempts} attempt{'' if item.attempts == 1 else 's'} so far"
-    return LaneItem(item, scale.mark(item.priority, item.priority_class), aside, why, progress, css)
+    mark = scale.mark(item.priority, item.priority_class)
+    return {"item": item, "mark": mark, "aside": aside, "why": why, "progress": progress, "progress_css": css}
 
 
 Lanes = Mapping[str, Sequence[QueueItem]]
-
-
-@dataclass(frozen=True)
-class PodRow:
-    """A pod of the selected node."""
-
-    pod: PodUse
-    mark: PriorityMark
-    cycle: int | None
-
-    @property
-    def key(self) -> str:
-        """What selects it."""
-        return f"{self.pod.namespace}/{self.pod.name}"
-
-
-@dataclass(frozen=True)
-class InspectedNode:
-    """The selected node."""
-
-    use: NodeUse
-    pods: list[PodRow]
-    labels: list[tuple[str, str]]
-
-    @property
-    def reserved(self) -> str:
-        """What pods that wait at Permit hold there, in words; empty without one."""
-        held = [row.pod for row in self.pods if row.pod.reserved]
-        if not held:
-            return ""
-        cpu, memory = sum(pod.cpu_milli for pod in held), sum(pod.memory_bytes for pod in held)
-        return f"{len(held)} reserved with {requested(cpu, memory)}"
-
-    @property
-    def title(self) -> str:
-        """Its name."""
-        return self.use.name
-
-
-@dataclass(frozen=True)
-class InspectedPod:
-    """The selected pod.
-
-    Attributes
-    ----------
-    lane, place
-        Title of its queue lane, and its turn in activeQ, from 1; empty and None elsewhere, or far behind.
-    why
-        What the queue says of it.
-    cache
-        What the scheduler's cache holds of it.
-    last
-        Its last cycle.
-    """
-
-    pod: Pod
-    mark: PriorityMark
-    lane: str
-    place: int | None
-    why: str
-    cache: str
-    last: Cycle | None
-
-    @property
-    def title(self) -> str:
-        """Its name."""
-        return self.pod.name
-
-    @property
-    def group(self) -> str:
-        """The PodGroup it is a member of; empty without one."""
-        return group_of(self.pod)
 
 
 def reserved_nodes(lanes: Lanes) -> dict[str, str]:
@@ -251,9 +142,7 @@ def reserved_nodes(lanes: Lanes) -> dict[str, str]:
     return {item.pod: item.node for lane in ("permit", "binding") for item in lanes[lane] if item.node}
 
 
-def inspect(
-    cluster: Cluster, scale: PriorityScale, selected: str, lanes: Lanes
-) -> InspectedNode | InspectedPod | None:
+def inspect(cluster: Cluster, scale: PriorityScale, selected: str, lanes: Lanes) -> View | None:
     """Open up what is selected; None when nothing is, or it is gone.
 
     Parameters
@@ -266,20 +155,35 @@ def inspect(
     return _node(cluster, scale, selected, lanes) if selected else None
 
 
-def _node(cluster: Cluster, scale: PriorityScale, name: str, lanes: Lanes) -> InspectedNode | None:
+def _node(cluster: Cluster, scale: PriorityScale, name: str, lanes: Lanes) -> View | None:
     use = next((use for use in node_uses(cluster) if use.name == name), None)
     if use is None:
         return None
     pods = pods_on(cluster, [name], reserved=reserved_nodes(lanes)).get(name, [])
     by = placed_by(cluster, name, [(pod.namespace, pod.name) for pod in pods])
-    rows = [
-        PodRow(pod, scale.mark(pod.priority, pod.priority_class), by.get((pod.namespace, pod.name)))
-        for pod in pods
-    ]
-    return InspectedNode(use, rows, sorted(use.labels.items()))
+    # What pods that wait at Permit hold there.
+    held = [pod for pod in pods if pod.reserved]
+    amount = requested(sum(pod.cpu_milli for pod in held), sum(pod.memory_bytes for pod in held))
+    return {
+        "title": name,
+        "use": use,
+        "labels": sorted(use.labels.items()),
+        "reserved": f"{len(held)} reserved with {amount}" if held else "",
+        "pods": [
+            {
+                "pod": pod,
+                "key": f"{pod.namespace}/{pod.name}",
+                "mark": scale.mark(pod.priority, pod.priority_class),
+                "cycle": by.get((pod.namespace, pod.name)),
+            }
+            for pod in pods
+        ],
+    }
 
 
-def _pod(cluster: Cluster, scale: PriorityScale, key: str, lanes: Lanes) -> InspectedPod | None:
+def _pod(cluster: Cluster, scale: PriorityScale, key: str, lanes: Lanes) -> View | None:
+    """The selected pod: the title of its lane and its turn in activeQ from 1, what the queue says of it, what the
+    scheduler's cache holds of it, and its last cycle."""
     namespace, _, name = key.partition("/")
     pod = find_pod(cluster, namespace, name)
     if pod is None:
@@ -287,12 +191,14 @@ def _pod(cluster: Cluster, scale: PriorityScale, key: str, lanes: Lanes) -> Insp
     last = last_cycle_of(pod)
     item = next((item for lane in lanes.values() for item in lane if item.pod == key), None)
     lane = item.lane if item else pod.lane
-    return InspectedPod(
-        pod=pod,
-        mark=scale.mark(pod.priority, pod.priority_class),
-        lane=LANE_TITLES.get(lane, ""),
-        place=item.position if item and lane == "active" else None,
-        why=item.reason if item else "",
-        cache=cache_state(pod, last),
-        last=last,
-    )
+    return {
+        "title": pod.name,
+        "pod": pod,
+        "mark": scale.mark(pod.priority, pod.priority_class),
+        "lane": LANE_TITLES.get(lane, ""),
+        "place": item.position if item and lane == "active" else None,
+        "why": item.reason if item else "",
+        "cache": cache_state(pod, last),
+        "last": last,
+        "group": group_of(pod),
+    }

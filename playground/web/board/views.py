@@ -242,7 +242,7 @@ def _context(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
         "nodes": nodes,
         "columns": sorted_columns(NODE_COLUMNS, address.sort or "name") if nodes["view"] == "table" else (),
         "lanes": lanes,
-        "n_queued": sum(lane.count for lane in lanes if lane.key != "foreign"),
+        "n_queued": sum(lane["count"] for lane in lanes if lane["key"] != "foreign"),
         "feed": recent_cycles(cluster),
         "n_cycles": n_cycles,
         "n_foreign": 0 if n_cycles else n_foreign_decisions(cluster),

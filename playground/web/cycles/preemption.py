@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from playground.clusters.history.cycles import Aftermath
+from playground.web.looks import View
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cycle
@@ -32,10 +33,6 @@ CRITERIA = {
 }
 ANY = "Any of those left"
 _NUMBER = {name: number for number, name in enumerate(CRITERIA, start=1)}
-
-
-View = dict[str, Any]
-"""What a template draws."""
 
 
 def view_preemption(explanation: Mapping[str, Any], *, limit: int = CANDIDATE_LIMIT) -> View | None:

@@ -12,14 +12,10 @@ from typing import Any
 from playground.clusters.drive.extender_calls import WireCall, matched
 from playground.engine.plugins import drawn
 from playground.web.cycles.preemption import view_preemption
-from playground.web.looks import outcome_of
+from playground.web.looks import View, outcome_of, piece
 
 # Source: pkg/scheduler/schedule_one.go minFeasibleNodesToFind, v1.34.
 MIN_FEASIBLE_NODES_TO_FIND = 100
-
-
-View = dict[str, Any]
-"""What a template draws."""
 
 
 def view_cycle(explanation: Mapping[str, Any], *, part: str | None = None, page: int = 1) -> View:
@@ -633,12 +629,6 @@ def _segments(cells: Sequence[View], max_total: int) -> list[View]:
             segments.append({"cell": cell, **piece(x, width, room=4)})
             x += width
     return segments
-
-
-def piece(x: float, width: float, *, room: float) -> View:
-    """A piece of a bar, in percent: the `middle` is the x of its letter, which can be read inside if it `has_room`."""
-    x = round(x, 2)
-    return {"x": x, "width": width, "middle": round(x + width / 2, 2), "has_room": width >= room}
 
 
 def with_wire_calls(told: Sequence[View], made: Sequence[WireCall]) -> list[View]:

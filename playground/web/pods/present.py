@@ -12,7 +12,7 @@ from playground.clusters.history.story import story_steps as steps_of
 from playground.engine.configuration import backoffs_ns
 from playground.web import amounts
 from playground.web.judge import DecisionView, view_decision
-from playground.web.looks import Outcome, outcome_of
+from playground.web.looks import Outcome, View, outcome_of, piece
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cycle, Pod
@@ -153,61 +153,6 @@ _LANE_CSS = {
 LANES = tuple(_LANE_CSS)
 
 
-@dataclass(frozen=True)
-class Span:
-    """One stay, in percent of the time shown; `label` is empty where there is no room for it."""
-
-    x: float
-    width: float
-    label: str
-    title: str
-
-    @property
-    def middle(self) -> float:
-        """The x of the label."""
-        return round(self.x + self.width / 2, 2)
-
-
-@dataclass(frozen=True)
-class Outline:
-    """A backoff that is counted while the pod waits elsewhere, in percent; `words` stand beside it."""
-
-    x: float
-    width: float
-    words: str
-
-    @property
-    def after(self) -> float:
-        """Where the words begin."""
-        return round(self.x + self.width, 2)
-
-
-@dataclass(frozen=True)
-class SwimLane:
-    """One lane and how long the pod was there altogether (or how many cycles it had)."""
-
-    name: str
-    css: str
-    spans: tuple[Span, ...]
-    total: str
-    outlines: tuple[Outline, ...] = ()
-
-
-@dataclass(frozen=True)
-class Swim:
-    """All lanes that matter, and the axis: (percent, words)."""
-
-    lanes: tuple[SwimLane, ...]
-    ticks: tuple[tuple[float, str], ...]
-    from_ns: int
-    to_ns: int
-
-    @property
-    def has_outlines(self) -> bool:
-        """Whether the legend speaks of them."""
-        return any(lane.outlines for lane in self.lanes)
-
-
 def backoffs_elsewhere(
     story: PodTraces, config: Mapping[str, Any] | None, release: Mapping[str, Any] | None = None
 ) -> list[tuple[int, int]]:
@@ -239,8 +184,16 @@ def swim_lanes(
     start_ns: int,
     now_ns: int,
     backoffs: Sequence[tuple[int, int]] = (),
-) -> Swim | None:
-    """Draw the stays; None when everything happened in one moment, or nothing is known."""
+) -> View | None:
+    """Draw the stays in lanes; None when everything happened in one moment, or nothing is known.
+
+    Returns
+    -------
+    dict
+        `lanes` that matter: their `spans` in percent of the time shown (`label` is empty where there is no room for
+        it); `total`, how long the pod was there altogether, or how many cycles it had; `outlines`, backoffs that are
+        counted while the pod waits elsewhere, their words `after` them. `ticks` of the axis are (percent, words).
+    """
     stays: dict[str, list[tuple[int, int, str]]] = {lane: [] for lane in LANES}
     for step in steps:
         lane = _LANE_OF.get(step.title)
@@ -286,40 +239,37 @@ def swim_lanes(
             str(len(spans)) if name == "Cycle" else amounts.duration(sum(end - at for at, end, _ in spans))
         )
         lanes.append(
-            SwimLane(
-                name,
-                _LANE_CSS[name],
-                tuple(_span(at, end, words, first, scale) for at, end, words in spans),
-                total,
-                tuple(_outline(at, end, first, scale, start_ns) for at, end in backoffs)
+            {
+                "name": name,
+                "css": _LANE_CSS[name],
+                "spans": [_span(at, end, words, first, scale) for at, end, words in spans],
+                "total": total,
+                "outlines": [_outline(at, end, first, scale, start_ns) for at, end in backoffs]
                 if name == "backoffQ"
-                else (),
-            )
+                else [],
+            }
         )
-    ticks = tuple(
+    ticks = [
         (
             round(100 * i / N_TICKS, 2),
             amounts.since_start(first + (end_ns - first) * i // N_TICKS, start_ns),
         )
         for i in range(N_TICKS + 1)
-    )
-    return Swim(tuple(lanes), ticks, first, end_ns)
+    ]
+    has_outlines = any(lane["outlines"] for lane in lanes)
+    return {"lanes": lanes, "ticks": ticks, "from_ns": first, "to_ns": end_ns, "has_outlines": has_outlines}
 
 
-def _span(at: int, end: int, words: str, first: int, scale: float) -> Span:
+def _span(at: int, end: int, words: str, first: int, scale: float) -> View:
     width = max(LEAST_WIDTH, (end - at) * scale)
     x = min((at - first) * scale, 100 - width)
     label = words if width >= LABEL_FROM and len(words) * 0.55 <= width else ""
-    return Span(
-        round(x, 2), round(width, 2), label, f"{words}, {amounts.duration(end - at)}" if end > at else words
-    )
+    title = f"{words}, {amounts.duration(end - at)}" if end > at else words
+    return {**piece(x, round(width, 2), room=0), "label": label, "title": title}
 
 
-def _outline(at: int, end: int, first: int, scale: float, start_ns: int) -> Outline:
-    x = min((at - first) * scale, 100.0)
-    width = min(max(LEAST_WIDTH, (end - at) * scale), 100 - x)
-    return Outline(
-        round(x, 2),
-        round(width, 2),
-        f"{amounts.duration(end - at)}, over at {amounts.since_start(end, start_ns)}",
-    )
+def _outline(at: int, end: int, first: int, scale: float, start_ns: int) -> View:
+    x = round(min((at - first) * scale, 100.0), 2)
+    width = round(min(max(LEAST_WIDTH, (end - at) * scale), 100 - x), 2)
+    words = f"{amounts.duration(end - at)}, over at {amounts.since_start(end, start_ns)}"
+    return {"x": x, "width": width, "after": round(x + width, 2), "words": words}

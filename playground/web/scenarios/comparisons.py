@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
@@ -18,8 +17,8 @@ from playground.scenarios import selectors, services
 from playground.scenarios.choices import Visibility
 from playground.scenarios.comparing import LETTERS
 from playground.scenarios.services.comparing import may_delete
-from playground.web.board.nodes import Bar, bar
-from playground.web.looks import PriorityScale
+from playground.web.board.nodes import bar
+from playground.web.looks import PriorityScale, View
 from playground.web.requests import positive_int, site_user, visible_clusters
 from playground.web.scenarios.sharing import expiry_of, seen_by, visibilities_for
 
@@ -54,41 +53,6 @@ _FIGURES = {
     "cycles": ("Cycles", "", 0),
 }
 _ONLY_IF_ANY = ("gpuUtilisation", "gpuFragmentation", "budgetViolations")
-
-
-@dataclass(frozen=True)
-class SideView:
-    """One side: its letter, what it is and where it is found."""
-
-    letter: str
-    words: str
-    detail: str
-    cycles: int
-    elapsed_ns: int
-    scenario_id: str
-
-    @property
-    def name(self) -> str:
-        """As it is called on the page."""
-        return self.letter.upper()
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One number of all sides; of two, how they differ."""
-
-    words: str
-    values: tuple[tuple[SideView, str], ...]
-    difference: str
-    verdict: str
-
-
-@dataclass(frozen=True)
-class PackedNode:
-    """One node on all sides: (side, bar or None where the node is not there)."""
-
-    name: str
-    bars: tuple[tuple[SideView, Bar | None], ...]
 
 
 def ask(request: HttpRequest) -> HttpResponse:
@@ -155,10 +119,15 @@ def page(request: HttpRequest, comparison: Comparison) -> HttpResponse:
     }
     if found is not None:
         sides = [
-            SideView(
-                about["name"], about["words"], about["detail"], about["cycles"], about["elapsedNs"],
-                side["id"] if side["kind"] == "scenario" else "",
-            )
+            {
+                "letter": about["name"],
+                "name": about["name"].upper(),
+                "words": about["words"],
+                "detail": about["detail"],
+                "cycles": about["cycles"],
+                "elapsed_ns": about["elapsedNs"],
+                "scenario_id": side["id"] if side["kind"] == "scenario" else "",
+            }
             for about, side in zip(found["sides"], comparison.sides, strict=True)
         ]  # fmt: skip
         if found["divergence"] is not None:
@@ -204,7 +173,7 @@ def delete(request: HttpRequest, comparison: Comparison) -> HttpResponse:
     return render(request, "scenarios/compare_delete.html", {"comparison": comparison})
 
 
-def _divergence(divergence: dict[str, Any], sides: list[SideView]) -> dict[str, Any]:
+def _divergence(divergence: dict[str, Any], sides: list[View]) -> dict[str, Any]:
     """Where the sides part, with a list entry a side."""
     ties = divergence["ties"]
     return divergence | {
@@ -240,7 +209,7 @@ def _ref(side: dict[str, Any]) -> str:
     return f"{side['kind']}/{side['id']}"
 
 
-def _figures(numbers: dict[str, list[float]], sides: list[SideView]) -> list[Figure]:
+def _figures(numbers: dict[str, list[float]], sides: list[View]) -> list[View]:
     figures = []
     for name, (words, unit, better) in _FIGURES.items():
         if name not in numbers or (name in _ONLY_IF_ANY and not any(numbers[name])):
@@ -256,8 +225,8 @@ def _figures(numbers: dict[str, list[float]], sides: list[SideView]) -> list[Fig
                 verdict = "better" if change * better > 0 else "worse"
         if name == "bound" and "pods" in numbers and len(set(numbers["pods"])) == 1:
             words = f"Pods bound of {numbers['pods'][0]:.0f}"
-        told = tuple((side, _number(value, unit)) for side, value in zip(sides, values, strict=True))
-        figures.append(Figure(words, told, difference, verdict))
+        told = [(side, _number(value, unit)) for side, value in zip(sides, values, strict=True)]
+        figures.append({"words": words, "values": told, "difference": difference, "verdict": verdict})
     return figures
 
 
@@ -317,7 +286,7 @@ def _headline_of_many(found: dict[str, Any]) -> tuple[str, str, str]:
     )
 
 
-def _packed(row: dict[str, Any], scale: PriorityScale, sides: list[SideView]) -> PackedNode:
+def _packed(row: dict[str, Any], scale: PriorityScale, sides: list[View]) -> View:
     bars = []
     for cpu_milli, there, pods in zip(row["cpuMilli"], row["there"], row["pods"], strict=True):
         uses = [
@@ -339,7 +308,7 @@ def _packed(row: dict[str, Any], scale: PriorityScale, sides: list[SideView]) ->
         ]
         used = sum(use.cpu_milli for use in uses)
         bars.append(bar("cpu", cpu_milli, used, uses, scale) if there else None)
-    return PackedNode(row["node"], tuple(zip(sides, bars, strict=True)))
+    return {"name": row["node"], "bars": list(zip(sides, bars, strict=True))}
 
 
 GPU_NODE, GPU_POD = "gpu-", "train-"

@@ -3,55 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from django.http import HttpRequest
 
 from playground.clusters.board.nodes import NodeUse, PodUse, natural
 from playground.clusters.history.queue import LANES, QueueItem
 from playground.engine.columns import FINISHED
+from playground.scenarios import selectors, services
 from playground.scenarios.briefs import LANE_ITEMS, MOST_CARDS, brief_of
-from playground.web.board.nodes import Bar, ExtendedUse, HeatMap, bar, extended_of, heat_map, shown_taints
-from playground.web.board.queue import Lane, view_lanes
-from playground.web.looks import PriorityMark, PriorityScale
-from playground.web.requests import HtmxHttpRequest
+from playground.scenarios.selectors import Tick
+from playground.web.board.nodes import heat_map, node_card
+from playground.web.board.queue import view_lanes
+from playground.web.looks import PriorityScale, View
+from playground.web.requests import HtmxHttpRequest, positive_int
+from playground.web.scenarios.timeline import view_timeline
 
 
-@dataclass(frozen=True)
-class PastNode:
-    """A node card of the past; `gained` is the pod the cycle gave it."""
-
-    use: NodeUse
-    bars: tuple[Bar, ...]
-    gained: str
-    n_nominated: int
-    chosen: bool
-    extended: tuple[ExtendedUse, ...] = ()
-    taints: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class PastZone:
-    """Nodes of one zone."""
-
-    name: str
-    cpu_milli: int
-    used_cpu_milli: int
-    cards: tuple[PastNode, ...]
-    heat: HeatMap | None
-    n_nodes: int
-
-
-@dataclass(frozen=True)
-class PastBoard:
-    """Everything at one moment."""
-
-    zones: tuple[PastZone, ...]
-    lanes: tuple[Lane, ...]
-    legend: Sequence[PriorityMark]
-    clock_ns: int
-    n_nodes: int
-    n_pods: int
-    n_queued: int
+def moment_context(request: HttpRequest, ticks: Sequence[Tick], cycle: str | None, **of: Any) -> View:
+    """What `scenarios/moment.html` and a frame are drawn with, of a cluster or a scenario after one of its cycles."""
+    (whose,) = of.values()
+    timeline = view_timeline(ticks, positive_int(cycle), whose.start_ns)
+    board, note = None, ""
+    if timeline is not None:
+        number, tick = timeline["number"], timeline["tick"]
+        state, note = selectors.moment(cycle=number, **of)
+        if state is not None:
+            board = view_past(state, pod=tick.pod, node=tick.node)
+        elif not note and "wait" not in request.GET:
+            services.request_moment(cycle=number, **of)
+    return {"timeline": timeline, "past": board, "note": note, "start_ns": whose.start_ns}
 
 
 def nothing_new(request: HtmxHttpRequest, moment: Mapping[str, Any]) -> bool:
@@ -66,8 +47,8 @@ def nothing_new(request: HtmxHttpRequest, moment: Mapping[str, Any]) -> bool:
     return waits and moment["past"] is None and not moment["note"]
 
 
-def view_past(state: Mapping[str, Any], *, pod: str = "", node: str = "") -> PastBoard:
-    """Draw a moment, or its brief; the pod and node of its cycle are marked."""
+def view_past(state: Mapping[str, Any], *, pod: str = "", node: str = "") -> View:
+    """Draw a moment, or its brief; the pod and node of its cycle are marked: `gained` is what the cycle gave a node."""
     scale = PriorityScale([tuple(item) for item in state["classes"]])
     as_cards = len(state["nodes"]) <= MOST_CARDS
     brief = brief_of(state) if "pods" in state else state
@@ -82,27 +63,27 @@ def view_past(state: Mapping[str, Any], *, pod: str = "", node: str = "") -> Pas
     for use in uses:
         zones.setdefault(zone_of[use.name], []).append(use)
     lanes = _lanes(brief, scale)
-    return PastBoard(
-        zones=tuple(
-            PastZone(
-                name=name or ("Nodes" if len(zones) == 1 else "no zone"),
-                cpu_milli=sum(use.cpu_milli for use in members),
-                used_cpu_milli=sum(use.used_cpu_milli for use in members),
-                cards=tuple(_card(use, by_node.get(use.name, ()), scale, pod, node) for use in members)
+    return {
+        "zones": [
+            {
+                "name": name or ("Nodes" if len(zones) == 1 else "no zone"),
+                "cpu_milli": sum(use.cpu_milli for use in members),
+                "used_cpu_milli": sum(use.used_cpu_milli for use in members),
+                "cards": [_card(use, by_node.get(use.name, ()), scale, pod, node) for use in members]
                 if as_cards
-                else (),
-                heat=None if as_cards else heat_map(members),
-                n_nodes=len(members),
-            )
+                else [],
+                "heat": None if as_cards else heat_map(members),
+                "n_nodes": len(members),
+            }
             for name, members in sorted(zones.items(), key=lambda item: (item[0] == "", item[0]))
-        ),
-        lanes=lanes,
-        legend=scale.legend(),
-        clock_ns=state["clock_ns"],
-        n_nodes=len(uses),
-        n_pods=brief["n_pods"],
-        n_queued=sum(lane.count for lane in lanes),
-    )
+        ],
+        "lanes": lanes,
+        "legend": scale.legend(),
+        "clock_ns": state["clock_ns"],
+        "n_nodes": len(uses),
+        "n_pods": brief["n_pods"],
+        "n_queued": sum(lane["count"] for lane in lanes),
+    }
 
 
 def _pods_by_node(state: Mapping[str, Any]) -> dict[str, list[PodUse]]:
@@ -183,24 +164,14 @@ def _brief_use(item: Mapping[str, Any]) -> NodeUse:
     )
 
 
-def _card(use: NodeUse, pods: Sequence[PodUse], scale: PriorityScale, pod: str, node: str) -> PastNode:
-    name = pod.partition("/")[2]
+def _card(use: NodeUse, pods: Sequence[PodUse], scale: PriorityScale, pod: str, node: str) -> View:
+    used = {"cpu_milli": use.used_cpu_milli, "memory_bytes": use.used_memory_bytes}
     here = use.name == node
-    return PastNode(
-        use=use,
-        bars=(
-            bar("cpu", use.cpu_milli, use.used_cpu_milli, pods, scale),
-            bar("memory", use.memory_bytes, use.used_memory_bytes, pods, scale),
-        ),
-        gained=name if here else "",
-        n_nominated=sum(one.nominated for one in pods),
-        chosen=here,
-        extended=extended_of(use),
-        taints=shown_taints(use),
-    )
+    gained = pod.partition("/")[2] if here else ""
+    return node_card(use, pods, scale, **used) | {"gained": gained, "chosen": here}
 
 
-def _lanes(brief: Mapping[str, Any], scale: PriorityScale) -> tuple[Lane, ...]:
+def _lanes(brief: Mapping[str, Any], scale: PriorityScale) -> list[View]:
     now_ns = brief["clock_ns"]
     nothing: Mapping[str, Any] = {"count": 0, "items": ()}
     heads = {lane: brief["queue"].get(lane, nothing) for lane in LANES}

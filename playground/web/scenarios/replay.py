@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -15,8 +15,7 @@ from playground.clusters.errors import ClusterError
 from playground.scenarios import selectors, services
 from playground.web.problems import Problem, problems_of
 from playground.web.requests import HtmxHttpRequest, positive_int, site_user
-from playground.web.scenarios.past_board import nothing_new, view_past
-from playground.web.scenarios.timeline import view_timeline
+from playground.web.scenarios.past_board import moment_context, nothing_new
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster
@@ -35,23 +34,9 @@ def _page(
     problems: Sequence[Problem] = (),
     status: int = 200,
 ) -> HttpResponse:
-    ticks = selectors.cluster_ticks(cluster)
-    timeline = view_timeline(ticks, positive_int(cycle), cluster.start_ns)
-    board, note = None, ""
-    if timeline is not None:
-        state, note = selectors.moment(cluster=cluster, cycle=timeline.number)
-        if state is not None:
-            board = view_past(state, pod=timeline.tick.pod, node=timeline.tick.node)
-        elif not note and "wait" not in request.GET:
-            services.request_moment(cluster=cluster, cycle=timeline.number)
-    here = reverse("scenarios:replay", args=[cluster.public_id])
-    context: dict[str, Any] = {
-        "timeline": timeline,
-        "past": board,
-        "note": note,
-        "here": here,
+    context = moment_context(request, selectors.cluster_ticks(cluster), cycle, cluster=cluster) | {
+        "here": reverse("scenarios:replay", args=[cluster.public_id]),
         "cycle_url": reverse("web:cycles", args=[cluster.public_id]),
-        "start_ns": cluster.start_ns,
         "branch_url": reverse("scenarios:replay-branch", args=[cluster.public_id]),
         "edit": edit,
         "problems": problems,

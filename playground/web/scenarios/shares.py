@@ -19,9 +19,9 @@ from playground.scenarios.services.proof import is_whole
 from playground.web.cycles.present import view_cycle
 from playground.web.problems import problems_of
 from playground.web.requests import HtmxHttpRequest, positive_int, site_user
-from playground.web.scenarios.past_board import nothing_new, view_past
+from playground.web.scenarios import past_board
+from playground.web.scenarios.past_board import nothing_new
 from playground.web.scenarios.sharing import expiry_of, said_by, seen_by, visibilities_for
-from playground.web.scenarios.timeline import view_timeline
 
 if TYPE_CHECKING:
     from playground.scenarios.row_types import Scenario
@@ -171,24 +171,9 @@ def _page(
 
 def moment_context(request: HttpRequest, share: Scenario, cycle: str | None) -> dict[str, Any]:
     """What `scenarios/moment.html` and a frame are drawn with."""
-    ticks = selectors.ticks_of(share.cycles)
-    timeline = view_timeline(ticks, positive_int(cycle), share.start_ns)
-    board, note = None, ""
-    if timeline is not None:
-        state, note = selectors.moment(scenario=share, cycle=timeline.number)
-        if state is not None:
-            board = view_past(state, pod=timeline.tick.pod, node=timeline.tick.node)
-        elif not note and "wait" not in request.GET:
-            services.request_moment(scenario=share, cycle=timeline.number)
     here = reverse("scenarios:page", args=[share.public_id])
-    return {
-        "timeline": timeline,
-        "past": board,
-        "note": note,
-        "here": here,
-        "cycle_url": f"{here}cycles/",
-        "start_ns": share.start_ns,
-    }
+    drawn = past_board.moment_context(request, selectors.ticks_of(share.cycles), cycle, scenario=share)
+    return drawn | {"here": here, "cycle_url": f"{here}cycles/"}
 
 
 def _page_context(request: HttpRequest, share: Scenario) -> dict[str, Any]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from playground.scenarios.selectors import Tick
+from playground.web.looks import View
 
 MAX_TICKS = 160
 # outcome -> (class, letter, top, height); what matters more stands higher, and wins its bucket.
@@ -29,50 +29,11 @@ _WORDS = {
 }
 
 
-@dataclass(frozen=True)
-class Mark:
-    """One cycle, or several of a long run, in percent of the width."""
+def view_timeline(ticks: Sequence[Tick], number: int | None, start_ns: int) -> View | None:
+    """Draw the cycles; None if there are none. A number beyond the ends is the end.
 
-    title: str
-    css: str
-    letter: str
-    x: float
-    width: float
-    top: int
-    height: int
-    future: bool
-    current: bool
-
-    @property
-    def middle(self) -> float:
-        """Position of the letter."""
-        return round(self.x + self.width / 2, 2)
-
-
-@dataclass(frozen=True)
-class Timeline:
-    """All cycles, one of them looked at."""
-
-    number: int
-    last: int
-    tick: Tick
-    before: Tick | None
-    after: Tick | None
-    marks: tuple[Mark, ...]
-    legend: tuple[tuple[str, int, str], ...]
-    counts: tuple[tuple[str, int], ...]
-    around: tuple[Tick, ...]
-    elapsed_ns: int
-
-    @property
-    def words(self) -> str:
-        """All outcomes in a sentence, for who does not see the ticks."""
-        cycles = "1 cycle" if self.last == 1 else f"{self.last} cycles"
-        return f"{cycles}: " + ", ".join(f"{n} {outcome}" for outcome, n in self.counts)
-
-
-def view_timeline(ticks: Sequence[Tick], number: int | None, start_ns: int) -> Timeline | None:
-    """Draw the cycles; None if there are none. A number beyond the ends is the end."""
+    `words` has all outcomes in a sentence, for who does not see the ticks.
+    """
     if not ticks:
         return None
     first, last = ticks[0].number, ticks[-1].number
@@ -80,21 +41,22 @@ def view_timeline(ticks: Sequence[Tick], number: int | None, start_ns: int) -> T
     place = next((i for i, tick in enumerate(ticks) if tick.number >= chosen), len(ticks) - 1)
     tick = ticks[place]
     counts = {key: sum(one.outcome == key for one in ticks) for key in _WORDS}
-    return Timeline(
-        number=tick.number,
-        last=last,
-        tick=tick,
-        before=ticks[place - 1] if place else None,
-        after=ticks[place + 1] if place + 1 < len(ticks) else None,
-        marks=_marks(ticks, place),
-        legend=tuple((css, counts[key], words) for key, (css, words) in _WORDS.items() if counts[key]),
-        counts=tuple((key, n) for key, n in counts.items() if n),
-        around=tuple(reversed(ticks[max(0, place - 2) : place + 3])),
-        elapsed_ns=tick.at_ns - start_ns,
-    )
+    cycles = "1 cycle" if last == 1 else f"{last} cycles"
+    return {
+        "number": tick.number,
+        "last": last,
+        "tick": tick,
+        "before": ticks[place - 1] if place else None,
+        "after": ticks[place + 1] if place + 1 < len(ticks) else None,
+        "marks": _marks(ticks, place),
+        "legend": [(css, counts[key], words) for key, (css, words) in _WORDS.items() if counts[key]],
+        "words": f"{cycles}: " + ", ".join(f"{n} {outcome}" for outcome, n in counts.items() if n),
+        "around": ticks[max(0, place - 2) : place + 3][::-1],
+        "elapsed_ns": tick.at_ns - start_ns,
+    }
 
 
-def _marks(ticks: Sequence[Tick], place: int) -> tuple[Mark, ...]:
+def _marks(ticks: Sequence[Tick], place: int) -> list[View]:
     n_marks = min(len(ticks), MAX_TICKS)
     step = 100 / n_marks
     order = list(_DRAWN)
@@ -109,17 +71,19 @@ def _marks(ticks: Sequence[Tick], place: int) -> tuple[Mark, ...]:
             if len(members) == 1
             else f"Cycles {members[0].number} to {members[-1].number}, {shown.outcome} among them"
         )
+        x, width = round(i * step + step * 0.14, 3), round(step * 0.72, 3)
         marks.append(
-            Mark(
-                title=title,
-                css=css,
-                letter=letter if step >= 1.2 else "",
-                x=round(i * step + step * 0.14, 3),
-                width=round(step * 0.72, 3),
-                top=top,
-                height=height,
-                future=low > place,
-                current=low <= place < high,
-            )
+            {
+                "title": title,
+                "css": css,
+                "letter": letter if step >= 1.2 else "",
+                "x": x,
+                "width": width,
+                "middle": round(x + width / 2, 2),
+                "top": top,
+                "height": height,
+                "future": low > place,
+                "current": low <= place < high,
+            }
         )
-    return tuple(marks)
+    return marks
