@@ -10,76 +10,34 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
 from django.urls import resolve
 
-from playground.api.errors import MEDIA_TYPE, REASONS
+from scheduler_core.schema.tables import table_beside
 
 METHODS: Final = ("get", "post", "put", "patch", "delete")
+MEDIA_TYPE: Final = "application/problem+json"
 ALWAYS: Final = (401, 403, 429, 500, 503)
-OF_STATUS: Final = {
-    400: "Invalid",
-    401: "Unauthorized",
-    403: "Forbidden",
-    404: "NotFound",
-    409: "Conflict",
-    412: "PreconditionFailed",
-    413: "RequestEntityTooLarge",
-    415: "UnsupportedMediaType",
-    422: "IdempotencyKeyReused",
-    429: "TooManyRequests",
-    500: "InternalError",
-    503: "ServiceUnavailable",
-}
-TAGS: Final = {
-    "clusters": "Clusters, and many objects at once.",
-    "objects": "Nodes, pods, priority classes and disruption budgets, one by one.",
-    "scheduling": "Running the scheduler, and what it did.",
-    "settings": "A cluster's configuration and clock.",
-    "scenarios": "Runs to share and to prove anew, and comparisons.",
-    "tokens": "Personal tokens for tools (team mode).",
-    "teams": "The people who own clusters together (team mode).",
-    "about": "What this site is.",
-}
-_INFO: Final = {
-    "title": "Kubernetes scheduling playground",
-    "version": "v1",
-    "description": "Build clusters, submit pods, run the scheduler and read why each pod landed, waits or evicted"
-    " others. Refusals are problem details (RFC 9457). Bodies may be packed (`Content-Encoding: gzip`); manifests may"
-    " have eight times as much unpacked as one request carries. The Kubernetes API of a cluster is at /k8s/{id}.",
-}
-_TEXT: Final = {"type": "string"}
-_OF_ALL: Final = {"X-Request-Id": {"description": "The request's name, as logs have it.", "schema": _TEXT}}
-_OF_WORK: Final = {
-    "Location": {"description": "Where it stands; DELETE there cancels it.", "schema": _TEXT},
-    "Retry-After": {"description": "Seconds after which to ask there.", "schema": _TEXT},
-}
-_KEY: Final = {
-    "in": "header",
-    "name": "Idempotency-Key",
-    "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
-    "description": "The same key and request again within a day is answered as before, and nothing is done twice.",
-}
 INTEGERS: Final = frozenset({"invitation_id", "number", "seq", "token_id", "user_id"})
 """Parameters of paths that are whole numbers."""
 
 
 @cache
 def declared() -> dict[str, Any]:
-    """`openapi.yaml`: paths with their operations, and shapes."""
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    found: dict[str, Any] = yaml.load(_beside("openapi.yaml"), loader)  # a safe one
+    """`openapi.yaml`: paths with their operations, shapes, reasons of refusals."""
+    found: dict[str, Any] = table_beside(__file__, "openapi.yaml")
     return found
 
 
-def _beside(name: str) -> str:
-    return (Path(__file__).parent / name).read_text(encoding="utf-8")
+REASONS: Final[Mapping[str, tuple[int, str, str]]] = declared()["reasons"]
+"""Status, title, and what is told of it."""
+_OF_STATUS: Final = {status: reason for reason, (status, *_) in REASONS.items()} | {409: "Conflict"}
+TAGS: Final[Mapping[str, str]] = declared()["tags"]
 
 
 @cache
 def document() -> dict[str, Any]:
     """The OpenAPI 3.1 document; made once a process."""
-    examples = json.loads(_beside("examples.json"))
+    examples = json.loads(Path(__file__).with_name("examples.json").read_text(encoding="utf-8"))
     paths: dict[str, Any] = {}
     for path, item in declared()["paths"].items():
         # The view that does its operations.
@@ -91,7 +49,7 @@ def document() -> dict[str, Any]:
     token = {"type": "http", "scheme": "bearer", "description": "A personal token (team mode)."}
     return {
         "openapi": "3.1.0",
-        "info": _INFO,
+        "info": declared()["info"],
         "paths": paths,
         "components": {
             "schemas": {name: _shape(shape) for name, shape in declared()["schemas"].items()},
@@ -122,7 +80,7 @@ def _operation(
             parameters.append({"in": where, "name": name, "schema": kept, **words, **required})
     also = {*said.get("also", ()), *ALWAYS}
     if method == "post":
-        parameters.append(_KEY)
+        parameters.append(declared()["key"])
         also |= {400, 409, 422}
     made: dict[str, Any] = {
         "operationId": said["id"],
@@ -154,8 +112,9 @@ def _request(said: Any, examples: Mapping[str, Any]) -> dict[str, Any]:
 def _answers(said: Mapping[int, Any], also: set[int], examples: Mapping[str, Any]) -> dict[str, Any]:
     first = next(iter(said.values()))
     answers: dict[str, Any] = {}
+    of_all = declared()["headers"]
     for status, shape in said.items():
-        headers = _OF_ALL | (_OF_WORK if status == 202 else {})
+        headers = of_all | (declared()["workHeaders"] if status == 202 else {})
         if shape is None:
             answers[str(status)] = {"description": "No response body", "headers": headers}
             continue
@@ -166,11 +125,15 @@ def _answers(said: Mapping[int, Any], also: set[int], examples: Mapping[str, Any
     for status in also:
         if status == 304:
             words = "Not changed since the ETag in If-None-Match."
-            answers["304"] = {"description": words, "headers": _OF_ALL}
+            answers["304"] = {"description": words, "headers": of_all}
         else:
             problem = {MEDIA_TYPE: {"schema": _ref("Problem")}}
-            words = REASONS[OF_STATUS[status]][2]
-            answers[str(status)] = {"description": words, "content": problem, "headers": _OF_ALL}
+            words = REASONS[_OF_STATUS[status]][2]
+            answers[str(status)] = {
+                "description": words,
+                "content": problem,
+                "headers": of_all,
+            }
     return dict(sorted(answers.items()))
 
 

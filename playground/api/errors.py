@@ -19,6 +19,7 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 
 from playground.accounts.teams import TeamError
+from playground.api.documentation import MEDIA_TYPE, REASONS
 from playground.bodies import BodyTooLarge, NotUnpacked, UnknownEncoding
 from playground.clusters.errors import (
     AlreadyExists,
@@ -33,67 +34,6 @@ from playground.clusters.trouble import cause_of
 from playground.request_ids import request_id
 
 logger = logging.getLogger(__name__)
-
-MEDIA_TYPE: Final = "application/problem+json"
-
-REASONS: Final[dict[str, tuple[int, str, str]]] = {
-    "BadRequest": (400, "The request was refused", "The request cannot be read as what this path takes."),
-    "Invalid": (
-        400,
-        "A value is not valid",
-        "A manifest, or a value of the request, is not what it should be. `field` is its path, `value` what was"
-        " written, `document` and `line` its place in the posted text. Nothing of the request is kept.",
-    ),
-    "Unauthorized": (
-        401,
-        "Who are you?",
-        "This site wants a login, or a token: `Authorization: Bearer ...`.",
-    ),
-    "Forbidden": (
-        403,
-        "Not allowed",
-        "You may see it, and may not do that with it; or admission refused it.",
-    ),
-    "NotFound": (
-        404,
-        "Not found",
-        "There is no such thing, or it is another user's: the two look the same.",
-    ),
-    "MethodNotAllowed": (405, "Not a method of this path", "`Allow` names the methods this path has."),
-    "Conflict": (
-        409,
-        "It is not in a state for that",
-        "The object or cluster moved on, or is not ready for it.",
-    ),
-    "AlreadyExists": (
-        409,
-        "An object of that name exists",
-        "Choose another name, or apply instead of creating.",
-    ),
-    "PreconditionFailed": (
-        412,
-        "It was changed meanwhile",
-        "The ETag in `If-Match` is not the present one: read again, decide again.",
-    ),
-    "RequestEntityTooLarge": (413, "Too large", "The body, an object or the cluster is over a limit."),
-    "UnsupportedMediaType": (
-        415,
-        "Not a media type of this path",
-        "Send `application/json`, and where manifests are taken also `application/yaml`.",
-    ),
-    "IdempotencyKeyReused": (
-        422,
-        "That key was used for something else",
-        "The same `Idempotency-Key` came with another path or body: an other request needs an other key.",
-    ),
-    "TooManyRequests": (
-        429,
-        "Not now",
-        "Too many requests, or a disruption budget says no. See `Retry-After`.",
-    ),
-    "InternalError": (500, "That was us", "Something is broken here; it is logged."),
-    "ServiceUnavailable": (503, "Busy", "The database did not answer in time; try again."),
-}
 
 _OF_STATUS: Final = {status: reason for reason, (status, _, _) in reversed(REASONS.items())} | {
     406: "BadRequest",

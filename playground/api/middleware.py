@@ -7,7 +7,8 @@ from typing import Final
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 
-from playground.api.errors import MEDIA_TYPE, REASONS, problem_body, reason_of
+from playground.api.documentation import MEDIA_TYPE, REASONS
+from playground.api.errors import problem_body, reason_of
 
 PREFIX: Final = "/api/v1/"
 

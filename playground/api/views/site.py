@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from playground.api.errors import REASONS
+from playground.api.documentation import REASONS
 from playground.api.representations import shown
 from playground.api.views.base import Call
 from playground.clusters.errors import NotFound
