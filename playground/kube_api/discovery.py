@@ -16,30 +16,17 @@ from typing import Any, Final
 from django.http import QueryDict
 
 from playground.clusters.kinds import Kind, KindTable, version_order
+from scheduler_core.schema.tables import table_beside
 
 READ_VERBS: Final = ("get", "list", "watch")
-_SUBRESOURCES: Final[dict[str, tuple[str, str, str, tuple[str, ...]]]] = {
-    # subresource: group, version, kind, verbs
-    "binding": ("", "v1", "Binding", ("create",)),
-    "eviction": ("policy", "v1", "Eviction", ("create",)),
-    "scale": ("autoscaling", "v1", "Scale", ("get", "patch", "update")),
-}
+_TABLES: Final = table_beside(__file__, "protocol.yaml")
+_SUBRESOURCES: Final[dict[str, tuple[str, str, str, list[str]]]] = _TABLES["subresources"]
 
 
 def version(patch: str) -> dict[str, str]:
     """`GET /version` of a cluster that follows a release (`v1.36.2`); every field is there as clients insist."""
     major, minor = patch.removeprefix("v").split(".")[:2]
-    return {
-        "major": major,
-        "minor": minor,
-        "gitVersion": patch,
-        "gitCommit": "",
-        "gitTreeState": "clean",
-        "buildDate": "2025-09-09T00:00:00Z",
-        "goVersion": "go1.24.6",
-        "compiler": "gc",
-        "platform": "linux/amd64",
-    }
+    return {"major": major, "minor": minor, "gitVersion": patch, **_TABLES["version"]}
 
 
 def api_versions() -> dict[str, Any]:
@@ -113,7 +100,7 @@ def _resources(kind: Kind) -> Iterator[dict[str, Any]]:
         **({"categories": list(kind.categories)} if kind.categories else {}),
     }
     for name in kind.subresources:
-        own = ("", "", kind.kind, ("get", "patch", "update"))
+        own = ("", "", kind.kind, ["get", "patch", "update"])
         in_group, in_version, kind_name, verbs = _SUBRESOURCES.get(name, own)
         yield {
             "name": f"{kind.plural}/{name}",
@@ -172,7 +159,7 @@ def _discovered(kind: Kind) -> dict[str, Any]:
         found["categories"] = list(kind.categories)
     subresources = []
     for name in kind.subresources:
-        own = (kind.group, kind.version, kind.kind, ("get", "patch", "update"))
+        own = (kind.group, kind.version, kind.kind, ["get", "patch", "update"])
         in_group, in_version, kind_name, verbs = _SUBRESOURCES.get(name, own)
         subresources.append(
             {

@@ -19,24 +19,13 @@ from typing import Any, Final
 
 from playground.kube_api.patches import DEFAULTS, is_set, keys_of, root_of
 from playground.kube_api.status import Refusal
+from scheduler_core.schema.tables import table_beside
 
 Path = tuple[str, ...]
 Document = Mapping[str, Any]
 
 _UNMANAGED: Final = {"apiVersion", "kind"}
-_SERVERS: Final = (
-    "name",
-    "namespace",
-    "generateName",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "managedFields",
-    "selfLink",
-)
+_SERVERS: Final[list[str]] = table_beside(__file__, "protocol.yaml")["servers"]
 
 
 def owned_paths(document: Document) -> set[Path]:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from playground.clusters.custom_kinds import schema_of
 from playground.clusters.kinds import Kind, KindTable
-from scheduler_core.schema.tables import Field, atomic_types, prose, types
+from scheduler_core.schema.tables import Field, atomic_types, prose, table_beside, types
 
 GVK: Final = "x-kubernetes-group-version-kind"
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
@@ -24,41 +24,9 @@ _PACKAGES: Final = {
     "apiextensions": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions",
     "apiregistration": "io.k8s.kube-aggregator.pkg.apis.apiregistration",
 }
-_PLAIN: Final[Mapping[str, Mapping[str, str]]] = {
-    "string": {"type": "string"},
-    "bool": {"type": "boolean"},
-    "int32": {"type": "integer", "format": "int32"},
-    "int64": {"type": "integer", "format": "int64"},
-    "double": {"type": "number", "format": "double"},
-    "bytes": {"type": "string", "format": "byte"},
-    "json": {},
-    "schemaOrArray": {},
-    "schemaOrBool": {},
-    "schemaOrStrings": {},
-}
-_NAMED: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
-    "quantity": (
-        "io.k8s.apimachinery.pkg.api.resource.Quantity",
-        {
-            "type": "string",
-            "description": "An amount: a number with an optional suffix, like 100m, 2, 1.5Gi or 1e3.",
-        },
-    ),
-    "intOrString": (
-        "io.k8s.apimachinery.pkg.util.intstr.IntOrString",
-        {"type": "string", "format": "int-or-string", "description": "A whole number, or text like 25%."},
-    ),
-    "time": (
-        f"{_META}Time",
-        {"type": "string", "format": "date-time", "description": "A moment, RFC 3339, to the second."},
-    ),
-    "microtime": (
-        f"{_META}MicroTime",
-        {"type": "string", "format": "date-time", "description": "A moment, RFC 3339, with microseconds."},
-    ),
-    "fieldsV1": (f"{_META}FieldsV1", {"type": "object", "description": "A set of fields, as a tree."}),
-    "raw": ("io.k8s.apimachinery.pkg.runtime.RawExtension", {"type": "object", "description": "Any object."}),
-}
+_TYPES: Final = table_beside(__file__, "protocol.yaml")
+_PLAIN: Final[Mapping[str, Mapping[str, str]]] = _TYPES["plain"]
+_NAMED: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = _TYPES["named"]
 _VERBS: Final = (("dryRun", "string"), ("fieldManager", "string"), ("fieldValidation", "string"))
 """What a PATCH knows in its query: clients look here whether a server can do dry runs and check fields."""
 

@@ -36,22 +36,13 @@ from playground.kube_api.read_defaults import with_read_defaults
 from playground.kube_api.requests import Target
 from playground.kube_api.status import Refusal
 from playground.kube_api.tables import partial, table
+from scheduler_core.schema.tables import table_beside
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster
 
 
-_SYSTEM: Final = {
-    "architecture": "amd64",
-    "bootID": "",
-    "containerRuntimeVersion": "playground://1",
-    "kernelVersion": "simulated",
-    "kubeProxyVersion": "",
-    "machineID": "",
-    "operatingSystem": "linux",
-    "osImage": "simulated",
-    "systemUUID": "",
-}
+_SYSTEM: Final[Mapping[str, str]] = table_beside(__file__, "protocol.yaml")["system"]
 
 
 def presented(

@@ -21,6 +21,7 @@ from playground.kube_api import protobuf
 from playground.kube_api.status import Refusal
 from scheduler_core.objects.documents import load_document
 from scheduler_core.schema.fields_check import nearest_name
+from scheduler_core.schema.tables import table_beside
 
 JSON_TYPES: Final = ("", "application/json")
 YAML_TYPES: Final = ("application/yaml", "application/x-yaml", "text/yaml")
@@ -139,15 +140,7 @@ def manifest_of(document: dict[str, Any], kind: Kind, name: str = "", namespace:
     return {**document, "apiVersion": api_version, "kind": written, "metadata": metadata}
 
 
-_EARLIER: Final[Mapping[tuple[str, str], str]] = {
-    ("batch/v1beta1", "cronjobs"): "batch/v1",
-    ("discovery.k8s.io/v1beta1", "endpointslices"): "discovery.k8s.io/v1",
-    ("policy/v1beta1", "poddisruptionbudgets"): "policy/v1",
-    ("networking.k8s.io/v1alpha1", "ipaddresses"): "networking.k8s.io/v1",
-    ("networking.k8s.io/v1beta1", "ipaddresses"): "networking.k8s.io/v1",
-    ("storage.k8s.io/v1beta1", "volumeattributesclasses"): "storage.k8s.io/v1",
-    ("networking.k8s.io/v1beta1", "servicecidrs"): "networking.k8s.io/v1",
-}
+_EARLIER: Final[Mapping[str, str]] = table_beside(__file__, "protocol.yaml")["earlier"]
 """Versions upstream serves no more, whose fields are today's: an older `kubectl describe` reads objects in them."""
 
 
@@ -198,7 +191,7 @@ def target_of(table: KindTable, path: str) -> Target | None:
     if api_version == "v1" and plural == "bindings" and namespace and not name:
         pod = table.by_resource("v1", "pods")
         return Target(pod, namespace, "", "binding") if pod else None
-    now = _EARLIER.get((api_version, plural), "") if name and not subresource else ""
+    now = _EARLIER.get(f"{api_version}/{plural}", "") if name and not subresource else ""
     kind = table.by_resource(now or api_version, plural)
     if kind is None or not kind.is_stored or (namespace and not kind.namespaced):
         return None
@@ -209,33 +202,8 @@ def target_of(table: KindTable, path: str) -> Target | None:
     return Target(kind, namespace, name, subresource, api_version if now else "")
 
 
-# Query parameters the Kubernetes API knows. An API server passes over others; `?dryrun=All` would then write.
-KNOWN: Final = frozenset(
-    (
-        "allowWatchBookmarks",
-        "continue",
-        "dryRun",
-        "fieldManager",
-        "fieldSelector",
-        "fieldValidation",
-        "force",
-        "gracePeriodSeconds",
-        "ignoreStoreReadErrorWithClusterBreakingPotential",
-        "includeObject",
-        "labelSelector",
-        "limit",
-        "orphanDependents",
-        "pretty",
-        "propagationPolicy",
-        "resourceVersion",
-        "resourceVersionMatch",
-        "sendInitialEvents",
-        "shardSelector",
-        "timeout",
-        "timeoutSeconds",
-        "watch",
-    )
-)
+KNOWN: Final[frozenset[str]] = frozenset(table_beside(__file__, "protocol.yaml")["parameters"])
+"""Query parameters that there are."""
 
 
 def unknown_parameters(given: Iterable[str]) -> list[str]:

@@ -25,30 +25,13 @@ from playground.clusters.kinds import ALL_VERBS, KindTable
 from playground.kube_api import discovery
 from playground.kube_api.requests import document_of
 from playground.kube_api.status import Refusal
+from scheduler_core.schema.tables import table_beside
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster
 
-REVIEWS: Final[dict[str, str]] = {
-    "apis/authentication.k8s.io/v1/tokenreviews": "TokenReview",
-    "apis/authorization.k8s.io/v1/localsubjectaccessreviews": "LocalSubjectAccessReview",
-    "apis/authorization.k8s.io/v1/subjectaccessreviews": "SubjectAccessReview",
-    "apis/authorization.k8s.io/v1/selfsubjectaccessreviews": "SelfSubjectAccessReview",
-    "apis/authorization.k8s.io/v1/selfsubjectrulesreviews": "SelfSubjectRulesReview",
-    "apis/authentication.k8s.io/v1/selfsubjectreviews": "SelfSubjectReview",
-    "apis/authentication.k8s.io/v1beta1/selfsubjectreviews": "SelfSubjectReview",
-}
-OPEN_PATHS: Final = (
-    "/api",
-    "/api/*",
-    "/apis",
-    "/apis/*",
-    "/healthz",
-    "/livez",
-    "/openapi/*",
-    "/readyz",
-    "/version",
-)
+REVIEWS: Final[dict[str, str]] = table_beside(__file__, "protocol.yaml")["reviews"]
+OPEN_PATHS: Final[list[str]] = table_beside(__file__, "protocol.yaml")["open"]
 
 
 _IN_NAMESPACE: Final = re.compile(

@@ -20,27 +20,11 @@ from playground.clusters import kinds
 from playground.clusters.errors import ClusterError, InvalidInput, InvalidManifest
 from playground.clusters.trouble import cause_of
 from scheduler_core.errors import FIELD_ERROR_WORDS, FieldError, aggregate
+from scheduler_core.schema.tables import table_beside
 
 logger = logging.getLogger(__name__)
 
-_CODES: Final = {
-    "BadRequest": 400,
-    "Unauthorized": 401,
-    "Forbidden": 403,
-    "NotFound": 404,
-    "MethodNotAllowed": 405,
-    "NotAcceptable": 406,
-    "AlreadyExists": 409,
-    "Conflict": 409,
-    "Expired": 410,
-    "RequestEntityTooLarge": 413,
-    "UnsupportedMediaType": 415,
-    "Invalid": 422,
-    "TooManyRequests": 429,
-    "InternalError": 500,
-    "ServiceUnavailable": 503,
-    "Timeout": 504,
-}
+_CODES: Final[Mapping[str, int]] = table_beside(__file__, "protocol.yaml")["codes"]
 _OF_CODE: Final = {code: reason for reason, code in _CODES.items() if reason != "AlreadyExists"}
 
 
