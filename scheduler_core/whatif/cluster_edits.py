@@ -385,24 +385,6 @@ def wanted_labels(pod: Pod) -> list[Labels]:
     return [labels for labels in found if labels]
 
 
-def places_for(fork: Fork, pod: Pod) -> list[tuple[Labels, str]]:
-    """Labels of a new node that the pod could go to, and the volume that asks for them (empty: none does).
-
-    They are those of its rules with those of each place where all its volumes are, or may be.
-    """
-    own: list[Labels] = wanted_labels(pod) or [{}]
-    found: list[tuple[Labels, str]] = [(labels, "") for labels in own]
-    for where, options in volume_places(fork, pod):
-        both: list[tuple[Labels, str]] = [
-            ({**labels, **option}, "; ".join(filter(None, (why, where))))
-            for labels, why in found
-            for option in options
-            if all(labels.get(key, value) == value for key, value in option.items())
-        ]
-        found = both[:MAX_PLACES]
-    return [item for item in found if item[0]]
-
-
 def volume_places(fork: Fork, pod: Pod) -> list[tuple[str, list[Labels]]]:
     """For each claim of the pod that is tied to places: what ties it, and the labels that a node needs, any of them.
 

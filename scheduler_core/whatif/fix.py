@@ -1,63 +1,49 @@
 """`fix`: why pods wait, and what places them: of one pod, of a workload, of all that is pending.
 
-One search for pods that ask for the same serves all three. Candidates come from what the cluster is made of (its
-labels, taints, priority classes, nodes and pods), from the price list and from the pod's own manifest; amounts are
-searched for by halving, which is exact because less of a request, or more skew, never makes a pod fit worse. What is
-listed has been proved: the change is made in a `Fork` and whole cycles are run there; the real cluster stays as it is.
+One search (`fix_search`) for pods that ask for the same serves all three, so that they cannot contradict each other.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from heapq import nsmallest
 from typing import Any, Final
-
-import numpy as np
 
 from scheduler_core.errors import CannotAnswer, InvalidObject
 from scheduler_core.extender.transport import Transport, no_transport
-from scheduler_core.framework.failure import PluginFailure
 from scheduler_core.objects.defaults import (
-    PREEMPT_LOWER_PRIORITY,
-    SYSTEM_PRIORITY_CLASSES,
-    PriorityClass,
     priority_class_from,
 )
-from scheduler_core.objects.kinds import KINDS as KNOWN_KINDS
-from scheduler_core.objects.meta import plain_object_from
-from scheduler_core.objects.node import Node, Taint
 from scheduler_core.objects.pod import Pod
-from scheduler_core.schedule_one import Decision
-from scheduler_core.scheduler import Scheduler
-from scheduler_core.sim.kubelet_admission import claims_of
 from scheduler_core.sim.simulation import Simulation
-from scheduler_core.whatif import cluster_edits, pod_edits
-from scheduler_core.whatif.backlog import PLACE_LABELS, NodeChoice, cheapest_nodes, kinds_for, names_of_nodes
-from scheduler_core.whatif.causes import cause_of, device_requests, held_amounts, resizes
+from scheduler_core.whatif.backlog import NodeChoice, cheapest_nodes, kinds_for, names_of_nodes
+from scheduler_core.whatif.fix_search import (
+    NODES_WHO,
+    Search,
+    Trial,
+    bound_words,
+    cost_of,
+    counted,
+    limits_of,
+    luck,
+    make,
+    nodes_words,
+)
 from scheduler_core.whatif.fixes import (
     KEEPS,
     PENDING,
     POD,
     WORKLOAD,
-    Displaced,
     Fix,
     FixAnswer,
     Stage,
-    amount_words,
     draft,
     harmed,
-    money,
-    owner_words,
     price_words,
 )
-from scheduler_core.whatif.fork import ZONE, Fork, Report, homeless, silent
-from scheduler_core.whatif.headroom import place_copies
-from scheduler_core.whatif.patches import patch_of, without_given
-from scheduler_core.whatif.pod_edits import CORDON, HASH_LABEL, KEEPS_OFF, Variant
+from scheduler_core.whatif.fork import Fork, Report, homeless, silent
+from scheduler_core.whatif.patches import patch_of
 from scheduler_core.whatif.prices import PriceList, price_list_from, shipped_prices
-from scheduler_core.whatif.take_away import EvictionBudgets
 from scheduler_core.whatif.workloads import (
     Alike,
     alike_pending,
@@ -69,86 +55,10 @@ from scheduler_core.whatif.workloads import (
     waiting_pods,
 )
 
-NODE_CRITICAL: Final = "system-node-critical"
-NEW_CLASS: Final = PriorityClass("high-priority", 1_000_000, False, PREEMPT_LOWER_PRIORITY)
-"""The class that the documentation of Kubernetes gives as its example."""
-MAX_PAIRS: Final = 200
-"""Second edits that are tried beside a first one that does not help alone."""
-MAX_SHAPES: Final = 20
-"""Kinds of nodes that are labelled, the commonest first."""
-MAX_OPTIONS: Final = 3
-"""Kinds of new nodes that are compared."""
-MAX_MOVED: Final = 12
-"""Pods for which room is made together."""
-N_SEEDS: Final = 20
-MOST_LUCK: Final = 600
-"""Decisions that the other seeds of one answer may cost: a count, so that each machine answers the same."""
 MOST_WORKLOADS: Final = 40
 """Workloads that are looked at, those with the most waiting pods first."""
 MOST_DECISIONS: Final = 12_000
-"""Decisions that looking for fixes of all that is pending may cost."""
-MOST_WRITTEN: Final = 100
-"""Pods whose manifests a fix holds, where no owner's template is there."""
-
-
-@dataclass(frozen=True, slots=True)
-class SearchLimits:
-    """How far the search goes.
-
-    Attributes
-    ----------
-    per_kind : int or None
-        So many fixes that are about one node or one pod (uncordon, label, delete) are proved, the mildest first; None
-        proves all.
-    exhaustive_pods : int
-        Up to so many pods every single one's going is tried by a whole cycle. Above, all are tried in lock-step for
-        their own node, and those that matter elsewhere by whole cycles.
-    elsewhere : int
-        How many of the latter.
-    alike : int
-        Decisions that proving the fixes for all pods of the workload may cost.
-    """
-
-    per_kind: int | None = 6
-    exhaustive_pods: int = 150
-    elsewhere: int = 60
-    alike: int = 400
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """A fix on its way: what is changed of the copy to prove it.
-
-    Attributes
-    ----------
-    variant : Variant or None
-        The edit of the pod, and of all like it.
-    nodes, objects, gone
-        As `Fork.changes` takes them.
-    back : bool
-        Whether the pods that go are recreated by their owners.
-    preempt : bool
-        Whether PostFilter may make room.
-    """
-
-    fix: Fix
-    variant: Variant | None = None
-    nodes: tuple[Node, ...] = ()
-    objects: tuple[Any, ...] = ()
-    gone: tuple[Pod, ...] = ()
-    placed: tuple[tuple[Pod, str], ...] = ()
-    preempt: bool = False
-
-    def of(self, pod: Pod) -> Pod:
-        """A pod with the edit made."""
-        return pod if self.variant is None else pod_edits.edited(pod, self.variant.edit)
-
-
-def limits_of(scheduler: Scheduler) -> SearchLimits:
-    """How far to look: less far where every try is a call to an extender."""
-    if scheduler.extenders:
-        return SearchLimits(per_kind=3, exhaustive_pods=20, elsewhere=5, alike=40)
-    return SearchLimits()
+"""Decisions that looking for fixes of all that is pending may cost: a count, so that each machine answers the same."""
 
 
 # ---- the question
@@ -318,10 +228,14 @@ class _Counsel:
             self.report(number, len(classes), alike[0].key)
             parts.append(self.of(alike))
         parts.sort(key=lambda part: _order_of(part.answer))
-        best, stages, bound = self._together(pods, parts)
+        # A gated pod is not the scheduler's yet: nothing is bought for it.
+        ready = [pod for pod in pods if not pod.scheduling_gates]
+        best, stages, bound = self._together(
+            ready, [part for part in parts if not part.pods[0].scheduling_gates]
+        )
         reasons = len({part.answer.groups[:1] or part.answer.headline for part in parts})
         are = "is" if len(pods) == 1 else "are"
-        headline = f"{_count(len(pods), 'pod')} {are} pending, for {_count(reasons, 'reason')}."
+        headline = f"{counted(len(pods), 'pod')} {are} pending, for {counted(reasons, 'reason')}."
         return FixAnswer(
             subject,
             name,
@@ -332,7 +246,7 @@ class _Counsel:
             fixes=() if best is None else (best,),
             best=best,
             bound=bound,
-            bound_words=_bound_words(best, bound),
+            bound_words=bound_words(best, bound),
             workloads=tuple(part.answer for part in parts),
             stages=stages,
             tried=sum(part.answer.tried for part in parts),
@@ -372,10 +286,15 @@ class _Counsel:
                 if kinds:
                     plan = cheapest_nodes(fork, left, list(kinds.values()), most=2_000, report=self.report)
                     nodes, bound = plan.nodes, plan.bound
-        cost = _cost_of(nodes)
+        cost = cost_of(nodes)
         if nodes:
-            title = f"Add {_nodes_words(nodes)}"
-            bought = Trial(draft("add-node", title, cost=cost), nodes=self._named(nodes))
+            title = f"Add {nodes_words(nodes)}"
+            named = zip(names_of_nodes(fork, nodes), nodes, strict=True)
+            new = tuple(one.node(name) for name, one in named)
+            write = {"write": [dict(node.manifest) for node in new]}
+            patch = patch_of(write, lambda kind, namespace, name: None)
+            fix = draft("add-node", title, cost=cost, who=NODES_WHO, change=write, patch=patch)
+            bought = Trial(fix, nodes=new)
             changes = [*changes, bought]
             landed, left = self._run(pods, changes, edit_of)
             stages.append(Stage(title, len(left), price_words(cost), "nothing moves"))
@@ -388,27 +307,20 @@ class _Counsel:
             price=price_words(cost),
             decides=max((change.fix.decides for change in changes), key=("owner", "nodes", "others").index),
             who="; ".join(dict.fromkeys(change.fix.who for change in changes if change.fix.who)),
-            change=_merged([_changed_by(change) for change in changes]),
+            change=_merged([change.fix.change for change in changes]),
             patch="\n".join(change.fix.patch for change in changes if change.fix.patch),
             placed=len(landed),
             of=len(pods),
             lands={pod.key: node for pod, node in landed},
-            note=_nodes_words(nodes) if nodes else "",
+            note=nodes_words(nodes) if nodes else "",
         )
         whole = harmed(whole, tuple(one for change in changes for one in change.fix.displaced))
-        seeds, holds = _luck(
-            fork, len(pods), lambda: len(self._run(pods, changes, edit_of)[0]) >= len(landed)
-        )
+        seeds, holds = luck(fork, len(pods), lambda: len(self._run(pods, changes, edit_of)[0]) >= len(landed))
         return replace(whole, seeds=seeds, holds=holds), tuple(stages), bound if cost is not None else None
 
-    def _named(self, nodes: Sequence[NodeChoice]) -> tuple[Node, ...]:
-        return tuple(
-            one.node(name) for name, one in zip(names_of_nodes(self.fork, nodes), nodes, strict=True)
-        )
-
-    def _make(self, changes: Iterable[Trial]) -> None:
+    def make(self, changes: Iterable[Trial]) -> None:
         for change in changes:
-            _make(self.fork, change)
+            make(self.fork, change)
 
     def _run(
         self, pods: Sequence[Pod], changes: Sequence[Trial], edit_of: Mapping[str, Trial]
@@ -435,16 +347,6 @@ class _Counsel:
         return landed, left
 
 
-def _make(fork: Fork, change: Trial) -> None:
-    """Make a change on the copy; it goes with the block of `Fork.changes` around it."""
-    for pod in change.gone:
-        fork.remove_pod(pod)
-    fork.set_nodes(change.nodes)
-    fork.create(change.objects)
-    for pod, node in change.placed:
-        fork.put_pod(pod, node)
-
-
 def _is_free(fix: Fix) -> bool:
     return fix.kind == KEEPS and fix.cost == 0 and not fix.lost
 
@@ -457,22 +359,12 @@ def _order_of(answer: FixAnswer) -> tuple[Any, ...]:
     return (int(not _is_free(best)), best.restarts, best.cost or 0.0, -len(answer.pods), answer.name)
 
 
-def _changed_by(change: Trial) -> Mapping[str, Any]:
-    if change.fix.change or not change.nodes:
-        return change.fix.change
-    return {"write": [_plain(node.manifest) for node in change.nodes]}
-
-
 def _merged(changes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for change in changes:
         for name, items in change.items():
             found.setdefault(name, []).extend(items)
     return found
-
-
-def _plain(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    return dict(manifest)
 
 
 def _sum_words(fixes: Sequence[Fix], n_nodes: int) -> str:
@@ -483,9 +375,9 @@ def _sum_words(fixes: Sequence[Fix], n_nodes: int) -> str:
         by_what.setdefault("correct" if one.what.startswith("correct-") else one.what, []).append(one)
     for what, alike in by_what.items():
         if what == "add-node" and n_nodes:
-            words.append(f"add {_count(n_nodes, 'node')}")
+            words.append(f"add {counted(n_nodes, 'node')}")
         elif what == "move-pods":
-            words.append(f"move {_count(sum(len(one.displaced) for one in alike), 'pod')}")
+            words.append(f"move {counted(sum(len(one.displaced) for one in alike), 'pod')}")
         elif len(alike) == 1:
             words.append(alike[0].title[:1].lower() + alike[0].title[1:])
         else:
@@ -500,1056 +392,3 @@ _PLURALS: Final[Mapping[str, str]] = {
     "uncordon": "uncordon {} nodes",
     "create-claim": "create claims of {} workloads",
 }
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _cost_of(nodes: Sequence[NodeChoice]) -> float | None:
-    """An hour; None where the price of one is not known."""
-    return round(sum(one.price for one in nodes), 6) if all(one.priced for one in nodes) else None
-
-
-def _nodes_words(nodes: Sequence[NodeChoice]) -> str:
-    """`8 × c6a.4xlarge to pool general and 1 × m6i.large`."""
-    kinds: dict[str, list[NodeChoice]] = {}
-    for one in nodes:
-        kinds.setdefault(one.name, []).append(one)
-    words = [alike[0].words(len(alike)) for alike in kinds.values()]
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
-
-
-def _bound_words(best: Fix | None, bound: float | None) -> str:
-    if best is None or best.cost is None or bound is None:
-        return ""
-    gap = best.cost - bound
-    if gap < 0.005:
-        return "no cheaper combination exists"
-    return f"at most {money(gap)} an hour above the best possible"
-
-
-def _luck(fork: Fork, n_decisions: int, holds: Callable[[], bool]) -> tuple[int, int]:
-    """(seeds, in how many it holds); the seed of the answer is one of them."""
-    seeds = min(N_SEEDS, 1 + MOST_LUCK // max(1, n_decisions))
-    if seeds < 2:
-        return 0, 0
-    found = 1
-    for seed in range(1, seeds):
-        fork.pin(seed)
-        found += holds()
-    fork.pin(0)
-    return seeds, found
-
-
-# ---- pods that ask for the same
-
-
-class Search:
-    """One question about pods that ask for the same, on its way.
-
-    Parameters
-    ----------
-    fork : Fork
-        Changed while this runs, and back as it was afterwards.
-    pods : Alike
-        Pending.
-    template : mapping, optional
-        The spec of the owner's pod template: fields that are not of it were set by a controller and are not edited.
-    owner : mapping, optional
-        The manifest of the top owner that has the template.
-    priority_classes : sequence of PriorityClass
-        The cluster's; those above the pod's priority are tried.
-    """
-
-    def __init__(
-        self,
-        fork: Fork,
-        pods: Alike,
-        *,
-        template: Mapping[str, Any] | None = None,
-        owner: Mapping[str, Any] | None = None,
-        priority_classes: Sequence[PriorityClass] = (),
-        prices: PriceList | None = None,
-        limits: SearchLimits | None = None,
-        simulation: Simulation | None = None,
-        report: Report = silent,
-    ) -> None:
-        self.fork = fork
-        self.pods = pods
-        self.pod = pods[0]
-        self.template = None if template is None else dict(template)
-        self.owner = owner
-        self.priority_classes = priority_classes
-        self.prices = prices or shipped_prices()
-        self.limits = limits or SearchLimits()
-        self.simulation = simulation
-        self.report = report
-        self.found: list[Trial] = []
-        self.not_alone: list[Variant] = []
-        self.tried = self.untried = 0
-        self.bound: float | None = None
-        self.best: Trial | None = None
-        self._began = fork.n_decisions
-        self._until = 0
-
-    @property
-    def fixes(self) -> list[Fix]:
-        """What was found, the best first."""
-        return [change.fix for change in self.found]
-
-    def answer(self) -> FixAnswer:
-        """The cause and the fixes."""
-        fork, pod = self.fork, self.pod
-        keys = tuple(one.key for one in self.pods)
-        if pod.node_name:
-            headline = (
-                f"{pod.name} is on {pod.node_name} by nodeName: no scheduler binds the claims it waits for."
-            )
-            return self._corrected(keys, headline, pod_edits.corrected_node_name(pod))
-        if pod.scheduling_gates:
-            return self._gated(keys)
-        if pod.scheduler_name not in fork.scheduler.profiles:
-            return self._foreign(keys)
-        now = fork.decide(pod, preempt=True)
-        message = now.message or ""
-        if now.node_name is not None and now.error is None:
-            headline = f"{pod.name} finds a node as things are: {now.node_name}."
-            return FixAnswer(POD, pod.key, "", keys, headline, message, node=now.node_name, decisions=1)
-        cause = cause_of(fork, pod, now.fit_error or message)
-        self.run()
-        self._prove_best()
-        fixes = _folded(self.fixes)
-        best = next((fix for fix in fixes if fix.headline), None)
-        return FixAnswer(
-            POD,
-            pod.key,
-            "",
-            keys,
-            cause.headline,
-            message,
-            cause.causes,
-            cause.groups,
-            len(fork.snapshot.order),
-            "",
-            fixes,
-            best,
-            self.bound if best is not None and best.what == "add-node" else None,
-            _bound_words(best, self.bound) if best is not None and best.what == "add-node" else "",
-            self._checked(),
-            tried=self.tried,
-            untried=self.untried,
-            limit=f"{self.limits.alike} decisions" if self.untried else "",
-            decisions=fork.n_decisions - self._began,
-        )
-
-    def _corrected(self, keys: tuple[str, ...], headline: str, variant: Variant | None) -> FixAnswer:
-        """The answer where no cycle is run for the pod, for what it names."""
-        self._until = self.fork.n_decisions + self.limits.alike
-        if variant is not None:
-            gone = self.pods if self.pod.node_name else ()
-            self._try(Trial(variant.fix, variant, gone=gone))
-            self._prove_best()
-        best = None if self.best is None else self.best.fix
-        return FixAnswer(
-            POD, self.pod.key, "", keys, headline, fixes=tuple(self.fixes), best=best, tried=self.tried
-        )
-
-    def _foreign(self, keys: tuple[str, ...]) -> FixAnswer:
-        """The pod names a scheduler that is not here."""
-        pod, profiles = self.pod, list(self.fork.scheduler.profiles)
-        to = pod_edits.nearest(pod.scheduler_name, profiles) or (profiles[0] if len(profiles) == 1 else "")
-        variant = None
-        if to:
-            lines = {"removed": (f"schedulerName: {pod.scheduler_name}",), "added": (f"schedulerName: {to}",)}
-            title = f"Correct the scheduler {pod.scheduler_name} to {to}"
-            edit = pod_edits.setting({("schedulerName",): to})
-            variant = Variant(draft("correct-scheduler", title, **lines), pod_edits.edited(pod, edit), edit)
-        headline = (
-            f"{pod.name} waits for the scheduler {pod.scheduler_name}, and no profile here has this name."
-        )
-        return self._corrected(keys, headline, variant)
-
-    def _gated(self, keys: tuple[str, ...]) -> FixAnswer:
-        """A scheduling gate holds the pod back: who set it takes it away."""
-        gates = ", ".join(self.pod.scheduling_gates)
-        headline = f"{self.pod.name} is held back by its scheduling gates: {gates}."
-        edit = pod_edits.setting({("schedulingGates",): []})
-        fix = draft(
-            "wait",
-            f"Wait until {gates} is taken away",
-            note="Who set the gate takes it away, when it is time",
-        )
-        fix = replace(
-            fix, patch=f"kubectl get pod {self.pod.name} -n {self.pod.namespace} -o yaml  # its gates"
-        )
-        return self._corrected(keys, headline, Variant(fix, pod_edits.edited(self.pod, edit), edit))
-
-    def run(self) -> list[Fix]:
-        """Find fixes, the best first; none where the pod finds a node as things are."""
-        self._until = self.fork.n_decisions + self.limits.alike
-        steps: tuple[tuple[str, Callable[[], None]], ...] = (
-            ("claims and classes", self._storage),
-            ("typing mistakes", self._mistakes),
-            ("rollouts and resizes", self._rollouts),
-            ("selectors, affinity, tolerations and ports", self._pod_variants),
-            ("spread", self._relax_spread),
-            ("smaller requests", self._lower_requests),
-            ("nodes that are not well", self._repair),
-            ("cordoned nodes", self._uncordon),
-            ("labels of nodes", self._label_nodes),
-            ("new nodes", self._add_nodes),
-            ("higher priorities", self._raise_priority),
-            ("other pods leaving", self._departures),
-            ("room for all", self._make_room),
-            ("pairs of edits", self._pairs),
-        )
-        for done, (what, step) in enumerate(steps):
-            self.report(done, len(steps), what)
-            step()
-        self.found.sort(key=lambda change: change.fix.rank)
-        return self.fixes
-
-    def _prove_best(self) -> None:
-        """Run the best fix for all pods in their order, and with other seeds."""
-        self.found.sort(key=lambda change: change.fix.rank)
-        place = next((place for place, change in enumerate(self.found) if change.fix.headline), None)
-        if place is None:
-            return
-        change = self.found[place]
-        placed = change.fix.placed
-        lands = dict(change.fix.lands)
-        if change.fix.what not in ("move-pods", "wait", "rollout", "raise-priority"):
-            lands = self._run(change)
-            placed = len(lands)
-        seeds, holds = _luck(self.fork, len(self.pods), lambda: len(self._run(change)) >= placed)
-        fix = replace(change.fix, placed=placed, lands=lands, seeds=seeds, holds=holds)
-        self.best = self.found[place] = replace(change, fix=fix)
-
-    def _run(self, change: Trial) -> dict[str, str]:
-        """Decide all pods in their order with a change made: where each lands."""
-        fork, lands = self.fork, dict[str, str]()
-        with fork.changes():
-            _make(fork, change)
-            for pod in self.pods:
-                node = fork.place(change.of(pod), preempt=change.preempt).node
-                if node is not None:
-                    lands[pod.key] = node
-        return lands
-
-    def _checked(self) -> str:
-        mistakes = [fix for fix in self.fixes if fix.what.startswith("correct-")]
-        return (
-            ""
-            if mistakes
-            else "The labels, affinity, tolerations and claims name no near miss: no typing mistake was found."
-        )
-
-    # ---- proofs
-
-    def _try(self, change: Trial) -> bool:
-        """Prove a change on the first pod, then on all that ask for the same; keep it where it helps."""
-        self.tried += 1
-        fork, pods = self.fork, self.pods
-        with fork.changes():
-            _make(fork, change)
-            pod = self.pod if change.variant is None else change.variant.pod
-            decision = fork.decide(pod, preempt=change.preempt)
-            node = _node_of(decision)
-            if node is None:
-                return False
-            lands = {self.pod.key: node}
-            if len(pods) > 1 and not change.gone and not change.preempt:
-                if fork.n_decisions < self._until:
-                    lands = self._lands(pod)
-                else:
-                    self.untried += 1
-            victims = () if decision.post_filter is None else tuple(decision.post_filter.victims)
-        fix = replace(change.fix, placed=len(lands), of=len(pods), lands=lands)
-        if not fix.who:
-            fix = replace(fix, who=self._who(fix))
-        going = (*change.gone, *victims)
-        if going and fix.what not in _NOT_DISPLACED:
-            fix = harmed(fix, landings(fork, pod, node, going))
-        if not fix.change:
-            fix = replace(fix, change=self._changed(change))
-        if not fix.patch:
-            fix = replace(fix, patch=patch_of(fix.change, self._before))
-        self.found.append(replace(change, fix=fix))
-        return True
-
-    def _lands(self, pod: Pod) -> dict[str, str]:
-        """Where the pods land, edited as `pod` is: counted node by node where that is the same."""
-        most = max(self._until - self.fork.n_decisions, 1)
-        counts, _ = place_copies(self.fork, pod, len(self.pods), most_decisions=most)
-        nodes = [name for name, number in counts.items() for _ in range(number)]
-        if nodes and not nodes[0]:  # more fit than there are
-            return {one.key: _node_of(self.fork.decide(pod)) or "" for one in self.pods}
-        return {one.key: node for one, node in zip(self.pods, nodes, strict=False)}
-
-    def _who(self, fix: Fix) -> str:
-        """Who has to agree, in words."""
-        whose = "the owner of the pod"
-        if self.owner is not None:
-            meta = self.owner["metadata"]
-            whose = f"the owner of {self.owner['kind']} {meta.get('namespace', 'default')}/{meta['name']}"
-        elif self.pod.meta.controller is not None:
-            whose = f"the owner of {owner_words(self.pod)}"
-        return {"owner": whose, "nodes": "who runs the nodes", "others": "the owners of the pods that move"}[
-            fix.decides
-        ]
-
-    def _before(self, kind: str, namespace: str, name: str) -> Mapping[str, Any] | None:
-        """An object as it is."""
-        if kind == "Node":
-            node = self.fork.cache.node(name)
-            return None if node is None else node.manifest
-        stored = None if self.simulation is None else self.simulation.world.get(kind, namespace, name)
-        return None if stored is None else stored.manifest
-
-    def _changed(self, change: Trial) -> dict[str, Any]:
-        """What a branch does for a change: of the owner's template where it is among the objects."""
-        if change.variant is None:
-            return {"write": [without_given(node.manifest) for node in change.nodes]}
-        edit, owner = change.variant.edit, self.owner
-        pods = [without_given(change.of(pod).manifest) for pod in self.pods[:MOST_WRITTEN]]
-        if owner is None or owner["kind"] == "Job":
-            return {"write": pods}
-        template = owner["spec"]["template"]
-        spec = pod_edits.copied(template.get("spec") or {})
-        had_priority = "priority" in spec
-        try:
-            edit(spec)
-        except (
-            KeyError,
-            IndexError,
-            TypeError,
-        ):  # the template is not as its pods are: they were made of another
-            return {"write": pods}
-        if not had_priority:
-            spec.pop("priority", None)
-            spec.pop("preemptionPolicy", None)
-        written = {**without_given(owner), "spec": {**owner["spec"], "template": {**template, "spec": spec}}}
-        found: dict[str, Any] = {"write": [written]}
-        if owner["kind"] != "Deployment":
-            found["delete"] = [pod.key for pod in self.pods]
-        return found
-
-    # ---- the pod
-
-    def _mistakes(self) -> None:
-        """Labels, tolerations and claims that are a slip away from what there is."""
-        pod = self.pod
-        self.taints = self._taints()
-        nodes = self.fork.nodes()
-        labels = _labels_of(node.meta.labels for node in nodes)
-        resources = dict.fromkeys(
-            name for node in nodes for name, amount in node.allocatable.items() if amount
-        )
-        variants = [
-            *pod_edits.corrected_selectors(pod, labels, self.template),
-            *pod_edits.corrected_resources(pod, resources),
-            *pod_edits.corrected_spread(pod, labels),
-            *pod_edits.corrected_tolerations(pod, self.taints),
-        ]
-        if pod.required_affinity:
-            running = (
-                one.labels for one in self.fork.cache.pods_in_order() if one.namespace == pod.namespace
-            )
-            variants += pod_edits.corrected_affinity(pod, _labels_of(running))
-        self.mistakes = [one for one in variants if not self._prove(one)]
-
-    def _prove(self, variant: Variant) -> bool:
-        return self._try(Trial(variant.fix, variant))
-
-    def _pod_variants(self) -> None:
-        self.not_alone = [
-            *self.mistakes,
-            *(one for one in self._variants_of(self.pod) if not self._prove(one)),
-        ]
-
-    def _variants_of(self, pod: Pod) -> list[Variant]:
-        return [
-            *pod_edits.tolerations(pod, self.taints),
-            *pod_edits.without_selectors(pod, self.template),
-            *pod_edits.without_node_affinity(pod, self.template),
-            *pod_edits.without_affinity_terms(pod, self.template),
-            *pod_edits.without_host_ports(pod),
-        ]
-
-    def _pairs(self) -> None:
-        """Two edits of the pod, where no single edit helps that leaves others in peace and wants no new node."""
-        if any(_is_harmless(fix) for fix in self.fixes):
-            return
-        n_proven = 0
-        done: set[frozenset[str]] = set()
-        for first in self.not_alone:
-            smaller = (found for _, found in self._smaller(first.pod) if found is not None)
-            for second in (*self._variants_of(first.pod), *smaller):
-                titles = frozenset((first.fix.title, second.fix.title))
-                if len(titles) < 2 or titles in done:
-                    continue
-                done.add(titles)
-                if len(done) > MAX_PAIRS or n_proven == (self.limits.per_kind or MAX_PAIRS):
-                    return
-                n_proven += self._prove(pod_edits.pair_of(first, second))
-
-    def _taints(self) -> list[Taint]:
-        """Taints of the cluster's nodes that keep the pod off, cordons among them."""
-        snapshot = self.fork.snapshot
-        nodes = snapshot.nodes
-        found: dict[Taint, None] = {}
-        for list_id in np.unique(nodes.taint_list_id[snapshot.rows]).tolist():
-            found |= dict.fromkeys(nodes.vocabulary.taint_lists[list_id])
-        if nodes.unschedulable[snapshot.rows].any():
-            found[CORDON] = None
-        keep_off = (item for item in found if item.effect in KEEPS_OFF and not self.pod.tolerates(item))
-        return sorted(keep_off, key=str)
-
-    def _lower_requests(self) -> None:
-        for none, variant in self._smaller(self.pod):
-            if variant is not None:
-                if self._prove(variant) and self.found[-1].fix.placed < len(self.pods):
-                    self._lower_for_all(variant)
-            else:
-                self.tried += none is not None
-
-    def _smaller(self, pod: Pod) -> Iterator[tuple[Variant | None, Variant | None]]:
-        """For each resource the pod without any of it, and with as much as lets it fit; None where it cannot."""
-        for resource, amount in pod.requests.items():
-            if amount <= 0 or resource == "pods":
-                continue
-            none = pod_edits.with_request(pod, resource, 0)
-            if none is None or not self.fork.fits(none.pod):
-                yield none, None
-                continue
-
-            def fits(value: int, resource: str = resource) -> bool:
-                variant = pod_edits.with_request(pod, resource, value)
-                return variant is not None and self.fork.fits(variant.pod)
-
-            best = pod_edits.round_amount(resource, _halved(fits, 0, amount))
-            yield none, pod_edits.with_request(pod, resource, best)
-
-    def _lower_for_all(self, variant: Variant) -> None:
-        """The request lowered so far that all pods of the workload fit, where that is possible."""
-        lowered = variant.pod.requests
-        resource = next(name for name, amount in self.pod.requests.items() if lowered.get(name, 0) != amount)
-        fitting, failing, fork = 0, lowered.get(resource, 0), self.fork
-        best: Variant | None = None
-        while failing - fitting > max(1, failing // 50) and fork.n_decisions < self._until:
-            amount = pod_edits.round_amount(resource, (fitting + failing) // 2)
-            tried = pod_edits.with_request(self.pod, resource, amount)
-            if not fitting < amount < failing or tried is None:
-                break
-            with fork.changes():
-                fits_all = len(self._lands(tried.pod)) == len(self.pods)
-            if fits_all:
-                best, fitting = tried, amount
-            else:
-                failing = amount
-        if best is not None:
-            self.found.pop()
-            self._prove(best)
-
-    def _relax_spread(self) -> None:
-        pod, fits = self.pod, self.fork.fits
-        for index, before in pod_edits.hard_spread(pod, self.template):
-            item = pod.manifest["spec"]["topologySpreadConstraints"][index]
-            values = {node.meta.labels.get(item.get("topologyKey")) for node in self.fork.nodes()} - {None}
-            revision = pod_edits.matching_label_keys(pod, index) if self._old_pods() else None
-            for variant in (
-                pod_edits.honoring(pod, index),
-                revision,
-                pod_edits.with_min_domains(pod, index, len(values)),
-            ):
-                if variant is not None:
-                    self._prove(variant)
-            # With more skew than there are pods a constraint asks for the topology label alone.
-            top = before + len(self.fork.snapshot.pods) + 1
-            if not fits(pod_edits.with_max_skew(pod, index, top).pod):
-                self._prove(pod_edits.without_spread(pod, index))
-                continue
-
-            def fits_with(value: int, index: int = index) -> bool:
-                return fits(pod_edits.with_max_skew(pod, index, value).pod)
-
-            best = _halved(fits_with, top, before)
-            self._prove(pod_edits.with_max_skew(pod, index, best))
-
-    def _raise_priority(self) -> None:
-        for item, is_new in self._higher_classes():
-            variant = pod_edits.with_priority(self.pod, item, is_new=is_new)
-            if self._try(Trial(variant.fix, variant, preempt=True)) and is_new:
-                change = self.found[-1]
-                write = [pod_edits.manifest_of_class(item), *change.fix.change["write"]]
-                made = {**change.fix.change, "write": write}
-                fix = replace(change.fix, change=made, patch=patch_of(made, self._before))
-                self.found[-1] = replace(change, fix=fix)
-
-    def _higher_classes(self) -> Iterator[tuple[PriorityClass, bool]]:
-        """Classes above the pod's priority, and whether each is still to be made.
-
-        The system's own are for the system's DaemonSets alone; for those of others a class is made where there is none.
-        """
-        is_daemon, is_system = pod_edits.is_daemon(self.pod), self.pod.namespace == "kube-system"
-        found = [
-            item
-            for item in sorted(self.priority_classes, key=lambda one: (one.value, one.name))
-            if item.value > self.pod.priority
-            and (item.name not in SYSTEM_PRIORITY_CLASSES or (is_daemon and is_system))
-        ]
-        if is_daemon and is_system and not any(item.name in SYSTEM_PRIORITY_CLASSES for item in found):
-            value = SYSTEM_PRIORITY_CLASSES[NODE_CRITICAL]
-            found += [PriorityClass(NODE_CRITICAL, value, False, PREEMPT_LOWER_PRIORITY)]
-        yield from ((item, False) for item in found if item.value > self.pod.priority)
-        if is_daemon and not is_system and not found and self.pod.priority < NEW_CLASS.value:
-            yield NEW_CLASS, True
-
-    # ---- what the pod names, and what its owner does
-
-    def _storage(self) -> None:
-        """Correct the claim or class that is named, else create the claims in the first way that places the pod."""
-        listers = self.fork.cache.listers
-        names = cluster_edits.missing_claims(self.pod, listers)
-        known = {
-            one.meta.name: None
-            for one in (listers.all("PersistentVolumeClaim") if names else ())
-            if one.meta.namespace == self.pod.namespace
-        }
-        for name in names:
-            if near := pod_edits.nearest(name, known):
-                self._prove(pod_edits.corrected_claim(self.pod, name, near))
-        self._devices()
-        for found, manifests, objects in (
-            *cluster_edits.corrected_classes(self.pod, listers),
-            *cluster_edits.released_volumes(self.pod, listers),
-        ):
-            made = {"write": [without_given(one) for one in manifests]}
-            self._try(Trial(replace(found, change=made), objects=tuple(objects)))
-        for found, manifests, objects in (
-            cluster_edits.claims_created(self.pod, names, listers) if names else ()
-        ):
-            if self._try(Trial(replace(found, change={"write": manifests}), objects=tuple(objects))):
-                return
-
-    def _devices(self) -> None:
-        """Claims for devices: the name or the class that is a slip away, or fewer devices."""
-        listers, pod = self.fork.cache.listers, self.pod
-        claims = [
-            one.meta.name for one in listers.all("ResourceClaim") if one.meta.namespace == pod.namespace
-        ]
-        for item in pod.manifest["spec"].get("resourceClaims") or ():
-            name = item.get("resourceClaimName") or ""
-            near = "" if not name or name in claims else pod_edits.nearest(name, claims)
-            if near:
-                self._prove(pod_edits.corrected_claim(pod, name, near, "resourceClaimName"))
-        known = [one.meta.name for one in listers.all("DeviceClass")]
-        for claim, asked in device_requests(self.fork, pod):
-            name, count = asked["deviceClassName"], int(asked.get("count") or 1)
-            near = "" if name in known else pod_edits.nearest(name, known)
-            if near:
-                title = f"Correct the device class {name} to {near}"
-                lines = {"removed": (f"deviceClassName: {name}",), "added": (f"deviceClassName: {near}",)}
-                fix = draft(
-                    "correct-class", title, note=f"There is no DeviceClass {name} (claim {claim})", **lines
-                )
-                self._try(self._asking(fix, asked, {"deviceClassName": near}))
-            for fewer in range(count - 1, 0, -1):
-                lines = {"removed": (f"count: {count}",), "added": (f"count: {fewer}",)}
-                fix = draft(
-                    "lower-devices", f"Ask for {_count(fewer, 'device')} in place of {count}", **lines
-                )
-                fix = replace(
-                    fix, size=1 - fewer / count, headline=1 - fewer / count <= pod_edits.MOST_LOWERED
-                )
-                if self._try(self._asking(fix, asked, {"count": fewer})):
-                    break
-
-    def _asking(self, fix: Fix, asked: Mapping[str, Any], fields: Mapping[str, Any]) -> Trial:
-        """A change of what claims ask for exactly: in their template, or in themselves."""
-        listers, pods = self.fork.cache.listers, self.pods
-        objects, write = [], []
-
-        def changed(manifest: Mapping[str, Any], spec: Mapping[str, Any]) -> dict[str, Any]:
-            requests = [
-                {**one, "exactly": {**one["exactly"], **fields}} if one.get("exactly") == asked else one
-                for one in spec["devices"]["requests"]
-            ]
-            return {**spec, "devices": {**spec["devices"], "requests": requests}}
-
-        for pod in pods[:MOST_WRITTEN]:
-            for kind, name in sorted(claims_of(pod)):
-                claim = listers.get(kind, pod.namespace, name) if kind == "ResourceClaim" else None
-                if claim is not None:
-                    manifest = {**claim.manifest, "spec": changed(claim.manifest, claim.manifest["spec"])}
-                    objects.append(plain_object_from(manifest))
-                    write.append(without_given(manifest))
-        change: dict[str, Any] = {"write": write}
-        for item in self.pod.manifest["spec"].get("resourceClaims") or ():
-            named = item.get("resourceClaimTemplateName") or ""
-            template = self._before("ResourceClaimTemplate", self.pod.namespace, named) if named else None
-            if template is not None:
-                spec = {**template["spec"], "spec": changed(template, template["spec"]["spec"])}
-                change = {"write": [without_given({**template, "spec": spec})]}
-                change["delete"] = [pod.key for pod in pods]
-        return Trial(replace(fix, change=change), objects=tuple(objects))
-
-    def _old_pods(self) -> list[Pod]:
-        """Pods of the same Deployment that run in another revision."""
-        pod, simulation = self.pod, self.simulation
-        if simulation is None or HASH_LABEL not in pod.labels:
-            return []
-        mine = owner_of(simulation, pod)
-        return [
-            one
-            for one in self.fork.cache.pods_in_order()
-            if one.namespace == pod.namespace
-            and one.labels.get(HASH_LABEL, pod.labels[HASH_LABEL]) != pod.labels[HASH_LABEL]
-            and owner_of(simulation, one) == mine
-        ]
-
-    def _rollouts(self) -> None:
-        """Let an old pod go before the new one comes; take back a resize that holds room."""
-        owner = self.owner if self.owner is not None and self.owner["kind"] == "Deployment" else None
-        rolling = (owner or {}).get("spec", {}).get("strategy", {}).get("rollingUpdate") or {}
-        for old in (
-            self._old_pods()[: self.limits.elsewhere] if rolling.get("maxSurge") not in (0, "0%") else ()
-        ):
-            with self.fork.changes(gone=[old]):
-                if not self.fork.fits(self.pod):
-                    continue
-            kind, name = owner_of(self.simulation, self.pod) if self.simulation is not None else ("", "")
-            fix = draft(
-                "rollout",
-                f"Set maxSurge: 0 and maxUnavailable: 1 in {kind} {self.pod.namespace}/{name}",
-                note="An old pod goes before the new one comes, and leaves it its room",
-                harm="one pod fewer while it rolls out",
-                removed=tuple(f"{key}: {value}" for key, value in rolling.items()),
-                added=("maxSurge: 0", "maxUnavailable: 1"),
-                change={"delete": [old.key]},
-            )
-            if owner is not None:
-                strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
-                written = {**without_given(owner), "spec": {**owner["spec"], "strategy": strategy}}
-                fix = replace(fix, change={"write": [written]})
-            self._try(Trial(fix, gone=(old,)))
-            break
-        for one in resizes(self.fork)[:MAX_MOVED]:
-            manifest = without_given(one.back.manifest)
-            fix = draft(
-                "take-back-resize",
-                f"Take back the resize of {one.pod.key} on {one.node}",
-                note=f"It is Deferred: the node has no room for it, and it holds {held_amounts(one)}",
-                who=f"the owner of {owner_words(one.pod) or one.pod.key}",
-                added=tuple(f"{name}: {amount_words(name, one.back.requests[name])}" for name in one.held),
-                change={"write": [manifest]},
-                size=sum(one.held.values()) / 1e15,
-            )
-            self._try(Trial(fix, gone=(one.pod,), placed=((one.back, one.node),)))
-
-    # ---- nodes
-
-    def _repair(self) -> None:
-        """Bring back nodes that are not well or not set up, of each kind the one that is nearest."""
-        snapshot = self.fork.snapshot
-        ill = [
-            cluster_edits.repaired(snapshot.nodes.node(row)) for row in snapshot.order.tolist() if self.taints
-        ]
-        self._prove_nodes([item for item in ill if item is not None])
-
-    def _uncordon(self) -> None:
-        snapshot = self.fork.snapshot
-        rows = [row for row in snapshot.order.tolist() if snapshot.nodes.unschedulable[row]]
-        if len(rows) > self.limits.exhaustive_pods:
-            # Those that would pass if the pod did not mind cordons.
-            feasible = set(self._feasible(next(iter(pod_edits.tolerations(self.pod, [CORDON]))).pod))
-            rows = [row for row in rows if row in feasible]
-        self._prove_nodes([cluster_edits.uncordoned(snapshot.nodes.node(row)) for row in rows])
-
-    def _label_nodes(self) -> None:
-        """Label nodes as the pod asks: of one kind as many as all pods need."""
-        wanted = cluster_edits.wanted_labels(self.pod)
-        shapes = self._shapes(self._feasible(cluster_edits.without_node_rules(self.pod))) if wanted else []
-        n_proved = 0
-        for alike in shapes:
-            for labels in wanted:
-                found = cluster_edits.labelled(alike, labels)
-                if (
-                    found is None
-                    or n_proved == self.limits.per_kind
-                    or not self._try(Trial(found[0], nodes=found[1]))
-                ):
-                    continue
-                n_proved += 1
-                placed = self.found[-1].fix.placed
-                number = min(math.ceil(len(self.pods) / placed), len(alike))
-                more = cluster_edits.labelled(alike, labels, number) if number > 1 else None
-                if more is not None and self._try(Trial(more[0], nodes=more[1])):
-                    better, other = self.found[-1], self.found[-2]
-                    self.found[-2:] = [better if better.fix.placed > other.fix.placed else other]
-
-    def _feasible(self, pod: Pod) -> list[int]:
-        try:
-            return list(self.fork.attempt(pod).feasible.tolist())
-        except PluginFailure:
-            return []
-
-    def _shapes(self, rows: Iterable[int]) -> list[list[Node]]:
-        """Nodes of these rows by what tells their kind, the commonest kind first."""
-        snapshot = self.fork.snapshot
-        shapes: dict[Any, list[Node]] = {}
-        for row in rows:
-            node = snapshot.nodes.node(row)
-            shapes.setdefault(cluster_edits.shape_of(node, PLACE_LABELS), []).append(node)
-        kinds = sorted(shapes.values(), key=lambda alike: -len(alike))
-        return kinds if self.limits.per_kind is None else kinds[:MAX_SHAPES]
-
-    def _prove_nodes(self, candidates: Iterable[cluster_edits.NodeEdit]) -> None:
-        n_proven = 0
-        for found, node in sorted(candidates, key=lambda item: item[0].rank):
-            if self.limits.per_kind is not None and n_proven >= self.limits.per_kind:
-                return
-            n_proven += self._try(Trial(found, nodes=(node,)))
-
-    def _add_nodes(self) -> None:
-        """Nodes of one kind for all pods, with what others would cost; a mixture where it is cheaper."""
-        fork, pods = self.fork, self.pods
-        try:
-            options = kinds_for(fork, self.pod, self.prices, len(pods))
-        except PluginFailure:
-            return
-        n_pods = len(pods)
-
-        def expense(option: tuple[NodeChoice, int]) -> tuple[bool, float, int]:
-            one, holds = option
-            number = math.ceil(n_pods / holds)
-            return not (one.own or one.pool), round(number * one.price, 6), number
-
-        ranked = sorted(options, key=expense)
-        proved: list[list[NodeChoice]] = []
-        shapes: dict[tuple[str, str], None] = {}
-        for first, holds in ranked:
-            if len(proved) == MAX_OPTIONS or (first.shape, first.like) in shapes:
-                continue
-            shapes[(first.shape, first.like)] = None
-            zones = [one for one, _ in ranked if one.name == first.name]
-            if nodes := self._enough(zones, math.ceil(n_pods / holds)):
-                proved.append(nodes)
-        if not proved:
-            return
-        chosen = proved[0]
-        priced = [one for one, _ in options if one.priced]
-        if len(pods) > 1 and all(one.priced for one in chosen):
-            plan = cheapest_nodes(fork, pods, priced, most=300)
-            self.bound = plan.bound
-            if len(plan.placed) >= self._n_placed(chosen) and plan.cost < (_cost_of(chosen) or 0.0) - 1e-6:
-                proved.insert(0, plan.nodes)
-                chosen = plan.nodes
-        elif all(one.priced for one in chosen):
-            self.bound = min(one.price for one in priced)
-        cost = _cost_of(chosen)
-        others = [f"{_nodes_words(nodes)} for {price_words(_cost_of(nodes))}" for nodes in proved[1:]]
-        each = _size_words(chosen[0]) if len({one.name for one in chosen}) == 1 else ""
-        note = "; ".join(filter(None, (each, f"or {', or '.join(others)}" if others else "")))
-        manifests = tuple(
-            one.node(name) for name, one in zip(names_of_nodes(fork, chosen), chosen, strict=True)
-        )
-        fix = draft(
-            "add-node",
-            f"{'Bring back' if chosen[0].host else 'Add'} {_nodes_words(chosen)}{self._zone_words(chosen, options)}",
-            note=note,
-            cost=cost,
-            price=price_words(cost),
-            added=tuple(f"kind: Node, name: {node.name}" for node in manifests[:6]),
-            size=float(len(chosen)),
-        )
-        self._try(Trial(fix, nodes=manifests))
-
-    def _enough(self, zones: Sequence[NodeChoice], number: int) -> list[NodeChoice]:
-        """So many nodes of one kind over its zones that all pods land, or as many as help."""
-        best: list[NodeChoice] = []
-        n_best = 0
-        for more in range(3):
-            nodes = [zones[turn % len(zones)] for turn in range(1 if zones[0].host else number + more)]
-            n_placed = self._n_placed(nodes)
-            if n_placed > n_best:
-                best, n_best = nodes, n_placed
-            if n_best == len(self.pods) or n_placed < n_best or zones[0].host:
-                break
-        return best
-
-    def _n_placed(self, nodes: Sequence[NodeChoice]) -> int:
-        fork = self.fork
-        with fork.changes(
-            nodes=[one.node(name) for name, one in zip(names_of_nodes(fork, nodes), nodes, strict=True)]
-        ):
-            if len(self.pods) == 1:
-                return int(fork.decide(self.pod).node_name is not None)
-            return len(self._lands(self.pod))
-
-    def _zone_words(self, nodes: Sequence[NodeChoice], options: Sequence[tuple[NodeChoice, int]]) -> str:
-        """` in zone b`, where only one zone will do."""
-        zones = {one.zone for one, _ in options if one.name == nodes[0].name}
-        there = {node.meta.labels.get(ZONE, "") for node in self.fork.nodes()}
-        zone = next(iter(zones), "")
-        return (
-            f" in zone {zone}"
-            if len(zones) == 1 and zone and there != {zone} and not nodes[0].more.startswith("in a")
-            else ""
-        )
-
-    # ---- other pods
-
-    def _departures(self) -> None:
-        fork = self.fork
-        try:
-            attempt = fork.attempt(self.pod)
-        except PluginFailure:
-            return
-        snapshot = fork.snapshot
-        pods, name_of = snapshot.pods, snapshot.nodes.name
-        self.tried += len(pods)
-        single: list[int] = []
-        sets: list[tuple[str, list[Pod]]] = []
-        if attempt.pre_filter_status.is_success:
-            found = cluster_edits.departures(attempt)
-            single = [pod_id for _, pod_id in found.single()]
-            sets = [(name_of(row), [pods[pod_id] for pod_id in pod_ids]) for row, pod_ids in found.sets()]
-        if len(pods) <= self.limits.exhaustive_pods:
-            may_go = (pods.row >= 0) & (pods.priority < cluster_edits.may_go_below(self.pod))
-            wider = np.flatnonzero(may_go).tolist()
-        else:
-            wider = cluster_edits.matters_elsewhere(attempt)[: self.limits.elsewhere]
-        # A pod that left and came back may have another place in the table: from here on pods go by themselves.
-        leaving = {pods[pod_id].uid: pods[pod_id] for pod_id in single}
-        for pod in [pods[pod_id] for pod_id in wider]:
-            if pod.uid not in leaving:
-                with fork.changes(gone=[pod]):
-                    helps = fork.fits(self.pod)
-                if helps:
-                    leaving[pod.uid] = pod
-        places = [(fork.cache.node_name_of(uid) or "", [leaving[uid]]) for uid in sorted(leaving)]
-        self._prove_departures([item for item in places if item[0]])
-        # Where one pod's going helps, a set of them is no smaller fix.
-        served = {name for name, _ in places}
-        self._prove_departures([item for item in sets if item[0] not in served])
-
-    def _prove_departures(self, groups: Sequence[tuple[str, list[Pod]]]) -> None:
-        """The going of pods of one node, those first that lose least: thousands are not proved."""
-        limit = self.limits.per_kind
-        groups = nsmallest(len(groups) if limit is None else limit, groups, key=self._loss)
-        for name, pods in groups:
-            found = cluster_edits.removal_of(self.fork, name, pods, self.pod.requests)
-            if not self._try(Trial(found, gone=tuple(pods))):
-                continue
-            change = self.found[-1]
-            if found.what in ("delete-pod", "free-room") and self._may_move(pods, change.fix.displaced):
-                self.found[-1] = replace(change, fix=self._moved(change.fix, pods, name))
-
-    def _loss(self, group: tuple[str, list[Pod]]) -> tuple[int, float, str]:
-        name, pods = group
-        waiting = self.fork.scheduler.waiting_pods
-        staying = [pod for pod in pods if not pod.is_terminating and waiting.get(pod.uid) is None]
-        n_lost = sum(pod.meta.controller is None for pod in staying)
-        return 2 if n_lost else 1 if staying else 0, cluster_edits.size_of_losing(pods), name
-
-    def _may_move(self, pods: Sequence[Pod], displaced: Sequence[Displaced]) -> bool:
-        """Whether pods may move: each is recreated and lands elsewhere, and its budget allows it."""
-        budgets = EvictionBudgets(self.fork.cache.listers.all("PodDisruptionBudget"))
-        return (
-            all(one.node is not None and one.owner and one.owner_is_there is not False for one in displaced)
-            and len(displaced) == len(pods)
-            and not any(budgets.refusal(pod) for pod in pods)
-        )
-
-    def _moved(self, fix: Fix, pods: Sequence[Pod], node: str) -> Fix:
-        lands = [(one.pod, one.node) for one in fix.displaced]
-        if len(pods) == 1:
-            title, note = (
-                f"Move {pods[0].name} from {node} to {lands[0][1]}",
-                f"It fits there, and makes room on {node}",
-            )
-        else:
-            title, note = f"Move {len(pods)} pods off {node}", "Each finds another node"
-        whole = draft(
-            "move-pods", title, note=f"{note}; each starts again", removed=fix.removed, size=fix.size,
-            change={"move": [list(one) for one in lands]}, placed=fix.placed, of=fix.of, lands=fix.lands, who=fix.who,
-        )  # fmt: skip
-        whole = harmed(whole, fix.displaced)
-        return replace(whole, patch=patch_of(whole.change, self._before, node=node))
-
-    def _make_room(self) -> None:
-        """Room for more than one pod: pods that may move are moved off one node after the other."""
-        if len(self.pods) == 1 or not any(change.fix.what == "move-pods" for change in self.found):
-            return
-        fork = self.fork
-        gone: list[Pod] = []
-        lands: dict[str, str] = {}
-        displaced: list[Displaced] = []
-        emptied: list[str] = []
-        with fork.changes():
-            for pod in self.pods[:MAX_MOVED]:
-                if fork.n_decisions >= self._until + self.limits.alike:
-                    break
-                step = self._one_room(pod, {one.uid for one in gone})
-                if step is None:
-                    break
-                node, pods, ends = step
-                for one in pods:
-                    fork.remove_pod(one)
-                fork.put_pod(pod, node)
-                for one, end in zip(
-                    sorted(pods, key=lambda one: (-one.priority, one.key)), ends, strict=True
-                ):
-                    if end.node is not None:
-                        fork.put_pod(homeless(one), end.node)
-                gone += pods
-                displaced += ends
-                lands[pod.key] = node
-                emptied.append(node)
-        if len(lands) < 2:
-            return
-        title = f"Move {len(gone)} pods together off {len(set(emptied))} nodes"
-        moves = [[one.pod, one.node] for one in displaced]
-        fix = draft(
-            "move-pods", title, note="Each finds another node and starts again", size=float(len(gone)),
-            removed=tuple(f"kind: Pod, name: {pod.name}, namespace: {pod.namespace}" for pod in gone[:6]),
-            change={"move": moves}, placed=len(lands), of=len(self.pods), lands=lands,
-            who="the owners of the pods that move",
-        )  # fmt: skip
-        fix = harmed(fix, tuple(displaced))
-        fix = replace(fix, patch=patch_of(fix.change, self._before, node=" ".join(dict.fromkeys(emptied))))
-        self.found.append(Trial(fix, gone=tuple(gone)))
-
-    def _one_room(self, pod: Pod, moved: set[str]) -> tuple[str, list[Pod], tuple[Displaced, ...]] | None:
-        """Where moving pods makes room for one more: the node, who leaves it, and where they land."""
-        fork = self.fork
-        if fork.fits(pod):
-            node = fork.decide(pod).node_name
-            return None if node is None else (node, [], ())
-        attempt = fork.attempt(pod)
-        if not attempt.pre_filter_status.is_success:
-            return None
-        found, table, name_of = (
-            cluster_edits.departures(attempt),
-            fork.snapshot.pods,
-            fork.snapshot.nodes.name,
-        )
-        groups = [(name_of(row), [table[pod_id]]) for row, pod_id in found.single()]
-        groups += [(name_of(row), [table[pod_id] for pod_id in pod_ids]) for row, pod_ids in found.sets()]
-        able = [
-            (name, pods)
-            for name, pods in groups
-            if all(one.meta.controller is not None and one.uid not in moved for one in pods)
-        ]
-        for name, pods in nsmallest(self.limits.per_kind or MAX_MOVED, able, key=self._loss):
-            ends = landings(fork, pod, name, pods)
-            if self._may_move(pods, ends):
-                return name, pods, ends
-        return None
-
-
-def _size_words(choice: NodeChoice) -> str:
-    """`16 cpu, 32 Gi memory each`."""
-    node = choice.node("one")
-    words = [
-        amount_words(resource, amount)
-        for resource, amount in node.allocatable.items()
-        if amount and (resource in ("cpu", "memory") or "/" in resource)
-    ]
-    return f"{', '.join(words)} each" if words else ""
-
-
-_NOT_DISPLACED: Final = ("wait", "rollout", "reject", "take-back-resize", "correct-node-name")
-"""Fixes after which the pods that go are not followed: they end anyway, or are the same pods again."""
-_ONCE: Final = frozenset(
-    (
-        "repair-node",
-        "uncordon",
-        "label-node",
-        "move-pods",
-        "delete-pod",
-        "free-room",
-        "wait",
-        "reject",
-        "take-back-resize",
-    )
-)
-"""What is told once: others differ by the name of a node or a pod alone."""
-
-
-def _folded(fixes: Sequence[Fix]) -> tuple[Fix, ...]:
-    """Of fixes that are the same but for a name the best, with how many more there are."""
-    alike: dict[str, list[Fix]] = {}
-    for place, fix in enumerate(fixes):
-        alike.setdefault(fix.what if fix.what in _ONCE else str(place), []).append(fix)
-    found = []
-    for first, *others in alike.values():
-        more = f"{len(others)} more like it would do, too" if others else ""
-        found.append(replace(first, note="; ".join(filter(None, (first.note, more)))))
-    return tuple(found)
-
-
-def _labels_of(items: Iterable[Mapping[str, str]]) -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = {}
-    for labels in items:
-        for key, value in labels.items():
-            values = found.setdefault(key, {})
-            values[value] = values.get(value, 0) + 1
-    return found
-
-
-def _is_harmless(fix: Fix) -> bool:
-    """Whether it leaves the pods that run in peace, buys nothing and goes against no mark of a node."""
-    if fix.what in ("add-node", "wait") or fix.restarts or fix.lost or fix.kind == "harms":
-        return False
-    return fix.headline or fix.what == "lower-request" or (fix.what == "tolerate" and fix.size < 0.95)
-
-
-def landings(fork: Fork, pending: Pod, node_name: str, going: Sequence[Pod]) -> tuple[Displaced, ...]:
-    """What becomes of pods that make room for `pending` on a node: the most important is tried first.
-
-    Pods that are ending anyway are left out.
-    """
-    found: list[Displaced] = []
-    leaving = [pod for pod in going if not pod.is_terminating]
-    with fork.changes(gone=leaving, placed=[(pending, node_name)]):
-        for pod in sorted(leaving, key=lambda pod: (-pod.priority, pod.key)):
-            node, message = None, f"its scheduler {pod.scheduler_name} is not here"
-            if pod.meta.controller is None and fork.scheduler.waiting_pods.get(pod.uid) is None:
-                message = "it has no owner that recreates it"
-            elif pod.scheduler_name in fork.scheduler.profiles:
-                placed = fork.place(homeless(pod), preempt=False)
-                node, message = placed.node, placed.message
-            found.append(Displaced(pod.key, owner_words(pod), _owner_is_there(fork, pod), node, message))
-    return tuple(found)
-
-
-def _owner_is_there(fork: Fork, pod: Pod) -> bool | None:
-    """Whether the pod's controller is among the objects; None without one, and for kinds a scheduler does not read."""
-    owner = pod.meta.controller
-    if owner is None or owner.kind not in KNOWN_KINDS:
-        return None
-    return fork.cache.listers.get(owner.kind, pod.namespace, owner.name) is not None
-
-
-def _halved(fits: Callable[[int], bool], fitting: int, failing: int) -> int:
-    """The last value that fits on the way from one that does to one that does not."""
-    while abs(failing - fitting) > 1:
-        middle = (fitting + failing) // 2
-        if fits(middle):
-            fitting = middle
-        else:
-            failing = middle
-    return fitting
-
-
-def _node_of(decision: Decision) -> str | None:
-    """Where the pod goes, or is nominated to; None where nowhere."""
-    if decision.error is not None:
-        return None
-    if decision.node_name is not None:
-        return decision.node_name
-    result = decision.post_filter
-    return (result.nominated_node_name or None) if result is not None and result.status.is_success else None

@@ -132,7 +132,7 @@ def test_fixes_of_all_that_is_pending_are_those_of_the_pages(large: Simulation) 
             key: asked[key] for key in asked if key not in own
         }
     best = whole.best
-    assert best is not None and best.placed == best.of == len(whole.pods)
+    assert best is not None and best.placed == best.of <= len(whole.pods)
     assert whole.bound is not None and best.cost is not None and best.cost <= 1.2 * whole.bound
 
 

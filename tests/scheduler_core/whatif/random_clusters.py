@@ -10,7 +10,7 @@ from scheduler_core.framework.attempt import Attempt
 from scheduler_core.objects.defaults import PriorityClass, PriorityClasses, prepare
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.sim.simulation import Simulation
-from scheduler_core.whatif.fix import Search, SearchLimits
+from scheduler_core.whatif.fix_search import Search, SearchLimits
 from scheduler_core.whatif.fixes import Fix
 from scheduler_core.whatif.fork import Fork
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scheduler_core.whatif.fix import Search, SearchLimits
+from scheduler_core.whatif.fix_search import Search, SearchLimits
 from scheduler_core.whatif.fixes import Fix
 from scheduler_core.whatif.fork import Fork
 from tests.scheduler_core.whatif.random_clusters import (

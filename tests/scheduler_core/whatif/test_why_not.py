@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler_core.framework.answers import PASSES
+from scheduler_core.whatif.causes import cause_of
 from scheduler_core.whatif.fork import Fork
-from scheduler_core.whatif.why_not import UnknownNode, WhyNot, distances, why_not
+from scheduler_core.whatif.why_not import UnknownNode, WhyNot, why_not
 from tests.scheduler_core.whatif.random_clusters import Cluster, draw_cluster, node, pod
 
 
@@ -97,8 +98,9 @@ def test_the_verdict_is_the_cycles_own(seed: int) -> None:
     cluster = draw_cluster(Random(seed))
     fork = Fork(cluster.simulation().scheduler)
     attempt = fork.attempt(cluster.pending_pod())
-    order, total = distances(fork, cluster.pending_pod())
-    assert total == len(cluster.nodes) == len(order)
+    groups = cause_of(fork, cluster.pending_pod(), "").groups
+    if attempt.pre_filter_status.is_success:
+        assert sum(group.nodes for group in groups) == len(cluster.nodes)
     for row in fork.snapshot.rows.tolist():
         name = fork.snapshot.nodes.name(row)
         found = why_not(fork, cluster.pending_pod(), name)
