@@ -5,7 +5,7 @@ One search (`fix_search`) for pods that ask for the same serves all three, so th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -275,7 +275,8 @@ class _Counsel:
         bound: float | None = None
         if left:
             with fork.changes():
-                self._make(changes)
+                for change in changes:
+                    make(fork, change)
                 for pod, node in landed:
                     fork.put_pod(pod, node)
                 kinds = {
@@ -318,10 +319,6 @@ class _Counsel:
         seeds, holds = luck(fork, len(pods), lambda: len(self._run(pods, changes, edit_of)[0]) >= len(landed))
         return replace(whole, seeds=seeds, holds=holds), tuple(stages), bound if cost is not None else None
 
-    def make(self, changes: Iterable[Trial]) -> None:
-        for change in changes:
-            make(self.fork, change)
-
     def _run(
         self, pods: Sequence[Pod], changes: Sequence[Trial], edit_of: Mapping[str, Trial]
     ) -> tuple[list[tuple[Pod, str]], list[Pod]]:
@@ -329,7 +326,8 @@ class _Counsel:
         fork, landed, left = self.fork, list[tuple[Pod, str]](), list[Pod]()
         made = {id(change) for change in changes}
         with fork.changes():
-            self._make(changes)
+            for change in changes:
+                make(fork, change)
             for pod in pods:
                 change = edit_of.get(pod.uid)
                 edited = change.of(pod) if change is not None and id(change) in made else pod

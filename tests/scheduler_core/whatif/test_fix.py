@@ -153,7 +153,9 @@ def _nodes(cluster: Cluster) -> Iterator[tuple[Any, ...]]:
         extra["metadata"]["name"] = extra["metadata"]["labels"]["kubernetes.io/hostname"] = "extra"
         extra["spec"].pop("unschedulable", None)
         changed.nodes.append(extra)
-        if changed.places:
+        # Nodes with devices are for pods that ask for them.
+        asks = GPU in cluster.pending["spec"]["containers"][0]["resources"]["requests"]
+        if (asks or GPU not in item["status"]["allocatable"]) and changed.places:
             yield ("add-node",)
 
 
