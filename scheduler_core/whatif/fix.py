@@ -329,8 +329,8 @@ class _Counsel:
             for change in changes:
                 make(fork, change)
             for pod in pods:
-                change = edit_of.get(pod.uid)
-                edited = change.of(pod) if change is not None and id(change) in made else pod
+                mine = edit_of.get(pod.uid)
+                edited = mine.of(pod) if mine is not None and id(mine) in made else pod
                 if edited.scheduler_name not in fork.scheduler.profiles:
                     left.append(edited)
                     continue
