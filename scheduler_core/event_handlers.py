@@ -40,6 +40,7 @@ from scheduler_core.framework.cluster_event import (
 from scheduler_core.framework.waiting_pods import WaitingPods
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
+from scheduler_core.queue.moves import Lane
 from scheduler_core.queue.scheduling_queue import SchedulingQueue
 
 EVENT_RESOURCE_OF_KIND = {
@@ -67,6 +68,8 @@ class EventHandlers:
         Whether one of our profiles schedules the pod.
     with_taint_rules : bool
         Whether DeviceTaintRules change what ResourceSlices are to the scheduler.
+    gated_nominations_hold : bool
+        Whether a new pod that is gated keeps its nominated node; otherwise once it is not gated any more.
     """
 
     def __init__(
@@ -79,6 +82,7 @@ class EventHandlers:
         is_responsible: Callable[[Pod], bool],
         *,
         with_taint_rules: bool = False,
+        gated_nominations_hold: bool = False,
     ) -> None:
         self._cache = cache
         self._queue = queue
@@ -87,6 +91,7 @@ class EventHandlers:
         self._pod_groups = pod_groups
         self._is_responsible = is_responsible
         self._with_taint_rules = with_taint_rules
+        self._gated_nominations_hold = gated_nominations_hold
 
     def object_changed(self, kind: str, old: Any | None, new: Any | None) -> None:
         """One object was added, updated or deleted; deleting what is not there changes nothing."""
@@ -142,8 +147,9 @@ class EventHandlers:
             self._queue.move_all(ASSIGNED_POD_ADD, None, pod)
         elif self._is_responsible(pod):
             self._pod_groups.set(pod)
-            self._nominator.add(pod)
-            self._queue.add(pod)
+            is_gated = self._queue.add(pod) is Lane.UNSCHEDULABLE
+            if self._gated_nominations_hold or not is_gated:
+                self._nominator.add(pod)
             if self._pod_groups.are_gangs:
                 self._queue.move_all(UNSCHEDULED_POD_ADD, None, pod)
 

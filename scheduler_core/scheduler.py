@@ -205,6 +205,7 @@ class Scheduler(GroupCycle):
             self.pod_groups,
             self.is_responsible,
             with_taint_rules=reads_taint_rules(loaded.release),
+            gated_nominations_hold=loaded.release.has("GatedNominationsHold"),
         )
         self.bindings: dict[str, PodBinding] = {}
         self.awaited: dict[str, CycleTrace] = {}

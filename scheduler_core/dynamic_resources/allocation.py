@@ -207,9 +207,14 @@ def _config(claim: Claim, rows: Sequence[RequestRow], release: Release) -> list[
         if not names:
             found.append(body)
             continue
-        for row in rows:
-            if row.request.base_name in names or (row.request.parent and row.request.full_name in names):
-                found.append(body)
+        covered = [
+            row.request.base_name in names or (row.request.parent and row.request.full_name in names)
+            for row in rows
+        ]
+        if not release.has("ConfigListedOnce"):
+            found += [body] * sum(map(bool, covered))
+        elif any(covered):
+            found.append({**body, "requests": []} if all(covered) else body)
     return found
 
 

@@ -234,6 +234,7 @@ class NodeSearch:
         self.available: dict[str, dict[tuple[str, str], Quantity]] = {}
         self.selectable: dict[tuple[DeviceId, tuple[int, int, int]], bool] = {}
         self._bindable = release_has_binding(self.release)
+        self._names_devices = self.release.has("DeviceErrorsNamed")
         self._consumable = self.release.gate("DRAConsumableCapacity")
         self._gives_back = self.release.has("RefusedDevicesGiveBack")
 
@@ -450,10 +451,24 @@ class NodeSearch:
                     if not compiled(selector["cel"]["expression"]).matches(device):
                         return False
                 except DeviceSelectorError as error:
-                    raise AllocationError(f"{where}: selector #{number}: {error}") from None
+                    raise AllocationError(
+                        f"{where}: selector #{number}{self._about(device)}: {self._hinted(error)}"
+                    ) from None
         if device.slice.document.get("perDeviceNodeSelection"):
             return node_matches(self.node, device.document)
         return True
+
+    def _about(self, device: Device) -> str:
+        return f" on device {'/'.join(device.id)}" if self._names_devices else ""
+
+    def _hinted(self, error: DeviceSelectorError) -> str:
+        said = str(error)
+        if not self._names_devices or "no such key: " not in said:
+            return said
+        return (
+            f"{said}. consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() "
+            "for optional fields"
+        )
 
     def _has_capacity(self, request: Request, device: Device) -> bool:
         if not self._consumable:

@@ -30,7 +30,7 @@ from scheduler_core.objects.node_selector import (
     preferred_terms_from,
     required_node_affinity_from,
 )
-from scheduler_core.objects.resources import PodRequests, pod_requests
+from scheduler_core.objects.resources import PodRequests, pod_requests, summed_requests
 
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
 DISRUPTION_TARGET = "DisruptionTarget"
@@ -336,6 +336,16 @@ def _ask_for(pod: Pod, resources: PodRequests) -> None:
     values["requests"] = resources.requests
     values["non_zero"], values["scoring"] = resources.non_zero, resources.scoring
     values["read"] = object()
+
+
+def resized_as_sums(pod: Pod) -> Pod:
+    """A pod that is being resized asks for the largest of its sums, as from 1.37 on; any other is given back."""
+    status = mapping(pod.manifest, "status", "")
+    if says_nothing_of_requests(status):
+        return pod
+    resized = _evolved(pod, pod.manifest, pod.meta, status, pod.node_name)
+    _ask_for(resized, summed_requests(pod.manifest, as_sums=True))
+    return resized
 
 
 def with_node(pod: Pod, node_name: str, manifest: Document) -> Pod:

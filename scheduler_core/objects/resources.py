@@ -8,7 +8,7 @@ Source: staging/src/k8s.io/component-helpers/resource/helpers.go, pkg/scheduler/
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -146,9 +146,13 @@ def is_supported_pod_level_resource(name: str) -> bool:
     return name in (CPU, MEMORY) or name.startswith("hugepages-")
 
 
-def _container_requests(
+def _container_views(
     container: Document, path: str, statuses: Mapping[str, tuple[str, Document]], resize_infeasible: bool
-) -> NanoList:
+) -> tuple[NanoList, NanoList, NanoList]:
+    """What a container asks for, what it was allocated, and what it has: one where it is not being resized.
+
+    What is not said is as in the view before. Source: component-helpers/resource/helpers.go, v1.37
+    """
     resources = container.get("resources")
     requests = (
         resource_list(mapping(container, "resources", path), "requests", f"{path}.resources")
@@ -157,16 +161,22 @@ def _container_requests(
     )
     status = statuses.get(string(container, "name", path)) if statuses else None
     if status is None or status[1].get("resources") is None:
-        return requests
+        return requests, requests, requests
     # In-place resize: the node may still hold what was allocated before.
     status_path, document = status
     actual = resource_list(
         mapping(document, "resources", status_path), "requests", f"{status_path}.resources"
     )
     allocated = resource_list(document, "allocatedResources", status_path)
-    result: NanoList = {} if resize_infeasible else dict(requests)
-    _maximum(result, actual)
-    _maximum(result, allocated)
+    if document.get("allocatedResources") is None:
+        allocated = requests
+    return ({} if resize_infeasible else requests), allocated, (actual or allocated)
+
+
+def _largest(views: Sequence[NanoList]) -> NanoList:
+    result: NanoList = {}
+    for view in views:
+        _maximum(result, view)
     return result
 
 
@@ -234,7 +244,7 @@ def pod_requests(manifest: Document) -> PodRequests:
     Source: pkg/scheduler/framework/types.go calculateResource and
     pkg/scheduler/framework/plugins/noderesources/resource_allocation.go calculatePodResourceRequest, v1.34
     """
-    return _plain_requests(manifest) or _summed_requests(manifest)
+    return _plain_requests(manifest) or summed_requests(manifest)
 
 
 def _plain_requests(manifest: Document) -> PodRequests | None:
@@ -268,7 +278,12 @@ def _plain_requests(manifest: Document) -> PodRequests | None:
     return PodRequests(whole_units(total), scoring, scoring)
 
 
-def _summed_requests(manifest: Document) -> PodRequests:
+def summed_requests(manifest: Document, *, as_sums: bool = False) -> PodRequests:
+    """Those of any pod.
+
+    A pod that is being resized has what it asks for, what it was allocated and what it has. Until 1.36 the largest of
+    the three counts for each container, from 1.37 on (`as_sums`) the largest of the pod's three sums.
+    """
     spec = mapping(manifest, "spec", "")
     status = mapping(manifest, "status", "")
     statuses: dict[str, tuple[str, Document]] = {}
@@ -282,14 +297,17 @@ def _summed_requests(manifest: Document) -> PodRequests:
             for _, condition in mappings(status, "conditions", "status")
         )
     containers = [
-        _container_requests(container, path, statuses, resize_infeasible)
+        _container_views(container, path, statuses, resize_infeasible)
         for path, container in mappings(spec, "containers", "spec")
     ]
     init_containers = []
     for path, container in mappings(spec, "initContainers", "spec"):
         restartable = container.get("restartPolicy") == "Always"
         known = statuses if restartable else {}
-        init_containers.append((restartable, _container_requests(container, path, known, resize_infeasible)))
+        init_containers.append((restartable, _container_views(container, path, known, resize_infeasible)))
+    if not as_sums:
+        containers = [(_largest(views),) * 3 for views in containers]
+        init_containers = [(restartable, (_largest(views),) * 3) for restartable, views in init_containers]
 
     pod_resources = mapping(spec, "resources", "spec")
     pod_level = resource_list(pod_resources, "requests", "spec.resources") if pod_resources else {}
@@ -297,7 +315,16 @@ def _summed_requests(manifest: Document) -> PodRequests:
     overhead = resource_list(spec, "overhead", "spec")
 
     def total_with(missing: Mapping[str, int], at_pod_level: NanoList) -> NanoList:
-        total = _aggregate(containers, init_containers, missing)
+        total = _largest(
+            [
+                _aggregate(
+                    [views[place] for views in containers],
+                    [(restartable, views[place]) for restartable, views in init_containers],
+                    missing,
+                )
+                for place in (range(3) if as_sums else range(1))
+            ]
+        )
         total.update(at_pod_level)
         _add(total, overhead)
         return total

@@ -37,12 +37,13 @@ class ImageLocality(ScorePlugin[None]):
     def __init__(self, args: Any, handle: Handle) -> None:
         super().__init__(args, handle)
         self._with_volumes = handle.release.has("ImageVolumesScored")
+        self._volumes_raise_the_top = handle.release.has("ImageVolumesRaiseTheTop")
 
     def sign(self, pod: Pod) -> Hashable:
         return pod.images, self._volume_images(pod)
 
     def _volume_images(self, pod: Pod) -> tuple[str, ...]:
-        """Images of volumes: they count in the sum, not in what a pod could reach at most."""
+        """Images of volumes: they count in the sum; in what a pod could reach at most from 1.37 on."""
         if not (self._with_volumes and pod.volumes):
             return ()
         return tuple(
@@ -56,7 +57,8 @@ class ImageLocality(ScorePlugin[None]):
         n_nodes = len(snapshot.order)
         table = snapshot.nodes
         sizes = None
-        for image in (*pod.images, *self._volume_images(pod)):
+        of_volumes = self._volume_images(pod)
+        for image in (*pod.images, *of_volumes):
             name = normalized_image_name(image)
             holders = table.image_nodes.get(name)
             if not holders:
@@ -67,7 +69,8 @@ class ImageLocality(ScorePlugin[None]):
             sizes[list(holders)] += int(float(table.image_size_bytes[name]) * spread)
         if sizes is None:
             return np.zeros(len(rows), np.int64)
-        top = _MAX_CONTAINER_THRESHOLD_BYTES * len(pod.images)
+        n_images = len(pod.images) + (len(of_volumes) if self._volumes_raise_the_top else 0)
+        top = _MAX_CONTAINER_THRESHOLD_BYTES * n_images
         clipped = np.clip(sizes[rows], _MIN_THRESHOLD_BYTES, top)
         return MAX_NODE_SCORE * (clipped - _MIN_THRESHOLD_BYTES) // (top - _MIN_THRESHOLD_BYTES)
 

@@ -506,7 +506,8 @@ class InterPodAffinity(
         if new is not None:
             return _FRIEND if has_terms and _matches_all(terms, new) else _STRANGER
         assert old is not None
-        if has_anti_terms and _matches_all(anti_terms, old):
+        is_rival = any if release.has("AnyRivalGone") else all
+        if has_anti_terms and is_rival([_matches_all((term,), old) for term in anti_terms]):
             return _RIVAL_GONE
         avoids = looks_both_ways and old.required_anti_affinity
         return _AVOIDER_GONE if avoids and _matches_all(old.required_anti_affinity, pod) else _NO_RIVAL

@@ -65,6 +65,8 @@ class Release:
         Extension points that plugins did not have in the oldest release.
     gained : mapping of str to str
         Change -> the plugin that lacks nothing with it, and has its weight.
+    not_modelled : tuple of str
+        What it changes that is not done here, a sentence each.
     n_agreed : int
         Recorded decisions of that version the engine agrees with (`conformance`); 0 where none were recorded.
     switched : mapping of str to bool
@@ -78,6 +80,7 @@ class Release:
     weights: Mapping[str, int] = field(default_factory=dict)
     lacking: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     gained: Mapping[str, str] = field(default_factory=dict)
+    not_modelled: tuple[str, ...] = ()
     n_agreed: int = 0
     switched: Mapping[str, bool] = field(default_factory=dict)
 
@@ -184,6 +187,7 @@ def _release(name: str, said: Mapping[str, Any], known: Mapping[str, Release]) -
         {**before.weights, **said.get("weights", {})},
         {**before.lacking, **said.get("lacking", {})},
         {**before.gained, **said.get("gained", {})},
+        tuple(said.get("not_modelled", ())),
         said.get("agreed", 0),
     )
 

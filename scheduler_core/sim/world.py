@@ -11,7 +11,7 @@ from scheduler_core.objects.defaults import PriorityClass, PriorityClasses, prep
 from scheduler_core.objects.fields import format_micro_time, format_seconds
 from scheduler_core.objects.kinds import is_read, parse
 from scheduler_core.objects.node import Node
-from scheduler_core.objects.pod import Pod, with_node, with_status
+from scheduler_core.objects.pod import Pod, resized_as_sums, with_node, with_status
 from scheduler_core.releases import OLDEST, Release
 from scheduler_core.sim.admission import NamespaceLimits, with_default_tolerations, with_gated_condition
 from scheduler_core.sim.changes import EventRecorded, Manifest, ObjectDeleted, ObjectWritten, Outcome
@@ -169,6 +169,8 @@ class World:
         key = key_of(manifest)
         if typed is None and is_read(manifest):
             typed = parse(manifest).typed
+        if isinstance(typed, Pod) and self.release.has("ResizedPodsSummed"):
+            typed = resized_as_sums(typed)
         stored = Stored(manifest, typed)
         self._store(kind, key, stored, reason)
         return stored

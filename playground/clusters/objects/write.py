@@ -39,8 +39,10 @@ from playground.clusters.objects.queries import selector_matches
 from playground.clusters.objects.updates import same, updated
 from playground.clusters.versions import as_served, as_stored
 from playground.engine import admission
+from playground.engine.releases import release_of
 from playground.engine.resizing import check_quality, resized
 from scheduler_core.objects.fields import format_seconds
+from scheduler_core.objects.labels import subdomain_errors
 from scheduler_core.objects.reading import Posted
 from scheduler_core.sim.admission import SYSTEM_PREFIX
 
@@ -445,6 +447,9 @@ def bind_pod(
             raise Conflict(f"pod {name} {words}", kind="Pod", namespace=namespace, name=name)
         if not node:
             raise InvalidManifest("is required", path="target.name", kind="Binding", name=name)
+        if release_of(cluster.release).has("BindingTargetChecked"):
+            for words in subdomain_errors(node):
+                raise InvalidManifest(words, path="target.name", value=node, kind="Binding", name=name)
         status = dict(row.manifest.get("status") or {})
         conditions = [item for item in status.get("conditions") or () if item.get("type") != "PodScheduled"]
         status["conditions"] = [

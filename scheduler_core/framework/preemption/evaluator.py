@@ -97,7 +97,9 @@ def _chosen(
         trace.cleared = tuple(
             [pod for pod in handle.nominator.pods_for(name) if pod.priority < trace.pod.priority]
         )
-    return PostFilterResult(Status(), name, victims, trace.cleared, trace, extender_calls=calls)
+    told = f"found a potential placement for pod on node {name}, preempting {len(victims)} victims"
+    status = Status(reasons=(told,) if handle.release.has("PreemptionTold") else ())
+    return PostFilterResult(status, name, victims, trace.cleared, trace, extender_calls=calls)
 
 
 def _without_candidates(trace: PreemptionTrace) -> PostFilterResult:

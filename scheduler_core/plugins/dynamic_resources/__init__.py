@@ -441,8 +441,11 @@ class DynamicResources(
         if not cycle.pre_filter_ran(self.name):
             return fwk.PostFilterResult(Status(Code.Error, ("not found",)))
         state: State | None = self.handle.cycle_state.get(_STATE)
+        says_so = not self.release.has("NoClaimsUnsaid")
         if state is None:
-            return fwk.PostFilterResult(Status(Code.Unschedulable, ("no new claims to deallocate",)))
+            return fwk.PostFilterResult(
+                Status(Code.Unschedulable, ("no new claims to deallocate",) if says_so else ())
+            )
         unavailable = sorted({index for tried in state.nodes.values() for index in tried.unavailable})
         for index in unavailable:
             claim = state.claims[index]
@@ -458,7 +461,7 @@ class DynamicResources(
                     Status(Code.Unschedulable, ("deallocation of ResourceClaim completed",)),
                     writes=({**claim.manifest, "status": status},),
                 )
-        return fwk.PostFilterResult(Status(Code.Unschedulable, ("still not schedulable",)))
+        return fwk.PostFilterResult(Status(Code.Unschedulable, ("still not schedulable",) if says_so else ()))
 
     def score(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> fwk.Scores:
         """Prefers nodes that offer an earlier alternative of a request."""

@@ -1,0 +1,252 @@
+"""Kubernetes 1.37 by what its notes and the published output of real clusters say."""
+
+import json
+from typing import Any
+
+import pytest
+
+from scheduler_core.framework.example import scores
+from scheduler_core.objects.pod import pod_from, resized_as_sums
+from scheduler_core.plugins.image_locality import ImageLocality
+from scheduler_core.plugins.inter_pod_affinity import InterPodAffinity
+from scheduler_core.releases import RELEASES, release_named
+from scheduler_core.scenario import load_scenario, run_scenario
+from scheduler_core.sim.simulation import Simulation
+
+NO_CLAIMS = "no new claims to deallocate, "
+NO_VICTIMS = "No preemption victims found for incoming pod."
+
+
+def node(name: str, cpu: str, **labels: str) -> dict[str, Any]:
+    amounts = {"cpu": cpu, "memory": "8Gi", "pods": "110"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, **labels}},
+        "status": {"allocatable": amounts, "capacity": amounts},
+    }
+
+
+def pod(name: str, cpu: str, priority: int = 0, on: str = "", **spec: Any) -> dict[str, Any]:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": {"app": name.partition("-")[0]}},
+        "spec": {
+            "containers": [container],
+            **({"priorityClassName": "high"} if priority else {}),
+            **({"nodeName": on} if on else {}),
+            **spec,
+        },
+    }
+
+
+def decided(release: str, *objects: dict[str, Any]) -> Simulation:
+    document = {
+        "apiVersion": "scheduling.playground/v1",
+        "kind": "Scenario",
+        "objects": [HIGH, *objects],
+        "steps": [{"run": {"cycles": 1}}],
+    }
+    return run_scenario(load_scenario(json.dumps(document)), release=release_named(release)).simulation
+
+
+def told(simulation: Simulation, name: str) -> str:
+    found = simulation.world.pod("default", name)
+    assert found is not None
+    [condition] = [item for item in found.manifest["status"]["conditions"] if item["type"] == "PodScheduled"]
+    return str(condition["message"])
+
+
+HIGH = {
+    "apiVersion": "scheduling.k8s.io/v1",
+    "kind": "PriorityClass",
+    "metadata": {"name": "high"},
+    "value": 10,
+}
+NODES = [node(f"n{number}", "2") for number in (1, 2, 3)]
+APART = {
+    "affinity": {
+        "podAntiAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "web"}}}
+            ]
+        }
+    }
+}
+
+
+@pytest.mark.parametrize(
+    ("objects", "message"),
+    [
+        (
+            [*NODES, *(pod(f"web-{number}", "1", on=f"n{number}") for number in (1, 2, 3)), pod("big", "2")],
+            f"0/3 nodes are available: 3 Insufficient cpu. preemption: 0/3 nodes are available: 3 {NO_VICTIMS}",
+        ),
+        (
+            [*NODES, pod("big", "1", nodeSelector={"disk": "ssd"})],
+            "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector. preemption: 0/3 nodes are "
+            "available: 3 Preemption is not helpful for scheduling.",
+        ),
+        (
+            [
+                *NODES,
+                *(pod(f"web-{number}", "1", on=f"n{number}") for number in (1, 2, 3)),
+                pod("big", "1", **APART),
+            ],
+            "0/3 nodes are available: 3 node(s) didn't match pod anti-affinity rules. preemption: 0/3 nodes are "
+            f"available: 3 {NO_VICTIMS}",
+        ),
+        (
+            [
+                *NODES,
+                *(pod(f"low-{number}", "500m", on=f"n{number}") for number in (1, 2, 3)),
+                *(pod(f"even-{number}", "1", 10, on=f"n{number}") for number in (1, 2, 3)),
+                pod("big", "2", 10),
+            ],
+            "0/3 nodes are available: 3 Insufficient cpu. preemption: 0/3 nodes are available: 3 Insufficient cpu.",
+        ),
+    ],
+    ids=["no victims", "not helpful", "anti-affinity", "lower pods do not help"],
+)
+def test_a_pod_without_a_node_is_told_as_by_real_clusters(
+    objects: list[dict[str, Any]], message: str
+) -> None:
+    assert told(decided("1.37", *objects), "big") == message
+    assert told(decided("1.36", *objects), "big") == message.replace(
+        "preemption: ", NO_CLAIMS + "preemption: ", 1
+    )
+
+
+def test_a_pod_that_preempts_is_told_where_and_how_many_go() -> None:
+    objects = [
+        node("minikube", "1"),
+        node("minikube-m02", "2"),
+        pod("low-1", "1", on="minikube-m02"),
+        pod("low-2", "1", on="minikube-m02"),
+        pod("high", "2", 10),
+    ]
+    first = told(decided("1.37", *objects), "high")
+    assert first == (
+        "0/2 nodes are available: 2 Insufficient cpu. preemption: found a potential placement for pod on node "
+        "minikube-m02, preempting 2 victims"
+    )
+    assert told(decided("1.36", *objects), "high") == "0/2 nodes are available: 2 Insufficient cpu."
+
+
+def resized(first: tuple[str, str], second: tuple[str, str]) -> dict[str, Any]:
+    """A pod of two containers: what each asks for, and what it has."""
+    given = pod("p", first[0])
+    other = {"name": "d", "image": "i", "resources": {"requests": {"cpu": second[0]}}}
+    given["spec"]["containers"].append(other)
+    given["status"] = {
+        "containerStatuses": [
+            {"name": name, "resources": {"requests": {"cpu": has}}, "allocatedResources": {"cpu": has}}
+            for name, has in (("c", first[1]), ("d", second[1]))
+        ]
+    }
+    return given
+
+
+def test_a_pod_resized_in_opposite_directions_asks_for_the_largest_sum() -> None:
+    opposite = pod_from(resized(("3", "1"), ("1", "2")))
+    assert (opposite.requests["cpu"], resized_as_sums(opposite).requests["cpu"]) == (5000, 4000)
+    same = pod_from(resized(("3", "1"), ("2", "1")))
+    assert same.requests["cpu"] == resized_as_sums(same).requests["cpu"] == 5000
+    at_rest = pod_from(pod("p", "1"))
+    assert resized_as_sums(at_rest) is at_rest
+
+
+def test_the_room_of_a_resized_pod_is_that_of_the_release() -> None:
+    running = resized(("3", "1"), ("1", "2"))
+    running["spec"]["nodeName"] = "n1"
+    objects = [node("n1", "5"), running, pod("late", "1")]
+    for release, fits in (("1.36", False), ("1.37", True)):
+        late = decided(release, *objects).world.pod("default", "late")
+        assert late is not None and bool(late.node_name) is fits, release
+
+
+def gated_with_a_node() -> dict[str, Any]:
+    held = pod("held", "1", 10, schedulingGates=[{"name": "example.com/quota"}])
+    held["status"] = {"nominatedNodeName": "n1"}
+    return held
+
+
+@pytest.mark.parametrize(("release", "fits"), [("1.36", True), ("1.37", False)])
+def test_a_gated_pod_keeps_the_room_on_its_nominated_node(release: str, fits: bool) -> None:
+    late = decided(release, node("n1", "1"), gated_with_a_node(), pod("late", "1")).world.pod(
+        "default", "late"
+    )
+    assert late is not None and bool(late.node_name) is fits
+
+
+def test_images_of_volumes_raise_the_size_that_scores_most() -> None:
+    there = {"status": {"images": [{"names": ["data:v1"], "sizeBytes": 700 * 2**20}]}}
+    spec = {
+        "containers": [{"name": "c", "image": "i"}],
+        "volumes": [{"name": "v", "image": {"reference": "data:v1"}}],
+    }
+    # 350 MiB count: 327 above the least of 977 with one image, of 1,977 with two.
+    for release, points in (("1.36", 33), ("1.37", 16)):
+        found = scores(ImageLocality, spec, release=release_named(release), n1=there, n2={})
+        assert found == {"n1": points, "n2": 0}
+
+
+def test_what_is_not_modelled_is_listed() -> None:
+    newest = RELEASES["1.37"]
+    assert newest.not_modelled and all(text.endswith(".") for text in newest.not_modelled)
+    assert RELEASES["1.36"].not_modelled == ()
+
+
+@pytest.mark.parametrize("release", ["1.36", "1.37"])
+def test_a_pod_wakes_when_a_rival_by_any_term_is_gone(release: str) -> None:
+    terms = [
+        {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": app}}}
+        for app in ("web", "db")
+    ]
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    waiting = pod_from({**pod("p", "1", affinity=apart)})
+    gone = pod_from(pod("web-1", "1", on="n1"))
+    profile = Simulation(release=release_named(release)).scheduler.profiles["default-scheduler"]
+    plugin = profile.plugins["InterPodAffinity"]
+    assert isinstance(plugin, InterPodAffinity)
+    assert plugin.after_pod_change(waiting, gone, None).queues is (release == "1.37")
+
+
+def test_an_error_of_a_devices_selector_names_the_device() -> None:
+    cel = {"cel": {"expression": 'device.attributes["gpu.x"].memory == "big"'}}
+    objects = [
+        node("n1", "4"),
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "DeviceClass",
+            "metadata": {"name": "gpu"},
+            "spec": {"selectors": [cel]},
+        },
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceSlice",
+            "metadata": {"name": "s"},
+            "spec": {
+                "driver": "gpu.x",
+                "nodeName": "n1",
+                "pool": {"name": "pool-1", "generation": 1, "resourceSliceCount": 1},
+                "devices": [{"name": "d0", "attributes": {"model": {"string": "a"}}}],
+            },
+        },
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaim",
+            "metadata": {"name": "mine"},
+            "spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}},
+        },
+        pod("p", "1", resourceClaims=[{"name": "r", "resourceClaimName": "mine"}]),
+    ]
+    assert "class gpu: selector #0: CEL runtime error: no such key: memory" in told(
+        decided("1.36", *objects), "p"
+    )
+    assert (
+        "class gpu: selector #0 on device gpu.x/pool-1/d0: CEL runtime error: no such key: memory. consider using CEL "
+        "optional chaining (.? followed by orValue()) or guarding the check with has() for optional fields"
+    ) in told(decided("1.37", *objects), "p")
