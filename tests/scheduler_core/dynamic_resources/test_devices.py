@@ -123,8 +123,9 @@ def test_a_rule_taints_devices_where_its_gate_is_on(release: str, chosen: dict[s
     spec = {"taint": taint} if chosen is None else {"taint": taint, "deviceSelector": chosen}
     gates = ("DRADeviceTaints", "DRADeviceTaintRules")
     on = {name: True for name in gates if name in RELEASES[release].gates}
+    off = dict.fromkeys(on, False)
     told = []
-    for switched, tolerations in (({}, []), (on, [{"operator": "Exists"}]), (on, [])):
+    for switched, tolerations in ((off, []), (on, [{"operator": "Exists"}]), (on, [])):
         simulation = cluster(release, **switched)
         put(simulation, "resource.k8s.io/v1alpha3", "DeviceTaintRule", "r", spec=spec)
         claim(simulation, "c", tolerations=tolerations)

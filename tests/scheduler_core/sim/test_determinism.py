@@ -134,7 +134,9 @@ def test_the_course_of_events_holds_what_it_is_to_be_proof_of() -> None:
 
 
 @pytest.mark.parametrize(
-    ("hash_seed", "release"), list(zip(["0", "1", "4242", "7", "99"], RELEASES, strict=True)), ids=RELEASES
+    ("hash_seed", "release"),
+    list(zip(["0", "1", "4242", "7", "99", "1001"], RELEASES, strict=True)),
+    ids=RELEASES,
 )
 def test_another_process_with_another_hash_seed_goes_the_same_course(hash_seed: str, release: str) -> None:
     script = (
