@@ -20,6 +20,7 @@ from scheduler_core.objects.storage import (
     storage_class_from,
     volume_attachment_from,
 )
+from scheduler_core.schema.tables import table_beside
 
 READ: Final = "read"
 MAKES: Final = "makes"
@@ -60,57 +61,27 @@ class ParsedObject(NamedTuple):
     typed: Any
 
 
+_PARSED: Final[Mapping[str, Callable[[Document], Any]]] = {
+    **dict.fromkeys(
+        ("Namespace", "DeviceClass", "ResourceSlice", "DeviceTaintRule", "ResourceClaim"), plain_object_from
+    ),
+    "Node": node_from,
+    "StorageClass": storage_class_from,
+    "CSIDriver": csi_driver_from,
+    "CSINode": csi_node_from,
+    "CSIStorageCapacity": csi_storage_capacity_from,
+    "PersistentVolume": persistent_volume_from,
+    "PersistentVolumeClaim": persistent_volume_claim_from,
+    **dict.fromkeys(("Service", "ReplicationController", "ReplicaSet", "StatefulSet"), selecting_object_from),
+    "PodDisruptionBudget": pod_disruption_budget_from,
+    "PodGroup": pod_group_from,
+    "Pod": pod_from,
+    "VolumeAttachment": volume_attachment_from,
+}
 SHAPING: Final[Mapping[str, ShapingKind]] = {
-    "Namespace": ShapingKind("", False, 0, READ,
-        "labels, for the namespaceSelector of pod affinity", plain_object_from),
-    "PriorityClass": ShapingKind("scheduling.k8s.io", False, 1, READ, "order of the queue, who may evict whom"),
-    "Node": ShapingKind("", False, 2, READ, "room, taints, labels, conditions", node_from),
-    "StorageClass": ShapingKind("storage.k8s.io", False, 1, READ,
-        "when and where a volume is made", storage_class_from),
-    "CSIDriver": ShapingKind("storage.k8s.io", False, 1, READ, "whether capacity is tracked", csi_driver_from),
-    "CSINode": ShapingKind("storage.k8s.io", False, 3, READ, "how many volumes a node takes", csi_node_from),
-    "CSIStorageCapacity": ShapingKind("storage.k8s.io", True, 3, READ,
-        "free capacity, by where it is", csi_storage_capacity_from),
-    "PersistentVolume": ShapingKind("", False, 3, READ, "which nodes reach it", persistent_volume_from),
-    "PersistentVolumeClaim": ShapingKind("", True, 3, READ,
-        "VolumeBinding, VolumeRestrictions, NodeVolumeLimits", persistent_volume_claim_from),
-    "Service": ShapingKind("", True, 4, READ,
-        "selectors, for the default spread of pods that ask for none", selecting_object_from),
-    "PodDisruptionBudget": ShapingKind("policy", True, 4, READ,
-        "which victims preemption spares; drains respect it", pod_disruption_budget_from),
-    "DeviceClass": ShapingKind("resource.k8s.io", False, 1, READ,
-        "which devices a claim may have", plain_object_from),
-    "ResourceSlice": ShapingKind("resource.k8s.io", False, 3, READ, "the devices of nodes", plain_object_from),
-    "DeviceTaintRule": ShapingKind("resource.k8s.io", False, 3, READ,
-        "taints devices, where DRADeviceTaintRules is on", plain_object_from),
-    "ResourceClaimTemplate": ShapingKind("resource.k8s.io", True, 3, MAKES,
-        "makes a claim for each pod that names it"),
-    "ResourceClaim": ShapingKind("resource.k8s.io", True, 3, READ,
-        "the devices a pod has or wants", plain_object_from),
-    "Workload": ShapingKind("scheduling.k8s.io", True, 3, READ, "groups of pods that are placed together"),
-    "PodGroup": ShapingKind("scheduling.k8s.io", True, 4, READ,
-        "pods that are placed together, or not at all", pod_group_from),
-    "Pod": ShapingKind("", True, 5, READ,
-        "what it asks for; on a node it takes room, and counts for affinity and spread", pod_from),
-    "ReplicationController": ShapingKind("", True, 5, READ,
-        "selectors, for the default spread; makes pods", selecting_object_from),
-    "ReplicaSet": ShapingKind("apps", True, 5, READ,
-        "selectors, for the default spread; makes pods", selecting_object_from),
-    "Deployment": ShapingKind("apps", True, 5, MAKES, "makes ReplicaSets, and they pods"),
-    "StatefulSet": ShapingKind("apps", True, 5, READ,
-        "selectors, for the default spread; makes pods and their claims", selecting_object_from),
-    "DaemonSet": ShapingKind("apps", True, 5, MAKES, "one pod a node"),
-    "Job": ShapingKind("batch", True, 5, MAKES,
-        "makes pods until enough have succeeded; each ends by itself after a while"),
-    "VolumeAttachment": ShapingKind("storage.k8s.io", False, 3, READ,
-        "volumes a node has attached already", volume_attachment_from),
-    "LimitRange": ShapingKind("", True, 1, MAKES, "default requests of new pods, and their bounds"),
-    "ResourceQuota": ShapingKind("", True, 1, MAKES, "refuses pods above it, before they reach the queue"),
-    "CronJob": ShapingKind("batch", True, 5, MAKES, "owns Jobs; makes none here, its schedule is not followed"),
-    "HorizontalPodAutoscaler": ShapingKind("autoscaling", True, 6, MAKES,
-        "sets the replicas of a workload by the load drawn on it"),
-    "ControllerRevision": ShapingKind("apps", True, 4, MAKES, "templates that rollouts go back to"),
-}  # fmt: skip
+    name: ShapingKind(group, namespaced, rank, role, effect, _PARSED.get(name))
+    for name, (group, namespaced, rank, role, effect) in table_beside(__file__, "kinds.yaml").items()
+}
 """What shapes placement, each kind under the one API group it belongs to, in the order in which kinds are shown.
 
 An entry is all that makes a kind part of logs that replay, of scenarios and of what is taken from a dump."""
