@@ -52,12 +52,12 @@ def branch_with_edit(*, question: Question, rank: int, owner: Any = None) -> Clu
     name = f"{cluster.name[:50]}: {title[:45]}"
     with transaction.atomic():
         clone = clone_cluster(cluster=cluster, name=name, owner=owner)
-        _make_change(clone, edit["change"])
+        make_change(clone, edit["change"])
         request_run(cluster=clone, until="idle")
     return clone
 
 
-def _make_change(cluster: Cluster, change: Mapping[str, Any]) -> None:
+def make_change(cluster: Cluster, change: Mapping[str, Any]) -> None:
     """Make an edit's change; pods that wait at Permit start over in a new cluster anyway."""
     pods = named("Pod")
 

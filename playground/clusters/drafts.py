@@ -19,14 +19,16 @@ from playground.accounts.choices import Role
 from playground.accounts.tokens import only_cluster
 from playground.clusters import jobs, lanes, wake
 from playground.clusters.access import check_role, clusters_of
+from playground.clusters.branches import make_change
 from playground.clusters.drive.config import checked_release
+from playground.clusters.drive.runs import request_run
 from playground.clusters.errors import ClusterError, Conflict, InvalidManifest, NotFound
 from playground.clusters.lifecycle import create_cluster
 from playground.clusters.log.changes import author, written_by
 from playground.clusters.models import Cluster, Draft
 from playground.clusters.objects.admission import checked_media_type, read_posted
 from playground.clusters.objects.apply import ApplyResult, apply_documents
-from playground.engine.dumps import decide_pending, facts_of_dump
+from playground.engine.dumps import decide_pending, facts_of_dump, fix_of_dump
 from scheduler_core.objects.documents import decoded
 
 READ_AT_ONCE_BYTES: Final = 2 * 2**20
@@ -143,22 +145,29 @@ def is_large(text: str | bytes) -> bool:
     return len(text) > READ_AT_ONCE_BYTES
 
 
-def commit_draft(*, public_id: str, owner: Any, name: str) -> Draft:
+def commit_draft(*, public_id: str, owner: Any, name: str, fixed: bool = False) -> Draft:
     """Have a worker make a cluster of a kept draft, by the release that was previewed.
+
+    Parameters
+    ----------
+    fixed
+        Whether the best fix of the preview is made in it.
 
     Raises
     ------
     NotFound
     Conflict
-        The preview is not done, was not kept or was committed already; too much waits already.
+        The preview is not done, was not kept, has no fix or was committed already; too much waits already.
     """
     draft = get_draft(public_id, owner)
     _check_room(draft)
+    if fixed and not (draft.answer.get("fix") or {}).get("best"):
+        raise Conflict("the preview has no fix to make", kind="Draft", name=public_id)
     with transaction.atomic():
         rows = Draft.objects.filter(
             pk=draft.pk, action=Draft.PREVIEW, state=Draft.State.DONE, wanted__keep=True
         )
-        wanted = {**draft.wanted, "name": name}
+        wanted = {**draft.wanted, "name": name, "fixed": fixed}
         told = {"doing": WAITING, "done": 0, "total": 0, "touched": timezone.now()}
         if not rows.update(action=Draft.IMPORT, state=Draft.State.QUEUED, wanted=wanted, **told):
             raise Conflict(_why_it_stays(draft), kind="Draft", name=public_id)
@@ -269,6 +278,8 @@ def _preview(draft: Draft) -> None:
         draft.answer["decided"] = decide_pending(
             manifests, release=draft.wanted["release"], n_pending=facts["pending"], report=report
         )
+        draft.change(answer=draft.answer)
+        draft.answer["fix"] = fix_of_dump(manifests, release=draft.wanted["release"], report=report)
     text = draft.text if draft.wanted.get("keep") else b""
     draft.end(Draft.State.DONE, answer=draft.answer, text=text)
 
@@ -298,6 +309,9 @@ def _import(draft: Draft) -> None:
             name=wanted["name"], kubernetes_release=wanted["release"] or None, owner=draft.owner
         )
         result = apply_documents(cluster=cluster, posted=posted, rebuild_owners=wanted["rebuildOwners"])
+        if wanted.get("fixed"):
+            make_change(cluster, draft.answer["fix"]["best"]["change"])
+            request_run(cluster=cluster, until="idle")
         _end(draft, cluster, result)
 
 

@@ -25,6 +25,7 @@ from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif.answers import answer_question
 from scheduler_core.whatif.fix import fix, pending_pod
 from scheduler_core.whatif.fork import Fork, Report
+from scheduler_core.whatif.headroom import place_copies
 from scheduler_core.whatif.pod_group import group_story
 from scheduler_core.whatif.tries import try_pod
 from scheduler_core.whatif.weights import CycleWeights, PluginWeights, weights_document
@@ -72,8 +73,22 @@ def group_of(
 def try_manifest(
     simulation: Simulation, params: Mapping[str, Any], transport: Transport, report: Report
 ) -> dict[str, Any]:
-    """The cycle a pod would have now; its manifest is admitted and not in the cluster."""
-    return try_pod(simulation.scheduler, pod_from(params["manifest"]), transport=transport).document()
+    """The cycle a pod would have now; its manifest is admitted and not in the cluster.
+
+    Of several ``copies``, too, how many ``of`` them are ``placed`` without preemption, on which ``nodes`` (those that take
+    most first, and how many), and the ``message`` of the first that finds none.
+    """
+    scheduler, pod, copies = simulation.scheduler, pod_from(params["manifest"]), params.get("copies", 1)
+    found = try_pod(scheduler, pod, transport=transport).document()
+    if copies > 1 and found["cycle"] is not None:
+        counts, stopped = place_copies(Fork(scheduler, transport=transport, seed=0), pod, copies)
+        found["copies"] = {
+            "of": copies,
+            "placed": counts.total(),
+            "nodes": [[name, n] for name, n in counts.most_common() if name],
+            "message": "" if stopped is None else stopped.message or "",
+        }
+    return found
 
 
 def answer_plan(

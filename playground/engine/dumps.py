@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from scheduler_core.whatif.fix import fix
+
 from playground.engine.batch import collector_paused
 from playground.engine.columns import FINISHED, node_columns, pod_columns
 from scheduler_core.errors import InvalidObject
@@ -285,3 +287,29 @@ def decide_pending(
     except InvalidObject as error:
         problem = str(error)
     return {"pods": decided.outcomes, "evicted": sorted(decided.evicted), "problem": problem}
+
+
+def fix_of_dump(
+    manifests: Sequence[Manifest],
+    *,
+    release: str,
+    report: Report = lambda done, total, what: None,
+) -> dict[str, Any] | None:
+    """What places all pods that wait once the dump is a cluster (`scheduler_core.whatif.fix`); None where it is none.
+
+    Controllers do their part here, as in the cluster that is made of it.
+    """
+    document = {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "kubernetesRelease": release,
+        "objects": list(manifests),
+        "steps": [{"run": "idle"}],
+    }
+    report(0, 0, "looking for the best fix")
+    try:
+        with collector_paused():
+            run = run_scenario(load_scenario(document), full_traces=False)
+    except (ScenarioError, InvalidObject):
+        return None
+    return fix(run.simulation, {}, report=report).document()

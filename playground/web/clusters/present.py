@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from playground.web import amounts
+from playground.web.questions.fixes import view_fix
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Draft
@@ -49,7 +50,7 @@ def view_import(summary: Mapping[str, Any], answer: Mapping[str, Any] | None = N
     -------
     dict
         `groups` of objects by kind, `ignored` ones (None without any), `counts` by verb, `left_out`, what is `missing`
-        for better answers, and the `dump` before it becomes a cluster, or None.
+        for better answers, the `dump` before it becomes a cluster, or None, and its best `fix` (`view_fix`), or None.
     """
     facts = (answer or {}).get("facts")
     return {
@@ -59,6 +60,7 @@ def view_import(summary: Mapping[str, Any], answer: Mapping[str, Any] | None = N
         "left_out": summary["leftOut"],
         "missing": _missing(summary, facts),
         "dump": _dump(facts, (answer or {}).get("decided")) if facts and facts["nodes"] else None,
+        "fix": view_fix(answer["fix"]) if answer and answer.get("fix") else None,
     }
 
 

@@ -253,6 +253,23 @@ def draft(request: HtmxHttpRequest, draft_id: str) -> HttpResponse:
 
 
 @require_POST
+def draft_commit(request: HttpRequest, draft_id: str) -> HttpResponse:
+    """A cluster of what was previewed, with the best fix made in it or as it is; the draft's page leads there."""
+    try:
+        drafts.commit_draft(
+            public_id=draft_id,
+            owner=site_user(request),
+            name=request.POST.get("cluster_name", "").strip()[:100] or "my-cluster",
+            fixed=request.POST.get("action") == "fix",
+        )
+    except NotFound as error:
+        raise Http404(error.message) from None
+    except ClusterError as error:
+        messages.error(request, f"No cluster was made: {error.message}")
+    return redirect("web:draft", draft_id)
+
+
+@require_POST
 def draft_cancel(request: HttpRequest, draft_id: str) -> HttpResponse:
     """No more is wanted."""
     found = _get_draft(request, draft_id)
@@ -330,6 +347,7 @@ def _preview(request: HttpRequest, cluster: Cluster | None, data: Mapping[str, A
         owner=site_user(request),
         release=data["kubernetes_release"],
         rebuild_owners=rebuild_owners,
+        keep=True,
     )
     return _of_draft(found)
 

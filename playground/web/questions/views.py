@@ -1,10 +1,11 @@
-"""Questions about decisions: what would it take, why not there, weights, try, luck.
+"""Questions about decisions: why not there, weights, try, luck.
 
 Every page here shows the newest answer a worker has given, or asks for one. None runs a cycle.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -17,19 +18,15 @@ from django.views.decorators.vary import vary_on_headers
 
 from playground.clusters import branches, lanes, questions
 from playground.clusters.choices import QuestionKind, WorkState
-from playground.clusters.drive.turns import expect_questions
 from playground.clusters.errors import ClusterError, NotFound
-from playground.clusters.history.cycles import count_ties, cycle_explanation, get_cycle, last_cycle_named
-from playground.clusters.history.story import find_pod
+from playground.clusters.history.cycles import count_ties, cycle_explanation, get_cycle
 from playground.clusters.questions import get_question, is_stale, latest_question, newest_question
 from playground.clusters.trouble import why_waiting
 from playground.engine import advise
 from playground.web.cycles.present import view_cycle
-from playground.web.looks import priority_scale
+from playground.web.pods.forms import MAX_COPIES
 from playground.web.questions.present import (
-    ABOUT,
     DrawView,
-    view_edits,
     view_luck,
     view_weights,
     view_why,
@@ -40,6 +37,7 @@ if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster, Cycle, Question
 
 STOP_POLLING = 286
+FIX = "fix"
 MAX_WEIGHT = 100
 CANCELLED = "cancelled"
 """In the address of a page after its question was cancelled there."""
@@ -57,7 +55,7 @@ def question_context(request: HttpRequest, cluster: Cluster, question: Question 
     return found
 
 
-def _ask(request: HttpRequest, cluster: Cluster, kind: str, **params: Any) -> Question | None:
+def asked_or_told(request: HttpRequest, cluster: Cluster, kind: str, **params: Any) -> Question | None:
     """Ask, or say why it cannot be asked."""
     try:
         return questions.ask(cluster=cluster, kind=kind, params=params)
@@ -66,64 +64,7 @@ def _ask(request: HttpRequest, cluster: Cluster, kind: str, **params: Any) -> Qu
         return None
 
 
-# ---- what would it take, and why not
-
-
-@require_safe
-def explain(request: HttpRequest, cluster_id: str, namespace: str, name: str) -> HttpResponse:
-    """What it would take to place a pod; with ``?node=``, why not that node."""
-    cluster = get_cluster(request, cluster_id)
-    pod = find_pod(cluster, namespace, name)
-    if pod is None:
-        raise Http404(f"There is no pod {namespace}/{name}.")
-    node = request.GET.get("node", "").strip()
-    params = {"namespace": namespace, "name": name}
-    edits = latest_question(cluster, "what-would-it-take", params)
-    why = latest_question(cluster, "why-not", {**params, "node": node}) if node else None
-    last = last_cycle_named(cluster, namespace, name)
-    context = question_context(request, cluster, edits) | {
-        "pod": pod,
-        "namespace": namespace,
-        "name": name,
-        "mark": priority_scale(cluster).mark(pod.priority, pod.priority_class),
-        "last": last,
-        "node": node,
-        "abouts": [("", "Anything"), *ABOUT.items()],
-        "why_question": why,
-        "arrives": arrives_at(request),
-        "why_stale": why is not None and is_stale(cluster, why),
-    }
-    context |= _edits_context(request, edits) | _why_context(why)
-    if edits is None and not pod.node_name:
-        expect_questions(cluster=cluster)
-    return render(request, "advice/explain.html", context)
-
-
-def _edits_context(request: HttpRequest, question: Question | None) -> dict[str, Any]:
-    if question is None or question.answer is None:
-        return {}
-    return {"edits": view_edits(question.answer, request.GET.get("about", ""))}
-
-
-def _why_context(question: Question | None) -> dict[str, Any]:
-    return {"why": view_why(question.answer)} if question is not None and question.answer is not None else {}
-
-
-@require_POST
-def explain_ask(request: HtmxHttpRequest, cluster_id: str, namespace: str, name: str) -> HttpResponse:
-    """Ask what it would take; with a node, why not that one. Back to the page, which waits for the answer."""
-    cluster = get_cluster(request, cluster_id)
-    node = request.POST.get("node", "").strip()
-    page = reverse("web:explain", args=[cluster.public_id, namespace, name])
-    if node:
-        asked = _ask(request, cluster, "why-not", namespace=namespace, name=name, node=node)
-        page = f"{page}?{urlencode({'node': node})}#why"
-    else:
-        asked = _ask(request, cluster, "what-would-it-take", namespace=namespace, name=name)
-    return _waiting(request, cluster, asked) if request.htmx else redirect(page)
-
-
-def _waiting(request: HttpRequest, cluster: Cluster, asked: Question | None) -> HttpResponse:
+def waiting(request: HttpRequest, cluster: Cluster, asked: Question | None) -> HttpResponse:
     """What takes the place of a question that was asked as its page was opened: its progress, or why not."""
     if asked is None:
         return render(request, "components/messages.html")
@@ -155,7 +96,7 @@ def branch(request: HttpRequest, cluster_id: str, question_id: str) -> HttpRespo
         messages.error(request, f"The branch was not made: {error.message}")
         return redirect(_page_of(cluster, found))
     messages.success(
-        request, f"{made.name}: a branch of {cluster.name} with this one edit, which runs until idle."
+        request, f"{made.name}: a branch of {cluster.name} with this fix, which runs until idle."
     )
     return redirect("web:difference", made.public_id)
 
@@ -167,9 +108,9 @@ def cycle_why(request: HtmxHttpRequest, cluster_id: str, number: int) -> HttpRes
     cycle = _cycle(cluster, number)
     if request.method == "POST":
         node = request.POST.get("node", "").strip()
-        asked = _ask(request, cluster, "why-not", cycle=number, node=node)
+        asked = asked_or_told(request, cluster, "why-not", cycle=number, node=node)
         if request.htmx:
-            return _waiting(request, cluster, asked)
+            return waiting(request, cluster, asked)
         page = reverse("web:cycle-why", args=[cluster.public_id, number])
         return redirect(f"{page}?{urlencode({'node': node})}")
     node = request.GET.get("node", "").strip()
@@ -180,6 +121,7 @@ def cycle_why(request: HtmxHttpRequest, cluster_id: str, number: int) -> HttpRes
         "node": node,
         "why_question": why,
         "arrives": arrives_at(request),
+        "why": view_why(why.answer) if why is not None and why.answer is not None else None,
     }
     document = cycle_explanation(cluster, number).document or {}
     # The first few hundred in evaluation order.
@@ -190,7 +132,7 @@ def cycle_why(request: HtmxHttpRequest, cluster_id: str, number: int) -> HttpRes
         context["candidate"] = candidate
         if seen and candidate and candidate["lost"]:
             context["lost_by"] = seen["criteria"][candidate["lost"] - 1]["name"].lower()
-    return render(request, "advice/cycle_why.html", context | _why_context(why))
+    return render(request, "advice/cycle_why.html", context)
 
 
 def _cycle(cluster: Cluster, number: int) -> Cycle:
@@ -210,9 +152,9 @@ def weights(request: HtmxHttpRequest, cluster_id: str, number: int) -> HttpRespo
     cluster = get_cluster(request, cluster_id)
     cycle = _cycle(cluster, number)
     if request.method == "POST":
-        asked = _ask(request, cluster, "weights", cycle=number)
+        asked = asked_or_told(request, cluster, "weights", cycle=number)
         if request.htmx:
-            return _waiting(request, cluster, asked)
+            return waiting(request, cluster, asked)
         return redirect("web:weights", cluster.public_id, number)
     changed = {
         key[2:]: weight
@@ -259,19 +201,17 @@ def _lines(cycle: Cycle, changed: dict[str, int]) -> dict[str, Any] | None:
 def try_pod(request: HttpRequest, cluster_id: str) -> HttpResponse:
     """Try the pod of the posted YAML without submitting it; the question's page waits for its cycle."""
     cluster = get_cluster(request, cluster_id)
+    copies = positive_int(request.POST.get("copies")) or 1
     try:
-        manifest = questions.admitted_pod(cluster=cluster, text=request.POST.get("yaml", ""))
-        question = questions.ask(cluster=cluster, kind="try", params={"manifest": manifest})
+        params: dict[str, Any] = {
+            "manifest": questions.admitted_pod(cluster=cluster, text=request.POST.get("yaml", ""))
+        }
+        if copies > 1:
+            params["copies"] = min(copies, MAX_COPIES)
+        question = questions.ask(cluster=cluster, kind="try", params=params)
     except ClusterError as error:
         messages.error(request, f"It cannot be tried: {error.message}")
         return redirect("web:pod-new", cluster.public_id)
-    copies = positive_int(request.POST.get("copies")) or 1
-    if copies > 1:
-        name = manifest["metadata"]["name"]
-        messages.warning(
-            request,
-            f"This answers for one pod, {name}: the other {copies - 1:,} of {copies:,} copies were not tried.",
-        )
     return redirect("web:question", cluster.public_id, question.public_id)
 
 
@@ -287,9 +227,9 @@ def luck(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
         # Who only opened the page gets as many seeds as may be asked for.
         most = max(2, min(questions.N_SEEDS, questions.MOST_SEED_CYCLES // n_cycles))
         seeds = positive_int(request.POST.get("seeds")) or most
-        asked = _ask(request, cluster, "seeds", seeds=seeds)
+        asked = asked_or_told(request, cluster, "seeds", seeds=seeds)
         if request.htmx:
-            return _waiting(request, cluster, asked)
+            return waiting(request, cluster, asked)
         return redirect("web:luck", cluster.public_id)
     question = newest_question(QuestionKind.SEEDS, cluster=cluster)
     context = question_context(request, cluster, question) | {
@@ -346,6 +286,14 @@ def question_cancel(request: HttpRequest, cluster_id: str, question_id: str) -> 
     return redirect(_after_cancelling(cluster, found))
 
 
+def fix_address(public_id: str, params: Mapping[str, Any]) -> str:
+    """The page that says why pods wait and what places them: of a pod, of a workload, or of all that is pending."""
+    if "pod" in params:
+        return reverse("web:fix", args=[public_id, *params["pod"].split("/", 1)])
+    page = reverse("web:fix-all", args=[public_id])
+    return f"{page}?{urlencode({'workload': params['workload']})}" if params.get("workload") else page
+
+
 def _after_cancelling(cluster: Cluster, found: Question) -> str:
     """Where one is led whose question was cancelled: a page that does not ask again by itself."""
     if found.kind == QuestionKind.TRY:
@@ -370,8 +318,10 @@ def _page_of(cluster: Cluster, found: Question) -> str:
         page = reverse("web:cycle-devices", args=[public_id, params["cycle"]])
     elif "cycle" in params:
         page = reverse("web:cycle-why", args=[public_id, params["cycle"]])
+    elif found.kind == FIX:
+        page = fix_address(public_id, params)
     else:
-        page = reverse("web:explain", args=[public_id, params["namespace"], params["name"]])
+        page = fix_address(public_id, {"pod": f"{params['namespace']}/{params['name']}"})
     return f"{page}?{urlencode({'node': params['node']})}" if "node" in params else page
 
 

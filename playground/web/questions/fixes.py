@@ -1,0 +1,226 @@
+"""Why pods wait and what places them: one page for a pod, a workload, or all that is pending."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
+
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+from playground.clusters.drive.turns import expect_questions
+from playground.clusters.history.cycles import last_cycle_named
+from playground.clusters.history.story import find_pod
+from playground.clusters.questions import is_stale, latest_question
+from playground.web.looks import priority_scale
+from playground.web.questions.present import view_why
+from playground.web.questions.views import (
+    FIX,
+    arrives_at,
+    asked_or_told,
+    fix_address,
+    question_context,
+    waiting,
+)
+from playground.web.requests import HtmxHttpRequest, get_cluster
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster
+
+KINDS: Final = (
+    ("keeps", "Keeps what you asked for", "no pod is lost, no request is changed", "ok", "ok"),
+    (
+        "changes",
+        "Changes what you asked for",
+        "decide with the owner of the pod or of the nodes",
+        "warn",
+        "edit",
+    ),
+    ("harms", "Harms other pods", "who goes, and what brings it back", "bad", "err"),
+)
+"""Kind of a fix, its title, what it means, and how it is drawn, in the order of the page."""
+REASONS: Final[Mapping[str, str]] = {
+    "full": "too full",
+    "small": "too small",
+    "tainted": "kept for others",
+    "cordoned": "cordoned",
+    "dead": "not ready",
+    "selector": "not selected",
+    "rules": "refused by spread or affinity",
+    "volume": "away from the volume",
+    "port": "the port is taken",
+    "fits": "fits",
+}
+ROWS_SHOWN: Final = 4
+"""Fixes of a kind that are open; the others are folded."""
+GROUPS_SHOWN: Final = 8
+WORKLOADS_SHOWN: Final = 20
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def fix(request: HtmxHttpRequest, cluster_id: str, namespace: str = "", name: str = "") -> HttpResponse:
+    """The page of a pod, of a workload (``?workload=``), or of all; ``?node=``, why not that node. POST asks."""
+    cluster = get_cluster(request, cluster_id)
+    workload = request.GET.get("workload", "") if not name else ""
+    node = (request.POST if request.method == "POST" else request.GET).get("node", "").strip()
+    params = _subject(namespace, name, workload)
+    pod_params = {"namespace": namespace, "name": name}
+    if request.method == "POST":
+        if node and name:
+            asked = asked_or_told(request, cluster, "why-not", **pod_params, node=node)
+        else:
+            asked = asked_or_told(request, cluster, FIX, **params)
+        if request.htmx:
+            return waiting(request, cluster, asked)
+        return redirect(
+            fix_address(cluster.public_id, params) + (f"?{urlencode({'node': node})}#why" if node else "")
+        )
+    question = latest_question(cluster, FIX, params)
+    context = question_context(request, cluster, question) | {
+        "tab": "plan" if not name else "",
+        "namespace": namespace,
+        "name": name,
+        "workload": workload,
+        "node": node,
+        "arrives": arrives_at(request) and not cluster.is_parked,
+        "ask": fix_address(cluster.public_id, params),
+        "view": view_fix(question.answer) if question is not None and question.answer is not None else None,
+    }
+    for item in (context["view"] or {}).get("workloads", ()):
+        item["href"] = fix_address(cluster.public_id, item["page"])
+    if name:
+        context |= _about_pod(cluster, pod_params, node)
+    if question is None:
+        expect_questions(cluster=cluster)
+    return render(request, "fix/page.html", context)
+
+
+def _subject(namespace: str, name: str, workload: str) -> dict[str, str]:
+    if name:
+        return {"pod": f"{namespace}/{name}"}
+    return {"workload": workload} if workload else {}
+
+
+def _about_pod(cluster: Cluster, params: dict[str, str], node: str) -> dict[str, Any]:
+    pod = find_pod(cluster, params["namespace"], params["name"])
+    if pod is None:
+        raise Http404(f"There is no pod {params['namespace']}/{params['name']}.")
+    why = latest_question(cluster, "why-not", {**params, "node": node}) if node else None
+    return {
+        "pod": pod,
+        "mark": priority_scale(cluster).mark(pod.priority, pod.priority_class),
+        "last": last_cycle_named(cluster, params["namespace"], params["name"]),
+        "why_question": why,
+        "why_stale": why is not None and is_stale(cluster, why),
+        "why": view_why(why.answer) if why is not None and why.answer is not None else None,
+    }
+
+
+# ---- what the page shows
+
+
+def view_fix(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """An answer for `fix/body.html`.
+
+    Returns
+    -------
+    dict
+        The `answer`, its `groups` with the position of their bars in percent, its `kinds` with their fixes and their
+        ranks, `workloads` with the address of each one's page, and where the pods of the best fix land.
+    """
+    rows = [_row(rank, item) for rank, item in enumerate(answer["fixes"], start=1)]
+    best = answer["best"]
+    return {
+        "answer": answer,
+        "best": _row(0, best) if best is not None else None,
+        "others": len(answer["pods"]) - 1 if answer["subject"] == "pod" else 0,
+        "groups": [_group(item) for item in answer["groups"][:GROUPS_SHOWN]],
+        "n_groups_more": max(0, len(answer["groups"]) - GROUPS_SHOWN),
+        "kinds": [kind for kind in (_kind(key, rows, best) for key in range(len(KINDS))) if kind["rows"]],
+        "workloads": [_workload(item) for item in answer["workloads"][:WORKLOADS_SHOWN]],
+        "n_workloads_more": max(0, len(answer["workloads"]) - WORKLOADS_SHOWN),
+        "lands": _landings(best["lands"]) if best is not None else [],
+    }
+
+
+def _row(rank: int, item: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "rank": rank,
+        "facts": item,
+        "whole": item["placed"] == item["of"],
+        "leaving": _leaving(item["displaced"]),
+    }
+
+
+def _leaving(displaced: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Who has to go and what becomes of them, a sentence for each owner."""
+    by_owner: dict[str, list[Mapping[str, Any]]] = {}
+    for one in displaced:
+        by_owner.setdefault(one["owner"] or one["pod"], []).append(one)
+    found = []
+    for owner, pods in by_owner.items():
+        without = [one for one in pods if not one["node"]]
+        who = owner if len(pods) == 1 and not pods[0]["owner"] else f"{len(pods):,} of {owner}"
+        if len(pods) == 1 and pods[0]["node"]:
+            found.append(f"{who} goes to {pods[0]['node']}")
+        elif not without:
+            found.append(f"{who} go, and all land elsewhere")
+        else:
+            number = "" if len(pods) == 1 else f"{len(without):,} "
+            found.append(
+                f"{who} go{'es' if len(pods) == 1 else ''}; {number}without a node: {without[0]['message']}"
+            )
+    return found
+
+
+def _group(item: Mapping[str, Any]) -> dict[str, Any]:
+    """One line of the cause; the bar's whole is the larger of what is asked and what a node has."""
+    whole = max(item["asked"], item["has"])
+    return {
+        "facts": item,
+        "reason": REASONS.get(item["reason"], "refused"),
+        "free": round(100 * max(0, item["free"]) / whole, 1) if whole else None,
+        "asked": round(100 * item["asked"] / whole, 1) if whole else 0,
+        "n_more": max(0, item["nodes"] - len(item["names"])),
+    }
+
+
+def _kind(at: int, rows: Sequence[dict[str, Any]], best: Mapping[str, Any] | None) -> dict[str, Any]:
+    key, title, meaning, css, icon = KINDS[at]
+    found = [row for row in rows if row["facts"]["kind"] == key]
+    for row in found:
+        row["is_best"] = best is not None and row["facts"]["title"] == best["title"]
+    return {
+        "key": key,
+        "title": title,
+        "meaning": meaning,
+        "css": css,
+        "icon": icon,
+        "rows": found,
+        "shown": found[:ROWS_SHOWN],
+        "folded": found[ROWS_SHOWN:],
+        "is_open": key == "keeps" or (key == "changes" and len(found) <= ROWS_SHOWN),
+        "mildest": found[0]["facts"]["title"] if found else "",
+    }
+
+
+def _workload(item: Mapping[str, Any]) -> dict[str, Any]:
+    pod = item["pods"][0] if item["pods"] else ""
+    kind, _, name = item["name"].partition(" ") if item["subject"] == "workload" else ("", "", item["name"])
+    return {
+        "facts": item,
+        "best": item["best"],
+        "kind": kind,
+        "name": name.partition("/")[2] or name,
+        "namespace": (name or pod).partition("/")[0],
+        "n_pods": len(item["pods"]),
+        "page": {"workload": item["name"]} if item["subject"] == "workload" else {"pod": pod},
+    }
+
+
+def _landings(lands: Mapping[str, str]) -> list[tuple[str, int]]:
+    """Node, and how many pods it takes, most first."""
+    return sorted(Counter(lands.values()).items(), key=lambda item: (-item[1], item[0]))
