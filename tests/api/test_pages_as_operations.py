@@ -45,7 +45,7 @@ PAGES: dict[str, tuple[str, ...] | NoOperation] = {
     "web:permit": ("permits_decide", "runs_start"),
     "web:group": ("groups_ask",),
     "web:pod-new": ("pods_create", "clusters_apply", "clusters_try"),
-    "web:explain-ask": ("clusters_fix", "pods_why_not"),
+    "web:fix": ("clusters_fix", "pods_why_not"),
     "web:cycle-why": ("cycles_why_not",),
     "web:weights": ("cycles_weights",),
     "web:try": ("clusters_try",),

@@ -40,6 +40,7 @@ def asked(transactional_db: None, no_broker: Any, monkeypatch: pytest.MonkeyPatc
     large = {"namespace": "default", "name": "large"}
     for kind, params in (
         ("fix", {"pod": "default/large"}),
+        ("fix", {}),
         ("why-not", {**large, "node": "node-b1"}),
         ("why-not", {"cycle": 1, "node": "node-a2"}),
         ("weights", {"cycle": 1}),
@@ -57,8 +58,8 @@ def asked(transactional_db: None, no_broker: Any, monkeypatch: pytest.MonkeyPatc
 TRIED = "apiVersion: v1\nkind: Pod\nmetadata: {name: tried}\nspec: {containers: [{name: c, image: i}]}\n"
 
 PAGES = {
-    "edits and why not": "/c/{id}/pods/default/large/explain/?node=node-b1",
-    "only nodes": "/c/{id}/pods/default/large/explain/?about=nodes",
+    "fixes and why not": "/c/{id}/pods/default/large/fix/?node=node-b1",
+    "all that is pending": "/c/{id}/fix/",
     "why not then": "/c/{id}/cycles/1/why-not/?node=node-a2",
     "weights": "/c/{id}/cycles/1/weights/",
     "weights set": "/c/{id}/cycles/1/weights/?w-NodeResourcesFit=9",
@@ -83,12 +84,12 @@ def test_an_answer_arrives_on_the_page_that_waits_for_it(
     page: Any, asgi_server: str, asked: Cluster, complaints: Any
 ) -> None:
     apply_documents(cluster=asked, objects=[make_node("node-d1", cpu="2")])
-    page.goto(f"{asgi_server}/c/{asked.public_id}/pods/default/large/explain/")
+    page.goto(f"{asgi_server}/c/{asked.public_id}/pods/default/large/fix/")
     page.get_by_role("button", name="Prove again").click()
     page.get_by_text("A worker looks for the answer").wait_for()
     for question in Question.objects.filter(state="queued"):
         questions.answer(question_id=question.pk, memory=EngineMemory())
-    page.get_by_text("Add a node like node-d1").or_(page.get_by_text("Edits that place it")).first.wait_for()
+    page.get_by_text("Keeps what you asked for").first.wait_for()
     assert page.get_by_text("Prove again").count() == 0
 
 
@@ -113,8 +114,8 @@ def test_a_question_is_asked_as_its_page_is_opened(page, asgi_server, asked, com
             questions.answer(question_id=how["question_id"], memory=EngineMemory())
 
     monkeypatch.setattr(wake, "send", answer_at_once)
-    page.goto(f"{asgi_server}/c/{asked.public_id}/pods/default/large/explain/")
-    page.get_by_role("heading", name="Distance of every node").wait_for()
+    page.goto(f"{asgi_server}/c/{asked.public_id}/pods/default/large/fix/")
+    page.get_by_role("heading", name="Keeps what you asked for").wait_for()
     assert Question.objects.get().state == "done"
     page.goto(f"{asgi_server}/c/{asked.public_id}/cycles/1/why-not/?node=node-a2")
     page.locator("#why h2").wait_for()
@@ -164,7 +165,7 @@ def test_who_leaves_a_page_that_asked_by_itself_wants_no_answer(page, asgi_serve
 
 def test_who_leaves_wants_no_answer_and_who_cancels_is_not_asked_again(page, asgi_server, asked):
     Question.objects.all().delete()
-    address = f"{asgi_server}/c/{asked.public_id}/pods/default/large/explain/"
+    address = f"{asgi_server}/c/{asked.public_id}/pods/default/large/fix/"
     page.goto(address)
     page.get_by_text("A worker looks for the answer").first.wait_for()
     assert Question.objects.get().is_open

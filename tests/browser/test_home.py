@@ -33,6 +33,7 @@ def test_the_second_door_shows_what_a_dump_holds_before_anything_is_kept(
 ):
     page.goto(asgi_server)
     expect(page.locator("#dump-line")).to_contain_text("deploy,rs,sts,ds,jobs,pdb")
+    page.get_by_text("Or paste it").click()
     page.get_by_label("A dump of your cluster").evaluate(
         "(e, text) => { e.value = text; }", as_yaml(real_dump(6, 240))
     )

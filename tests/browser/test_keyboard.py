@@ -87,7 +87,7 @@ def test_the_matrix_and_the_folds_of_a_preemption(page, asgi_server, cluster, co
 
 
 def test_what_it_would_take_is_asked(page, asgi_server, cluster, complaints):
-    page.goto(f"{asgi_server}/c/{cluster.public_id}/pods/default/train-2/explain/")
+    page.goto(f"{asgi_server}/c/{cluster.public_id}/pods/default/train-2/fix/")
     expect(page.get_by_text("A worker looks for the answer")).to_be_visible()
     assert Question.objects.filter(kind="fix").exists()
 

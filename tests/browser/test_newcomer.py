@@ -1,4 +1,4 @@
-"""A newcomer's path: from home to why a pod of a pasted dump is pending, and the cheapest fix, in five actions."""
+"""A newcomer's path: from home with a file to why its pods are pending and an applied fix, in three actions."""
 
 import re
 
@@ -8,8 +8,9 @@ from playwright.sync_api import expect
 from playground.clusters import drafts, questions, wake
 from playground.clusters.drive.advance import advance
 from playground.clusters.drive.memory import EngineMemory
-from playground.clusters.models import Cluster, Question
+from playground.clusters.models import Cluster, Pod, Question
 from tests.browser.looks import nightly
+from tests.browser.waits import wait_until
 from tests.real_dump import as_yaml, real_dump
 
 
@@ -35,17 +36,16 @@ def working(transactional_db, monkeypatch):
 
 
 class Actions:
-    """What a person does, counted: one paste, one press of a button or link, one word typed are an action each."""
+    """What a person does, counted: one file, one press of a button or link, one word typed are an action each."""
 
     def __init__(self, page, by_keyboard):
         self.page, self.by_keyboard, self.n = page, by_keyboard, 0
 
-    def paste(self, field, text):
+    def choose(self, field, text):
+        """A file is dropped on the field, or chosen."""
         self.n += 1
-        field.focus()
-        # As the browser does with a paste; typing a megabyte would take minutes.
-        field.evaluate(
-            "(e, text) => { e.value = text; e.dispatchEvent(new Event('input', {bubbles: true})); }", text
+        field.set_input_files(
+            {"name": "cluster.yaml", "mimeType": "application/yaml", "buffer": text.encode()}
         )
 
     def press(self, target):
@@ -62,26 +62,23 @@ class Actions:
     ("width", "by_keyboard"),
     [(1440, True), pytest.param(1440, False, marks=nightly), pytest.param(390, True, marks=nightly)],
 )
-def test_a_newcomer_learns_why_a_pod_is_pending_and_the_cheapest_fix_in_five_actions(
+def test_a_newcomer_comes_from_a_file_to_an_applied_fix_in_three_actions(
     page, asgi_server, working, complaints, width, by_keyboard
 ):
     page.set_viewport_size({"width": width, "height": 844})
     person = Actions(page, by_keyboard)
     page.goto(asgi_server)
-    person.paste(page.get_by_label("A dump of your cluster"), as_yaml(real_dump(20, 300)))
-    person.press(page.locator("#door-paste"))
-    # Why: the scheduler's own reasons, before anything is made.
-    pending = page.locator("#pending tr", has_text="search/indexer")
-    expect(pending).to_contain_text("Insufficient cpu")
+    person.choose(page.locator("#door-file"), as_yaml(real_dump(20, 300)))
+    # Why: the scheduler's own reasons, and what places them all, before anything is made.
+    expect(page.locator("#pending tr", has_text="search/indexer")).to_contain_text("Insufficient cpu")
+    best = page.locator(".best")
+    expect(best).to_contain_text("Best fix")
     assert not Cluster.objects.exists()
-    person.press(page.get_by_role("button", name="Create cluster"))
-    pod = page.locator("#lane-active a.qp", has_text="indexer").first
-    expect(pod).to_be_visible()
-    person.press(pod)
-    person.press(page.locator("#in-explain"))
-    # The cheapest fix stands first, and was proved by a run.
-    expect(page.locator("h1")).to_contain_text("What would it take to place indexer")
-    fix = page.locator(".edits li, #edits li").first
-    expect(fix).to_be_visible()
-    expect(fix).to_contain_text(re.compile("cpu|node|pod"))
-    assert person.n == 5
+    person.press(page.locator("#make-fixed"))
+    expect(page).to_have_url(re.compile(r"/c/\w+/$"))
+    expect(page.locator("#messages")).to_contain_text("created")
+    cluster = Cluster.objects.get()
+    wait_until(
+        page, lambda: not Pod.objects.filter(cluster=cluster, node_name="", name__contains="indexer").exists()
+    )
+    assert person.n <= 3

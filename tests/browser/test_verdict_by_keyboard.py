@@ -18,6 +18,8 @@ __all__ = ["working"]
 def test_from_home_to_a_shared_verdict_by_keyboard_alone(page, asgi_server, working, complaints, width):
     page.set_viewport_size({"width": width, "height": 844})
     page.goto(asgi_server)
+    tab_to(page, page.get_by_text("Or paste it"))
+    page.keyboard.press("Enter")
     tab_to(page, page.locator("#door-text"))
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.evaluate("text => navigator.clipboard.writeText(text)", as_yaml(real_dump(20, 300)))
@@ -26,7 +28,7 @@ def test_from_home_to_a_shared_verdict_by_keyboard_alone(page, asgi_server, work
     page.keyboard.press("Enter")
     expect(page.locator("#pending tr", has_text="search/indexer")).to_contain_text("Insufficient cpu")
     assert not Cluster.objects.exists()
-    tab_to(page, page.get_by_role("button", name="Create cluster"))
+    tab_to(page, page.locator("#make-as-is"))
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(r"/c/\w+/$"))
     page.wait_for_load_state("domcontentloaded")  # before its scripts, nothing hears a key

@@ -26,8 +26,8 @@ NO_PAGES: Final = {
     **{
         f"web:{name}": POSTED
         for name in (
-            "watch", "draft-cancel", "run", "clock", "run-cancel", "cordon", "permit", "apply-branch", "undo", "act",
-            "explain-ask", "try", "question-cancel", "edit-branch", "plan-branch", "plan-share", "verdict-end",
+            "watch", "draft-cancel", "draft-commit", "run", "clock", "run-cancel", "cordon", "permit", "apply-branch",
+            "undo", "act", "try", "question-cancel", "edit-branch", "plan-branch", "plan-share", "verdict-end",
             "object-delete", "cluster-action",
         )
     },
@@ -65,7 +65,8 @@ MORE: Final[dict[str, tuple[str, ...]]] = {
     "web:board": (C, f"{C}?node=node-3", f"{C}?view=heat", f"{C}?view=table"),
     "web:settings": (f"{C}cluster/?confirm=delete",),
     "web:pod": (f"{C}pods/default/train-2/",),
-    "web:explain": (f"{C}pods/default/train-2/explain/",),
+    "web:fix": (f"{C}pods/default/train-2/fix/",),
+    "web:fix-all": (f"{C}fix/",),
     "web:object": (f"{C}objects/Node/-/node-1/", f"{C}objects/Pod/default/train-2/"),
     "web:objects-of-kind": (f"{C}objects/Node/",),
     "web:cycle": tuple(f"{C}cycles/{number}/" for number in range(1, 10)),

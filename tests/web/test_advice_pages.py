@@ -80,10 +80,10 @@ def test_a_page_that_waits_for_what_was_cancelled_goes_where_nothing_is_asked(
     client: Client, cluster: Cluster
 ) -> None:
     args = (cluster.public_id, "default", "large")
-    client.post(reverse("web:explain-ask", args=args))
+    client.post(reverse("web:fix", args=args))
     question = [cluster.public_id, Question.objects.get().public_id]
     cancelled = client.post(reverse("web:question-cancel", args=question))["Location"]
-    assert cancelled == reverse("web:explain", args=args) + "?cancelled=1"
+    assert cancelled == reverse("web:fix", args=args) + "?cancelled=1"
     # A page that was about to look again must not load itself, and so ask again, before the redirect arrives.
     told = client.get(reverse("web:question", args=question), headers={"HX-Request": "true"})
     assert (told.status_code, told["HX-Redirect"], told.get("HX-Refresh")) == (286, cancelled, None)
@@ -91,11 +91,11 @@ def test_a_page_that_waits_for_what_was_cancelled_goes_where_nothing_is_asked(
 
 def test_what_would_it_take_is_asked_watched_and_read(client: Client, cluster: Cluster) -> None:
     args = (cluster.public_id, "default", "large")
-    arriving = page(client, "explain", *args)
+    arriving = page(client, "fix", *args)
     assert 'hx-trigger="load, submit"' in arriving and "Find out" in arriving
-    assert 'hx-trigger="load, submit"' not in page(client, "explain", *args, query="?cancelled=1")
-    assert client.post(reverse("web:explain-ask", args=args)).status_code == 302
-    waiting = page(client, "explain", *args)
+    assert 'hx-trigger="load, submit"' not in page(client, "fix", *args, query="?cancelled=1")
+    assert client.post(reverse("web:fix", args=args)).status_code == 302
+    waiting = page(client, "fix", *args)
     assert "A worker looks for the answer" in waiting
     poll = reverse("web:question", args=[cluster.public_id, Question.objects.get().public_id])
     assert f'hx-get="{poll}"' in waiting
@@ -103,13 +103,20 @@ def test_what_would_it_take_is_asked_watched_and_read(client: Client, cluster: C
     work_off()
     done = client.get(poll, headers={"HX-Request": "true"})
     assert (done.status_code, done["HX-Refresh"]) == (286, "true")
-    html = page(client, "explain", *args)
+    html = page(client, "fix", *args)
+    assert "Keeps what you asked for" in html and "Changes what you asked for" in html
     assert "Tolerate the taint gpu=t4:NoSchedule" in html
-    assert "Lower the cpu request from 5 to" in html
-    assert "Cost 1 of 5" in html
-    only_nodes = page(client, "explain", *args, query="?about=nodes")
-    assert "Add a node like" in only_nodes
-    assert 'id="edit-1"' not in only_nodes
+    assert "Apply to a branch" in html and "kubectl" in html
+    assert "too full" in html and "of 5 cpu" in html
+
+
+def test_a_workload_and_all_that_is_pending_have_the_same_page(client: Client, cluster: Cluster) -> None:
+    for query in ("", "?workload=Pod+default/large"):
+        where = reverse("web:fix-all", args=[cluster.public_id]) + query
+        assert client.post(where)["Location"] == where
+        work_off()
+        html = page(client, "fix-all", cluster.public_id, query=query)
+        assert "Best fix" in html and ("One line for each workload" in html or query)
 
 
 def test_pods_that_would_have_to_go_are_followed_and_a_label_is_a_branch(
@@ -120,12 +127,12 @@ def test_pods_that_would_have_to_go_are_followed_and_a_label_is_a_branch(
         objects=[make_node("node-c1", cpu="4"), make_pod("wide", cpu="3", nodeSelector={"disk": "ssd"})],
     )
     args = (cluster.public_id, "default", "wide")
-    client.post(reverse("web:explain-ask", args=args))
+    client.post(reverse("web:fix", args=args))
     work_off()
-    html = page(client, "explain", *args)
+    html = page(client, "fix", *args)
     assert "Label node-c1 disk=ssd" in html
     asked = Question.objects.latest("pk")
-    titles = [item["title"] for item in asked.answer["edits"]]
+    titles = [item["title"] for item in asked.answer["fixes"]]
     rank = titles.index("Label node-c1 disk=ssd") + 1
     home = client.post(
         reverse("web:edit-branch", args=[cluster.public_id, asked.public_id]), {"rank": rank}
@@ -139,22 +146,21 @@ def test_pods_that_would_have_to_go_are_followed_and_a_label_is_a_branch(
     apply_documents(cluster=cluster, objects=[make_pod("fourth", cpu="3800m")])
     delete_object(cluster=cluster, kind=by_kind("Node"), namespace="", name="node-c1")
     args = (cluster.public_id, "default", "fourth")
-    client.post(reverse("web:explain-ask", args=args))
+    client.post(reverse("web:fix", args=args))
     work_off()
-    html = page(client, "explain", *args)
-    answer = Question.objects.latest("pk").answer
-    disruptions = [item["disruption"] for item in answer["edits"]]
-    assert disruptions == sorted(disruptions) and disruptions[0] == 0 and disruptions[-1] > 0
-    assert "gone for good: it has no owner that recreates it" in html
+    html = page(client, "fix", *args)
+    kinds = [item["kind"] for item in Question.objects.latest("pk").answer["fixes"]]
+    assert kinds == sorted(kinds, key=["keeps", "changes", "harms"].index) and kinds[-1] == "harms"
+    assert "it has no owner that recreates it" in html and "Harms other pods" in html
 
 
 def test_why_not_a_node_stands_beside_the_edits(client: Client, cluster: Cluster) -> None:
     args = (cluster.public_id, "default", "large")
-    client.post(reverse("web:explain-ask", args=args))
-    asked = client.post(reverse("web:explain-ask", args=args), {"node": "node-b1"})
+    client.post(reverse("web:fix", args=args))
+    asked = client.post(reverse("web:fix", args=args), {"node": "node-b1"})
     assert asked["Location"].endswith("?node=node-b1#why")
     work_off()
-    html = page(client, "explain", *args, query="?node=node-b1")
+    html = page(client, "fix", *args, query="?node=node-b1")
     assert "rejected by TaintToleration" in html
     assert "no matching toleration" in html
     assert "NodeResourcesFit" in html
@@ -201,12 +207,16 @@ def test_a_cycle_without_scores_says_so(client: Client, cluster: Cluster) -> Non
     assert "No scores were compared" in page(client, "weights", cluster.public_id, last.number)
 
 
-def test_a_try_of_many_copies_says_that_it_answers_for_one(client: Client, cluster: Cluster) -> None:
+def test_a_try_of_many_copies_answers_for_all(client: Client, cluster: Cluster) -> None:
     path = reverse("web:try", args=[cluster.public_id])
-    page = client.post(path, {"yaml": YAML, "copies": "50"}, follow=True).content.decode()
-    assert "This answers for one pod, tried: the other 49 of 50 copies were not tried." in page
-    one = client.post(path, {"yaml": YAML, "copies": "1"}, follow=True).content.decode()
-    assert "This answers for one pod" not in one
+    where = client.post(path, {"yaml": YAML, "copies": "50"})["Location"]
+    work_off()
+    html = html_of(client.get(where))
+    assert re.search(r"\d+ of 50 copies find a node:\s+\d+ on .*node-a", html)
+    assert "Of the next the scheduler says: " in html
+    where = client.post(path, {"yaml": YAML, "copies": "1"})["Location"]
+    work_off()
+    assert "copies find" not in html_of(client.get(where))
 
 
 def test_a_pod_is_tried_without_being_submitted(client: Client, cluster: Cluster) -> None:
@@ -248,20 +258,20 @@ def test_luck_is_run_as_a_group_and_counted(
 
 def test_a_failed_question_says_why_and_can_be_asked_again(client: Client, cluster: Cluster) -> None:
     args = (cluster.public_id, "default", "large")
-    client.post(reverse("web:explain-ask", args=args))
+    client.post(reverse("web:fix", args=args))
     Question.objects.update(state="failed", error="The engine could not answer: it was tired")
-    assert "it was tired" in page(client, "explain", *args)
-    client.post(reverse("web:explain-ask", args=args))
+    assert "it was tired" in page(client, "fix", *args)
+    client.post(reverse("web:fix", args=args))
     assert Question.objects.get().state == "queued"
 
 
 def test_a_stale_answer_is_marked(client: Client, cluster: Cluster) -> None:
     args = (cluster.public_id, "default", "large")
-    client.post(reverse("web:explain-ask", args=args))
+    client.post(reverse("web:fix", args=args))
     work_off()
-    assert "Prove again" not in page(client, "explain", *args)
+    assert "Prove again" not in page(client, "fix", *args)
     apply_documents(cluster=cluster, objects=[make_node("node-c1")])
-    assert "Prove again" in page(client, "explain", *args)
+    assert "Prove again" in page(client, "fix", *args)
 
 
 def test_no_page_runs_a_cycle(client: Client, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,18 +281,17 @@ def test_no_page_runs_a_cycle(client: Client, cluster: Cluster, monkeypatch: pyt
     monkeypatch.setattr("scheduler_core.schedule_one.Algorithm.schedule", never)
     pod = (cluster.public_id, "default", "large")
     for name, args in (
-        ("explain", pod), ("weights", (cluster.public_id, 1)), ("luck", (cluster.public_id,)),
+        ("fix", pod), ("weights", (cluster.public_id, 1)), ("luck", (cluster.public_id,)),
         ("cycle-why", (cluster.public_id, 1)),
     ):  # fmt: skip
         page(client, name, *args)
-        where = "explain-ask" if name == "explain" else name
-        assert client.post(reverse(f"web:{where}", args=args), {"node": "node-a1"}).status_code == 302
+        assert client.post(reverse(f"web:{name}", args=args), {"node": "node-a1"}).status_code == 302
 
 
 @pytest.mark.parametrize(
     ("name", "args", "most"),
     [
-        ("explain", ("c", "default", "large"), 6),
+        ("fix", ("c", "default", "large"), 6),
         ("weights", ("c", 1), 4),
         ("luck", ("c",), 4),
         ("cycle-why", ("c", 1), 4),
@@ -296,7 +305,7 @@ def test_the_number_of_queries_is_pinned(
 
 
 def test_pages_that_lead_here_link_here(client: Client, cluster: Cluster) -> None:
-    assert "What would it take?" in page(client, "pod", cluster.public_id, "default", "large")
+    assert "Best fix" in page(client, "pod", cluster.public_id, "default", "large")
     assert "Why not another node?" in page(client, "cycle", cluster.public_id, 1)
     assert "Try it" in page(client, "pod-new", cluster.public_id)
     assert "/luck/" in page(client, "cycles", cluster.public_id)

@@ -63,7 +63,7 @@ def test_every_question_about_a_cluster_that_uses_a_package_is_answered(
     assert waits is not None
     pod = (night.public_id, "default", waits.pod_name)
     ask = {
-        "explain-ask": (pod, [{}, {"node": "n1"}]),
+        "fix": (pod, [{}, {"node": "n1"}]),
         "weights": ((night.public_id, 1), [{}]),
         "try": ((night.public_id,), [{"yaml": "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: "
                                               "[{name: c, image: i}]}}"}]),
@@ -81,7 +81,7 @@ def test_every_question_about_a_cluster_that_uses_a_package_is_answered(
     assert {(one.kind, one.state) for one in asked} == {(one.kind, "done") for one in asked}, [
         (one.kind, one.error) for one in asked
     ]
-    html = html_of(client.get(reverse("web:explain", args=pod) + "?node=n1"))
+    html = html_of(client.get(reverse("web:fix", args=pod) + "?node=n1"))
     assert "no night slot left" in html
     for name, args in (("luck", pod[:1]), ("weights", (night.public_id, 1)), ("plan", pod[:1])):
         assert client.get(reverse(f"web:{name}", args=args)).status_code == 200
