@@ -57,6 +57,7 @@ REASONS: Final[Mapping[str, str]] = {
 ROWS_SHOWN: Final = 4
 """Fixes of a kind that are open; the others are folded."""
 GROUPS_SHOWN: Final = 8
+LINES_SHOWN: Final = 6
 WORKLOADS_SHOWN: Final = 20
 
 
@@ -131,8 +132,11 @@ def view_fix(answer: Mapping[str, Any]) -> dict[str, Any]:
         The `answer`, its `groups` with the position of their bars in percent, its `kinds` with their fixes and their
         ranks, `workloads` with the address of each one's page, and where the pods of the best fix land.
     """
-    rows = [_row(rank, item) for rank, item in enumerate(answer["fixes"], start=1)]
     best = answer["best"]
+    rows = [_row(rank, item) for rank, item in enumerate(answer["fixes"], start=1)]
+    if answer["workloads"]:
+        # Each workload's line says what places it; what is listed besides is another way for all.
+        rows = [row for row in rows if best is None or row["facts"]["title"] != best["title"]]
     return {
         "answer": answer,
         "best": _row(0, best) if best is not None else None,
@@ -152,7 +156,16 @@ def _row(rank: int, item: Mapping[str, Any]) -> dict[str, Any]:
         "facts": item,
         "whole": item["placed"] == item["of"],
         "leaving": _leaving(item["displaced"]),
+        "removed": _lines(item["removed"]),
+        "added": _lines(item["added"]),
     }
+
+
+def _lines(lines: Sequence[str]) -> list[str]:
+    """Lines of a change: objects of one kind once, with their number."""
+    kinds = Counter(line.partition(", ")[0] for line in lines if line.startswith("kind: "))
+    shown = [line for line in lines if kinds[line.partition(", ")[0]] < 2]
+    return [*(f"{n:,} × {kind}" for kind, n in kinds.items() if n > 1), *shown][:LINES_SHOWN]
 
 
 def _leaving(displaced: Sequence[Mapping[str, Any]]) -> list[str]:
