@@ -75,8 +75,8 @@ def try_manifest(
 ) -> dict[str, Any]:
     """The cycle a pod would have now; its manifest is admitted and not in the cluster.
 
-    Of several ``copies``, too, how many ``of`` them are ``placed`` without preemption, on which ``nodes`` (those that take
-    most first, and how many), and the ``message`` of the first that finds none.
+    Of several ``copies``, too, how many ``of`` them are ``placed`` without preemption, on which ``nodes`` (those that
+    take most first, and how many), and the ``message`` of the first that finds none.
     """
     scheduler, pod, copies = simulation.scheduler, pod_from(params["manifest"]), params.get("copies", 1)
     found = try_pod(scheduler, pod, transport=transport).document()
