@@ -138,7 +138,7 @@ def test_plan_weights_and_luck_answer_as_their_pages_are_opened(
     monkeypatch.setattr(wake, "send_group", run_at_once)
     base = f"{asgi_server}/c/{asked.public_id}/"
     page.goto(f"{base}plan/")
-    for ask in ("any-node", "backlog", "consolidate", "headroom"):
+    for ask in ("any-node", "consolidate", "headroom"):
         expect(page.locator(f"#plan-{ask}").get_by_role("link", name="Open")).to_be_visible()
     failed = Question.objects.exclude(state="done")
     assert not failed, [(row.params, row.error) for row in failed]
@@ -153,7 +153,7 @@ def test_plan_weights_and_luck_answer_as_their_pages_are_opened(
     assert Question.objects.filter(kind="seeds").get().state == "done"
 
 
-@pytest.mark.parametrize(("path", "kinds"), [("plan/", 4), ("cycles/1/weights/", 1), ("luck/", 1)])
+@pytest.mark.parametrize(("path", "kinds"), [("plan/", 3), ("cycles/1/weights/", 1), ("luck/", 1)])
 def test_who_leaves_a_page_that_asked_by_itself_wants_no_answer(page, asgi_server, asked, path, kinds):
     Question.objects.all().delete()
     page.goto(f"{asgi_server}/c/{asked.public_id}/{path}")

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from playground.clusters import drafts, questions, wake
 from playground.clusters.drive.advance import advance
 from playground.clusters.drive.memory import EngineMemory
-from playground.clusters.models import Cluster, Pod, Question
+from playground.clusters.models import Cluster, Pod
 from tests.browser.looks import nightly
 from tests.browser.waits import wait_until
 from tests.real_dump import as_yaml, real_dump
@@ -16,17 +16,12 @@ from tests.real_dump import as_yaml, real_dump
 
 @pytest.fixture
 def working(transactional_db, monkeypatch):
-    """A worker that does everything at once, as one with nothing else to do, but for the longest search there is.
-
-    The page of plans asks for the cheapest nodes by itself: many seconds, in which the page is left again.
-    """
+    """A worker that does everything at once, as one with nothing else to do."""
 
     def do(task, **how):
         if task == wake.DRAFT:
             drafts.work_on(draft_id=how["draft_id"])
-        elif task == wake.ANSWER and not Question.objects.filter(
-            pk=how["question_id"], params__ask="backlog"
-        ):
+        elif task == wake.ANSWER:
             questions.answer(question_id=how["question_id"], memory=EngineMemory())
         elif task == wake.ADVANCE:
             advance(cluster_id=how["cluster_id"])

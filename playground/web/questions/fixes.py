@@ -7,14 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
-from django.http import Http404, HttpResponse
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from playground.clusters.drive.turns import expect_questions
+from playground.clusters.errors import NotFound
 from playground.clusters.history.cycles import last_cycle_named
 from playground.clusters.history.story import find_pod
-from playground.clusters.questions import is_stale, latest_question
+from playground.clusters.questions import get_question, is_stale, latest_question
 from playground.web.looks import priority_scale
 from playground.web.questions.present import view_why
 from playground.web.questions.views import (
@@ -26,9 +28,11 @@ from playground.web.questions.views import (
     waiting,
 )
 from playground.web.requests import HtmxHttpRequest, get_cluster
+from scheduler_core.errors import InvalidObject
+from scheduler_core.whatif.prices import read_prices
 
 if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster
+    from playground.clusters.row_types import Cluster, Question
 
 KINDS: Final = (
     ("keeps", "Keeps what you asked for", "no pod is lost, no request is changed", "ok", "ok"),
@@ -69,17 +73,15 @@ def fix(request: HtmxHttpRequest, cluster_id: str, namespace: str = "", name: st
     node = (request.POST if request.method == "POST" else request.GET).get("node", "").strip()
     params = _subject(namespace, name, workload)
     pod_params = {"namespace": namespace, "name": name}
+    page = fix_address(cluster.public_id, params)
     if request.method == "POST":
         if node and name:
             asked = asked_or_told(request, cluster, "why-not", **pod_params, node=node)
+            page += f"?{urlencode({'node': node})}#why"
         else:
-            asked = asked_or_told(request, cluster, FIX, **params)
-        if request.htmx:
-            return waiting(request, cluster, asked)
-        return redirect(
-            fix_address(cluster.public_id, params) + (f"?{urlencode({'node': node})}#why" if node else "")
-        )
-    question = latest_question(cluster, FIX, params)
+            asked, page = _asked(request, cluster, params, page)
+        return waiting(request, cluster, asked) if request.htmx else redirect(page)
+    question = _question(cluster, params, request.GET.get("question", ""))
     context = question_context(request, cluster, question) | {
         "tab": "plan" if not name else "",
         "namespace": namespace,
@@ -87,7 +89,7 @@ def fix(request: HtmxHttpRequest, cluster_id: str, namespace: str = "", name: st
         "workload": workload,
         "node": node,
         "arrives": arrives_at(request) and not cluster.is_parked,
-        "ask": fix_address(cluster.public_id, params),
+        "ask": page,
         "view": view_fix(question.answer) if question is not None and question.answer is not None else None,
     }
     for item in (context["view"] or {}).get("workloads", ()):
@@ -103,6 +105,36 @@ def _subject(namespace: str, name: str, workload: str) -> dict[str, str]:
     if name:
         return {"pod": f"{namespace}/{name}"}
     return {"workload": workload} if workload else {}
+
+
+def _asked(
+    request: HttpRequest, cluster: Cluster, params: dict[str, Any], page: str
+) -> tuple[Question | None, str]:
+    """The question, with the posted price list, and the page that shows it."""
+    prices = request.POST.get("prices", "").strip()
+    if not prices:
+        return asked_or_told(request, cluster, FIX, **params), page
+    try:
+        asked = asked_or_told(request, cluster, FIX, **params, prices=read_prices(prices))
+    except InvalidObject as problem:
+        messages.error(request, f"It cannot be asked: {problem}")
+        asked = None
+    if asked is None:
+        return None, page
+    return asked, f"{page}{'&' if '?' in page else '?'}{urlencode({'question': asked.public_id})}"
+
+
+def _question(cluster: Cluster, params: Mapping[str, Any], public_id: str) -> Question | None:
+    """One with a price list of a person's own by its id; else the newest about the subject."""
+    if not public_id:
+        return latest_question(cluster, FIX, params)
+    try:
+        found = get_question(cluster, public_id)
+    except NotFound as error:
+        raise Http404(error.message) from None
+    if found.kind != FIX:
+        raise Http404("That question is not about what places pods.")
+    return found
 
 
 def _about_pod(cluster: Cluster, params: dict[str, str], node: str) -> dict[str, Any]:
