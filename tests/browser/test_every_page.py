@@ -73,7 +73,6 @@ PAGES = {
     "web:group": ("/c/{gang}/groups/default/train/",),
     "web:pod": (f"{C}pods/{{pending}}/", f"{C}pods/{{placed}}/", f"{C}pods/{{decided}}/"),
     "web:fix": (f"{C}pods/{{pending}}/fix/", f"{C}pods/{{pending}}/fix/?node={{node}}"),
-    "web:fix-all": (f"{C}fix/",),
     "web:cycle-why": tuple(f"{C}cycles/{{{n}}}/why-not/?node={{node}}" for n in ("bound", "unschedulable")),
     "web:cycle-devices": ("/c/{devices}/cycles/1/devices/",),
     "web:weights": (f"{C}cycles/{{bound}}/weights/",),

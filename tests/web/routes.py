@@ -66,7 +66,6 @@ MORE: Final[dict[str, tuple[str, ...]]] = {
     "web:settings": (f"{C}cluster/?confirm=delete",),
     "web:pod": (f"{C}pods/default/train-2/",),
     "web:fix": (f"{C}pods/default/train-2/fix/",),
-    "web:fix-all": (f"{C}fix/",),
     "web:object": (f"{C}objects/Node/-/node-1/", f"{C}objects/Pod/default/train-2/"),
     "web:objects-of-kind": (f"{C}objects/Node/",),
     "web:cycle": tuple(f"{C}cycles/{number}/" for number in range(1, 10)),

@@ -252,21 +252,18 @@ def draft(request: HtmxHttpRequest, draft_id: str) -> HttpResponse:
     return _render(request, context | _of_draft(found))
 
 
-@require_POST
-def draft_commit(request: HttpRequest, draft_id: str) -> HttpResponse:
+def draft_commit(request: HttpRequest, draft: Draft) -> HttpResponse:
     """A cluster of what was previewed, with the best fix made in it or as it is; the draft's page leads there."""
     try:
         drafts.commit_draft(
-            public_id=draft_id,
+            public_id=draft.public_id,
             owner=site_user(request),
             name=request.POST.get("cluster_name", "").strip()[:100] or "my-cluster",
             fixed=request.POST.get("action") == "fix",
         )
-    except NotFound as error:
-        raise Http404(error.message) from None
     except ClusterError as error:
         messages.error(request, f"No cluster was made: {error.message}")
-    return redirect("web:draft", draft_id)
+    return redirect("web:draft", draft.public_id)
 
 
 @require_POST

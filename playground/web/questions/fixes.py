@@ -10,10 +10,8 @@ from urllib.parse import urlencode
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods
 
 from playground.clusters.drive.turns import expect_questions
-from playground.clusters.errors import NotFound
 from playground.clusters.history.cycles import last_cycle_named
 from playground.clusters.history.story import find_pod
 from playground.clusters.questions import get_question, is_stale, latest_question
@@ -27,7 +25,7 @@ from playground.web.questions.views import (
     question_context,
     waiting,
 )
-from playground.web.requests import HtmxHttpRequest, get_cluster
+from playground.web.requests import HtmxHttpRequest
 from scheduler_core.errors import InvalidObject
 from scheduler_core.whatif.prices import read_prices
 
@@ -65,10 +63,8 @@ LINES_SHOWN: Final = 6
 WORKLOADS_SHOWN: Final = 20
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def fix(request: HtmxHttpRequest, cluster_id: str, namespace: str = "", name: str = "") -> HttpResponse:
+def fix(request: HtmxHttpRequest, cluster: Cluster, namespace: str = "", name: str = "") -> HttpResponse:
     """The page of a pod, of a workload (``?workload=``), or of all; ``?node=``, why not that node. POST asks."""
-    cluster = get_cluster(request, cluster_id)
     workload = request.GET.get("workload", "") if not name else ""
     node = (request.POST if request.method == "POST" else request.GET).get("node", "").strip()
     params = _subject(namespace, name, workload)
@@ -83,7 +79,6 @@ def fix(request: HtmxHttpRequest, cluster_id: str, namespace: str = "", name: st
         return waiting(request, cluster, asked) if request.htmx else redirect(page)
     question = _question(cluster, params, request.GET.get("question", ""))
     context = question_context(request, cluster, question) | {
-        "tab": "plan" if not name else "",
         "namespace": namespace,
         "name": name,
         "workload": workload,
@@ -128,10 +123,7 @@ def _question(cluster: Cluster, params: Mapping[str, Any], public_id: str) -> Qu
     """One with a price list of a person's own by its id; else the newest about the subject."""
     if not public_id:
         return latest_question(cluster, FIX, params)
-    try:
-        found = get_question(cluster, public_id)
-    except NotFound as error:
-        raise Http404(error.message) from None
+    found = get_question(cluster, public_id)
     if found.kind != FIX:
         raise Http404("That question is not about what places pods.")
     return found
