@@ -527,7 +527,8 @@ KINDS: Final[dict[str, AnsweredKind]] = {
     Question.Kind.WHY_NOT: AnsweredKind(_check_why_not, _why_not),
     Question.Kind.WEIGHTS: AnsweredKind(_check_cycle, _weights),
     Question.Kind.TRY: AnsweredKind(
-        lambda cluster, params: {"manifest": params["manifest"]}, _of_now(advise.try_manifest)
+        lambda cluster, params: {key: params[key] for key in ("manifest", "copies") if key in params},
+        _of_now(advise.try_manifest),
     ),
     Question.Kind.SEEDS: AnsweredKind(_seeds, _end_states, _run_again),
     Question.Kind.RULE: AnsweredKind(_rule, _of_now(rules.try_rule)),
