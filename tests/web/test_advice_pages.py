@@ -68,7 +68,7 @@ def page(client: Client, name: str, *args: Any, query: str = "") -> str:
     html = html_of(response)
     assert html.count("<main") == 1
     assert " style=" not in html and "<script>" not in html and "onclick" not in html
-    return html
+    return html.replace("<wbr>", "")
 
 
 def work_off() -> None:
@@ -111,7 +111,7 @@ def test_what_would_it_take_is_asked_watched_and_read(client: Client, cluster: C
 
 
 def test_a_workload_and_all_that_is_pending_have_the_same_page(client: Client, cluster: Cluster) -> None:
-    for query in ("", "?workload=Pod+default/large"):
+    for query in ("", "?workload=Pod+default%2Flarge"):
         where = reverse("web:fix-all", args=[cluster.public_id]) + query
         assert client.post(where)["Location"] == where
         work_off()

@@ -120,16 +120,16 @@ def test_the_overview_tells_the_newest_answers_and_says_when_they_are_old(
 ) -> None:
     html = page(client, "plan", cluster.public_id)
     # All but the two that need names ask by themselves, and one whose answer is old does so again.
-    assert html.count("Being asked.") == html.count('"arrived": "1"') == 5
+    assert html.count("Being asked.") == html.count('"arrived": "1"') == 4
     assert html.count("Name the nodes, or a label of theirs.") == 2
     assert "Being asked." not in page(client, "plan", cluster.public_id, query="?cancelled=1")
     question = asked(client, cluster, ask="any-node")
     html = page(client, "plan", cluster.public_id)
     assert question.answer is not None and question.answer["verdict"] in html.replace("<wbr>", "")
-    assert "has moved on since" not in html and html.count('"arrived": "1"') == 4
+    assert "has moved on since" not in html and html.count('"arrived": "1"') == 3
     set_cordon(cluster=cluster, node="node-c", unschedulable=True)
     html = page(client, "plan", cluster.public_id)
-    assert "has moved on since" in html and html.count('"arrived": "1"') == 5
+    assert "has moved on since" in html and html.count('"arrived": "1"') == 4
     html = page(client, "plan-answer", cluster.public_id, question.public_id)
     assert "Ask again" in html and "disabled" in html
     refused = client.post(
@@ -239,7 +239,6 @@ def test_a_price_list_of_ones_own_is_read_from_the_form_and_a_branch_has_the_nod
     assert (
         question.answer["verdict"]
         == "1 node places the one pending pod for $2.50 an hour; no plan costs less."
-        " Without a new node 1 edit places the one pending pod."
     )
     client.post(reverse("web:plan-branch", args=[cluster.public_id, question.public_id]))
     made = Cluster.objects.exclude(pk=cluster.pk).get()
