@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from scheduler_core.whatif.fix import fix
-
 from playground.engine.batch import collector_paused
 from playground.engine.columns import FINISHED, node_columns, pod_columns
 from scheduler_core.errors import InvalidObject
@@ -17,6 +15,7 @@ from scheduler_core.framework.record import CycleTrace
 from scheduler_core.scenario import ScenarioError, load_scenario, run_scenario
 from scheduler_core.scenario.types import API_VERSION, KIND
 from scheduler_core.sim.simulation import Simulation
+from scheduler_core.whatif.fix import fix
 from scheduler_core.whatif.fork import group_of
 
 Manifest = Mapping[str, Any]

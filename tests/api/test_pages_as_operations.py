@@ -36,6 +36,7 @@ PAGES: dict[str, tuple[str, ...] | NoOperation] = {
     "web:new-pools": ("clusters_create", "clusters_add_nodes"),
     "web:new-import": ("drafts_create", "drafts_commit", "clusters_create", "clusters_apply"),
     "web:draft-cancel": ("drafts_discard",),
+    "web:draft-commit": ("drafts_commit",),
     "web:undo": ("changes_undo",),
     "web:act": ("actions_do",),
     "web:run": ("runs_start",),

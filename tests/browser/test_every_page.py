@@ -19,25 +19,26 @@ from playground.accounts.tokens import create_token
 from playground.clusters import drafts, questions
 from playground.clusters.drive.memory import EngineMemory
 from playground.clusters.extenders.mock import create_mock_extender
+from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cycle, Draft, ForeignDecision, Node, Pod, Question
 from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.write import set_cordon
-from playground.scenarios.models import Verdict
-from playground.scenarios.services import branch, request_comparison, share
+from playground.scenarios.models import RecordedCycle, Verdict
+from playground.scenarios.services import branch, request_comparison, request_verification, share
 from playground.web.manual import CHAPTERS, chapter
 from playground.web.pages import INDEX, help_path
 from tests.browser.boxes import out_of_bounds, sideways
-from tests.browser.looks import LOOKS, NONE_WANTED, is_wanted, nightly, seen_wrong
+from tests.browser.looks import LIGHT, LOOKS, NONE_WANTED, PHONE, is_wanted, nightly, seen_wrong, wear
 from tests.browser.test_account_and_api import ada
 from tests.browser.test_accounts_walk import log_in
 from tests.browser.test_letters import unexplained
-from tests.browser.test_real_clusters import load
+from tests.browser.test_real_clusters import load, real_run
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.clusters.devices import claiming, gpu_node, template
 from tests.kube_api.conftest import Kube
 from tests.kube_api.schedulers import Faulty, Packing
 from tests.rare_cycles import run_until
-from tests.real_dump import as_yaml, real_dump
+from tests.real_dump import as_yaml, real_dump, with_few_waiting
 from tests.scenarios.conftest import sent, work
 from tests.scenarios.documents import PACKING, small, text_of
 from tests.web.routes import NO_PAGES, PLAIN, ROUTES, C
@@ -49,6 +50,8 @@ WIDTHS = (1920, 1440, 1280, 1024, 800, 390)
 DESK = 1440
 THREE_WIDTHS = (1440, 800, 390)
 TWO_WIDTHS = (1440, 390)  # of what differs from the first of the walks in its names and numbers alone
+
+DAY = {"n_nodes": 80, "n_pods": 700}
 
 PAGES = {
     **{route: (address,) for route, address in PLAIN.items()},
@@ -77,7 +80,7 @@ PAGES = {
     "web:cycle-devices": ("/c/{devices}/cycles/1/devices/",),
     "web:weights": (f"{C}cycles/{{bound}}/weights/",),
     "web:question": (f"{C}questions/{{tried}}/",),
-    "web:plan-answer": tuple(f"{C}plan/{{{n}}}/" for n in ("drain", "backlog", "headroom")),
+    "web:plan-answer": (f"{C}plan/{{drain}}/", f"{C}plan/{{headroom}}/", "/c/{few}/plan/{backlog}/"),
     "web:verdict": ("/v/{verdict}/",),
     "web:objects-of-kind": (f"{C}objects/Pod/", f"{C}objects/ReplicaSet/"),
     "web:object": (f"{C}objects/Node/-/{{node}}/", f"{C}objects/Pod/{{placed}}/"),
@@ -87,7 +90,7 @@ PAGES = {
     "web:judge": ("/c/{judged}/judge/",),
     "web:judged": ("/c/{judged}/judge/{decision}/",),
     "web:settings": (f"{C}cluster/?confirm=delete",),
-    "scenarios:page": ("/s/{share}/", "/s/{share}/?cycle=2"),
+    "scenarios:page": ("/s/{share}/", "/s/{share}/?cycle=2", "/s/{differs}/"),
     "scenarios:embed": ("/s/{share}/embed/",),
     "scenarios:link": ("/s/{share}/link/",),
     "scenarios:delete": ("/s/{share}/delete/",),
@@ -95,7 +98,7 @@ PAGES = {
     "scenarios:upgrade": ("/s/{share}/upgrade/",),
     "scenarios:model": ("/s/{share}/model/",),
     "scenarios:luck": ("/s/{share}/luck/",),
-    "scenarios:cycle": ("/s/{share}/cycles/1/",),
+    "scenarios:cycle": ("/s/{share}/cycles/1/", "/s/{share}/cycles/1/?node=n1&plugin=NodeResourcesFit"),
     "scenarios:compare": ("/compare/{compared}/",),
 }
 """Addresses of each route that shows a page, beside the plain ones; words in braces are from `world`."""
@@ -109,6 +112,9 @@ OF_NODES = frozenset(
     )
 )  # fmt: skip
 """What names nodes: the other pages are no others in another cloud."""
+
+LOOKED_AT = ("web:board", "scenarios:", "web:share", "web:replay", "web:optimum")
+"""Routes whose pages axe is asked about here; about the others in `test_pages`, with fewer nodes and every outcome."""
 
 SCROLL_ON_A_PHONE = ("Heat map", "Filter matrix", "Score table", "Scores")
 """How what is read across is called: a map, or a column for each plugin. All else is read line by line on a phone."""
@@ -158,7 +164,7 @@ def world(work):
     """Makes what the addresses name, around one large cluster."""
 
     def make(**size):
-        cluster = load(size.pop("n_nodes"), size.pop("n_pods"), **size)
+        cluster = real_run() if size == DAY else load(**size)
         apply_documents(cluster=cluster, objects=[make_pod("recommendation-engine-7c9d8f6b5-late0")])
         run_until(cluster, "idle")
         cluster.refresh_from_db()
@@ -177,9 +183,11 @@ def world(work):
         answered(cluster, "why-not", cycle=bound.number, node=node)
         answered(cluster, "weights", cycle=bound.number)
         tried = answered(cluster, "try", manifest=questions.admitted_pod(cluster=cluster, text=TRIED))
+        few = create_cluster(name="prod-eu-central-1-of-few", seed=7)
+        apply_documents(cluster=few, objects=with_few_waiting(real_dump(20, 260)))
         plans = {
             "drain": answered(cluster, "plan", ask="drain", nodes=[node]),
-            "backlog": answered(cluster, "plan", ask="backlog"),
+            "backlog": answered(few, "plan", ask="backlog"),
             "headroom": answered(cluster, "plan", ask="headroom"),
         }
         client = Client()
@@ -194,6 +202,10 @@ def world(work):
         other = share(
             document=text_of(small() | {"scheduler": PACKING, "title": "The same, packed"})
         ).scenario
+        differs = share(document=text_of(small() | {"seed": 8, "title": "Another engine's"})).scenario
+        work()
+        RecordedCycle.objects.filter(scenario=differs, number=1).update(digest="0" * 64)
+        request_verification(scenario=differs)
         sides = [{"kind": "scenario", "id": one.public_id, "cycle": None} for one in (scenario, other)]
         compared = request_comparison(a=sides[0], b=sides[1])
         drafts.start_preview(text=as_yaml(real_dump(40, 400)))
@@ -205,11 +217,11 @@ def world(work):
             "decided": f"{bound.pod_namespace}/{bound.pod_name}",
             "bound": bound.number,
             "unschedulable": cycles.filter(outcome="unschedulable").first().number,
-            "branch": made, "gang": gang(), "devices": with_devices(), "judged": judged,
+            "branch": made, "few": few, "gang": gang(), "devices": with_devices(), "judged": judged,
             "draft": Draft.objects.latest("pk"), "verdict": Verdict.objects.get(),
             "extender": create_mock_extender(cluster=cluster, name="quota-of-the-teams-that-pay", rules=RULES),
             "decision": "{0.seq}/{0.kind}".format(ForeignDecision.objects.filter(cluster=judged).first()),
-            "share": scenario, "compared": compared,
+            "share": scenario, "compared": compared, "differs": differs,
         }  # fmt: skip
         work()
         return {key: getattr(value, "public_id", value) for key, value in found.items()}
@@ -244,48 +256,61 @@ def self_scheduled(client):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1500)  # of a busy machine; a quiet one takes two minutes
+@pytest.mark.timeout(1500)  # of a busy machine; a quiet one takes a minute
 @pytest.mark.parametrize(
-    ("size", "routes", "widths"),
+    ("size", "routes", "widths", "looks"),
     [
-        ({"n_nodes": 80, "n_pods": 700}, PAGES, THREE_WIDTHS),
-        pytest.param({"n_nodes": 200, "n_pods": 3000}, PAGES, WIDTHS, marks=nightly),
-        pytest.param({"n_nodes": 200, "n_pods": 3000, "cloud": "gke"}, OF_NODES, TWO_WIDTHS, marks=nightly),
-        pytest.param({"n_nodes": 5000, "n_pods": 5400}, PAGES, TWO_WIDTHS, marks=nightly),
+        (DAY, PAGES, THREE_WIDTHS, LIGHT),
+        pytest.param(DAY, PAGES, (), LOOKS[1:], marks=nightly),
+        pytest.param({"n_nodes": 200, "n_pods": 3000}, PAGES, WIDTHS, (), marks=nightly),
+        pytest.param(
+            {"n_nodes": 200, "n_pods": 3000, "cloud": "gke"}, OF_NODES, TWO_WIDTHS, (), marks=nightly
+        ),
+        pytest.param({"n_nodes": 5000, "n_pods": 5400}, PAGES, TWO_WIDTHS, (), marks=nightly),
     ],
-    ids=["day", "aws", "gke", "five-thousand"],
+    ids=["day", "dark-and-phone", "aws", "gke", "five-thousand"],
 )
 def test_nothing_leaves_its_box_on_any_page_at_any_width_and_help_leads_into_the_manual(
-    page, asgi_server, world, size, routes, widths
+    page, asgi_server, world, work, size, routes, widths, looks, complaints
 ):
     if not any(is_wanted(address) for route in routes for address in PAGES[route]):
         pytest.skip(NONE_WANTED)
     places = world(**size)
     found, followed = [], set()
     for route, addresses in PAGES.items():
-        for template_ in filter(is_wanted, addresses if route in routes else ()):
+        wanted = [address for address in addresses if route in routes and is_wanted(address)]
+        for template_ in wanted:
             path = template_.format(**places)
             assert resolve(path.partition("?")[0]).view_name == route, path
-            page.set_viewport_size({"width": WIDTHS[0], "height": 900})
-
+            wear(page, *LOOKS[0])
             assert page.goto(asgi_server + path).ok, path
             found += [f"{template_} does not explain its letter {letter}" for letter in unexplained(page)]
             expect(page.locator('form[hx-trigger^="load"]')).to_have_count(0)  # what is asked on arrival is
+            work()  # what a page of a share waits for
+            expect(page.locator("#deciding")).to_have_count(0)
             for width in widths:
-                page.set_viewport_size({"width": width, "height": 900})
+                wear(page, LIGHT[0][0], width)
                 found += [f"{template_} at {width}: {wrong}" for wrong in out_of_bounds(page)]
                 if width == DESK:
-                    wide = [name for name in sideways(page) if not name.startswith(SCROLL_ON_A_PHONE)]
-                    found += [f"{template_} at {width}: {name} scrolls sideways" for name in wide]
-            page.set_viewport_size({"width": 390, "height": 900})
+                    found += [
+                        f"{template_} at {width}: {name} scrolls sideways" for name in read_across(page)
+                    ]
             page.locator("main details").evaluate_all("all => all.forEach(e => { e.open = true; })")
-            read = [name for name in sideways(page) if not name.startswith(SCROLL_ON_A_PHONE)]
-            found += [f"{template_} on a phone: {name} scrolls sideways" for name in read]
+            if widths:
+                wear(page, *PHONE)
+                found += [f"{template_} on a phone: {name} scrolls sideways" for name in read_across(page)]
+            if looks and route.startswith(LOOKED_AT):
+                found += seen_wrong(page, template_, looks)
         chapter_ = help_path(*route.split(":"))
-        if widths is THREE_WIDTHS and chapter_ not in followed and route not in WITHOUT_HELP:
+        if wanted and widths is THREE_WIDTHS and chapter_ not in followed and route not in WITHOUT_HELP:
             followed.add(chapter_)
             follow_help(page, route)
     assert not found, "\n".join(found)
+
+
+def read_across(page):
+    """What scrolls sideways though it is read line by line."""
+    return [name for name in sideways(page) if not name.startswith(SCROLL_ON_A_PHONE)]
 
 
 WITHOUT_HELP = {"scenarios:embed": "is a frame in a page of another site"}
@@ -293,7 +318,7 @@ WITHOUT_HELP = {"scenarios:embed": "is a frame in a page of another site"}
 
 def follow_help(page, route):
     """From the page that is open, by keyboard, to the heading of the manual's chapter about it."""
-    page.set_viewport_size({"width": WIDTHS[0], "height": 900})
+    wear(page, *LOOKS[0])
     page.get_by_role("link", name="Help", exact=True).focus()
     page.keyboard.press("Enter")
     target = help_path(*route.split(":"))

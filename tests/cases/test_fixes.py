@@ -13,11 +13,11 @@ from typing import Any, Final
 
 import pytest
 import yaml
-from scheduler_core.whatif.fix import fix
 
 from scheduler_core.cli.manifests import scenario_of_dump
 from scheduler_core.objects.documents import load_documents
 from scheduler_core.scenario import load_scenario, run_scenario
+from scheduler_core.whatif.fix import fix
 
 FOLDER: Final = Path(__file__).parent / "fixes"
 SITUATIONS: Final = {item["file"]: item for item in yaml.safe_load((FOLDER / "situations.yaml").read_text())}

@@ -387,7 +387,7 @@ def test_looking_at_a_pod_that_waits_has_the_engine_loaded_once(
     sent.clear()
     for _ in range(3):
         client.get(f"/c/{cluster.public_id}/pods/default/giant/")
-        client.get(f"/c/{cluster.public_id}/pods/default/giant/explain/")
+        client.get(f"/c/{cluster.public_id}/pods/default/giant/fix/")
     assert sent == [wake.READY]
     memory = EngineMemory()
     assert turns.ready_engine(cluster_id=cluster.pk, memory=memory)

@@ -159,7 +159,7 @@ def paths() -> dict[str, str]:
         "preemption": f"{base}cycles/{preempting.number}/",
         "weights": f"{base}cycles/{bound.number}/weights/",
         "story": f"{base}pods/default/{unschedulable.pod_name}/",
-        "explain": f"{base}pods/default/{unschedulable.pod_name}/explain/",
+        "explain": f"{base}pods/default/{unschedulable.pod_name}/fix/",
         "pods": f"{base}pods/",
         "queue": f"{base}pods/?lane=unschedulable",
         "form": f"{base}pods/new/",

@@ -133,7 +133,7 @@ def test_a_pod_opens_in_the_inspector(client, cluster, django_assert_max_num_que
         response = client.get(url, {"pod": "default/train-2"}, **HTMX)
     html = html_of(response)
     for words in ("Pending", "Unschedulable", "not in it: pending pods take no room", "Cycle 3",
-                  "attempt 1", "What would it take?", "Edit YAML", "Delete", "train-2/explain/"):  # fmt: skip
+                  "attempt 1", "Best fix", "Edit YAML", "Delete", "train-2/fix/"):  # fmt: skip
         assert words in html, words
     # The next tick asks about it too, and without script the same is a page.
     assert 'name="selected" id="pulse-selected" value="default/train-2"' in html

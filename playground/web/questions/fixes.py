@@ -11,6 +11,7 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
+from playground.clusters.choices import QuestionKind
 from playground.clusters.drive.turns import expect_questions
 from playground.clusters.history.cycles import last_cycle_named
 from playground.clusters.history.story import find_pod
@@ -18,7 +19,6 @@ from playground.clusters.questions import get_question, is_stale, latest_questio
 from playground.web.looks import priority_scale
 from playground.web.questions.present import view_why
 from playground.web.questions.views import (
-    FIX,
     arrives_at,
     asked_or_told,
     fix_address,
@@ -108,9 +108,9 @@ def _asked(
     """The question, with the posted price list, and the page that shows it."""
     prices = request.POST.get("prices", "").strip()
     if not prices:
-        return asked_or_told(request, cluster, FIX, **params), page
+        return asked_or_told(request, cluster, QuestionKind.FIX, **params), page
     try:
-        asked = asked_or_told(request, cluster, FIX, **params, prices=read_prices(prices))
+        asked = asked_or_told(request, cluster, QuestionKind.FIX, **params, prices=read_prices(prices))
     except InvalidObject as problem:
         messages.error(request, f"It cannot be asked: {problem}")
         asked = None
@@ -122,9 +122,9 @@ def _asked(
 def _question(cluster: Cluster, params: Mapping[str, Any], public_id: str) -> Question | None:
     """One with a price list of a person's own by its id; else the newest about the subject."""
     if not public_id:
-        return latest_question(cluster, FIX, params)
+        return latest_question(cluster, QuestionKind.FIX, params)
     found = get_question(cluster, public_id)
-    if found.kind != FIX:
+    if found.kind != QuestionKind.FIX:
         raise Http404("That question is not about what places pods.")
     return found
 

@@ -23,7 +23,7 @@ from playground.clusters.errors import ClusterError, NotFound
 from playground.clusters.questions import get_question, is_stale, latest_question, newest_plans
 from playground.scenarios import services as sharing
 from playground.scenarios.selectors import get_verdict
-from playground.web.questions.views import FIX, STOP_POLLING, arrives_at, question_context
+from playground.web.questions.views import STOP_POLLING, arrives_at, question_context
 from playground.web.requests import HtmxHttpRequest, get_cluster, site_user
 from scheduler_core.errors import InvalidObject
 from scheduler_core.whatif.answers import answer_text
@@ -67,7 +67,7 @@ def overview(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
     arrives = subject.n_nodes > 0 and not cluster.is_parked and arrives_at(request)
     not_asked = ASKED_WITH_WORDS if subject.has_zones else (*ASKED_WITH_WORDS, "any-domain")
     cards = [_card(cluster, ask, newest.get(ask)) for ask in TITLES if ask != BACKLOG]
-    fix = latest_question(cluster, FIX, {})
+    fix = latest_question(cluster, QuestionKind.FIX, {})
     for card in cards:
         # What needs no words of a person is asked as the page is opened, once for each state of the cluster.
         found = card["question"]

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster, Cycle, Question
 
 STOP_POLLING = 286
-FIX = "fix"
 MAX_WEIGHT = 100
 CANCELLED = "cancelled"
 """In the address of a page after its question was cancelled there."""
@@ -318,7 +317,7 @@ def _page_of(cluster: Cluster, found: Question) -> str:
         page = reverse("web:cycle-devices", args=[public_id, params["cycle"]])
     elif "cycle" in params:
         page = reverse("web:cycle-why", args=[public_id, params["cycle"]])
-    elif found.kind == FIX:
+    elif found.kind == QuestionKind.FIX:
         page = fix_address(public_id, params)
     else:
         page = fix_address(public_id, {"pod": f"{params['namespace']}/{params['name']}"})
