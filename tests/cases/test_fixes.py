@@ -22,7 +22,7 @@ from scheduler_core.whatif.fix import fix
 FOLDER: Final = Path(__file__).parent / "fixes"
 SITUATIONS: Final = {item["file"]: item for item in yaml.safe_load((FOLDER / "situations.yaml").read_text())}
 NEVER: Final = yaml.safe_load((FOLDER / "never.yaml").read_text())
-LATER: Final = frozenset[str]()
+LATER: Final = frozenset({"devices/more-devices-than-a-node-has.yaml"})
 """Situations whose fix is among the first three, and not the first."""
 MOST_LATER: Final = 5
 
@@ -35,7 +35,9 @@ def answer_of(file: str) -> dict[str, Any]:
     documents = [loaded.value for loaded in load_documents((FOLDER / file).read_bytes())]
     run = run_scenario(load_scenario(scenario_of_dump(documents)), full_traces=False)
     pods = [stored.typed for stored in run.simulation.world.all("Pod")]
-    waiting = sorted(pod.key for pod in pods if not pod.node_name) or ["data/pinned"]
+    waiting = sorted(pod.key for pod in pods if not pod.node_name)
+    # One that names its node itself waits where its claim does.
+    waiting = waiting or sorted(pod.key for pod in pods)
     return fix(run.simulation, {"pod": waiting[0]}).document()
 
 
@@ -87,7 +89,8 @@ def unnamed_victims(found: Fix, answer: Fix) -> bool:
 
 def edits_what_a_controller_owns(found: Fix, answer: Fix) -> bool:
     of_daemon = "metadata.name" in str(found["change"]) and found["what"].startswith("drop-")
-    return of_daemon or (bool(answer["workload"]) and "kubectl patch pod " in found["patch"])
+    of_pod = "kubectl patch pod " in found["patch"] and found["what"] != "take-back-resize"
+    return of_daemon or (bool(answer["workload"]) and of_pod)
 
 
 def buys_while_idle_nodes_fit(found: Fix, answer: Fix) -> bool:
