@@ -47,6 +47,7 @@ PAGES: dict[str, tuple[str, ...] | NoOperation] = {
     "web:group": ("groups_ask",),
     "web:pod-new": ("pods_create", "clusters_apply", "clusters_try"),
     "web:fix": ("clusters_fix", "pods_why_not"),
+    "web:fix-all": ("clusters_fix",),
     "web:cycle-why": ("cycles_why_not",),
     "web:weights": ("cycles_weights",),
     "web:try": ("clusters_try",),

@@ -107,7 +107,7 @@ def test_what_would_it_take_is_asked_watched_and_read(client: Client, cluster: C
     assert "Keeps what you asked for" in html and "Changes what you asked for" in html
     assert "Tolerate the taint gpu=t4:NoSchedule" in html
     assert "Apply to a branch" in html and "kubectl" in html
-    assert "too full" in html and "of 5 cpu" in html
+    assert "too small" in html and "nearest first" in html
 
 
 def test_a_workload_and_all_that_is_pending_have_the_same_page(client: Client, cluster: Cluster) -> None:
