@@ -129,7 +129,7 @@ def test_what_a_pod_of_a_dump_takes_is_the_same_by_page_rest_and_command_line(
     row = Question.objects.get(public_id=asked.json()["id"])
     questions.answer(question_id=row.pk, memory=memory)
     by_rest = client.get(asked.json()["url"]).json()["answer"]
-    html = page(client, "explain", cluster.public_id, stays.namespace, stays.name).replace("<wbr>", "")
+    html = page(client, "fix", cluster.public_id, stays.namespace, stays.name).replace("<wbr>", "")
     dump = tmp_path / "dump.json"
     dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
     main(
@@ -144,19 +144,16 @@ def test_what_a_pod_of_a_dump_takes_is_the_same_by_page_rest_and_command_line(
         ]
     )
     by_command = json.loads(capsys.readouterr().out)
-    assert by_rest["edits"] and _without_draws(by_rest) == _without_draws(by_command)
-    for edit in by_command["edits"]:
-        assert edit["title"].replace("'", "&#x27;") in html
+    assert by_rest["fixes"] and _without_draws(by_rest) == _without_draws(by_command)
+    for found in by_command["fixes"]:
+        assert found["title"].replace("'", "&#x27;") in html
 
 
 def _without_draws(answer: dict[str, Any]) -> dict[str, Any]:
     """An answer without what the next cycle's draw decides among nodes as good, and without the objects themselves."""
-    kept = {key: answer[key] for key in ("pod", "outcome", "nNodes", "nTried", "nMore", "requests")}
-    reasons = answer["message"].partition(" preemption: ")[0]
-    nearest = sorted(item["words"] for item in answer["distances"])
-    edits = [
-        {key: value for key, value in edit.items() if key not in ("node", "change", "feasible", "displaced")}
-        | {"displaced": [(one["pod"], one["ownerIsThere"], bool(one["node"])) for one in edit["displaced"]]}
-        for edit in answer["edits"]
+    kept = {key: answer[key] for key in ("subject", "pods", "headline", "causes", "nNodes", "tried")}
+    fixes = [
+        {key: one[key] for key in ("kind", "what", "title", "placed", "of", "price")}
+        for one in answer["fixes"]
     ]
-    return kept | {"edits": edits, "reasons": reasons, "nearest": nearest}
+    return kept | {"fixes": fixes}
