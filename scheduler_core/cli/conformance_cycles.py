@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from scheduler_core.cli.conformance import Difference, differences, expected_differences, present, release_of
 from scheduler_core.clock import SECOND_NS, Clock
-from scheduler_core.cluster.cache import Cache
-from scheduler_core.cluster.nominator import Nominator
-from scheduler_core.config.load import LoadedConfiguration
-from scheduler_core.extender.chain import ExtenderBinding, extender_chain
+from scheduler_core.extender.chain import ExtenderBinding
 from scheduler_core.extender.transport import (
     ExtenderAnswer,
     ExtenderCall,
@@ -20,25 +17,25 @@ from scheduler_core.extender.transport import (
     Transport,
     no_transport,
 )
-from scheduler_core.framework.interface import ChoiceOptions, Handle, PostFilterResult
+from scheduler_core.framework.interface import PostFilterResult
 from scheduler_core.framework.preemption.trace import preemption_document
 from scheduler_core.framework.record import CycleTrace
 from scheduler_core.framework.recording import record_body
-from scheduler_core.framework.runtime import Framework, build_profiles
+from scheduler_core.framework.runtime import Framework
 from scheduler_core.framework.status import Code, Status
-from scheduler_core.framework.waiting_pods import WaitingPods
 from scheduler_core.objects.defaults import StoredPriorities, prepare, priority_class_from
 from scheduler_core.objects.fields import parse_time_ns
 from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.pod import Pod, pod_from
-from scheduler_core.plugins import REGISTRY, default_configuration, load_configuration
+from scheduler_core.plugins import default_configuration, load_configuration
 from scheduler_core.plugins.default_preemption import ineligible_reason
 from scheduler_core.randomness import Randomness
 from scheduler_core.releases import OLDEST, Release
-from scheduler_core.schedule_one import Algorithm, AlgorithmOptions, Decision
+from scheduler_core.schedule_one import Decision
+from scheduler_core.scheduler import Scheduler, SchedulerOptions
 
 
-class CaseCluster:
+class CaseCluster(Scheduler):
     """A cluster as a case describes it, and a scheduler over it that takes the first of ties.
 
     Parameters
@@ -60,34 +57,25 @@ class CaseCluster:
         transport: Transport = no_transport,
         release: Release = OLDEST,
     ) -> None:
-        self.loaded: LoadedConfiguration = (
-            default_configuration(release) if config is None else load_configuration(config, release=release)
+        super().__init__(
+            default_configuration(release) if config is None else load_configuration(config, release=release),
+            Clock(0),
+            Randomness(0),
+            options=SchedulerOptions(first_of_ties=True, all_preemption_candidates=True, full_traces=False),
+            transport=transport,
         )
-        self.cache = Cache()
-        self.nominator = Nominator()
-        self.clock = Clock(0)
-        self.waiting_pods = WaitingPods()
-        self.extenders = extender_chain(self.loaded, transport)
-        handle = Handle(
-            self.cache,
-            self.nominator,
-            self.waiting_pods,
-            self.clock,
-            choices=ChoiceOptions(first_of_ties=True, all_preemption_candidates=True),
-            extenders=self.extenders.preempt if self.extenders else None,
-            release=release,
-        )
-        self.frameworks: dict[str, Framework] = build_profiles(self.loaded, REGISTRY, handle, self.cache)
-        self.algorithm = Algorithm(AlgorithmOptions(first_of_ties=True), Randomness(0), self.extenders)
         self.priority_classes = StoredPriorities(
             priority_class_from(item) for item in objects if item.get("kind") == "PriorityClass"
         )
+        self.begin_with(item for item in objects if item.get("kind") != "PriorityClass")
+
+    def begin_with(self, objects: Iterable[Mapping[str, Any]]) -> None:
+        """Put the objects there, without a queue."""
         for manifest in objects:
-            self._load(manifest)
+            if manifest.get("kind") != "ResourceClaimTemplate":
+                self._load(manifest)
 
     def _load(self, manifest: Mapping[str, Any]) -> None:
-        if manifest.get("kind") in ("PriorityClass", "ResourceClaimTemplate"):
-            return
         kind, namespace, name, typed = parse(prepare(manifest, self.priority_classes))
         if kind == "Node":
             self.cache.set_node(typed)
@@ -105,7 +93,7 @@ class CaseCluster:
         return pod_from(prepare({"apiVersion": "v1", "kind": "Pod", **manifest}, self.priority_classes))
 
     def framework_for(self, pod: Pod) -> Framework:
-        return self.frameworks[pod.scheduler_name]
+        return self.profiles[pod.scheduler_name]
 
     def schedule(self, pod: Pod) -> Decision:
         return self.algorithm.schedule(self.framework_for(pod), pod, self.cache.snapshot())

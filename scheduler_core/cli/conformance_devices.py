@@ -36,13 +36,13 @@ class DeviceCluster(CaseCluster):
     def of(cls, case: Mapping[str, Any]) -> DeviceCluster:
         return cls(case["objects"], case.get("config"), release=release_of(case))
 
-    def reserve_and_pre_bind(self, pod: Pod, node_name: str) -> dict[str, Any]:
+    def reserve_and_pre_bind_all(self, pod: Pod, node_name: str) -> dict[str, Any]:
         """Reserve and PreBind of all plugins; the step that failed, if one did, after Unreserve."""
         framework = self.framework_for(pod)
         status = framework.run_reserve(pod, node_name)
         step = "reserve"
         if status.is_success:
-            step, status = "preBind", self._pre_bind(framework, pod, node_name)
+            step, status = "preBind", self._pre_bind_all(framework, pod, node_name)
         if status.is_success:
             return {}
         framework.run_unreserve(pod, node_name)
@@ -51,7 +51,7 @@ class DeviceCluster(CaseCluster):
         plugin = status.plugin if status.is_rejection or step == "reserve" else ""
         return {step: {"plugin": plugin, "code": status.code.name, "reasons": reasons}}
 
-    def _pre_bind(self, framework: Framework, pod: Pod, node_name: str) -> Status:
+    def _pre_bind_all(self, framework: Framework, pod: Pod, node_name: str) -> Status:
         for _ in range(10):
             status = framework.run_pre_bind(pod, node_name)
             if status.code is not Code.Wait or not self.write(framework, pod):
@@ -154,7 +154,7 @@ def _on_node(case: Mapping[str, Any], node_name: str) -> dict[str, Any]:
     cluster = DeviceCluster.of(case)
     pod = cluster.pending_pod(case["pod"])
     cluster.schedule(pod)
-    failed = cluster.reserve_and_pre_bind(pod, node_name)
+    failed = cluster.reserve_and_pre_bind_all(pod, node_name)
     body = {"claims": cluster.claims(), **failed}
     if cluster.extended_status is not None:
         body["extendedResourceClaimStatus"] = cluster.extended_status
@@ -290,7 +290,7 @@ class DeviceSequence(CaseSequence):
     def _bind(self, pod: Pod, node_name: str, number: int) -> None:
         cluster = self.device_cluster
         cluster.extended_status = None
-        failed = cluster.reserve_and_pre_bind(pod, node_name)
+        failed = cluster.reserve_and_pre_bind_all(pod, node_name)
         changed = {key: body for key, body in cluster.claims().items() if self._told.get(key) != body}
         if failed:
             # PreBind may have written some claims before it failed.

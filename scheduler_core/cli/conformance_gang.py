@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from scheduler_core.actions import (
@@ -15,15 +15,12 @@ from scheduler_core.actions import (
     RecordEvent,
 )
 from scheduler_core.cli.conformance import Difference, differences, release_of
-from scheduler_core.clock import Clock
+from scheduler_core.cli.conformance_cycles import CaseCluster
 from scheduler_core.events import BindAnswered, ObjectChanged, PreemptionAnswered
-from scheduler_core.objects.defaults import StoredPriorities, prepare, priority_class_from
+from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.pod import Pod, with_node
 from scheduler_core.objects.policy import KIND
-from scheduler_core.plugins import default_configuration, load_configuration
-from scheduler_core.randomness import Randomness
-from scheduler_core.scheduler import Scheduler, SchedulerOptions
 
 Document = dict[str, Any]
 TICK_NS = 1_000
@@ -53,40 +50,27 @@ def run_case(case: Mapping[str, Any]) -> list[Difference]:
     return list(differences(case["expect"]["final"], run.final(), "final"))
 
 
-class GangRun:
+class GangRun(CaseCluster):
     """A scheduler, and an API server that binds and deletes at once; pods' statuses never came back from it."""
 
     def __init__(self, case: Mapping[str, Any]) -> None:
-        # Evictions were carried out at once, so no preemptor is held back for want of their end.
-        release = release_of(case).with_gates({"SchedulerAsyncPreemption": False})
-        config = case.get("config")
-        loaded = (
-            default_configuration(release) if config is None else load_configuration(config, release=release)
-        )
-        self._clock = Clock(0)
-        self._scheduler = Scheduler(
-            loaded,
-            self._clock,
-            Randomness(0),
-            options=SchedulerOptions(full_traces=False, first_of_ties=True, all_preemption_candidates=True),
-        )
-        objects = case["objects"]
-        self._priorities = StoredPriorities(
-            priority_class_from(item) for item in objects if item["kind"] == "PriorityClass"
-        )
         self._pods: dict[str, Pod] = {}
-        self._operations = case["sequence"]
         self._step: Document = {}
         self._created: list[str] = []
+        self._operations = case["sequence"]
+        # Evictions were carried out at once, so no preemptor is held back for want of their end.
+        release = release_of(case).with_gates({"SchedulerAsyncPreemption": False})
+        super().__init__(case["objects"], case.get("config"), release=release)
+
+    def begin_with(self, objects: Iterable[Mapping[str, Any]]) -> None:
         for manifest in objects:
-            if manifest["kind"] != "PriorityClass":
-                self._create(manifest)
+            self._create(manifest)
 
     def steps(self) -> Iterator[Document]:
         """What each operation and each cycle changed."""
         for operation in self._operations:
             # The real clock never stands still.
-            self._clock.move_to(self._clock.now_ns + TICK_NS)
+            self.clock.move_to(self.clock.now_ns + TICK_NS)
             if operation.get("run"):
                 yield from self._run()
                 continue
@@ -109,19 +93,19 @@ class GangRun:
 
     def _run(self) -> Iterator[Document]:
         idle = 0
-        queue = self._scheduler.queue
+        queue = self.queue
         while queue.n_active or (idle < IDLE_CYCLES and queue.can_pop()):
-            self._clock.move_to(self._clock.now_ns + TICK_NS)
+            self.clock.move_to(self.clock.now_ns + TICK_NS)
             self._step = {} if queue.n_active else {"fromBackoff": True}
-            self._perform(self._scheduler.schedule_one())
+            self._perform(self.schedule_one())
             idle = 0 if self._step.keys() & {"bound", "deleted"} else idle + 1
             yield self._told("scheduleOne")
 
     def _create(self, manifest: Mapping[str, Any]) -> str:
-        parsed = parse(prepare(manifest, self._priorities))
+        parsed = parse(prepare(manifest, self.priority_classes))
         if parsed.kind == "Pod":
             self._pods[parsed.typed.key] = parsed.typed
-        self._perform(self._scheduler.handle(ObjectChanged(parsed.kind, None, parsed.typed)))
+        self._perform(self.handle(ObjectChanged(parsed.kind, None, parsed.typed)))
         return f"{parsed.namespace}/{parsed.name}"
 
     def _change(self, old: Pod, new: Pod | None) -> None:
@@ -129,7 +113,7 @@ class GangRun:
             del self._pods[old.key]
         else:
             self._pods[old.key] = new
-        self._perform(self._scheduler.handle(ObjectChanged("Pod", old, new)))
+        self._perform(self.handle(ObjectChanged("Pod", old, new)))
 
     def _perform(self, actions: list[Action]) -> None:
         for action in actions:
@@ -139,17 +123,17 @@ class GangRun:
                     spec = {**live.manifest["spec"], "nodeName": node_name}
                     self._step.setdefault("bound", {})[pod.key] = node_name
                     self._change(live, with_node(live, node_name, {**live.manifest, "spec": spec}))
-                    self._perform(self._scheduler.handle(BindAnswered(pod.uid)))
+                    self._perform(self.handle(BindAnswered(pod.uid)))
                 case PatchPodGroupStatus(group, condition):
                     self._step.setdefault("podGroupConditions", []).append({"group": group.key, **condition})
                     manifest = {**group.manifest, "status": {"conditions": [condition]}}
-                    self._perform(self._scheduler.handle(ObjectChanged(KIND, group, parse(manifest).typed)))
+                    self._perform(self.handle(ObjectChanged(KIND, group, parse(manifest).typed)))
                 case EvictPod():
                     self._evict(action)
                 case EvictBeside(uid, evictions):
                     for eviction in evictions:
                         self._evict(eviction)
-                    self._perform(self._scheduler.handle(PreemptionAnswered(uid)))
+                    self._perform(self.handle(PreemptionAnswered(uid)))
                 case RecordEvent(pod, type_, reason, _, note):
                     self._tell(pod, type_, reason, note)
 
@@ -166,7 +150,7 @@ class GangRun:
         self._step.setdefault("events", []).append(event)
 
     def _told(self, op: str, **subject: str) -> Document:
-        queue = self._scheduler.queue
+        queue = self.queue
         waiting = [*queue.active_pods(), *queue.backoff_pods(), *queue.error_backoff_pods()]
         unschedulable = queue.unschedulable_pods()
         told = {"op": op, **subject, **self._step}

@@ -18,7 +18,6 @@ from scheduler_core.config.decode import configuration_among, documents_of_text
 from scheduler_core.config.load import load_configuration
 from scheduler_core.errors import ConfigurationError, FieldError, InvalidManifest
 from scheduler_core.installed_plugins import known
-from scheduler_core.objects.defaults import NAMESPACED_KINDS
 from scheduler_core.objects.documents import LineMap, decoded
 from scheduler_core.objects.reading import (
     FOREIGN,
@@ -34,7 +33,7 @@ from scheduler_core.randomness import MAX_GENERATED_PREFIX, Randomness, name_suf
 from scheduler_core.releases import Release
 from scheduler_core.scenario import Scenario, ScenarioError, load_scenario
 from scheduler_core.scenario.errors import Problem
-from scheduler_core.scenario.types import API_VERSION, KIND
+from scheduler_core.scenario.types import API_VERSION, KIND, object_key
 
 MAX_BYTES = 1_000_000_000
 """Of a file on one's own machine."""
@@ -154,10 +153,10 @@ def with_manifests(document: Manifest, posted: Sequence[Posted]) -> tuple[dict[s
         The document, and place in its `objects` -> what came there from a file.
     """
     objects = list(document.get("objects") or ())
-    places = {_key(item): place for place, item in enumerate(objects) if isinstance(item, Mapping)}
+    places = {object_key(item): place for place, item in enumerate(objects) if isinstance(item, Mapping)}
     came_from: dict[int, Posted] = {}
     for item in posted:
-        key = _key(item.manifest)
+        key = object_key(item.manifest)
         place = places.setdefault(key, len(objects))
         if place == len(objects):
             objects.append(item.manifest)
@@ -203,14 +202,6 @@ def notes_by_file(notes: Iterable[str], came_from: Mapping[int, Posted]) -> list
 def _placed(item: Posted, problem: Problem) -> Problem:
     line = item.line(problem.path)
     return dataclasses.replace(problem, file=item.file, line=line, column=None, subject=item.subject)
-
-
-def _key(manifest: Manifest) -> tuple[str, str, str]:
-    meta = manifest.get("metadata")
-    meta = meta if isinstance(meta, Mapping) else {}
-    kind = str(manifest.get("kind"))
-    namespace = str(meta.get("namespace") or ("default" if kind in NAMESPACED_KINDS else ""))
-    return kind, namespace, str(meta.get("name"))
 
 
 def scenario_of_dump(manifests: Sequence[Manifest], **more: Any) -> dict[str, Any]:

@@ -9,17 +9,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from scheduler_core.objects.defaults import NAMESPACED_KINDS
 from scheduler_core.objects.reading import is_foreign
 from scheduler_core.scenario.errors import Problem
 from scheduler_core.scenario.merge import merged
-from scheduler_core.scenario.types import MAX_OBJECTS, Manifest, Scenario
+from scheduler_core.scenario.types import MAX_OBJECTS, Key, Manifest, Scenario, object_key
 
 DAY_NS = 24 * 3600 * 1_000_000_000
 MAX_VIRTUAL_NS = 366 * DAY_NS
 """Virtual time from the beginning of a run to its end."""
 _REPLICATED = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet")
-_Key = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +101,14 @@ def bound_problems(scenario: Scenario, bounds: RunBounds) -> Iterator[Problem]:
 class _Tally:
     """What there is after the steps so far; `places` says where each workload was written last."""
 
-    objects: dict[_Key, Manifest] = field(default_factory=dict)
-    places: dict[_Key, str] = field(default_factory=dict)
-    workloads: dict[_Key, int] = field(default_factory=dict)
+    objects: dict[Key, Manifest] = field(default_factory=dict)
+    places: dict[Key, str] = field(default_factory=dict)
+    workloads: dict[Key, int] = field(default_factory=dict)
     n_nodes: int = 0
     n_pods: int = 0
 
-    def put(self, manifest: Manifest, place: str) -> _Key:
-        key = _key(manifest)
+    def put(self, manifest: Manifest, place: str) -> Key:
+        key = object_key(manifest)
         self.drop(key)
         self.objects[key] = manifest
         if key[0] == "Node":
@@ -124,7 +122,7 @@ class _Tally:
             self.n_pods += asked[0]
         return key
 
-    def drop(self, key: _Key) -> None:
+    def drop(self, key: Key) -> None:
         if self.objects.pop(key, None) is None:
             return
         if key[0] == "Node":
@@ -135,7 +133,7 @@ class _Tally:
         n_daemon_sets = sum(1 for key in self.workloads if key[0] == "DaemonSet")
         return len(self.objects) + self.n_pods + n_daemon_sets * self.n_nodes
 
-    def largest(self) -> tuple[str, str, int, _Key] | None:
+    def largest(self) -> tuple[str, str, int, Key] | None:
         """The workload that asks for most: where it was written, the field, how many, which it is."""
         found = [
             (asked[0], key, self.places[key], asked[1])
@@ -146,13 +144,6 @@ class _Tally:
             return None
         count, key, place, path = max(found)
         return place, path, count, key
-
-
-def _key(manifest: Manifest) -> _Key:
-    kind = str(manifest.get("kind", ""))
-    meta = manifest.get("metadata") or {}
-    namespace = str(meta.get("namespace") or "")
-    return kind, namespace or ("default" if kind in NAMESPACED_KINDS else ""), str(meta.get("name", ""))
 
 
 def _size_problem(scenario: Scenario, bounds: RunBounds) -> Iterator[Problem]:
@@ -187,20 +178,14 @@ def _happenings(scenario: Scenario, tally: _Tally) -> Iterable[str]:
                 if not is_foreign(manifest):
                     tally.put(manifest, f"{here}.apply[{place}]")
         elif step.patch is not None:
-            namespace = step.patch.namespace
-            if not namespace and step.patch.kind in NAMESPACED_KINDS:
-                namespace = "default"
-            before = tally.objects.get((step.patch.kind, namespace, step.patch.name))
+            before = tally.objects.get(step.patch.key)
             if before is None:
                 continue
             changed = merged(before, step.patch.patch)
             if isinstance(changed, Mapping):
                 tally.put(changed, f"{here}.patch.patch")
         elif step.delete is not None:
-            namespace = step.delete.namespace
-            if not namespace and step.delete.kind in NAMESPACED_KINDS:
-                namespace = "default"
-            tally.drop((step.delete.kind, namespace, step.delete.name))
+            tally.drop(step.delete.key)
         else:
             continue
         yield here

@@ -19,8 +19,8 @@ from scheduler_core.objects.defaults import NAMESPACED_KINDS
 from scheduler_core.objects.meta import generations, uid_of
 from scheduler_core.objects.quantity import QuantityError, read_quantity
 from scheduler_core.releases import OLDEST
-from scheduler_core.scenario.load import TEMPLATED, object_key, scenario_document
-from scheduler_core.scenario.types import Manifest, Run, Scenario, Step
+from scheduler_core.scenario.load import TEMPLATED, scenario_document
+from scheduler_core.scenario.types import Manifest, Run, Scenario, Step, object_key
 
 _FIRST = (
     "Namespace", "PriorityClass", "StorageClass", "CSIDriver", "PersistentVolume", "PersistentVolumeClaim",

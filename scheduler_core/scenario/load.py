@@ -13,7 +13,6 @@ from scheduler_core.config.decode import configuration_among
 from scheduler_core.config.wire import Problems, encode
 from scheduler_core.errors import ConfigurationError, InvalidManifest, InvalidObject
 from scheduler_core.installed_plugins import outside
-from scheduler_core.objects.defaults import NAMESPACED_KINDS
 from scheduler_core.objects.documents import LineMap, decoded, load_documents
 from scheduler_core.objects.fields import mapping, mappings, string
 from scheduler_core.objects.kinds import parse
@@ -35,6 +34,7 @@ from scheduler_core.scenario.types import (
     Scenario,
     Upgrade,
     UpgradeSelection,
+    object_key,
 )
 from scheduler_core.schema.fields_check import (
     FieldProblem,
@@ -407,18 +407,6 @@ def check_shape(manifest: Manifest) -> None:
         parse(pod)
     except InvalidObject as error:
         raise InvalidObject(f"spec.template.{error.path}", error.value, error.reason) from None
-
-
-def object_key(manifest: Manifest) -> tuple[str, str, str]:
-    """(kind, namespace, name), the namespace as `objects.defaults.prepare` fills it in."""
-    kind = str(manifest.get("kind", ""))
-    meta = manifest.get("metadata")
-    if not isinstance(meta, Mapping):
-        meta = {}
-    namespace = str(meta.get("namespace") or "")
-    if kind in NAMESPACED_KINDS:
-        namespace = namespace or "default"
-    return kind, namespace, str(meta.get("name") or "")
 
 
 def scenario_document(scenario: Scenario) -> dict[str, Any]:

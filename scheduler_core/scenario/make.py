@@ -29,7 +29,7 @@ from scheduler_core.scenario.canonical import (
     without_server_fields,
 )
 from scheduler_core.scenario.cassette import RecordedCall
-from scheduler_core.scenario.load import object_key, with_plugins
+from scheduler_core.scenario.load import with_plugins
 from scheduler_core.scenario.merge import merged, patch_between
 from scheduler_core.scenario.mock_extender import MockExtender
 from scheduler_core.scenario.record import Decided, cycle_line, decisions_digest
@@ -39,6 +39,7 @@ from scheduler_core.scenario.types import (
     Decisions,
     Deletion,
     Extenders,
+    Key,
     Manifest,
     Patch,
     PermitAnswer,
@@ -46,11 +47,11 @@ from scheduler_core.scenario.types import (
     Scenario,
     Step,
     Upgrade,
+    object_key,
 )
 from scheduler_core.sim.admission import HIGHEST_USER_PRIORITY, TOLERATED_TAINTS, with_default_tolerations
 from scheduler_core.version import ENGINE_VERSION
 
-Key = tuple[str, str, str]
 DEFAULT_PROFILE = "default-scheduler"
 
 

@@ -19,7 +19,7 @@ from scheduler_core.scenario.bounds import RunBounds, time_problem
 from scheduler_core.scenario.canonical import effective_steps, in_run_order
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.expectations import check
-from scheduler_core.scenario.load import check_shape, field_notes, object_key, plugin_notes, problems_of
+from scheduler_core.scenario.load import check_shape, field_notes, plugin_notes, problems_of
 from scheduler_core.scenario.merge import merged
 from scheduler_core.scenario.ran import Others, ScenarioRun
 from scheduler_core.scenario.transport import ScenarioTransport
@@ -33,6 +33,7 @@ from scheduler_core.scenario.types import (
     Run,
     Scenario,
     Step,
+    object_key,
 )
 from scheduler_core.sim.admission import with_default_tolerations
 from scheduler_core.sim.changes import (
@@ -287,8 +288,7 @@ class _Runner:
         stored = self._existing(wanted.kind, wanted.namespace, wanted.name, path)
         if wanted.by and wanted.kind == "Pod" and self.run.others is not None:
             self.run.others.evicted(stored.typed, wanted.by)
-        namespace = wanted.namespace or ("default" if wanted.kind in NAMESPACED_KINDS else "")
-        self._submit(DeleteObject(wanted.kind, namespace, wanted.name, wanted.grace_period_s))
+        self._submit(DeleteObject(*wanted.key, wanted.grace_period_s))
 
     def _drain(self, node: str, path: str) -> None:
         """Cordon and evict, as `kubectl drain --ignore-daemonsets --force` tries it once.

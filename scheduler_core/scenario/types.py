@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scheduler_core.config.wire import wire_fields
+from scheduler_core.objects.defaults import NAMESPACED_KINDS
 from scheduler_core.objects.fields import duration_ns
 from scheduler_core.releases import OLDEST, Release, release_named
 from scheduler_core.scenario.cassette import RecordedCall
@@ -29,6 +30,17 @@ MAX_CYCLES = int(SCHEMA["$defs"]["Run"]["properties"]["cycles"]["maximum"])
 VERB_FIELDS: tuple[str, ...] = tuple(SCHEMA["$defs"]["Step"]["properties"])
 
 Manifest = Mapping[str, Any]
+Key = tuple[str, str, str]
+"""(kind, namespace, name), the namespace as `objects.defaults.prepare` fills it in."""
+
+
+def object_key(manifest: Manifest) -> Key:
+    """The key of an object."""
+    meta = manifest.get("metadata")
+    meta = meta if isinstance(meta, Mapping) else {}
+    return ObjectRef(
+        str(manifest.get("kind", "")), str(meta.get("name") or ""), str(meta.get("namespace") or "")
+    ).key
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +50,11 @@ class ObjectRef:
     kind: str = ""
     name: str = ""
     namespace: str = ""
+
+    @property
+    def key(self) -> Key:
+        """The object's key."""
+        return self.kind, self.namespace or ("default" if self.kind in NAMESPACED_KINDS else ""), self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,31 +138,8 @@ class PodSelection:
     labels: dict[str, str] = field(default_factory=dict)
 
 
-_POD_FIELDS = (
-    "state",
-    "node",
-    "nodeIn",
-    "nodeLabels",
-    "notNodeLabels",
-    "reason",
-    "victims",
-    "attempts",
-    "nominated",
-)
-_FIELDS_OF = {
-    "pod": _POD_FIELDS,
-    "pods": ("state", "nodeIn", "node", "nodeLabels", "notNodeLabels", "reason", "count"),
-    "cycle": ("of", "outcome", "node", "reason", "victims", "tie", "feasible"),
-    "cycles": ("count",),
-    "order": (),
-    "budgets": (),
-    "metric": ("count",),
-    "upgrade": ("count",),
-    "survives": (),
-    "fits": (),
-    "drain": (),
-    "agreement": (),
-}
+_FIELDS_OF: Mapping[str, list[str]] = SCHEMA["$defs"]["Expectation"]["x-subjects"]
+"""Subject -> the fields that say something about it."""
 SUBJECTS = tuple(_FIELDS_OF)
 
 

@@ -331,13 +331,14 @@ def make_from_cluster(
     redact: bool = False,
     title: str = "",
     ours_decide: bool = False,
-    visibility: str = Scenario.Visibility.UNLISTED,
-    expires: Any = None,
-    team: Any = None,
-    note: str = "",
-    opens_at: int | None = None,
+    **how: Any,
 ) -> Shared:
     """Share a cluster: its scenario, with the lineage of what it was forked from.
+
+    Parameters
+    ----------
+    how
+        Who sees it, until when and with which words: as `share` takes them.
 
     Raises
     ------
@@ -346,16 +347,8 @@ def make_from_cluster(
     check_token(owner)
     made = make_text(cluster=cluster, cycle=cycle, redact=redact, title=title, ours_decide=ours_decide)
     origin = Origin.objects.filter(cluster=cluster).select_related("scenario").first()
-    shared = share(
-        document=made.text,
-        owner=owner,
-        visibility=visibility,
-        team=team,
-        expires=expires,
-        parent=origin.scenario if origin else None,
-        note=note,
-        opens_at=opens_at,
-    )
+    parent = origin.scenario if origin else None
+    shared = share(document=made.text, owner=owner, parent=parent, **how)
     if cycle is None:
         steps = {"steps": origin.steps, "next_step": origin.next_step} if origin else {}
         Origin.objects.update_or_create(

@@ -191,39 +191,50 @@ def _branch(
 ) -> Cluster:
     if cluster is not None:
         config, release, at_ns, manifests, read_seq = past_of(cluster, cycle)
-        branch = _begin(
-            name or f"{cluster.name[:80]} after {cycle}",
-            owner,
-            cluster.seed,
-            config,
-            release,
-            at_ns,
-            manifests,
-            mock_rules_of(cluster, config),
+        words, seed, expiry_ns = cluster.name, cluster.seed, cluster.assumed_expiry_ns
+        rules: Mapping[int, Any] = mock_rules_of(cluster, config)
+        origin: dict[str, Any] = {"parent": cluster, "parent_seq": read_seq, "parent_cycle": cycle}
+    else:
+        assert scenario is not None and past is not None
+        begins = opening_of(bytes(scenario.document))
+        config, release, at_ns, manifests = (
+            past[key] for key in ("config", "release", "clock_ns", "manifests")
         )
-        branch.parent, branch.parent_cycle, branch.parent_seq = cluster, cycle, read_seq
-        branch.save(update_fields=["parent", "parent_cycle", "parent_seq"])
+        words, seed, expiry_ns = scenario.words, scenario.seed, begins.assumed_expiry_ns
+        rules = begins.mock_rules
+        origin = {"parent_share": scenario.public_id, "parent_cycle": cycle}
+    with transaction.atomic():
+        branch = create_cluster(
+            name=(name or f"{words[:80]} after {cycle}")[:100],
+            owner=owner,
+            seed=seed,
+            config=config,
+            kubernetes_release=release["name"],
+            feature_gates=release.get("switched"),
+            start_ns=at_ns,
+        )
+        serve_mock_extenders(cluster=branch, rules=rules)
         with opening():
-            set_assumed_expiry(cluster=branch, after_ns=cluster.assumed_expiry_ns)
+            with writing(branch) as writer:
+                definitions = [item for item in manifests if item["kind"] == DEFINITION]
+                table = with_definitions(built_in_of(release["name"]), definitions)
+                ranked = (
+                    (table.by_key(item.get("apiVersion", ""), item["kind"]), item) for item in manifests
+                )
+                known = [
+                    (kind, Posted(manifest))
+                    for kind, manifest in ranked
+                    if kind is not None and kind.row_kind != "Event"
+                ]
+                # What is owned before its owners, which would make it anew.
+                for kind, item in in_order(known):
+                    writer.write(LogEntry.Source.API, kind, item.manifest, created=True)
+            for field, value in origin.items():
+                setattr(branch, field, value)
+            branch.save(update_fields=list(origin))
+            set_assumed_expiry(cluster=branch, after_ns=expiry_ns)
         note_opening(branch)
-        return branch
-    assert scenario is not None and past is not None
-    begins = opening_of(bytes(scenario.document))
-    branch = _begin(
-        name or f"{scenario.words[:80]} after {cycle}",
-        owner,
-        scenario.seed,
-        past["config"],
-        past["release"],
-        past["clock_ns"],
-        past["manifests"],
-        begins.mock_rules,
-    )
-    branch.parent_share, branch.parent_cycle = scenario.public_id, cycle
-    branch.save(update_fields=["parent_share", "parent_cycle"])
-    with opening():
-        set_assumed_expiry(cluster=branch, after_ns=begins.assumed_expiry_ns)
-    note_opening(branch)
+        cluster_wake.cluster_on_commit(branch)
     return branch
 
 
@@ -259,42 +270,3 @@ def past_of(cluster: Cluster, number: int) -> tuple[Any, Any, int, list[dict[str
         else:
             objects[key] = entry.payload["manifest"]
     return config, release, cycle.at_ns, list(objects.values()), read
-
-
-def _begin(
-    name: str,
-    owner: Any,
-    seed: int,
-    config: Any,
-    release: Mapping[str, Any],
-    at_ns: int,
-    manifests: list[dict[str, Any]],
-    mock_rules: Mapping[int, Any],
-) -> Cluster:
-    with transaction.atomic():
-        cluster = create_cluster(
-            name=name[:100],
-            owner=owner,
-            seed=seed,
-            config=config,
-            kubernetes_release=release["name"],
-            feature_gates=release.get("switched"),
-            start_ns=at_ns,
-        )
-        serve_mock_extenders(cluster=cluster, rules=mock_rules)
-        with opening(), writing(cluster) as writer:
-            table = with_definitions(
-                built_in_of(release["name"]), [item for item in manifests if item["kind"] == DEFINITION]
-            )
-            ranked = [(table.by_key(item.get("apiVersion", ""), item["kind"]), item) for item in manifests]
-            known = [
-                (kind, Posted(manifest))
-                for kind, manifest in ranked
-                if kind is not None and kind.row_kind != "Event"
-            ]
-            # What is owned before its owners, which would make it anew.
-            for kind, item in in_order(known):
-                writer.write(LogEntry.Source.API, kind, item.manifest, created=True)
-        note_opening(cluster)
-        cluster_wake.cluster_on_commit(cluster)
-    return cluster

@@ -172,7 +172,7 @@ class FullCluster:
 
 def set_choices(cluster: CaseCluster, choices: ChoiceOptions) -> None:
     """Have the cluster's plugins choose in another way."""
-    for framework in cluster.frameworks.values():
+    for framework in cluster.profiles.values():
         framework.handle.choices = choices
 
 
