@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import ast
 import hashlib
-import random
 import subprocess
 import sys
 import tempfile
@@ -90,18 +89,14 @@ def changes_of(path: str, source: str) -> Iterator[Change]:
 
 
 def chosen(root: Path, n: int, seed: int) -> list[Change]:
-    """As many changes, spread over the packages by how much could be changed in each."""
-    found: dict[str, list[Change]] = {}
+    """As many changes: those of the least ranks, in which a package has as many as it has places."""
+    found: dict[str, Change] = {}
     for path in sorted(path for top in PRODUCT for path in (root / top).rglob("*.py")):
         name = path.relative_to(root).as_posix()
         if not any(part in name for part in LEFT_OUT):
             for change in changes_of(name, path.read_text()):
-                found.setdefault(change.package, []).append(change)
-    packages = sorted(found)
-    turns = random.Random(seed).choices(packages, [len(found[name]) for name in packages], k=n)
-    for some in found.values():
-        some.sort(key=lambda change: change.rank(seed), reverse=True)
-    return [found[name].pop() for name in sorted(turns)]
+                found.setdefault(change.rank(seed), change)
+    return [found[rank] for rank in sorted(found)[:n]]
 
 
 def tests_of(change: Change, root: Path) -> list[list[str]]:

@@ -11,7 +11,7 @@ from tests import rare_cycles
 from tests.browser.looks import EVERY_LOOK, LIGHT, LOOKS, PHONE, nightly, seen_wrong, wear, what_is_wrong
 from tests.browser.tabs import Walker
 from tests.clusters.builders import make_cluster, make_node, make_pod
-from tests.kube_api.test_both_surfaces import make_class
+from tests.manifests import priority_class
 from tests.web.routes import ADDRESSES
 from tests.web.test_classes_page import make_budget
 
@@ -62,7 +62,7 @@ def test_names_as_long_as_a_cloud_gives_them_are_shown_whole(page, asgi_server, 
     labels = {"app": "recomputation"}
     cluster = make_cluster(
         *(make_node(name, cpu="8") for name in nodes),
-        make_class(important, 900_000),
+        priority_class(important, 900_000),
         *(
             make_pod(f"{worker}-{i}", cpu="4") | {"metadata": {"name": f"{worker}-{i}", "labels": labels}}
             for i in range(4)

@@ -18,7 +18,7 @@ from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.write import delete_object
 from playground.engine.batch import Budget
 from tests.clusters.builders import make_cluster, make_node, make_pod
-from tests.kube_api.test_both_surfaces import make_class
+from tests.manifests import priority_class
 
 pytestmark = pytest.mark.django_db
 
@@ -315,7 +315,7 @@ def test_seeds_begin_where_chance_begins_and_end_as_the_whole_log_does(
     urgent: list[dict[str, Any]] = [
         make_pod(f"urgent-{index}", cpu="3", priorityClassName="urgent") for index in range(2)
     ]
-    urgent.insert(0, make_class("urgent", 10))
+    urgent.insert(0, priority_class("urgent", 10))
     apply_documents(cluster=cluster, objects=[*urgent, make_node("late", cpu="1")])
     work(cluster)
     nodes = by_kind("Node")

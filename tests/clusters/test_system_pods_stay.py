@@ -19,7 +19,7 @@ from scheduler_core.whatif.prices import read_prices
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.clusters.test_questions import answered, sent, work
 from tests.engine.extender_server import serving
-from tests.kube_api.test_both_surfaces import make_class
+from tests.manifests import priority_class
 
 __all__ = ["sent"]
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
@@ -126,6 +126,6 @@ def use_extender(cluster: Cluster, url: str) -> None:
 
 def evict_by_extender(cluster: Cluster) -> None:
     """Have a pod preempt the user's small one, with the extender asked about it."""
-    gold = make_class("gold", 1000)
+    gold = priority_class("gold", 1000)
     apply_documents(cluster=cluster, objects=[gold, make_pod("paid", cpu="1", priorityClassName="gold")])
     work(cluster)

@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.clusters.builders import make_node, make_pod
 from tests.faults.site import Site
+from tests.manifests import priority_class
 
 REQUEST = "faults/request"
 CHANGE = "faults/change"
@@ -75,7 +76,7 @@ class Person:
         )
         self.id = answer["id"]
         nodes = [make_node(f"n{number}", "4") for number in range(self.dice.randint(2, 4))]
-        self._ask("POST", self._path("apply"), _list([*nodes, _priority_class("urgent", 1000)]))
+        self._ask("POST", self._path("apply"), _list([*nodes, priority_class("urgent", 1000)]))
         if self.permit or self.extender:
             self._ask("PUT", self._path("config/"), configuration(self.permit, self.extender))
         if self.realtime:
@@ -292,15 +293,6 @@ def configuration(permit: bool, extender: str | None) -> dict[str, Any]:
 
 def _list(items: list[dict[str, Any]]) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "List", "items": items}
-
-
-def _priority_class(name: str, value: int) -> dict[str, Any]:
-    return {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": name},
-        "value": value,
-    }
 
 
 def _deployment(name: str, replicas: int) -> dict[str, Any]:

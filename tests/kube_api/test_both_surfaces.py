@@ -14,20 +14,11 @@ from playground.scenarios.services import fork, share
 from tests.clusters.builders import make_node, make_pod
 from tests.kube_api.conftest import PODS, Kube
 from tests.kube_api.test_writing import DEPLOYMENTS, make_deployment
+from tests.manifests import priority_class
 from tests.scenarios.documents import small_text
 
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 PATHS = {"Pod": PODS, "Node": "/api/v1/nodes", "Deployment": DEPLOYMENTS, "PriorityClass": CLASSES}
-
-
-def make_class(name: str, value: int, **fields: Any) -> dict[str, Any]:
-    meta = {"name": name}
-    return {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": meta,
-        "value": value,
-    } | fields
 
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
@@ -37,11 +28,11 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "a name": (make_pod("Bad"), "metadata.name"),
     "a negative amount": (make_node("n", cpu="-1"), "status.allocatable.cpu"),
     "a negative count": (make_deployment(replicas=-1), "spec.replicas"),
-    "a priority of the system's": (make_class("gold", 1_000_000_001), "value"),
-    "a priority beyond 32 bits": (make_class("gold", -(2**31) - 1), "value"),
-    "a reserved name": (make_class("system-gold", 5), "metadata.name"),
-    "a built-in class with another value": (make_class("system-node-critical", 5), "metadata.name"),
-    "a policy": (make_class("gold", 5, preemptionPolicy="Sometimes"), "preemptionPolicy"),
+    "a priority of the system's": (priority_class("gold", 1_000_000_001), "value"),
+    "a priority beyond 32 bits": (priority_class("gold", -(2**31) - 1), "value"),
+    "a reserved name": (priority_class("system-gold", 5), "metadata.name"),
+    "a built-in class with another value": (priority_class("system-node-critical", 5), "metadata.name"),
+    "a policy": (priority_class("gold", 5, preemptionPolicy="Sometimes"), "preemptionPolicy"),
 }
 NOT_ADMITTED: dict[str, tuple[dict[str, Any], str, str]] = {
     "a class that is not there": (
@@ -62,7 +53,7 @@ NOT_ADMITTED: dict[str, tuple[dict[str, Any], str, str]] = {
         "priority admission controller computed PreemptLowerPriority from the given PriorityClass name",
     ),
     "a second default": (
-        make_class("gold", 5, globalDefault=True),
+        priority_class("gold", 5, globalDefault=True),
         "globalDefault",
         'priorityclasses.scheduling.k8s.io "gold" is forbidden: PriorityClass usual is already marked as default. '
         "Only one default can exist",
@@ -74,7 +65,7 @@ NOT_ADMITTED: dict[str, tuple[dict[str, Any], str, str]] = {
 def test_a_bad_manifest_is_refused_with_the_same_field_and_reason(
     kube: Kube, cluster: Cluster, case: str
 ) -> None:
-    apply_documents(cluster=cluster, objects=[make_class("usual", 1, globalDefault=True)])
+    apply_documents(cluster=cluster, objects=[priority_class("usual", 1, globalDefault=True)])
     manifest, field = BAD[case]
     before = LogEntry.objects.count()
     problem = kube.client.post(
@@ -95,7 +86,7 @@ def test_a_bad_manifest_is_refused_with_the_same_field_and_reason(
 def test_what_admission_refuses_is_refused_in_its_words_on_both(
     kube: Kube, cluster: Cluster, case: str
 ) -> None:
-    apply_documents(cluster=cluster, objects=[make_class("usual", 1, globalDefault=True)])
+    apply_documents(cluster=cluster, objects=[priority_class("usual", 1, globalDefault=True)])
     manifest, field, words = NOT_ADMITTED[case]
     before = LogEntry.objects.count()
     answer = kube.client.post(
@@ -118,8 +109,8 @@ def test_what_admission_refuses_is_refused_in_its_words_on_both(
 def test_value_and_policy_of_a_class_stay(
     kube: Kube, cluster: Cluster, changed: dict[str, Any], field: str
 ) -> None:
-    kube.post(CLASSES, make_class("gold", 5))
-    manifest = make_class("gold", 5) | changed
+    kube.post(CLASSES, priority_class("gold", 5))
+    manifest = priority_class("gold", 5) | changed
     problem = kube.client.post(
         f"/api/v1/clusters/{cluster.public_id}/apply", manifest, content_type="application/json"
     ).json()
@@ -132,8 +123,8 @@ def test_value_and_policy_of_a_class_stay(
 
 
 def test_the_default_moves_within_one_request_and_the_old_one_first(kube: Kube, cluster: Cluster) -> None:
-    apply_documents(cluster=cluster, objects=[make_class("usual", 1, globalDefault=True)])
-    moved = [make_class("usual", 1, globalDefault=False), make_class("gold", 5, globalDefault=True)]
+    apply_documents(cluster=cluster, objects=[priority_class("usual", 1, globalDefault=True)])
+    moved = [priority_class("usual", 1, globalDefault=False), priority_class("gold", 5, globalDefault=True)]
     result = apply_documents(cluster=cluster, objects=moved)
     assert len(result.created) == len(result.configured) == 1
     assert kube.post(PODS, make_pod("p")).json()["spec"]["priority"] == 5

@@ -22,8 +22,8 @@ from scheduler_core.objects.defaults import prepare
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.clusters.test_real_engine import run
 from tests.kube_api.conftest import PODS, Kube
-from tests.kube_api.test_both_surfaces import make_class
 from tests.kube_api.test_writing import DEPLOYMENTS, make_deployment
+from tests.manifests import priority_class
 
 WORDS = (
     "the integer value of priority (2147483647) must not be provided in pod spec; priority admission controller "
@@ -136,7 +136,9 @@ def test_no_surface_takes_a_priority_that_is_no_class_s(
     }  # fmt: skip
     assert {surface: said for surface, said in changed.items() if UPDATES not in said} == {}
     # No class of a user's reaches the system's either.
-    said = answer_of(kube.post("/apis/scheduling.k8s.io/v1/priorityclasses", make_class("mine", 2147483647)))
+    said = answer_of(
+        kube.post("/apis/scheduling.k8s.io/v1/priorityclasses", priority_class("mine", 2147483647))
+    )
     assert "maximum allowed value of a user defined priority is 1000000000" in said
     run(cluster)
     assert Pod.objects.get(name="system").node_name == "n1"
@@ -148,22 +150,22 @@ CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 HIGHEST = "maximum allowed value of a user defined priority is 1000000000"
 RESERVED = "prefix are reserved for system use only"
 TRICKS: dict[str, tuple[dict[str, Any], str]] = {
-    "a value of the system's": (make_class("mine", 2147483647), HIGHEST),
-    "one more than allowed": (make_class("mine", 1_000_000_001), HIGHEST),
-    "the default of all": (make_class("mine", 2147483647, globalDefault=True), HIGHEST),
-    "a name of the system's": (make_class("system-mine", 5), RESERVED),
+    "a value of the system's": (priority_class("mine", 2147483647), HIGHEST),
+    "one more than allowed": (priority_class("mine", 1_000_000_001), HIGHEST),
+    "the default of all": (priority_class("mine", 2147483647, globalDefault=True), HIGHEST),
+    "a name of the system's": (priority_class("system-mine", 5), RESERVED),
     "a generated one": (
-        make_class("", 5) | {"metadata": {"generateName": "system-"}},
+        priority_class("", 5) | {"metadata": {"generateName": "system-"}},
         RESERVED,
     ),
     "in other letters": (
-        make_class("System-node-critical", 2_000_001_000),
+        priority_class("System-node-critical", 2_000_001_000),
         "a lowercase RFC 1123 subdomain must",
     ),
-    "a value in text": (make_class("mine", 5) | {"value": "2147483647"}, "value"),
-    "a broken value": (make_class("mine", 5) | {"value": 2147483646.5}, "value"),
-    "a value beyond 64 bits": (make_class("mine", 2**64), "value"),
-    "another value of a class there is": (make_class("system-node-critical", 2147483647), RESERVED),
+    "a value in text": (priority_class("mine", 5) | {"value": "2147483647"}, "value"),
+    "a broken value": (priority_class("mine", 5) | {"value": 2147483646.5}, "value"),
+    "a value beyond 64 bits": (priority_class("mine", 2**64), "value"),
+    "another value of a class there is": (priority_class("system-node-critical", 2147483647), RESERVED),
 }
 
 
@@ -215,10 +217,10 @@ def test_a_priority_in_other_letters_is_no_priority(kube: Kube, cluster: Cluster
 
 
 def test_a_class_made_anew_or_a_new_default_lifts_no_pod_that_is_there(kube: Kube, cluster: Cluster) -> None:
-    apply_documents(cluster=cluster, objects=[make_class("gold", 5)])
+    apply_documents(cluster=cluster, objects=[priority_class("gold", 5)])
     apply_documents(cluster=cluster, objects=[make_pod("paid", cpu="4", priorityClassName="gold")])
     kube.delete(f"{CLASSES}/gold")
-    kube.post(CLASSES, make_class("gold", 1_000_000_000, globalDefault=True))
+    kube.post(CLASSES, priority_class("gold", 1_000_000_000, globalDefault=True))
     for patch in (
         {"spec": {"priority": 1_000_000_000}},
         {"spec": {"priority": None, "priorityClassName": None}},
@@ -260,7 +262,7 @@ def test_a_group_has_the_priority_of_its_class_and_evicts_no_system_pod(
     assert {surface: text for surface, text in said.items() if words not in text} == {}
     unknown = answer_of(kube.post(GROUPS, make_group(priorityClassName="nope")))
     assert "no PriorityClass with name nope was found" in unknown
-    apply_documents(cluster=cluster, objects=[make_class("gold", 5)])
+    apply_documents(cluster=cluster, objects=[priority_class("gold", 5)])
     made = kube.post(GROUPS, make_group(priorityClassName="gold")).json()
     assert made["spec"]["priority"] == 5
     for patch in ({"priority": 2147483647}, {"priority": 6}, {"priorityClassName": "system-node-critical"}):
@@ -291,11 +293,11 @@ def test_pods_of_a_template_with_a_priority_of_its_own_are_not_made(kube: Kube, 
 
 
 def test_what_agrees_is_taken_and_an_update_keeps_what_admission_said(kube: Kube, cluster: Cluster) -> None:
-    gold = make_class("gold", 5, preemptionPolicy="Never")
+    gold = priority_class("gold", 5, preemptionPolicy="Never")
     dump = [gold, make_pod("dumped", priorityClassName="gold", priority=5, preemptionPolicy="Never"),
             make_pod("zero", priority=0, preemptionPolicy="PreemptLowerPriority")]  # fmt: skip
     apply_documents(cluster=cluster, objects=dump)
-    apply_documents(cluster=cluster, objects=[make_class("usual", 3, globalDefault=True)])
+    apply_documents(cluster=cluster, objects=[priority_class("usual", 3, globalDefault=True)])
     # A default class of later is no business of pods that are there.
     again = apply_documents(cluster=cluster, objects=[*dump, make_pod("plain", cpu="4")])
     assert (len(again.unchanged), again.configured) == (4, [])

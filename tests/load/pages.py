@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.load import questions
+from tests.manifests import priority_class
 
 ZONES = ("zone-a", "zone-b", "zone-c", "zone-d")
 BATCH = 5000
@@ -90,7 +91,7 @@ def seed(n_nodes: int, n_pods: int) -> None:
     from playground.clusters.objects.apply import apply_documents
 
     cluster = create_cluster(name="large", seed=7)
-    objects: list[dict[str, Any]] = [_priority("critical", 100_000), _priority("batch", 100)]
+    objects: list[dict[str, Any]] = [priority_class("critical", 100_000), priority_class("batch", 100)]
     objects += [_node(i) for i in range(n_nodes)]
     objects += [_pod(i, f"node-{i % n_nodes}") for i in range(n_pods)]
     began = time.monotonic()
@@ -248,15 +249,6 @@ def _pod(index: int, node: str, *, cpu: str = "", name: str = "", **spec: Any) -
         },
         "spec": body,
         "status": {"phase": "Running" if node else "Pending"},
-    }
-
-
-def _priority(name: str, value: int) -> dict[str, Any]:
-    return {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": name},
-        "value": value,
     }
 
 

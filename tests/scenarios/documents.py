@@ -26,15 +26,6 @@ def pod(name: str, *, cpu: str = "1", memory: str = "1Gi", **spec: Any) -> dict[
     }
 
 
-def priority_class(name: str, value: int) -> dict[str, Any]:
-    return {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": name},
-        "value": value,
-    }
-
-
 PACKING = table(__file__, "PACKING")
 
 

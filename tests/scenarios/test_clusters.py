@@ -14,7 +14,8 @@ from playground.scenarios import selectors
 from playground.scenarios.models import Moment, Origin, Scenario
 from playground.scenarios.services import branch, do_next_step, fork, make_from_cluster, request_moment, share
 from playground.scenarios.services.forking import make_text
-from tests.scenarios.documents import PACKING, node, pod, priority_class, small, small_text, text_of
+from tests.manifests import priority_class
+from tests.scenarios.documents import PACKING, node, pod, small, small_text, text_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -14,7 +14,8 @@ from playground.scenarios.services import (
     request_comparison,
     share,
 )
-from tests.scenarios.documents import PACKING, node, pod, priority_class, small, small_text, text_of
+from tests.manifests import priority_class
+from tests.scenarios.documents import PACKING, node, pod, small, small_text, text_of
 from tests.scenarios.test_clusters import made_by_hand
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -15,7 +15,8 @@ from playground.scenarios import selectors
 from playground.scenarios.services import make_from_cluster, request_moment
 from playground.scenarios.services.forking import make_text
 from tests.engine.extender_server import serving
-from tests.scenarios.documents import node, pod, priority_class
+from tests.manifests import priority_class
+from tests.scenarios.documents import node, pod
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

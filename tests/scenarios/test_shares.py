@@ -11,7 +11,8 @@ from playground.clusters.models import Question, SeedEnd
 from playground.scenarios.models import RecordedCycle, Scenario, Verification
 from playground.scenarios.services import delete_share, share
 from scheduler_core.scenario.types import MAX_STEPS
-from tests.scenarios.documents import node, pod, priority_class, small, small_text, text_of
+from tests.manifests import priority_class
+from tests.scenarios.documents import node, pod, small, small_text, text_of
 
 pytestmark = pytest.mark.django_db
 

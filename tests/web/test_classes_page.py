@@ -12,6 +12,7 @@ from django.urls import reverse
 from playground.clusters.models import Cluster, Pod, PodDisruptionBudget, PriorityClass
 from playground.clusters.objects.apply import apply_documents
 from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.manifests import priority_class
 from tests.markup import html_of
 
 pytestmark = pytest.mark.django_db
@@ -20,11 +21,6 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def no_wakes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("playground.clusters.wake.send", lambda task, **how: True)
-
-
-def make_class(name: str, value: int, **more: Any) -> dict[str, Any]:
-    head = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
-    return head | {"metadata": {"name": name}, "value": value} | more
 
 
 def make_budget(
@@ -65,9 +61,9 @@ def cluster() -> Cluster:
     return make_cluster(
         make_node("n1"),
         make_node("n2"),
-        make_class("gold", 1000),
-        make_class("calm", 10, preemptionPolicy="Never"),
-        make_class("batch", 0, globalDefault=True),
+        priority_class("gold", 1000),
+        priority_class("calm", 10, preemptionPolicy="Never"),
+        priority_class("batch", 0, globalDefault=True),
         labelled("web-1", "web", "gold", "n1"),
         labelled("web-2", "web", "gold", "n2"),
         labelled("db-1", "db", "batch", "n1"),
@@ -245,7 +241,7 @@ def test_an_edit_keeps_what_the_form_does_not_show(client: Client, cluster: Clus
 def test_the_page_costs_the_same_queries_however_many_there_are(
     client: Client, n: int, django_assert_num_queries: Any
 ) -> None:
-    objects = [make_class(f"c{i}", i) for i in range(n)] + [labelled(f"p{i}", f"a{i}") for i in range(n)]
+    objects = [priority_class(f"c{i}", i) for i in range(n)] + [labelled(f"p{i}", f"a{i}") for i in range(n)]
     objects += [make_budget(f"b{i}", {"matchLabels": {"app": f"a{i}"}}, minAvailable=1) for i in range(n)]
     cluster = make_cluster(*objects)
     with django_assert_num_queries(6):

@@ -12,6 +12,7 @@ from scheduler_core.scenario import Scenario, load_scenario
 from scheduler_core.scenario.load import scenario_document
 from scheduler_core.scenario.redact import Redacted
 from scheduler_core.scenario.redact_fields import LABEL_MAPS
+from tests.manifests import priority_class
 
 
 def make_node(name: str, cpu: str = "4", **labels: str) -> dict[str, Any]:
@@ -57,11 +58,6 @@ def make_budget(name: str, app: str, min_available: int = 1) -> dict[str, Any]:
     }
 
 
-def make_class(name: str, value: int, **fields: Any) -> dict[str, Any]:
-    kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
-    return {**kind, "metadata": {"name": name}, "value": value, **fields}
-
-
 def make_scenario(*objects: dict[str, Any], **fields: Any) -> Scenario:
     """The scenario; a pod with a bare priority is given a class of that value."""
     return load_scenario(with_classes(document(*objects, **fields)))
@@ -86,7 +82,7 @@ def with_classes(found: dict[str, Any]) -> dict[str, Any]:
         policy = spec.pop("preemptionPolicy", None)
         name = f"priority-{'minus-' * (value < 0)}{abs(value)}{'-never' * (policy is not None)}"
         spec["priorityClassName"] = name
-        classes[name] = make_class(name, value, **({"preemptionPolicy": policy} if policy else {}))
+        classes[name] = priority_class(name, value, **({"preemptionPolicy": policy} if policy else {}))
     return {**found, "objects": [*classes.values(), *found["objects"]]}
 
 

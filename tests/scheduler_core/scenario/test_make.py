@@ -26,11 +26,11 @@ from scheduler_core.sim.changes import DeleteObject, ObjectDeleted, ObjectWritte
 from scheduler_core.sim.checkpoint import is_before_chance, manifests_of
 from scheduler_core.sim.options import SimulationOptions
 from scheduler_core.sim.simulation import Simulation
+from tests.manifests import priority_class
 from tests.scheduler_core.scenario.builders import (
     Recorded,
     leaked_names,
     make_budget,
-    make_class,
     make_node,
     make_pod,
 )
@@ -485,16 +485,16 @@ def test_a_checkpoint_that_hangs_on_its_seed_is_no_beginning_for_others() -> Non
 def test_pods_keep_what_their_classes_said_when_they_were_made() -> None:
     live = LiveCluster()
     live.write(make_node("n1", "4"))
-    live.write(make_class("high", 1000, preemptionPolicy="Never"))
+    live.write(priority_class("high", 1000, preemptionPolicy="Never"))
     live.write(make_pod("first", "3"))
     live.run(("idle", 0, 50))
     live.write(make_pod("plain", "3"))
     live.write(make_pod("patient", "3", priorityClassName="high"))
     live.run(("idle", 0, 50))
     live.delete("high", "PriorityClass")
-    live.write(make_class("usual", 7, globalDefault=True))
+    live.write(priority_class("usual", 7, globalDefault=True))
     live.run(("idle", 0, 50))
-    live.write(make_class("high", 5))
+    live.write(priority_class("high", 5))
     live.run()
     live.write(make_pod("impatient", "3", priorityClassName="high"))
     live.write(make_pod("usual", "3"))

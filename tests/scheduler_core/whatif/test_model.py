@@ -24,16 +24,11 @@ from scheduler_core.scenario.run import check_scenario
 from scheduler_core.schedule_one import Algorithm
 from scheduler_core.whatif.model import DEPARTURES, ModelReport
 from scheduler_core.whatif.model_filters import FAILS, HOLDS, LEAVES, NOT_COMPUTED, PropertyVerdict
+from tests.manifests import priority_class
 from tests.scheduler_core.scenario.builders import make_node, make_pod, make_scenario
 from tests.scheduler_core.whatif.random_scenarios import draw_scenario
 
 SEEDS = range(25)
-
-
-def make_class(name: str, value: int) -> dict[str, Any]:
-    return {
-        "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value,
-    }  # fmt: skip
 
 
 def verdicts_of(report: ModelReport, property_: str, status: str = FAILS) -> list[PropertyVerdict]:
@@ -147,7 +142,7 @@ def test_a_preemption_that_is_missed_is_found(monkeypatch: pytest.MonkeyPatch) -
 
 def test_the_reprieve_is_not_the_least() -> None:
     """Two small pods go where the large one alone would do: the large one came back first."""
-    classes = make_class("top", 10)
+    classes = priority_class("top", 10)
     old = {"startTime": "2024-12-01T00:00:00Z", "phase": "Running"}
     large = {**make_pod("large", "2", node="n"), "status": old}
     report = check_scenario(
@@ -179,7 +174,10 @@ def test_too_many_sets_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None
     pods = [make_pod(f"p{index}", "1", node="n") for index in range(3)]
     report = check_scenario(
         make_scenario(
-            make_class("top", 10), make_node("n", "3"), *pods, make_pod("new", "1", priorityClassName="top")
+            priority_class("top", 10),
+            make_node("n", "3"),
+            *pods,
+            make_pod("new", "1", priorityClassName="top"),
         )
     )
     [verdict] = verdicts_of(report, "casualty", NOT_COMPUTED)
