@@ -45,6 +45,10 @@ class ReleaseOutline:
         By name.
     changes
         What it changed without a gate: name and sentence, those of earlier releases left out.
+    not_modelled
+        What it changes that the engine does not do.
+    rests_on
+        What is known of it where it was not recorded whole.
     flipped
         Gates whose default is not that of the release before.
     """
@@ -55,6 +59,8 @@ class ReleaseOutline:
     gates: tuple[GateOutline, ...]
     changes: tuple[tuple[str, str], ...]
     flipped: tuple[str, ...]
+    not_modelled: tuple[str, ...]
+    rests_on: str
 
 
 def release_names() -> tuple[str, ...]:
@@ -88,6 +94,8 @@ def _outline(release: Release, before: Release | None) -> ReleaseOutline:
         gates,
         tuple((name, said) for name, said in release.changes.items() if name not in earlier),
         tuple(gate.name for gate in gates if before is not None and bool(gate.before) is not gate.default),
+        release.not_modelled,
+        release.rests_on,
     )
 
 

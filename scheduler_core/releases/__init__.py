@@ -67,6 +67,8 @@ class Release:
         Change -> the plugin that lacks nothing with it, and has its weight.
     not_modelled : tuple of str
         What it changes that is not done here, a sentence each.
+    rests_on : str
+        What is known of it where it was not recorded whole; empty where it was.
     n_agreed : int
         Recorded decisions of that version the engine agrees with (`conformance`); 0 where none were recorded.
     switched : mapping of str to bool
@@ -81,6 +83,7 @@ class Release:
     lacking: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     gained: Mapping[str, str] = field(default_factory=dict)
     not_modelled: tuple[str, ...] = ()
+    rests_on: str = ""
     n_agreed: int = 0
     switched: Mapping[str, bool] = field(default_factory=dict)
 
@@ -188,6 +191,7 @@ def _release(name: str, said: Mapping[str, Any], known: Mapping[str, Release]) -
         {**before.lacking, **said.get("lacking", {})},
         {**before.gained, **said.get("gained", {})},
         tuple(said.get("not_modelled", ())),
+        said.get("rests_on", ""),
         said.get("agreed", 0),
     )
 

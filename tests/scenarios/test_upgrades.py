@@ -160,6 +160,6 @@ def test_the_release_chosen_first_is_another_than_the_one_that_is_followed(
     questions.answer(question_id=Question.objects.get().pk)
     assert chosen.findall(client.get(page).content.decode()) == ["1.36"]
     Cluster.objects.filter(pk=cluster.pk).update(kubernetes_release=followed)
-    assert chosen.findall(client.get(page).content.decode()) == ["1.36.3" if followed == "1.36" else "1.36"]
+    assert chosen.findall(client.get(page).content.decode()) == ["1.37" if followed == "1.36" else "1.36"]
     Question.objects.all().delete()
-    assert chosen.findall(client.get(page).content.decode()) == ["1.36.3"]
+    assert chosen.findall(client.get(page).content.decode()) == ["1.37"]

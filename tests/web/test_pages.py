@@ -69,7 +69,7 @@ def test_every_page_is_whole_obeys_the_content_policy_counts_rightly_and_has_its
         f"{route} shows no page; if it is none, say so in NO_PAGES of {routes.__file__}"
     )
     html = html_of(response)
-    follows = "kube-scheduler v1.34.1" if "{c}" in address else "kube-scheduler 1.34 to 1.36"
+    follows = "kube-scheduler v1.34.1" if "{c}" in address else "kube-scheduler 1.34 to 1.37"
     assert html.count("<main") == 1 and follows in html
     assert " style=" not in html and "<script>" not in html and "onclick" not in html
     assert "script-src 'self'" in response["Content-Security-Policy"]
