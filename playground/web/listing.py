@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any, Final
 from urllib.parse import urlencode
+
+from scheduler_core.schema.tables import table_beside
 
 
 @dataclass(frozen=True)
@@ -51,55 +54,5 @@ class Listing:
         return f"?{urlencode({name: value for name, value in values.items() if value})}"
 
 
-@dataclass(frozen=True)
-class ManyAction:
-    """One action, a button.
-
-    Attributes
-    ----------
-    name
-        What is posted as `action`.
-    note
-        What it does, asked before it is done; empty: done at once, or `field` asks.
-    field
-        The label of the value it wants, posted under `name`; empty: it wants none.
-    """
-
-    name: str
-    words: str
-    icon: str = ""
-    note: str = ""
-    field: str = ""
-    is_danger: bool = False
-
-
-_BACK = "An undo brings all of it back."
-POD_BUTTONS = (
-    ManyAction(
-        "delete",
-        "Delete",
-        icon="trash",
-        note="A pod on a node terminates for its grace period on the cluster's clock; an owner such as a ReplicaSet"
-        f" makes a new one. {_BACK}",
-        is_danger=True,
-    ),
-)
-NODE_BUTTONS = (
-    ManyAction("cordon", "Cordon", icon="cordon"),
-    ManyAction("uncordon", "Uncordon"),
-    ManyAction(
-        "drain",
-        "Drain",
-        icon="drain",
-        note="They are cordoned, and their pods evicted as far as budgets let them go. Pods of DaemonSets stay.",
-    ),
-    ManyAction("taint", "Taint", field="Taint as key=value:Effect; key:Effect- takes it off"),
-    ManyAction("label", "Label", field="Label as key=value; key- takes it off"),
-    ManyAction(
-        "delete",
-        "Delete",
-        icon="trash",
-        note=f"Pods on them are left without a node. {_BACK}",
-        is_danger=True,
-    ),
-)
+_BUTTONS: Final[Mapping[str, list[Mapping[str, Any]]]] = table_beside(__file__, "buttons.yaml")
+POD_BUTTONS, NODE_BUTTONS = _BUTTONS["pods"], _BUTTONS["nodes"]

@@ -171,7 +171,7 @@ def _criteria(asked: Sequence[Mapping[str, Any]], n_candidates: int, tied: Seque
 
 
 def _cells(c: Mapping[str, Any], n_asked: int, lost: int | None, tied: Sequence[str]) -> list[View]:
-    """How a candidate was compared; ``exact`` is the value as it was, where another one is shown."""
+    """How a candidate was compared; ``exact`` is the value that was compared, where another one is shown."""
     if not n_asked:
         return []
     values = c.get("criterionValues") or {}

@@ -11,6 +11,7 @@ from typing import Any, Final
 from django import forms
 
 from playground.web.fields import AmountsField, NameField, PairsField, QuantityField
+from scheduler_core.schema.tables import table_beside
 
 PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -308,63 +309,22 @@ def _pairs(pairs: Mapping[str, Any] | None) -> str:
 
 MAX_COPIES = 1000
 
-EFFECTS = [
-    ("", "every effect"),
-    ("NoSchedule", "NoSchedule"),
-    ("PreferNoSchedule", "PreferNoSchedule"),
-    ("NoExecute", "NoExecute"),
-]
+_GROUPS: Final[Mapping[str, Any]] = table_beside(__file__, "rows.yaml")
+ROWS: Final[Mapping[str, Mapping[str, Any]]] = {group: said["fields"] for group, said in _GROUPS.items()}
+LEGENDS: Final[Mapping[str, str]] = {group: said["legend"] for group, said in _GROUPS.items()}
 
 
-def _text(label: str, help_text: str = "") -> Callable[[], forms.Field]:
-    return lambda: forms.CharField(required=False, label=label, help_text=help_text)
-
-
-def _choice(label: str, *words: str) -> Callable[[], forms.Field]:
-    return lambda: forms.ChoiceField(required=False, choices=[(word, word) for word in words], label=label)
-
-
-def _number(label: str, initial: int, most: int | None = None) -> Callable[[], forms.Field]:
-    return lambda: forms.IntegerField(
-        required=False, min_value=1, max_value=most, initial=initial, label=label
-    )
-
-
-def _labels() -> forms.Field:
-    return PairsField(required=False, label="Pods with the labels", help_text="empty: this pod's own")
-
-
-_OPERATOR = _choice("Operator", "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
-_TERM: dict[str, Callable[[], forms.Field]] = {
-    "key": _text("Topology key", "kubernetes.io/hostname"),
-    "selector": _labels,
-    "rule": _choice("Rule", "Required", "Preferred"),
-    "weight": _number("Weight, if preferred", 50, 100),
-}
-# group -> its fields; the first one says whether a row is filled.
-ROWS: dict[str, dict[str, Callable[[], forms.Field]]] = {
-    "toleration": {
-        "key": _text("Key"),
-        "operator": _choice("Operator", "Equal", "Exists"),
-        "value": _text("Value"),
-        "effect": lambda: forms.ChoiceField(required=False, choices=EFFECTS, label="Effect"),
-    },
-    "required": {"key": _text("Required node label"), "operator": _OPERATOR, "values": _text("Values")},
-    "affinity": {
-        "key": _text("Preferred node label"),
-        "operator": _OPERATOR,
-        "values": _text("Values"),
-        "weight": _number("Weight", 50, 100),
-    },
-    "pod_affinity": _TERM,
-    "pod_anti_affinity": _TERM,
-    "spread": {
-        "key": _text("Topology key", "topology.kubernetes.io/zone"),
-        "skew": _number("maxSkew", 1),
-        "when": _choice("When unsatisfiable", "ScheduleAnyway", "DoNotSchedule"),
-        "selector": _labels,
-    },
-}
+def _field(label: str, *, help: str = "", choices: Sequence[str] = (), **number: int) -> forms.Field:
+    """A field of a row: one of some words, a number from 1 on, or text; of labels, pairs."""
+    if choices:
+        words = [(word, word or "every effect") for word in choices]
+        return forms.ChoiceField(required=False, choices=words, label=label)
+    if number:
+        return forms.IntegerField(
+            required=False, min_value=1, max_value=number.get("most"), initial=number["initial"], label=label
+        )
+    kind = PairsField if label.endswith("labels") else forms.CharField
+    return kind(required=False, label=label, help_text=help)
 
 
 class PodForm(forms.Form):
@@ -396,11 +356,11 @@ class PodForm(forms.Form):
             *((name, f"{name} ({value})") for name, value in priority_classes),
         ]
         self.counts: dict[str, int] = {}
-        for group, makers in ROWS.items():
+        for group, fields in ROWS.items():
             self.counts[group] = self._count(group)
             for i in range(self.counts[group]):
-                for name, make in makers.items():
-                    self.fields[f"{group}_{i}_{name}"] = make()
+                for name, said in fields.items():
+                    self.fields[f"{group}_{i}_{name}"] = _field(**said)
 
     def _count(self, group: str) -> int:
         """Rows up to the last filled one, and an empty one to go on with."""
@@ -467,16 +427,6 @@ class PodForm(forms.Form):
         first = container(containers[0], data)
         manifest["spec"] = {**spec, "containers": [first, *containers[1:]]}
         return manifest
-
-
-LEGENDS = {
-    "toleration": "Tolerations",
-    "required": "Required node affinity",
-    "affinity": "Preferred node affinity",
-    "pod_affinity": "Pod affinity: near pods",
-    "pod_anti_affinity": "Pod anti-affinity: away from pods",
-    "spread": "Topology spread",
-}
 
 
 def _is_filled(group: str, i: int, given: Mapping[str, Any]) -> bool:

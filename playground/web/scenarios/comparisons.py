@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
 from django.contrib import messages
@@ -21,6 +21,7 @@ from playground.web.board.nodes import bar
 from playground.web.looks import PriorityScale, View
 from playground.web.requests import positive_int, site_user, visible_clusters
 from playground.web.scenarios.sharing import expiry_of, seen_by, visibilities_for
+from scheduler_core.schema.tables import table_beside
 
 if TYPE_CHECKING:
     from playground.scenarios.row_types import Comparison
@@ -34,24 +35,7 @@ from playground.scenarios.wake import FOUR_WAYS as TASK
 
 MOVED_SHOWN = 40
 
-# name -> (words, unit, which way is better: 1 more, -1 less, 0 neither)
-_FIGURES = {
-    "bound": ("Pods bound", "", 1),
-    "pending": ("Pods without a node", "", -1),
-    "preemptions": ("Preemptions", "", -1),
-    "budgetViolations": ("Budget violations", "", -1),
-    "cpuUtilisation": ("cpu requested", "%", 0),
-    "memoryUtilisation": ("Memory requested", "%", 0),
-    "gpuUtilisation": ("gpu requested", "%", 0),
-    "cpuImbalance": ("cpu imbalance", "pt", 0),
-    "memoryImbalance": ("Memory imbalance", "pt", 0),
-    "cpuFragmentation": ("cpu fragmentation", "%", -1),
-    "memoryFragmentation": ("Memory fragmentation", "%", -1),
-    "gpuFragmentation": ("gpu fragmentation", "%", -1),
-    "nodesUsed": ("Nodes with a pod", "%", 0),
-    "largestShare": ("Pods on the fullest node", "%", 0),
-    "cycles": ("Cycles", "", 0),
-}
+_FIGURES: Final[Mapping[str, tuple[str, str, int]]] = table_beside(__file__, "tables.yaml")["comparison"]
 _ONLY_IF_ANY = ("gpuUtilisation", "gpuFragmentation", "budgetViolations")
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from django.conf import settings
 from django.contrib import messages
@@ -20,20 +21,9 @@ from playground.scenarios.selectors import ProvedScenario
 from playground.scenarios.services.gallery import LOOKALIKE, gallery_scenario
 from playground.scenarios.wake import GALLERY
 from playground.web.requests import site_user
+from scheduler_core.schema.tables import table_beside
 
-_GROUPS = {
-    "start-here": ("Start here", "Scenes that show most of what a scheduler weighs"),
-    "scoring": ("Scoring", "Which of the possible nodes wins, and what one pod at a time costs"),
-    "spreading": ("Spreading", "Near, and far from each other"),
-    "preemption": ("Preemption", "Who has to go"),
-    "queue": ("Queue", "When a pod gets its turn"),
-    "permit": ("Permit", "Chosen, and still waiting"),
-    "extenders": ("Extenders", "A webhook has a say"),
-    "volumes": ("Volumes", "Storage decides first"),
-    "resilience": ("Resilience", "What may be lost, and what a drain takes"),
-    "releases": ("Newer releases", "Devices, groups, and what an upgrade moves"),
-    "differs": ("What differs", "From what you may have read of the scheduler"),
-}
+_GROUPS: Final[Mapping[str, tuple[str, str]]] = table_beside(__file__, "tables.yaml")["groups"]
 """`group` of a scenario -> title and words, in page order."""
 DIFFERS = "differs"
 

@@ -31,6 +31,7 @@ from playground.web.questions.present import view_luck
 from playground.web.requests import HtmxHttpRequest, positive_int, site_user
 from playground.web.scenarios.shares import STOP_POLLING
 from playground.web.scenarios.sharing import release_of
+from scheduler_core.schema.tables import table_beside
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster, Question
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class QuestionPages:
     """The pages of one kind of question.
 
     Attributes
@@ -113,26 +114,9 @@ class Work:
 # ---- formal model
 
 A_PAGE: Final = 50
-PROPERTIES: Final = (
-    (
-        "order",
-        "Order",
-        "The pod taken is the first of those that wait: the highest priority, then who waits longest.",
-    ),
-    ("placement", "Placement", "Its node is feasible, and viable: no feasible node scores higher."),
-    (
-        "casualty",
-        "Minimal casualty",
-        "Where no node is feasible, no other set of lower pods, on any node, would make room at a smaller loss.",
-    ),
-)
-STATUSES: Final = (
-    ("fails", "violated", "bad", "no"),
-    ("leaves", "left on purpose", "warn", "info"),
-    ("notComputed", "not computed", "", "dash"),
-    ("holds", "holds", "ok", "ok"),
-)
-"""Status, words, how it is coloured and drawn; the most telling first."""
+_TABLES: Final = table_beside(__file__, "tables.yaml")
+PROPERTIES: Final[list[tuple[str, str, str]]] = _TABLES["properties"]
+STATUSES: Final[list[tuple[str, str, str, str]]] = _TABLES["statuses"]
 
 
 def _shown_model(request: HttpRequest, question: Question | None, of: Mapping[str, Any]) -> dict[str, Any]:
@@ -200,7 +184,7 @@ def _row(cycle: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-MODEL: Final = Work(
+MODEL: Final = QuestionPages(
     kind=QuestionKind.MODEL,
     refused="checking the model wants a login",
     params=lambda request: {},
@@ -220,7 +204,7 @@ def _shown_optimum(request: HttpRequest, question: Question | None, of: Mapping[
     return {"gap": f"{100 * question.answer.get('gap', 0):.2g}", "pods": moved[:MOVED_SHOWN]}
 
 
-OPTIMUM: Final = Work(
+OPTIMUM: Final = QuestionPages(
     kind=QuestionKind.OPTIMUM,
     refused="looking for the best placement wants a login",
     params=lambda request: {
@@ -235,14 +219,7 @@ OPTIMUM: Final = Work(
 
 SHOWN: Final = 100
 """Differences of one cause on the page."""
-FIGURES: Final = (
-    ("moved", "Land elsewhere"),
-    ("newlyPending", "Newly pending"),
-    ("newlyPlaced", "Newly placed"),
-    ("newlyEvicted", "Newly evicted"),
-    ("otherWords", "Other message"),
-    ("otherCourse", "Same end, other way"),
-)
+FIGURES: Final[list[tuple[str, str]]] = _TABLES["upgrade"]
 
 
 def _gates(request: HttpRequest) -> dict[str, bool]:
@@ -314,7 +291,7 @@ def _branch(request: HttpRequest, upgrade: Question) -> str:
     return reverse("web:board", args=[made.public_id])
 
 
-UPGRADE: Final = Work(
+UPGRADE: Final = QuestionPages(
     kind=QuestionKind.UPGRADE,
     refused="a preview wants a login",
     params=lambda request: {"name": request.POST.get("release", ""), "gates": _gates(request)},
@@ -338,7 +315,7 @@ def _shown_luck(request: HttpRequest, question: Question | None, of: Mapping[str
     }
 
 
-LUCK: Final = Work(
+LUCK: Final = QuestionPages(
     kind=QuestionKind.LUCK,
     refused="running the seeds wants a login",
     params=lambda request: {"seeds": positive_int(request.POST.get("seeds"))},

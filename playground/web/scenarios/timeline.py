@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from playground.scenarios.selectors import Tick
 from playground.web.looks import View
+from scheduler_core.schema.tables import table_beside
 
 MAX_TICKS = 160
-# outcome -> (class, letter, top, height); what matters more stands higher, and wins its bucket.
-_DRAWN = {
-    "preempting": ("prem", "P", 0, 20),
-    "error": ("err", "E", 0, 20),
-    "unschedulable": ("uns", "U", 0, 20),
-    "expired": ("err", "X", 0, 20),
-    "waiting": ("waitg", "W", 5, 15),
-    "binding": ("waitg", "B", 5, 15),
-    "bound": ("bound", "", 10, 10),
-}
-_WORDS = {
-    "bound": ("ok", "bound (short)"),
-    "unschedulable": ("bad", "U unschedulable"),
-    "waiting": ("wait", "W waiting at Permit"),
-    "binding": ("wait", "B waiting for its Binding"),
-    "expired": ("warn", "X expired"),
-    "error": ("warn", "E error"),
-    "preempting": ("pre", "P preempting"),
-}
+_TABLES: Final = table_beside(__file__, "tables.yaml")
+_DRAWN: Final[Mapping[str, tuple[str, str, int, int]]] = _TABLES["ticks"]
+_WORDS: Final[Mapping[str, tuple[str, str]]] = _TABLES["legend"]
 
 
 def view_timeline(ticks: Sequence[Tick], number: int | None, start_ns: int) -> View | None:
