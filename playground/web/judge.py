@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
@@ -17,6 +16,7 @@ from playground.engine.entries import explain_trace
 from playground.engine.releases import patch_of
 from playground.engine.verdict_words import TITLES, why
 from playground.web.cycles.present import view_cycle
+from playground.web.looks import View
 from playground.web.problems import yaml_of
 from playground.web.requests import HtmxHttpRequest, positive_int
 
@@ -39,27 +39,6 @@ MEANINGS: Final = {
     "different": "different",
     "infeasible": "does not fit",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class DecisionView:
-    """A row of the table."""
-
-    row: ForeignDecision
-    css: str
-    icon: str
-    title: str
-    why: str
-
-    @property
-    def by(self) -> str:
-        """Who decided, as the page calls it."""
-        return self.row.program.partition("/")[0] if self.row.scheduler in UNNAMED else self.row.scheduler
-
-    @property
-    def is_other(self) -> bool:
-        """Whether it is highlighted."""
-        return self.row.verdict in ("different", "infeasible")
 
 
 def view_agreement(cluster: Cluster, found: Agreement) -> dict[str, Any]:
@@ -122,11 +101,18 @@ def _have_in_common(plugin: str, verdict: str) -> str:
     )
 
 
-def view_decision(row: ForeignDecision) -> DecisionView:
-    """One decision in words."""
+def view_decision(row: ForeignDecision) -> View:
+    """One decision as a row of the table; `by` is who decided, as the page calls it, `is_other` is highlighted."""
     css, icon = LOOKS[row.verdict]
-    title = TITLES.get(row.verdict, "not judged yet")
-    return DecisionView(row, css, icon, title, why(row))
+    return {
+        "row": row,
+        "css": css,
+        "icon": icon,
+        "title": TITLES.get(row.verdict, "not judged yet"),
+        "why": why(row),
+        "by": row.program.partition("/")[0] if row.scheduler in UNNAMED else row.scheduler,
+        "is_other": row.verdict in ("different", "infeasible"),
+    }
 
 
 KUBECONFIG: Final = "kubeconfig.yaml"

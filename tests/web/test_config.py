@@ -4,10 +4,13 @@ import pytest
 from django.urls import reverse
 
 from playground.engine.configuration import outline
-from playground.web.config.present import default_profile, edited, view_profile
+from playground.web.config import present
+from playground.web.config.present import default_profile, edited
 from tests.markup import html_of
+from tests.web.cases import by_attribute
 from tests.web.test_pages import get
 
+view_profile = by_attribute(present.view_profile)
 pytestmark = pytest.mark.django_db
 
 

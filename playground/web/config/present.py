@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from playground.clusters.errors import InvalidInput
 from playground.clusters.extenders.mock import mock_extender_url
 from playground.engine.configuration import POINTS, ProfileOutline, is_policy, outline
-from playground.engine.plugins import InstalledPlugin, installed, plugin_points
+from playground.engine.plugins import installed, plugin_points
+from playground.web.looks import View
 from playground.web.problems import yaml_of
 from scheduler_core.objects.documents import load_document
 from scheduler_core.scenario.mock_extender import VERBS
@@ -21,48 +22,6 @@ if TYPE_CHECKING:
 # A scheduler without one of these does not start.
 REQUIRED = ("queueSort", "bind")
 SCORE = "score"
-
-
-@dataclass(frozen=True)
-class PluginCell:
-    """One plugin at one point; `note` says how it differs, empty where it does not."""
-
-    name: str
-    field: str
-    on: bool
-    required: bool
-    weight: int | None
-    weight_field: str
-    note: str
-
-
-@dataclass(frozen=True)
-class PointColumn:
-    """One extension point; `others` are plugins that could be added."""
-
-    key: str
-    title: str
-    cells: tuple[PluginCell, ...]
-    others: tuple[PluginCell, ...]
-
-    @property
-    def n_on(self) -> int:
-        """How many plugins run."""
-        return sum(cell.on for cell in self.cells)
-
-    @property
-    def n_different(self) -> int:
-        """How many differ from the default."""
-        return sum(bool(cell.note) for cell in self.cells)
-
-
-@dataclass(frozen=True)
-class ProfileView:
-    """One profile: its columns, and its differences in words."""
-
-    name: str
-    columns: tuple[PointColumn, ...]
-    differences: tuple[str, ...]
 
 
 def default_profile(release: Mapping[str, Any] | None = None) -> ProfileOutline:
@@ -77,46 +36,60 @@ def _default_profile(name: str | None, switched: tuple[tuple[str, bool], ...]) -
     return outline(None, {"name": name, "switched": dict(switched)} if name else None).profiles[0]
 
 
-def view_profile(profile: ProfileOutline) -> ProfileView:
-    """Compare a profile with the default one, point by point."""
-    columns = tuple(_column(point, profile) for point in POINTS)
-    return ProfileView(profile.scheduler_name, columns, tuple(_differences(profile, columns)))
+def view_profile(profile: ProfileOutline) -> View:
+    """Compare a profile with the default one, point by point.
+
+    Returns
+    -------
+    dict
+        `columns` of extension points: `cells` are plugins (`note` says how one differs, empty where it does not),
+        `others` those that could be added; `differences` in words.
+    """
+    columns = [_column(point, profile) for point in POINTS]
+    differences = _differences(profile, columns)
+    return {"name": profile.scheduler_name, "columns": columns, "differences": differences}
 
 
-@dataclass(frozen=True)
-class InstalledCell:
-    """A plugin of an installed package, and what a profile makes of it; `args` are those that apply."""
-
-    plugin: InstalledPlugin
-    points_on: tuple[str, ...]
-    weight: int | None
-    args: Mapping[str, Any]
-
-
-def installed_plugins(profile: ProfileOutline) -> list[InstalledCell]:
-    """What installed packages offer, by name."""
+def installed_plugins(profile: ProfileOutline) -> list[View]:
+    """What installed packages offer, by name, and what a profile makes of it; `args` are those that apply."""
     cells = []
     for plugin in installed():
-        points_on = tuple(point for point in POINTS if plugin.name in profile.plugins[point])
         given = {_camel(field): value for field, value in profile.args.get(plugin.name, {}).items()}
         cells.append(
-            InstalledCell(plugin, points_on, profile.weights.get(plugin.name), {**plugin.args, **given})
+            {
+                "plugin": plugin,
+                "points_on": [point for point in POINTS if plugin.name in profile.plugins[point]],
+                "weight": profile.weights.get(plugin.name),
+                "args": {**plugin.args, **given},
+            }
         )
     return cells
 
 
-def _column(point: str, profile: ProfileOutline) -> PointColumn:
+def _column(point: str, profile: ProfileOutline) -> View:
     usual, now = default_profile(profile.release).plugins[point], profile.plugins[point]
     changed_args = _changed_args(profile) if point == _first_point_with_args(point) else {}
     cells = [_cell(point, name, profile, usual, on=True, args=changed_args.get(name, "")) for name in now]
     cells += [_cell(point, name, profile, usual, on=False) for name in usual if name not in now]
-    shown = {cell.name for cell in cells}
+    shown = {cell["name"] for cell in cells}
     others = [
-        PluginCell(name, f"on:{point}:{name}", False, False, 1 if point == SCORE else None, f"w:{name}", "")
+        _drawn(point, name, weight=1 if point == SCORE else None)
         for name, points in sorted(plugin_points(profile.release).items())
         if point in points and name not in shown
     ]
-    return PointColumn(point, f"{point[0].upper()}{point[1:]}", tuple(cells), tuple(others))
+    return {
+        "key": point,
+        "title": f"{point[0].upper()}{point[1:]}",
+        "cells": cells,
+        "others": others,
+        "n_on": sum(cell["on"] for cell in cells),
+        "n_different": sum(bool(cell["note"]) for cell in cells),
+    }
+
+
+def _drawn(point: str, name: str, **said: Any) -> View:
+    fields = {"field": f"on:{point}:{name}", "weight_field": f"w:{name}", "required": point in REQUIRED}
+    return {"name": name, "on": False, "note": "", **fields, **said}
 
 
 def _first_point_with_args(point: str) -> str:
@@ -126,7 +99,7 @@ def _first_point_with_args(point: str) -> str:
 
 def _cell(
     point: str, name: str, profile: ProfileOutline, usual: Sequence[str], *, on: bool, args: str = ""
-) -> PluginCell:
+) -> View:
     default_weights = default_profile(profile.release).weights
     weight = profile.weights.get(name, default_weights.get(name, 1)) if point == SCORE else None
     note = ""
@@ -138,7 +111,7 @@ def _cell(
         note = f"default × {default_weights[name]}"
     if on and args:
         note = f"{note}, {args}" if note else args
-    return PluginCell(name, f"on:{point}:{name}", on, point in REQUIRED, weight, f"w:{name}", note)
+    return _drawn(point, name, on=on, weight=weight, note=note)
 
 
 def _changed_args(profile: ProfileOutline) -> dict[str, str]:
@@ -164,12 +137,12 @@ def _camel(field: str) -> str:
     return first + "".join(part.capitalize() for part in rest)
 
 
-def _differences(profile: ProfileOutline, columns: Sequence[PointColumn]) -> list[str]:
+def _differences(profile: ProfileOutline, columns: Sequence[View]) -> list[str]:
     words = [
-        f"{cell.name} {cell.note} at {column.title}"
+        f"{cell['name']} {cell['note']} at {column['title']}"
         for column in columns
-        for cell in column.cells
-        if cell.note
+        for cell in column["cells"]
+        if cell["note"]
     ]
     if profile.percentage_of_nodes_to_score:
         words.append(f"percentageOfNodesToScore {profile.percentage_of_nodes_to_score}")

@@ -11,7 +11,7 @@ from playground.clusters.history.story import STORY_LIMIT, PodTraces, StoryStep
 from playground.clusters.history.story import story_steps as steps_of
 from playground.engine.configuration import backoffs_ns
 from playground.web import amounts
-from playground.web.judge import DecisionView, view_decision
+from playground.web.judge import view_decision
 from playground.web.looks import Outcome, View, outcome_of, piece
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class ShownStep(StoryStep):
         return outcome_of(self.outcome) if self.outcome else None
 
     @property
-    def judged(self) -> DecisionView | None:
+    def judged(self) -> View | None:
         return view_decision(self.decision) if self.decision else None
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
@@ -20,6 +19,7 @@ from playground.scenarios import selectors, services
 from playground.scenarios.selectors import ProvedScenario
 from playground.scenarios.services.gallery import LOOKALIKE, gallery_scenario
 from playground.scenarios.wake import GALLERY
+from playground.web.looks import View
 from playground.web.requests import site_user
 from scheduler_core.schema.tables import table_beside
 
@@ -28,34 +28,21 @@ _GROUPS: Final[Mapping[str, tuple[str, str]]] = table_beside(__file__, "tables.y
 DIFFERS = "differs"
 
 
-@dataclass(frozen=True)
-class Card:
-    """One scenario."""
-
-    name: str
-    facts: ScenarioFacts
-    share: ProvedScenario | None
-    first_stop: int
-
-    @property
-    def summary(self) -> str:
-        """The first sentence of its lesson."""
-        return self.facts.lesson.strip().split(". ")[0].rstrip(".") + "." if self.facts.lesson else ""
-
-
-@dataclass(frozen=True)
-class Group:
-    """Cards that belong together."""
-
-    key: str
-    title: str
-    words: str
-    cards: tuple[Card, ...]
-
-
 @lru_cache(maxsize=128)
 def _facts(document: bytes) -> ScenarioFacts:
     return read_scenario(document)
+
+
+def _card(name: str, document: bytes, share: ProvedScenario | None) -> View:
+    """One scenario; its summary is the first sentence of its lesson."""
+    facts = _facts(document)
+    return {
+        "name": name,
+        "facts": facts,
+        "share": share,
+        "first_stop": facts.path[0].cycle if facts.path else 1,
+        "summary": facts.lesson.strip().split(". ")[0].rstrip(".") + "." if facts.lesson else "",
+    }
 
 
 def gallery(request: HttpRequest) -> HttpResponse:
@@ -70,15 +57,15 @@ def gallery(request: HttpRequest) -> HttpResponse:
         facts = _facts(document)
         if q and q not in f"{name} {facts.title} {facts.lesson}".lower():
             continue
-        cards.append(Card(name, facts, rows.get(name), facts.path[0].cycle if facts.path else 1))
-    proved = [card for card in cards if card.share is not None and card.share.proof_recorded is not None]
+        cards.append(_card(name, document, rows.get(name)))
+    shares = [card["share"] for card in cards if card["share"] is not None]
+    proved = [share for share in shares if share.proof_recorded is not None]
     context = {
         "groups": _grouped(cards),
         "n_cards": len(cards),
-        "n_proved": sum(card.share.proof_differs_at is None for card in proved if card.share),
-        "n_decisions": sum(card.share.proof_same or 0 for card in proved if card.share),
-        "all_proved": len(proved) == len(cards)
-        and all(c.share.proof_differs_at is None for c in proved if c.share),
+        "n_proved": sum(share.proof_differs_at is None for share in proved),
+        "n_decisions": sum(share.proof_same or 0 for share in proved),
+        "all_proved": len(proved) == len(cards) and all(share.proof_differs_at is None for share in proved),
         "q": request.GET.get("q", ""),
         "large": rows.get(LOOKALIKE),
         "shows_large": not q or q in "at scale large openb trace production gpu",
@@ -86,20 +73,26 @@ def gallery(request: HttpRequest) -> HttpResponse:
     return render(request, "scenarios/gallery.html", context)
 
 
-def _grouped(cards: list[Card]) -> list[Group]:
-    by_group: dict[str, list[Card]] = {key: [] for key in _GROUPS}
+def _grouped(cards: list[View]) -> list[View]:
+    """Cards that belong together."""
+    by_group: dict[str, list[View]] = {key: [] for key in _GROUPS}
     for card in cards:
-        by_group[card.facts.group].append(card)
-    return [Group(key, *_GROUPS[key], tuple(found)) for key, found in by_group.items() if found]
+        by_group[card["facts"].group].append(card)
+    return [
+        {"key": key, "title": _GROUPS[key][0], "words": _GROUPS[key][1], "cards": found}
+        for key, found in by_group.items()
+        if found
+    ]
 
 
 def differs(request: HttpRequest) -> HttpResponse:
     """What is often read of the scheduler and is no longer so, each with a scenario that shows it."""
     rows = selectors.gallery_rows()
+    documents = gallery_documents().items()
     cards = [
-        Card(name, facts, rows.get(name), facts.path[0].cycle if facts.path else 1)
-        for name, facts in ((name, _facts(document)) for name, document in gallery_documents().items())
-        if facts.group == DIFFERS
+        _card(name, document, rows.get(name))
+        for name, document in documents
+        if _facts(document).group == DIFFERS
     ]
     return render(request, "scenarios/differs.html", {"cards": cards})
 

@@ -17,6 +17,7 @@ from playground.scenarios import selectors, services
 from playground.scenarios.choices import ScenarioState, Visibility
 from playground.scenarios.services.proof import is_whole
 from playground.web.cycles.present import view_cycle
+from playground.web.looks import View
 from playground.web.problems import problems_of
 from playground.web.requests import HtmxHttpRequest, positive_int, site_user
 from playground.web.scenarios import past_board
@@ -26,64 +27,50 @@ from playground.web.scenarios.sharing import expiry_of, said_by, seen_by, visibi
 if TYPE_CHECKING:
     from playground.scenarios.row_types import Scenario
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 
-@dataclass(frozen=True)
-class Fact:
-    """What is known of the place."""
-
-    term: str
-    words: str
-
-
-@dataclass(frozen=True)
-class Focus:
-    """The place and its facts; none if the cycle knows no such node or plugin."""
-
-    node: str
-    plugin: str
-    facts: tuple[Fact, ...]
-
-
-def view_focus(document: Mapping[str, Any], node: str, plugin: str) -> Focus:
-    """Collect what the cycle says of a node, of a plugin, or of both."""
-    facts: list[Fact] = []
+def view_focus(document: Mapping[str, Any], node: str, plugin: str) -> View:
+    """Collect what the cycle says of a node, of a plugin, or of both; no facts if it knows no such node or plugin."""
+    facts: list[tuple[str, str]] = []
     rejected = document.get("filter") or {}
     scores, weights = document.get("scores") or {}, document.get("weights") or {}
     totals = document.get("total") or {}
     if node:
         verdict = rejected.get(node)
         if verdict is not None:
-            facts.append(Fact("Filter", f"{verdict['plugin']}: {'; '.join(verdict['reasons'])}"))
+            facts.append(("Filter", f"{verdict['plugin']}: {'; '.join(verdict['reasons'])}"))
         elif node in (document.get("feasible") or ()):
-            facts.append(Fact("Filter", "feasible"))
+            facts.append(("Filter", "feasible"))
         if node in totals:
             chosen = " It was chosen." if document.get("node") == node else ""
-            facts.append(Fact("Total", f"{totals[node]:,} points.{chosen}"))
+            facts.append(("Total", f"{totals[node]:,} points.{chosen}"))
     elif plugin:
         names = [name for name, verdict in rejected.items() if verdict.get("plugin") == plugin]
         if names:
-            facts.append(Fact("Rejected", _names(names)))
+            facts.append(("Rejected", _names(names)))
         elif plugin in (document.get("filterPlugins") or ()):
-            facts.append(Fact("Filter", "rejected no node first"))
+            facts.append(("Filter", "rejected no node first"))
     for name, by_node in scores.items():
         if plugin and name != plugin:
             continue
         weight = weights.get(name, 1)
         if node and node in by_node:
-            facts.append(Fact(name, f"{by_node[node]} × {weight} = {by_node[node] * weight:,}"))
+            facts.append((name, f"{by_node[node]} × {weight} = {by_node[node] * weight:,}"))
         elif not node and plugin:
             best = max(by_node.values(), default=0)
             top = [one for one, score in by_node.items() if score == best]
-            facts.append(Fact("Score", f"weight {weight}; the highest is {best}, of {_names(top)}"))
+            facts.append(("Score", f"weight {weight}; the highest is {best}, of {_names(top)}"))
     if node and plugin:
         by_plugin = (document.get("filterByPlugin") or {}).get(plugin) or {}
         if node in by_plugin:
             verdict = by_plugin[node]
             reasons = verdict.get("reasons") if isinstance(verdict, Mapping) else verdict
-            facts.append(Fact(plugin, "; ".join(map(str, reasons or ("rejects",)))))
-    return Focus(node, plugin, tuple(facts))
+            facts.append((plugin, "; ".join(map(str, reasons or ("rejects",)))))
+    return {
+        "node": node,
+        "plugin": plugin,
+        "facts": [{"term": term, "words": words} for term, words in facts],
+    }
 
 
 def _names(names: list[str]) -> str:
