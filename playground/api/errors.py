@@ -35,7 +35,7 @@ from playground.request_ids import request_id
 
 logger = logging.getLogger(__name__)
 
-_OF_STATUS: Final = {status: reason for reason, (status, _, _) in reversed(REASONS.items())} | {
+_OF_STATUS: Final = {status: reason for reason, (status, *_) in REASONS.items()} | {
     406: "BadRequest",
     400: "BadRequest",
     409: "Conflict",
