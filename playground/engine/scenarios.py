@@ -45,13 +45,12 @@ from scheduler_core.scenario.load import (
     dump_scenario,
     field_notes,
     load_scenario,
-    object_key,
     problems_of,
     scenario_document,
     with_lines,
 )
 from scheduler_core.scenario.merge import merged
-from scheduler_core.scenario.types import Scenario
+from scheduler_core.scenario.types import Scenario, object_key
 from scheduler_core.scenario.types import Step as ScenarioStep
 from scheduler_core.validation.admission import check_only_default
 from scheduler_core.validation.updates import check_priority_class_update
