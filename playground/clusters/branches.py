@@ -85,13 +85,13 @@ def make_change(cluster: Cluster, change: Mapping[str, Any]) -> None:
 
 
 def _create(cluster: Cluster, manifest: Mapping[str, Any]) -> None:
-    meta = {
-        key: value
-        for key, value in manifest["metadata"].items()
-        if key not in ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields")
-    }
     kept = {key: value for key, value in manifest.items() if key != "status"}
-    apply_documents(cluster=cluster, objects=[{**kept, "metadata": meta}])
+    apply_documents(cluster=cluster, objects=[{**kept, "metadata": _ungiven(manifest["metadata"])}])
+
+
+def _ungiven(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """Metadata without what an API server gives."""
+    return {key: value for key, value in meta.items() if key not in _GIVEN}
 
 
 # ---- A cluster of its own in which a plan has been carried out
@@ -176,9 +176,8 @@ def _owner_is_missing(cluster: Cluster, manifest: Mapping[str, Any]) -> bool:
 
 def _anew(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """The pod as its owner would make it, under the name it had."""
-    meta = {key: value for key, value in manifest["metadata"].items() if key not in _GIVEN}
     spec = {key: value for key, value in manifest["spec"].items() if key != "nodeName"}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": _ungiven(manifest["metadata"]), "spec": spec}
 
 
 # ---- What people did in a branch, done to its parent: as ordinary writes of the parent's log, all of them or none

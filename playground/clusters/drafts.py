@@ -68,19 +68,14 @@ def start_preview(
     ClusterError
         The text cannot be imported, or too much waits already.
     """
-    raw = text.encode() if isinstance(text, str) else text
-    draft = Draft(
-        owner=owner,
-        text=zlib.compress(raw, 3),
-        wanted={
-            "release": checked_release(release or None, None)["name"],
-            "rebuildOwners": rebuild_owners,
-            "keep": keep,
-        },
-        doing=WAITING,
-    )
-    if not is_large(raw):
-        _read(draft, raw)
+    wanted = {
+        "release": checked_release(release or None, None)["name"],
+        "rebuildOwners": rebuild_owners,
+        "keep": keep,
+    }
+    draft = _draft(text, Draft.PREVIEW, owner, wanted)
+    if not is_large(text):
+        _read(draft, zlib.decompress(draft.text))
         facts = draft.answer["facts"]
         if not (facts["nodes"] and facts["pending"]):
             draft.state, draft.doing = Draft.State.DONE, ""
@@ -96,11 +91,8 @@ def start_import(*, text: str | bytes, owner: Any, name: str, release: str, rebu
     Conflict
         Too much waits already.
     """
-    raw = text.encode() if isinstance(text, str) else text
     wanted = {"name": name, "release": release, "rebuildOwners": rebuild_owners}
-    draft = Draft(owner=owner, text=zlib.compress(raw, 3), action=Draft.IMPORT, wanted=wanted)
-    draft.doing = WAITING
-    return _put(draft)
+    return _put(_draft(text, Draft.IMPORT, owner, wanted))
 
 
 def import_into(
@@ -126,7 +118,6 @@ def import_into(
     Conflict
         Too much waits already.
     """
-    raw = text.encode() if isinstance(text, str) else text
     wanted = {
         "into": cluster.public_id,
         "release": cluster.kubernetes_release,
@@ -135,9 +126,12 @@ def import_into(
         "fieldValidation": field_validation,
         "program": author(),
     }
-    action = Draft.PREVIEW if dry_run else Draft.IMPORT
-    draft = Draft(owner=owner, text=zlib.compress(raw, 3), action=action, wanted=wanted, doing=WAITING)
-    return _put(draft)
+    return _put(_draft(text, Draft.PREVIEW if dry_run else Draft.IMPORT, owner, wanted))
+
+
+def _draft(text: str | bytes, action: str, owner: Any, wanted: dict[str, Any]) -> Draft:
+    raw = text.encode() if isinstance(text, str) else text
+    return Draft(owner=owner, text=zlib.compress(raw, 3), action=action, wanted=wanted, doing=WAITING)
 
 
 def is_large(text: str | bytes) -> bool:

@@ -18,19 +18,7 @@ from playground.clusters.log.changes import opening
 from playground.clusters.log.quotas import check_clusters, lock_person
 from playground.clusters.log.rows import rows_of
 from playground.clusters.log.writer import locked, writing
-from playground.clusters.models import (
-    Cluster,
-    ClusterMetric,
-    Event,
-    LogEntry,
-    Manifest,
-    Node,
-    Pod,
-    PodDisruptionBudget,
-    PriorityClass,
-    QueueMove,
-    QueueSnapshot,
-)
+from playground.clusters.models import Cluster, LogEntry, MockExtender, Question
 from playground.clusters.objects.original_manifests import written_objects
 from playground.clusters.objects.updates import object_uid, without_server_fields
 from scheduler_core.objects.fields import format_seconds
@@ -171,19 +159,11 @@ def reset_cluster(*, cluster: Cluster) -> Cluster:
         row = locked(cluster.pk)
         table = table_of(row)
         kept = written_objects(row, table)
-        for model in (LogEntry, Node, Pod, PriorityClass, PodDisruptionBudget, Manifest, Event):
-            model.objects.filter(cluster=row).delete()
-        row.cycles.all().delete()
-        row.checkpoints.all().delete()
-        row.runs.all().delete()
-        row.changes.all().delete()
-        row.earlier_cycles.all().delete()
-        row.foreign.all().delete()
         # An intended bind call would be work for ever, and an old answer would be shown with a new cycle.
-        row.extender_calls.all().delete()
-        QueueSnapshot.objects.filter(cluster=row).delete()
-        QueueMove.objects.filter(cluster=row).delete()
-        ClusterMetric.objects.filter(cluster=row).delete()
+        for relation in Cluster._meta.related_objects:
+            model = relation.related_model
+            if model._meta.app_label == "clusters" and model not in (Cluster, MockExtender, Question):
+                model._default_manager.filter(cluster=row).delete()
         _forget_engine(row)
         row.stored_bytes, row.measured_seq = 0, row.next_seq
         row.compacting_seq = row.compacted_seq = 0

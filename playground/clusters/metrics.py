@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache, lru_cache
 from typing import Any, Final
 
 from django.db import DatabaseError, connection
@@ -29,34 +30,30 @@ from playground.clusters.models import (
 )
 from playground.engine.batch import DriveResult
 from playground.engine.entries import CycleRecord
+from scheduler_core.schema.tables import table_beside
 
 logger = logging.getLogger(__name__)
 
 
-def _exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
-    return tuple(start * factor**power for power in range(count))
-
-
+_TABLES: Final = table_beside(__file__, "metrics.yaml")
+HELP: Final[Mapping[str, str]] = _TABLES["help"]
 HISTOGRAMS: Final[Mapping[str, tuple[float, ...]]] = {
-    "scheduler_scheduling_attempt_duration_seconds": _exponential(0.001, 2, 15),
-    "scheduler_framework_extension_point_duration_seconds": _exponential(0.0001, 2, 12),
-    "scheduler_plugin_execution_duration_seconds": _exponential(0.00001, 1.5, 20),
-    "scheduler_pod_scheduling_attempts": _exponential(1, 2, 5),
-    "scheduler_preemption_victims": _exponential(1, 2, 7),
-    "scheduler_permit_wait_duration_seconds": _exponential(0.001, 2, 15),
-    "scheduler_pod_scheduling_sli_duration_seconds": _exponential(0.01, 2, 20),
+    name: tuple(of["first"] * of["factor"] ** power for power in range(of["count"]))
+    for name, of in _TABLES["histograms"].items()
 }
 
 
-def labels_text(labels: Mapping[str, str]) -> str:
+@lru_cache(maxsize=4096)
+def labels_text(labels: tuple[tuple[str, str], ...]) -> str:
     """Labels in the text format, sorted by name."""
-    escaped = {
-        name: value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
-        for name, value in labels.items()
-    }
-    return ",".join(f'{name}="{escaped[name]}"' for name in sorted(escaped))[:300]
+    escaped = [
+        (name, value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n"))
+        for name, value in sorted(labels)
+    ]
+    return ",".join([f'{name}="{value}"' for name, value in escaped])[:300]
 
 
+@cache
 def bounds_of(histogram: str) -> tuple[str, ...]:
     """The bounds of its buckets as texts, ending with `+Inf`."""
     return (*(f"{bound:.6g}" for bound in HISTOGRAMS[histogram]), "+Inf")
@@ -186,13 +183,12 @@ class Counts:
         """Everything counted, as ``(name, labels)`` -> amount; empties the counts."""
         rows: dict[tuple[str, str], float] = defaultdict(float)
         for (name, *labels), amount in self._counters.items():
-            rows[(name, labels_text(dict(labels)))] += amount
+            rows[(name, labels_text(tuple(labels)))] += amount
         for (name, *labels), histogram in self._histograms.items():
-            of_series = dict(labels)
             for bound, count in zip(bounds_of(name), histogram.by_bound, strict=True):
                 if count:
-                    rows[(f"{name}_bucket", labels_text({**of_series, "le": bound}))] += count
-            rows[(f"{name}_sum", labels_text(of_series))] += histogram.total
+                    rows[(f"{name}_bucket", labels_text((*labels, ("le", bound))))] += count
+            rows[(f"{name}_sum", labels_text(tuple(labels)))] += histogram.total
         self._counters.clear()
         self._histograms.clear()
         self._points.clear()
@@ -230,44 +226,6 @@ def _add(
 
 # ---- The text of /metrics, in the Prometheus exposition format under upstream's names
 
-HELP: Final = {
-    "scheduler_schedule_attempts_total": "Number of attempts to schedule pods, by the result.",
-    "scheduler_scheduling_attempt_duration_seconds": (
-        "Scheduling attempt latency in seconds; the attempts of a batch share its time alike."
-    ),
-    "scheduler_framework_extension_point_duration_seconds": (
-        "Latency for running all plugins of a specific extension point."
-    ),
-    "scheduler_plugin_execution_duration_seconds": (
-        "Duration for running a plugin at a specific extension point."
-    ),
-    "scheduler_pod_scheduling_attempts": "Number of attempts to successfully schedule a pod.",
-    "scheduler_preemption_attempts_total": "Total preemption attempts in the clusters till now.",
-    "scheduler_preemption_victims": "Number of selected preemption victims.",
-    "scheduler_permit_wait_duration_seconds": "Duration of waiting on permit, in virtual seconds.",
-    "scheduler_pod_scheduling_sli_duration_seconds": (
-        "E2e latency for a pod being scheduled, from the first scheduling attempt, in virtual seconds."
-    ),
-    "scheduler_queue_incoming_pods_total": (
-        "Number of pods added to scheduling queues by event and queue type."
-    ),
-    "scheduler_unschedulable_pods": (
-        "The number of unschedulable pods broken down by plugin name. A pod will increment the gauge for all "
-        "plugins that caused it to not schedule and so this metric has meaning only when broken down by plugin."
-    ),
-    "scheduler_pending_pods": "Number of pending pods, by the queue type.",
-    "scheduler_cache_size": "Number of nodes and pods (assumed pods included) in the scheduler cache.",
-    "playground_clusters": "Number of clusters, by what their engine is at.",
-    "playground_open_runs": "Number of runs that are queued or running.",
-    "playground_task_failures_total": "Number of tasks that failed, by task; each is in the log.",
-    "playground_database_up": "1 if the database answers.",
-    "playground_broker_up": "1 if the broker answers.",
-    "playground_disk_free_bytes": "Bytes free where the data folder is.",
-    "playground_disk_size_bytes": "Bytes there are where the data folder is.",
-    "playground_oldest_wakeup_age_seconds": "How long the oldest work of a lane waits that no worker is at.",
-    "playground_workers": "Number of workers through which a wake-up of a lane went lately.",
-    "playground_leases": "Number of clusters a worker is at; expired if it did not renew in time.",
-}
 _BOUND: Final = re.compile(r'(^|,)le="([^"]*)"')
 _QUEUES: Final = ("active", "backoff", "unschedulable", "gated")
 
@@ -301,7 +259,7 @@ def metrics_text(cluster: Cluster | None = None) -> str:
         rejectors.update(of_cluster or {})
     lines += gauge(
         "scheduler_unschedulable_pods",
-        ((labels_text({"plugin": plugin}), n) for plugin, n in sorted(rejectors.items())),
+        ((labels_text((("plugin", plugin),)), n) for plugin, n in sorted(rejectors.items())),
     )
     n_nodes = Node.objects.filter(**of).count()
     n_pods = Pod.objects.filter(**of).exclude(node_name="").count()

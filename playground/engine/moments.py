@@ -156,11 +156,3 @@ def replay_moments(
     finally:
         simulation.after_cycle = None
     return found
-
-
-__all__ = [
-    "StateReader",
-    "figures_of",
-    "replay_moments",
-    "violations_of",
-]

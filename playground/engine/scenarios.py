@@ -27,18 +27,8 @@ from scheduler_core.scenario.bounds import RunBounds
 from scheduler_core.scenario.canonical import effective_steps, in_run_order, scenario_digest
 from scheduler_core.scenario.carried import MAX_LINK_CHARS as MAX_LINK_CHARS
 from scheduler_core.scenario.carried import CarriedError, carried_in, carry, check_words
-from scheduler_core.scenario.difference import (
-    Beside,
-    DecidedCycle,
-    beside,
-    n_same,
-    no_decision,
-    partings,
-    points_of,
-    reasons_apart,
-    why,
-)
-from scheduler_core.scenario.errors import Problem, ScenarioError
+from scheduler_core.scenario.errors import Problem
+from scheduler_core.scenario.errors import ScenarioError as ScenarioError
 from scheduler_core.scenario.gallery import ORDER, four_ways, gallery_text
 from scheduler_core.scenario.load import (
     FieldNote,
@@ -50,7 +40,7 @@ from scheduler_core.scenario.load import (
     with_lines,
 )
 from scheduler_core.scenario.merge import merged
-from scheduler_core.scenario.types import Scenario, object_key
+from scheduler_core.scenario.types import Decisions, Scenario, object_key
 from scheduler_core.scenario.types import Step as ScenarioStep
 from scheduler_core.validation.admission import check_only_default
 from scheduler_core.validation.updates import check_priority_class_update
@@ -346,8 +336,6 @@ def _words(verb: str, argument: Any) -> str:
 
 def with_decisions(text: str | bytes, digest: str, engine: str, lines: tuple[str, ...]) -> str:
     """The document with what was decided written into it."""
-    from scheduler_core.scenario.types import Decisions
-
     scenario = load(text)
     return dump_scenario(replace(scenario, decisions=Decisions(digest, len(lines), engine, lines)))
 
@@ -650,39 +638,3 @@ def saved_replay(
     asked: dict[str, Any] = {"note": note, "opens_at": opens_at, "address": address}
     answer = (ask or ask_process)({"document": text.decode("utf-8-sig"), "standalone": asked}, timeout_s)
     return answer["html"], answer["decisionsDigest"], answer["tooLarge"]
-
-
-__all__ = [
-    "AskProcess",
-    "Beside",
-    "DecidedCycle",
-    "FreshRun",
-    "Opening",
-    "RunStopped",
-    "ScenarioError",
-    "ScenarioFacts",
-    "Step",
-    "Stop",
-    "Way",
-    "ask_process",
-    "beside",
-    "gallery_documents",
-    "lookalike_document",
-    "n_same",
-    "no_decision",
-    "opening_of",
-    "partings",
-    "points_of",
-    "problem_from",
-    "problems_data",
-    "read_scenario",
-    "read_submitted",
-    "reasons_apart",
-    "run_fresh",
-    "run_seeds",
-    "states_of",
-    "trace_of",
-    "way_documents",
-    "why",
-    "with_decisions",
-]

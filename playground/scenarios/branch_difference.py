@@ -10,8 +10,8 @@ from typing import Any, Final
 from django.db.models import Q
 
 from playground.clusters.models import Cluster, Cycle, Node, Pod
-from playground.engine.scenarios import Beside, beside, no_decision, partings, why
 from playground.scenarios.services.proof import readable
+from scheduler_core.scenario.difference import Beside, beside, no_decision, partings, why
 
 MOST_DECISIONS: Final = 20_000
 """Of each side, from the branch on."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from playground.engine.scenarios import (
+from scheduler_core.scenario.difference import (
     Beside,
     DecidedCycle,
     beside,

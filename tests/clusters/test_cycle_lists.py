@@ -9,7 +9,7 @@ from playground.clusters.history.cycles import SORTS, CycleSearch, cycle_page, p
 from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cycle
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.broken_rows]
 REPEATED = 7700
 OUTCOMES = ("bound", "bound", "bound", "unschedulable", "preempting")
 

@@ -121,23 +121,12 @@ _POD_FIELDS = (
 )  # fmt: skip
 
 
-class _NodeFacts(NamedTuple):
-    """The first fields of a `NodeUse`."""
-
-    name: str
-    labels: dict[str, str]
-    taints: list[dict[str, Any]]
-    unschedulable: bool
-    ready: bool
-    cpu_milli: int
-    memory_bytes: int
-    max_pods: int
-    extended: dict[str, int]
-
-
+_Facts = tuple[Any, ...]
+"""What a node says of itself: the first fields of a `NodeUse`."""
+_FACTS_OF = NodeUse._fields[:9]
 _HOLDING = (Pod.Lane.PERMIT, Pod.Lane.BINDING)
 _USES: Memo[list[NodeUse]] = Memo(8)
-_FACTS: Memo[list[_NodeFacts]] = Memo(8)
+_FACTS: Memo[list[_Facts]] = Memo(8)
 _JSON_FIELDS = ("labels", "taints", "extended")
 
 
@@ -171,30 +160,28 @@ def _count_uses(cluster: Cluster) -> list[NodeUse]:
             sums[resource] = sums.get(resource, 0) + amount
     nothing = (0, 0, 0)
     return [
-        NodeUse(*facts, *used.get(facts.name, nothing), extended.get(facts.name, {}))
+        NodeUse(*facts, *used.get(facts[0], nothing), extended.get(facts[0], {}))
         for facts in _node_facts(cluster)
     ]
 
 
-def _node_facts(cluster: Cluster) -> list[_NodeFacts]:
+def _node_facts(cluster: Cluster) -> list[_Facts]:
     """What nodes say of themselves, kept until one of them is written or leaves."""
     nodes = Node.objects.filter(cluster=cluster)
     newest = nodes.aggregate(n=Count("pk"), version=Max("resource_version"))
     key = (cluster.public_id, cluster.generation, newest["version"], newest["n"])
-    return _FACTS.get(key, lambda: sorted(_read_facts(nodes), key=lambda node: natural(node.name)))
+    return _FACTS.get(key, lambda: sorted(_read_facts(nodes), key=lambda facts: natural(facts[0])))
 
 
-def _read_facts(nodes: QuerySet[Node]) -> list[_NodeFacts]:
+def _read_facts(nodes: QuerySet[Node]) -> list[_Facts]:
     # As text: thousands of nodes have a handful of taints and extended resources between them, and texts that are
     # read together take a sixth of the time.
     as_text = {f"{name}_text": Cast(name, TextField()) for name in _JSON_FIELDS}
-    names = [f"{name}_text" if name in _JSON_FIELDS else name for name in _NodeFacts._fields]
+    names = [f"{name}_text" if name in _JSON_FIELDS else name for name in _FACTS_OF]
     rows = _fetched(nodes.annotate(**as_text).values_list(*names))
     labels = json.loads(f"[{','.join(row[1] for row in rows)}]")
     return [
-        _NodeFacts(
-            name, own, _parsed(taints), bool(cordoned), bool(ready), cpu, memory, pods, _parsed(extended)
-        )
+        (name, own, _parsed(taints), bool(cordoned), bool(ready), cpu, memory, pods, _parsed(extended))
         for (name, _, taints, cordoned, ready, cpu, memory, pods, extended), own in zip(
             rows, labels, strict=True
         )

@@ -109,9 +109,9 @@ LONGEST_STRETCH: Final = 10_000
 _RECORDED: Final = tuple(item.name for item in fields(CycleRecord) if item.name != "permit_waits")
 _recorded: Final = attrgetter(*_RECORDED)
 _LASTING: Final = {"number", "at_ns", "pod_namespace", "pod_name", "pod_uid", "profile", "attempt"}
-CYCLE_NEWS: Final = [name for name in (*_RECORDED, "engine_version", "ran_seq") if name not in _LASTING]
+CYCLE_NEWS: Final = tuple(name for name in (*_RECORDED, "engine_version", "ran_seq") if name not in _LASTING)
 """What a cycle that went on changes in its row."""
-CYCLE_COLUMNS: Final = ["cluster", *_RECORDED, "engine_version", "ran_seq", "repeats", "trace_note"]
+CYCLE_COLUMNS: Final = ("cluster", *_RECORDED, "engine_version", "ran_seq", "repeats", "trace_note")
 NO_LANE: Final = ("", "")
 
 
@@ -160,7 +160,7 @@ def commit_batch(
             Cycle,
             CYCLE_COLUMNS,
             [(cluster.pk, *_recorded(record), ENGINE_VERSION, engine_seq, 0, "") for record in result.cycles],
-            identity=["cluster", "number"],
+            identity=("cluster", "number"),
             update=CYCLE_NEWS,
         )
         n_new = sum(1 for record in result.cycles if record.number >= cluster.next_cycle)

@@ -1,6 +1,7 @@
 """Rows of every kind behind one face: which model holds a kind, and a manifest as a row."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, Final, TypeVar
 
 from django.db import connection, models
@@ -14,11 +15,11 @@ from playground.engine import columns
 from playground.engine.compressed import to_json
 from scheduler_core.objects.fields import parse_time_ns
 
-Row = Sequence[Any]
+Row = Collection[Any]
 T = TypeVar("T")
 
 
-def insert_rows(model: type[models.Model], names: Sequence[str], rows: Sequence[Row]) -> None:
+def insert_rows(model: type[models.Model], names: tuple[str, ...], rows: Sequence[Row]) -> None:
     """Insert rows; `names` are the fields (a foreign key by its column) that the values stand for.
 
     Parameters
@@ -28,65 +29,75 @@ def insert_rows(model: type[models.Model], names: Sequence[str], rows: Sequence[
     """
     if not rows:
         return
-    fields = [_field(model, name) for name in names]
-    table, columns = _quoted(model, fields)
-    stored = _stored(fields, rows)
+    into, marks, convert = _columns(model, names, connection.vendor)
+    stored = _stored(convert, rows)
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
-            with cursor.copy(f"COPY {table} ({columns}) FROM STDIN") as copy:
+            with cursor.copy(f"COPY {into} FROM STDIN") as copy:
                 for row in stored:
                     copy.write_row(row)
         else:
-            marks = ", ".join(["%s"] * len(fields))
-            cursor.executemany(f"INSERT INTO {table} ({columns}) VALUES ({marks})", stored)
+            cursor.executemany(f"INSERT INTO {into} VALUES ({marks})", stored)
 
 
 def upsert_rows(
     model: type[models.Model],
-    names: Sequence[str],
+    names: tuple[str, ...],
     rows: Sequence[Row],
     *,
-    identity: Sequence[str],
-    update: Sequence[str],
+    identity: tuple[str, ...],
+    update: tuple[str, ...],
 ) -> None:
     """Insert rows; of those whose `identity` is there already, set the columns `update`."""
     if not rows:
         return
-    fields = [_field(model, name) for name in names]
-    table, columns = _quoted(model, fields)
-    quote = connection.ops.quote_name
-    key = ", ".join(quote(_field(model, name).column) for name in identity)
-    news = ", ".join(
-        f"{column} = excluded.{column}" for column in (quote(_field(model, name).column) for name in update)
-    )
-    conflict = f"ON CONFLICT ({key}) DO UPDATE SET {news}"
-    stored = _stored(fields, rows)
+    into, marks, convert = _columns(model, names, connection.vendor)
+    statement = _upsert(model, into, marks, identity, update)
+    stored = _stored(convert, rows)
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
-            arrays = ", ".join(f"%s::{_array_type(field)}" for field in fields)
-            cursor.execute(
-                f"INSERT INTO {table} ({columns}) SELECT * FROM unnest({arrays}) {conflict}",
-                [list(column) for column in zip(*stored, strict=True)],
-            )
+            cursor.execute(statement, [list(column) for column in zip(*stored, strict=True)])
         else:
-            marks = ", ".join(["%s"] * len(fields))
-            cursor.executemany(f"INSERT INTO {table} ({columns}) VALUES ({marks}) {conflict}", stored)
+            cursor.executemany(statement, stored)
+
+
+# Both are asked with each write: the fields of a model are looked at once.
+
+
+@cache
+def _columns(
+    model: type[models.Model], names: tuple[str, ...], vendor: str
+) -> tuple[str, str, tuple[tuple[int, Callable[[Any], Any]], ...]]:
+    """Table with its columns, a mark for each value (of PostgreSQL a whole column), and how some are converted."""
+    fields = [_field(model, name) for name in names]
+    quote = connection.ops.quote_name
+    into = f"{quote(model._meta.db_table)} ({', '.join(quote(field.column) for field in fields)})"
+    types = [_array_type(field) for field in fields] if vendor == "postgresql" else []
+    marks = ", ".join([f"%s::{name}" for name in types] or ["%s"] * len(fields))
+    converted = [(place, how) for place, how in enumerate(map(_converter, fields)) if how is not None]
+    return into, marks, tuple(converted)
+
+
+@cache
+def _upsert(
+    model: type[models.Model], into: str, marks: str, identity: tuple[str, ...], update: tuple[str, ...]
+) -> str:
+    quote = connection.ops.quote_name
+    key = ", ".join(quote(_field(model, name).column) for name in identity)
+    columns = [quote(_field(model, name).column) for name in update]
+    news = ", ".join(f"{column} = excluded.{column}" for column in columns)
+    values = f"SELECT * FROM unnest({marks})" if "::" in marks else f"VALUES ({marks})"
+    return f"INSERT INTO {into} {values} ON CONFLICT ({key}) DO UPDATE SET {news}"
 
 
 def _field(model: type[models.Model], name: str) -> Any:
     return model._meta.get_field(name)
 
 
-def _quoted(model: type[models.Model], fields: Sequence[Any]) -> tuple[str, str]:
-    quote = connection.ops.quote_name
-    return quote(model._meta.db_table), ", ".join(quote(field.column) for field in fields)
-
-
 def _array_type(field: Any) -> str:
     """`varchar(9)` without its length: a cast to it would cut a value short instead of refusing it."""
-    return str(field.rel_db_type(connection) if field.is_relation else field.db_type(connection)).split("(")[
-        0
-    ] + ("[]")
+    type_ = field.rel_db_type(connection) if field.is_relation else field.db_type(connection)
+    return f"{type_.split('(')[0]}[]"
 
 
 def _converter(field: Any) -> Callable[[Any], Any] | None:
@@ -107,8 +118,7 @@ def _packed(value: Any) -> Packed:
     return value if isinstance(value, Packed) else pack(value)
 
 
-def _stored(fields: Sequence[Any], rows: Sequence[Row]) -> list[list[Any]]:
-    convert = [(place, how) for place, how in enumerate(map(_converter, fields)) if how is not None]
+def _stored(convert: Sequence[tuple[int, Callable[[Any], Any]]], rows: Sequence[Row]) -> list[list[Any]]:
     stored = [list(row) for row in rows]
     for row in stored:
         for place, how in convert:
@@ -129,7 +139,6 @@ MODELS: Final[dict[str, type[models.Model]]] = {
 KEPT: Final = {"id", "cluster", "lane"}
 MOST_NAMES: Final = 500
 """In one query; SQLite takes a few thousand parameters."""
-_IDENTITY: Final = {"namespace", "name", "kind"}
 
 
 def in_parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
@@ -204,7 +213,7 @@ def row_values(
         case "Event":
             return base | {"at_ns": _event_time(manifest, cluster)} | columns.event_columns(manifest)
     labels = columns.labels_of(manifest)
-    return base | {"api_version": kind.api_version, "kind": kind.row_kind, "labels": labels}
+    return base | {"api_version": manifest["apiVersion"], "kind": kind.row_kind, "labels": labels}
 
 
 def _event_time(manifest: Mapping[str, Any], cluster: Cluster) -> int:
@@ -229,23 +238,24 @@ def upsert(rows: Iterable[tuple[Kind, dict[str, Any]]], *, update_lanes: bool = 
         by_model.setdefault(kind.model, []).append(values)
     for name, same in by_model.items():
         model = MODELS[name]
-        fields = [field.name for field in model._meta.concrete_fields if field.name != "id"]
-        identity = [
-            "cluster",
-            *(field for field in fields if field in _IDENTITY and _is_identity(model, field)),
-        ]
-        default = {field.name: field.get_default() for field in model._meta.concrete_fields}
+        defaults, identity = _defaults(model)
         upsert_rows(
             model,
-            fields,
-            [[values.get(field, default[field]) for field in fields] for values in same],
+            tuple(defaults),
+            [[*map((defaults | values).get, defaults)] for values in same],
             identity=identity,
-            update=[field for field in fields if field not in kept and field not in identity],
+            update=tuple(field for field in defaults if field not in kept and field not in identity),
         )
 
 
-def _is_identity(model: type[models.Model], name: str) -> bool:
-    return name != "kind" or model is Manifest
+@cache
+def _defaults(model: type[models.Model]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Field -> its default, and what names a row."""
+    defaults = {
+        field.name: field.get_default() for field in model._meta.concrete_fields if field.name != "id"
+    }
+    names = {"cluster", "namespace", "name"} | ({"kind"} if model is Manifest else set())
+    return defaults, tuple(name for name in defaults if name in names)
 
 
 def rows_after(rows: QuerySet[Any], kind: Kind, after: tuple[str, str] | None) -> QuerySet[Any]:

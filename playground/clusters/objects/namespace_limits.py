@@ -1,6 +1,7 @@
 """What a namespace may hold: LimitRanges and ResourceQuotas of its objects."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from operator import itemgetter
 from typing import Any
 
 from playground.clusters import kinds
@@ -154,14 +155,10 @@ def _limits_of(writer: LogWriter, namespace: str) -> NamespaceLimits | None:
     if not found:
         return None
     by_kind = {
-        name: [manifest for (kind, _), manifest in sorted(found.items(), key=_by_key) if kind == name]
+        name: [manifest for (kind, _), manifest in sorted(found.items(), key=itemgetter(0)) if kind == name]
         for name in KINDS
     }
     return NamespaceLimits(by_kind["LimitRange"], by_kind["ResourceQuota"], _charged(writer, namespace))
-
-
-def _by_key(item: tuple[tuple[str, str], Any]) -> tuple[str, str]:
-    return item[0]
 
 
 def _charged(writer: LogWriter, namespace: str) -> Iterator[Charged]:

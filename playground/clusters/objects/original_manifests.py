@@ -6,6 +6,7 @@ from typing import Any
 from playground.clusters.kinds import KindTable
 from playground.clusters.log.rows import rows_of
 from playground.clusters.models import Cluster, LogEntry
+from playground.clusters.objects.queries import entry_before
 
 Key = tuple[str, str, str]
 
@@ -58,17 +59,7 @@ def _kept_objects(cluster: Cluster, table: KindTable) -> dict[Key, dict[str, Any
 
 def before_write(entry: LogEntry) -> Mapping[str, Any]:
     """The object as this write found it. Compaction keeps the entry that says so (`compaction.py`)."""
-    found = (
-        LogEntry.objects.filter(
-            cluster_id=entry.cluster_id,
-            object_kind=entry.object_kind,
-            object_namespace=entry.object_namespace,
-            object_name=entry.object_name,
-            seq__lt=entry.seq,
-        )
-        .order_by("-seq")
-        .first()
-    )
+    found = entry_before(entry)
     assert found is not None, f"{entry}: an object is changed that was not written"
     manifest: Mapping[str, Any] = found.payload["manifest"]
     return manifest

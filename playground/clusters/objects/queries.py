@@ -24,6 +24,7 @@ from scheduler_core.objects.labels import (
     parse_field_selector_text,
     parse_label_selector_text,
 )
+from scheduler_core.schema.tables import table_beside
 
 
 def matcher(selector: Mapping[str, Any] | None) -> Callable[[Mapping[str, str]], bool]:
@@ -79,55 +80,9 @@ _EXISTS: Final = re.compile(rf"\s*(!?)\s*({_KEY})\s*")
 _EQUALS: Final = re.compile(rf"\s*({_KEY})\s*(==?|!=)\s*({_VALUE})\s*")
 _IN: Final = re.compile(rf"\s*({_KEY})\s+(in|notin)\s+\(([^()]*)\)\s*")
 
-_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
-    "Pod": (
-        "spec.nodeName",
-        "spec.restartPolicy",
-        "spec.schedulerName",
-        "spec.serviceAccountName",
-        "spec.hostNetwork",
-        "status.phase",
-        "status.podIP",
-        "status.nominatedNodeName",
-    ),
-    "Node": ("spec.unschedulable",),
-    "Namespace": ("status.phase",),
-    "Secret": ("type",),
-    "ReplicationController": ("status.replicas",),
-    "ReplicaSet": ("status.replicas",),
-    "Job": ("status.successful",),
-    "Service": ("spec.clusterIP", "spec.type"),
-    "CertificateSigningRequest": ("spec.signerName",),
-    "ResourceSlice": ("spec.driver", "spec.nodeName"),
-    "Event": (
-        "involvedObject.kind",
-        "involvedObject.namespace",
-        "involvedObject.name",
-        "involvedObject.uid",
-        "involvedObject.apiVersion",
-        "involvedObject.resourceVersion",
-        "involvedObject.fieldPath",
-        "reason",
-        "reportingComponent",
-        "source",
-        "type",
-    ),
-}
+_TABLES: Final = table_beside(__file__, "field_selectors.yaml")
 _EVERY: Final = ("metadata.name", "metadata.namespace")
-_TOLD_APART: Final[Mapping[str, str]] = {
-    "Job": 'field label "{field}" not supported for Job',
-    "ResourceSlice": "field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {field}",
-}
 _FALSE: Final = ("spec.unschedulable", "spec.hostNetwork")
-_COLUMNS: Final[Mapping[str, Mapping[str, str]]] = {
-    "Pod": {"spec.nodeName": "node_name", "status.phase": "phase"},
-    "Event": {
-        "involvedObject.kind": "involved_kind",
-        "involvedObject.namespace": "involved_namespace",
-        "involvedObject.name": "involved_name",
-        "involvedObject.uid": "involved_uid",
-    },
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +118,7 @@ class ObjectSelection:
 
     def narrowed(self, kind: Kind, rows: QuerySet[Any]) -> QuerySet[Any]:
         """The rows as far as columns can tell; `matches` still decides."""
-        columns = dict(_COLUMNS.get(kind.kind, {})) | {"metadata.name": "name"}
+        columns = dict(_TABLES["columns"].get(kind.kind, {})) | {"metadata.name": "name"}
         if kind.namespaced:
             columns["metadata.namespace"] = "namespace"
         for part in self.fields:
@@ -194,13 +149,13 @@ def selection_of(kind: Kind, label_selector: str, field_selector: str) -> Object
 
 
 def _condition(kind: Kind, field: str, equal: bool, value: str) -> FieldCondition:
-    own = _FIELDS.get(kind.row_kind, ())
+    own = _TABLES["fields"].get(kind.row_kind, ())
     if kind.custom:
         own = tuple(str(item["jsonPath"])[1:] for item in kind.custom.get("selectableFields") or ())
     if field not in _EVERY and field not in own:
         words = f"field label not supported: {field}"
-        if kind.row_kind in _TOLD_APART:
-            words = _TOLD_APART[kind.row_kind].format(field=field)
+        if kind.row_kind in _TABLES["refusals"]:
+            words = _TABLES["refusals"][kind.row_kind].format(field=field)
         elif not own and not kind.custom:
             known = ", ".join(f'"{name}"' for name in _EVERY)
             words = f'"{field}" is not a known field selector: only {known}'

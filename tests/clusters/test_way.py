@@ -1,0 +1,61 @@
+"""How long one pod's way is: calls of our functions, and their files, of a POST and of a worker's visit."""
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from playground.clusters.drive.advance import advance
+from playground.clusters.drive.runs import request_run
+from playground.clusters.models import Pod
+from tests.clusters.builders import make_cluster, make_node, make_pod
+
+pytestmark = pytest.mark.django_db
+
+BOUNDS = (650, 60), (1550, 104)
+"""Calls and files of a POST, and of a visit that decides one cycle."""
+ROOTS = tuple(str(Path(__file__).parents[2] / name) for name in ("playground", "scheduler_core"))
+
+
+def way(do: Callable[[], Any]) -> Counter[str]:
+    """File of ours -> calls of its functions."""
+    calls: Counter[str] = Counter()
+
+    def look(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and (file := frame.f_code.co_filename).startswith(ROOTS):
+            calls[file] += 1
+
+    sys.setprofile(look)
+    try:
+        do()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def test_the_way_of_one_pod_is_short(client: Client) -> None:
+    cluster = make_cluster(make_node("n1"))
+    path = f"/k8s/{cluster.public_id}/api/v1/namespaces/default/pods"
+
+    def post(name: str) -> None:
+        answer = client.post(path, json.dumps(make_pod(name)), content_type="application/json")
+        assert answer.status_code == 201
+
+    def visit() -> None:
+        assert advance(cluster_id=cluster.pk).cycles == 1
+
+    ways = []
+    for name in ("first", "second"):  # the second time nothing is loaded or made ready any more
+        posted = way(lambda name=name: post(name))  # type: ignore[misc]
+        request_run(cluster=cluster)
+        ways = [posted, way(visit)]
+    assert Pod.objects.filter(node_name="n1").count() == 2
+    found = [(calls.total(), len(calls)) for calls in ways]
+    for (n_calls, n_files), (most_calls, most_files) in zip(found, BOUNDS, strict=True):
+        assert n_calls <= most_calls and n_files <= most_files, found
