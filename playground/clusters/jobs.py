@@ -22,7 +22,7 @@ from django.utils import timezone
 from playground.clusters import lanes
 from playground.clusters.errors import Conflict
 from playground.clusters.lanes import holder_name, is_alive, on_this_machine
-from playground.clusters.models import Cluster, Job, LanePulse, Turn, Work
+from playground.clusters.models import Cluster, Job, LanePulse, Turn, WorkRow
 
 CLAIM_S: Final = 20.0
 LOOKED_AT: Final = 500
@@ -86,17 +86,17 @@ def of_cluster(pk: int) -> Subject | None:
 KINDS["cluster_id"] = SubjectKind(of_cluster)
 
 
-def failing(model: type[Work]) -> Callable[[int, str], None]:
+def failing(model: type[WorkRow]) -> Callable[[int, str], None]:
     """Gives up a row of a model, with the reason."""
 
     def give_up(pk: int, why: str) -> None:
         if (row := model._default_manager.filter(pk=pk).first()) is not None:
-            row.end(Work.State.FAILED, error=why[:1000])
+            row.end(WorkRow.State.FAILED, error=why[:1000])
 
     return give_up
 
 
-def reporting(row: Work) -> Callable[[int, int, str], Any]:
+def reporting(row: WorkRow) -> Callable[[int, int, str], Any]:
     """Writes progress into a row, five times a second at most; False once no answer is wanted any more."""
     last_s, last = 0.0, ""
 

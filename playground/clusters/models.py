@@ -914,7 +914,7 @@ class ForeignDecision(models.Model):
 # ---- Asked questions: what would it take, why not there, try, weights, luck. A row is the answer's cache
 
 
-class Work(models.Model):
+class WorkRow(models.Model):
     """What was asked for and a worker does: how far it is, and what came of it."""
 
     State = choices.WorkState
@@ -954,7 +954,7 @@ class Work(models.Model):
         return self.change(state=state, doing="", **columns)
 
 
-class Question(Work):
+class Question(WorkRow):
     """One question about a cluster at one moment of its log, or about a share, and its answer once a worker has it."""
 
     Kind = choices.QuestionKind
@@ -1072,7 +1072,7 @@ class LanePulse(models.Model):
 # ---- A text that is looked at before it becomes a cluster, or that a worker brings into one
 
 
-class Draft(Work):
+class Draft(WorkRow):
     """A dump a person wants to import: what a worker found in it, before anything is made of it.
 
     Attributes

@@ -18,6 +18,7 @@ COMPARED = (
 
 def violations(cluster: Any, said: list[Acknowledged]) -> tuple[list[str], dict[str, int]]:
     """Everything that is wrong with a cluster at rest, and what was looked at."""
+    from tests.clusters.invariants import validate
     from tests.faults.replay import replay
 
     try:
@@ -32,6 +33,7 @@ def violations(cluster: Any, said: list[Acknowledged]) -> tuple[list[str], dict[
             found.append(f"its clock is at {cluster.now_ns} instead of {again.clock_ns}")
         if cluster.next_deadline_ns != again.next_deadline_ns:
             found.append(f"its next deadline is {cluster.next_deadline_ns} and not {again.next_deadline_ns}")
+    found += validate(cluster)
     found += _rows(cluster)
     found += _bound_twice(cluster)
     found += _gaps(cluster)

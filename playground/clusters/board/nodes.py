@@ -160,7 +160,7 @@ def _count_uses(cluster: Cluster) -> list[NodeUse]:
             sums[resource] = sums.get(resource, 0) + amount
     nothing = (0, 0, 0)
     return [
-        NodeUse(*facts, *used.get(facts[0], nothing), extended.get(facts[0], {}))
+        NodeUse._make((*facts, *used.get(facts[0], nothing), extended.get(facts[0], {})))
         for facts in _node_facts(cluster)
     ]
 
