@@ -14,6 +14,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 from scheduler_core.framework.record import ERROR, CycleTrace
 from scheduler_core.framework.words import of_one, sentence
 from scheduler_core.scenario.ran import ScenarioRun
+from scheduler_core.scenario.record import CycleEnd
 from scheduler_core.scenario.run import run_to_cycle
 from scheduler_core.whatif.workloads import owner_of
 
@@ -22,17 +23,9 @@ MOVED, NEWLY_PENDING, NEWLY_PLACED, NEWLY_EVICTED = "moved", "newlyPending", "ne
 # ---- decisions side by side
 
 
-class DecidedCycle(Protocol):
+class DecidedCycle(CycleEnd, Protocol):
     """What is asked of a decision; a `CycleTrace` has it."""
 
-    @property
-    def number(self) -> int: ...
-    @property
-    def pod(self) -> str: ...
-    @property
-    def outcome(self) -> str: ...
-    @property
-    def node(self) -> str | None: ...
     @property
     def message(self) -> str | None: ...
 

@@ -78,19 +78,24 @@ def decisions_digest(digests: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(digests).encode()).hexdigest()
 
 
-class Decided(Protocol):
-    """What a scenario tells of a cycle: a record has it, and so has a stored summary."""
+class CycleEnd(Protocol):
+    """How a cycle ended: a record has it, and so has a stored summary."""
 
     @property
     def number(self) -> int: ...
-    @property
-    def digest(self) -> str: ...
     @property
     def pod(self) -> str: ...
     @property
     def outcome(self) -> str: ...
     @property
     def node(self) -> str | None: ...
+
+
+class Decided(CycleEnd, Protocol):
+    """What a scenario tells of a cycle."""
+
+    @property
+    def digest(self) -> str: ...
     @property
     def nominated_node(self) -> str | None: ...
     @property
