@@ -24,7 +24,7 @@ from typing import Any, Final
 from django.db import connections
 
 from playground.clusters.lanes import LaneLimits
-from playground.play.processes import name_process
+from playground.play.processes import end_with_parent_alone, name_process
 
 logger = logging.getLogger(__name__)
 
@@ -148,9 +148,7 @@ def _serve(link: socket.socket, name: str, body: Body) -> None:
     """Fork and end children until the worker is gone."""
     os.setpgid(0, 0)
     name_process(f"{name}-forks")
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with_parent_alone()
     gc.freeze()  # Pages with what is here already stay shared with every child.
     running: set[int] = set()
     while True:

@@ -1,5 +1,6 @@
 """Looking at processes and naming them, where the system lets us."""
 
+import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -28,3 +29,10 @@ def name_process(name: str) -> None:
     if sys.platform == "linux":
         with suppress(OSError):
             Path("/proc/self/comm").write_text(name[:15])
+
+
+def end_with_parent_alone() -> None:
+    """Let a child end when it is told to, and leave Ctrl-C to its parent."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -40,7 +40,7 @@ from playground.clusters.metrics import Counts
 from playground.clusters.models import Job
 from playground.engine import limits as process_limits
 from playground.play.fork_server import Body, Child, ForkServer, ServerGone
-from playground.play.processes import is_stopped
+from playground.play.processes import end_with_parent_alone, is_stopped
 
 logger = logging.getLogger(__name__)
 
@@ -304,9 +304,7 @@ class Deciding(LanePlace):
 
 def _be_deciding(signs: Signs, asked: int, told: int, limits: LaneLimits) -> None:
     """Drive the clusters whose turn it is until the worker is gone: in the main thread, for plugins' limits of time."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with_parent_alone()
     current_app._after_fork()
     poked, ending = threading.Event(), threading.Event()
 
@@ -348,9 +346,7 @@ def decide_once(signs: Signs) -> float:
 
 def _be_child(asked: int, told: int, limits: LaneLimits) -> None:
     """Do jobs one after the other until the worker is gone."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with_parent_alone()
     current_app._after_fork()
     process_limits.step_back()
     process_limits.limit_memory(limits.memory_bytes)
