@@ -17,8 +17,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
-from django.views.decorators.http import require_POST, require_safe
-from django.views.decorators.vary import vary_on_headers
 from django.views.defaults import server_error
 
 from playground.clusters.board.nodes import node_uses
@@ -32,7 +30,7 @@ from playground.engine.releases import known_differences
 from playground.web.board.nodes import matching
 from playground.web.clusters.present import DUMP_LINE
 from playground.web.pages import PAGES
-from playground.web.requests import HtmxHttpRequest, digest_of, get_cluster, site_user, visible_clusters
+from playground.web.requests import HtmxHttpRequest, digest_of, site_user, visible_clusters
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster
@@ -212,8 +210,6 @@ TOPICS = (
 )
 
 
-@require_safe
-@vary_on_headers("HX-Request")
 def home(request: HtmxHttpRequest) -> HttpResponse:
     """Every cluster as a card with live figures; the cards alone for htmx, 204 if they are on the page already."""
     q = request.GET.get("q", "").strip()
@@ -235,7 +231,6 @@ def home(request: HtmxHttpRequest) -> HttpResponse:
     return HttpResponse(html + render_to_string("home/have.html", {"have": have, "htmx": True}, request))
 
 
-@require_POST
 def watch(request: HttpRequest) -> HttpResponse:
     """Create a demo, whose board shows the first steps."""
     try:
@@ -246,7 +241,6 @@ def watch(request: HttpRequest) -> HttpResponse:
     return redirect("web:board", cluster.public_id)
 
 
-@require_safe
 def about(request: HttpRequest) -> HttpResponse:
     """Say what is emulated and where it is known to differ."""
     context: dict[str, Any] = {"differences": known_differences(_readme())}
@@ -295,16 +289,11 @@ def _card(cluster: Cluster, figures: ClusterFigures, branches: list[Cluster]) ->
 LONGEST = 200
 
 
-@require_safe
-@vary_on_headers("HX-Request")
-def in_cluster(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
+def in_cluster(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
     """What the words mean in a cluster."""
-    cluster = get_cluster(request, cluster_id)
     return _answer(request, find_in_cluster(cluster, _words(request)), cluster)
 
 
-@require_safe
-@vary_on_headers("HX-Request")
 def in_site(request: HtmxHttpRequest) -> HttpResponse:
     """What the words mean where no cluster is open."""
     words = _words(request)

@@ -12,8 +12,6 @@ from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpRespons
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.text import slugify
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
-from django.views.decorators.vary import vary_on_headers
 
 from playground.bodies import in_parts
 from playground.clusters import drafts, lanes
@@ -21,7 +19,7 @@ from playground.clusters.board.overview import figures_of
 from playground.clusters.branches import apply_branch, edits_of
 from playground.clusters.drive.config import job_duration, set_job_duration
 from playground.clusters.drive.runs import unpark_cluster
-from playground.clusters.errors import ClusterError, InvalidInput, NotFound
+from playground.clusters.errors import ClusterError, InvalidInput
 from playground.clusters.lifecycle import (
     clone_cluster,
     create_cluster,
@@ -53,7 +51,6 @@ if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster, Draft
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
 def new_blank(request: HttpRequest) -> HttpResponse:
     """A cluster without nodes."""
     form = ClusterNameForm(request.POST or None, initial={"name": "my-cluster"})
@@ -71,27 +68,19 @@ def new_blank(request: HttpRequest) -> HttpResponse:
     return render(request, "clusters/new_blank.html", {"form": form}, status=400 if form.errors else 200)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@vary_on_headers("HX-Request")
 def new_pools(request: HtmxHttpRequest) -> HttpResponse:
     """A cluster made of a node pool."""
     return _pools(request, None)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@vary_on_headers("HX-Request")
-def pools_into(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
+def pools_into(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
     """Another node pool for a cluster."""
-    return _pools(request, get_cluster(request, cluster_id))
+    return _pools(request, cluster)
 
 
-@require_safe
-def settings(request: HttpRequest, cluster_id: str) -> HttpResponse:
+def settings(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """Rename, clone, reset, delete, export."""
-    cluster = get_cluster(request, cluster_id)
     context = {
-        "cluster": cluster,
-        "tab": "settings",
         "figures": figures_of([cluster])[cluster.pk],
         "confirm": request.GET.get("confirm", ""),
         "keep_log_days": site.PLAYGROUND_KEEP_LOG_DAYS,
@@ -100,10 +89,8 @@ def settings(request: HttpRequest, cluster_id: str) -> HttpResponse:
     return render(request, "clusters/settings.html", context)
 
 
-@require_POST
-def action(request: HttpRequest, cluster_id: str, action: str) -> HttpResponse:
+def action(request: HttpRequest, cluster: Cluster, action: str) -> HttpResponse:
     """Do one of: rename, clone, jobs, reset, delete, retry. Reset and delete ask once more first."""
-    cluster = get_cluster(request, cluster_id)
     page = redirect("web:settings", cluster.public_id)
     name = request.POST.get("name", "").strip()
     if action in ("reset", "delete") and request.POST.get("sure") != "yes":
@@ -142,10 +129,8 @@ def action(request: HttpRequest, cluster_id: str, action: str) -> HttpResponse:
     return page
 
 
-@require_safe
-def export(request: HttpRequest, cluster_id: str) -> StreamingHttpResponse:
+def export(request: HttpRequest, cluster: Cluster) -> StreamingHttpResponse:
     """Every object people can apply again, as a YAML file."""
-    cluster = get_cluster(request, cluster_id)
     response = in_parts(request, export_manifests(cluster), "application/yaml; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{slugify(cluster.name) or "cluster"}.yaml"'
     return response
@@ -216,25 +201,19 @@ def _initial(form: NodePoolForm) -> dict[str, Any]:
 TOLD_AT_ONCE = 5
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@vary_on_headers("HX-Request")
 def new_import(request: HtmxHttpRequest) -> HttpResponse:
     """A cluster from pasted or uploaded manifests."""
     return _import(request, None)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@vary_on_headers("HX-Request")
-def import_into(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
+def import_into(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
     """Manifests into a cluster."""
-    return _import(request, get_cluster(request, cluster_id))
+    return _import(request, cluster)
 
 
-@require_safe
-@vary_on_headers("HX-Request")
-def draft(request: HtmxHttpRequest, draft_id: str) -> HttpResponse:
+def draft(request: HtmxHttpRequest, draft: Draft) -> HttpResponse:
     """How far a preview or a large import is; the board of the cluster once it is made."""
-    found = _get_draft(request, draft_id)
+    found = draft
     if found.made is not None:
         if request.htmx:
             # Several looks may be under way: what was made is told by the page they lead to, and once.
@@ -266,25 +245,16 @@ def draft_commit(request: HttpRequest, draft: Draft) -> HttpResponse:
     return redirect("web:draft", draft.public_id)
 
 
-@require_POST
-def draft_cancel(request: HttpRequest, draft_id: str) -> HttpResponse:
+def draft_cancel(request: HttpRequest, draft: Draft) -> HttpResponse:
     """No more is wanted."""
-    found = _get_draft(request, draft_id)
-    drafts.cancel_draft(public_id=found.public_id, owner=site_user(request))
-    return redirect(_form_of(found))
+    drafts.cancel_draft(public_id=draft.public_id, owner=site_user(request))
+    return redirect(_form_of(draft))
 
 
 def _form_of(draft: Draft) -> str:
     """Address of the page the text was posted on."""
     into = draft.wanted.get("into")
     return reverse("web:import", args=[into]) if into else reverse("web:new-import")
-
-
-def _get_draft(request: HttpRequest, draft_id: str) -> Draft:
-    try:
-        return drafts.get_draft(draft_id, site_user(request))
-    except NotFound as error:
-        raise Http404(error.message) from None
 
 
 def _import(request: HtmxHttpRequest, cluster: Cluster | None) -> HttpResponse:
@@ -417,10 +387,9 @@ def _tell(request: HttpRequest, summary: Mapping[str, Any]) -> None:
 SHOWN = 50
 
 
-@require_safe
-def difference(request: HttpRequest, cluster_id: str) -> HttpResponse:
+def difference(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """What a branch came to beside its parent: who moved, who waits, and the first decision that differs."""
-    branch = get_cluster(request, cluster_id)
+    branch = cluster
     parent = _parent_of(request, branch)
     found = difference_of(branch=branch, parent=parent, place=positive_int(request.GET.get("n")) or 1)
     kind = request.GET.get("kind", "")
@@ -430,7 +399,6 @@ def difference(request: HttpRequest, cluster_id: str) -> HttpResponse:
     since = branch.parent_seq
     context = {
         "cluster": branch,
-        "tab": "difference",
         "parent": parent,
         "found": found,
         "kinds": [(name, found.counts[name]) for name in KINDS if found.counts.get(name)],
@@ -445,7 +413,6 @@ def difference(request: HttpRequest, cluster_id: str) -> HttpResponse:
     return render(request, "difference/page.html", context)
 
 
-@require_POST
 def apply(request: HttpRequest, cluster_id: str) -> HttpResponse:
     """Apply the edits of a branch to its parent, of which one must be an editor."""
     branch = visible_clusters(request).filter(public_id=cluster_id).first()

@@ -12,19 +12,16 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
-from django.views.decorators.vary import vary_on_headers
 
 from playground.clusters import questions
 from playground.clusters.board.overview import plan_subject
 from playground.clusters.branches import branch_of_plan
 from playground.clusters.choices import QuestionKind, WorkState
-from playground.clusters.errors import ClusterError, NotFound
-from playground.clusters.questions import get_question, is_stale, latest_question, newest_plans
+from playground.clusters.errors import ClusterError
+from playground.clusters.questions import is_stale, latest_question, newest_plans
 from playground.scenarios import services as sharing
-from playground.scenarios.selectors import get_verdict
 from playground.web.questions.views import STOP_POLLING, arrives_at, question_context
-from playground.web.requests import HtmxHttpRequest, get_cluster, site_user
+from playground.web.requests import HtmxHttpRequest, site_user
 from scheduler_core.errors import InvalidObject
 from scheduler_core.whatif.answers import answer_text
 from scheduler_core.whatif.prices import read_prices
@@ -40,11 +37,8 @@ ASKED_WITH_WORDS = ("drain", "lose")
 """Questions that need nodes to be named first."""
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@vary_on_headers("HX-Request")
-def overview(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
+def overview(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
     """The questions there are, with the newest answer of each; one card of them for htmx. POST asks one."""
-    cluster = get_cluster(request, cluster_id)
     if request.method == "POST":
         try:
             asked = questions.ask(cluster=cluster, kind=QuestionKind.PLAN, params=_posted(request))
@@ -74,8 +68,6 @@ def overview(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
         old = found is not None and (card["stale"] or found.state == WorkState.CANCELLED)
         card["asks"] = arrives and card["ask"] not in not_asked and (found is None or old)
     context = {
-        "cluster": cluster,
-        "tab": "plan",
         "cards": cards,
         "fix": fix.answer if fix is not None else None,
         "fix_stale": fix is not None and is_stale(cluster, fix),
@@ -122,13 +114,10 @@ def _posted(request: HttpRequest) -> dict[str, Any]:
     return found
 
 
-@require_safe
-@vary_on_headers("HX-Request")
-def answer(request: HttpRequest, cluster_id: str, question_id: str) -> HttpResponse:
+def answer(request: HttpRequest, cluster: Cluster, question: Question) -> HttpResponse:
     """One answer, or how far it is."""
-    cluster = get_cluster(request, cluster_id)
-    found = _question(cluster, question_id)
-    context = question_context(request, cluster, found) | {"tab": "plan", "title": title_of(found.params)}
+    found = _of_plan(question)
+    context = question_context(request, cluster, found) | {"title": title_of(found.params)}
     newer = latest_question(cluster, found.kind, found.params)
     context["newer"] = newer if newer is not None and newer.pk != found.pk else None
     if found.answer is not None:
@@ -136,21 +125,15 @@ def answer(request: HttpRequest, cluster_id: str, question_id: str) -> HttpRespo
     return render(request, "plan/answer.html", context)
 
 
-def _question(cluster: Cluster, question_id: str) -> Question:
-    try:
-        found = get_question(cluster, question_id)
-    except NotFound as error:
-        raise Http404(error.message) from None
-    if found.kind != QuestionKind.PLAN:
+def _of_plan(question: Question) -> Question:
+    if question.kind != QuestionKind.PLAN:
         raise Http404("That question is not about the whole cluster.")
-    return found
+    return question
 
 
-@require_POST
-def branch(request: HttpRequest, cluster_id: str, question_id: str) -> HttpResponse:
+def branch(request: HttpRequest, cluster: Cluster, question: Question) -> HttpResponse:
     """A new cluster in which the answer's steps were done."""
-    cluster = get_cluster(request, cluster_id)
-    found = _question(cluster, question_id)
+    found = _of_plan(question)
     try:
         made = branch_of_plan(question=found, owner=site_user(request))
     except ClusterError as error:
@@ -160,11 +143,9 @@ def branch(request: HttpRequest, cluster_id: str, question_id: str) -> HttpRespo
     return redirect("web:difference", made.public_id)
 
 
-@require_POST
-def share(request: HttpRequest, cluster_id: str, question_id: str) -> HttpResponse:
+def share(request: HttpRequest, cluster: Cluster, question: Question) -> HttpResponse:
     """Share the answer."""
-    cluster = get_cluster(request, cluster_id)
-    found = _question(cluster, question_id)
+    found = _of_plan(question)
     try:
         made = sharing.share_verdict(question=found, owner=site_user(request))
     except ClusterError as error:
@@ -176,18 +157,9 @@ def share(request: HttpRequest, cluster_id: str, question_id: str) -> HttpRespon
 # ---- shared verdicts: read without an account by those who have the link
 
 
-def _verdict(request: HttpRequest, verdict_id: str) -> Verdict:
-    try:
-        return get_verdict(verdict_id, request.user)
-    except NotFound as error:
-        raise Http404(error.message) from None
-
-
-@require_safe
-def verdict(request: HttpRequest, verdict_id: str) -> HttpResponse:
+def verdict(request: HttpRequest, verdict: Verdict) -> HttpResponse:
     """A frozen answer."""
-    found = _verdict(request, verdict_id)
-    frozen = found.answer
+    found, frozen = verdict, verdict.answer
     question = frozen["question"]
     context = {
         "verdict": found,
@@ -212,29 +184,23 @@ def _command(question: dict[str, Any]) -> str:
     return f"python -m scheduler_core plan --json cluster.json {' '.join(words)} | sha256sum"
 
 
-@require_safe
-def verdict_answer(request: HttpRequest, verdict_id: str) -> HttpResponse:
+def verdict_answer(request: HttpRequest, verdict: Verdict) -> HttpResponse:
     """The answer's bytes."""
-    found = _verdict(request, verdict_id)
-    return HttpResponse(answer_text(found.answer), content_type="application/json")
+    return HttpResponse(answer_text(verdict.answer), content_type="application/json")
 
 
-@require_safe
-def verdict_cluster(request: HttpRequest, verdict_id: str) -> HttpResponse:
+def verdict_cluster(request: HttpRequest, verdict: Verdict) -> HttpResponse:
     """The objects that were asked about, as a dump."""
-    found = _verdict(request, verdict_id)
-    response = HttpResponse(answer_text(found.state), content_type="application/json")
+    response = HttpResponse(answer_text(verdict.state), content_type="application/json")
     response["Content-Disposition"] = 'attachment; filename="cluster.json"'
     return response
 
 
-@require_POST
-def verdict_end(request: HttpRequest, verdict_id: str) -> HttpResponse:
+def verdict_end(request: HttpRequest, verdict: Verdict) -> HttpResponse:
     """End the link; only who made it may."""
-    found = _verdict(request, verdict_id)
-    if found.owner_id != getattr(site_user(request), "pk", None):
+    if verdict.owner_id != getattr(site_user(request), "pk", None):
         raise PermissionDenied("Only who shared it may end the link.")
-    sharing.end_verdict(verdict=found)
+    sharing.end_verdict(verdict=verdict)
     messages.success(request, "The link is ended; it leads nowhere now.")
     return redirect("web:home")
 

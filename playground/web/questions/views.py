@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
-from django.views.decorators.vary import vary_on_headers
 
 from playground.clusters import branches, lanes, questions
 from playground.clusters.choices import QuestionKind, WorkState
 from playground.clusters.errors import ClusterError, NotFound
 from playground.clusters.history.cycles import count_ties, cycle_explanation, get_cycle
-from playground.clusters.questions import get_question, is_stale, latest_question, newest_question
+from playground.clusters.questions import is_stale, latest_question, newest_question
 from playground.clusters.trouble import why_waiting
 from playground.engine import advise
 from playground.web.cycles.present import view_cycle
@@ -31,7 +29,7 @@ from playground.web.questions.present import (
     view_weights,
     view_why,
 )
-from playground.web.requests import HtmxHttpRequest, get_cluster, positive_int
+from playground.web.requests import HtmxHttpRequest, positive_int
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster, Cycle, Question
@@ -78,33 +76,28 @@ def arrives_at(request: HttpRequest) -> bool:
     return CANCELLED not in request.GET
 
 
-@require_POST
-def branch(request: HttpRequest, cluster_id: str, question_id: str) -> HttpResponse:
+def branch(request: HttpRequest, cluster: Cluster, question: Question) -> HttpResponse:
     """A new cluster with one proven edit made."""
-    cluster = get_cluster(request, cluster_id)
     try:
-        found = get_question(cluster, question_id)
         made = branches.branch_with_edit(
-            question=found,
+            question=question,
             rank=positive_int(request.POST.get("rank")) or 0,
             owner=request.user if request.user.is_authenticated else None,
         )
-    except NotFound as error:
-        raise Http404(error.message) from None
+    except NotFound:
+        raise
     except ClusterError as error:
         messages.error(request, f"The branch was not made: {error.message}")
-        return redirect(_page_of(cluster, found))
+        return redirect(_page_of(cluster, question))
     messages.success(
         request, f"{made.name}: a branch of {cluster.name} with this fix, which runs until idle."
     )
     return redirect("web:difference", made.public_id)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def cycle_why(request: HtmxHttpRequest, cluster_id: str, number: int) -> HttpResponse:
+def cycle_why(request: HtmxHttpRequest, cluster: Cluster, number: int) -> HttpResponse:
     """Why a recorded cycle did not choose a node."""
-    cluster = get_cluster(request, cluster_id)
-    cycle = _cycle(cluster, number)
+    cycle = get_cycle(cluster, number)
     if request.method == "POST":
         node = request.POST.get("node", "").strip()
         asked = asked_or_told(request, cluster, "why-not", cycle=number, node=node)
@@ -115,7 +108,6 @@ def cycle_why(request: HtmxHttpRequest, cluster_id: str, number: int) -> HttpRes
     node = request.GET.get("node", "").strip()
     why = latest_question(cluster, "why-not", {"cycle": number, "node": node}) if node else None
     context = question_context(request, cluster, why) | {
-        "tab": "cycles",
         "row": cycle,
         "node": node,
         "why_question": why,
@@ -134,22 +126,12 @@ def cycle_why(request: HtmxHttpRequest, cluster_id: str, number: int) -> HttpRes
     return render(request, "advice/cycle_why.html", context)
 
 
-def _cycle(cluster: Cluster, number: int) -> Cycle:
-    try:
-        return get_cycle(cluster, number)
-    except NotFound:
-        raise Http404(f"There is no cycle {number}.") from None
-
-
 # ---- weights
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@vary_on_headers("HX-Request")
-def weights(request: HtmxHttpRequest, cluster_id: str, number: int) -> HttpResponse:
+def weights(request: HtmxHttpRequest, cluster: Cluster, number: int) -> HttpResponse:
     """From which weights on another node would have won; ``?w-Plugin=3`` sets one. POST has it proven."""
-    cluster = get_cluster(request, cluster_id)
-    cycle = _cycle(cluster, number)
+    cycle = get_cycle(cluster, number)
     if request.method == "POST":
         asked = asked_or_told(request, cluster, "weights", cycle=number)
         if request.htmx:
@@ -166,7 +148,6 @@ def weights(request: HtmxHttpRequest, cluster_id: str, number: int) -> HttpRespo
     # The trace alone gives the lines; nothing is decided again here.
     found = _lines(cycle, changed)
     context = question_context(request, cluster, question) | {
-        "tab": "cycles",
         "row": cycle,
         "weights": None
         if found is None
@@ -196,10 +177,8 @@ def _lines(cycle: Cycle, changed: dict[str, int]) -> dict[str, Any] | None:
 # ---- try
 
 
-@require_POST
-def try_pod(request: HttpRequest, cluster_id: str) -> HttpResponse:
+def try_pod(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """Try the pod of the posted YAML without submitting it; the question's page waits for its cycle."""
-    cluster = get_cluster(request, cluster_id)
     copies = positive_int(request.POST.get("copies")) or 1
     try:
         params: dict[str, Any] = {
@@ -217,10 +196,8 @@ def try_pod(request: HttpRequest, cluster_id: str) -> HttpResponse:
 # ---- luck
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def luck(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
+def luck(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
     """How often each end state occurs with other seeds."""
-    cluster = get_cluster(request, cluster_id)
     if request.method == "POST":
         n_cycles = max(1, cluster.next_cycle - 1)
         # Who only opened the page gets as many seeds as may be asked for.
@@ -232,7 +209,6 @@ def luck(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
         return redirect("web:luck", cluster.public_id)
     question = newest_question(QuestionKind.SEEDS, cluster=cluster)
     context = question_context(request, cluster, question) | {
-        "tab": "cycles",
         "n_ties": count_ties(cluster),
         "most_seeds": questions.N_SEEDS,
         "arrives": arrives_at(request) and not cluster.is_parked,
@@ -246,15 +222,9 @@ def luck(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
 # ---- one question
 
 
-@require_safe
-@vary_on_headers("HX-Request")
-def question(request: HtmxHttpRequest, cluster_id: str, question_id: str) -> HttpResponse:
+def question(request: HtmxHttpRequest, cluster: Cluster, question: Question) -> HttpResponse:
     """Its progress for a page that polls; the page of a tried pod; the page it was asked on for all others."""
-    cluster = get_cluster(request, cluster_id)
-    try:
-        found = get_question(cluster, question_id)
-    except NotFound as error:
-        raise Http404(error.message) from None
+    found = question
     context = question_context(request, cluster, found)
     if request.htmx and "page" not in request.GET and "part" not in request.GET:
         if found.is_open:
@@ -273,16 +243,10 @@ def question(request: HtmxHttpRequest, cluster_id: str, question_id: str) -> Htt
     return redirect(_page_of(cluster, found))
 
 
-@require_POST
-def question_cancel(request: HttpRequest, cluster_id: str, question_id: str) -> HttpResponse:
+def question_cancel(request: HttpRequest, cluster: Cluster, question: Question) -> HttpResponse:
     """No answer is wanted any more."""
-    cluster = get_cluster(request, cluster_id)
-    try:
-        found = get_question(cluster, question_id)
-        questions.cancel(cluster.questions.filter(pk=found.pk))
-    except NotFound as error:
-        raise Http404(error.message) from None
-    return redirect(_after_cancelling(cluster, found))
+    questions.cancel(cluster.questions.filter(pk=question.pk))
+    return redirect(_after_cancelling(cluster, question))
 
 
 def fix_address(public_id: str, params: Mapping[str, Any]) -> str:
