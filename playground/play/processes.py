@@ -32,7 +32,7 @@ def name_process(name: str) -> None:
 
 
 def end_with_parent_alone() -> None:
-    """Let a child end when it is told to, and leave Ctrl-C to its parent."""
+    """Let a child end on SIGTERM, and leave Ctrl-C to its parent."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
