@@ -54,14 +54,14 @@ class Noticed(NamedTuple):
 
     @property
     def newest(self) -> Stored:
-        """The object after the change; of a deleted one, as it was."""
+        """The object after the change; before it where it was deleted."""
         found = self.new or self.old
         assert found is not None
         return found
 
     @property
     def versions(self) -> list[tuple[Stored, bool]]:
-        """The object before and after, as far as it was or is there, and whether it is the one after."""
+        """The object before and after the change, each where it exists, and whether it is the one after."""
         return [(item, item is self.new) for item in (self.old, self.new) if item is not None]
 
 
