@@ -7,14 +7,7 @@ nodes ask for, and rejects the pod that would go beyond.
 from dataclasses import dataclass, field
 
 from scheduler_core.config.args import PluginArgs, invalid
-from scheduler_core.framework.cluster_event import (
-    POD,
-    QUEUE,
-    SKIP,
-    ActionType,
-    ClusterEvent,
-    ClusterEventWithHint,
-)
+from scheduler_core.framework.cluster_event import QUEUE, SKIP, on
 from scheduler_core.framework.interface import PreFilterPlugin, PreFilterResult
 from scheduler_core.framework.status import Code, Status
 
@@ -67,4 +60,4 @@ class CapacityQuota(PreFilterPlugin[None]):
                 return QUEUE.because("a pod of the namespace left")
             return SKIP.because("the pod was of another namespace")
 
-        return [ClusterEventWithHint(ClusterEvent(POD, ActionType.DELETE), left)]
+        return [on("Pod", "Delete", left)]

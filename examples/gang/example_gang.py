@@ -7,14 +7,7 @@ each other, and one that waits wakes the others.
 from dataclasses import dataclass
 
 from scheduler_core.config.args import PluginArgs, invalid
-from scheduler_core.framework.cluster_event import (
-    POD,
-    QUEUE,
-    SKIP,
-    ActionType,
-    ClusterEvent,
-    ClusterEventWithHint,
-)
+from scheduler_core.framework.cluster_event import QUEUE, SKIP, on
 from scheduler_core.framework.interface import (
     PermitPlugin,
     QueueSortPlugin,
@@ -104,4 +97,4 @@ class Gang(QueueSortPlugin, ReservePlugin, PermitPlugin):
                 return QUEUE.because("a member of the gang came")
             return SKIP.because("the pod is of another gang")
 
-        return [ClusterEventWithHint(ClusterEvent(POD, ActionType.ADD), sibling)]
+        return [on("Pod", "Add", sibling)]

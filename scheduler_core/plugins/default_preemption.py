@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from scheduler_core.config.args import Errors, PluginArgs
 from scheduler_core.config.wire import Int32
 from scheduler_core.errors import invalid
-from scheduler_core.framework import interface as fwk
+from scheduler_core.framework import interface as fw
 from scheduler_core.framework.cluster_event import SKIP, ClusterEventWithHint, QueueingHint, on
 from scheduler_core.framework.preemption.evaluator import preempt
 from scheduler_core.framework.preemption.reprieve import KeptTries
@@ -45,7 +45,7 @@ class DefaultPreemptionArgs(PluginArgs):
         return errors
 
 
-class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.PostFilterPlugin):
+class DefaultPreemption(fw.PreEnqueuePlugin, fw.PostFilterPlugin):
     """Nominates the node where the fewest and least important pods have to go, and names them.
 
     A pod may preempt unless its policy is Never, or a pod it preempted earlier is still going away on its nominated
@@ -59,7 +59,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.PostFilterPlugin):
     Args = DefaultPreemptionArgs
     default_weight: ClassVar[int | None] = 0
 
-    def __init__(self, args: Any, handle: fwk.Handle) -> None:
+    def __init__(self, args: Any, handle: fw.Handle) -> None:
         super().__init__(args, handle)
         self._percentage: int = args.min_candidate_nodes_percentage
         self._absolute: int = args.min_candidate_nodes_absolute
@@ -86,14 +86,14 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.PostFilterPlugin):
         reason = f"waiting for the preemption for this {noun} to be finished"
         return Status(Code.UnschedulableAndUnresolvable, (reason,))
 
-    def post_filter(self, cycle: fwk.FilteredCycle) -> fwk.PostFilterResult:
+    def post_filter(self, cycle: fw.FilteredCycle) -> fw.PostFilterResult:
         if self.handle.pod_groups.group_of(cycle.pod) and self.handle.release.gate("WorkloadAwarePreemption"):
             # The whole group preempts, once all of its members were tried.
-            return fwk.PostFilterResult(Status(Code.Unschedulable, (f"preemption: {LEFT_TO_THE_GROUP}",)))
+            return fw.PostFilterResult(Status(Code.Unschedulable, (f"preemption: {LEFT_TO_THE_GROUP}",)))
         reason = ineligible_reason(cycle)
         if reason:
             trace = PreemptionTrace(cycle.pod, cycle.snapshot, ineligible_reason=reason)
-            result = fwk.PostFilterResult(Status(Code.Unschedulable, (reason,)), trace=trace)
+            result = fw.PostFilterResult(Status(Code.Unschedulable, (reason,)), trace=trace)
         else:
             result = preempt(
                 cycle, self.handle, self._kept_tries, percentage=self._percentage, absolute=self._absolute
@@ -104,7 +104,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.PostFilterPlugin):
         return replace(result, status=Status(result.status.code, (f"preemption: {message}",)))
 
 
-def ineligible_reason(cycle: fwk.FilteredCycle) -> str:
+def ineligible_reason(cycle: fw.FilteredCycle) -> str:
     """Why the pod may not preempt others; empty when it may.
 
     Source: default_preemption.go PodEligibleToPreemptOthers, v1.34

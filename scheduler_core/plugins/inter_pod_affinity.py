@@ -19,7 +19,7 @@ from scheduler_core.cluster.what_if import WhatIf
 from scheduler_core.config.args import Errors, PluginArgs
 from scheduler_core.config.wire import Int32, keep
 from scheduler_core.errors import invalid
-from scheduler_core.framework import interface as fwk
+from scheduler_core.framework import interface as fw
 from scheduler_core.framework.amounts import Amount, Comparison
 from scheduler_core.framework.cluster_event import QUEUE, SKIP, ClusterEventWithHint, QueueingHint, on
 from scheduler_core.framework.status import Code, Verdicts
@@ -309,7 +309,7 @@ class DomainScores:
         By domain of each topology key; the last place, 0, is for rows without the label.
     """
 
-    by_key: dict[str, fwk.Scores]
+    by_key: dict[str, fw.Scores]
 
     @classmethod
     def of(cls, pod: Pod, matching: Matching, hard_weight: int) -> DomainScores | None:
@@ -338,16 +338,16 @@ class DomainScores:
             scores = self.by_key[key] = np.zeros(len(counts.by_domain) + 1, np.int64)
         scores[:-1] += weight * counts.by_domain
 
-    def scores(self, nodes: NodeColumns, rows: Rows) -> fwk.Scores:
+    def scores(self, nodes: NodeColumns, rows: Rows) -> fw.Scores:
         """Raw scores: the sum over the domains of each row."""
-        total: fwk.Scores | None = None
+        total: fw.Scores | None = None
         for key, by_domain in self.by_key.items():
-            scores: fwk.Scores = by_domain.take(nodes.label_column(key).take(rows))
+            scores: fw.Scores = by_domain.take(nodes.label_column(key).take(rows))
             total = scores if total is None else total + scores
         return np.zeros(len(rows), np.int64) if total is None else total
 
 
-def normalized(scores: fwk.Scores) -> fwk.Scores:
+def normalized(scores: fw.Scores) -> fw.Scores:
     """Scores spread out from 0 to 100, the lowest at 0."""
     if not len(scores):
         return scores
@@ -429,10 +429,10 @@ class InterPodAffinityArgs(PluginArgs):
 
 
 class InterPodAffinity(
-    fwk.PreFilterPlugin[RequiredState],
-    fwk.FilterPlugin[RequiredState],
-    fwk.PreScorePlugin[DomainScores],
-    fwk.ScorePlugin[DomainScores],
+    fw.PreFilterPlugin[RequiredState],
+    fw.FilterPlugin[RequiredState],
+    fw.PreScorePlugin[DomainScores],
+    fw.ScorePlugin[DomainScores],
 ):
     """Rejects rows by required terms, of the incoming pod and of existing ones; scores by preferred terms.
 
@@ -471,7 +471,7 @@ class InterPodAffinity(
     default_weight: ClassVar[int | None] = 2
     normalizes: ClassVar[bool] = True
 
-    def __init__(self, args: Any, handle: fwk.Handle) -> None:
+    def __init__(self, args: Any, handle: fw.Handle) -> None:
         super().__init__(args, handle)
         self.hard_weight: int = 1 if args is None else args.hard_pod_affinity_weight
         self.ignores_preferred_of_existing: bool = (
@@ -514,9 +514,9 @@ class InterPodAffinity(
 
     # ---- filter
 
-    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> fwk.PreFilterResult[RequiredState]:
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> fw.PreFilterResult[RequiredState]:
         terms = RequiredTerms.of(pod, snapshot.matching)
-        return fwk.SKIP_FILTER if terms is None else fwk.PreFilterResult(state=RequiredState(terms))
+        return fw.SKIP_FILTER if terms is None else fw.PreFilterResult(state=RequiredState(terms))
 
     def filter(self, state: RequiredState, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
         failures = state.failures(nodes, rows)
@@ -542,20 +542,20 @@ class InterPodAffinity(
 
     # ---- score
 
-    def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> fwk.PreScoreResult[DomainScores]:
+    def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> fw.PreScoreResult[DomainScores]:
         if (
             self.ignores_preferred_of_existing
             and not pod.preferred_affinity
             and not pod.preferred_anti_affinity
         ):
-            return fwk.SKIP_SCORE
+            return fw.SKIP_SCORE
         scores = DomainScores.of(pod, snapshot.matching, self.hard_weight)
-        return fwk.SKIP_SCORE if scores is None else fwk.PreScoreResult(state=scores)
+        return fw.SKIP_SCORE if scores is None else fw.PreScoreResult(state=scores)
 
-    def score(self, state: DomainScores, pod: Pod, nodes: NodeColumns, rows: Rows) -> fwk.Scores:
+    def score(self, state: DomainScores, pod: Pod, nodes: NodeColumns, rows: Rows) -> fw.Scores:
         return state.scores(nodes, rows)
 
     def normalize(
-        self, state: DomainScores, pod: Pod, nodes: NodeColumns, rows: Rows, scores: fwk.Scores
-    ) -> fwk.Scores:
+        self, state: DomainScores, pod: Pod, nodes: NodeColumns, rows: Rows, scores: fw.Scores
+    ) -> fw.Scores:
         return normalized(scores)

@@ -18,7 +18,7 @@ from scheduler_core.cluster.node_table import Bool, NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.config import wire
 from scheduler_core.config.args import Errors, PluginArgs
-from scheduler_core.framework import interface as fwk
+from scheduler_core.framework import interface as fw
 from scheduler_core.framework.amounts import Amount, Comparison
 from scheduler_core.framework.cluster_event import QUEUE, SKIP, ClusterEventWithHint, QueueingHint, on
 from scheduler_core.framework.status import Code, Status, Verdicts
@@ -93,10 +93,10 @@ class NodeAffinityArgs(PluginArgs):
 
 
 class NodeAffinity(
-    fwk.PreFilterPlugin[None],
-    fwk.FilterPlugin[None],
-    fwk.PreScorePlugin[PreferredTerms],
-    fwk.ScorePlugin[PreferredTerms | None],
+    fw.PreFilterPlugin[None],
+    fw.FilterPlugin[None],
+    fw.PreScorePlugin[PreferredTerms],
+    fw.ScorePlugin[PreferredTerms | None],
 ):
     """Rejects rows the pod's nodeSelector, its required terms or the profile's addedAffinity do not match.
 
@@ -121,13 +121,13 @@ class NodeAffinity(
     draw: ClassVar[tuple[str, int] | None] = ("A", 2)
     Args = NodeAffinityArgs
     default_weight: ClassVar[int | None] = 2
-    filter_reads: ClassVar[fwk.Reads] = fwk.Reads.SPEC
-    score_reads: ClassVar[fwk.Reads] = fwk.Reads.SPEC
+    filter_reads: ClassVar[fw.Reads] = fw.Reads.SPEC
+    score_reads: ClassVar[fw.Reads] = fw.Reads.SPEC
     normalizes: ClassVar[bool] = True
     filter_without_state: ClassVar[bool] = True
     score_without_state: ClassVar[bool] = True
 
-    def __init__(self, args: Any, handle: fwk.Handle) -> None:
+    def __init__(self, args: Any, handle: fw.Handle) -> None:
         super().__init__(args, handle)
         added = getattr(args, "added_affinity", None) or {}
         required = added.get("requiredDuringSchedulingIgnoredDuringExecution")
@@ -150,16 +150,16 @@ class NodeAffinity(
     def sign(self, pod: Pod) -> Hashable:
         return pod.required_node_affinity, pod.preferred_node_affinity, pod.prefers_nodes
 
-    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> fwk.PreFilterResult[None]:
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> fw.PreFilterResult[None]:
         affinity = pod.required_node_affinity
         if affinity.is_everything and self.enforced is None:
-            return fwk.SKIP_FILTER
+            return fw.SKIP_FILTER
         names = affinity.pre_filter_node_names()
         if names is None:
-            return fwk.PreFilterResult()
+            return fw.PreFilterResult()
         if not names:
-            return fwk.PreFilterResult(Status(Code.UnschedulableAndUnresolvable, (REASON_CONFLICT,)))
-        return fwk.PreFilterResult(node_names=tuple(sorted(names)))
+            return fw.PreFilterResult(Status(Code.UnschedulableAndUnresolvable, (REASON_CONFLICT,)))
+        return fw.PreFilterResult(node_names=tuple(sorted(names)))
 
     def filter(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
         rejected = ~matching_required_affinity(pod.required_node_affinity, nodes, rows)
@@ -182,24 +182,24 @@ class NodeAffinity(
                 number = f"term {index + 1} of {len(selector.terms)}: " if len(selector.terms) > 1 else ""
                 yield from _compared(whose + number, term.labels.requirements, snapshot, nowhere)
 
-    def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> fwk.PreScoreResult[PreferredTerms]:
+    def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> fw.PreScoreResult[PreferredTerms]:
         if not pod.prefers_nodes and self._added_preferred.is_empty:
-            return fwk.SKIP_SCORE
-        return fwk.PreScoreResult(state=self._preferred(pod))
+            return fw.SKIP_SCORE
+        return fw.PreScoreResult(state=self._preferred(pod))
 
     def _preferred(self, pod: Pod) -> PreferredTerms:
         return PreferredTerms((*pod.preferred_node_affinity.terms, *self._added_preferred.terms))
 
-    def score(self, state: PreferredTerms | None, pod: Pod, nodes: NodeColumns, rows: Rows) -> fwk.Scores:
+    def score(self, state: PreferredTerms | None, pod: Pod, nodes: NodeColumns, rows: Rows) -> fw.Scores:
         total = np.zeros(len(rows), np.int64)
         for weight, term in (state or self._preferred(pod)).terms:
             total += weight * matching_term(term, nodes, rows)
         return total
 
     def normalize(
-        self, state: PreferredTerms | None, pod: Pod, nodes: NodeColumns, rows: Rows, scores: fwk.Scores
-    ) -> fwk.Scores:
-        return fwk.default_normalize(scores)
+        self, state: PreferredTerms | None, pod: Pod, nodes: NodeColumns, rows: Rows, scores: fw.Scores
+    ) -> fw.Scores:
+        return fw.default_normalize(scores)
 
 
 def _compared(

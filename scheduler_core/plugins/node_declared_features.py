@@ -9,7 +9,7 @@ import numpy as np
 
 from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
-from scheduler_core.framework import interface as fwk
+from scheduler_core.framework import interface as fw
 from scheduler_core.framework.cluster_event import QUEUE, SKIP, ClusterEventWithHint, QueueingHint, on
 from scheduler_core.framework.status import Code, Verdicts
 from scheduler_core.objects.fields import boolean, mapping, mappings, string
@@ -20,7 +20,7 @@ RESTART_ALL_CONTAINERS = "RestartAllContainersOnContainerExits"
 USER_NAMESPACES_HOST_NETWORK = "UserNamespacesHostNetworkSupport"
 
 
-class NodeDeclaredFeatures(fwk.PreFilterPlugin[frozenset[str]], fwk.FilterPlugin[frozenset[str] | None]):
+class NodeDeclaredFeatures(fw.PreFilterPlugin[frozenset[str]], fw.FilterPlugin[frozenset[str] | None]):
     """Rejects rows whose `status.declaredFeatures` lack what the pod needs.
 
     The features of a node are interned as a whole list, so each distinct list is looked at once a pod.
@@ -42,7 +42,7 @@ class NodeDeclaredFeatures(fwk.PreFilterPlugin[frozenset[str]], fwk.FilterPlugin
     sentences: ClassVar[Sequence[str]] = ("node(s) didn't match Pod's required features",)
     default_weight: ClassVar[int | None] = 0
     feature_gate: ClassVar[str | None] = "NodeDeclaredFeatures"
-    filter_reads: ClassVar[fwk.Reads] = fwk.Reads.SPEC
+    filter_reads: ClassVar[fw.Reads] = fw.Reads.SPEC
     filter_without_state: ClassVar[bool] = False
 
     def events(self) -> list[ClusterEventWithHint]:
@@ -54,11 +54,11 @@ class NodeDeclaredFeatures(fwk.PreFilterPlugin[frozenset[str]], fwk.FilterPlugin
     def sign(self, pod: Pod) -> Hashable:
         return features_needed(pod)
 
-    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> fwk.PreFilterResult[frozenset[str]]:
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> fw.PreFilterResult[frozenset[str]]:
         if not self.handle.release.gate("NodeDeclaredFeatures"):
-            return fwk.SKIP_FILTER
+            return fw.SKIP_FILTER
         needed = features_needed(pod)
-        return fwk.PreFilterResult(state=needed) if needed else fwk.SKIP_FILTER
+        return fw.PreFilterResult(state=needed) if needed else fw.SKIP_FILTER
 
     def filter(self, state: frozenset[str] | None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
         assert state is not None

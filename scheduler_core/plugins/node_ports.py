@@ -9,14 +9,14 @@ import numpy as np
 
 from scheduler_core.cluster.node_table import ALL_ADDRESSES, NodeColumns, Rows, normal_port
 from scheduler_core.cluster.snapshot import Snapshot
-from scheduler_core.framework import interface as fwk
+from scheduler_core.framework import interface as fw
 from scheduler_core.framework.amounts import Comparison
 from scheduler_core.framework.cluster_event import QUEUE, SKIP, ClusterEventWithHint, QueueingHint, on
 from scheduler_core.framework.status import Code, Verdicts
 from scheduler_core.objects.pod import HostPort, Pod
 
 
-class NodePorts(fwk.PreFilterPlugin[tuple[HostPort, ...]], fwk.FilterPlugin[tuple[HostPort, ...]]):
+class NodePorts(fw.PreFilterPlugin[tuple[HostPort, ...]], fw.FilterPlugin[tuple[HostPort, ...]]):
     """Rejects rows where a pod already holds a wanted port on the same address, or either asks for all addresses.
 
     Source: pkg/scheduler/framework/plugins/nodeports/node_ports.go, v1.34
@@ -33,7 +33,7 @@ class NodePorts(fwk.PreFilterPlugin[tuple[HostPort, ...]], fwk.FilterPlugin[tupl
     sentences: ClassVar[Sequence[str]] = ("node(s) didn't have free ports for the requested pod ports",)
     compares: ClassVar[str] = "host ports"
     default_weight: ClassVar[int | None] = 0
-    filter_reads: ClassVar[fwk.Reads] = fwk.Reads.USAGE
+    filter_reads: ClassVar[fw.Reads] = fw.Reads.USAGE
 
     def events(self) -> list[ClusterEventWithHint]:
         return [
@@ -44,10 +44,10 @@ class NodePorts(fwk.PreFilterPlugin[tuple[HostPort, ...]], fwk.FilterPlugin[tupl
     def sign(self, pod: Pod) -> Hashable:
         return pod.host_ports
 
-    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> fwk.PreFilterResult[tuple[HostPort, ...]]:
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> fw.PreFilterResult[tuple[HostPort, ...]]:
         if not pod.host_ports:
-            return fwk.SKIP_FILTER
-        return fwk.PreFilterResult(state=tuple(normal_port(port) for port in pod.host_ports))
+            return fw.SKIP_FILTER
+        return fw.PreFilterResult(state=tuple(normal_port(port) for port in pod.host_ports))
 
     def filter(self, state: tuple[HostPort, ...], pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
         taken = np.zeros(len(rows), np.bool_)

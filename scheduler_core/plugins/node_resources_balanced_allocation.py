@@ -15,7 +15,7 @@ from scheduler_core.config.args import Errors, PluginArgs
 from scheduler_core.config.types import ResourceSpec
 from scheduler_core.config.wire import omit
 from scheduler_core.errors import FieldError, invalid
-from scheduler_core.framework import interface as fwk
+from scheduler_core.framework import interface as fw
 from scheduler_core.objects.pod import BySpec, Pod
 from scheduler_core.plugins.resource_allocation import (
     Amounts,
@@ -51,7 +51,7 @@ class NodeResourcesBalancedAllocationArgs(PluginArgs):
 
 
 class NodeResourcesBalancedAllocation(
-    fwk.PreScorePlugin[tuple[int, ...]], fwk.ScorePlugin[tuple[int, ...] | None]
+    fw.PreScorePlugin[tuple[int, ...]], fw.ScorePlugin[tuple[int, ...] | None]
 ):
     """Scores rows by how little the used shares of their resources differ (100 = not at all).
 
@@ -74,10 +74,10 @@ class NodeResourcesBalancedAllocation(
     draw: ClassVar[tuple[str, int] | None] = ("B", 6)
     Args = NodeResourcesBalancedAllocationArgs
     default_weight: ClassVar[int | None] = 1
-    score_reads: ClassVar[fwk.Reads] = fwk.Reads.USAGE
+    score_reads: ClassVar[fw.Reads] = fw.Reads.USAGE
     score_without_state: ClassVar[bool] = True
 
-    def __init__(self, args: Any, handle: fwk.Handle) -> None:
+    def __init__(self, args: Any, handle: fw.Handle) -> None:
         super().__init__(args, handle)
         self._resources = tuple(args.resources or ())
         self._by_change = handle.release.has("BalancedAllocationByChange")
@@ -86,11 +86,11 @@ class NodeResourcesBalancedAllocation(
     def sign(self, pod: Pod) -> Hashable:
         return tuple(pod.requests.items())
 
-    def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> fwk.PreScoreResult[tuple[int, ...]]:
+    def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> fw.PreScoreResult[tuple[int, ...]]:
         amounts = self._scored.of(pod)
-        return fwk.PreScoreResult(state=amounts) if any(amounts) else fwk.SKIP_SCORE
+        return fw.PreScoreResult(state=amounts) if any(amounts) else fw.SKIP_SCORE
 
-    def score(self, state: tuple[int, ...] | None, pod: Pod, nodes: NodeColumns, rows: Rows) -> fwk.Scores:
+    def score(self, state: tuple[int, ...] | None, pod: Pod, nodes: NodeColumns, rows: Rows) -> fw.Scores:
         if state is None:
             state = self._scored.of(pod)
         if len(rows) <= thresholds().allocated_rows:
@@ -115,20 +115,20 @@ class NodeResourcesBalancedAllocation(
         return _change(score, _balance_of_two(nodes, row, ids, (0, 0)))
 
 
-Balance = TypeVar("Balance", int, fwk.Scores)
+Balance = TypeVar("Balance", int, fw.Scores)
 
 
 def _change(after: Balance, before: Balance) -> Balance:
     """The score of a row whose balance (50 to 100) becomes `after` from `before`; numbers or arrays of them."""
-    half = fwk.MAX_NODE_SCORE // 2
+    half = fw.MAX_NODE_SCORE // 2
     return half + (half + after - before) // 2
 
 
-def _balance(requested: Amounts, allocatable: Amounts) -> fwk.Scores:
+def _balance(requested: Amounts, allocatable: Amounts) -> fw.Scores:
     """100 less the standard deviation of each row's shares, in percent."""
     n_parts, n_rows = requested.shape
     if not n_parts:
-        return np.full(n_rows, fwk.MAX_NODE_SCORE, np.int64)
+        return np.full(n_rows, fw.MAX_NODE_SCORE, np.int64)
     there = allocatable != 0
     if np.count_nonzero(there) == there.size:
         fractions = np.minimum(requested / allocatable, 1.0)
@@ -140,7 +140,7 @@ def _balance(requested: Amounts, allocatable: Amounts) -> fwk.Scores:
         deviation = np.where(there.all(axis=0), np.abs((fractions[0] - fractions[1]) / 2), 0.0)
     else:
         deviation = _deviation(there, fractions)
-    return ((1 - deviation) * float(fwk.MAX_NODE_SCORE)).astype(np.int64)
+    return ((1 - deviation) * float(fw.MAX_NODE_SCORE)).astype(np.int64)
 
 
 def _balance_of_two(nodes: NodeColumns, row: int, ids: tuple[int, ...], asked: tuple[int, ...]) -> int:
@@ -149,11 +149,11 @@ def _balance_of_two(nodes: NodeColumns, row: int, ids: tuple[int, ...], asked: t
     for resource_id, amount in zip(ids, asked, strict=True):
         allocatable = nodes.allocatable.item(resource_id, row)
         if allocatable == 0:
-            return fwk.MAX_NODE_SCORE
+            return fw.MAX_NODE_SCORE
         fractions.append(
             min(float(nodes.requested.item(resource_id, row) + amount) / float(allocatable), 1.0)
         )
-    return int((1 - abs((fractions[0] - fractions[1]) / 2)) * float(fwk.MAX_NODE_SCORE))
+    return int((1 - abs((fractions[0] - fractions[1]) / 2)) * float(fw.MAX_NODE_SCORE))
 
 
 def _deviation(there: np.ndarray, fractions: np.ndarray) -> np.ndarray:

@@ -25,7 +25,7 @@ from scheduler_core.config.types import (
 from scheduler_core.config.wire import omit
 from scheduler_core.dynamic_resources.extended import ClassesByResource, is_possible
 from scheduler_core.errors import FieldError, invalid, not_supported, required
-from scheduler_core.framework import interface as fwk
+from scheduler_core.framework import interface as fw
 from scheduler_core.framework.amounts import FREE_OF, SHORT, Amount, Comparison
 from scheduler_core.framework.cluster_event import QUEUE, SKIP, ClusterEventWithHint, QueueingHint, on
 from scheduler_core.framework.status import Code, Verdicts
@@ -195,10 +195,10 @@ def _request(checked: tuple[tuple[int, int, str], ...]) -> FitRequest:
 
 
 class NodeResourcesFit(
-    fwk.PreFilterPlugin[FitRequest],
-    fwk.FilterPlugin[FitRequest],
-    fwk.PreScorePlugin[tuple[int, ...]],
-    fwk.ScorePlugin[tuple[int, ...] | None],
+    fw.PreFilterPlugin[FitRequest],
+    fw.FilterPlugin[FitRequest],
+    fw.PreScorePlugin[tuple[int, ...]],
+    fw.ScorePlugin[tuple[int, ...] | None],
 ):
     """Rejects rows where a request exceeds what is free; scores rows by the scoring strategy.
 
@@ -224,8 +224,8 @@ class NodeResourcesFit(
     draw: ClassVar[tuple[str, int] | None] = ("F", 5)
     Args = NodeResourcesFitArgs
     default_weight: ClassVar[int | None] = 1
-    filter_reads: ClassVar[fwk.Reads] = fwk.Reads.USAGE
-    score_reads: ClassVar[fwk.Reads] = fwk.Reads.USAGE
+    filter_reads: ClassVar[fw.Reads] = fw.Reads.USAGE
+    score_reads: ClassVar[fw.Reads] = fw.Reads.USAGE
     score_without_state: ClassVar[bool] = True
     sign_reads: ClassVar[tuple[str, ...]] = ("DeviceClass",)
 
@@ -233,7 +233,7 @@ class NodeResourcesFit(
     def args_in(cls, release: Release) -> type[PluginArgs]:
         return NodeResourcesFitArgsChecked if release.has("CapacityRatioChecked") else NodeResourcesFitArgs
 
-    def __init__(self, args: Any, handle: fwk.Handle) -> None:
+    def __init__(self, args: Any, handle: fw.Handle) -> None:
         super().__init__(args, handle)
         self._ignored = frozenset(args.ignored_resources or ())
         self._ignored_groups = frozenset(args.ignored_resource_groups or ())
@@ -266,14 +266,14 @@ class NodeResourcesFit(
     def sign(self, pod: Pod) -> Hashable | None:
         return tuple(pod.requests.items()), pod.scoring, *self._delegated(pod)
 
-    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> fwk.PreFilterResult[FitRequest]:
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> fw.PreFilterResult[FitRequest]:
         delegated = self._delegated(pod)
         if not delegated:
             return self._asked.of(pod)
         found = self._request_of(pod)
         assert found.state is not None
         ids = frozenset(self.handle.snapshot.vocabulary.resources.id(name) for name in delegated)
-        return fwk.PreFilterResult(state=replace(found.state, delegated=ids))
+        return fw.PreFilterResult(state=replace(found.state, delegated=ids))
 
     def _delegated(self, pod: Pod) -> list[str]:
         """Requested extended resources of DeviceClasses."""
@@ -282,14 +282,14 @@ class NodeResourcesFit(
             return []
         return [name for name, n in pod.requests.items() if n and name in known and is_possible(name)]
 
-    def _request_of(self, pod: Pod) -> fwk.PreFilterResult[FitRequest]:
+    def _request_of(self, pod: Pod) -> fw.PreFilterResult[FitRequest]:
         resources = self.handle.snapshot.vocabulary.resources
         checked = [
             (resources.id(name), amount, name)
             for name, amount in pod.requests.items()
             if amount and name != "pods" and not self._ignores(name)
         ]
-        return fwk.PreFilterResult(state=_request(tuple(checked)))
+        return fw.PreFilterResult(state=_request(tuple(checked)))
 
     def filter(self, state: FitRequest, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
         if len(rows) <= thresholds().allocated_rows and not state.delegated:
@@ -348,10 +348,10 @@ class NodeResourcesFit(
             ("pods: ", Amount(nodes.n_pods[rows]), " there, ", Amount(allowed), " allowed"),
         )
 
-    def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> fwk.PreScoreResult[tuple[int, ...]]:
-        return fwk.PreScoreResult(state=self._scored.of(pod))
+    def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> fw.PreScoreResult[tuple[int, ...]]:
+        return fw.PreScoreResult(state=self._scored.of(pod))
 
-    def score(self, state: tuple[int, ...] | None, pod: Pod, nodes: NodeColumns, rows: Rows) -> fwk.Scores:
+    def score(self, state: tuple[int, ...] | None, pod: Pod, nodes: NodeColumns, rows: Rows) -> fw.Scores:
         if state is None:
             state = self._scored.of(pod)
         if len(rows) <= thresholds().allocated_rows and self._strategy == "LeastAllocated":

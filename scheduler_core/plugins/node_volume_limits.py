@@ -15,7 +15,7 @@ from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.cluster.vocabulary import Interner
 from scheduler_core.cluster.volume_usage import VolumeUsage
 from scheduler_core.cluster.what_if import WhatIf
-from scheduler_core.framework import interface as fwk
+from scheduler_core.framework import interface as fw
 from scheduler_core.framework.amounts import FREE_OF, SHORT, Amount, Comparison
 from scheduler_core.framework.cluster_event import QUEUE, SKIP, ClusterEventWithHint, QueueingHint, on
 from scheduler_core.framework.status import Code, Verdicts
@@ -76,7 +76,7 @@ class State:
     changed_rows: dict[int, None] = field(default_factory=dict)
 
 
-class NodeVolumeLimits(fwk.PreFilterPlugin[State], fwk.FilterPlugin[State]):
+class NodeVolumeLimits(fw.PreFilterPlugin[State], fw.FilterPlugin[State]):
     """Rejects rows where the pod's new volumes and those already there exceed what a CSINode says.
 
     Volumes of one driver with one handle are one volume. An unbound claim counts for the provisioner of its
@@ -90,7 +90,7 @@ class NodeVolumeLimits(fwk.PreFilterPlugin[State], fwk.FilterPlugin[State]):
     name: ClassVar[str] = "NodeVolumeLimits"
     default_weight: ClassVar[int | None] = 0
 
-    def __init__(self, args: Any, handle: fwk.Handle) -> None:
+    def __init__(self, args: Any, handle: fw.Handle) -> None:
         super().__init__(args, handle)
         self._attached = _AttachedVolumes()
         self._asks_for_drivers = handle.release.gate("VolumeLimitScaling")
@@ -104,9 +104,9 @@ class NodeVolumeLimits(fwk.PreFilterPlugin[State], fwk.FilterPlugin[State]):
             on("VolumeAttachment", "Delete", after_volume_detached),
         ]
 
-    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> fwk.PreFilterResult[State]:
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> fw.PreFilterResult[State]:
         if not any(_may_count(pod, volume) for volume in pod.volumes):
-            return fwk.SKIP_FILTER
+            return fw.SKIP_FILTER
         attached = self._attached
         attached.refresh(snapshot)
         new: list[Attachable | VolumeError] = []
@@ -117,7 +117,7 @@ class NodeVolumeLimits(fwk.PreFilterPlugin[State], fwk.FilterPlugin[State]):
                 new.append(error)
         state = State(new)
         state.messages.id(VOLUMES_REASON)
-        return fwk.PreFilterResult(state=state)
+        return fw.PreFilterResult(state=state)
 
     def filter(self, state: State, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
         codes = np.zeros(len(rows), np.int8)

@@ -21,7 +21,7 @@ from scheduler_core.config import wire
 from scheduler_core.config.args import Errors, PluginArgs
 from scheduler_core.config.types import LIST_DEFAULTING, label_name_errors
 from scheduler_core.errors import FieldError, invalid, not_supported, required
-from scheduler_core.framework import interface as fwk
+from scheduler_core.framework import interface as fw
 from scheduler_core.framework.amounts import Amount, Comparison
 from scheduler_core.framework.cluster_event import (
     QUEUE,
@@ -444,12 +444,12 @@ class SoftState:
             ignored = lacking if ignored is None else ignored | lacking
         return ignored if ignored is not None and ignored.any() else None
 
-    def scores(self, nodes: NodeColumns, rows: Rows) -> fwk.Scores:
+    def scores(self, nodes: NodeColumns, rows: Rows) -> fw.Scores:
         """Raw scores: the higher, the more crowded."""
         domains = self._domains_of(nodes, rows)
         if len(self.constraints) == 1 and self.constraints[0].by_domain is not None:
             # Rounding a domain's points once is the same as rounding them at each of its rows.
-            scores: fwk.Scores = _rounded(self.constraints[0].by_domain).take(domains[0])
+            scores: fw.Scores = _rounded(self.constraints[0].by_domain).take(domains[0])
             return scores
         total = np.zeros(len(rows))
         for constraint, domain in zip(self.constraints, domains, strict=True):
@@ -460,7 +460,7 @@ class SoftState:
             scores[ignored] = 0
         return scores
 
-    def normalized(self, nodes: NodeColumns, rows: Rows, scores: fwk.Scores) -> fwk.Scores:
+    def normalized(self, nodes: NodeColumns, rows: Rows, scores: fw.Scores) -> fw.Scores:
         """Scores from 0 to 100: the higher, the emptier."""
         ignored = self.ignored(nodes, rows)
         scored = scores if ignored is None else scores[~ignored]
@@ -497,7 +497,7 @@ def _n_domains(domain: Int32, n_values: int, empty: int) -> int:
     return n_domains
 
 
-def _rounded(values: NDArray[np.float64]) -> fwk.Scores:
+def _rounded(values: NDArray[np.float64]) -> fw.Scores:
     """Nearest integers, halves away from zero (`math.Round`)."""
     whole = np.trunc(values)
     rest = values - whole
@@ -593,10 +593,10 @@ REASON_LABEL = REASON_SKEW + " (missing required label)"
 
 
 class PodTopologySpread(
-    fwk.PreFilterPlugin[HardState],
-    fwk.FilterPlugin[HardState],
-    fwk.PreScorePlugin[SoftState],
-    fwk.ScorePlugin[SoftState],
+    fw.PreFilterPlugin[HardState],
+    fw.FilterPlugin[HardState],
+    fw.PreScorePlugin[SoftState],
+    fw.ScorePlugin[SoftState],
 ):
     """Rejects rows whose topology domain would get too many matching pods; likes the emptier domains better.
 
@@ -634,7 +634,7 @@ class PodTopologySpread(
     default_weight: ClassVar[int | None] = 2
     normalizes: ClassVar[bool] = True
 
-    def __init__(self, args: Any, handle: fwk.Handle) -> None:
+    def __init__(self, args: Any, handle: fw.Handle) -> None:
         super().__init__(args, handle)
         self.defaults = Defaults.from_args(args)
 
@@ -673,13 +673,13 @@ class PodTopologySpread(
 
     # ---- filter
 
-    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> fwk.PreFilterResult[HardState]:
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> fw.PreFilterResult[HardState]:
         matching = snapshot.matching
         constraints = self.defaults.of(pod, DO_NOT_SCHEDULE, matching.default_selectors)
         if not constraints:
-            return fwk.SKIP_FILTER
+            return fw.SKIP_FILTER
         keys = tuple([item.topology_key for item in constraints])
-        return fwk.PreFilterResult(
+        return fw.PreFilterResult(
             state=HardState(
                 [HardConstraint.of(constraint, pod, keys, matching) for constraint in constraints]
             )
@@ -719,20 +719,20 @@ class PodTopologySpread(
 
     # ---- score
 
-    def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> fwk.PreScoreResult[SoftState]:
+    def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> fw.PreScoreResult[SoftState]:
         matching = snapshot.matching
         constraints = self.defaults.of(pod, SCHEDULE_ANYWAY, matching.default_selectors)
         if not constraints or not len(snapshot.rows):
-            return fwk.SKIP_SCORE
+            return fw.SKIP_SCORE
         require_all = bool(pod.topology_spread) or not self.defaults.by_system
-        return fwk.PreScoreResult(
+        return fw.PreScoreResult(
             state=SoftState.of(constraints, pod, matching, rows, require_all=require_all)
         )
 
-    def score(self, state: SoftState, pod: Pod, nodes: NodeColumns, rows: Rows) -> fwk.Scores:
+    def score(self, state: SoftState, pod: Pod, nodes: NodeColumns, rows: Rows) -> fw.Scores:
         return state.scores(nodes, rows)
 
     def normalize(
-        self, state: SoftState, pod: Pod, nodes: NodeColumns, rows: Rows, scores: fwk.Scores
-    ) -> fwk.Scores:
+        self, state: SoftState, pod: Pod, nodes: NodeColumns, rows: Rows, scores: fw.Scores
+    ) -> fw.Scores:
         return state.normalized(nodes, rows, scores)

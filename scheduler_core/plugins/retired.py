@@ -25,7 +25,7 @@ from scheduler_core.cluster.volume_usage import VolumeUsage
 from scheduler_core.cluster.what_if import WhatIf
 from scheduler_core.config.args import PluginArgs
 from scheduler_core.config.wire import omit
-from scheduler_core.framework import interface as fwk
+from scheduler_core.framework import interface as fw
 from scheduler_core.framework.status import Code, Verdicts
 from scheduler_core.objects.csi_translation import IN_TREE_PLUGINS
 from scheduler_core.objects.fields import Document, mapping, string, string_map
@@ -51,7 +51,7 @@ class VolumesState:
     changed_rows: dict[int, None] = field(default_factory=dict)
 
 
-class NonCSILimits(fwk.FilterPlugin[VolumesState | None]):
+class NonCSILimits(fw.FilterPlugin[VolumesState | None]):
     """Rejects rows where the volumes of one in-tree plugin would be more than the node can attach.
 
     The limit is the node's allocatable (`attachable-volumes-...`), or else the plugin's own. Nodes that announce
@@ -74,7 +74,7 @@ class NonCSILimits(fwk.FilterPlugin[VolumesState | None]):
     refused_in_v1: ClassVar[bool] = True
     default_limit: ClassVar[int]
 
-    def __init__(self, args: Any, handle: fwk.Handle) -> None:
+    def __init__(self, args: Any, handle: fw.Handle) -> None:
         super().__init__(args, handle)
         self.plugin_name = IN_TREE_PLUGINS[self.source].name
         self._limit_resource = f"attachable-volumes-{self.plugin_name.removeprefix('kubernetes.io/')}"
@@ -272,7 +272,7 @@ def count_matching_pods(
 _ZONE_WEIGHTING = 2.0 / 3.0
 
 
-class SelectorSpread(fwk.PreScorePlugin[LabelSelector], fwk.ScorePlugin[LabelSelector]):
+class SelectorSpread(fw.PreScorePlugin[LabelSelector], fw.ScorePlugin[LabelSelector]):
     """Scores rows by how few pods of the pod's services and controllers they hold, two thirds by zone.
 
     A pod with topology spread constraints of its own gets 0 everywhere.
@@ -283,40 +283,40 @@ class SelectorSpread(fwk.PreScorePlugin[LabelSelector], fwk.ScorePlugin[LabelSel
     name: ClassVar[str] = "SelectorSpread"
     normalizes: ClassVar[bool] = True
 
-    def __init__(self, args: Any, handle: fwk.Handle) -> None:
+    def __init__(self, args: Any, handle: fw.Handle) -> None:
         super().__init__(args, handle)
         self._selectors: DefaultSelectors | None = None
 
-    def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> fwk.PreScoreResult[LabelSelector]:
+    def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> fw.PreScoreResult[LabelSelector]:
         if pod.topology_spread:
-            return fwk.PreScoreResult(state=EVERYTHING)
+            return fw.PreScoreResult(state=EVERYTHING)
         if self._selectors is None:
             self._selectors = DefaultSelectors(snapshot.listers)
-        return fwk.PreScoreResult(state=self._selectors.of(pod))
+        return fw.PreScoreResult(state=self._selectors.of(pod))
 
-    def score(self, state: LabelSelector, pod: Pod, nodes: NodeColumns, rows: Rows) -> fwk.Scores:
+    def score(self, state: LabelSelector, pod: Pod, nodes: NodeColumns, rows: Rows) -> fw.Scores:
         if pod.topology_spread:
             return np.zeros(len(rows), np.int64)
         return count_matching_pods(pod.namespace, state, nodes, rows)
 
     def normalize(
-        self, state: LabelSelector, pod: Pod, nodes: NodeColumns, rows: Rows, scores: fwk.Scores
-    ) -> fwk.Scores:
+        self, state: LabelSelector, pod: Pod, nodes: NodeColumns, rows: Rows, scores: fw.Scores
+    ) -> fw.Scores:
         if pod.topology_spread:
             return scores
         most = int(scores.max()) if len(scores) else 0
-        result = np.full(len(scores), float(fwk.MAX_NODE_SCORE))
+        result = np.full(len(scores), float(fw.MAX_NODE_SCORE))
         if most > 0:
-            result = float(fwk.MAX_NODE_SCORE) * ((most - scores).astype(np.float64) / float(most))
+            result = float(fw.MAX_NODE_SCORE) * ((most - scores).astype(np.float64) / float(most))
         zones = _zone_ids(nodes, rows)
         zoned = zones >= 0
         if zoned.any():
             by_zone = np.bincount(zones[zoned], weights=scores[zoned]).astype(np.int64)
             most_in_zone = int(by_zone.max())
-            zone_scores = np.full(len(scores), float(fwk.MAX_NODE_SCORE))
+            zone_scores = np.full(len(scores), float(fw.MAX_NODE_SCORE))
             if most_in_zone > 0:
                 share = (most_in_zone - by_zone[zones]).astype(np.float64) / float(most_in_zone)
-                zone_scores = float(fwk.MAX_NODE_SCORE) * share
+                zone_scores = float(fw.MAX_NODE_SCORE) * share
             mixed = (result * (1.0 - _ZONE_WEIGHTING)) + (_ZONE_WEIGHTING * zone_scores)
             result = np.where(zoned, mixed, result)
         return result.astype(np.int64)
@@ -348,7 +348,7 @@ class NodeLabelArgs(PluginArgs):
     absent_labels_preference: tuple[str, ...] = omit(())
 
 
-class NodeLabel(fwk.FilterPlugin[None], fwk.ScorePlugin[None]):
+class NodeLabel(fw.FilterPlugin[None], fw.ScorePlugin[None]):
     """Rejects rows that lack a label of `presentLabels` or have one of `absentLabels`; scores preferences alike.
 
     Source: pkg/scheduler/framework/plugins/nodelabel/node_label.go, v1.20
@@ -357,10 +357,10 @@ class NodeLabel(fwk.FilterPlugin[None], fwk.ScorePlugin[None]):
     name: ClassVar[str] = "NodeLabel"
     sentences: ClassVar[Sequence[str]] = ("node(s) didn't have the requested labels",)
     Args = NodeLabelArgs
-    filter_reads: ClassVar[fwk.Reads] = fwk.Reads.SPEC
-    score_reads: ClassVar[fwk.Reads] = fwk.Reads.SPEC
+    filter_reads: ClassVar[fw.Reads] = fw.Reads.SPEC
+    score_reads: ClassVar[fw.Reads] = fw.Reads.SPEC
 
-    def __init__(self, args: Any, handle: fwk.Handle) -> None:
+    def __init__(self, args: Any, handle: fw.Handle) -> None:
         super().__init__(args, handle)
         self.args = args if isinstance(args, NodeLabelArgs) else NodeLabelArgs()
 
@@ -375,15 +375,15 @@ class NodeLabel(fwk.FilterPlugin[None], fwk.ScorePlugin[None]):
             rejected |= nodes.label_column(key)[rows] >= 0
         return Verdicts.where(rejected, Code.UnschedulableAndUnresolvable)
 
-    def score(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> fwk.Scores:
+    def score(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> fw.Scores:
         present, absent = self.args.present_labels_preference, self.args.absent_labels_preference
         scores = np.zeros(len(rows), np.int64)
         if not present and not absent:
             return scores
         for key in present:
-            scores += fwk.MAX_NODE_SCORE * (nodes.label_column(key)[rows] >= 0)
+            scores += fw.MAX_NODE_SCORE * (nodes.label_column(key)[rows] >= 0)
         for key in absent:
-            scores += fwk.MAX_NODE_SCORE * (nodes.label_column(key)[rows] < 0)
+            scores += fw.MAX_NODE_SCORE * (nodes.label_column(key)[rows] < 0)
         return scores // (len(present) + len(absent))
 
 
@@ -430,7 +430,7 @@ class ServiceAffinityArgs(PluginArgs):
 
 
 class ServiceAffinity(
-    fwk.PreFilterPlugin[AffinityState], fwk.FilterPlugin[AffinityState], fwk.ScorePlugin[None]
+    fw.PreFilterPlugin[AffinityState], fw.FilterPlugin[AffinityState], fw.ScorePlugin[None]
 ):
     """Rejects rows whose `affinityLabels` differ from those of the node where the pod's service already runs.
 
@@ -445,16 +445,16 @@ class ServiceAffinity(
     Args = ServiceAffinityArgs
     normalizes: ClassVar[bool] = True
 
-    def __init__(self, args: Any, handle: fwk.Handle) -> None:
+    def __init__(self, args: Any, handle: fw.Handle) -> None:
         super().__init__(args, handle)
         self.args = args if isinstance(args, ServiceAffinityArgs) else ServiceAffinityArgs()
         self._selectors: DefaultSelectors | None = None
 
     # ---- filtering
 
-    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> fwk.PreFilterResult[AffinityState]:
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> fw.PreFilterResult[AffinityState]:
         if not self.args.affinity_labels:
-            return fwk.PreFilterResult(state=AffinityState())
+            return fw.PreFilterResult(state=AffinityState())
         nodes, pods = snapshot.nodes, snapshot.pods
         like = [
             pod_id
@@ -462,7 +462,7 @@ class ServiceAffinity(
             for pod_id in nodes.pods_on(row)
             if _is_like(pods[pod_id], pod)
         ]
-        return fwk.PreFilterResult(state=AffinityState(like, bool(self._services_of(pod, snapshot))))
+        return fw.PreFilterResult(state=AffinityState(like, bool(self._services_of(pod, snapshot))))
 
     def filter(self, state: AffinityState, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
         codes = np.zeros(len(rows), np.int8)
@@ -526,7 +526,7 @@ class ServiceAffinity(
 
     # ---- scoring
 
-    def score(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> fwk.Scores:
+    def score(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> fw.Scores:
         services = self._services_of(pod, self.handle.snapshot)
         if not services:
             return np.zeros(len(rows), np.int64)
@@ -534,8 +534,8 @@ class ServiceAffinity(
         return count_matching_pods(pod.namespace, selector, nodes, rows)
 
     def normalize(
-        self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows, scores: fwk.Scores
-    ) -> fwk.Scores:
+        self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows, scores: fw.Scores
+    ) -> fw.Scores:
         """Source: service_affinity.go updateNodeScoresForLabel, v1.20."""
         labels = self.args.anti_affinity_labels_preference
         total = np.zeros(len(rows), np.float64)
@@ -543,10 +543,10 @@ class ServiceAffinity(
         for key in labels:
             column = nodes.label_column(key)[rows]
             labelled = column >= 0
-            share = np.full(len(rows), float(fwk.MAX_NODE_SCORE))
+            share = np.full(len(rows), float(fw.MAX_NODE_SCORE))
             if n_pods > 0 and labelled.any():
                 counts = np.bincount(column[labelled], weights=scores[labelled]).astype(np.int64)
-                share = float(fwk.MAX_NODE_SCORE) * (
+                share = float(fw.MAX_NODE_SCORE) * (
                     (n_pods - counts[column]).astype(np.float64) / float(n_pods)
                 )
             total += np.where(labelled, share / float(len(labels)), 0.0)
@@ -580,16 +580,16 @@ ANNOTATION = "scheduler.alpha.kubernetes.io/preferAvoidPods"
 _CONTROLLERS = ("ReplicationController", "ReplicaSet")
 
 
-class NodePreferAvoidPods(fwk.ScorePlugin[None]):
+class NodePreferAvoidPods(fw.ScorePlugin[None]):
     """Scores 0 where the node's annotation names the pod's ReplicationController or ReplicaSet, else 100.
 
     Source: pkg/scheduler/framework/plugins/nodepreferavoidpods/node_prefer_avoid_pods.go, v1.20
     """
 
     name: ClassVar[str] = "NodePreferAvoidPods"
-    score_reads: ClassVar[fwk.Reads] = fwk.Reads.SPEC
+    score_reads: ClassVar[fw.Reads] = fw.Reads.SPEC
 
-    def __init__(self, args: Any, handle: fwk.Handle) -> None:
+    def __init__(self, args: Any, handle: fw.Handle) -> None:
         super().__init__(args, handle)
         self._nodes: NodeTable | None = None
         self._position = 0
@@ -598,8 +598,8 @@ class NodePreferAvoidPods(fwk.ScorePlugin[None]):
     def sign(self, pod: Pod) -> Hashable:
         return _controller_of(pod) or ()
 
-    def score(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> fwk.Scores:
-        scores = np.full(len(rows), fwk.MAX_NODE_SCORE, np.int64)
+    def score(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> fw.Scores:
+        scores = np.full(len(rows), fw.MAX_NODE_SCORE, np.int64)
         controller = _controller_of(pod)
         if controller is None or not isinstance(nodes, NodeTable):
             return scores
@@ -645,7 +645,7 @@ def avoided_controllers(node: Document) -> frozenset[tuple[str, str]]:
         return frozenset()
 
 
-RETIRED: tuple[type[fwk.Plugin], ...] = (
+RETIRED: tuple[type[fw.Plugin], ...] = (
     SelectorSpread,
     NodeLabel,
     ServiceAffinity,

@@ -39,7 +39,7 @@ from scheduler_core.errors import invalid, required
 from scheduler_core.expressions.expression import Expression, ExpressionLimits
 from scheduler_core.expressions.syntax import ExpressionError, Path, calls
 from scheduler_core.expressions.syntax import place as place_in
-from scheduler_core.framework import interface as fwk
+from scheduler_core.framework import interface as fw
 from scheduler_core.framework.amounts import Amount, Comparison
 from scheduler_core.framework.cluster_event import ClusterEventWithHint, on
 from scheduler_core.framework.failure import PluginFailure, invalid_score
@@ -135,11 +135,11 @@ class _Half:
         self._nodes: dict[int, tuple[Node, Any, Hashable]] = {}
 
     @property
-    def reads(self) -> fwk.Reads:
+    def reads(self) -> fw.Reads:
         """What of the cluster an answer hangs on."""
         if self.reads_pods or "requested" in self.resources or "free" in self.resources:
-            return fwk.Reads.USAGE
-        return fwk.Reads.SPEC
+            return fw.Reads.USAGE
+        return fw.Reads.SPEC
 
     @property
     def reads_metadata(self) -> bool:
@@ -198,7 +198,7 @@ class _Half:
         return known[1:]
 
 
-class Rule(fwk.FilterPlugin[None], fwk.ScorePlugin[None]):
+class Rule(fw.FilterPlugin[None], fw.ScorePlugin[None]):
     """What a user wrote on the configuration page: nodes that pass, or how many points they get.
 
     Examples
@@ -216,7 +216,7 @@ class Rule(fwk.FilterPlugin[None], fwk.ScorePlugin[None]):
     is_family: ClassVar[bool] = True
     Args = RuleArgs
 
-    def __init__(self, args: Any, handle: fwk.Handle) -> None:
+    def __init__(self, args: Any, handle: fw.Handle) -> None:
         super().__init__(args, handle)
         self.args: RuleArgs = args
         self.reason = args.reason or f"node(s) didn't satisfy {self.name}"
@@ -228,7 +228,7 @@ class Rule(fwk.FilterPlugin[None], fwk.ScorePlugin[None]):
         if self._score is not None:
             self.score_reads = self._score.reads  # type: ignore[misc]
         self._code = Code.UnschedulableAndUnresolvable
-        if self._filter is not None and self._filter.reads is fwk.Reads.USAGE:
+        if self._filter is not None and self._filter.reads is fw.Reads.USAGE:
             # It may hold once pods have left.
             self._code = Code.Unschedulable
         self._errors: dict[str, int] = {}
@@ -281,7 +281,7 @@ class Rule(fwk.FilterPlugin[None], fwk.ScorePlugin[None]):
             words[0] = str(words[0])[2:]
             yield Comparison(fails, tuple(words[: 2 * _TOLD]))
 
-    def score(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> fwk.Scores:
+    def score(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> fw.Scores:
         if self._score is None:
             return np.zeros(len(rows), np.int64)
         found = self._score.ask(pod, nodes, rows)
@@ -309,11 +309,11 @@ class Rule(fwk.FilterPlugin[None], fwk.ScorePlugin[None]):
         return PluginFailure(self.name, "Score", f'running Score plugin "{self.name}": {said}', said)
 
     def normalize(
-        self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows, scores: fwk.Scores
-    ) -> fwk.Scores:
+        self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows, scores: fw.Scores
+    ) -> fw.Scores:
         if not self.normalizes:
             return scores
-        return fwk.default_normalize(scores, reverse=self.args.normalize == "Lowest")
+        return fw.default_normalize(scores, reverse=self.args.normalize == "Lowest")
 
 
 def _not_a_truth(found: Any) -> str:

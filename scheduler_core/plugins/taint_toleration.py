@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.cluster.vocabulary import Interner
-from scheduler_core.framework import interface as fwk
+from scheduler_core.framework import interface as fw
 from scheduler_core.framework.amounts import Amount, Comparison
 from scheduler_core.framework.cluster_event import QUEUE, SKIP, ClusterEventWithHint, QueueingHint, on
 from scheduler_core.framework.status import Code, Verdicts
@@ -20,9 +20,9 @@ from scheduler_core.objects.pod import Pod, Toleration
 
 
 class TaintToleration(
-    fwk.FilterPlugin[None],
-    fwk.PreScorePlugin[tuple[Toleration, ...]],
-    fwk.ScorePlugin[tuple[Toleration, ...]],
+    fw.FilterPlugin[None],
+    fw.PreScorePlugin[tuple[Toleration, ...]],
+    fw.ScorePlugin[tuple[Toleration, ...]],
 ):
     """Rejects rows with a NoSchedule or NoExecute taint the pod does not tolerate; counts the PreferNoSchedule ones.
 
@@ -45,8 +45,8 @@ class TaintToleration(
     compares: ClassVar[str] = "taints"
     draw: ClassVar[tuple[str, int] | None] = ("T", 1)
     default_weight: ClassVar[int | None] = 3
-    filter_reads: ClassVar[fwk.Reads] = fwk.Reads.SPEC
-    score_reads: ClassVar[fwk.Reads] = fwk.Reads.SPEC
+    filter_reads: ClassVar[fw.Reads] = fw.Reads.SPEC
+    score_reads: ClassVar[fw.Reads] = fw.Reads.SPEC
     normalizes: ClassVar[bool] = True
 
     def events(self) -> list[ClusterEventWithHint]:
@@ -88,18 +88,18 @@ class TaintToleration(
 
     def pre_score(
         self, pod: Pod, snapshot: Snapshot, rows: Rows
-    ) -> fwk.PreScoreResult[tuple[Toleration, ...]]:
-        return fwk.PreScoreResult(
+    ) -> fw.PreScoreResult[tuple[Toleration, ...]]:
+        return fw.PreScoreResult(
             state=tuple(item for item in pod.tolerations if item.effect in ("", "PreferNoSchedule"))
         )
 
-    def score(self, state: tuple[Toleration, ...], pod: Pod, nodes: NodeColumns, rows: Rows) -> fwk.Scores:
+    def score(self, state: tuple[Toleration, ...], pod: Pod, nodes: NodeColumns, rows: Rows) -> fw.Scores:
         return _per_list(nodes, rows, lambda taints: _count_intolerable(state, taints))
 
     def normalize(
-        self, state: tuple[Toleration, ...], pod: Pod, nodes: NodeColumns, rows: Rows, scores: fwk.Scores
-    ) -> fwk.Scores:
-        return fwk.default_normalize(scores, reverse=True)
+        self, state: tuple[Toleration, ...], pod: Pod, nodes: NodeColumns, rows: Rows, scores: fw.Scores
+    ) -> fw.Scores:
+        return fw.default_normalize(scores, reverse=True)
 
 
 def _per_list(

@@ -13,7 +13,7 @@ from scheduler_core.cluster.node_table import NodeColumns, NodeTable, Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.cluster.volume_usage import VolumeUsage
 from scheduler_core.cluster.what_if import WhatIf
-from scheduler_core.framework import interface as fwk
+from scheduler_core.framework import interface as fw
 from scheduler_core.framework.cluster_event import QUEUE, SKIP, ClusterEventWithHint, QueueingHint, on
 from scheduler_core.framework.status import Code, Status, Verdicts
 from scheduler_core.objects.fields import Document, string, strings
@@ -81,7 +81,7 @@ class State:
     changed_rows: dict[int, None] = field(default_factory=dict)
 
 
-class VolumeRestrictions(fwk.PreFilterPlugin[State], fwk.FilterPlugin[State]):
+class VolumeRestrictions(fw.PreFilterPlugin[State], fw.FilterPlugin[State]):
     """Rejects rows where a pod mounts the same disk and one of the two writes, and claims already in use.
 
     Disks are those of GCE, AWS (always), iSCSI and Ceph RBD. A ReadWriteOncePod claim another pod uses,
@@ -94,7 +94,7 @@ class VolumeRestrictions(fwk.PreFilterPlugin[State], fwk.FilterPlugin[State]):
     sentences: ClassVar[Sequence[str]] = (REASON_DISK, REASON_READ_WRITE_ONCE_POD)
     default_weight: ClassVar[int | None] = 0
 
-    def __init__(self, args: Any, handle: fwk.Handle) -> None:
+    def __init__(self, args: Any, handle: fw.Handle) -> None:
         super().__init__(args, handle)
         self._mounts = _Mounts()
 
@@ -105,9 +105,9 @@ class VolumeRestrictions(fwk.PreFilterPlugin[State], fwk.FilterPlugin[State]):
             on("PersistentVolumeClaim", "Add", after_claim_added),
         ]
 
-    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> fwk.PreFilterResult[State]:
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> fw.PreFilterResult[State]:
         if not pod.volumes:
-            return fwk.SKIP_FILTER
+            return fw.SKIP_FILTER
         claims = []
         for name in claim_names(pod):
             claim: PersistentVolumeClaim | None = snapshot.listers.get(
@@ -115,20 +115,20 @@ class VolumeRestrictions(fwk.PreFilterPlugin[State], fwk.FilterPlugin[State]):
             )
             if claim is None:
                 reason = f'persistentvolumeclaim "{name}" not found'
-                return fwk.PreFilterResult(Status(Code.UnschedulableAndUnresolvable, (reason,)))
+                return fw.PreFilterResult(Status(Code.UnschedulableAndUnresolvable, (reason,)))
             if READ_WRITE_ONCE_POD in claim.access_modes:
                 claims.append(name)
         disks = tuple(disks_of(pod))
         if not claims and not disks:
-            return fwk.SKIP_FILTER
+            return fw.SKIP_FILTER
         self._mounts.refresh(snapshot.nodes)
         distinct = frozenset(claims)
         references = sum(
             self._mounts.is_used(pod.namespace, name, snapshot.nodes) for name in sorted(distinct)
         )
         if not disks and not references:
-            return fwk.SKIP_FILTER
-        return fwk.PreFilterResult(state=State(disks, distinct, references))
+            return fw.SKIP_FILTER
+        return fw.PreFilterResult(state=State(disks, distinct, references))
 
     def filter(self, state: State, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
         if state.claim_changes is None:

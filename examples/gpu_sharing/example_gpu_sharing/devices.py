@@ -16,15 +16,7 @@ from example_gpu_sharing.request import (
 from scheduler_core.cluster.journal import JournalReader
 from scheduler_core.cluster.vocabulary import CPU_ID
 from scheduler_core.framework.amounts import Amount, Comparison
-from scheduler_core.framework.cluster_event import (
-    NODE,
-    POD,
-    QUEUE,
-    SKIP,
-    ActionType,
-    ClusterEvent,
-    ClusterEventWithHint,
-)
+from scheduler_core.framework.cluster_event import QUEUE, SKIP, on
 from scheduler_core.framework.interface import (
     FilterPlugin,
     PreFilterPlugin,
@@ -236,8 +228,7 @@ class GpuDevices(PreFilterPlugin[Asked], FilterPlugin[Asked], ReservePlugin):
                 return QUEUE.because("a pod with a GPU left")
             return SKIP.because("the pod had no GPU")
 
-        changes = ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE | ActionType.UPDATE_NODE_LABEL
         return [
-            ClusterEventWithHint(ClusterEvent(NODE, changes)),
-            ClusterEventWithHint(ClusterEvent(POD, ActionType.DELETE), left),
+            on("Node", "Add|UpdateNodeAllocatable|UpdateNodeLabel"),
+            on("Pod", "Delete", left),
         ]

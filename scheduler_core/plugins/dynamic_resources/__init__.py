@@ -26,7 +26,7 @@ from scheduler_core.dynamic_resources.model import MAX_ALTERNATIVES, Claim, clai
 from scheduler_core.dynamic_resources.pools import SliceIndex
 from scheduler_core.dynamic_resources.story import story
 from scheduler_core.errors import invalid
-from scheduler_core.framework import interface as fwk
+from scheduler_core.framework import interface as fw
 from scheduler_core.framework.cluster_event import ClusterEventWithHint, on
 from scheduler_core.framework.failure import PluginFailure
 from scheduler_core.framework.status import SUCCESS, Code, Status, Verdicts
@@ -141,11 +141,11 @@ class State:
 
 
 class DynamicResources(
-    fwk.PreEnqueuePlugin,
-    fwk.PreFilterPlugin[State],
-    fwk.FilterPlugin[State],
-    fwk.PostFilterPlugin,
-    fwk.ScorePlugin[None],
+    fw.PreEnqueuePlugin,
+    fw.PreFilterPlugin[State],
+    fw.FilterPlugin[State],
+    fw.PostFilterPlugin,
+    fw.ScorePlugin[None],
     BindsClaims,
 ):
     """Allocates devices to the claims of a pod, and rejects rows that do not have them.
@@ -160,11 +160,11 @@ class DynamicResources(
     name: ClassVar[str] = "DynamicResources"
     Args = DynamicResourcesArgs
     default_weight: ClassVar[int | None] = 0
-    score_reads: ClassVar[fwk.Reads] = fwk.Reads.CLUSTER
+    score_reads: ClassVar[fw.Reads] = fw.Reads.CLUSTER
     normalizes: ClassVar[bool] = True
     gives_devices: ClassVar[bool] = True
 
-    def __init__(self, args: Any, handle: fwk.Handle) -> None:
+    def __init__(self, args: Any, handle: fw.Handle) -> None:
         super().__init__(args, handle)
         self._slices = SliceIndex()
         self._classes = ClassesByResource()
@@ -203,13 +203,13 @@ class DynamicResources(
 
     # ---- scheduling cycle
 
-    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> fwk.PreFilterResult[State]:
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> fw.PreFilterResult[State]:
         self.handle.cycle_state.delete(_STATE)
         listers = snapshot.listers
         try:
             claims = claims_of(pod, listers, self.release) if pod.resource_claims else []
         except ClaimProblem as problem:
-            return fwk.PreFilterResult(Status(_REJECTED, (str(problem),)))
+            return fw.PreFilterResult(Status(_REJECTED, (str(problem),)))
         n_own = len(claims)
         by_resource: Mapping[str, str] = {}
         if self.release.gate("DRAExtendedResource"):
@@ -217,7 +217,7 @@ class DynamicResources(
             if by_resource and any(amount and name in by_resource for name, amount in pod.requests.items()):
                 claims = [*claims, self._extended_claim(pod)]
         if not claims:
-            return fwk.SKIP_FILTER
+            return fw.SKIP_FILTER
         classes = {item.manifest["metadata"]["name"]: item.manifest for item in listers.all("DeviceClass")}
         pending = self.pending_allocations()
         n_to_allocate = 0
@@ -232,7 +232,7 @@ class DynamicResources(
                 return _refused(f"resource claim {claim.key} is in the process of being allocated")
             refusal = None if index >= n_own else self._problem_of(claim, classes)
             if refusal is not None:
-                return fwk.PreFilterResult(refusal)
+                return fw.PreFilterResult(refusal)
         allocator = None
         if n_to_allocate:
             allocations = [
@@ -245,7 +245,7 @@ class DynamicResources(
             allocator = Allocator(self._slices, classes, allocated, self.release)
         state = State(claims, n_own, allocator, by_resource)
         self.handle.cycle_state.write(_STATE, state)
-        return fwk.PreFilterResult(state=state)
+        return fw.PreFilterResult(state=state)
 
     def _problem_of(self, claim: Claim, classes: Mapping[str, Any]) -> Status | None:
         for place, alternatives in enumerate(claim.requests):
@@ -437,13 +437,13 @@ class DynamicResources(
         found.extended = claim_from({**claim.manifest, "spec": {"devices": {"requests": requests}}})
         return None
 
-    def post_filter(self, cycle: fwk.FilteredCycle) -> fwk.PostFilterResult:
+    def post_filter(self, cycle: fw.FilteredCycle) -> fw.PostFilterResult:
         if not cycle.pre_filter_ran(self.name):
-            return fwk.PostFilterResult(Status(Code.Error, ("not found",)))
+            return fw.PostFilterResult(Status(Code.Error, ("not found",)))
         state: State | None = self.handle.cycle_state.get(_STATE)
         says_so = not self.release.has("NoClaimsUnsaid")
         if state is None:
-            return fwk.PostFilterResult(
+            return fw.PostFilterResult(
                 Status(Code.Unschedulable, ("no new claims to deallocate",) if says_so else ())
             )
         unavailable = sorted({index for tried in state.nodes.values() for index in tried.unavailable})
@@ -457,13 +457,13 @@ class DynamicResources(
                     for key, value in claim.status.items()
                     if key not in ("allocation", "reservedFor", "devices")
                 }
-                return fwk.PostFilterResult(
+                return fw.PostFilterResult(
                     Status(Code.Unschedulable, ("deallocation of ResourceClaim completed",)),
                     writes=({**claim.manifest, "status": status},),
                 )
-        return fwk.PostFilterResult(Status(Code.Unschedulable, ("still not schedulable",) if says_so else ()))
+        return fw.PostFilterResult(Status(Code.Unschedulable, ("still not schedulable",) if says_so else ()))
 
-    def score(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> fwk.Scores:
+    def score(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> fw.Scores:
         """Prefers nodes that offer an earlier alternative of a request."""
         scores = np.zeros(len(rows), np.int64)
         found: State | None = self.handle.cycle_state.get(_STATE)
@@ -481,9 +481,9 @@ class DynamicResources(
         return scores
 
     def normalize(
-        self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows, scores: fwk.Scores
-    ) -> fwk.Scores:
-        return fwk.default_normalize(scores)
+        self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows, scores: fw.Scores
+    ) -> fw.Scores:
+        return fw.default_normalize(scores)
 
     # ---- reserving and binding
 
@@ -516,8 +516,8 @@ class DynamicResources(
         return SUCCESS
 
 
-def _refused(reason: str) -> fwk.PreFilterResult[State]:
-    return fwk.PreFilterResult(Status(_REJECTED, (reason,)))
+def _refused(reason: str) -> fw.PreFilterResult[State]:
+    return fw.PreFilterResult(Status(_REJECTED, (reason,)))
 
 
 def _alternatives_score(claims: list[Claim], allocations: list[dict[str, Any]]) -> int:

@@ -17,7 +17,7 @@ from scheduler_core.config.args import Errors, PluginArgs
 from scheduler_core.config.types import UtilizationShapePoint, shape_errors
 from scheduler_core.config.wire import encode, pointer
 from scheduler_core.errors import invalid
-from scheduler_core.framework import interface as fwk
+from scheduler_core.framework import interface as fw
 from scheduler_core.framework.cluster_event import (
     QUEUE,
     SKIP,
@@ -168,12 +168,12 @@ class State:
 
 
 class VolumeBinding(
-    fwk.PreFilterPlugin[State],
-    fwk.FilterPlugin[State],
-    fwk.PreScorePlugin[PodClaims],
-    fwk.ScorePlugin[PodClaims],
-    fwk.ReservePlugin,
-    fwk.PreBindPlugin,
+    fw.PreFilterPlugin[State],
+    fw.FilterPlugin[State],
+    fw.PreScorePlugin[PodClaims],
+    fw.ScorePlugin[PodClaims],
+    fw.ReservePlugin,
+    fw.PreBindPlugin,
 ):
     """Rejects rows where bound volumes cannot be used, or unbound claims neither find nor get a volume.
 
@@ -195,7 +195,7 @@ class VolumeBinding(
     Args = VolumeBindingArgs
     default_weight: ClassVar[int | None] = 0
 
-    def __init__(self, args: Any, handle: fwk.Handle) -> None:
+    def __init__(self, args: Any, handle: fw.Handle) -> None:
         super().__init__(args, handle)
         timeout_s = getattr(args, "bind_timeout_s", None)
         self.bind_timeout_ns = _NS_PER_S * (_DEFAULT_BIND_TIMEOUT_S if timeout_s is None else int(timeout_s))
@@ -222,19 +222,19 @@ class VolumeBinding(
 
     # ---- scheduling cycle
 
-    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> fwk.PreFilterResult[State]:
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> fw.PreFilterResult[State]:
         if not claim_names(pod, ephemeral=True):
-            return fwk.SKIP_FILTER
+            return fw.SKIP_FILTER
         reason = wrong_claim(pod, snapshot.listers)
         if reason is not None:
-            return fwk.PreFilterResult(Status(Code.UnschedulableAndUnresolvable, (reason,)))
+            return fw.PreFilterResult(Status(Code.UnschedulableAndUnresolvable, (reason,)))
         try:
             claims = claims_of(pod, self._cache, snapshot.listers)
         except ClaimError as error:
-            return fwk.PreFilterResult(Status(Code.Error, (str(error),)))
+            return fw.PreFilterResult(Status(Code.Error, (str(error),)))
         if claims.immediate:
-            return fwk.PreFilterResult(Status(Code.UnschedulableAndUnresolvable, (REASON_IMMEDIATE,)))
-        return fwk.PreFilterResult(state=State(claims))
+            return fw.PreFilterResult(Status(Code.UnschedulableAndUnresolvable, (REASON_IMMEDIATE,)))
+        return fw.PreFilterResult(state=State(claims))
 
     def filter(self, state: State, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
         found = find_pod_volumes(state.claims, self._cache, self.handle.snapshot.listers, nodes, rows)
@@ -254,14 +254,14 @@ class VolumeBinding(
             return (state.messages[detail],)
         return tuple(reason for conflict, reason in REASONS.items() if conflict & detail)
 
-    def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> fwk.PreScoreResult[PodClaims]:
+    def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> fw.PreScoreResult[PodClaims]:
         if self._curve is None:
-            return fwk.SKIP_SCORE
+            return fw.SKIP_SCORE
         if not claim_names(pod, ephemeral=True):
-            return fwk.PreScoreResult()
-        return fwk.PreScoreResult(state=claims_of(pod, self._cache, snapshot.listers))
+            return fw.PreScoreResult()
+        return fw.PreScoreResult(state=claims_of(pod, self._cache, snapshot.listers))
 
-    def score(self, state: PodClaims | None, pod: Pod, nodes: NodeColumns, rows: Rows) -> fwk.Scores:
+    def score(self, state: PodClaims | None, pod: Pod, nodes: NodeColumns, rows: Rows) -> fw.Scores:
         if state is None or self._curve is None or not state.delayed:
             return np.zeros(len(rows), np.int64)
         found = find_pod_volumes(state, self._cache, self.handle.snapshot.listers, nodes, rows)
@@ -390,7 +390,7 @@ class VolumeBinding(
                     self._cache.assume(listers, claim)
 
 
-def scores_by_share(found: VolumeSearch, curve: NDArray[np.int64]) -> fwk.Scores:
+def scores_by_share(found: VolumeSearch, curve: NDArray[np.int64]) -> fw.Scores:
     """The mean over storage classes of what `curve` says of the share in use; 0 where there is none.
 
     On a row with volumes to bind only these count, on others the room for those to be provisioned.
@@ -422,7 +422,7 @@ def scores_by_share(found: VolumeSearch, curve: NDArray[np.int64]) -> fwk.Scores
             total += np.where(counted & (n_claims > 0), curve[share], 0)
             n_classes += counted & (n_claims > 0)
     # Half away from zero.
-    scores: fwk.Scores = (2 * total + n_classes) // np.maximum(2 * n_classes, 1)
+    scores: fw.Scores = (2 * total + n_classes) // np.maximum(2 * n_classes, 1)
     return scores
 
 
