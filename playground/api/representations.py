@@ -102,6 +102,7 @@ def extender_calls(told: Sequence[Mapping[str, Any]], made: Sequence[WireCall]) 
             wire,
             request=json.loads(wire.request) if wire.request else None,
             durationMs=None,
+            tookMs=wire.took_ms,
             ignored=False,
         )
         for wire in binds
