@@ -13,7 +13,7 @@ from scheduler_core.config.load import LoadedConfiguration
 from scheduler_core.config.policy import in_todays_case
 from scheduler_core.config.types import POLICY_KIND
 from scheduler_core.errors import ConfigurationError, FieldError
-from scheduler_core.queue.backoff_queue import BackoffQueue
+from scheduler_core.queue.lanes import BackoffQueue
 from scheduler_core.releases import release_from
 from scheduler_core.sim.options import load
 

@@ -36,8 +36,8 @@ from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import DEFAULT_SCHEDULER_NAME, Pod, pod_from
 from scheduler_core.plugins import REGISTRY
 from scheduler_core.plugins.scheduling_gates import closed_gates
-from scheduler_core.queue.backoff_queue import SECOND_NS
 from scheduler_core.queue.hints import HintMap, build_hint_map
+from scheduler_core.queue.lanes import SECOND_NS
 from scheduler_core.queue.queued_pod_info import QueuedPodInfo
 from scheduler_core.queue.scheduling_queue import Rejection, SchedulingQueue
 from scheduler_core.releases import OLDEST, Release

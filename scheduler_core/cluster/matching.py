@@ -234,8 +234,4 @@ class Matching:
         self._unanchored.clear()
         self._of_class.clear()
         for selection in self._selections.values():
-            if selection.anchors is None:
-                self._unanchored.append(selection)
-            else:
-                for anchor in selection.anchors:
-                    self._by_anchor.setdefault(anchor, []).append(selection)
+            self._index(selection, [])

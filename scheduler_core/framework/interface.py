@@ -115,35 +115,29 @@ class Preemptions:
     ----------
     is_asynchronous : bool
         Whether evictions go on beside the cycle at all; otherwise they are part of it.
+
+    Attributes
+    ----------
+    running : dict of str to tuple of EvictPod
+        In order of beginning.
     """
 
     def __init__(self, is_asynchronous: bool) -> None:
         self.is_asynchronous = is_asynchronous
-        self._running: dict[str, tuple[EvictPod, ...]] = {}
+        self.running: dict[str, tuple[EvictPod, ...]] = {}
 
     def begin(self, uid: str, evictions: Sequence[EvictPod]) -> EvictBeside:
         """From now on the preemptor is held until `end`."""
-        self._running[uid] = tuple(evictions)
-        return EvictBeside(uid, self._running[uid])
+        self.running[uid] = tuple(evictions)
+        return EvictBeside(uid, self.running[uid])
 
     def end(self, uid: str) -> tuple[EvictPod, ...]:
         """It is over; the evictions it was about."""
-        return self._running.pop(uid, ())
+        return self.running.pop(uid, ())
 
     def is_running(self, uid: str) -> bool:
         """Whether this pod or group waits for evictions to be asked for."""
-        return uid in self._running
-
-    def evictions(self, uid: str) -> tuple[EvictPod, ...]:
-        return self._running.get(uid, ())
-
-    def uids(self) -> list[str]:
-        """In order of beginning."""
-        return list(self._running)
-
-    def take_over(self, uid: str, evictions: Sequence[EvictPod]) -> None:
-        """Go on with one of a checkpoint."""
-        self._running[uid] = tuple(evictions)
+        return uid in self.running
 
 
 # --- What preemption goes by besides the cluster: how equals are told apart, and extenders.

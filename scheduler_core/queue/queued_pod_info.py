@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from scheduler_core.objects.pod import Pod
@@ -79,43 +79,21 @@ def priority_sort_key(info: QueuedPodInfo) -> tuple[int, int]:
     return (-info.pod.priority, info.timestamp_ns)
 
 
-_PLAIN = (
-    "timestamp_ns",
-    "attempts",
-    "initial_attempt_timestamp_ns",
-    "first_entry",
-    "gating_plugin",
-    "gating_reason",
-    "unschedulable_count",
-    "consecutive_errors_count",
-    "backoff_expiration_ns",
-    "entered_by",
-    "entered_reason",
-    "place",
-)
+_KEPT = [field.name for field in fields(QueuedPodInfo) if field.name not in ("pod", "key", "lane", "skips")]
 
 
 def info_document(info: QueuedPodInfo, pod: Any) -> dict[str, Any]:
     """The JSON-able form; `pod` identifies the pod. Defaults are left out."""
     document: dict[str, Any] = {"pod": pod}
-    for name in _PLAIN:
+    for name in _KEPT:
         value = getattr(info, name)
-        if value not in (0, None, "") or name == "timestamp_ns":
-            document[name] = value
-    if info.unschedulable_plugins:
-        document["unschedulable_plugins"] = sorted(info.unschedulable_plugins)
-    if info.pending_plugins:
-        document["pending_plugins"] = sorted(info.pending_plugins)
+        if value or name == "timestamp_ns":
+            document[name] = sorted(value) if isinstance(value, frozenset) else value
     return document
 
 
 def info_from_document(document: dict[str, Any], pod: Pod) -> QueuedPodInfo:
     """What `info_document` wrote."""
-    plain = {name: document[name] for name in _PLAIN if name in document}
-    return QueuedPodInfo(
-        pod=pod,
-        key=pod.key,
-        unschedulable_plugins=frozenset(document.get("unschedulable_plugins", ())),
-        pending_plugins=frozenset(document.get("pending_plugins", ())),
-        **plain,
-    )
+    kept = {name: value for name, value in document.items() if name != "pod"}
+    kept |= {name: frozenset(value) for name, value in kept.items() if isinstance(value, list)}
+    return QueuedPodInfo(pod, pod.key, **kept)

@@ -21,16 +21,14 @@ from scheduler_core.framework.cluster_event import (
 )
 from scheduler_core.framework.status import Code
 from scheduler_core.objects.pod import Pod
-from scheduler_core.queue.active_queue import ActiveQueue
-from scheduler_core.queue.backoff_queue import SECOND_NS, BackoffQueue, SortKey
 from scheduler_core.queue.hints import Asked, HintMap
+from scheduler_core.queue.lanes import SECOND_NS, ActiveQueue, BackoffQueue, SortKey, UnschedulablePods
 from scheduler_core.queue.moves import Lane, QueueMove
 from scheduler_core.queue.queued_pod_info import (
     NO_PLUGINS,
     QueuedPodInfo,
     priority_sort_key,
 )
-from scheduler_core.queue.unschedulable_pods import UnschedulablePods
 
 FLUSH_INTERVAL_NS = 30 * SECOND_NS
 """How often pods that waited too long among the unschedulable ones are looked for."""

@@ -133,10 +133,10 @@ def checkpoint_of(simulation: Simulation) -> dict[str, Any]:
                 uid,
                 [
                     [dict(item.pod.manifest), dict(item.preemptor.manifest), *item.details]
-                    for item in scheduler.preemptions.evictions(uid)
+                    for item in evictions
                 ],
             ]
-            for uid in scheduler.preemptions.uids()
+            for uid, evictions in scheduler.preemptions.running.items()
         ],
         "waiting": scheduler.waiting_pods.state(),
         "queue": queue_checkpoint(scheduler.queue, name_of),
@@ -223,12 +223,9 @@ def take_over(simulation: Simulation, document: Mapping[str, Any]) -> None:
     scheduler.expired |= {uid: (node, at_ns) for uid, (node, at_ns) in document["expired"].items()}
     scheduler.waiting_pods.restore(document["waiting"], held)
     for uid, evictions in document["preemptions"]:
-        scheduler.preemptions.take_over(
-            uid,
-            [
-                EvictPod(parse_manifest(pod), parse_manifest(preemptor), *rest)
-                for pod, preemptor, *rest in evictions
-            ],
+        scheduler.preemptions.running[uid] = tuple(
+            EvictPod(parse_manifest(pod), parse_manifest(preemptor), *rest)
+            for pod, preemptor, *rest in evictions
         )
     simulation._last_failures = {uid: (said[0], said[1]) for uid, said in document["failures"].items()}
     simulation._settled_failures = dict(document["settledFailures"])

@@ -485,7 +485,7 @@ class Simulation:
             self._bind(namespace, name, uid, node_name, error or None)
         elif timer.what == SLOW_EVICT:
             uid, error = timer.subject
-            self._evict_beside(uid, self.scheduler.preemptions.evictions(uid), error or None)
+            self._evict_beside(uid, self.scheduler.preemptions.running.get(uid, ()), error or None)
         elif timer.what == RELIST:
             self._list_again(*timer.subject)
         else:

@@ -23,9 +23,9 @@ from scheduler_core.framework.cluster_event import (
     QueueingHint,
 )
 from scheduler_core.objects.pod import DEFAULT_SCHEDULER_NAME, Pod, pod_from
-from scheduler_core.queue.active_queue import ActiveQueue
 from scheduler_core.queue.checkpoint import queue_checkpoint, restore_queue
 from scheduler_core.queue.hints import ALL_EVENTS, build_hint_map
+from scheduler_core.queue.lanes import ActiveQueue
 from scheduler_core.queue.moves import Lane, QueueMove
 from scheduler_core.queue.queued_pod_info import QueuedPodInfo
 from scheduler_core.queue.scheduling_queue import SchedulingQueue

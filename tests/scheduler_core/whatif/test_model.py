@@ -15,7 +15,7 @@ from scheduler_core.framework.attempt import Attempt
 from scheduler_core.framework.preemption import candidates
 from scheduler_core.framework.preemption.candidates import CandidateChoice, choose
 from scheduler_core.plugins.node_resources_fit import NodeResourcesFit
-from scheduler_core.queue.active_queue import ActiveQueue
+from scheduler_core.queue.lanes import ActiveQueue
 from scheduler_core.queue.queued_pod_info import QueuedPodInfo
 from scheduler_core.releases import RELEASES
 from scheduler_core.scenario import dump_scenario
