@@ -36,7 +36,6 @@ from tests.scheduler_core.framework.outside import (
     config,
 )
 from tests.scheduler_core.sim.builders import START_NS, make_node, make_pod, pod_named, write
-from tests.tables import table
 
 
 class Everywhere(
@@ -227,7 +226,21 @@ def test_nonsense_fails_its_cycle(method: str, answer: Any, words: str) -> None:
 
 @pytest.mark.parametrize(
     ("parts", "words"),
-    table(__file__, "what_post_filter_wants_done_must_be_possible"),
+    [
+        ({"nominated_node_name": "nowhere"}, "as nominated node 'nowhere', which is no node"),
+        ({"victims": ("a",)}, "victims ('a',), not a tuple of pods"),
+        ({"cleared": None}, "cleared None, not a tuple of pods"),
+        ({"trace": 5}, "'int' object has no attribute 'explain'"),
+        ({"extender_calls": (5,)}, "extender_calls (5,), not a tuple of calls"),
+        (
+            {"writes": ({"kind": "Pod", "metadata": {"name": "x"}},)},
+            "without apiVersion, kind and metadata.name",
+        ),
+        (
+            {"writes": ({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "x"}, "spec": 5},)},
+            "spec: 5 must be",
+        ),
+    ],
 )
 def test_what_post_filter_wants_done_must_be_possible(parts: dict[str, Any], words: str) -> None:
     result = interface.PostFilterResult(**{"status": Status(Code.Unschedulable), **parts})
