@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from scheduler_core.framework.record import ERROR, CycleTrace
-from scheduler_core.framework.words import of_one, sentence
+from scheduler_core.framework.words import headline, of_one, sentence
 from scheduler_core.scenario.ran import ScenarioRun
 from scheduler_core.scenario.record import CycleEnd
 from scheduler_core.scenario.run import run_to_cycle
@@ -330,6 +330,8 @@ def two_decisions(
     cycles = None if a is None else a.number, None if b is None else b.number
     said_a = no_decision(ends[0]) if a is None else sentence(a)
     said_b = no_decision(ends[1]) if b is None else sentence(b)
+    if a is not None and b is not None and said_a == said_b and a.message != b.message:
+        said_a, said_b = (f"{headline(cycle)}: {cycle.message or 'nothing is said'}" for cycle in (a, b))
     if a is None or b is None or not (a.is_full and b.is_full):
         return Divergence(present.number, present.pod, said_a, said_b, cycles)
     one, other = a.explain(), b.explain()

@@ -11,6 +11,7 @@ from scheduler_core.plugins.image_locality import ImageLocality
 from scheduler_core.plugins.inter_pod_affinity import InterPodAffinity
 from scheduler_core.releases import RELEASES, release_named
 from scheduler_core.scenario import load_scenario, run_scenario
+from scheduler_core.scenario.upgrade import preview
 from scheduler_core.sim.simulation import Simulation
 
 NO_CLAIMS = "no new claims to deallocate, "
@@ -250,3 +251,11 @@ def test_an_error_of_a_devices_selector_names_the_device() -> None:
         "class gpu: selector #0 on device gpu.x/pool-1/d0: CEL runtime error: no such key: memory. consider using CEL "
         "optional chaining (.? followed by orValue()) or guarding the check with has() for optional fields"
     ) in told(decided("1.37", *objects), "p")
+
+
+def test_an_upgrade_shows_what_differs_where_the_decisions_are_alike() -> None:
+    objects = [HIGH, node("n1", "1"), pod("low", "1", on="n1"), pod("high", "1", 10)]
+    document = {"apiVersion": "scheduling.playground/v1", "kind": "Scenario", "objects": objects}
+    found = preview(load_scenario(json.dumps(document)), release_named("1.36"), release_named("1.37"))
+    assert found.parted is not None and found.parted.a != found.parted.b
+    assert found.parted.b.endswith("found a potential placement for pod on node n1, preempting 1 victims")
