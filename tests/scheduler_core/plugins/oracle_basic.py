@@ -81,7 +81,7 @@ def least_allocated(pod: Pod, node: Node, others: list[Pod]) -> int:
 
 
 def balanced(pod: Pod, node: Node, others: list[Pod], release: Release) -> int:
-    if release.name == "1.36":
+    if release.has("BalancedAllocationByChange"):
         return 50 + (50 + _balance([pod, *others], node) - _balance(others, node)) // 2
     return _balance([pod, *others], node)
 
