@@ -7,6 +7,9 @@ from django import forms
 
 from playground.engine.admission import amount_problem, name_problem
 
+MAX_COPIES = 1000
+"""Pods that one form makes, or asks about."""
+
 
 class QuantityField(forms.CharField):
     """An amount: 1, 0.5, 500m, 4Gi."""

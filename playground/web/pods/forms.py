@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from django import forms
 
-from playground.web.fields import AmountsField, NameField, PairsField, QuantityField
+from playground.web.fields import MAX_COPIES, AmountsField, NameField, PairsField, QuantityField
 from scheduler_core.schema.tables import table_beside
 
 PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -306,8 +306,6 @@ def _posted(value: Any) -> Any:
 def _pairs(pairs: Mapping[str, Any] | None) -> str:
     return ", ".join(f"{key}={value}" for key, value in (pairs or {}).items())
 
-
-MAX_COPIES = 1000
 
 _GROUPS: Final[Mapping[str, Any]] = table_beside(__file__, "rows.yaml")
 ROWS: Final[Mapping[str, Mapping[str, Any]]] = {group: said["fields"] for group, said in _GROUPS.items()}

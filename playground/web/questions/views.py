@@ -22,7 +22,7 @@ from playground.clusters.questions import is_stale, latest_question, newest_ques
 from playground.clusters.trouble import why_waiting
 from playground.engine import advise
 from playground.web.cycles.present import view_cycle
-from playground.web.pods.forms import MAX_COPIES
+from playground.web.fields import MAX_COPIES
 from playground.web.questions.present import (
     DrawView,
     view_luck,
