@@ -71,7 +71,7 @@ def test_a_pending_pod_is_explained_with_its_own_names_and_none_of_them_leaves(p
     lines = done.stdout.splitlines()
     assert lines[0].startswith("acme-shop/acme-web fits no node: 0/2 nodes are available: ")
     assert "  NodeResourcesFit: Insufficient cpu, 1 nodes" in lines
-    assert any(line.startswith("  -> Uncordon acme-node-2 (lands on acme-node-2)") for line in lines), lines
+    assert any(line.startswith("  -> Uncordon acme-node-2 (1 of 1, no cost") for line in lines), lines
     cluster = plugin.made()[0]["id"]
     assert lines[-1].startswith(f"  {plugin.instance.server}/c/{cluster}/cycles/")
     # What the playground holds of it: everything but the names.

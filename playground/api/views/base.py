@@ -57,7 +57,7 @@ IDEMPOTENCY_KEY: Final = "Idempotency-Key"
 REPLAYED: Final = "Idempotent-Replayed"
 PREFIX: Final = "/api/v1/"
 _OPEN: Final = ("scenarios/{", "comparisons/{", "gallery/", "verdicts/")
-"""What the paths begin with that are read without an account."""
+"""What the paths begin with that are read without an account, but for operations with `account`."""
 _OF_ANY_TOKEN: Final = ("", "version", "releases/", "openapi", "clusters/", "drafts/{draft_id}/")
 _KEY: Final = re.compile(r"[!-~]{1,255}")
 _KEPT_HEADERS: Final = ("Content-Type", "Location", "ETag", "Retry-After", "Warning")
@@ -111,7 +111,8 @@ class Call(APIView):
 
     @property
     def _is_open(self) -> bool:
-        return self.path.removeprefix(PREFIX).startswith(_OPEN)
+        closed = self.operation is not None and self.operation.said.get("account", False)
+        return self.path.removeprefix(PREFIX).startswith(_OPEN) and not closed
 
     def get_exception_handler(self) -> Callable[[Exception, Mapping[str, Any]], Response | None]:
         return errors.handle

@@ -491,9 +491,12 @@ def test_redaction_takes_time_in_proportion() -> None:
         pods = [make_pod(f"p{number}", nodeSelector={f"k{number}": f"v{number}"}) for number in range(n)]
         expect = [{"pod": f"p{number}", "reason": f"{number} node(s) of p{number}"} for number in range(n)]
         scenario = make_scenario(make_node("n1"), *pods, expect=expect)
-        began = time.perf_counter()
-        redact(scenario)
-        return time.perf_counter() - began
+        took = []
+        for _ in range(3):
+            began = time.process_time()
+            redact(scenario)
+            took.append(time.process_time() - began)
+        return min(took)
 
     seconds(50)
     assert seconds(2000) < 20 * max(seconds(200), 0.02)
