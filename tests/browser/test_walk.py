@@ -276,7 +276,7 @@ def test_a_pod_opens_in_the_inspector_and_escape_leads_back(page, asgi_server, c
     expect(box).to_contain_text("Scheduler's cache")
     page.locator("#q-default-train-2").focus()
     page.keyboard.press("Enter")
-    expect(box).to_contain_text("What would it take?")
+    expect(box).to_contain_text("Best fix")
     expect(box).to_be_focused()
     expect(box).to_be_in_viewport()
     expect(page.locator("#status")).to_contain_text("train-2 selected")

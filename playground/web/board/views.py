@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from asgiref.sync import sync_to_async
 from django.contrib import messages
 from django.core.handlers.asgi import ASGIRequest
 from django.http import (
@@ -119,13 +118,12 @@ def live(request: HttpRequest, cluster_id: str) -> HttpResponse:
     return response
 
 
-async def ticks(request: HttpRequest, cluster_id: str) -> HttpResponse | StreamingHttpResponse:
+def ticks(request: HttpRequest, cluster: Cluster) -> HttpResponse | StreamingHttpResponse:
     """Server-sent ticks of one cluster. Refused under WSGI, where an endless answer would hold a worker."""
     if not isinstance(request, ASGIRequest):
         return HttpResponse(
             "Ticks need ASGI; the page polls instead.\n", status=501, content_type="text/plain"
         )
-    cluster = await sync_to_async(get_cluster)(request, cluster_id)
     response = StreamingHttpResponse(tick_events(cluster.pk), content_type="text/event-stream")
     response["Cache-Control"] = "no-cache"
     response["X-Accel-Buffering"] = "no"

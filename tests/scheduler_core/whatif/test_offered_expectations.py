@@ -50,7 +50,7 @@ def test_what_is_offered_is_what_should_hold(
 ) -> None:
     objects = [zone("a"), zone("b"), workload(replicas, cpu)]
     if asked["ask"] == "backlog" and tone == BAD:
-        objects.append(make_pod("waits", "64"))
+        objects.append(make_pod("waits", "640"))
     written = document(*objects)
     answer = answer_question(run_scenario(load_scenario(written)).simulation, asked)
     assert (answer["tone"] == BAD) is (tone == BAD)
