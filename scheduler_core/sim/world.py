@@ -87,6 +87,7 @@ class World:
     def __init__(self, clock: Clock, *, default_tolerations: bool = False, release: Release = OLDEST) -> None:
         self.clock = clock
         self.release = release
+        self._sums_resized = release.has("ResizedPodsSummed")
         self._default_tolerations = default_tolerations
         self.cycle = 0
         self.changes = 0
@@ -169,7 +170,7 @@ class World:
         key = key_of(manifest)
         if typed is None and is_read(manifest):
             typed = parse(manifest).typed
-        if isinstance(typed, Pod) and self.release.has("ResizedPodsSummed"):
+        if self._sums_resized and isinstance(typed, Pod):
             typed = resized_as_sums(typed)
         stored = Stored(manifest, typed)
         self._store(kind, key, stored, reason)
