@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from scheduler_core.whatif.answers import answer_question, answer_text
 from scheduler_core.whatif.fix import NotPending, fix
 from scheduler_core.whatif.fixes import FixAnswer
 from scheduler_core.whatif.prices import read_prices
-from scheduler_core.whatif.questions import GOOD
+from scheduler_core.whatif.questions import DRAIN, GOOD, LOSE, first_of
 from scheduler_core.whatif.take_away import BLOCKED, ENDING, LOST, PENDING, WITH_NODE
 
 REFUSED = (InvalidObject, NotPending)
@@ -38,6 +39,13 @@ _OUTCOMES = {
     LOST: "lost: nothing recreates it",
     WITH_NODE: "goes with its node",
     ENDING: "was terminating",
+}
+_OUTCOMES_OF_MANY = {
+    PENDING: "find no node",
+    BLOCKED: "are held up by a budget",
+    LOST: "are lost: nothing recreates them",
+    WITH_NODE: "go with their nodes",
+    ENDING: "were terminating",
 }
 FIX = "fix"
 _KINDS = {
@@ -133,23 +141,59 @@ def _lines(answer: Mapping[str, Any]) -> Iterator[str]:
         if line["note"]:
             yield f"    {line['note']}"
     yield from reports.first((), _SHOWN, answer["nLines"], "lines ")
-    yield from reports.first(map(_move, answer["moves"]), _SHOWN, answer["nMoves"], "pods ")
+    yield from _counts(answer)
+    moves = list(_moves(answer["moves"]))
+    yield from reports.first(moves, _SHOWN, len(moves), "groups of pods ")
+    if (hidden := answer["nMoves"] - len(answer["moves"])) > 0:
+        yield f"  and {hidden:,} pods more"
     luck = answer["luck"]
     if luck is not None and luck["holds"] < luck["seeds"]:
         yield f"It holds with {luck['holds']} of {luck['seeds']} seeds."
 
 
-def _move(move: Mapping[str, Any]) -> str:
-    preempted = f", preempted by {move['because']}" if move["because"] else ""
-    came_from = f"{move['from']} -> " if move["from"] else ""
-    return f"{move['pod']}: {came_from}{_OUTCOMES.get(move['to'], move['to'])}{preempted}"
+def _counts(answer: Mapping[str, Any]) -> Iterator[str]:
+    """What becomes of the pods of nodes that go, in numbers that add up."""
+    if answer["question"]["ask"] not in (DRAIN, LOSE):
+        return
+    whole, *parts = ((one["words"], one["value"]) for one in answer["figures"])
+    own = [f"{words}: {number:,}" for words, number in parts if number and not words.startswith("evicted")]
+    if own:
+        yield f"  {whole[0].capitalize()}: {whole[1]:,} ({', '.join(own)})."
+    yield from (
+        f"  {words.capitalize()}: {number:,}." for words, number in parts if words.startswith("evicted")
+    )
+
+
+def _moves(moves: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Pods of one owner that end alike on a line, with where they go."""
+    groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
+    for move in moves:
+        namespace = move["pod"].partition("/")[0]
+        whose = (namespace, move["owner"]) if move["owner"] else ("", move["pod"])
+        groups.setdefault((*whose, move["outcome"], move["because"]), []).append(move)
+    for (namespace, owner, _, because), same in groups.items():
+        preempted = f", preempted by {because}" if because else ""
+        if len(same) == 1:
+            came_from = f"{same[0]['from']} -> " if same[0]["from"] else ""
+            yield f"{same[0]['pod']}: {came_from}{_OUTCOMES.get(same[0]['to'], same[0]['to'])}{preempted}"
+            continue
+        kind, _, name = owner.partition(" ")
+        ends = Counter(_OUTCOMES_OF_MANY.get(move["to"], move["to"]) for move in same)
+        if same[0]["to"] in _OUTCOMES_OF_MANY:
+            where = next(iter(ends))
+        else:
+            nodes = [f"{end} ({count})" if count > 1 else end for end, count in ends.most_common()]
+            where = f"land on {first_of(nodes)}"
+        yield f"{kind} {namespace}/{name}: {len(same):,} pods {where}{preempted}"
 
 
 def _fix_lines(found: FixAnswer, indent: str = "") -> Iterator[str]:
     yield f"{indent}{found.headline}"
     yield from (f"{indent}  {cause}" for cause in found.causes if cause != found.headline)
+    alike: dict[str, list[str]] = {}
     for group in found.groups:
-        yield f"{indent}  {group.nodes} x {group.shape or group.pool}: {group.sentence}"
+        alike.setdefault(group.sentence, []).append(f"{group.nodes:,} × {group.shape or group.pool}")
+    yield from (f"{indent}  {', '.join(nodes)}: {sentence}" for sentence, nodes in alike.items())
     if found.best is not None:
         bound = f"; {found.bound_words}" if found.bound_words else ""
         yield f"{indent}  Best fix: {found.best.title}, {found.best.price}{bound}"

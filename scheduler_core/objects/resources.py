@@ -66,10 +66,12 @@ def quantity_nano(value: Any, path: str) -> int:
 
 
 def amount_text(resource: str, amount: int) -> str:
-    """An amount in whole units for a person, its resource left out.
+    """An amount in whole units for a person, its resource left out: two decimals, below one core whole millicores.
 
     >>> amount_text("cpu", 2400), amount_text("memory", 15 * 2**29), amount_text("nvidia.com/gpu", 1)
     ('2.4', '7.5 Gi', '1')
+    >>> amount_text("cpu", 125), amount_text("cpu", 11_163), amount_text("memory", 63_803_924_480)
+    ('0.125', '11.16', '59.42 Gi')
     """
     if resource == CPU:
         return _decimal(amount / 1000)
@@ -82,7 +84,7 @@ def amount_text(resource: str, amount: int) -> str:
 
 
 def _decimal(number: float) -> str:
-    return f"{number:.3f}".rstrip("0").rstrip(".")
+    return f"{number:.{2 if abs(number) >= 1 else 3}f}".rstrip("0").rstrip(".")
 
 
 def resource_list(document: Document, key: str, path: str) -> NanoList:

@@ -17,7 +17,7 @@ from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.objects.resources import CPU, amount_text
 from scheduler_core.sim.kubelet_admission import claims_of
 from scheduler_core.whatif.cluster_edits import missing_claims, volume_places
-from scheduler_core.whatif.fixes import NodeGroup
+from scheduler_core.whatif.fixes import NodeGroup, apart
 from scheduler_core.whatif.fork import Fork, group_of
 from scheduler_core.whatif.pod_edits import (
     CORDON,
@@ -186,9 +186,10 @@ def _sentence(
     if reason == FITS:
         return f"{they} the pod."
     if reason == CORDONED:
-        return f"Cordoned{_idle_words(idle, number)}: {they[0].lower()}{they[1:]} no new pods."
+        return f"Cordoned{_idle_words(idle, number)}: closed to new pods."
     if reason == DEAD:
-        return f"Dead: {marked_by(next(one for one in node.taints if one.key in _DEAD))}."
+        state = next(one.key for one in node.taints if one.key in _DEAD).rpartition("/")[2]
+        return f"Dead: {state.replace('-', ' ')}."
     if reason == TAINTED:
         by = "taint" if len(taints) == 1 else "taints"
         return f"Reserved by the {by} {', '.join(taints)}{_idle_words(idle, number)}."
@@ -198,17 +199,17 @@ def _sentence(
             fork.free(resource, row),
             fork.allocatable(resource, row),
         )
-        word, text = named(resource), amount_text
+        word = named(resource)
         if resource == "pods":
             return f"No room for another pod: {has:,} are the most, and {has - max(free, 0):,} are there."
         if not has:
             return f"Without {word}."
         if has < asked:
-            return (
-                f"Too small: {text(resource, has)} {word} in all, and {text(resource, asked)} is asked for."
-            )
-        most = f"{text(resource, max(free, 0))} of {text(resource, asked)} {word}, on {node.name}"
-        return f"{text(resource, asked - free)} {word} short: the most free is {most}."
+            there, needed = apart(resource, has, asked)
+            return f"Too small: {there} {word} in all, and {needed} is asked for."
+        there, needed = apart(resource, max(free, 0), asked)
+        most = f"{there} of {needed} {word}, on {node.name}"
+        return f"{amount_text(resource, asked - free)} {word} short: the most free is {most}."
     if reason == SELECTOR and place is not None:
         return f"{_selector_words(pod, node)}."
     if place is None:
@@ -275,20 +276,20 @@ def _headline(pod: Pod, groups: Sequence[NodeGroup], message: str, fork: Fork) -
 
 
 def _short_words(near: NodeGroup, groups: Sequence[NodeGroup]) -> str:
-    resource, text = near.resource, amount_text
+    resource = near.resource
     may_use = [one for one in groups if one.reason in (FULL, SMALL)]
     if resource == "pods":
         return "needs room for one pod. The nodes it may use hold as many pods as they may."
-    needs = f"needs {text(resource, near.asked)} {named(resource)} on one node."
+    there, needed = apart(resource, near.has if near.reason == SMALL else max(near.free, 0), near.asked)
+    needs = f"needs {needed} {named(resource)} on one node."
     which = (
         "The nodes it may use have" if sum(one.nodes for one in may_use) > 1 else "The node it may use has"
     )
     if not near.has:
         return f"{needs} {which} none."
     if near.reason == SMALL:
-        return f"{needs} {which} {text(resource, near.has)} in all at most."
-    short = text(resource, near.asked - near.free)
-    return f"{needs} {which} {text(resource, max(near.free, 0))} free at most, {short} short."
+        return f"{needs} {which} {there} in all at most."
+    return f"{needs} {which} {there} free at most, {amount_text(resource, near.asked - near.free)} short."
 
 
 # ---- what the message implies

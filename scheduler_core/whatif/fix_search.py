@@ -1127,7 +1127,9 @@ def _folded(fixes: Sequence[Fix]) -> tuple[Fix, ...]:
         alike.setdefault(fix.what if fix.what in _ONCE else str(place), []).append(fix)
     found = []
     for first, *others in alike.values():
-        more = f"{len(others)} more like it would do, too" if others else ""
+        more = f"{len(others):,} more like it would do, too" if others else ""
+        if others and first.what == "label-node":
+            more = f"nodes of {counted(len(others), 'other kind')} would do, too"
         found.append(replace(first, note="; ".join(filter(None, (first.note, more)))))
     return tuple(found)
 

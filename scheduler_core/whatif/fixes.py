@@ -273,10 +273,26 @@ def written(resource: str, amount: int) -> str:
 
 
 def amount_words(resource: str, amount: int) -> str:
-    """An amount for a person: `2.4 cpu`, `7.5 Gi memory`, `1 nvidia.com/gpu`."""
+    """An amount for a person: `2.4 CPU`, `7.5 Gi memory`, `1 nvidia.com/gpu`."""
     if resource == PODS:
         return _count(amount, "pod") or "no pod"
-    return f"{amount_text(resource, amount)} {resource}"
+    return f"{amount_text(resource, amount)} {'CPU' if resource == CPU else resource}"
+
+
+def apart(resource: str, one: int, other: int) -> tuple[str, str]:
+    """Two amounts for a person; exact where they differ and would read the same.
+
+    >>> apart("memory", 2**32, 2**32 - 2**20), apart("cpu", 15_800, 12_990)
+    (('4096Mi', '4095Mi'), ('15.8', '12.99'))
+    """
+    texts = amount_text(resource, one), amount_text(resource, other)
+    if one == other or texts[0] != texts[1]:
+        return texts
+    suffix, unit = ("m", 1) if resource == CPU else ("", 1)
+    if resource != CPU:
+        units = (("Mi", 2**20), ("Ki", 2**10))
+        suffix, unit = next((item for item in units if not one % item[1] and not other % item[1]), ("", 1))
+    return f"{one // unit}{suffix}", f"{other // unit}{suffix}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any
 
 from scheduler_core.errors import InvalidObject
@@ -215,13 +215,20 @@ def answer_fewer(simulation: Simulation, fork: Fork, question: PlanQuestion, rep
         ("bound", _worth(found, found.bound)),
     ]
     saved = 0.0
+    # Steps that move no pod are one line as long as they follow each other.
+    for (_, n_moves), run in groupby(enumerate(found.steps, start=1), _one_line):
+        steps = list(run)
+        first, number = steps[0][1], steps[-1][0]
+        saved += sum(found.cost_of[step.nodes[0]] for _, step in steps)
+        worth = f"{_worth(found, saved)} so far" if found.has_prices else f"{number} so far"
+        if len(steps) == 1:
+            text = f"step {number}: {counted(n_moves, 'pod')} {'moves' if n_moves == 1 else 'move'}"
+            answer.line(*_step_words(text, first), node=first.nodes[0], price=worth, count=n_moves)
+        else:
+            text = f"and {len(steps) - 1:,} more, steps {steps[0][0]} to {number}: no pod moves"
+            answer.line(GOOD, text, node=first.nodes[0], price=worth, count=0, nodes=len(steps))
     for number, step in enumerate(found.steps, start=1):
         name = step.nodes[0]
-        saved += found.cost_of[name]
-        n_moves = sum(item.goes_to is not None for item in step.pods)
-        text = f"step {number}: {counted(n_moves, 'pod')} {'moves' if n_moves == 1 else 'move'}"
-        worth = f"{_worth(found, saved)} so far" if found.has_prices else f"{number} so far"
-        answer.line(*_step_words(text, step), node=name, price=worth, count=n_moves)
         answer.moves += [item.document() | {"step": number} for item in step.pods]
         answer.steps += [{"drain": name}, {"delete": {"kind": "Node", "name": name}}]
     by_cause: dict[str, list[str]] = {}
@@ -256,6 +263,13 @@ def answer_fewer(simulation: Simulation, fork: Fork, question: PlanQuestion, rep
     n_decisions = sum(step.n_decisions for step in found.steps)
     answer.luck = told_luck(fork, n_decisions, lambda: replay_steps(fork, found, report), report)
     return answer
+
+
+def _one_line(item: tuple[int, TakenAway]) -> tuple[int, int]:
+    """Of a step: the line that it is on, and how many pods move."""
+    number, step = item
+    n_moves = sum(pod.goes_to is not None for pod in step.pods)
+    return (number if n_moves or step.of(BLOCKED) or step.of(PENDING) else 0), n_moves
 
 
 def _step_words(text: str, step: TakenAway) -> tuple[str, str, str]:

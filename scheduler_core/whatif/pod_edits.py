@@ -11,8 +11,8 @@ from typing import Any, Final
 from scheduler_core.objects.defaults import PriorityClass
 from scheduler_core.objects.node import TAINT_UNSCHEDULABLE, Taint
 from scheduler_core.objects.pod import Pod, pod_from
-from scheduler_core.objects.resources import CPU, EPHEMERAL_STORAGE, MEMORY, amount_text, quantity_nano
-from scheduler_core.whatif.fixes import HARMS, KEEPS, OWNER, Fix, draft, written
+from scheduler_core.objects.resources import CPU, EPHEMERAL_STORAGE, MEMORY, quantity_nano
+from scheduler_core.whatif.fixes import HARMS, KEEPS, OWNER, Fix, apart, draft, written
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 CORDON: Final = Taint(TAINT_UNSCHEDULABLE, "", "NoSchedule")
@@ -537,32 +537,33 @@ def with_request(pod: Pod, resource: str, amount: int) -> Variant | None:
     The largest containers give way first.
     """
     before = pod.requests[resource]
-    short = resource if "/" not in resource else resource.rsplit("/", 1)[1]
-    title = (
-        f"Lower the {short} request from {amount_text(resource, before)} to {amount_text(resource, amount)}"
-    )
-    size = (before - amount) / before
-    note = (
-        f"{100 - 100 * size:.0f} % of the request: measure what it uses first"
-        if amount
-        else "It asks for none"
-    )
 
     def edit(spec: Spec) -> None:
         _lower(spec, resource, amount)
 
-    result = _variant(
-        pod,
+    lowered = edited(pod, edit)
+    after = lowered.requests.get(resource, 0)
+    if after > amount:
+        return None
+    short = resource.rsplit("/", 1)[-1]
+    was, to = apart(resource, before, after)
+    title = f"Lower the {short} request from {was} to {to}"
+    size = (before - after) / before
+    note = (
+        f"{100 - 100 * size:.0f} % of the request: measure what it uses first"
+        if after
+        else "It asks for none"
+    )
+    fix = draft(
         "lower-request",
         title,
-        edit,
         note=note,
         removed=(f"{resource}: {written(resource, before)}",),
-        added=(f"{resource}: {written(resource, amount)}",),
+        added=(f"{resource}: {written(resource, after)}",),
         size=size,
         headline=size <= MOST_LOWERED,
     )
-    return result if result.pod.requests.get(resource, 0) <= amount else None
+    return Variant(fix, lowered, edit)
 
 
 def with_priority(pod: Pod, to: PriorityClass, *, is_new: bool = False) -> Variant:
@@ -614,10 +615,9 @@ def pair_of(first: Variant, second: Variant) -> Variant:
 
 
 def round_amount(resource: str, amount: int) -> int:
-    """A little less where the exact amount would read badly: whole mebibytes."""
-    if resource in (MEMORY, EPHEMERAL_STORAGE) and amount > _MIB:
-        return amount // _MIB * _MIB
-    return amount
+    """The amount as a request is written: rounded down to 10m or 1Mi where it is more than that."""
+    step = 10 if resource == CPU else _MIB if resource in (MEMORY, EPHEMERAL_STORAGE) else 1
+    return amount // step * step if amount > step else amount
 
 
 # ---- reading and writing specs
@@ -675,14 +675,14 @@ def _lower(spec: Spec, resource: str, amount: int) -> None:
             _write(container, resource, max(0, target - started), unit)
     pod_level = at(spec, "resources", "requests")
     if pod_level and resource in pod_level:
-        pod_level[resource] = written(resource, target // unit)
+        pod_level[resource] = written(resource, round_amount(resource, target // unit))
 
 
 def _write(container: Spec, resource: str, nano: int, unit: int) -> int:
-    """Set a container's request, rounded down to whole units; returns by how much it went down."""
-    before = _requested(container, resource)
-    container["resources"]["requests"][resource] = written(resource, nano // unit)
-    return before - nano // unit * unit
+    """Set a container's request as `round_amount` writes it; returns by how much it went down."""
+    before, amount = _requested(container, resource), round_amount(resource, nano // unit)
+    container["resources"]["requests"][resource] = written(resource, amount)
+    return before - amount * unit
 
 
 def _requested(container: Mapping[str, Any], resource: str) -> int:

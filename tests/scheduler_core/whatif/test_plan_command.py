@@ -108,3 +108,36 @@ def test_outcomes_are_words_and_a_missing_claim_is_offered_as_the_page_of_the_po
     said = capsys.readouterr().out
     assert "  default/agent: a -> goes with its node\n" in said
     assert "  default/bare: a -> lost: nothing recreates it\n" in said
+
+
+def test_counts_add_up_and_pods_of_one_owner_are_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    web = [pod(f"web-{number}", on="a", owner="ReplicaSet/web") for number in range(3)]
+    agents = [pod("agent-1", on="a", owner="DaemonSet/agent")]
+    main(["plan", _dump(tmp_path, node("a"), node("b"), *web, *agents), "drain", "a"])
+    assert capsys.readouterr().out.splitlines()[:4] == [
+        "All 3 of its pods find another node.",
+        "  Pods on it: 4 (land elsewhere: 3, go with their node: 1).",
+        "  default/agent-1: a -> goes with its node",
+        "  ReplicaSet default/web: 3 pods land on b (3)",
+    ]
+
+
+def test_nodes_that_nothing_leaves_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dump = _dump(tmp_path, *(node(name) for name in "abc"), pod("web", on="c", owner="ReplicaSet/web"))
+    main(["plan", dump, "consolidate"])
+    assert "  a: and 1 more, steps 1 to 2: no pod moves" in capsys.readouterr().out.splitlines()
+
+
+def test_a_lowered_request_is_a_clean_quantity(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    small = node("a", cpu="4217m")
+    small["status"]["allocatable"]["memory"] = "4194300Ki"
+    main(["plan", _dump(tmp_path, small, pod("cpu", cpu="5")), "fix", "default/cpu"])
+    assert "    Lower the cpu request from 5 to 4.21: 1 of 1 placed" in capsys.readouterr().out
+    waits = pod("memory")
+    waits["spec"]["containers"][0]["resources"]["requests"]["memory"] = "4Gi"
+    main(["plan", _dump(tmp_path, small, waits), "fix", "default/memory"])
+    said = capsys.readouterr().out
+    assert "needs 4194304Ki memory on one node. The node it may use has 4194300Ki in all at most." in said
+    assert "    Lower the memory request from 4096Mi to 4095Mi: 1 of 1 placed" in said

@@ -32,10 +32,10 @@ def test_a_full_node_says_what_is_asked_and_what_is_free() -> None:
     found = ask(cluster, "n0")
     state, stopped, values = answer(found, "NodeResourcesFit")
     assert (state, stopped) == ("fails", True)
-    assert values[0] == ("cpu", "1 cpu", "0.5 free of 2", False)
+    assert values[0] == ("cpu", "1 CPU", "0.5 free of 2", False)
     assert [value[3] for value in values] == [False, True, True]
     assert found.sentence == "n0 is rejected by NodeResourcesFit: Insufficient cpu."
-    assert found.needs == ("0.5 cpu more: it asks 1 cpu, 0.5 free of 2",)
+    assert found.needs == ("0.5 CPU more: it asks 1 CPU, 0.5 free of 2",)
 
 
 def test_filters_past_the_first_failure_are_asked_too() -> None:
