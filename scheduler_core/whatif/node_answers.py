@@ -285,7 +285,7 @@ def _step_words(text: str, step: TakenAway) -> tuple[str, str, str]:
 
 
 def _worth(found: Fewer, amount: float) -> Any:
-    return money(amount) if found.has_prices else round(amount, 6)
+    return money(amount) if found.has_prices else round(amount, 2)
 
 
 def limit_words(found: Fewer) -> str:
