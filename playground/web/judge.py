@@ -9,6 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from playground.clusters import questions
+from playground.clusters.board.nodes import pools_of
 from playground.clusters.errors import ClusterError, InvalidInput, NotFound
 from playground.clusters.foreign import agreement
 from playground.clusters.foreign.agreement import MOST_NAMED, Agreement, schedulers_of
@@ -218,5 +219,6 @@ def decision(request: HttpRequest, cluster: Cluster, seq: int, kind: str) -> Htt
             explain_trace(bytes(row.trace), full=True),
             part=request.GET.get("part"),
             page=positive_int(request.GET.get("page")) or 1,
+            pools=pools_of(cluster),
         )
     return render(request, "judge/decision.html", context)

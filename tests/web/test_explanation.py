@@ -97,7 +97,7 @@ def test_a_node_no_plugin_names_is_given_to_prefilter_or_the_extender():
     assert vetoed.rows[-1].plugin == "Extender" and vetoed.rows[-1].reason == "no license"
 
 
-def test_above_two_hundred_nodes_rejections_are_counted_and_open_in_pages():
+def test_above_thirty_nodes_equal_ones_are_one_group_that_opens_in_pages():
     filter_ = {
         f"n{i:04}": {
             "plugin": "TaintToleration",
@@ -111,11 +111,48 @@ def test_above_two_hundred_nodes_rejections_are_counted_and_open_in_pages():
     given = filtered(filter_, filterPlugins=["TaintToleration", "NodeResourcesFit"])
     view = view_filter(given)
     assert view is not None
-    assert [(g.plugin, g.count) for g in view.groups] == [("TaintToleration", 500), ("NodeResourcesFit", 500)]
-    assert [row.node for row in view.rows] == ["fits"]
-    second = view_filter(given, part=view.groups[0].part, page=2)
+    assert [(g.plugin, g.count, g.feasible) for g in view.groups] == [
+        ("", 1, True),
+        ("TaintToleration", 500, False),
+        ("NodeResourcesFit", 500, False),
+    ]
+    assert view.rows == []
+    second = view_filter(given, part=view.groups[1].part, page=2)
     assert second is not None
-    assert second.n_pages == 5 and len(second.rows) == 100 and second.rows[0].node == "n0201"
+    assert second.n_pages == 10 and len(second.rows) == 50 and second.rows[0].node == "n0101"
+
+
+def test_equal_nodes_share_pool_plugin_and_reason_and_the_nearest_is_named():
+    full = {"plugin": "NodeResourcesFit", "code": "Unschedulable", "reasons": ["Insufficient cpu"]}
+    given = filtered(
+        {f"n{i:02}": full for i in range(31)},
+        amounts={"NodeResourcesFit": {"n03": ["cpu: 1 short"], "n02": ["cpu: 2 short"]}},
+    )
+    pools = {f"n{i:02}": "general" if i % 2 else "batch" for i in range(31)}
+    view = view_filter(given, pools=pools)
+    assert [(g.pool, g.count, g.nearest, g.amounts) for g in view.groups] == [
+        ("batch", 16, "n02", "cpu: 2 short"),
+        ("general", 15, "n03", "cpu: 1 short"),
+    ]
+    opened = view_filter(given, pools=pools, part=view.groups[1].part)
+    assert {pools[row.node] for row in opened.rows} == {"general"} and len(opened.rows) == 15
+    one_each = view_filter(given, pools={node: node for node in pools})
+    assert [(g.pool, g.count) for g in one_each.groups] == [("", 31)]
+    few = filtered({f"n{i:02}": full for i in range(12)})
+    assert len(view_filter(few, pools=pools).rows) == 12 and view_filter(few).groups == []
+
+
+def test_equal_rows_of_the_reason_matrix_are_one():
+    full = {"plugin": "A", "code": "Unschedulable", "reasons": ["a"]}
+    names = [f"n{i:02}" for i in range(40)]
+    given = filtered(dict.fromkeys(names, full), filterPlugins=["A", "B"])
+    given["filterByPlugin"] = {
+        "A": {"fails": dict.fromkeys(names, full)},
+        "B": {"fails": {"n07": {"code": "Unschedulable", "reasons": ["b"]}}},
+    }
+    matrix = view_reason_matrix(given)
+    assert [(row.node, row.count) for row in matrix.rows] == [("n00", 39), ("n07", 1)]
+    assert (matrix.n_would_also_fail, matrix.n_hidden) == (1, 0)
 
 
 def test_points_add_up_to_the_total_of_every_node():
@@ -160,7 +197,19 @@ def test_a_large_score_table_shows_the_best_and_the_chosen_node():
     view = view_scores({"total": total, "scores": {}, "scorePlugins": [], "skippedScore": [], "weights": {},
                         "nodes": list(total), "node": "n599"})  # fmt: skip
     assert view is not None
-    assert view.is_cut and len(view.rows) == 21 and view.rows[-1].node == "n599"
+    assert view.is_cut and [row.node for row in view.rows] == ["n599", "n000", "n001", "n002", "n003", "n004"]
+    assert (view.rows[-1].n_more, view.rows[-1].lowest) == (594, 402)
+
+
+def test_a_large_score_table_has_the_best_of_each_other_pool():
+    total = {f"n{i:03}": 1000 - i for i in range(60)}
+    pools = {node: "small" if int(node[1:]) % 2 else "large" for node in total}
+    given = {"total": total, "scores": {}, "scorePlugins": [], "skippedScore": [], "weights": {},
+             "nodes": list(total), "node": "n000"}  # fmt: skip
+    view = by_attribute(present.view_scores)(given, pools=pools)
+    assert [row.node for row in view.rows] == ["n000", "n002", "n004", "n006", "n008", "n010", "n001"]
+    assert [row.n_more for row in view.rows] == [0, 0, 0, 0, 0, 24, 29]
+    assert view.runner_up == "n001"
 
 
 def test_a_single_feasible_node_is_not_scored():
@@ -230,7 +279,7 @@ def test_why_other_nodes_are_no_candidates_is_grouped_by_reason():
     view = view_preemption({"preemption": {"eligible": True, "notCandidates": groups}})
     assert view is not None
     assert [(group.reason, group.count, len(group.nodes)) for group in view.helpless] == [
-        ("No victims", 30, 8),
+        ("No victims", 30, 3),
         ("not helpful", 1, 1),
     ]
 

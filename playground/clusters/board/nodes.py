@@ -17,6 +17,7 @@ from playground.clusters.memo import Memo
 from playground.clusters.models import Cluster, Manifest, Node, Pod
 from playground.engine.batch import collector_paused
 from scheduler_core.sim.load import FindOwner, Use, carrier_of, use_of
+from scheduler_core.whatif.fork import EqualNodes, group_of
 
 _DIGITS = re.compile(r"([0-9]+)")
 
@@ -171,6 +172,16 @@ def _node_facts(cluster: Cluster) -> list[_Facts]:
     newest = nodes.aggregate(n=Count("pk"), version=Max("resource_version"))
     key = (cluster.public_id, cluster.generation, newest["version"], newest["n"])
     return _FACTS.get(key, lambda: sorted(_read_facts(nodes), key=lambda facts: natural(facts[0])))
+
+
+def pools_of(cluster: Cluster) -> dict[str, str]:
+    """The pool of each node, with its instance type, as far as its labels name them. One query."""
+    named = {facts[0]: group_of(facts[1]) for facts in _node_facts(cluster)}
+    return {
+        node: of.name if of.shape in ("", of.name) else f"{of.name}, {of.shape}"
+        for node, of in named.items()
+        if of != EqualNodes("nodes", "")
+    }
 
 
 def _read_facts(nodes: QuerySet[Node]) -> list[_Facts]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 CANDIDATE_LIMIT = 20
 STEPS_LIMIT = 8
 """Candidates whose reprieve steps are shown."""
-NODES_NAMED = 8
+NODES_NAMED = 3
 PRIORITY_OFFSET = 2**31
 SUM = "lowestPrioritySum"
 

@@ -18,14 +18,20 @@ from playground.web.looks import View, outcome_of, piece
 MIN_FEASIBLE_NODES_TO_FIND = 100
 
 
-def view_cycle(explanation: Mapping[str, Any], *, part: str | None = None, page: int = 1) -> View:
+def view_cycle(
+    explanation: Mapping[str, Any],
+    *,
+    part: str | None = None,
+    page: int = 1,
+    pools: Mapping[str, str] | None = None,
+) -> View:
     """Turn the explanation of a cycle into what its page shows.
 
     Parameters
     ----------
     explanation : mapping
         As served by the API; every key but ``pod`` may be missing, its panel is then left out.
-    part, page
+    part, page, pools
         See `view_filter`.
 
     Returns
@@ -70,11 +76,11 @@ def view_cycle(explanation: Mapping[str, Any], *, part: str | None = None, page:
         "blamed": blamed,
         "pre_filter": ", ".join(pre_filter.get("reasons") or ()) if rejected_early else "",
         "pre_filter_plugin": early_plugin,
-        "filter": view_filter(explanation, part=part, page=page),
+        "filter": view_filter(explanation, part=part, page=page, pools=pools),
         "passes": view_passes(explanation),
-        "scores": view_scores(explanation),
+        "scores": view_scores(explanation, pools=pools),
         "preemption": view_preemption(explanation),
-        "reasons": view_reason_matrix(explanation),
+        "reasons": view_reason_matrix(explanation, pools=pools),
         "extenders": [_call(call) for call in explanation.get("extenders") or ()],
         "permit": explanation.get("permit") or (),
         "message": message,
@@ -177,13 +183,22 @@ def view_pipeline(points: Sequence[Mapping[str, Any]], *, outcome: str) -> list[
     return cells
 
 
-MATRIX_LIMIT = 200
-PAGE_SIZE = 100
+EACH_NODE_LIMIT = 30
+"""Nodes up to which a page shows each of them; of more, equal ones are shown once."""
+PAGE_SIZE = 50
+GROUPS_LIMIT = 24
+"""Groups up to which they are split by pool."""
 FEASIBLE_PART = "ok"
 PRE_FILTER = "PreFilter"
 
 
-def view_filter(explanation: Mapping[str, Any], *, part: str | None = None, page: int = 1) -> View | None:
+def view_filter(
+    explanation: Mapping[str, Any],
+    *,
+    part: str | None = None,
+    page: int = 1,
+    pools: Mapping[str, str] | None = None,
+) -> View | None:
     """Build the filter matrix, or None when Filter never ran (PreFilter rejected the pod, or no node).
 
     Parameters
@@ -192,9 +207,11 @@ def view_filter(explanation: Mapping[str, Any], *, part: str | None = None, page
         The explanation of a cycle; reads filter, feasible, total, skippedFilter, filterPlugins, nodes,
         extenders.
     part : str, optional
-        Key of a message part: only its nodes are rows.
+        Key of a message part or of a group: only its nodes are rows.
     page : int
-        Page of ``PAGE_SIZE`` nodes, for clusters above ``MATRIX_LIMIT``.
+        Page of ``PAGE_SIZE`` nodes, above ``EACH_NODE_LIMIT`` nodes.
+    pools : mapping, optional
+        The pool, or instance type, of each node that has one.
 
     Returns
     -------
@@ -203,8 +220,9 @@ def view_filter(explanation: Mapping[str, Any], *, part: str | None = None, page
         message are pressed to see only their nodes; their `key` stays within one cycle: ``ok`` for feasible nodes, else
         ``r0``, ``r1``, ... `rows` of nodes have `cells`, ``pass`` or ``skip`` a column that ran, then ``fail`` for the
         one that rejected; `colspan` columns that the reason covers, those that did not run and the outcome; `amounts`
-        that the plugin compared, often empty. `groups` of nodes rejected by one plugin for one reason stand for
-        rows on clusters too large for a row a node; `nearest` is the node that lacks least.
+        that the plugin compared, often empty. `groups` of nodes of one pool that fit, or that one plugin rejects for
+        one reason, are shown above ``EACH_NODE_LIMIT`` nodes until a `part` is picked; `best` is the node with the most
+        points, `nearest` the one that lacks least.
     """
     verdicts: Mapping[str, Any] | None = explanation.get("filter")
     if not verdicts:
@@ -216,13 +234,10 @@ def view_filter(explanation: Mapping[str, Any], *, part: str | None = None, page
     feasible = [node for node, verdict in verdicts.items() if verdict is None]
     rejected = [node for node, verdict in verdicts.items() if verdict is not None]
     parts, keys = _parts(verdicts, rejected, len(feasible))
-    selected = part if part in {one["key"] for one in parts} else None
-    for one in parts:
-        one["pressed"] = one["key"] == selected
-
     totals: Mapping[str, int] = explanation.get("total") or {}
     ranks, ties = rank_totals(totals)
-    feasible.sort(key=lambda node: (-totals.get(node, 0), order.get(node, 0), node))
+    winner = explanation.get("node")
+    feasible.sort(key=lambda node: (-totals.get(node, 0), node != winner, order.get(node, 0), node))
     rejected.sort(
         key=lambda node: (
             position_of.get(_plugin(verdicts[node]), len(columns)),
@@ -232,17 +247,27 @@ def view_filter(explanation: Mapping[str, Any], *, part: str | None = None, page
         )
     )
     listed = [*feasible, *rejected]
-    if selected == FEASIBLE_PART:
+    large = len(verdicts) > EACH_NODE_LIMIT
+    members = _members(verdicts, listed, pools or {}) if large else {}
+    groups = [
+        _group(explanation, f"g{number}", alike, nodes)
+        for number, (alike, nodes) in enumerate(members.items())
+    ]
+    nodes_of = {group["part"]: nodes for group, nodes in zip(groups, members.values(), strict=True)}
+    selected = part if part in nodes_of or part in {one["key"] for one in parts} else None
+    for one in parts:
+        one["pressed"] = one["key"] == selected
+    if selected in nodes_of:
+        listed = nodes_of[selected]
+    elif selected == FEASIBLE_PART:
         listed = list(feasible)
     elif selected is not None:
         listed = [node for node in rejected if selected in {keys[r] for r in _reasons(verdicts[node])}]
     n_selected = len(listed)
-    large = len(verdicts) > MATRIX_LIMIT
     n_pages = max(1, ceil(n_selected / PAGE_SIZE)) if large and selected is not None else 1
     page = min(max(1, page), n_pages)
     if large:
-        shown = slice((page - 1) * PAGE_SIZE, page * PAGE_SIZE)
-        listed = feasible[:20] if selected is None else listed[shown]
+        listed = [] if selected is None else listed[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
 
     rows: list[View] = []
     before: str | None = None
@@ -256,7 +281,8 @@ def view_filter(explanation: Mapping[str, Any], *, part: str | None = None, page
         "columns": columns,
         "parts": parts,
         "rows": rows,
-        "groups": _groups(explanation, rejected, keys) if large else [],
+        "groups": groups,
+        "has_pools": any(group["pool"] for group in groups),
         "n_nodes": len(verdicts),
         "n_feasible": len(feasible),
         "n_rejected": len(rejected),
@@ -359,32 +385,47 @@ def _cells(columns: Sequence[View], stops_at: int | None) -> tuple[str, ...]:
     return tuple(cells)
 
 
-def _groups(explanation: Mapping[str, Any], rejected: Sequence[str], keys: Mapping[str, str]) -> list[View]:
-    verdicts = explanation["filter"]
-    amounts: Mapping[str, Mapping[str, Any]] = explanation.get("amounts") or {}
-    members: dict[tuple[str, str, str], list[str]] = {}
-    for node in rejected:
+Alike = tuple[str, str, str, str]
+"""What equal nodes share: plugin, code and reason, empty for nodes that fit, and their pool."""
+
+
+def _members(
+    verdicts: Mapping[str, Any], listed: Sequence[str], pools: Mapping[str, str]
+) -> dict[Alike, list[str]]:
+    """Equal nodes in the order listed; pools are left aside where they would make too many groups."""
+    members: dict[Alike, list[str]] = {}
+    for node in listed:
         verdict = verdicts[node]
-        alike = (_plugin(verdict), str(verdict.get("code", "")), _joined(verdict))
-        members.setdefault(alike, []).append(node)
-    groups = []
-    for (plugin, code, reason), nodes in members.items():
-        # Amounts come nearest first.
-        those = frozenset(nodes)
-        nearest = next((node for node in amounts.get(plugin) or () if node in those), "")
-        groups.append(
-            {
-                "plugin": plugin or PRE_FILTER,
-                "code": code,
-                "reason": reason,
-                "count": len(nodes),
-                "part": keys[_reasons(verdicts[nodes[0]])[0]],
-                "examples": nodes[:3],
-                "nearest": nearest,
-                "amounts": amounts_of(explanation, plugin, nearest) if nearest else "",
-            }
-        )
-    return groups
+        code, reason = ("", "") if verdict is None else (str(verdict.get("code", "")), _joined(verdict))
+        members.setdefault((_plugin(verdict), code, reason, pools.get(node, "")), []).append(node)
+    return _members(verdicts, listed, {}) if pools and len(members) > GROUPS_LIMIT else members
+
+
+def _group(explanation: Mapping[str, Any], part: str, alike: Alike, nodes: Sequence[str]) -> View:
+    plugin, code, reason, pool = alike
+    verdict = explanation["filter"][nodes[0]]
+    source = plugin
+    if verdict is not None and not plugin:
+        source = _source_without_plugin(explanation, verdict)
+    # Amounts come nearest first.
+    those = frozenset(nodes)
+    nearest = next(
+        (node for node in (explanation.get("amounts") or {}).get(plugin) or () if node in those), ""
+    )
+    return {
+        "part": part,
+        "pool": pool,
+        "feasible": verdict is None,
+        "plugin": source,
+        "code": code,
+        "reason": reason,
+        "count": len(nodes),
+        "examples": nodes[:2],
+        "best": nodes[0] if verdict is None else "",
+        "points": (explanation.get("total") or {}).get(nodes[0]),
+        "nearest": nearest,
+        "amounts": amounts_of(explanation, plugin, nearest) if nearest else "",
+    }
 
 
 PODS_NAMED = 3
@@ -441,14 +482,21 @@ def _pass(verdict: Mapping[str, Any] | None) -> dict[str, str]:
     }
 
 
-def view_reason_matrix(explanation: Mapping[str, Any], *, limit: int = MATRIX_LIMIT) -> View | None:
+SEEN_LIMIT = 1000
+"""Rejected nodes that are compared for the matrix of reasons."""
+
+
+def view_reason_matrix(
+    explanation: Mapping[str, Any], *, pools: Mapping[str, str] | None = None
+) -> View | None:
     """Build the matrix of rejected nodes against every filter, or None without ``filterByPlugin`` or rejected nodes.
 
     Returns
     -------
     dict
         A cell's `state`: pass, skip, stop (the scheduler stopped here), also (would also fail); its `amounts` are often
-        empty. `also` of a row are the cells that would fail too; `n_hidden` nodes are left out of a large cluster.
+        empty. Above ``EACH_NODE_LIMIT`` nodes a row is the first of `count` nodes of one pool with equal cells. `also`
+        of a row are the cells that would fail too; `n_hidden` nodes of a large cluster are in no row.
     """
     alone: Mapping[str, Mapping[str, Any]] | None = explanation.get("filterByPlugin")
     verdicts: Mapping[str, Any] = explanation.get("filter") or {}
@@ -459,51 +507,65 @@ def view_reason_matrix(explanation: Mapping[str, Any], *, limit: int = MATRIX_LI
     names = [name for name in explanation["nodes"] if verdicts.get(name) is not None]
     if not plugins or not names:
         return None
-    rows = []
-    for node in names[:limit]:
+    rows: dict[Any, View] = {}
+    seen = names[:SEEN_LIMIT]
+    for node in seen:
         stopped = verdicts[node].get("plugin")
-        cells = [
-            _cell(name, node, alone[name], stopped, amounts_of(explanation, name, node)) for name in plugins
-        ]
+        cells = [_cell(name, node, alone[name], stopped) for name in plugins]
+        pool = (pools or {}).get(node, "")
+        told = (pool, *((cell["state"], cell["reason"]) for cell in cells))
+        alike: Any = told if len(names) > EACH_NODE_LIMIT else node
+        if alike in rows:
+            rows[alike]["count"] += 1
+            continue
+        for cell in cells:
+            if node in (alone[cell["plugin"]].get("fails") or ()):
+                cell["amounts"] = amounts_of(explanation, cell["plugin"], node)
         also = [cell for cell in cells if cell["state"] == "also"]
-        rows.append({"node": node, "cells": cells, "also": also})
+        rows[alike] = {"node": node, "pool": pool, "count": 1, "cells": cells, "also": also}
+    shown = sorted(rows.values(), key=lambda row: -row["count"])[:EACH_NODE_LIMIT]
     return {
         "plugins": plugins,
-        "rows": rows,
-        "n_hidden": max(0, len(names) - limit),
-        "n_would_also_fail": sum(bool(row["also"]) for row in rows),
+        "rows": shown,
+        "n_seen": len(seen),
+        "n_rejected": len(names),
+        "n_hidden": len(names) - sum(row["count"] for row in shown),
+        "n_would_also_fail": sum(row["count"] for row in rows.values() if row["also"]),
     }
 
 
-def _cell(plugin: str, node: str, verdict: Mapping[str, Any], stopped: str | None, amounts: str) -> View:
+def _cell(plugin: str, node: str, verdict: Mapping[str, Any], stopped: str | None) -> View:
     failure = (verdict.get("fails") or {}).get(node)
     state, reasons = "stop" if plugin == stopped else "also", (failure or {}).get("reasons")
     if failure is None:
-        amounts = ""
         if verdict.get("preFilter"):
             state, reasons = "also", verdict["preFilter"].get("reasons")
         elif plugin != stopped:
             # Nominated pods count in the real pass only, so a plugin can stop a node it accepts alone.
             state = "pass"
-    return {"plugin": plugin, "state": state, "reason": ", ".join(reasons or ()), "amounts": amounts}
+    return {"plugin": plugin, "state": state, "reason": ", ".join(reasons or ()), "amounts": ""}
 
 
-SCORE_LIMIT = 20
+SCORE_BEST = 6
+"""Nodes of the winner's pool that a large table shows."""
+SCORE_POOLS = 8
+"""Other pools of which a large table shows the best node."""
+TIED_NAMED = 6
 MAX_NODE_SCORE = 100
 
 EXTENDERS = "extenders"
 
 
-def view_scores(explanation: Mapping[str, Any], *, limit: int = SCORE_LIMIT) -> View | None:
+def view_scores(explanation: Mapping[str, Any], *, pools: Mapping[str, str] | None = None) -> View | None:
     """Build the score table, or None when nothing was scored (no node or one node was feasible).
 
     Parameters
     ----------
     explanation : mapping
         Reads total, scores, rawScores, weights, skippedScore, scorePlugins, node, tie, best.
-    limit : int
-        At most this many rows when there are more than ``limit`` * 10 nodes; the chosen node is always among
-        them.
+    pools : mapping, optional
+        The pool of each node that has one. Above ``EACH_NODE_LIMIT`` nodes the table has the best of the winner's pool,
+        the chosen node among them, and the best of each other pool; each group's last row says how many more it has.
 
     Returns
     -------
@@ -532,9 +594,7 @@ def view_scores(explanation: Mapping[str, Any], *, limit: int = SCORE_LIMIT) -> 
     if any(extra_of.values()):
         plugins.append({"name": EXTENDERS, "weight": 1, "letter": "X", "css": "s8", "skipped": False})
 
-    shown = ranked if len(ranked) <= limit * 10 else ranked[:limit]
-    if winner in totals and winner not in shown:
-        shown = [*shown, winner]
+    shown = _shown(ranked, winner, pools or {})
     points_of = {
         node: [
             extra_of[node] if plugin["name"] == EXTENDERS else _points(plugin, node, scores)
@@ -544,7 +604,7 @@ def view_scores(explanation: Mapping[str, Any], *, limit: int = SCORE_LIMIT) -> 
         if node in totals
     }
     rows = []
-    for node in shown:
+    for node, others in shown.items():
         cells = [
             {"plugin": plugin, "points": points, **_measured(plugin, node, scores, raw)}
             for plugin, points in zip(plugins, points_of[node], strict=True)
@@ -557,6 +617,9 @@ def view_scores(explanation: Mapping[str, Any], *, limit: int = SCORE_LIMIT) -> 
                 "chosen": node == winner,
                 "total": totals[node],
                 "behind": best - totals[node],
+                "pool": (pools or {}).get(node, ""),
+                "n_more": len(others),
+                "lowest": min((totals[other] for other in others), default=None),
                 "cells": cells,
                 "segments": _segments(cells, max_total),
             }
@@ -577,8 +640,25 @@ def view_scores(explanation: Mapping[str, Any], *, limit: int = SCORE_LIMIT) -> 
         "margin": totals[winner] - totals[runner_up] if winner in totals and runner_up is not None else None,
         "differences": sorted(differences, key=lambda difference: -difference["points"]),
         "tie": list(tie.get("nodes") or ()),
+        "tied_named": list(tie.get("nodes") or ())[:TIED_NAMED],
+        "n_tied_more": len(tuple(tie.get("nodes") or ())[TIED_NAMED:]),
         "tie_stream": tie.get("stream"),
     }
+
+
+def _shown(ranked: Sequence[str], winner: str, pools: Mapping[str, str]) -> dict[str, Sequence[str]]:
+    """Nodes that are rows, and the nodes of its pool that the last row of each pool speaks for."""
+    if len(ranked) <= EACH_NODE_LIMIT:
+        return dict.fromkeys(ranked, ())
+    of_pool: dict[str, list[str]] = {}
+    # The winner leads its pool, and its pool the others, even where another node has more points.
+    for node in sorted(ranked, key=lambda node: node != winner):
+        of_pool.setdefault(pools.get(node, ""), []).append(node)
+    shown: dict[str, Sequence[str]] = {}
+    for number, nodes in enumerate(list(of_pool.values())[: SCORE_POOLS + 1]):
+        n_shown = 1 if number else SCORE_BEST
+        shown |= dict.fromkeys(nodes[: n_shown - 1], ()) | {nodes[:n_shown][-1]: nodes[n_shown:]}
+    return shown
 
 
 def _plugins(explanation: Mapping[str, Any], scores: Mapping[str, Any]) -> list[View]:

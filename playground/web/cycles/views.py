@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from playground.clusters.board.nodes import asks_for_devices
+from playground.clusters.board.nodes import asks_for_devices, pools_of
 from playground.clusters.board.pods import pod_of_cycle
 from playground.clusters.choices import CycleOutcome
 from playground.clusters.drive.extender_calls import calls_of_cycle
@@ -23,7 +23,7 @@ from playground.clusters.history.cycles import (
 )
 from playground.clusters.history.redecide import request_trace
 from playground.web.cycles.preemption import next_steps
-from playground.web.cycles.present import view_cycle, with_wire_calls
+from playground.web.cycles.present import EACH_NODE_LIMIT, view_cycle, with_wire_calls
 from playground.web.listing import Listing, sorted_columns
 from playground.web.looks import priority_scale
 from playground.web.requests import HtmxHttpRequest, positive_int
@@ -66,7 +66,10 @@ def cycle(request: HttpRequest, cluster: Cluster, number: int) -> HttpResponse:
     found = cycle_explanation(cluster, number, full=True)
     row = found.cycle
     view = view_cycle(
-        _document(found), part=request.GET.get("part"), page=positive_int(request.GET.get("page")) or 1
+        _document(found),
+        part=request.GET.get("part"),
+        page=positive_int(request.GET.get("page")) or 1,
+        pools=pools_of(cluster) if row.n_nodes > EACH_NODE_LIMIT else None,
     )
     if view["extenders"] or (cluster.config or {}).get("extenders"):
         view["extenders"] = with_wire_calls(view["extenders"], calls_of_cycle(cluster, number))

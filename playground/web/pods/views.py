@@ -12,6 +12,7 @@ from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 
 from playground.clusters import kinds, questions
+from playground.clusters.board.nodes import pools_of
 from playground.clusters.board.pods import (
     STATES,
     PodSearch,
@@ -34,7 +35,7 @@ from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.queries import get_object
 from playground.clusters.questions import latest_question
 from playground.engine.columns import profile_names
-from playground.web.cycles.present import MATRIX_LIMIT, call_of_wire, view_filter
+from playground.web.cycles.present import EACH_NODE_LIMIT, call_of_wire, view_filter
 from playground.web.listing import POD_BUTTONS, Listing, sorted_columns
 from playground.web.looks import priority_scale
 from playground.web.pods.forms import PodForm, values_of
@@ -146,8 +147,9 @@ def why_not_running(cluster: Cluster, last: Cycle) -> dict[str, Any] | None:
 
     Where nodes are counted in groups, the amounts of each are not asked for.
     """
-    document = cycle_explanation(cluster, last.number, full=last.n_nodes <= MATRIX_LIMIT).document
-    return view_filter(document) if document else None
+    large = last.n_nodes > EACH_NODE_LIMIT
+    document = cycle_explanation(cluster, last.number, full=not large).document
+    return view_filter(document, pools=pools_of(cluster) if large else None) if document else None
 
 
 def pod_new(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:

@@ -15,6 +15,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 
 from playground.clusters import branches, lanes, questions
+from playground.clusters.board.nodes import pools_of
 from playground.clusters.choices import QuestionKind, WorkState
 from playground.clusters.errors import ClusterError, NotFound
 from playground.clusters.history.cycles import count_ties, cycle_explanation, get_cycle
@@ -300,5 +301,6 @@ def _tried(request: HttpRequest, context: dict[str, Any], found: Question) -> Ht
                 answer["cycle"],
                 part=request.GET.get("part"),
                 page=positive_int(request.GET.get("page")) or 1,
+                pools=pools_of(context["cluster"]),
             )
     return render(request, "advice/tried.html", context)
