@@ -150,7 +150,7 @@ def test_why_not_says_the_values() -> None:
     cluster = full_cluster()
     question = answered(cluster, "why-not", namespace="default", name="large", node="n1")
     assert question.answer["rejectedBy"] == "NodeResourcesFit"
-    assert question.answer["needs"] == ["1.3 cpu more: it asks 1.8 cpu, 0.5 free of 2"]
+    assert question.answer["needs"] == ["1.3 CPU more: it asks 1.8 CPU, 0.5 free of 2"]
     missing = answered(cluster, "why-not", namespace="default", name="large", node="n9")
     assert (missing.state, missing.error) == ("failed", "There is no node n9.")
 
