@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from scheduler_core.errors import FieldError, InvalidObject
@@ -149,11 +149,17 @@ def is_supported_pod_level_resource(name: str) -> bool:
 
 
 def _container_views(
-    container: Document, path: str, statuses: Mapping[str, tuple[str, Document]], resize_infeasible: bool
+    container: Document,
+    path: str,
+    statuses: Mapping[str, tuple[str, Document]],
+    *,
+    resize_infeasible: bool,
+    as_sums: bool,
 ) -> tuple[NanoList, NanoList, NanoList]:
     """What a container asks for, what it was allocated, and what it has: one where it is not being resized.
 
-    What is not said is as in the view before. Source: component-helpers/resource/helpers.go, v1.37
+    Where each is summed (`as_sums`), what is not said is as in the view before.
+    Source: component-helpers/resource/helpers.go, v1.34, v1.37
     """
     resources = container.get("resources")
     requests = (
@@ -170,9 +176,10 @@ def _container_views(
         mapping(document, "resources", status_path), "requests", f"{status_path}.resources"
     )
     allocated = resource_list(document, "allocatedResources", status_path)
-    if document.get("allocatedResources") is None:
-        allocated = requests
-    return ({} if resize_infeasible else requests), allocated, (actual or allocated)
+    if as_sums:
+        allocated = allocated or requests
+        actual = actual or allocated
+    return ({} if resize_infeasible else requests), allocated, actual
 
 
 def _largest(views: Sequence[NanoList]) -> NanoList:
@@ -298,15 +305,14 @@ def summed_requests(manifest: Document, *, as_sums: bool = False) -> PodRequests
             condition.get("type") == "PodResizePending" and condition.get("reason") == "Infeasible"
             for _, condition in mappings(status, "conditions", "status")
         )
+    views_of = partial(_container_views, resize_infeasible=resize_infeasible, as_sums=as_sums)
     containers = [
-        _container_views(container, path, statuses, resize_infeasible)
-        for path, container in mappings(spec, "containers", "spec")
+        views_of(container, path, statuses) for path, container in mappings(spec, "containers", "spec")
     ]
     init_containers = []
     for path, container in mappings(spec, "initContainers", "spec"):
         restartable = container.get("restartPolicy") == "Always"
-        known = statuses if restartable else {}
-        init_containers.append((restartable, _container_views(container, path, known, resize_infeasible)))
+        init_containers.append((restartable, views_of(container, path, statuses if restartable else {})))
     if not as_sums:
         containers = [(_largest(views),) * 3 for views in containers]
         init_containers = [(restartable, (_largest(views),) * 3) for restartable, views in init_containers]

@@ -259,3 +259,13 @@ def test_an_upgrade_shows_what_differs_where_the_decisions_are_alike() -> None:
     found = preview(load_scenario(json.dumps(document)), release_named("1.36"), release_named("1.37"))
     assert found.parted is not None and found.parted.a != found.parted.b
     assert found.parted.b.endswith("found a potential placement for pod on node n1, preempting 1 victims")
+
+
+def test_of_an_infeasible_resize_what_the_container_has_counts() -> None:
+    # As recorded of 1.34 to 1.36: what was allocated is not said, so that only what the container has is left.
+    given = pod("p", "3")
+    given["status"] = {
+        "conditions": [{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}],
+        "containerStatuses": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}],
+    }
+    assert pod_from(given).requests["cpu"] == 1000
