@@ -155,8 +155,8 @@ def _container_views(
     *,
     resize_infeasible: bool,
     as_sums: bool,
-) -> tuple[NanoList, NanoList, NanoList]:
-    """What a container asks for, what it was allocated, and what it has: one where it is not being resized.
+) -> tuple[NanoList, ...]:
+    """What a container asks for, what it was allocated, and what it has; their largest where these are not summed.
 
     Where each is summed (`as_sums`), what is not said is as in the view before.
     Source: component-helpers/resource/helpers.go, v1.34, v1.37
@@ -169,17 +169,18 @@ def _container_views(
     )
     status = statuses.get(string(container, "name", path)) if statuses else None
     if status is None or status[1].get("resources") is None:
-        return requests, requests, requests
+        return (requests,) * (3 if as_sums else 1)
     # In-place resize: the node may still hold what was allocated before.
     status_path, document = status
     actual = resource_list(
         mapping(document, "resources", status_path), "requests", f"{status_path}.resources"
     )
     allocated = resource_list(document, "allocatedResources", status_path)
-    if as_sums:
-        allocated = allocated or requests
-        actual = actual or allocated
-    return ({} if resize_infeasible else requests), allocated, actual
+    asked = {} if resize_infeasible else requests
+    if not as_sums:
+        return (_largest((asked, allocated, actual)),)
+    allocated = allocated or requests
+    return asked, allocated, (actual or allocated)
 
 
 def _largest(views: Sequence[NanoList]) -> NanoList:
@@ -313,9 +314,6 @@ def summed_requests(manifest: Document, *, as_sums: bool = False) -> PodRequests
     for path, container in mappings(spec, "initContainers", "spec"):
         restartable = container.get("restartPolicy") == "Always"
         init_containers.append((restartable, views_of(container, path, statuses if restartable else {})))
-    if not as_sums:
-        containers = [(_largest(views),) * 3 for views in containers]
-        init_containers = [(restartable, (_largest(views),) * 3) for restartable, views in init_containers]
 
     pod_resources = mapping(spec, "resources", "spec")
     pod_level = resource_list(pod_resources, "requests", "spec.resources") if pod_resources else {}
@@ -330,7 +328,7 @@ def summed_requests(manifest: Document, *, as_sums: bool = False) -> PodRequests
                     [(restartable, views[place]) for restartable, views in init_containers],
                     missing,
                 )
-                for place in (range(3) if as_sums else range(1))
+                for place in range(3 if as_sums else 1)
             ]
         )
         total.update(at_pod_level)
