@@ -109,8 +109,8 @@ def tests_of(change: Change, root: Path) -> list[list[str]]:
     return [*([own] if own else []), ["tests/scheduler_core", "tests/cases"]]
 
 
-def is_found(change: Change, root: Path) -> bool:
-    """Whether a test fails with the change, which is undone again."""
+def found_by(change: Change, root: Path) -> str:
+    """The first test that fails with the change, which is undone again; empty where none does."""
     path = root / change.path
     source = path.read_text()
     lines = source.splitlines(keepends=True)
@@ -132,12 +132,15 @@ def is_found(change: Change, root: Path) -> bool:
     try:
         for folders in tests_of(change, root):
             try:
-                done = subprocess.run([*command, *folders], cwd=root, capture_output=True, timeout=TIMEOUT_S)
+                done = subprocess.run(
+                    [*command, *folders], cwd=root, capture_output=True, text=True, timeout=TIMEOUT_S
+                )
             except subprocess.TimeoutExpired:
-                return True  # what never ends is seen
+                return "what never ends is seen"
             if done.returncode not in (0, 5):
-                return True
-        return False
+                said = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+                return said[0] if said else f"exit code {done.returncode}"
+        return ""
     finally:
         path.write_text(source)
 
@@ -169,9 +172,10 @@ def main() -> None:
                 if options.list:
                     print(where)
                     continue
-                found = is_found(change, root)
-                n_found += found
+                found = found_by(change, root)
+                n_found += bool(found)
                 print(f"{'found    ' if found else 'NOT FOUND'} {where}", flush=True)
+                print(f"          {found}", flush=True)
             if not options.list:
                 print(f"{n_found} of {len(asked)} found")
         finally:
