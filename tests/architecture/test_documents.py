@@ -20,17 +20,27 @@ def gone(document: Path) -> list[str]:
     return [target for target in targets if not (document.parent / target).exists()]
 
 
-def test_every_word_of_the_glossary_names_a_module_that_is_there() -> None:
-    rows = re.findall(r"^\| (?!word|---)(.+) \|$", GLOSSARY.read_text(), re.MULTILINE)
-    assert len(rows) > 40
-    words = []
-    for row in rows:
-        word, meaning, where = row.split(" | ")
-        words.append(word)
+def words_of(document: Path) -> list[list[str]]:
+    """Rows of the tables of words of a document, without their heads."""
+    text = document.read_text().partition("## Words\n")[2] or document.read_text()
+    section = text.partition("\n## ")[0] if document != GLOSSARY else text
+    return [row.split(" | ") for row in re.findall(r"^\| (?!word|---)(.+) \|$", section, re.MULTILINE)]
+
+
+def test_each_word_is_explained_once_and_those_of_the_code_name_a_module_that_is_there() -> None:
+    of_users = words_of(GLOSSARY)
+    assert len(of_users) > 30 and {len(row) for row in of_users} == {2}
+    of_code = [row for room in ("scheduler_core", "playground") for row in words_of(ROOT / room / "README.md")]
+    assert len(of_code) > 30
+    for word, meaning, where in of_code:
+        assert re.fullmatch(r"\[[^]]+\]\([\w./]+\.py\)", where), word
         assert meaning.endswith("."), word
-        assert re.fullmatch(r"\[[^]]+\]\(\.\./[\w/]+\.py\)", where), word
-    assert len(set(words)) == len(words)
-    assert gone(GLOSSARY) == []
+    for rows in (of_users, of_code):
+        words = [row[0] for row in rows]
+        assert len(set(words)) == len(words)
+        assert all(row[1].endswith(".") for row in rows)
+    for document in (GLOSSARY, ROOT / "scheduler_core" / "README.md", ROOT / "playground" / "README.md"):
+        assert gone(document) == [], document
 
 
 def test_every_decision_is_in_the_index_and_says_where_it_lives() -> None:
