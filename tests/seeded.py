@@ -101,10 +101,11 @@ def tests_of(change: Change, root: Path) -> list[list[str]]:
     """Folders of the tests that are asked, the nearest first."""
     top, room = change.package.split("/")
     if top == "playground":
-        own = [f"tests/{room}"] if (root / "tests" / room).is_dir() else []
-        return [own or ["tests/clusters"], ["tests/clusters", "tests/scenarios", "tests/api", "tests/web"]]
-    own = [f"tests/scheduler_core/{room}"] if (root / "tests/scheduler_core" / room).is_dir() else []
-    return [*([own] if own else []), ["tests/scheduler_core", "tests/cases"]]
+        asked = [[f"tests/{room}"], ["tests/clusters", "tests/scenarios", "tests/api", "tests/web"]]
+    else:
+        asked = [[f"tests/scheduler_core/{room}"], ["tests/scheduler_core", "tests/cases"]]
+    there = ([folder for folder in folders if (root / folder).is_dir()] for folders in asked)
+    return [folders for folders in there if folders]
 
 
 def found_by(change: Change, root: Path) -> str:
