@@ -75,6 +75,10 @@ class FieldKind:
         return None if self.zero is None else self.encode(self.zero)
 
 
+def _same(value: Any) -> Any:
+    return value
+
+
 class Scalar(FieldKind):
     """A single value.
 
@@ -82,19 +86,39 @@ class Scalar(FieldKind):
     ----------
     read
         Gives the value as it goes into a checked document; raises ValueError with what is wrong.
+    zero
+        What the dataclass holds where nothing is written.
+    build, encode
+        From a checked value to what the dataclass holds, and back; the same value by default.
+    null
+        Whether null unsets the field; `read` gets it otherwise.
     """
 
-    def __init__(self, read: Callable[[Any], Any], zero: Any) -> None:
-        self.read = read
-        self.zero = zero
+    def __init__(
+        self,
+        read: Callable[[Any], Any],
+        zero: Any,
+        build: Callable[[Any], Any] = _same,
+        encode: Callable[[Any], Any] = _same,
+        *,
+        null: bool = True,
+    ) -> None:
+        self.read, self.zero, self.null = read, zero, null
+        self._build, self._encode = build, encode
 
     def check(self, value: Any, path: str, problems: Problems) -> Any:
-        if value is None:
+        if value is None and self.null:
             return UNSET
         try:
             return self.read(value)
         except ValueError as error:
             return problems.wrong_type(path, value, str(error))
+
+    def build(self, value: Any) -> Any:
+        return self._build(value)
+
+    def encode(self, value: Any) -> Any:
+        return self._encode(value)
 
 
 def _of_type(python_type: type, words: str) -> Callable[[Any], Any]:
@@ -149,48 +173,19 @@ def _choice(words: tuple[str, ...]) -> Scalar:
     return Scalar(read, words[0])
 
 
-class Duration(FieldKind):
-    """A duration: text in a document, nanoseconds in an object."""
-
-    zero = 0
-
-    def check(self, value: Any, path: str, problems: Problems) -> Any:
-        if not isinstance(value, str):
-            return problems.wrong_type(path, value, 'must be a duration such as "30s"')
-        try:
-            return format_duration(parse_duration_ns(value))
-        except ValueError as error:
-            return problems.wrong_type(path, value, str(error))
-
-    def build(self, value: Any) -> int:
-        return parse_duration_ns(value)
-
-    def encode(self, value: Any) -> str:
-        return format_duration(value)
+def duration_text(value: Any) -> str:
+    """A duration as Go writes it; raises ValueError."""
+    if not isinstance(value, str):
+        raise ValueError('must be a duration such as "30s"')
+    return format_duration(parse_duration_ns(value))
 
 
-class _OptionalDuration(Duration):
-    def check(self, value: Any, path: str, problems: Problems) -> Any:
-        return UNSET if value is None else super().check(value, path, problems)
-
-
-class _Bytes(FieldKind):
-    zero = b""
-
-    def check(self, value: Any, path: str, problems: Problems) -> Any:
-        if value is None:
-            return UNSET
-        try:
-            base64.b64decode(value.replace("\n", "").replace("\r", ""), validate=True)
-        except (AttributeError, ValueError):
-            return problems.wrong_type(path, value, "must be base64 text")
-        return value
-
-    def build(self, value: Any) -> bytes:
-        return base64.b64decode(value)
-
-    def encode(self, value: Any) -> str:
-        return base64.b64encode(value).decode("ascii")
+def _base64(value: Any) -> Any:
+    try:
+        base64.b64decode(value.replace("\n", "").replace("\r", ""), validate=True)
+    except (AttributeError, ValueError):
+        raise ValueError("must be base64 text") from None
+    return value
 
 
 class ListOf(FieldKind):
@@ -206,12 +201,7 @@ class ListOf(FieldKind):
             return UNSET
         if not isinstance(value, list | tuple):
             return problems.wrong_type(path, value, "must be a list")
-        items = []
-        for index, element in enumerate(value):
-            checked = self.item.check(element, f"{path}[{index}]", problems)
-            # null inside of a list is the zero value there, as in Go.
-            items.append(self.item.written_zero() if checked is UNSET else checked)
-        return items
+        return [_or_zero(self.item, item, f"{path}[{index}]", problems) for index, item in enumerate(value)]
 
     def build(self, value: Any) -> tuple[Any, ...]:
         return tuple(self.item.build(item) for item in value)
@@ -239,12 +229,13 @@ class MapOf(FieldKind):
             return UNSET
         if not isinstance(value, Mapping):
             return problems.wrong_type(path, value, "must be an object")
-        checked = {
-            key: self.item.check(element, f"{path}[{key}]", problems) for key, element in value.items()
-        }
-        return {
-            key: self.item.written_zero() if element is UNSET else element for key, element in checked.items()
-        }
+        return {key: _or_zero(self.item, item, f"{path}[{key}]", problems) for key, item in value.items()}
+
+
+def _or_zero(kind: FieldKind, value: Any, path: str, problems: Problems) -> Any:
+    """A checked member of a list or map: null is the zero value there, as in Go."""
+    checked = kind.check(value, path, problems)
+    return kind.written_zero() if checked is UNSET else checked
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,9 +311,9 @@ INT32 = Scalar(_integer(32), 0)
 INT64 = Scalar(_integer(64), 0)
 FLOAT32 = Scalar(_float32, 0.0)
 NUMBER = Scalar(_number, 0)
-DURATION = Duration()
-OPTIONAL_DURATION = _OptionalDuration()
-BYTES = _Bytes()
+DURATION = Scalar(duration_text, 0, parse_duration_ns, format_duration, null=False)
+OPTIONAL_DURATION = Scalar(duration_text, 0, parse_duration_ns, format_duration)
+BYTES = Scalar(_base64, b"", base64.b64decode, lambda value: base64.b64encode(value).decode("ascii"))
 
 _KINDS: dict[Any, FieldKind] = {
     str: STRING,

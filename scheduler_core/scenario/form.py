@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from scheduler_core.config import wire
+from scheduler_core.config.duration import format_duration, parse_duration_ns
 from scheduler_core.config.wire import OMIT_EMPTY, POINTER, UNSET, Field, FieldKind, Problems
 from scheduler_core.errors import FieldError, InvalidManifest, InvalidObject
 from scheduler_core.objects.fields import format_time_ns, parse_time_ns
@@ -128,99 +129,71 @@ class Shorthand(FieldKind):
         return written[self.name] if set(written) == {self.name} else written
 
 
-class OneOf(FieldKind):
+def _one_of(*words: str) -> wire.Scalar:
     """One of some words."""
 
-    zero = ""
-
-    def __init__(self, *words: str) -> None:
-        self.words = words
-
-    def check(self, value: Any, path: str, problems: Problems) -> Any:
-        if value is None:
-            return UNSET
-        if value not in self.words:
-            near = did_you_mean(value, self.words) if isinstance(value, str) else ""
-            detail = near.removeprefix("; ") or f"must be one of {', '.join(self.words)}"
-            problems.types.append(FieldError("FieldValueNotSupported", path, value, detail))
-            return UNSET
+    def read(value: Any) -> Any:
+        if value not in words:
+            near = did_you_mean(value, words) if isinstance(value, str) else ""
+            raise ValueError(near.removeprefix("; ") or f"must be one of {', '.join(words)}")
         return value
 
+    return wire.Scalar(read, "")
 
-class Number(FieldKind):
+
+def _number(minimum: float | None, maximum: float | None, *, whole: bool) -> wire.Scalar:
     """An integer or decimal number within bounds."""
 
-    zero: Any = 0
-
-    def __init__(
-        self, minimum: float | None = None, maximum: float | None = None, *, whole: bool = True
-    ) -> None:
-        self.minimum = minimum
-        self.maximum = maximum
-        self.whole = whole
-
-    def check(self, value: Any, path: str, problems: Problems) -> Any:
-        if value is None:
-            return UNSET
-        accepted = int if self.whole else int | float
-        if isinstance(value, bool) or not isinstance(value, accepted):
-            return problems.wrong_type(
-                path, value, "must be an integer" if self.whole else "must be a number"
-            )
-        if self.minimum is not None and value < self.minimum:
-            return problems.wrong_type(path, value, f"must be at least {self.minimum}")
-        if self.maximum is not None and value > self.maximum:
-            return problems.wrong_type(path, value, f"must be at most {self.maximum:,}")
+    def read(value: Any) -> Any:
+        if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
+            raise ValueError("must be an integer" if whole else "must be a number")
+        if minimum is not None and value < minimum:
+            raise ValueError(f"must be at least {minimum}")
+        if maximum is not None and value > maximum:
+            raise ValueError(f"must be at most {maximum:,}")
         return value
 
-
-class _Duration(wire.Duration):
-    def check(self, value: Any, path: str, problems: Problems) -> Any:
-        checked = UNSET if value is None else super().check(value, path, problems)
-        if checked is not UNSET and self.build(checked) < 0:
-            return problems.wrong_type(path, value, "time cannot run backwards")
-        return checked
+    return wire.Scalar(read, 0)
 
 
-class _Time(FieldKind):
-    """An RFC 3339 time; nanoseconds since the Unix epoch in an object."""
-
-    zero = 0
-
-    def check(self, value: Any, path: str, problems: Problems) -> Any:
-        if value is None:
-            return UNSET
-        try:
-            at_ns = parse_time_ns(value)
-            if at_ns < 0:
-                return problems.wrong_type(path, value, "must not be before 1970")
-            return format_time_ns(at_ns)
-        except (TypeError, ValueError, AttributeError):
-            return problems.wrong_type(path, value, 'must be an RFC 3339 time such as "2025-01-01T00:00:00Z"')
-
-    def build(self, value: Any) -> int:
-        return parse_time_ns(value)
-
-    def encode(self, value: Any) -> str:
-        return format_time_ns(value)
+def _elapsed(value: Any) -> str:
+    text = wire.duration_text(value)
+    if text.startswith("-"):
+        raise ValueError("time cannot run backwards")
+    return text
 
 
-class _PodName(FieldKind):
+def _time(value: Any) -> str:
+    try:
+        at_ns = parse_time_ns(value)
+    except (TypeError, ValueError, AttributeError):
+        raise ValueError('must be an RFC 3339 time such as "2025-01-01T00:00:00Z"') from None
+    if at_ns < 0:
+        raise ValueError("must not be before 1970")
+    return format_time_ns(at_ns)
+
+
+def _pod_name(value: Any) -> str:
     """`namespace/name`; a name alone is in `default`."""
+    parts = value.split("/") if isinstance(value, str) else ()
+    if not 1 <= len(parts) <= 2 or "" in parts:
+        raise ValueError('must be a pod as "namespace/name"')
+    return value if len(parts) == 2 else f"default/{value}"
 
-    zero = ""
 
-    def check(self, value: Any, path: str, problems: Problems) -> Any:
-        if value is None:
-            return UNSET
-        if (
-            not isinstance(value, str)
-            or not value.strip("/")
-            or value.count("/") > 1
-            or "" in value.split("/")
-        ):
-            return problems.wrong_type(path, value, 'must be a pod as "namespace/name"')
-        return value if "/" in value else f"default/{value}"
+def _release_name(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError('must be text: write it in quotes, such as "1.36"')
+    try:
+        return release_named(value, "").name
+    except InvalidObject as error:
+        raise ValueError(error.reason) from None
+
+
+def _object(value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        raise ValueError("must be an object")
+    return value
 
 
 class ListOf(wire.ListOf):
@@ -234,41 +207,11 @@ class ListOf(wire.ListOf):
         return super().check(value, path, problems)
 
 
-class _ReleaseName(FieldKind):
-    """The name of a release, `1.36`."""
-
-    zero = ""
-
-    def check(self, value: Any, path: str, problems: Problems) -> Any:
-        if value is None:
-            return UNSET
-        if not isinstance(value, str):
-            return problems.wrong_type(path, value, 'must be text: write it in quotes, such as "1.36"')
-        try:
-            return release_named(value, path).name
-        except InvalidObject as error:
-            problems.types.append(FieldError("FieldValueNotSupported", path, value, error.reason))
-            return UNSET
-
-
-class _Document(FieldKind):
-    """Any JSON object."""
-
-    zero: Any = None
-
-    def check(self, value: Any, path: str, problems: Problems) -> Any:
-        if value is None:
-            return UNSET
-        if not isinstance(value, Mapping):
-            return problems.wrong_type(path, value, "must be an object")
-        return value
-
-
-class _Manifest(_Document):
+class _Manifest(FieldKind):
     """A manifest: it says at least what it is."""
 
     def check(self, value: Any, path: str, problems: Problems) -> Any:
-        checked = super().check(value, path, problems)
+        checked = _DOCUMENT.check(value, path, problems)
         if checked is UNSET:
             return checked
         for key in ("apiVersion", "kind"):
@@ -277,6 +220,10 @@ class _Manifest(_Document):
                     f"{path}.{key}", checked.get(key), "is required and must be a string"
                 )
         return checked
+
+
+_DOCUMENT: Final = wire.Scalar(_object, None)
+"""Any JSON object."""
 
 
 class ManifestList(ListOf):
@@ -309,7 +256,13 @@ class ManifestList(ListOf):
 
 
 _RELEASE, _DURATION, _POD = r"^v?[0-9]+\.[0-9]+", r"^([0-9.]+(ns|us|µs|ms|s|m|h))+$|^0$", "^([^/]+/)?[^/]+$"
-_OF_A_PATTERN = {_RELEASE: _ReleaseName(), _DURATION: _Duration(), _POD: _PodName()}
+_OF_A_PATTERN = {
+    _RELEASE: wire.Scalar(_release_name, ""),
+    _DURATION: wire.Scalar(_elapsed, 0, parse_duration_ns, format_duration),
+    _POD: wire.Scalar(_pod_name, ""),
+}
+_TIME: Final = wire.Scalar(_time, 0, parse_time_ns, format_time_ns)
+"""An RFC 3339 time; nanoseconds since the Unix epoch in an object."""
 
 
 def _kind_of(schema: Mapping[str, Any]) -> FieldKind:
@@ -323,20 +276,20 @@ def _kind_of(schema: Mapping[str, Any]) -> FieldKind:
         part = _PARTS[whole["$ref"].rpartition("/")[2]]
         return Shorthand(part, part.required[0] if part.required else next(iter(part.fields)))
     if "enum" in schema:
-        return OneOf(*schema["enum"])
+        return _one_of(*schema["enum"])
     match schema.get("type"):
         case "array":
             return ListOf(_kind_of(schema["items"]))
         case "object" if "additionalProperties" in schema:
             return wire.MapOf(_kind_of(schema["additionalProperties"]))
         case "object":
-            return _Document()
+            return _DOCUMENT
         case "integer" | "number" as name:
-            return Number(schema.get("minimum"), schema.get("maximum"), whole=name == "integer")
+            return _number(schema.get("minimum"), schema.get("maximum"), whole=name == "integer")
         case "boolean":
             return wire.BOOLEAN
         case "string" if "format" in schema:
-            return _Time()
+            return _TIME
         case "string":
             return _OF_A_PATTERN.get(schema.get("pattern", ""), wire.STRING)
     return wire.ANY
