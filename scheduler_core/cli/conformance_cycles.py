@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 from scheduler_core.cli.conformance import Difference, differences, expected_differences, present, release_of
 from scheduler_core.clock import SECOND_NS, Clock
@@ -69,6 +69,10 @@ class CaseCluster(Scheduler):
         )
         self.begin_with(item for item in objects if item.get("kind") != "PriorityClass")
 
+    @classmethod
+    def of(cls, case: Mapping[str, Any]) -> Self:
+        return cls(case["objects"], case.get("config"), release=release_of(case))
+
     def begin_with(self, objects: Iterable[Mapping[str, Any]]) -> None:
         """Put the objects there, without a queue."""
         for manifest in objects:
@@ -107,7 +111,7 @@ def run_case(case: Mapping[str, Any]) -> list[Difference]:
     list of Difference
         Empty when every key of `expect` agrees.
     """
-    cluster = CaseCluster(case["objects"], case.get("config"), release=release_of(case))
+    cluster = CaseCluster.of(case)
     pod = cluster.pending_pod(case["pod"])
     return expected_differences(case["expect"], explain(cluster, pod))
 
@@ -186,12 +190,12 @@ def run_sequence_case(case: Mapping[str, Any]) -> list[Difference]:
     list of Difference
         Empty when every cycle, the deleted pods and the final nodes agree.
     """
-    return _run(CaseSequence(case), case, sequence_cycle)
+    return compare_cycles(case, CaseSequence(case, CaseCluster.of(case)), sequence_cycle)
 
 
 def run_trace_case(case: Mapping[str, Any]) -> list[Difference]:
     """Run one case of the family `trace`: a long sequence whose cycles are recorded in condensed form."""
-    return _run(CaseSequence(case), case, _trace_cycle)
+    return compare_cycles(case, CaseSequence(case, CaseCluster.of(case)), _trace_cycle)
 
 
 class CaseSequence:
@@ -205,8 +209,8 @@ class CaseSequence:
         Victims in order of deletion.
     """
 
-    def __init__(self, case: Mapping[str, Any]) -> None:
-        self.cluster = self.make_cluster(case)
+    def __init__(self, case: Mapping[str, Any], cluster: CaseCluster) -> None:
+        self.cluster = cluster
         pods = [self.cluster.pending_pod(manifest) for manifest in case["sequence"]]
         self._turn = {pod.uid: turn for turn, pod in enumerate(pods)}
         self._queue = self._in_order(pods)
@@ -215,21 +219,26 @@ class CaseSequence:
         self.nodes: dict[str, str | None] = {pod.key: None for pod in pods}
         self.deleted: list[str] = []
 
-    def make_cluster(self, case: Mapping[str, Any]) -> CaseCluster:
-        return CaseCluster(case["objects"], case.get("config"), release=release_of(case))
-
-    def cycles(self) -> Iterator[Decision]:
-        """Schedule until nothing changes any more; what a decision leads to happens when the next one is asked for."""
+    def cycles(self, describe: Callable[[Decision], Document]) -> Iterator[Document]:
+        """Schedule until nothing changes any more: each decision in the recorded form, with what came of it."""
         number = 0
         while self._refilled():
             pod = self._queue.pop(0)
             decision = self.cluster.schedule(pod)
-            yield decision
-            if decision.node_name is not None:
-                self._bind(pod, decision.node_name, number)
-            else:
-                self._find_no_place(pod, decision)
+            yield describe(decision) | self._act(pod, decision, number)
             number += 1
+
+    def _act(self, pod: Pod, decision: Decision, number: int) -> Document:
+        """Bind the pod or find it no place; what a recording tells of that beside the decision."""
+        if decision.node_name is not None:
+            self._bind(pod, decision.node_name, number)
+        else:
+            self._find_no_place(pod, decision)
+        return {}
+
+    def ends(self) -> Document:
+        """What a recording tells when all cycles are over."""
+        return {"final": self.nodes, "deleted": self.deleted}
 
     def _in_order(self, pods: list[Pod]) -> list[Pod]:
         return sorted(pods, key=lambda pod: (-pod.priority, self._turn[pod.uid]))
@@ -311,21 +320,14 @@ def _trace_cycle(decision: Decision) -> Document:
     return body
 
 
-def _run(
-    sequence: CaseSequence, case: Mapping[str, Any], describe: Callable[[Decision], Document]
-) -> list[Difference]:
-    bodies = (describe(decision) for decision in sequence.cycles())
-    return compare_cycles(case, bodies, lambda: {"final": sequence.nodes, "deleted": sequence.deleted})
-
-
 def compare_cycles(
-    case: Mapping[str, Any], bodies: Iterator[Document], ends: Callable[[], Document]
+    case: Mapping[str, Any], sequence: CaseSequence, describe: Callable[[Decision], Document]
 ) -> list[Difference]:
-    """Compare cycles in order, then what `ends` says when they are over."""
+    """Compare cycles in order, then what there is when they are over."""
     expect = case["expect"]
     found: list[Difference] = []
     n_cycles = 0
-    for body in bodies:
+    for body in sequence.cycles(describe):
         if n_cycles < len(expect["cycles"]):
             found += differences(present(expect["cycles"][n_cycles]), present(body), f"cycles.{n_cycles}")
         n_cycles += 1
@@ -333,7 +335,7 @@ def compare_cycles(
             break
     if n_cycles != len(expect["cycles"]):
         found.append(Difference("cycles", len(expect["cycles"]), n_cycles))
-    over = ends()
+    over = sequence.ends()
     return found + expected_differences({key: expect[key] for key in over if key in expect}, over)
 
 

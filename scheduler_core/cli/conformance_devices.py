@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
-import numpy as np
-
-from scheduler_core.cli.conformance import Difference, expected_differences, release_of
+from scheduler_core.cli.conformance import Difference, expected_differences
 from scheduler_core.cli.conformance_cycles import (
     CaseCluster,
     CaseSequence,
@@ -16,7 +14,8 @@ from scheduler_core.cli.conformance_cycles import (
     explain,
     sequence_cycle,
 )
-from scheduler_core.framework.interface import FilterPlugin, PreBindPlugin, PreFilterPlugin
+from scheduler_core.config.types import API_VERSION, KIND
+from scheduler_core.framework.interface import PreBindPlugin
 from scheduler_core.framework.runtime import Framework
 from scheduler_core.framework.status import Code, Status
 from scheduler_core.objects.defaults import prepare
@@ -26,15 +25,27 @@ from scheduler_core.objects.pod import Pod
 from scheduler_core.schedule_one import Decision
 
 DRIVER_FAILS = "example.com/binding"
-NAME = "DynamicResources"
+ALONE: Final = {
+    "apiVersion": API_VERSION,
+    "kind": KIND,
+    "profiles": [
+        {
+            "plugins": {
+                "multiPoint": {
+                    "enabled": [
+                        {"name": name} for name in ("PrioritySort", "DynamicResources", "DefaultBinder")
+                    ],
+                    "disabled": [{"name": "*"}],
+                }
+            }
+        }
+    ],
+}
+"""A configuration that runs the plugin, and what no scheduler is made without."""
 
 
 class DeviceCluster(CaseCluster):
     """A cluster whose scheduler writes claims, and whose drivers answer at once."""
-
-    @classmethod
-    def of(cls, case: Mapping[str, Any]) -> DeviceCluster:
-        return cls(case["objects"], case.get("config"), release=release_of(case))
 
     def reserve_and_pre_bind_all(self, pod: Pod, node_name: str) -> dict[str, Any]:
         """Reserve and PreBind of all plugins; the step that failed, if one did, after Unreserve."""
@@ -129,25 +140,51 @@ def claim_body(manifest: Document) -> dict[str, Any]:
 
 def run_cycle_case(case: Mapping[str, Any]) -> list[Difference]:
     """Run one case of the family `dra-cycle`."""
+    return expected_differences(case["expect"], _cycle(case))
+
+
+def run_case(case: Mapping[str, Any]) -> list[Difference]:
+    """Run one case of the family `dra`: the plugin alone, which the recording does not name."""
+    got = _cycle({**case, "config": ALONE})
+    got["filter"] = {
+        node: verdict and _unnamed(verdict) for node, verdict in (got.get("filter") or {}).items()
+    }
+    for key in ("preEnqueue", "preFilter"):
+        got[key] = _unnamed(got.get(key) or {})
+    for steps in (got.get("onNode") or {}).values():
+        steps |= {step: _unnamed(steps[step]) for step in ("reserve", "preBind") if step in steps}
+    return expected_differences(case["expect"], got)
+
+
+def _unnamed(status: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in status.items() if key != "plugin"}
+
+
+def _cycle(case: Mapping[str, Any]) -> dict[str, Any]:
+    """Everything a recording says of one pod's cycle, and of each node that it could be on."""
     cluster = DeviceCluster.of(case)
     pod = cluster.pending_pod(case["pod"])
-    expect = case["expect"]
     gate = cluster.framework_for(pod).run_pre_enqueue(pod)
     if not gate.is_success:
-        return expected_differences(expect, explain(cluster, pod))
+        return explain(cluster, pod)
     decision = cluster.schedule(pod)
-    if decision.error is not None and decision.post_filter is None:
-        # A cycle that ended in an error before PostFilter was recorded without its verdicts.
-        return expected_differences(expect, {"error": decision.error, "feasible": []})
+    result = decision.post_filter
+    if decision.error is not None and result is None:
+        if "error" in case["expect"]:
+            # A cycle that ended in an error before PostFilter was recorded without its verdicts.
+            return {"error": decision.error, "feasible": []}
+        alone: Any = decision.attempt.framework.plugins["DynamicResources"]
+        result = alone.post_filter(decision.attempt)
     got = decision_body(decision)
-    if decision.post_filter is not None:
-        for manifest in decision.post_filter.writes:
+    if result is not None:
+        got["postFilter"] = {"code": result.status.code.name, "reasons": sorted(result.status.reasons)}
+        for manifest in result.writes:
             cluster.put(manifest)
-    if "claims" in expect:
+    if "claims" in case["expect"]:
         got["claims"] = cluster.claims()
-    if "onNode" in expect:
+    if "onNode" in case["expect"]:
         got["onNode"] = {node: _on_node(case, node) for node in got.get("feasible") or ()}
-    return expected_differences(expect, got)
+    return got
 
 
 def _on_node(case: Mapping[str, Any], node_name: str) -> dict[str, Any]:
@@ -161,165 +198,66 @@ def _on_node(case: Mapping[str, Any], node_name: str) -> dict[str, Any]:
     return body
 
 
-def run_case(case: Mapping[str, Any]) -> list[Difference]:
-    """Run one case of the family `dra`: the plugin alone."""
-    cluster = DeviceCluster.of(case)
-    pod = cluster.pending_pod(case["pod"])
-    got: dict[str, Any] = {}
-    plugin: Any = cluster.framework_for(pod).plugins[NAME]
-    gate = plugin.pre_enqueue(pod)
-    if not gate.is_success:
-        return expected_differences(case["expect"], {"preEnqueue": _said(gate)})
-    got["preFilter"] = _said(_pre_filter(cluster, plugin, pod)[0])
-    verdicts = _verdicts(cluster, plugin, pod)
-    if verdicts is not None:
-        got["filter"] = verdicts
-        got["feasible"] = sorted(name for name, verdict in verdicts.items() if verdict is None)
-        if got["feasible"]:
-            got["onNode"] = {name: _alone_on_node(case, name) for name in got["feasible"]}
-        else:
-            result = plugin.post_filter(_Filtered(pod))
-            got["postFilter"] = _said(result.status)
-            for manifest in result.writes:
-                cluster.put(manifest)
-            got["claims"] = cluster.claims()
-    return expected_differences(case["expect"], got)
-
-
-class _Filtered:
-    """What PostFilter of this plugin looks at."""
-
-    def __init__(self, pod: Pod) -> None:
-        self.pod = pod
-
-    def pre_filter_ran(self, plugin: str) -> bool:
-        return True
-
-
-def _said(status: Status) -> dict[str, Any]:
-    return {"code": status.code.name, "reasons": sorted(status.reasons)}
-
-
-def _pre_filter(cluster: CaseCluster, plugin: PreFilterPlugin[Any], pod: Pod) -> tuple[Status, Any]:
-    result = plugin.pre_filter(pod, cluster.cache.snapshot())
-    return result.status, result.state
-
-
-def _verdicts(cluster: CaseCluster, plugin: Any, pod: Pod) -> dict[str, Any] | None:
-    status, state = _pre_filter(cluster, plugin, pod)
-    if status.code is Code.Skip:
-        return None
-    if not status.is_success:
-        return None
-    assert isinstance(plugin, FilterPlugin)
-    snapshot = cluster.cache.snapshot()
-    rows = np.array(snapshot.rows)
-    found = plugin.filter(state, pod, snapshot.nodes, rows)
-    verdicts: dict[str, Any] = {}
-    for place, row in enumerate(rows.tolist()):
-        code = Code(int(found.codes[place]))
-        detail = 0 if found.details is None else int(found.details[place])
-        name = snapshot.nodes.name(row)
-        verdicts[name] = None
-        if code is not Code.Success:
-            reasons = sorted(plugin.reasons(state, pod, snapshot.nodes, row, code, detail))
-            verdicts[name] = {"code": code.name, "reasons": reasons}
-    return verdicts
-
-
-def _alone_on_node(case: Mapping[str, Any], node_name: str) -> dict[str, Any]:
-    cluster = DeviceCluster.of(case)
-    pod = cluster.pending_pod(case["pod"])
-    plugin: Any = cluster.framework_for(pod).plugins[NAME]
-    _verdicts(cluster, plugin, pod)
-    status = plugin.reserve(pod, node_name)
-    if not status.is_success:
-        return {"reserve": _said(status), "claims": cluster.claims()}
-    for _ in range(10):
-        status = plugin.pre_bind(pod, node_name)
-        if status.code is not Code.Wait:
-            break
-        for manifest in plugin.take_writes(pod):
-            cluster.put(manifest)
-    failed = {} if status.is_success else {"preBind": _said(status)}
-    return {"claims": cluster.claims(), **failed}
-
-
 def run_sequence_case(case: Mapping[str, Any]) -> list[Difference]:
     """Run one case of the family `dra-sequence`."""
-    sequence = DeviceSequence(case)
-
-    def ends() -> dict[str, Any]:
-        return {
-            "final": sequence.nodes,
-            "deleted": sequence.deleted,
-            "claims": sequence.device_cluster.claims(),
-        }
-
-    return compare_cycles(case, sequence.bodies(), ends)
+    return compare_cycles(case, DeviceSequence(case, DeviceCluster.of(case)), sequence_cycle)
 
 
 class DeviceSequence(CaseSequence):
     """A sequence whose pods bind with Reserve and PreBind, and whose victims give their devices back."""
 
-    def make_cluster(self, case: Mapping[str, Any]) -> CaseCluster:
-        self.device_cluster = DeviceCluster.of(case)
-        return self.device_cluster
-
-    def bodies(self) -> Iterator[dict[str, Any]]:
-        """Each cycle in the recorded form, with what became of the claims."""
+    def __init__(self, case: Mapping[str, Any], cluster: DeviceCluster) -> None:
+        super().__init__(case, cluster)
+        self.devices = cluster
         self._told: dict[str, Any] = {}
         """Claims as they were when the cycle before was over; none before the first."""
-        self._more: dict[str, Any] = {}
-        decisions = self.cycles()
-        decision = next(decisions, None)
-        while decision is not None:
-            body = sequence_cycle(decision)
-            self._more = {}
-            victims = decision.post_filter is not None and decision.post_filter.victims
-            if victims:
-                # What victims give back counts as a change of the next cycle.
-                self._told = self.device_cluster.claims()
-            # What a decision leads to happens when the next one is asked for.
-            following = next(decisions, None)
-            if not victims and decision.error is None:
-                self._told = self.device_cluster.claims()
-            yield {**body, **self._more}
-            decision = following
 
-    def _bind(self, pod: Pod, node_name: str, number: int) -> None:
-        cluster = self.device_cluster
-        cluster.extended_status = None
-        failed = cluster.reserve_and_pre_bind_all(pod, node_name)
-        changed = {key: body for key, body in cluster.claims().items() if self._told.get(key) != body}
+    def ends(self) -> dict[str, Any]:
+        return {**super().ends(), "claims": self.devices.claims()}
+
+    def _act(self, pod: Pod, decision: Decision, number: int) -> dict[str, Any]:
+        result = decision.post_filter
+        if result is not None and result.victims:
+            # What victims give back counts as a change of the next cycle.
+            self._told = self.devices.claims()
+        more = self._bound(pod, decision, number) if decision.node_name else self._not_placed(pod, decision)
+        if decision.error is None and not (result is not None and result.victims):
+            self._told = self.devices.claims()
+        return more
+
+    def _bound(self, pod: Pod, decision: Decision, number: int) -> dict[str, Any]:
+        assert decision.node_name is not None
+        self.devices.extended_status = None
+        failed = self.devices.reserve_and_pre_bind_all(pod, decision.node_name)
+        changed = {key: body for key, body in self.devices.claims().items() if self._told.get(key) != body}
         if failed:
             # PreBind may have written some claims before it failed.
-            self._more = {**failed, "node": None, **({"claims": changed} if changed else {})}
             self._unschedulable.append(pod)
-            return
-        self._more = {"claims": changed}
-        if cluster.extended_status is not None:
-            self._more["extendedResourceClaimStatus"] = cluster.extended_status
-        super()._bind(pod, node_name, number)
+            return {**failed, "node": None, **({"claims": changed} if changed else {})}
+        super()._act(pod, decision, number)
+        more: dict[str, Any] = {"claims": changed}
+        if self.devices.extended_status is not None:
+            more["extendedResourceClaimStatus"] = self.devices.extended_status
+        return more
 
-    def _find_no_place(self, pod: Pod, decision: Decision) -> None:
+    def _not_placed(self, pod: Pod, decision: Decision) -> dict[str, Any]:
         result = decision.post_filter
+        more: dict[str, Any] = {}
         if result is not None and result.writes:
             for manifest in result.writes:
-                self.device_cluster.put(manifest)
+                self.devices.put(manifest)
             keys = (f"{item['metadata']['namespace']}/{item['metadata']['name']}" for item in result.writes)
             # The recorder sees what it saw allocated before.
-            freed = sorted(key for key in keys if key in self._told)
-            self._more["deallocated"] = freed
-            self._deleted_since_refill |= bool(freed)
-        super()._find_no_place(pod, decision)
+            more["deallocated"] = sorted(key for key in keys if key in self._told)
+            self._deleted_since_refill |= bool(more["deallocated"])
+        self._find_no_place(pod, decision)
         if result is not None and result.victims:
-            given_up = sorted(key for victim in result.victims for key in self._free(victim))
-            self._more["freedClaims"] = given_up
+            more["freedClaims"] = sorted(key for victim in result.victims for key in self._free(victim))
+        return more
 
     def _free(self, victim: Pod) -> list[str]:
         """Take a pod that is gone off its claims; those that no pod holds any more are given up."""
-        listers = self.device_cluster.cache.listers
+        listers = self.devices.cache.listers
         freed = []
         for item in listers.all("ResourceClaim"):
             manifest, key = item.manifest, (item.meta.namespace, item.meta.name)
@@ -338,5 +276,5 @@ class DeviceSequence(CaseSequence):
                     kept = {
                         name: value for name, value in kept.items() if name not in ("allocation", "devices")
                     }
-                self.device_cluster.put({**manifest, "status": kept})
+                self.devices.put({**manifest, "status": kept})
         return freed
