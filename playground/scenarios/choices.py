@@ -18,3 +18,11 @@ class ScenarioState(TextChoices):
     QUEUED = "queued"  # not run yet
     RECORDED = "recorded"
     FAILED = "failed"
+
+
+class WorkState(TextChoices):
+    """How far a piece of work about shares is."""
+
+    QUEUED = "queued"
+    DONE = "done"
+    FAILED = "failed"

@@ -7,24 +7,9 @@ from django.conf import settings
 from django.db import models
 
 from playground.accounts.models import Team
-from playground.clusters.models import ALPHABET, Cluster
+from playground.clusters.models import ALPHABET, Cluster, one_of
 from playground.clusters.packed import PackedJSONField
-from playground.scenarios.choices import ScenarioState, Visibility
-
-
-def visibility_constraints(table: str) -> list[models.CheckConstraint]:
-    """A known visibility, and a team exactly if it is the team's."""
-    return [
-        models.CheckConstraint(
-            condition=models.Q(visibility__in=["public", "unlisted", "team", "private"]),
-            name=f"{table}_visibility_known",
-        ),
-        models.CheckConstraint(
-            condition=models.Q(visibility="team", team__isnull=False)
-            | (~models.Q(visibility="team") & models.Q(team__isnull=True)),
-            name=f"{table}_team_if_team_only",
-        ),
-    ]
+from playground.scenarios.choices import ScenarioState, Visibility, WorkState
 
 
 def new_share_id() -> str:
@@ -32,26 +17,43 @@ def new_share_id() -> str:
     return "".join(secrets.choice(ALPHABET) for _ in range(12))
 
 
-class Scenario(models.Model):
+class SharedRow(models.Model):
+    """A row with a link: who made it, who may read it, and until when."""
+
+    Visibility = Visibility
+
+    public_id = models.CharField(max_length=24, unique=True, default=new_share_id, editable=False)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="%(class)ss"
+    )
+    visibility = models.CharField(max_length=8, choices=Visibility.choices, default=Visibility.UNLISTED)
+    team = models.ForeignKey(Team, null=True, blank=True, on_delete=models.CASCADE, related_name="%(class)ss")
+    created = models.DateTimeField(auto_now_add=True)
+    expires = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        abstract = True
+        constraints = [
+            one_of("visibility", Visibility.values, "%(class)s_visibility_known"),
+            models.CheckConstraint(
+                condition=models.Q(visibility="team", team__isnull=False)
+                | (~models.Q(visibility="team") & models.Q(team__isnull=True)),
+                name="%(class)s_team_if_team_only",
+            ),
+        ]
+        indexes = [models.Index(fields=["expires"], name="%(class)s_expires")]
+
+
+class Scenario(SharedRow):
     """One share of one document.
 
     The id says nothing of the content, so that one share's deletion, expiry or team never touches or reveals
     another of the same content.
     """
 
-    Visibility = Visibility
-
     State = ScenarioState
 
-    public_id = models.CharField(max_length=24, unique=True, default=new_share_id, editable=False)
     share_key = models.CharField(max_length=64, unique=True)  # SHA-256 of owner, digest, visibility and team
-    owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="scenarios"
-    )
-    visibility = models.CharField(max_length=8, choices=Visibility.choices, default=Visibility.UNLISTED)
-    team = models.ForeignKey(Team, null=True, blank=True, on_delete=models.CASCADE, related_name="scenarios")
-    created = models.DateTimeField(auto_now_add=True)
-    expires = models.DateTimeField(null=True, blank=True)
     delete_digest = models.CharField(max_length=64)  # SHA-256 of the delete code
     gallery_name = models.CharField(max_length=100, blank=True, default="")  # of our own teaching scenarios
     note = models.TextField(blank=True, default="")  # what its author says of it; not checked
@@ -98,17 +100,15 @@ class Scenario(models.Model):
 
     class Meta:
         constraints = [
-            *visibility_constraints("scenario"),
-            models.CheckConstraint(
-                condition=models.Q(state__in=["queued", "recorded", "failed"]), name="scenario_state_known"
-            ),
+            *SharedRow.Meta.constraints,
+            one_of("state", ScenarioState.values, "scenario_state_known"),
             models.UniqueConstraint(
                 fields=["gallery_name"], condition=~models.Q(gallery_name=""), name="scenario_gallery_once"
             ),
         ]
         indexes = [
+            *SharedRow.Meta.indexes,
             models.Index(fields=["owner", "-created"], name="scenario_owner_created"),
-            models.Index(fields=["expires"], name="scenario_expires"),
             models.Index(fields=["digest"], name="scenario_digest"),
         ]
 
@@ -159,10 +159,7 @@ class RecordedCycle(models.Model):
 class Verification(models.Model):
     """One fresh run of a share, compared with what was recorded."""
 
-    class State(models.TextChoices):
-        QUEUED = "queued"
-        DONE = "done"
-        FAILED = "failed"
+    State = WorkState
 
     scenario = models.ForeignKey(Scenario, on_delete=models.CASCADE, related_name="verifications")
     created = models.DateTimeField(auto_now_add=True)
@@ -180,11 +177,7 @@ class Verification(models.Model):
     took_ms = models.IntegerField(default=0)
 
     class Meta:
-        constraints = [
-            models.CheckConstraint(
-                condition=models.Q(state__in=["queued", "done", "failed"]), name="verification_state_known"
-            ),
-        ]
+        constraints = [one_of("state", WorkState.values, "verification_state_known")]
         indexes = [models.Index(fields=["scenario", "-id"], name="verification_newest")]
 
     def __str__(self) -> str:
@@ -196,27 +189,15 @@ class Verification(models.Model):
         return self.state == self.State.DONE and self.differs_at is None
 
 
-class Comparison(models.Model):
+class Comparison(SharedRow):
     """Two sides or more, compared once; its link shows the same to who may see it, until it is deleted or expires.
 
     A side is ``{"kind": "scenario" | "cluster", "id": public id, "cycle": number or null}``; null is the end.
     """
 
-    class State(models.TextChoices):
-        QUEUED = "queued"
-        DONE = "done"
-        FAILED = "failed"
+    State = WorkState
 
-    public_id = models.CharField(max_length=24, unique=True, default=new_share_id, editable=False)
-    owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="comparisons"
-    )
     visibility = models.CharField(max_length=8, choices=Visibility.choices, default=Visibility.PRIVATE)
-    team = models.ForeignKey(
-        Team, null=True, blank=True, on_delete=models.CASCADE, related_name="comparisons"
-    )
-    created = models.DateTimeField(auto_now_add=True)
-    expires = models.DateTimeField(null=True, blank=True)
     state = models.CharField(max_length=8, choices=State.choices, default=State.QUEUED)
     a = models.JSONField()
     b = models.JSONField()
@@ -228,14 +209,12 @@ class Comparison(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=models.Q(state__in=["queued", "done", "failed"]), name="comparison_state_known"
-            ),
-            *visibility_constraints("comparison"),
+            *SharedRow.Meta.constraints,
+            one_of("state", WorkState.values, "comparison_state_known"),
         ]
         indexes = [
+            *SharedRow.Meta.indexes,
             models.Index(fields=["owner", "-created"], name="comparison_owner_created"),
-            models.Index(fields=["expires"], name="comparison_expires"),
         ]
 
     def __str__(self) -> str:
@@ -308,31 +287,19 @@ class Origin(models.Model):
         return f"{self.cluster} of {self.scenario_id_kept}"
 
 
-class Verdict(models.Model):
+class Verdict(SharedRow):
     """A shared answer; it does not follow the cluster and remains when the cluster is deleted."""
 
-    public_id = models.CharField(max_length=24, unique=True, default=new_share_id, editable=False)
-    owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="verdicts"
-    )
-    visibility = models.CharField(max_length=8, choices=Visibility.choices, default=Visibility.UNLISTED)
-    team = models.ForeignKey(Team, null=True, blank=True, on_delete=models.CASCADE, related_name="verdicts")
     cluster = models.ForeignKey(
         Cluster, null=True, blank=True, on_delete=models.SET_NULL, related_name="verdicts"
     )
     cluster_name = models.CharField(max_length=100)
-    created = models.DateTimeField(auto_now_add=True)
-    expires = models.DateTimeField(null=True, blank=True)
     seq = models.BigIntegerField()  # of the cluster's log as it was asked about
     engine_version = models.CharField(max_length=40)
     sentence = models.CharField(max_length=1000)
     digest = models.CharField(max_length=64)  # SHA-256 of the answer's bytes
     answer = PackedJSONField()  # `engine.advise.answer_plan`
     state = PackedJSONField(null=True, blank=True)  # a List of manifests; null: it had moved on
-
-    class Meta:
-        constraints = [*visibility_constraints("verdict")]
-        indexes = [models.Index(fields=["expires"], name="verdict_expires")]
 
     def __str__(self) -> str:
         return self.sentence[:80]

@@ -31,35 +31,6 @@ if TYPE_CHECKING:
     from django_stubs_ext import WithAnnotations
 
 
-@dataclass(frozen=True, slots=True)
-class Tick:
-    """One cycle on a timeline."""
-
-    number: int
-    at_ns: int
-    pod: str
-    outcome: str
-    node: str
-    sentence: str
-
-
-@dataclass(frozen=True, slots=True)
-class ScenarioPage:
-    """What the page of a share shows besides a moment of it, and the API.
-
-    Attributes
-    ----------
-    proof
-        The newest verification, None before the first.
-    last_proof
-        The newest one that is finished.
-    """
-
-    scenario: Scenario
-    proof: Verification | None
-    last_proof: Verification | None
-
-
 def visible_scenarios(user: Any = None) -> QuerySet[Scenario]:
     """The shares a user may read (`services.audience.visible`)."""
     return visible(Scenario.objects.all(), user)
@@ -173,28 +144,22 @@ def my_scenarios(user: Any = None, *, limit: int = 60) -> list[Scenario]:
     return list(rows.defer("document").order_by("-created")[:limit])
 
 
-def scenario_page(scenario: Scenario) -> ScenarioPage:
-    """How its proofs went. One query."""
+def proofs_of(scenario: Scenario) -> tuple[Verification | None, Verification | None]:
+    """The newest verification, and the newest one that is finished. One query."""
     proofs = list(scenario.verifications.defer("recorded", "fresh").order_by("-pk")[:5])
     finished = next((one for one in proofs if one.state == Verification.State.DONE), None)
-    return ScenarioPage(scenario, proofs[0] if proofs else None, finished)
+    return proofs[0] if proofs else None, finished
 
 
-def ticks_of(rows: Any) -> list[Tick]:
-    """Every cycle for a timeline. One query."""
-    columns = ("number", "at_ns", "pod_namespace", "pod_name", "outcome", "node", "sentence")
-    return [
-        Tick(number, at_ns, f"{namespace}/{name}", outcome, node, sentence)
-        for number, at_ns, namespace, name, outcome, node, sentence in rows.order_by("number").values_list(
-            *columns
-        )
-    ]
+def ticks_of(rows: Any) -> list[RecordedCycle]:
+    """Every cycle of a share for a timeline. One query."""
+    told = ("scenario", "number", "at_ns", "pod_namespace", "pod_name", "outcome", "node", "sentence")
+    return list(rows.only(*told).order_by("number"))
 
 
-def cluster_ticks(cluster: Cluster) -> list[Tick]:
+def cluster_ticks(cluster: Cluster) -> list[Cycle]:
     """Every cycle of a cluster for a timeline. One query."""
-    rows = cluster.cycles.only("cluster", "number", "at_ns", *Cycle.TOLD).order_by("number")
-    return [Tick(row.number, row.at_ns, row.pod, row.outcome, row.node, row.sentence) for row in rows]
+    return list(cluster.cycles.only("cluster", "number", "at_ns", *Cycle.TOLD).order_by("number"))
 
 
 def moment(

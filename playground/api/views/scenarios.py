@@ -123,7 +123,7 @@ def _expiry(days: int | None) -> datetime | None:
 
 def shared_answer(call: Call, shared: services.Shared) -> Response:
     """A new share, with what is in no later answer: its delete code, and notes."""
-    body = _document(call, shared.scenario, selectors.scenario_page(shared.scenario).proof) | {
+    body = _document(call, shared.scenario, selectors.proofs_of(shared.scenario)[0]) | {
         "created": shared.created,
         "deleteCode": shared.delete_code,
         "notes": [*shared.notes, *shared.field_notes],
@@ -133,7 +133,7 @@ def shared_answer(call: Call, shared: services.Shared) -> Response:
 
 def scenarios_read(call: Call, scenario: Scenario) -> Any:
     """What it is and whether its decisions were reproduced; the document itself is at `raw`."""
-    return _document(call, scenario, selectors.scenario_page(scenario).proof)
+    return _document(call, scenario, selectors.proofs_of(scenario)[0])
 
 
 def scenarios_delete(call: Call, scenario: Scenario) -> None:
@@ -235,7 +235,7 @@ def gallery_open(call: Call, name: str) -> Any:
 def gallery_make_large(call: Call) -> Any:
     """The share of it, made if it is not there yet; a worker runs it then, which takes minutes."""
     scenario = services.share_lookalike()
-    return _run_later(call, scenario, selectors.scenario_page(scenario).proof, retry_after_s=5)
+    return _run_later(call, scenario, selectors.proofs_of(scenario)[0], retry_after_s=5)
 
 
 # ---- shared answers of plans

@@ -63,9 +63,9 @@ class Migration(migrations.Migration):
                     ('findings', models.JSONField(default=list)),
                     ('notes', models.JSONField(default=list)),
                     ('stop', models.TextField(blank=True, default='')),
-                    ('owner', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='scenarios', to=settings.AUTH_USER_MODEL)),
+                    ('owner', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='%(class)ss', to=settings.AUTH_USER_MODEL)),
                     ('parent', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='children', to='scenarios.scenario')),
-                    ('team', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='scenarios', to='accounts.team')),
+                    ('team', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='%(class)ss', to='accounts.team')),
                 ],
                 options={
                     'indexes': [models.Index(fields=['owner', '-created'], name='scenario_owner_created'), models.Index(fields=['expires'], name='scenario_expires'), models.Index(fields=['digest'], name='scenario_digest')],
@@ -145,8 +145,8 @@ class Migration(migrations.Migration):
                     ('answer', playground.clusters.packed.PackedJSONField()),
                     ('state', playground.clusters.packed.PackedJSONField(blank=True, null=True)),
                     ('cluster', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='verdicts', to='clusters.cluster')),
-                    ('owner', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='verdicts', to=settings.AUTH_USER_MODEL)),
-                    ('team', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='verdicts', to='accounts.team')),
+                    ('owner', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='%(class)ss', to=settings.AUTH_USER_MODEL)),
+                    ('team', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='%(class)ss', to='accounts.team')),
                 ],
                 options={
                     'indexes': [models.Index(fields=['expires'], name='verdict_expires')],
@@ -193,8 +193,8 @@ class Migration(migrations.Migration):
                     ('problem', models.TextField(blank=True, default='')),
                     ('figures', models.JSONField(default=dict)),
                     ('result', playground.clusters.packed.PackedJSONField(blank=True, null=True)),
-                    ('owner', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='comparisons', to=settings.AUTH_USER_MODEL)),
-                    ('team', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='comparisons', to='accounts.team')),
+                    ('owner', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='%(class)ss', to=settings.AUTH_USER_MODEL)),
+                    ('team', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='%(class)ss', to='accounts.team')),
                 ],
                 options={
                     'indexes': [models.Index(fields=['owner', '-created'], name='comparison_owner_created'), models.Index(fields=['expires'], name='comparison_expires')],

@@ -30,7 +30,6 @@ from playground.clusters.objects.write import (
     bind_pod,
     delete_object,
     evict_pod,
-    merge_patch,
     replace_object,
     set_cordon,
 )
@@ -40,6 +39,7 @@ from playground.engine.scenarios import RunStopped, ScenarioError, Step, opening
 from playground.scenarios.models import Origin, Scenario
 from playground.scenarios.services.errands import through_a_worker
 from playground.scenarios.services.shares import Shared, as_error, share
+from scheduler_core.objects.merge import merge_patch
 
 TRACES_UP_TO: Final = 2000
 

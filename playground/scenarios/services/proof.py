@@ -154,10 +154,12 @@ def _judge(verification: Verification, scenario: Scenario, run: FreshRun) -> Non
     kept = recorded[n_same] if n_same < len(recorded) else None
     fresh = run.cycles[n_same] if n_same < len(run.cycles) else None
     claimed = claims[n_same][13:] if n_same < len(claims) else ""
-    verification.recorded = _side_of_row(
-        kept, claimed if kept is not None and _claim_differs(kept, claims) else ""
-    )
-    verification.fresh = _side(fresh)
+    if kept is not None and claimed and claims[n_same][:12] != kept.digest[:12]:
+        # Of a document's own claim only its words are known.
+        verification.recorded = {"sentence": claimed, "explanation": None}
+    else:
+        verification.recorded = _told(kept)
+    verification.fresh = _told(fresh)
     then = (verification.recorded or {}).get("sentence") or "nothing: the run was over"
     now = (verification.fresh or {}).get("sentence") or "nothing: the run is over"
     verification.sentence = (
@@ -175,34 +177,12 @@ def _same(row: RecordedCycle, cycle: CycleRecord) -> bool:
     )
 
 
-def _claim_differs(row: RecordedCycle, claims: tuple[str, ...]) -> bool:
-    return row.number <= len(claims) and claims[row.number - 1][:12] != row.digest[:12]
-
-
-def _side_of_row(row: RecordedCycle | None, claimed: str) -> dict[str, Any] | None:
-    """The recorded cycle as the page shows it; of a document's own claim only its words are known."""
-    if row is None:
-        return None
-    if claimed:
-        return {"sentence": claimed, "explanation": None}
-    trace = RecordedCycle.objects.values_list("trace", flat=True).get(pk=row.pk)
-    return _told(row.sentence, row.digest, row.outcome, row.node, bytes(trace) if trace is not None else None)
-
-
-def _side(cycle: CycleRecord | None) -> dict[str, Any] | None:
+def _told(cycle: RecordedCycle | CycleRecord | None) -> dict[str, Any] | None:
+    """A cycle as the page of the proof shows it."""
     if cycle is None:
         return None
-    return _told(cycle.sentence, cycle.digest, cycle.outcome, cycle.node, cycle.trace)
-
-
-def _told(sentence: str, digest: str, outcome: str, node: str, trace: bytes | None) -> dict[str, Any]:
-    return {
-        "sentence": sentence,
-        "digest": digest,
-        "outcome": outcome,
-        "node": node,
-        "explanation": readable(trace),
-    }
+    told = {name: getattr(cycle, name) for name in ("sentence", "digest", "outcome", "node")}
+    return told | {"explanation": readable(None if cycle.trace is None else bytes(cycle.trace))}
 
 
 def readable(trace: bytes | None) -> Mapping[str, Any] | None:
@@ -215,62 +195,57 @@ def readable(trace: bytes | None) -> Mapping[str, Any] | None:
         return None
 
 
-def _scenario(pk: int) -> Subject | None:
-    # Of a share that was recorded its moments and whole cycles are wanted too.
-    row = Scenario.objects.filter(pk=pk).values_list("owner_id").first()
-    return None if row is None else Subject(person_of(row[0]), True)
+def _work_on(
+    model: Any,
+    task: str,
+    name: str,
+    owner: str,
+    failed: Callable[[str], dict[str, Any]],
+    *,
+    afterwards: bool = False,
+) -> SubjectKind:
+    """Work on rows that wait in the state `queued`.
 
+    Parameters
+    ----------
+    name
+        The task's parameter that holds the row's primary key.
+    owner
+        The column that says whose it is.
+    failed
+        Why no answer comes -> the columns that say it.
+    afterwards
+        Other work on a row is wanted once it is no longer queued: a recorded share's moments and whole cycles.
+    """
 
-def _scenario_ends(pk: int, why: str) -> None:
-    Scenario.objects.filter(pk=pk, state=Scenario.State.QUEUED).update(
-        state=Scenario.State.FAILED, problem=why
-    )
-
-
-def _finder(model: Any, owner: str, open_states: tuple[str, ...]) -> Callable[[int], Subject | None]:
     def find(pk: int) -> Subject | None:
         row = model.objects.filter(pk=pk).values_list("state", owner).first()
-        return None if row is None else Subject(person_of(row[1]), row[0] in open_states)
+        return None if row is None else Subject(person_of(row[1]), afterwards or row[0] == "queued")
 
-    return find
-
-
-def _ender(model: Any, **also: Any) -> Callable[[int, str], None]:
     def give_up(pk: int, why: str) -> None:
-        rows = model.objects.filter(pk=pk).exclude(state__in=("done", "cancelled"))
-        rows.update(state="failed", problem=why, **also)
+        model.objects.filter(pk=pk, state="queued").update(state="failed", **failed(why))
 
-    return give_up
-
-
-def _verification_ends(pk: int, why: str) -> None:
-    Verification.objects.filter(pk=pk, state=Verification.State.QUEUED).update(
-        state=Verification.State.FAILED, sentence=f"It could not be run: {why}", finished=timezone.now()
-    )
-
-
-def _open(model: Any, task: str, name: str, *states: str) -> Callable[[], list[tuple[str, dict[str, Any]]]]:
     def unattended() -> list[tuple[str, dict[str, Any]]]:
-        keys = (
-            model.objects.filter(state__in=states or ("queued",)).order_by("pk").values_list("pk", flat=True)
-        )
+        keys = model.objects.filter(state="queued").order_by("pk").values_list("pk", flat=True)
         return [(task, {name: pk}) for pk in keys[:1000]]
 
-    return unattended
+    return SubjectKind(find, give_up, unattended)
+
+
+def _problem(why: str) -> dict[str, Any]:
+    return {"problem": why}
+
+
+def _could_not_run(why: str) -> dict[str, Any]:
+    return {"sentence": f"It could not be run: {why}", "finished": timezone.now()}
 
 
 jobs.KINDS.update(
     {
-        "scenario_id": SubjectKind(_scenario, _scenario_ends, _open(Scenario, wake.RECORD, "scenario_id")),
-        "verification_id": SubjectKind(
-            _finder(Verification, "scenario__owner_id", ("queued",)),
-            _verification_ends,
-            _open(Verification, wake.VERIFY, "verification_id"),
+        "scenario_id": _work_on(Scenario, wake.RECORD, "scenario_id", "owner_id", _problem, afterwards=True),
+        "verification_id": _work_on(
+            Verification, wake.VERIFY, "verification_id", "scenario__owner_id", _could_not_run
         ),
-        "comparison_id": SubjectKind(
-            _finder(Comparison, "owner_id", ("queued",)),
-            _ender(Comparison),
-            _open(Comparison, wake.COMPARE, "comparison_id"),
-        ),
+        "comparison_id": _work_on(Comparison, wake.COMPARE, "comparison_id", "owner_id", _problem),
     }
 )

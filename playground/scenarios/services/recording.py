@@ -25,28 +25,20 @@ def record(scenario: Scenario, run: FreshRun) -> None:
         ],
         batch_size=500,
     )
-    scenario.state = Scenario.State.RECORDED
-    scenario.recorded_bytes = sum(len(cycle.trace or b"") + len(cycle.sentence) for cycle in run.cycles)
-    scenario.engine_version = run.engine
-    scenario.decisions_digest = run.decisions_digest
-    scenario.n_cycles = len(run.cycles)
-    scenario.figures = dict(run.figures)
-    scenario.findings = [dict(finding) for finding in run.findings]
-    scenario.notes = list(run.notes)
-    scenario.stop = run.stop
-    scenario.save(
-        update_fields=[
-            "state",
-            "recorded_bytes",
-            "engine_version",
-            "decisions_digest",
-            "n_cycles",
-            "figures",
-            "findings",
-            "notes",
-            "stop",
-        ]
-    )
+    news = {
+        "state": Scenario.State.RECORDED,
+        "recorded_bytes": sum(len(cycle.trace or b"") + len(cycle.sentence) for cycle in run.cycles),
+        "engine_version": run.engine,
+        "decisions_digest": run.decisions_digest,
+        "n_cycles": len(run.cycles),
+        "figures": dict(run.figures),
+        "findings": [dict(finding) for finding in run.findings],
+        "notes": list(run.notes),
+        "stop": run.stop,
+    }
+    for column, value in news.items():
+        setattr(scenario, column, value)
+    scenario.save(update_fields=list(news))
     keep_moments(scenario=scenario, moments={len(run.cycles): run.final})
     count_stored(scenario.owner_id)
 

@@ -46,6 +46,13 @@ AT_ONCE_S: Final = 5.0
 waited for so long. Then, and above, the link is given out first, and its page tells how the run went."""
 
 
+_READ: Final = (
+    "emulates", "seed", "start_ns", "n_nodes", "n_pods", "n_steps", "n_expectations", "n_extenders", "lesson",
+    "has_cassette",
+)  # fmt: skip
+"""What a row has of its document as it is read."""
+
+
 @dataclass(frozen=True, slots=True)
 class Shared:
     """What came of sharing.
@@ -204,18 +211,9 @@ def share(
                 forked_from=parent.public_id if parent else "",
                 name=facts.name[:253],
                 title=facts.title[:300],
-                emulates=facts.emulates,
-                seed=facts.seed,
-                start_ns=facts.start_ns,
-                n_nodes=facts.n_nodes,
-                n_pods=facts.n_pods,
-                n_steps=facts.n_steps,
-                n_expectations=facts.n_expectations,
-                n_extenders=facts.n_extenders,
+                **{column: getattr(facts, column) for column in _READ},
                 n_bytes=len(data),
-                lesson=facts.lesson,
                 path=[asdict(stop) for stop in facts.path],
-                has_cassette=facts.has_cassette,
                 plugins=list(facts.plugins),
                 claimed_digest=facts.recorded_digest[:64],
             )

@@ -76,10 +76,12 @@ def count_all() -> None:
 
 KEPT_PROOFS: Final = 20
 """Of each share, the newest."""
+MOST_AT_ONCE: Final = 20_000
+"""Rows of a kind that are dropped in one go."""
 BATCH: Final = 500
 
 
-def tidy(*, now: datetime | None = None, limit: int = 20_000) -> dict[str, int]:
+def tidy(*, now: datetime | None = None) -> dict[str, int]:
     """Drop what has expired with all that was found out about it, comparisons of shares that are gone, old proofs.
 
     An expired share is not shown, tidied or not. Every share holds a document of its own, so none of the same
@@ -92,20 +94,19 @@ def tidy(*, now: datetime | None = None, limit: int = 20_000) -> dict[str, int]:
     """
     moment = now or timezone.now()
     # First the shares: what compares them goes in the same round.
-    shares = _delete(Scenario.objects.filter(expires__lte=moment), limit)
+    shares = _delete(Scenario.objects.filter(expires__lte=moment))
     dropped = {
         "shares": shares,
-        "comparisons": _delete(Comparison.objects.filter(expires__lte=moment), limit)
-        + _comparisons_of_nothing(limit),
-        "verdicts": _delete(Verdict.objects.filter(expires__lte=moment), limit),
-        "proofs": _old_proofs(limit),
-        "seeds": _delete(SeedEnd.objects.exclude(question__state__in=Question.OPEN), limit),
+        "comparisons": _delete(Comparison.objects.filter(expires__lte=moment)) + _comparisons_of_nothing(),
+        "verdicts": _delete(Verdict.objects.filter(expires__lte=moment)),
+        "proofs": _old_proofs(),
+        "seeds": _delete(SeedEnd.objects.exclude(question__state__in=Question.OPEN)),
     }
     count_all()
     return dropped
 
 
-def _comparisons_of_nothing(limit: int) -> int:
+def _comparisons_of_nothing() -> int:
     """Comparisons of which a share is gone; they are not shown any more."""
     known = set(Scenario.objects.values_list("public_id", flat=True))
     rows = Comparison.objects.order_by("pk").values_list("pk", "a", "b", "more")
@@ -114,10 +115,10 @@ def _comparisons_of_nothing(limit: int) -> int:
         for pk, a, b, more in rows.iterator(BATCH)
         if any(side["kind"] == "scenario" and side["id"] not in known for side in (a, b, *more))
     ]
-    return _delete_keys(Comparison, gone[:limit])
+    return _delete_keys(Comparison, gone[:MOST_AT_ONCE])
 
 
-def _old_proofs(limit: int) -> int:
+def _old_proofs() -> int:
     """Finished proofs beyond the newest of each share."""
     old = Verification.objects.exclude(state=Verification.State.QUEUED).order_by("scenario_id", "-pk")
     seen: dict[int, int] = {}
@@ -126,12 +127,12 @@ def _old_proofs(limit: int) -> int:
         seen[scenario_id] = seen.get(scenario_id, 0) + 1
         if seen[scenario_id] > KEPT_PROOFS:
             chosen.append(pk)
-    return _delete_keys(Verification, chosen[:limit])
+    return _delete_keys(Verification, chosen[:MOST_AT_ONCE])
 
 
-def _delete(rows: QuerySet[Any], limit: int) -> int:
+def _delete(rows: QuerySet[Any]) -> int:
     """Delete rows and what hangs on them; how many rows."""
-    return _delete_keys(rows.model, list(rows.order_by("pk").values_list("pk", flat=True)[:limit]))
+    return _delete_keys(rows.model, list(rows.order_by("pk").values_list("pk", flat=True)[:MOST_AT_ONCE]))
 
 
 def _delete_keys(model: Any, keys: Sequence[int]) -> int:

@@ -41,8 +41,7 @@ _OPEN_TO_ALL = (Visibility.PUBLIC, Visibility.UNLISTED)
 
 
 def _standing(share: Scenario) -> Standing:
-    found = selectors.scenario_page(share)
-    return standing_of(share, found.proof, found.last_proof)
+    return standing_of(share, *selectors.proofs_of(share))
 
 
 @xframe_options_exempt

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.http import HttpRequest
 
@@ -12,15 +12,20 @@ from playground.clusters.history.queue import LANES, QueueItem
 from playground.engine.columns import FINISHED
 from playground.scenarios import selectors, services
 from playground.scenarios.briefs import LANE_ITEMS, MOST_CARDS, brief_of
-from playground.scenarios.selectors import Tick
 from playground.web.board.nodes import heat_map, node_card
 from playground.web.board.queue import view_lanes
 from playground.web.looks import PriorityScale, View
 from playground.web.requests import HtmxHttpRequest, positive_int
 from playground.web.scenarios.timeline import view_timeline
 
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cycle
+    from playground.scenarios.row_types import RecordedCycle
 
-def moment_context(request: HttpRequest, ticks: Sequence[Tick], cycle: str | None, **of: Any) -> View:
+
+def moment_context(
+    request: HttpRequest, ticks: Sequence[Cycle | RecordedCycle], cycle: str | None, **of: Any
+) -> View:
     """What `scenarios/moment.html` and a frame are drawn with, of a cluster or a scenario after one of its cycles."""
     (whose,) = of.values()
     timeline = view_timeline(ticks, positive_int(cycle), whose.start_ns)

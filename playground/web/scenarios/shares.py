@@ -164,13 +164,13 @@ def moment_context(request: HttpRequest, share: Scenario, cycle: str | None) -> 
 
 
 def _page_context(request: HttpRequest, share: Scenario) -> dict[str, Any]:
-    found = selectors.scenario_page(share)
+    proof, last_proof = selectors.proofs_of(share)
     differing = None
-    if found.last_proof is not None and not found.last_proof.is_proof:
+    if last_proof is not None and not last_proof.is_proof:
         differing = selectors.differing_proof(share)
     return {
-        "proof": found.proof,
-        "last_proof": found.last_proof,
+        "proof": proof,
+        "last_proof": last_proof,
         "lacking": lacking(share.plugins),
         "differing": differing,
         "sides": _sides(differing),
@@ -209,11 +209,11 @@ def _is_mine(request: HttpRequest, share: Scenario) -> bool:
 
 def proof(request: HttpRequest, share: Scenario) -> HttpResponse:
     """The badge alone, for htmx to ask for while a proof is under way."""
-    found = selectors.scenario_page(share)
+    proof, last_proof = selectors.proofs_of(share)
     return render(
         request,
         "scenarios/proof.html",
-        {"share": share, "proof": found.proof, "last_proof": found.last_proof, "polled": True},
+        {"share": share, "proof": proof, "last_proof": last_proof, "polled": True},
     )
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from playground.scenarios.selectors import Tick
 from playground.web.looks import View
 from scheduler_core.schema.tables import table_beside
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cycle
+    from playground.scenarios.row_types import RecordedCycle
 
 MAX_TICKS = 160
 _TABLES: Final = table_beside(__file__, "tables.yaml")
@@ -15,7 +18,7 @@ _DRAWN: Final[Mapping[str, tuple[str, str, int, int]]] = _TABLES["ticks"]
 _WORDS: Final[Mapping[str, tuple[str, str]]] = _TABLES["legend"]
 
 
-def view_timeline(ticks: Sequence[Tick], number: int | None, start_ns: int) -> View | None:
+def view_timeline(ticks: Sequence[Cycle | RecordedCycle], number: int | None, start_ns: int) -> View | None:
     """Draw the cycles; None if there are none. A number beyond the ends is the end.
 
     `words` has all outcomes in a sentence, for who does not see the ticks.
@@ -42,7 +45,7 @@ def view_timeline(ticks: Sequence[Tick], number: int | None, start_ns: int) -> V
     }
 
 
-def _marks(ticks: Sequence[Tick], place: int) -> list[View]:
+def _marks(ticks: Sequence[Cycle | RecordedCycle], place: int) -> list[View]:
     n_marks = min(len(ticks), MAX_TICKS)
     step = 100 / n_marks
     order = list(_DRAWN)
