@@ -107,9 +107,8 @@ def wake_tidying() -> None:
 class WebWatch:
     """Watches the loop of a web process that answers requests."""
 
-    def __init__(self, *, end: Callable[[], None] = end_now) -> None:
+    def __init__(self) -> None:
         self.signed_s = time.monotonic()
-        self.end = end
 
     async def sign(self) -> None:
         """The loop took a turn."""
@@ -123,7 +122,7 @@ class WebWatch:
             time.sleep(LOOK_EVERY_S)
             if time.monotonic() - self.signed_s > BUSY_WEB_S:
                 logger.error("the web process is stuck and ends: its loop took no turn in %g s", BUSY_WEB_S)
-                self.end()
+                end_now()
 
 
 _BORN = os.getpid()

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import datetime
 import errno
 import fcntl
 import gc
 import http.client
-import logging
 import os
 import signal
 import socket
@@ -35,12 +33,6 @@ from playground.play.watch import WebWatch
 
 GRACEFUL_SHUTDOWN_S = 1
 READY_TIMEOUT_S = 60.0
-
-
-def _not_an_ended_stream(record: logging.LogRecord) -> bool:
-    """Whether a record of uvicorn is anything else than an open page's event stream cut at the end."""
-    cut = record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError)
-    return not cut and not record.getMessage().startswith("Cancel ")
 
 
 class Command(BaseCommand):
@@ -204,7 +196,6 @@ def _serve(listener: socket.socket) -> None:
         callback_notify=watch.sign,
         timeout_notify=1,
     )
-    logging.getLogger("uvicorn.error").addFilter(_not_an_ended_stream)
     watch.start()
     uvicorn.Server(config).run(sockets=[listener])
 
