@@ -23,6 +23,7 @@ from playground.engine.plugins import allowed
 from playground.engine.seeds import SeedRun
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.defaults import PriorityClasses, prepare, priority_class_from
+from scheduler_core.objects.merge import merge_patch
 from scheduler_core.scenario.bounds import RunBounds
 from scheduler_core.scenario.canonical import effective_steps, in_run_order, scenario_digest
 from scheduler_core.scenario.carried import MAX_LINK_CHARS as MAX_LINK_CHARS
@@ -39,7 +40,6 @@ from scheduler_core.scenario.load import (
     scenario_document,
     with_lines,
 )
-from scheduler_core.scenario.merge import merged
 from scheduler_core.scenario.types import Decisions, Scenario, object_key
 from scheduler_core.scenario.types import Step as ScenarioStep
 from scheduler_core.validation.admission import check_only_default
@@ -559,7 +559,7 @@ class _Following:
             before = self._manifests.get(step.patch.name)
             if before is None:
                 return
-            self._manifests[step.patch.name] = merged(before, step.patch.patch)
+            self._manifests[step.patch.name] = merge_patch(before, step.patch.patch)
         else:
             return
         self._read()

@@ -30,7 +30,6 @@ from playground.clusters.objects.write import (
     delete_object,
     delete_objects,
     evict_pod,
-    merge_patch,
     replace_object,
 )
 from playground.engine.admission import taken_only_here
@@ -41,6 +40,7 @@ from playground.kube_api.reading import page_of, switched
 from playground.kube_api.requests import APPLY, JSON_PATCH, MERGE, Target, document_of, manifest_of, patch_of
 from playground.kube_api.status import Refusal, success
 from scheduler_core.objects.fields import format_seconds
+from scheduler_core.objects.merge import merge_patch
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster

@@ -15,7 +15,7 @@ from typing import Any
 from scheduler_core.cli import reports
 from scheduler_core.cli.bench_workloads import ALGORITHM, PERF
 from scheduler_core.framework.limit import DEFAULT_SECONDS
-from scheduler_core.objects.fields import duration_ns
+from scheduler_core.objects.duration import duration_ns
 from scheduler_core.releases import DEFAULT, RELEASES
 from scheduler_core.scenario.bounds import RunBounds
 from scheduler_core.scenario.errors import ScenarioError

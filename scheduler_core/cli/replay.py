@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import argparse
 import gc
-import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +22,11 @@ from scheduler_core.errors import InvalidManifest, PluginDeclarationError
 from scheduler_core.framework.limit import limit_plugins
 from scheduler_core.objects.documents import load_documents
 from scheduler_core.scenario import (
-    Finding,
     Scenario,
     ScenarioError,
     ScenarioRun,
     Verification,
     dump_scenario,
-    first_failing,
     load_scenario,
     run_scenario,
     scenario_digest,
@@ -112,94 +110,64 @@ def run(options: argparse.Namespace) -> int:
         raise reports.Unusable(said)
     verification = verify(result)
     took_s = (measure_ns() - started_ns) / SECOND_NS
-    holds = all(finding.holds for finding in result.findings) and (verification is None or verification.same)
-    claims_nothing = not result.findings and verification is None
-    if options.check and claims_nothing:
-        holds = False
-    cases = _cases(result, verification, options.check and claims_nothing)
+    cases = _cases(result, verification, check=options.check)
     headline = _headline(result, cases, options.scenario)
+    name = result.scenario.name
     reports.write(
         options,
-        reports.Report(
-            headline, result.scenario.name, options.scenario, cases, took_s=took_s, ground=_ground(result)
-        ),
+        reports.Report(headline, name, options.scenario, cases, took_s=took_s, ground=_ground(result)),
     )
-    if options.record:
-        recorded = dump_scenario(with_decisions(result))
-        if options.record == "-":
-            sys.stdout.write(recorded)
-        else:
-            Path(options.record).write_text(recorded)
-    if options.html == "-":
-        sys.stdout.write(page)
-    elif options.html:
-        Path(options.html).write_text(page, "utf-8")
-    if "-" in (options.html, options.record):
-        pass
-    elif options.json:
-        print(json.dumps(_document(result, verification, digest, holds), indent=1, ensure_ascii=False))
-    else:
-        _print(options, result, verification, digest, holds, claims_nothing)
+    recorded = dump_scenario(with_decisions(result)) if options.record else ""
+    for place, text in ((options.record, recorded), (options.html, page)):
+        if place == "-":
+            sys.stdout.write(text)
+        elif place:
+            Path(place).write_text(text, "utf-8")
+    if "-" not in (options.html, options.record):
+        document = _document(result, verification, digest, cases)
+        reports.show(options, document, _lines(options, result, document, cases), indent=1)
     print(f"took {took_s:.1f} s", file=sys.stderr)
-    return HOLDS if holds else FAILS
+    return HOLDS if all(case.holds for case in cases) else FAILS
 
 
-def _print(
-    options: argparse.Namespace,
-    result: ScenarioRun,
-    verification: Verification | None,
-    digest: str,
-    holds: bool,
-    claims_nothing: bool,
-) -> None:
+def _lines(
+    options: argparse.Namespace, result: ScenarioRun, found: dict[str, Any], cases: list[reports.Case]
+) -> Iterator[str]:
     scenario = result.scenario
     title = ": ".join(filter(None, (scenario.name, scenario.title))) or options.scenario
-    print(f"{title} ({digest[:12]}, {scenario.release.title}, engine {ENGINE_VERSION})")
+    yield f"{title} ({found['scenarioDigest'][:12]}, {scenario.release.title}, engine {ENGINE_VERSION})"
     if options.cycles:
         for trace, line in zip(result.cycles, result.cycle_lines(), strict=True):
-            print(f"  {trace.number}: {line}")
-    figures = result.metrics()
-    print(
+            yield f"  {trace.number}: {line}"
+    figures = found["figures"]
+    yield (
         f"{figures['cycles']:g} cycles: {figures['bound']:g} pods bound, {figures['pending']:g} pending, "
         f"{figures['preemptions']:g} preemptions; decisions {result.digest[:12]}"
     )
-    for line in reports.waiting_lines(result.waiting()):
-        print(line)
-    for plugin in result.scenario.plugins:
-        print(f"with the plugin {plugin.name} of {plugin.requirement or 'no package'}")
-    for note in result.notes:
-        print(f"note: {note}")
-    n_failing = sum(not finding.holds for finding in result.findings)
+    yield from reports.waiting_lines(found["waiting"])
+    for plugin in scenario.plugins:
+        yield f"with the plugin {plugin.name} of {plugin.requirement or 'no package'}"
+    yield from (f"note: {note}" for note in result.notes)
     if result.findings:
-        print(f"{len(result.findings) - n_failing} of {len(result.findings)} expectations hold")
-    if verification is not None:
-        print(verification.sentence)
-    if claims_nothing and options.check:
-        print(NOTHING)
-    if holds or (claims_nothing and options.check):
-        return
-    first = _first_failing_cycle(result.findings, verification)
-    if first is not None:
-        print(f"first failing cycle: {first}")
+        n_held = sum(finding.holds for finding in result.findings)
+        yield f"{n_held} of {len(result.findings)} expectations hold"
+    if found["reproduced"] is not None:
+        yield found["reproduced"]["sentence"]
+    if any(case.name == "check" for case in cases):
+        yield NOTHING
+    if found["firstFailingCycle"] is not None:
+        yield f"first failing cycle: {found['firstFailingCycle']}"
     for finding in result.findings:
         if not finding.holds:
-            print(f"FAILED {finding.path}: {finding.sentence}")
-
-
-def _first_failing_cycle(findings: list[Finding], verification: Verification | None) -> int | None:
-    failing = first_failing(findings)
-    cycles = [
-        failing.cycle if failing is not None else None,
-        verification.first_difference if verification else None,
-    ]
-    return min((number for number in cycles if number is not None), default=None)
+            yield f"FAILED {finding.path}: {finding.sentence}"
 
 
 def _document(
-    result: ScenarioRun, verification: Verification | None, digest: str, holds: bool
+    result: ScenarioRun, verification: Verification | None, digest: str, cases: list[reports.Case]
 ) -> dict[str, Any]:
+    failing = [case for case in cases if not case.holds]
     return {
-        "status": "holds" if holds else "fails",
+        "status": "fails" if failing else "holds",
         "name": result.scenario.name,
         "title": result.scenario.title,
         "scenarioDigest": digest,
@@ -219,7 +187,7 @@ def _document(
             "firstDifference": verification.first_difference,
             "sentence": verification.sentence,
         },
-        "firstFailingCycle": _first_failing_cycle(result.findings, verification),
+        "firstFailingCycle": min((case.cycle for case in failing if case.cycle is not None), default=None),
         "placement": result.placement(),
         "waiting": result.waiting(),
         "plugins": [encode(plugin) for plugin in result.scenario.plugins],
@@ -227,9 +195,8 @@ def _document(
     }
 
 
-def _cases(
-    result: ScenarioRun, verification: Verification | None, claims_nothing: bool
-) -> list[reports.Case]:
+def _cases(result: ScenarioRun, verification: Verification | None, *, check: bool) -> list[reports.Case]:
+    """What the scenario claims; with `check` it has to claim something."""
     cases = [
         reports.Case(finding.path, finding.holds, finding.sentence, cycle=finding.cycle)
         for finding in result.findings
@@ -240,7 +207,7 @@ def _cases(
                 "decisions", verification.same, verification.sentence, cycle=verification.first_difference
             )
         )
-    if claims_nothing:
+    if check and not cases:
         cases.append(reports.Case("check", False, NOTHING))
     return cases
 

@@ -34,7 +34,6 @@ from scheduler_core.config.catalog import (
     SCORE,
     Catalog,
 )
-from scheduler_core.config.duration import format_duration
 from scheduler_core.config.types import (
     API_VERSION,
     KIND,
@@ -49,6 +48,7 @@ from scheduler_core.config.types import (
 )
 from scheduler_core.config.validation import extender_errors
 from scheduler_core.errors import ConfigurationError, DecodeError, FieldError, aggregate, invalid, required
+from scheduler_core.objects.duration import format_duration
 from scheduler_core.schema.tables import table_beside
 
 _FILTER_POINTS = (PRE_FILTER, FILTER, RESERVE, PRE_BIND)

@@ -12,7 +12,6 @@ from typing import Any
 
 from scheduler_core.config.args import Errors, PluginArgs
 from scheduler_core.config.catalog import EXTENSION_POINTS, Catalog, args_kind
-from scheduler_core.config.duration import format_duration
 from scheduler_core.config.types import (
     API_VERSION,
     Extender,
@@ -23,6 +22,7 @@ from scheduler_core.config.types import (
 )
 from scheduler_core.config.wire import encode
 from scheduler_core.errors import FieldError, invalid, required
+from scheduler_core.objects.duration import format_duration
 from scheduler_core.objects.labels import is_extended_resource_name, qualified_name_errors
 
 

@@ -21,8 +21,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, TypeVar
 
-from scheduler_core.config.duration import format_duration, parse_duration_ns
 from scheduler_core.errors import FieldError
+from scheduler_core.objects.duration import format_duration, parse_duration_ns
 from scheduler_core.schema.fields_check import unknown_field
 
 T = TypeVar("T")

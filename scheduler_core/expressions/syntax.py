@@ -326,7 +326,7 @@ def nesting(node: SyntaxNode) -> int:
 Path = tuple[str, ...]
 
 
-def paths(node: SyntaxNode, bound: frozenset[str] = frozenset()) -> dict[str, set[Path]]:
+def paths(node: SyntaxNode) -> dict[str, set[Path]]:
     """What is read of each variable: the fields that lead to it, the empty path for all of it.
 
     >>> found = paths(parse('node.metadata.labels["disk"] == "ssd" && has(pod.spec.x) || pods.size() > 2', 50))
@@ -334,7 +334,7 @@ def paths(node: SyntaxNode, bound: frozenset[str] = frozenset()) -> dict[str, se
     [('node', {('metadata', 'labels', 'disk')}), ('pod', {('spec', 'x')}), ('pods', {()})]
     """
     found: dict[str, set[Path]] = {}
-    _paths(node, bound, found)
+    _paths(node, frozenset(), found)
     return found
 
 

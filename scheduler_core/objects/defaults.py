@@ -89,6 +89,10 @@ class PriorityClasses:
             if item.global_default and (self._default is None or item.value < self._default.value):
                 self._default = item
 
+    def named(self, name: str) -> PriorityClass | None:
+        """The class of a name; None where there is none."""
+        return self._by_name.get(name)
+
     def resolve(self, spec: Document, *, is_group: bool = False) -> tuple[int, str, str]:
         """Priority, preemption policy and class name of the spec of a pod or PodGroup that is created.
 
@@ -125,7 +129,7 @@ class PriorityClasses:
         name = string(spec, "priorityClassName", "spec")
         if not name:
             return self._default, self._default.name if self._default else ""
-        found = self._by_name.get(name)
+        found = self.named(name)
         if found is None:
             raise ForbiddenObject(
                 "spec.priorityClassName", name, f"no PriorityClass with name {name} was found"

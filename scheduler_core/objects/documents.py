@@ -101,7 +101,7 @@ def load_document(text: bytes, *, json_only: bool = False, max_bytes: int = MAX_
 
 
 def load_documents(
-    text: str | bytes, *, json_only: bool = False, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH
+    text: str | bytes, *, json_only: bool = False, max_bytes: int = MAX_BYTES
 ) -> list[LoadedDocument]:
     """Read every document of a YAML or JSON text.
 
@@ -111,8 +111,8 @@ def load_documents(
         What was posted; bytes are UTF-8, or what their byte order mark says.
     json_only
         Refuse what is not JSON.
-    max_bytes, max_depth
-        Limits on size and nesting.
+    max_bytes
+        Limit on its size.
 
     Returns
     -------
@@ -133,13 +133,13 @@ def load_documents(
     written = decoded(text)
     if json_only or written.lstrip()[:1] == "{":
         try:
-            return _load_json(written, max_depth)
+            return _load_json(written)
         except json.JSONDecodeError as error:
             if json_only:
                 raise InvalidManifest(
                     f"not valid JSON: {error.msg}", document=0, line=error.lineno, column=error.colno
                 ) from None
-    return _load_yaml(written, max_depth)
+    return _load_yaml(written)
 
 
 _BY_MARK = (
@@ -180,16 +180,16 @@ def decoded(text: str | bytes, errors: str = "strict") -> str:
 _JSON_TOKENS = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[{]|[\]}]', re.DOTALL)
 
 
-def _load_json(text: str, max_depth: int) -> list[LoadedDocument]:
+def _load_json(text: str) -> list[LoadedDocument]:
     depth = 0
     for token in _JSON_TOKENS.finditer(text):
         first = text[token.start()]
         if first in "[{":
             depth += 1
-            if depth > max_depth:
+            if depth > MAX_DEPTH:
                 line, column = _place(text, token.start())
                 raise InvalidManifest(
-                    f"nested deeper than {max_depth} levels", document=0, line=line, column=column
+                    f"nested deeper than {MAX_DEPTH} levels", document=0, line=line, column=column
                 )
         elif first in "]}":
             depth -= 1
@@ -275,8 +275,8 @@ def _loader(text: str) -> Any:
     return _KubernetesLoader(text)
 
 
-def _load_yaml(text: str, max_depth: int) -> list[LoadedDocument]:
-    reading = _Reading(text, max_depth)
+def _load_yaml(text: str) -> list[LoadedDocument]:
+    reading = _Reading(text)
     try:
         reading.walk()
     except yaml.YAMLError as error:
@@ -304,9 +304,8 @@ class _Reading:
         The line each begins at, from 1, its data, and the first thing that is wrong with it.
     """
 
-    def __init__(self, text: str, max_depth: int) -> None:
+    def __init__(self, text: str) -> None:
         self._loader = _loader(text)
-        self._max_depth = max_depth
         self._plain: dict[str, Any] = {}
         """What unquoted words stand for: most are written many times."""
         self.documents: list[tuple[int, Any, Exception | None]] = []
@@ -404,8 +403,8 @@ class _Reading:
         if event.tag not in (None, "!", _TAG_OF[kind]):
             wanted = next((name for name, tag in _TAG_OF.items() if tag == event.tag), "scalar")
             self._note(_not_constructed(f"expected a {wanted} node, but found {kind}", event))
-        if len(self._around) >= self._max_depth:
-            raise self._refused(f"nested deeper than {self._max_depth} levels", event)
+        if len(self._around) >= MAX_DEPTH:
+            raise self._refused(f"nested deeper than {MAX_DEPTH} levels", event)
         if self._key is None and type(self._inside) is dict:
             self._note(_not_a_string(event))
             self._key = ""

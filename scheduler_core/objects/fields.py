@@ -2,61 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 from scheduler_core.errors import InvalidObject
-
-# --- Durations as people write them: `90s`, `1m30s`, `1.5h`, or plain seconds.
-
-
-_UNITS_NS = {
-    "ns": 1,
-    "us": 10**3,
-    "ms": 10**6,
-    "s": 10**9,
-    "m": 60 * 10**9,
-    "h": 3600 * 10**9,
-    "d": 86400 * 10**9,
-}
-_PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|ms|s|m|h|d)")
-
-
-@lru_cache(maxsize=4096)
-def duration_ns(text: str) -> int:
-    """Nanoseconds of a duration.
-
-    Raises
-    ------
-    ValueError
-        When the text is not one.
-
-    Examples
-    --------
-    >>> duration_ns("1m30s") == 90 * 10**9, duration_ns("2.5") == 25 * 10**8
-    (True, True)
-    """
-    text = text.strip()
-    if re.fullmatch(r"[0-9]+(\.[0-9]+)?", text):
-        return int((int(text) if text.isdigit() else Fraction(text)) * 10**9)
-    total: Fraction | int = 0
-    position = 0
-    for part in _PART.finditer(text):
-        if part.start() != position:
-            break
-        number = part[1].removesuffix(".")
-        total += (int(number) if number.isdigit() else Fraction(number)) * _UNITS_NS[part[2]]
-        position = part.end()
-    if not text or position != len(text):
-        raise ValueError(f'"{text}" is not a duration like 30s, 5m or 1h30m')
-    return int(total)
-
-
-# --- Field errors in Kubernetes' words.
 
 
 class SelectorError(ValueError):
@@ -107,7 +58,7 @@ def sequence(document: Document, key: str, path: str) -> Sequence[Any]:
 
 
 def mappings(document: Document, key: str, path: str) -> list[tuple[str, Document]]:
-    """The list of objects under `key`, each with its own path."""
+    """The list of objects under `key`, each with its own path; null among them reads as an empty one, as in Go."""
     items = sequence(document, key, path)
     if not items:
         return []
@@ -115,6 +66,8 @@ def mappings(document: Document, key: str, path: str) -> list[tuple[str, Documen
     result = []
     for index, item in enumerate(items):
         item_path = f"{base}[{index}]"
+        if item is None:
+            item = _EMPTY
         if type(item) is not dict and not isinstance(item, Mapping):
             raise InvalidObject(item_path, item, "must be an object")
         result.append((item_path, item))

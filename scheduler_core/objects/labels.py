@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, Literal, get_args
 
-from scheduler_core.errors import FieldError, aggregate, invalid, not_supported, quoted
-from scheduler_core.objects.fields import SelectorError
+from scheduler_core.errors import FieldError, InvalidObject, aggregate, invalid, not_supported, quoted
+from scheduler_core.objects.fields import SelectorError, child, mappings, string, string_map, strings
 
 # --- What a label key and a label value may look like.
 
@@ -286,16 +286,20 @@ def selector_from_labels(labels: Mapping[str, str]) -> LabelSelector:
     return LabelSelector(tuple(Requirement(key, "=", (labels[key],)) for key in sorted(labels)))
 
 
-def label_selector_from(document: Mapping[str, Any] | None) -> LabelSelector:
+def label_selector_from(document: Mapping[str, Any] | None, path: str = "") -> LabelSelector:
     """The selector of a manifest (`metav1.LabelSelectorAsSelector`).
 
     Parameters
     ----------
     document : mapping or None
         A metav1 LabelSelector. None selects nothing, an empty one everything.
+    path : str
+        Where it is.
 
     Raises
     ------
+    InvalidObject
+        A field is of another type.
     SelectorError
         With upstream's message, and `path` naming the field. Of several broken labels in `matchLabels` the
         first in order of keys is told (upstream: any).
@@ -303,68 +307,24 @@ def label_selector_from(document: Mapping[str, Any] | None) -> LabelSelector:
     if document is None:
         return NOTHING
     if not isinstance(document, Mapping):
-        raise SelectorError("must be an object")
+        raise InvalidObject(path, document, "must be an object")
     requirements = []
-    labels = labels_from(document.get("matchLabels"), "matchLabels")
-    for key, value in labels.items():
-        _raise_first(requirement_errors(key, "=", [value]), f"matchLabels[{key}]", is_label=True)
+    for key, value in string_map(document, "matchLabels", path).items():
+        where = f"{child(path, 'matchLabels')}[{key}]"
+        _raise_first(requirement_errors(key, "=", [value]), where, is_label=True)
         requirements.append(Requirement(key, "=", (value,)))
-    for path, expression in expressions_from(document.get("matchExpressions"), "matchExpressions"):
-        operator_text = text_from(expression.get("operator"), f"{path}.operator")
+    for where, expression in mappings(document, "matchExpressions", path):
+        operator_text = string(expression, "operator", where)
         operator = _EXPRESSION_OPERATORS.get(operator_text)
         if operator is None:
             message = f"{quoted(operator_text)} is not a valid label selector operator"
-            raise SelectorError(message, f"{path}.operator")
-        key = text_from(expression.get("key"), f"{path}.key")
+            raise SelectorError(message, f"{where}.operator")
+        key = string(expression, "key", where)
         # Upstream copies the values, and the copy of an empty list is null.
-        values = values_from(expression.get("values"), f"{path}.values") or None
-        _raise_first(requirement_errors(key, operator, values), path)
+        values = list(strings(expression, "values", where)) or None
+        _raise_first(requirement_errors(key, operator, values), where)
         requirements.append(requirement_of(key, operator, values or ()))
     return _selector(requirements) if requirements else EVERYTHING
-
-
-def labels_from(value: Any, path: str) -> dict[str, str]:
-    """A map of labels in order of keys; absent reads as empty, a null value as an empty text."""
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping):
-        raise SelectorError(f"{path}: must be an object", path)
-    for key in value:
-        if not isinstance(key, str):
-            raise SelectorError(f"{path}: keys must be strings", path)
-    return {key: text_from(value[key], f"{path}[{key}]") for key in sorted(value)}
-
-
-def expressions_from(value: Any, path: str) -> list[tuple[str, Mapping[str, Any]]]:
-    """A list of objects, each with its path; absent reads as empty, a null object as an empty one."""
-    if value is None:
-        return []
-    if not isinstance(value, list | tuple):
-        raise SelectorError(f"{path}: must be a list", path)
-    expressions = []
-    for index, item in enumerate(value):
-        if item is not None and not isinstance(item, Mapping):
-            raise SelectorError(f"{path}[{index}]: must be an object", f"{path}[{index}]")
-        expressions.append((f"{path}[{index}]", item or {}))
-    return expressions
-
-
-def values_from(value: Any, path: str) -> list[str] | None:
-    """A list of texts, None if it is absent."""
-    if value is None:
-        return None
-    if not isinstance(value, list | tuple):
-        raise SelectorError(f"{path}: must be a list", path)
-    return [text_from(item, f"{path}[{index}]") for index, item in enumerate(value)]
-
-
-def text_from(value: Any, path: str) -> str:
-    """A text; absent or null reads as empty."""
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise SelectorError(f"{path}: must be a string", path)
-    return value
 
 
 def parse_int64(text: str) -> int | None:

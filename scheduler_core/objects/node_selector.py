@@ -9,21 +9,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from scheduler_core.errors import FieldError, aggregate, invalid, not_supported
-from scheduler_core.objects.fields import SelectorError
+from scheduler_core.errors import FieldError, InvalidObject, aggregate, invalid, not_supported
+from scheduler_core.objects.fields import (
+    SelectorError,
+    integer,
+    mapping,
+    mappings,
+    string,
+    string_map,
+    strings,
+)
 from scheduler_core.objects.labels import (
     FieldRequirement,
     FieldSelector,
     LabelSelector,
     Operator,
     Requirement,
-    expressions_from,
-    labels_from,
     requirement_errors,
     requirement_of,
     selector_from_labels,
-    text_from,
-    values_from,
 )
 
 NAME_FIELD: Final = "metadata.name"
@@ -172,15 +176,12 @@ def node_selector_from(document: Mapping[str, Any], path: str = "") -> NodeSelec
 
     Raises
     ------
-    SelectorError
-        The document has another shape than a NodeSelector.
+    InvalidObject
+        A field is of another type.
     """
-    if not isinstance(document, Mapping):
-        raise SelectorError("must be an object", path)
-    terms_path = f"{path}.nodeSelectorTerms" if path else "nodeSelectorTerms"
     terms = []
     name_sets = []
-    for term_path, term in expressions_from(document.get("nodeSelectorTerms"), terms_path):
+    for term_path, term in mappings(document, "nodeSelectorTerms", path):
         parsed = _term(term, term_path)
         if parsed is not None:
             terms.append(parsed)
@@ -193,19 +194,17 @@ def required_node_affinity_from(pod_spec: Mapping[str, Any]) -> RequiredNodeAffi
 
     Raises
     ------
-    SelectorError
-        The spec has another shape than Kubernetes' (`path` relative to it).
+    InvalidObject
+        A field is of another type (`path` relative to the spec).
     """
-    labels = labels_from(pod_spec.get("nodeSelector"), "nodeSelector")
-    required = _child(_child(pod_spec, "affinity", ""), "nodeAffinity", "affinity")
-    path = f"affinity.nodeAffinity.{_REQUIRED}"
-    document = required.get(_REQUIRED)
-    if document is not None and not isinstance(document, Mapping):
-        raise SelectorError(f"{path}: must be an object", path)
+    labels = string_map(pod_spec, "nodeSelector", "")
+    required = mapping(mapping(pod_spec, "affinity", ""), "nodeAffinity", "affinity")
+    document = mapping(required, _REQUIRED, "affinity.nodeAffinity")
     try:
-        selector = None if document is None else node_selector_from(document)
-    except SelectorError as error:
-        raise SelectorError(f"{path}.{error}", f"{path}.{error.path}") from None
+        selector = None if required.get(_REQUIRED) is None else node_selector_from(document)
+    except InvalidObject as error:
+        path = f"affinity.nodeAffinity.{_REQUIRED}.{error.path}"
+        raise InvalidObject(path, error.value, error.reason) from None
     return RequiredNodeAffinity(selector_from_labels(labels) if labels else None, selector)
 
 
@@ -214,16 +213,16 @@ def preferred_terms_from(terms: Sequence[Any] | None) -> PreferredTerms:
 
     Raises
     ------
+    InvalidObject
+        A field is of another type.
     SelectorError
         A term that counts cannot be used, in upstream's words.
     """
     parsed = []
     errors: list[str] = []
-    for path, document in expressions_from(terms, ""):
-        preference = _child(document, "preference", path)
-        weight = document.get("weight") or 0
-        if isinstance(weight, bool) or not isinstance(weight, int):
-            raise SelectorError(f"{path}.weight: must be an integer", f"{path}.weight")
+    for path, document in mappings({"": terms}, "", ""):
+        preference = mapping(document, "preference", path)
+        weight = integer(document, "weight", path)
         if weight == 0:
             continue
         term = _term(preference, path)
@@ -238,16 +237,6 @@ def preferred_terms_from(terms: Sequence[Any] | None) -> PreferredTerms:
     return PreferredTerms(tuple(parsed))
 
 
-def _child(document: Mapping[str, Any], key: str, path: str) -> Mapping[str, Any]:
-    value = document.get(key)
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping):
-        field = f"{path}.{key}" if path else key
-        raise SelectorError(f"{field}: must be an object", field)
-    return value
-
-
 def term_errors(document: Mapping[str, Any], path: str) -> list[FieldError]:
     """What is wrong with a term; empty if nothing is."""
     errors: list[FieldError] = []
@@ -259,8 +248,8 @@ def _term(
     document: Mapping[str, Any], path: str, errors: list[FieldError] | None = None
 ) -> NodeSelectorTerm | None:
     """The term, None if it is empty; what is wrong with it is added to `errors`."""
-    expressions = expressions_from(document.get("matchExpressions"), f"{path}.matchExpressions")
-    fields = expressions_from(document.get("matchFields"), f"{path}.matchFields")
+    expressions = mappings(document, "matchExpressions", path)
+    fields = mappings(document, "matchFields", path)
     if not expressions and not fields:
         return None
     errors = [] if errors is None else errors
@@ -305,17 +294,14 @@ def _field_requirement(
 
 
 def _expression(document: Mapping[str, Any], path: str) -> tuple[str, str, list[str] | None]:
-    return (
-        text_from(document.get("key"), f"{path}.key"),
-        text_from(document.get("operator"), f"{path}.operator"),
-        values_from(document.get("values"), f"{path}.values"),
-    )
+    values = None if document.get("values") is None else list(strings(document, "values", path))
+    return string(document, "key", path), string(document, "operator", path), values
 
 
 def _name_set(term: Mapping[str, Any], path: str) -> frozenset[str] | None:
     """The names all `metadata.name In` fields of a term have in common, None without such a field."""
     names: frozenset[str] | None = None
-    for field_path, field in expressions_from(term.get("matchFields"), f"{path}.matchFields"):
+    for field_path, field in mappings(term, "matchFields", path):
         key, operator, values = _expression(field, field_path)
         if key == NAME_FIELD and operator == "In":
             names = frozenset(values or ()) if names is None else names & frozenset(values or ())

@@ -287,7 +287,7 @@ def _parsed(manifest: Document, meta: ObjectMeta) -> Pod:
     try:
         required_node_affinity = required_node_affinity_from(spec)
         preferred_node_affinity = preferred_terms_from(preferred)
-    except (SelectorError, TypeError, AttributeError) as error:
+    except (SelectorError, InvalidObject) as error:
         raise InvalidObject("spec.affinity.nodeAffinity", None, str(error)) from error
     return Pod(
         manifest=manifest,
@@ -395,12 +395,11 @@ _NO_TERMS: tuple[tuple[AffinityTerm, ...], tuple[WeightedAffinityTerm, ...]] = (
 
 def selector_at(document: Document, key: str, path: str) -> LabelSelector:
     """A label selector field (absent matches nothing), errors named by path."""
+    where = child(path, key)
     try:
-        return label_selector_from(document.get(key))
+        return label_selector_from(document.get(key), where)
     except SelectorError as error:
-        inner = getattr(error, "path", "")
-        where = child(path, key)
-        raise InvalidObject(f"{where}.{inner}" if inner else where, None, str(error)) from error
+        raise InvalidObject(error.path or where, None, str(error)) from error
 
 
 def _terms(

@@ -555,17 +555,13 @@ def dump_yaml(documents: Iterable[Mapping[str, Any]]) -> str:
 
 
 class DocumentWriter:
-    """The same text one document after the other; what many objects have in common is worded once.
+    """The same text one document after the other; what many objects have in common is worded once."""
 
-    Parameters
-    ----------
-    most_known : int
-        Distinct values remembered; then it begins anew.
-    """
+    most_known = 2000
+    """Distinct values remembered; then it begins anew."""
 
-    def __init__(self, most_known: int = 2000) -> None:
+    def __init__(self) -> None:
         self._known: dict[bytes, str] = {}
-        self._most_known = most_known
 
     def write(self, document: Mapping[str, Any]) -> str:
         """One document, its first line ``---``. A mapping in block style is its entries one below the other."""
@@ -590,7 +586,7 @@ class DocumentWriter:
         mark = marshal.dumps(value, 2)
         text = self._known.get(mark)
         if text is None:
-            if len(self._known) >= self._most_known:
+            if len(self._known) >= self.most_known:
                 self._known.clear()
             text = self._known[mark] = _dumped(value)
         return text

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.fields import (
     Document,
-    SelectorError,
     boolean,
     child,
     mapping,
@@ -246,7 +244,7 @@ def persistent_volume_from(manifest: Document) -> PersistentVolume:
         )
         if spec.get("claimRef") is not None
         else None,
-        node_affinity=_node_selector(affinity, "spec.nodeAffinity.required") if has_affinity else None,
+        node_affinity=node_selector_from(affinity, "spec.nodeAffinity.required") if has_affinity else None,
         csi=CSIVolumeSource(string(csi, "driver", "spec.csi"), string(csi, "volumeHandle", "spec.csi"))
         if spec.get("csi") is not None
         else None,
@@ -420,10 +418,3 @@ def _source_of(spec: Document) -> str:
 def _nano(document: Document, key: str, path: str) -> int | None:
     value = document.get(key)
     return None if value is None else quantity_nano(value, child(path, key))
-
-
-def _node_selector(document: Document, path: str) -> NodeSelector:
-    try:
-        return node_selector_from(document, path)
-    except SelectorError as error:
-        raise InvalidObject(getattr(error, "path", "") or path, None, str(error)) from error

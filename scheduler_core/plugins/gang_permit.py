@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 
 from scheduler_core.cluster.selection import PodSelector
 from scheduler_core.config.args import Errors, PluginArgs
-from scheduler_core.config.duration import parse_duration_ns
 from scheduler_core.errors import invalid
 from scheduler_core.framework.cluster_event import QUEUE, SKIP, ClusterEventWithHint, QueueingHint, on
 from scheduler_core.framework.interface import Handle, PermitPlugin, ReservePlugin
 from scheduler_core.framework.status import SUCCESS, Code, Status
+from scheduler_core.objects.duration import parse_duration_ns
 from scheduler_core.objects.labels import selector_from_labels
 from scheduler_core.objects.pod import Pod
 

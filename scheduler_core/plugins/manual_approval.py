@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from scheduler_core.config.args import Errors, PluginArgs
-from scheduler_core.config.duration import parse_duration_ns
 from scheduler_core.errors import invalid
 from scheduler_core.framework.cluster_event import (
     QUEUE,
@@ -18,6 +17,7 @@ from scheduler_core.framework.cluster_event import (
 )
 from scheduler_core.framework.interface import Handle, PermitPlugin
 from scheduler_core.framework.status import SUCCESS, Code, Status
+from scheduler_core.objects.duration import parse_duration_ns
 from scheduler_core.objects.pod import Pod
 
 APPROVAL = "playground.dev/approval"

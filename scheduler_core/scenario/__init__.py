@@ -7,7 +7,6 @@ it carries, `compare` puts two runs beside each other. `README.md` tells the for
 from scheduler_core.scenario.canonical import scenario_digest
 from scheduler_core.scenario.difference import compare
 from scheduler_core.scenario.errors import Problem, ScenarioError
-from scheduler_core.scenario.expectations import first_failing
 from scheduler_core.scenario.load import dump_scenario, load_scenario, scenario_document
 from scheduler_core.scenario.luck import lucky_cycles, with_seed
 from scheduler_core.scenario.mock_extender import MockExtender, MockTransport
@@ -28,7 +27,6 @@ __all__ = [
     "Verification",
     "compare",
     "dump_scenario",
-    "first_failing",
     "load_scenario",
     "lucky_cycles",
     "run_scenario",

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from scheduler_core.objects.merge import merge_patch
 from scheduler_core.objects.reading import is_foreign
 from scheduler_core.scenario.errors import Problem
-from scheduler_core.scenario.merge import merged
 from scheduler_core.scenario.types import MAX_OBJECTS, Key, Manifest, Scenario, object_key
 
 DAY_NS = 24 * 3600 * 1_000_000_000
@@ -181,7 +181,7 @@ def _happenings(scenario: Scenario, tally: _Tally) -> Iterable[str]:
             before = tally.objects.get(step.patch.key)
             if before is None:
                 continue
-            changed = merged(before, step.patch.patch)
+            changed = merge_patch(before, step.patch.patch)
             if isinstance(changed, Mapping):
                 tally.put(changed, f"{here}.patch.patch")
         elif step.delete is not None:

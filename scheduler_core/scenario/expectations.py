@@ -15,8 +15,8 @@ from scheduler_core.whatif.judge import UNKNOWN, share_of_agreement
 
 if TYPE_CHECKING:
     from scheduler_core.scenario.ran import ScenarioRun
-from scheduler_core.config.duration import format_duration
 from scheduler_core.errors import InvalidObject
+from scheduler_core.objects.duration import format_duration
 from scheduler_core.scenario.transport import ScenarioTransport
 from scheduler_core.scenario.types import FITTING, Draining, Fitting, Survival
 from scheduler_core.whatif.fork import Fork
@@ -476,11 +476,3 @@ def _names(pods: Iterable[str]) -> str:
 def _nearest(pod: str, known: Mapping[str, object]) -> str:
     near = did_you_mean(pod, known)
     return near if "did you mean" in near else ""
-
-
-def first_failing(findings: Iterable[Finding]) -> Finding | None:
-    """The failing expectation with the earliest cycle; one without a cycle comes last."""
-    failing = [finding for finding in findings if not finding.holds]
-    return min(
-        failing, key=lambda finding: finding.cycle if finding.cycle is not None else 2**62, default=None
-    )

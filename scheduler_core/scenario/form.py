@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from scheduler_core.config import wire
-from scheduler_core.config.duration import format_duration, parse_duration_ns
 from scheduler_core.config.wire import OMIT_EMPTY, POINTER, UNSET, Field, FieldKind, Problems
 from scheduler_core.errors import FieldError, InvalidManifest, InvalidObject
+from scheduler_core.objects.duration import format_duration, parse_duration_ns
 from scheduler_core.objects.fields import format_time_ns, parse_time_ns
 from scheduler_core.objects.reading import opened
 from scheduler_core.releases import release_named

@@ -55,17 +55,13 @@ _WITH_LINES = 5
 _LINES_UP_TO_BYTES = 2_000_000
 
 
-def load_scenario(
-    source: str | bytes | Mapping[str, Any], *, max_bytes: int = MAX_BYTES, bounds: RunBounds | None = None
-) -> Scenario:
+def load_scenario(source: str | bytes | Mapping[str, Any], *, bounds: RunBounds | None = None) -> Scenario:
     """Read a scenario.
 
     Parameters
     ----------
     source : str, bytes or mapping
         YAML or JSON text of one document, or the document.
-    max_bytes : int
-        Limit on a text.
     bounds : RunBounds, optional
         What the run may become.
 
@@ -75,16 +71,16 @@ def load_scenario(
     """
     if isinstance(source, Mapping):
         return _from_document(source, bounds or RunBounds())
-    document = _document(source, max_bytes)
+    document = _document(source)
     try:
         return _from_document(document, bounds or RunBounds())
     except ScenarioError as error:
         raise ScenarioError(with_lines(error.problems, decoded(source))) from None
 
 
-def _document(text: str | bytes, max_bytes: int) -> Mapping[str, Any]:
+def _document(text: str | bytes) -> Mapping[str, Any]:
     try:
-        documents = load_documents(text, max_bytes=max_bytes)
+        documents = load_documents(text, max_bytes=MAX_BYTES)
     except InvalidManifest as error:
         raise ScenarioError(
             [Problem(error.path, error.words, error.value, error.line, error.column)]

@@ -16,9 +16,18 @@ from typing import Any, Protocol
 
 from scheduler_core.config.types import API_VERSION as CONFIG_API_VERSION
 from scheduler_core.config.types import KIND as CONFIG_KIND
-from scheduler_core.objects.defaults import PREEMPT_LOWER_PRIORITY, SYSTEM_PRIORITY_CLASSES, prepare
+from scheduler_core.errors import ForbiddenObject
+from scheduler_core.objects.defaults import (
+    PREEMPT_LOWER_PRIORITY,
+    SYSTEM_PRIORITY_CLASSES,
+    PriorityClass,
+    PriorityClasses,
+    prepare,
+    priority_class_from,
+)
 from scheduler_core.objects.fields import parse_time_ns
 from scheduler_core.objects.kinds import KINDS, is_read
+from scheduler_core.objects.merge import merge_patch, patch_between
 from scheduler_core.objects.meta import owner_uids_of, uid_of
 from scheduler_core.releases import OLDEST, Release, release_from
 from scheduler_core.scenario.canonical import (
@@ -30,7 +39,6 @@ from scheduler_core.scenario.canonical import (
 )
 from scheduler_core.scenario.cassette import RecordedCall
 from scheduler_core.scenario.load import with_plugins
-from scheduler_core.scenario.merge import merged, patch_between
 from scheduler_core.scenario.mock_extender import MockExtender
 from scheduler_core.scenario.record import Decided, cycle_line, decisions_digest
 from scheduler_core.scenario.types import (
@@ -105,7 +113,6 @@ def make_scenario(
     traces: Sequence[Decided] = (),
     name: str = "",
     title: str = "",
-    up_to_seq: int | None = None,
     ours_decide: bool = False,
     mock: Sequence[MockExtender] = (),
     kept: Iterable[Manifest] = (),
@@ -127,8 +134,6 @@ def make_scenario(
         that moment was taken (`run`).
     traces : sequence of Decided
         What was decided, in order: the scenario carries it, and replaying it is the proof.
-    up_to_seq : int, optional
-        Leave later records out.
     ours_decide : bool
         What other schedulers decided (records with `by`) is left out, and their pods ask for ours.
     mock : sequence of MockExtender
@@ -140,8 +145,6 @@ def make_scenario(
     for manifest in initial:
         maker.begin_with(manifest)
     for record in records:
-        if up_to_seq is not None and record.seq > up_to_seq:
-            break
         maker.take(record)
     maker.read_rest()
     bare = Scenario(
@@ -614,57 +617,37 @@ Written = tuple[str, int | None, str]
 class KnownClasses:
     """The PriorityClasses there are at one moment, followed from write to write."""
 
-    def __init__(self, manifests: Iterable[Manifest] = ()) -> None:
-        self._known: dict[str, tuple[int, str]] = {
-            name: (value, PREEMPT_LOWER_PRIORITY) for name, value in SYSTEM_PRIORITY_CLASSES.items()
-        }
+    def __init__(self) -> None:
         self._manifests: dict[str, Manifest] = {}
-        self._defaults: set[str] = set()
-        for manifest in manifests:
-            self.wrote(manifest)
-
-    @property
-    def has_default(self) -> bool:
-        return bool(self._defaults)
+        self._classes = PriorityClasses()
 
     def wrote(self, manifest: Manifest) -> None:
         """An object was written; one of another kind changes nothing."""
-        if manifest.get("kind") != "PriorityClass":
-            return
-        name = str(manifest["metadata"]["name"])
-        self._manifests[name] = manifest
-        policy = manifest.get("preemptionPolicy") or PREEMPT_LOWER_PRIORITY
-        self._known[name] = (manifest.get("value") or 0, policy)
-        (self._defaults.add if manifest.get("globalDefault") else self._defaults.discard)(name)
+        if manifest.get("kind") == "PriorityClass":
+            self._manifests[str(manifest["metadata"]["name"])] = manifest
+            self._classes = PriorityClasses(map(priority_class_from, self._manifests.values()))
 
     def patched(self, name: str, patch: Manifest) -> None:
         """A class was changed by a merge patch."""
         if name in self._manifests:
-            self.wrote(merged(self._manifests[name], patch))
+            self.wrote(merge_patch(self._manifests[name], patch))
 
     def deleted(self, name: str) -> None:
         """A class was deleted."""
-        if name in self._manifests:
-            del self._manifests[name], self._known[name]
-            self._defaults.discard(name)
+        if self._manifests.pop(name, None) is not None:
+            self._classes = PriorityClasses(map(priority_class_from, self._manifests.values()))
 
-    def of(self, name: str) -> tuple[int, str] | None:
-        """Value and preemption policy of a class; None where there is no such class."""
-        return self._known.get(name)
+    def of(self, name: str) -> PriorityClass | None:
+        """The class of a name."""
+        return self._classes.named(name)
 
     def agree(self, spec: Manifest) -> bool:
         """Whether admission takes a pod spec as it is written: class, priority and policy say the same."""
-        name, written, policy = written_in(spec)
-        value: int
-        if name:
-            found = self._known.get(name)
-            if found is None:
-                return False
-            value, usual = found
-            return written in (None, value) and policy in ("", usual)
-        if written is None and not policy:
-            return True
-        return written in (None, 0) and policy in ("", PREEMPT_LOWER_PRIORITY) and not self.has_default
+        try:
+            self._classes.resolve(spec)
+        except ForbiddenObject:
+            return False
+        return True
 
 
 def written_in(spec: Manifest) -> Written:
@@ -713,7 +696,8 @@ class ClassesForBarePriorities:
         if self.now.agree(spec) or (name and self.now.of(name) is None):
             # A class that is not there is told when the object is applied.
             return spec
-        value, usual = self.now.of(name) or (0, PREEMPT_LOWER_PRIORITY)
+        found = self.now.of(name)
+        value, usual = (found.value, found.preemption_policy) if found else (0, PREEMPT_LOWER_PRIORITY)
         if written is not None or not name:
             value = written or 0
         if not isinstance(value, int) or (value > HIGHEST_USER_PRIORITY and value not in _SYSTEM_NAMES):

@@ -15,7 +15,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Final
 
 from scheduler_core.extender import wire
@@ -102,7 +102,6 @@ class _Redactor:
         self.kind = ""  # of the object that is walked; empty beside objects
         self.has_expressions = False
         self.collecting = True
-        self.words: dict[Sequence[str], tuple[dict[str, str], re.Pattern[str]]] = {}
 
     def name(self, what: str, value: Any) -> Any:
         if not isinstance(value, str):
@@ -218,16 +217,12 @@ class _Redactor:
 
     def owner(self, owner: Mapping[str, Any]) -> dict[str, Any]:
         """An ownerReference; a kind that is not Kubernetes' own is renamed with its group."""
-        version, kind = str(owner.get("apiVersion", "")), str(owner.get("kind", ""))
-        is_known = (version, kind) in _built_in()
-        result = {
-            "apiVersion": version if is_known else "owner.example/v1",
-            "kind": kind if is_known else self.name("kind of an owner", kind),
-            "name": self.name(kind if is_known else "owner", owner.get("name", "")),
-            "uid": self.name("uid", owner.get("uid", "")),
+        flags = {
+            key: owner[key]
+            for key in ("controller", "blockOwnerDeletion")
+            if isinstance(owner.get(key), bool)
         }
-        flags = ("controller", "blockOwnerDeletion")
-        return result | {key: owner[key] for key in flags if isinstance(owner.get(key), bool)}
+        return self.target(owner) | {"uid": self.name("uid", owner.get("uid", ""))} | flags
 
     def container(self, container: Mapping[str, Any], name: str) -> dict[str, Any]:
         result = self._fields(container, "container", known.CONTAINER)
@@ -339,11 +334,9 @@ class _Redactor:
             return self.name(NAME_FIELDS[key], value)
         if key in POD_FIELDS and not self.kind:
             return self.pod_name(value)
-        if key == "by":
-            return self.name("scheduler", value)
         if key in known.WORKLOAD_FIELDS and not self.kind:
             return self.pod_name(value, known.WORKLOAD_FIELDS[key])
-        if key in ("topologyKey", "label", "anyOf") or (key == "key" and self.kind):
+        if key in known.LABEL_FIELDS or (key == "key" and self.kind):
             return self.label_key(value)
         if key == "extendedResourceName" and isinstance(value, str):
             return self.resource(value) or _LEFT_OUT
@@ -386,12 +379,10 @@ class _Redactor:
         return _CEL_WORD.sub(renamed, value)
 
     def _walk_list(self, value: Sequence[Any], key: str) -> Any:
-        if key in NAME_FIELDS:
-            return [self.name(NAME_FIELDS[key], item) for item in value]
-        if key in POD_FIELDS and not self.kind:
-            return [self.pod_name(item) for item in value]
-        if key in ("matchLabelKeys", "mismatchLabelKeys", "topologyKeys", "labels"):
-            return [self.label_key(item) for item in value]
+        if key in NAME_FIELDS or key in known.LABEL_FIELDS or (key in POD_FIELDS and not self.kind):
+            return [self.walk(item, key) for item in value]
+        if key in known.SHAPES:
+            return [self.shaped(item, known.SHAPES[key]) for item in value]
         if key in ("matchExpressions", "matchLabelExpressions", "matchFields"):
             return [self.expression(item, key == "matchFields") for item in value]
         if key in ("taints", "tolerations"):
@@ -400,23 +391,12 @@ class _Redactor:
             return [self.container(item, f"{key[0]}{index}") for index, item in enumerate(value)]
         if key == "volumes":
             return self.volumes(value) or None
-        if key == "schedulingGates":
-            return [{"name": self.name("gate", gate.get("name"))} for gate in value]
         if key == "conditions":
             return self.conditions(value, self.kind) or None
         if key == "images":
             return [
                 {"names": [self.image(name) for name in item.get("names") or ()]}
                 | self._fields(item, "", frozenset(("sizeBytes",)))
-                for item in value
-            ]
-        if key == "reservedFor":
-            return [
-                {
-                    "resource": "pods",
-                    "name": self.name("Pod", item.get("name")),
-                    "uid": self.name("uid", item.get("uid")),
-                }
                 for item in value
             ]
         if key == "objects" or key == "apply":
@@ -429,6 +409,13 @@ class _Redactor:
             return [self.resource(item) or item for item in value]
         found = [self.walk(item, f"{key}[]" if self.kind else "") for item in value]
         return [item for item in found if item is not _LEFT_OUT]
+
+    def shaped(self, value: Any, shape: Mapping[str, str]) -> dict[str, Any]:
+        """An object of known fields: each is a name of something, or what the shape has behind `=`."""
+        return {
+            key: what.removeprefix("=") if what.startswith("=") else self.name(what, value.get(key, ""))
+            for key, what in shape.items()
+        }
 
     def _weighted(self, value: Any) -> Any:
         """A resource by its name in a configuration, with its weight."""
@@ -457,18 +444,10 @@ class _Redactor:
         if key == "pool" and "name" in value:
             numbers = self._fields(value, "pool", frozenset(("generation", "resourceSliceCount")))
             return {"name": self.name("ResourcePool", value["name"]), **numbers}
-        if key == "claimRef":
-            return {
-                "kind": "PersistentVolumeClaim",
-                "namespace": self.name("Namespace", value.get("namespace", "")),
-                "name": self.name("PersistentVolumeClaim", value.get("name", "")),
-            }
+        if key in known.SHAPES:
+            return self.shaped(value, known.SHAPES[key])
         if key == "csi" or key in known.DISKS:
             return self.volume_source(value, key)
-        if key in ("local", "hostPath"):
-            return {"path": "/"}
-        if key == "nfs":
-            return {"server": "nfs.example", "path": "/"}
         if key == "metadata":
             return self.metadata(value, "Pod" if self.kind else "")
         if key in ("patch", "delete") and "kind" in value and "name" in value:
@@ -512,21 +491,18 @@ class _Redactor:
         return result
 
     def target(self, value: Mapping[str, Any]) -> dict[str, Any]:
-        """What an autoscaler scales or looks at."""
+        """What an autoscaler scales or looks at, or who owns an object."""
         version, kind = str(value.get("apiVersion", "")), str(value.get("kind", ""))
         is_known = (version, kind) in _built_in()
         return {
             "apiVersion": version if is_known else "owner.example/v1",
             "kind": kind if is_known else self.name("kind of an owner", kind),
-            "name": self.name(kind if is_known else "owner", value.get("name")),
+            "name": self.name(kind if is_known else "owner", value.get("name", "")),
         }
 
     def reference(self, value: Mapping[str, Any]) -> dict[str, Any]:
         result = {**value, "name": self.object_name(value["kind"], value["name"])}
-        if value.get("namespace"):
-            result["namespace"] = self.name("Namespace", value["namespace"])
-        if value.get("by"):
-            result["by"] = self.name("scheduler", value["by"])
+        result |= {key: self.walk(value[key], key) for key in ("namespace", "by") if value.get(key)}
         if "patch" in value:
             self.kind = str(value["kind"])
             patch = dict(value["patch"])
@@ -583,25 +559,21 @@ class _Redactor:
 
     # ---- texts
 
-    def text(self, text: str, of: Sequence[str] = _IN_MESSAGES) -> str:
+    def text(self, text: str) -> str:
         """Known names replaced wherever they stand as words."""
-        if self.collecting:
-            return text
-        if of not in self.words:
-            table = {
-                old: new
-                for what in of
-                if what in self.names
-                for old, new in self.names[what].new.items()
-                if len(old) > 1
-            }
-            sentences = sorted(
-                (old for old in table if not _WORD.fullmatch(old)), key=lambda old: (-len(old), old)
-            )
-            self.words[of] = table, re.compile("|".join(map(re.escape, sentences)) or r"(?!)")
-        table, whole = self.words[of]
+        table, whole = self._words
         text = whole.sub(lambda match: table[match[0]], text)
         return _WORD.sub(lambda match: table.get(match[0], match[0]), text)
+
+    @cached_property
+    def _words(self) -> tuple[dict[str, str], re.Pattern[str]]:
+        """New names of old ones in messages, and what finds those of several words."""
+        found = (self.names[what].new for what in _IN_MESSAGES if what in self.names)
+        table = {old: new for names in found for old, new in names.items() if len(old) > 1}
+        sentences = sorted(
+            (old for old in table if not _WORD.fullmatch(old)), key=lambda old: (-len(old), old)
+        )
+        return table, re.compile("|".join(map(re.escape, sentences)) or r"(?!)")
 
 
 def _kept_of(what: str) -> Callable[[str], bool]:

@@ -12,6 +12,7 @@ from scheduler_core.errors import InvalidObject
 from scheduler_core.framework.words import sentence
 from scheduler_core.objects.defaults import NAMESPACED_KINDS
 from scheduler_core.objects.fields import format_seconds
+from scheduler_core.objects.merge import merge_patch
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.reading import is_foreign
 from scheduler_core.releases import Release
@@ -20,7 +21,6 @@ from scheduler_core.scenario.canonical import effective_steps, in_run_order
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.expectations import check
 from scheduler_core.scenario.load import check_shape, field_notes, plugin_notes, problems_of
-from scheduler_core.scenario.merge import merged
 from scheduler_core.scenario.ran import Others, ScenarioRun
 from scheduler_core.scenario.transport import ScenarioTransport
 from scheduler_core.scenario.types import (
@@ -235,7 +235,7 @@ class _Runner:
         elif step.patch is not None:
             stored = self._existing(step.patch.kind, step.patch.namespace, step.patch.name, here)
             if step.patch.by and self.run.others is not None and step.patch.kind == "Pod":
-                changed = merged(stored.manifest, step.patch.patch)
+                changed = merge_patch(stored.manifest, step.patch.patch)
                 self.run.others.patched(stored.typed, changed, step.patch.by)
             self._replace(stored.manifest, step.patch.patch, here)
         elif step.delete is not None:
@@ -275,7 +275,7 @@ class _Runner:
             raise ScenarioError([time_problem(path, elapsed_ns, self.bounds)])
 
     def _replace(self, manifest: Manifest, patch: Manifest, path: str) -> None:
-        changed = merged(manifest, patch)
+        changed = merge_patch(manifest, patch)
         if object_key(changed) != object_key(manifest) or changed.get("apiVersion") != manifest.get(
             "apiVersion"
         ):
@@ -491,9 +491,7 @@ def run_to_cycle(
     raise ScenarioError([Problem("", f"there is no cycle {number}, the run had {n_cycles}")])
 
 
-def check_scenario(
-    scenario: Scenario, *, max_cycles: int = MAX_CYCLES, max_objects: int = MAX_OBJECTS
-) -> ModelReport:
+def check_scenario(scenario: Scenario, *, max_objects: int = MAX_OBJECTS) -> ModelReport:
     """Run a scenario and check the formal model on every cycle of it.
 
     Raises
@@ -502,18 +500,12 @@ def check_scenario(
         A step cannot be done, or the bound on cycles was reached.
     """
     checker = Checker(max_objects=max_objects)
-    run(
-        scenario,
-        full_traces=True,
-        max_cycles=max_cycles,
-        before_cycle=checker.before_cycle,
-        after_cycle=checker.after_cycle,
-    )
+    run(scenario, full_traces=True, before_cycle=checker.before_cycle, after_cycle=checker.after_cycle)
     return checker.report
 
 
 LINES_UP_TO_CYCLES = 2_000
-"""Longer runs are recorded by their digest alone unless lines are asked for."""
+"""Longer runs are recorded by their digest alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -537,20 +529,16 @@ class Verification:
     sentence: str
 
 
-def decisions_of(run: ScenarioRun, *, lines: bool | None = None) -> Decisions:
-    """What a run decided, to be kept with its scenario."""
-    with_lines = len(run.cycles) <= LINES_UP_TO_CYCLES if lines is None else lines
-    return Decisions(
+def with_decisions(run: ScenarioRun) -> Scenario:
+    """The run's scenario, carrying what was decided."""
+    with_lines = len(run.cycles) <= LINES_UP_TO_CYCLES
+    decisions = Decisions(
         digest=run.digest,
         count=len(run.cycles),
         engine=ENGINE_VERSION,
         cycles=tuple(run.cycle_lines()) if with_lines else (),
     )
-
-
-def with_decisions(run: ScenarioRun, *, lines: bool | None = None) -> Scenario:
-    """The run's scenario, carrying what was decided."""
-    return dataclasses.replace(run.scenario, decisions=decisions_of(run, lines=lines))
+    return dataclasses.replace(run.scenario, decisions=decisions)
 
 
 def verify(run: ScenarioRun, recorded: Decisions | None = None) -> Verification | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from scheduler_core.config.wire import wire_fields
 from scheduler_core.objects.defaults import NAMESPACED_KINDS
-from scheduler_core.objects.fields import duration_ns
+from scheduler_core.objects.duration import duration_ns
 from scheduler_core.releases import OLDEST, Release, release_named
 from scheduler_core.scenario.cassette import RecordedCall
 from scheduler_core.scenario.form import SCHEMA, declare

@@ -15,7 +15,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from scheduler_core.clock import SECOND_NS
-from scheduler_core.objects.fields import duration_ns, format_seconds
+from scheduler_core.objects.duration import duration_ns
+from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.meta import finalizers_of
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from scheduler_core.objects.fields import duration_ns, parse_time_ns
+from scheduler_core.objects.duration import duration_ns
+from scheduler_core.objects.fields import parse_time_ns
 from scheduler_core.objects.quantity import QuantityError, quantity_from
 
 LOAD = "playground.dev/load"

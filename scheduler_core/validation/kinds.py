@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.defaults import SYSTEM_PRIORITY_CLASSES
-from scheduler_core.objects.fields import Document, boolean, duration_ns, string_map
+from scheduler_core.objects.duration import duration_ns
+from scheduler_core.objects.fields import Document, boolean, string_map
 from scheduler_core.objects.labels import label_errors, qualified_name_errors, subdomain_errors
 from scheduler_core.objects.quantity import Quantity, quantity_from
 from scheduler_core.releases import DEFAULT, Release

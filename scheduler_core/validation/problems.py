@@ -298,7 +298,7 @@ class Checked:
             return
         try:
             matches = label_selector_from(selector).matches(labels)
-        except SelectorError:
+        except (SelectorError, InvalidObject):
             self.invalid("selector", dict(selector), "invalid label selector")
             return
         if not matches:

@@ -23,7 +23,7 @@ from playground.clusters.objects import apply, write
 from playground.clusters.objects.admission import Surroundings, admitted
 from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.queries import selector_matches
-from playground.clusters.objects.write import create_object, merge_patch, replace_object
+from playground.clusters.objects.write import create_object, replace_object
 from playground.clusters.structural import OverLimit, at_most
 from playground.engine import admission
 from playground.kube_api import managed_fields, patches, tables
@@ -31,6 +31,7 @@ from playground.kube_api.status import Refusal
 from scheduler_core import load_scenario
 from scheduler_core.dynamic_resources.model import Device, Slice
 from scheduler_core.dynamic_resources.selectors import DeviceSelectorError, compiled
+from scheduler_core.objects.merge import merge_patch
 from scheduler_core.objects.quantity import parse_quantity
 from scheduler_core.objects.reading import Posted
 from scheduler_core.scenario.canonical import scenario_digest

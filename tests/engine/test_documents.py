@@ -105,7 +105,8 @@ def test_what_is_dumped_reads_back_equal() -> None:
 def test_objects_written_one_by_one_are_what_they_are_written_together(specs: list[Any]) -> None:
     documents = [{"kind": "Pod", "metadata": {"name": f"p{i}"}, "spec": spec} for i, spec in enumerate(specs)]
     documents += [{"status": spec} for spec in specs] + documents
-    writer = DocumentWriter(most_known=3)
+    writer = DocumentWriter()
+    writer.most_known = 3
     text = "".join(map(writer.write, documents))
     assert text == dump_yaml(documents)
     assert [item.value for item in load_documents(text)] == documents

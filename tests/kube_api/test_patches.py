@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from playground.clusters.objects.write import merge_patch
 from playground.kube_api.patches import json_patch, strategic_merge_patch
 from playground.kube_api.status import Refusal
+from scheduler_core.objects.merge import merge_patch
 
 POD: dict[str, Any] = {
     "apiVersion": "v1",

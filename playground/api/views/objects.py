@@ -28,10 +28,10 @@ from playground.clusters.objects.queries import get_object, selected_objects, se
 from playground.clusters.objects.write import (
     create_object,
     delete_object,
-    merge_patch,
     patch_object,
     replace_object,
 )
+from scheduler_core.objects.merge import merge_patch
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster

@@ -1,6 +1,5 @@
 """Asking for cycles: runs are requested and cancelled here; the worker does them (advance.py)."""
 
-import re
 from typing import Final
 
 from django.db.models import F
@@ -12,33 +11,33 @@ from playground.clusters.log.quotas import check_bytes
 from playground.clusters.log.rows import existing
 from playground.clusters.log.writer import writing
 from playground.clusters.models import Cluster, LogEntry, Pod, Run
+from scheduler_core.objects import duration
 from scheduler_core.scenario.bounds import DAY_NS, MAX_VIRTUAL_NS
 
 MAX_OPEN_RUNS: Final = 20
-_DURATION: Final = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?(?:(\d+)ms)?")
 
 
 def parse_duration_ns(text: str) -> int:
-    """``1h30m``, ``30s``, ``1.5s``, ``500ms`` in nanoseconds.
+    """``1h30m``, ``30s``, ``1.5s``, ``500ms`` in nanoseconds, as far as a run may last.
 
     Raises
     ------
     InvalidInput
     """
-    match = _DURATION.fullmatch(text.strip())
-    if match is None or not any(match.groups()) or len(text) > 40:
-        raise InvalidInput(
-            'until is "cycle", "idle" or a duration like 30s, 5m or 1h30m', field="until", value=text
-        )
-    hours, minutes, seconds, milliseconds = (float(part or 0) for part in match.groups())
-    total_s = hours * 3600 + minutes * 60 + seconds + milliseconds / 1000
-    if total_s * 1e9 > MAX_VIRTUAL_NS:
+    words = 'until is "cycle", "idle" or a duration like 30s, 5m or 1h30m'
+    try:
+        total_ns = duration.parse_duration_ns(text.strip()) if len(text) <= 40 else -1
+    except ValueError:
+        total_ns = -1
+    if total_ns < 0:
+        raise InvalidInput(words, field="until", value=text)
+    if total_ns > MAX_VIRTUAL_NS:
         raise InvalidInput(
             f"a run may last {MAX_VIRTUAL_NS // DAY_NS} days of virtual time at most",
             field="until",
             value=text,
         )
-    return round(total_s * 1e9)
+    return total_ns
 
 
 def request_run(*, cluster: Cluster, until: str = "idle", max_cycles: int = 100_000) -> Run:

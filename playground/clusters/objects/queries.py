@@ -18,6 +18,7 @@ from playground.clusters.models import Cluster, Event, LogEntry, MockExtender, N
 from playground.clusters.objects.namespace_limits import with_usage
 from playground.clusters.versions import as_served
 from playground.engine.columns import is_forgotten
+from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.fields import SelectorError
 from scheduler_core.objects.labels import (
     label_selector_from,
@@ -31,7 +32,7 @@ def matcher(selector: Mapping[str, Any] | None) -> Callable[[Mapping[str, str]],
     """Whether labels match a LabelSelector document; an absent one matches nothing, a broken one too."""
     try:
         parsed = None if selector is None else label_selector_from(selector)
-    except SelectorError:
+    except (SelectorError, InvalidObject):
         parsed = None
     if parsed is None:
         return lambda labels: False

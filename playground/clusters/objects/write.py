@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -43,22 +42,9 @@ from playground.engine.releases import release_of
 from playground.engine.resizing import check_quality, resized
 from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.labels import subdomain_errors
+from scheduler_core.objects.merge import merge_patch
 from scheduler_core.objects.reading import Posted
 from scheduler_core.sim.admission import SYSTEM_PREFIX
-
-
-def merge_patch(target: Any, patch: Any) -> Any:
-    """RFC 7386: null removes, objects merge, everything else replaces."""
-    if not isinstance(patch, Mapping):
-        return copy.deepcopy(patch)
-    result = dict(target) if isinstance(target, Mapping) else {}
-    for key, value in patch.items():
-        if value is None:
-            result.pop(key, None)
-        else:
-            result[key] = merge_patch(result.get(key), value)
-    return result
-
 
 _LASTING_NAMESPACES: Final = ("default", "kube-system", "kube-public")
 

@@ -12,7 +12,6 @@ from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.cluster.vocabulary import Interner
 from scheduler_core.config.args import Errors, PluginArgs
-from scheduler_core.config.duration import format_duration
 from scheduler_core.config.wire import OptionalDurationNs, pointer
 from scheduler_core.dynamic_resources.allocation import AllocationError, release_has_binding
 from scheduler_core.dynamic_resources.allocator import Allocated, Allocator, NotOnNode
@@ -30,6 +29,7 @@ from scheduler_core.framework import interface as fw
 from scheduler_core.framework.cluster_event import ClusterEventWithHint, on
 from scheduler_core.framework.failure import PluginFailure
 from scheduler_core.framework.status import SUCCESS, Code, Status, Verdicts
+from scheduler_core.objects.duration import format_duration
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.node_selector import node_selector_from
 from scheduler_core.objects.pod import Pod

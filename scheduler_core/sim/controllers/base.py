@@ -188,7 +188,7 @@ def workload_from(manifest: Document) -> Workload:
         )
         selector = {"matchLabels": labels}
     try:
-        parsed = label_selector_from(selector or None)
+        parsed = label_selector_from(selector or None, "spec.selector")
     except SelectorError as error:
         raise InvalidObject("spec.selector", None, str(error)) from error
     return Workload(

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.fields import (
     Document,
-    SelectorError,
     boolean,
     mapping,
     mappings,
@@ -278,7 +277,7 @@ class PlacementRule:
         self.node_name = string(spec, "nodeName", "spec.template.spec")
         try:
             self.required: RequiredNodeAffinity = required_node_affinity_from(spec)
-        except (SelectorError, TypeError, AttributeError) as error:
+        except InvalidObject as error:
             raise InvalidObject("spec.template.spec.affinity", None, str(error)) from error
 
     def should_run(self, node: Node) -> tuple[bool, bool]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler_core.config.duration import format_duration, parse_duration_ns
+from scheduler_core.objects.duration import format_duration, parse_duration_ns
 
 
 @given(st.integers(-(2**63), 2**63 - 1))

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler_core.cli.conformance_values import run_selector_case
+from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.fields import SelectorError
 from scheduler_core.objects.labels import (
     EVERYTHING,
@@ -98,6 +99,18 @@ def test_nothing_with_more_requirements_is_still_nothing() -> None:
         ({"matchLabels": {"/c": "x"}}, "matchLabels[/c]", "prefix part must be non-empty"),
         ({"matchLabels": {"A/c": "x"}}, "matchLabels[A/c]", "prefix part a lowercase RFC 1123 subdomain"),
         ({"matchLabels": {"a": "x" * 64}}, "matchLabels[a]", "must be no more than 63 characters"),
+    ],
+)
+def test_a_broken_selector_names_the_field(document: dict[str, Any], path: str, message: str) -> None:
+    with pytest.raises(SelectorError) as caught:
+        label_selector_from(document)
+    assert caught.value.path == path
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("document", "path", "reason"),
+    [
         ({"matchLabels": {"a": 5}}, "matchLabels[a]", "must be a string"),
         ({"matchLabels": ["a"]}, "matchLabels", "must be an object"),
         ({"matchExpressions": {"a": "b"}}, "matchExpressions", "must be a list"),
@@ -109,11 +122,11 @@ def test_nothing_with_more_requirements_is_still_nothing() -> None:
         ),
     ],
 )
-def test_a_broken_selector_names_the_field(document: dict[str, Any], path: str, message: str) -> None:
-    with pytest.raises(SelectorError) as caught:
-        label_selector_from(document)
-    assert caught.value.path == path
-    assert message in str(caught.value)
+def test_a_field_of_another_type_is_named(document: dict[str, Any], path: str, reason: str) -> None:
+    with pytest.raises(InvalidObject) as caught:
+        label_selector_from(document, "spec.selector")
+    assert caught.value.path == f"spec.selector.{path}"
+    assert caught.value.reason.startswith(reason)
 
 
 def test_errors_of_one_requirement_are_told_together() -> None:

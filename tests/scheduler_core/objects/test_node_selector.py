@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.fields import SelectorError
 from scheduler_core.objects.node_selector import (
     NodeSelector,
@@ -175,7 +176,7 @@ def test_a_broken_preferred_term_is_an_error_at_once() -> None:
     ],
 )
 def test_a_document_of_the_wrong_shape_names_the_field(spec: dict[str, Any], path: str) -> None:
-    with pytest.raises(SelectorError) as caught:
+    with pytest.raises(InvalidObject) as caught:
         required_node_affinity_from(spec)
     assert caught.value.path == path
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_core.scenario import Finding, ScenarioError, first_failing, run_scenario
+from scheduler_core.scenario import Finding, ScenarioError, run_scenario
 from tests.scheduler_core.scenario.builders import make_budget, make_node, make_pod, make_scenario
 from tests.tables import table
 
@@ -70,10 +70,3 @@ def test_an_expectation_about_what_never_was_is_an_error_not_a_failure(
     with pytest.raises(ScenarioError) as caught:
         findings(expectation)
     assert str(caught.value).startswith("expect[0].") and said in str(caught.value)
-
-
-def test_the_first_failing_expectation_is_the_one_with_the_earliest_cycle() -> None:
-    found = findings({"cycles": 1}, {"pod": "web-2", "node": "large"}, {"cycle": 1, "outcome": "bound"})
-    first = first_failing(found)
-    assert first is not None and first.path == "expect[2]"
-    assert first_failing([]) is None

@@ -363,18 +363,6 @@ def test_a_write_that_changed_a_label_is_that_label_alone() -> None:
     assert patch is not None and patch.patch == {"metadata": {"labels": {"tier": "front"}}}
 
 
-def test_a_scenario_of_an_earlier_moment_leaves_later_records_out() -> None:
-    live = LiveCluster()
-    live.write(make_node("n"))
-    live.write(make_pod("p"))
-    live.run(("idle", 0, 64))
-    until = len(live.records)
-    live.write(make_pod("q"))
-    live.run(("idle", 0, 64))
-    run = run_scenario(live.made(up_to_seq=until).scenario)
-    assert run.placement() == {"default/p": "n"}
-
-
 def test_pods_that_were_there_at_the_start_stay_where_they_are() -> None:
     live = LiveCluster()
     live.write(make_pod("q"))
