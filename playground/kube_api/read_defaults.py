@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Final
 
+from scheduler_core.objects.defaults import pull_policy
 from scheduler_core.schema.tables import kinds, table_beside, types
 
 Document = Mapping[str, Any]
@@ -82,10 +83,7 @@ def _merged(defaults: Document, value: Document) -> dict[str, Any]:
 
 def _pull_policy(container: Document) -> Document:
     image = container.get("image")
-    name = image.rsplit("/", 1)[-1] if isinstance(image, str) and image else "x:x"
-    tag = name.partition(":")[2]
-    is_newest = "@" not in name and tag in ("", "latest")
-    return {"imagePullPolicy": "Always" if is_newest else "IfNotPresent"}
+    return {"imagePullPolicy": pull_policy(image if isinstance(image, str) else "")}
 
 
 _COMPUTED: Final[Mapping[str, Callable[[Document], Document]]] = {

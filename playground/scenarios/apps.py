@@ -8,3 +8,7 @@ class ScenariosConfig(AppConfig):
 
     name = "playground.scenarios"
     label = "scenarios"
+
+    def ready(self) -> None:
+        # They add their kinds of work and of questions to the tables of the clusters.
+        from playground.scenarios.services import errands, proof, questions  # noqa: F401

@@ -9,17 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from scheduler_core.scenario.difference import (
-    Beside,
-    DecidedCycle,
-    beside,
-    n_same,
-    no_decision,
-    partings,
-    points_of,
-    reasons_apart,
-    why,
-)
+from scheduler_core.scenario import difference
 
 MOVED_LIMIT: Final = 2000
 PACKING_LIMIT: Final = 400
@@ -30,7 +20,7 @@ LETTERS: Final = "abcdef"
 Explain = Callable[[int], Mapping[str, Any] | None]
 
 
-class SaidCycle(DecidedCycle, Protocol):
+class SaidCycle(difference.DecidedCycle, Protocol):
     """What is read of a cycle; a row has it."""
 
     @property
@@ -77,16 +67,16 @@ def compare_sides(sides: Sequence[Side]) -> dict[str, Any]:
     places = [_places(side) for side in sides]
     ends = [{pod: place["node"] for pod, place in found.items()} for found in places]
     shared = [one for side in sides for one in side.decisions if one.number <= side.since]
-    pairs = beside(
+    pairs = difference.beside(
         [[one for one in side.decisions if one.number > side.since] for side in sides], ends, shared
     )
-    parted = next(iter(partings(pairs, ends)), None)
+    parted = next(iter(difference.partings(pairs, ends)), None)
     moved = _moved(sides, places)
     packing = _packing([side.state for side in sides])
     return {
         "sides": [{"name": name, **_about(side)} for name, side in zip(LETTERS, sides, strict=False)],
         "figures": _figures(sides),
-        "nSame": n_same(pairs),
+        "nSame": difference.n_same(pairs),
         "divergence": None if parted is None else _divergence(sides, parted, ends),
         "moved": moved[:MOVED_LIMIT],
         "nMoved": len(moved),
@@ -124,7 +114,7 @@ def _numbers(side: Side) -> dict[str, float]:
 
 
 def _divergence(
-    sides: Sequence[Side], pair: Beside[SaidCycle], ends: Sequence[Mapping[str, str]]
+    sides: Sequence[Side], pair: difference.Beside[SaidCycle], ends: Sequence[Mapping[str, str]]
 ) -> dict[str, Any]:
     cycles = pair.decisions
     at = [end.get(pair.pod) for end in ends]
@@ -135,16 +125,20 @@ def _divergence(
         "pod": present.pod,
         "samePod": all(cycle is not None for cycle in cycles),
         "attempt": pair.nth,
-        "why": why(pair, (told[0], told[1]), ("A", "B"), (at[0], at[1])) if len(sides) == 2 else "",
+        "why": difference.why(pair, (told[0], told[1]), ("A", "B"), (at[0], at[1]))
+        if len(sides) == 2
+        else "",
         "sides": [
             {"name": name, "decision": _said(cycle)} for name, cycle in zip(LETTERS, cycles, strict=False)
         ],
-        "notes": ["" if cycle else no_decision(end) for cycle, end in zip(cycles, at, strict=True)],
+        "notes": [
+            "" if cycle else difference.no_decision(end) for cycle, end in zip(cycles, at, strict=True)
+        ],
         "plugins": _plugins(told),
         "rows": _score_rows(told, cycles),
         "reasons": [
             {"node": node, "reasons": list(reasons)}
-            for node, reasons in (reasons_apart(told) if all(told) else {}).items()
+            for node, reasons in (difference.reasons_apart(told) if all(told) else {}).items()
         ][:SCORE_ROWS],
         "ties": [len(((document or {}).get("tie") or {}).get("nodes") or ()) for document in told],
     }
@@ -191,7 +185,7 @@ def _score_rows(
         {node for total in totals for node in total} - set(winners), key=lambda node: (-spread(node), node)
     )
     rows = []
-    by_plugin = [points_of(document or {}) for document in told]
+    by_plugin = [difference.points_of(document or {}) for document in told]
     for node in list(dict.fromkeys((*winners, *others)))[:SCORE_ROWS]:
         points = [
             {plugin: given[node] for plugin, given in found.items() if node in given}

@@ -13,16 +13,8 @@ from django.db.models.functions import Coalesce
 from playground.clusters.access import clusters_of
 from playground.clusters.errors import NotFound
 from playground.clusters.models import Cluster, Cycle
+from playground.scenarios import models
 from playground.scenarios.choices import Visibility
-from playground.scenarios.models import (
-    Comparison,
-    Moment,
-    Origin,
-    RecordedCycle,
-    Scenario,
-    Verdict,
-    Verification,
-)
 from playground.scenarios.services.audience import visible
 from playground.scenarios.services.gallery import FOUR_WAYS
 from playground.scenarios.services.proof import readable
@@ -31,17 +23,17 @@ if TYPE_CHECKING:
     from django_stubs_ext import WithAnnotations
 
 
-def visible_scenarios(user: Any = None) -> QuerySet[Scenario]:
+def visible_scenarios(user: Any = None) -> QuerySet[models.Scenario]:
     """The shares a user may read (`services.audience.visible`)."""
-    return visible(Scenario.objects.all(), user)
+    return visible(models.Scenario.objects.all(), user)
 
 
-def visible_comparisons(user: Any = None) -> QuerySet[Comparison]:
+def visible_comparisons(user: Any = None) -> QuerySet[models.Comparison]:
     """As `visible_scenarios`, by what each comparison says of itself; `get_comparison` looks at its sides, too."""
-    return visible(Comparison.objects.all(), user)
+    return visible(models.Comparison.objects.all(), user)
 
 
-def get_scenario(public_id: str, user: Any = None) -> Scenario:
+def get_scenario(public_id: str, user: Any = None) -> models.Scenario:
     """One share, its document not read yet. One query.
 
     Raises
@@ -55,7 +47,7 @@ def get_scenario(public_id: str, user: Any = None) -> Scenario:
     return scenario
 
 
-def get_verdict(public_id: str, user: Any = None) -> Verdict:
+def get_verdict(public_id: str, user: Any = None) -> models.Verdict:
     """A shared answer, as far as it is there for who asks. One query.
 
     Raises
@@ -63,21 +55,21 @@ def get_verdict(public_id: str, user: Any = None) -> Verdict:
     NotFound
         There is none, it has ended or expired, or it is another's: all look the same.
     """
-    found = visible(Verdict.objects.all(), user).filter(public_id=public_id).first()
+    found = visible(models.Verdict.objects.all(), user).filter(public_id=public_id).first()
     if found is None:
         raise NotFound(f'there is no verdict "{public_id}"', kind="Verdict", name=public_id)
-    verdict: Verdict = found
+    verdict: models.Verdict = found
     return verdict
 
 
-def visible_parent(scenario: Scenario, user: Any = None) -> Scenario | None:
+def visible_parent(scenario: models.Scenario, user: Any = None) -> models.Scenario | None:
     """The share it was forked from, as far as the user may read that. One query, none for an original."""
     if scenario.parent_id is None:
         return None
     return visible_scenarios(user).filter(pk=scenario.parent_id).defer("document").first()
 
 
-def forked_from(rows: Sequence[Scenario], user: Any = None) -> dict[int, str]:
+def forked_from(rows: Sequence[models.Scenario], user: Any = None) -> dict[int, str]:
     """Public id of the share each was forked from, by key, as far as the user may read that or it was deleted.
 
     One query, none for originals.
@@ -87,7 +79,7 @@ def forked_from(rows: Sequence[Scenario], user: Any = None) -> dict[int, str]:
     return {row.pk: row.forked_from for row in rows if row.parent_id is None or row.parent_id in seen}
 
 
-def get_comparison(public_id: str, user: Any = None) -> Comparison:
+def get_comparison(public_id: str, user: Any = None) -> models.Comparison:
     """One comparison, as far as it is there for who asks. Two to four queries.
 
     Raises
@@ -102,7 +94,7 @@ def get_comparison(public_id: str, user: Any = None) -> Comparison:
     return found[0]
 
 
-def _with_open_sides(comparisons: list[Comparison], user: Any) -> list[Comparison]:
+def _with_open_sides(comparisons: list[models.Comparison], user: Any) -> list[models.Comparison]:
     """Those of which the user may see every side."""
     sides = [side for comparison in comparisons for side in comparison.sides]
     shares, clusters = (
@@ -123,35 +115,35 @@ def _with_open_sides(comparisons: list[Comparison], user: Any) -> list[Compariso
     ]
 
 
-def _is_seen_by_maker_alone(comparison: Comparison, user: Any) -> bool:
+def _is_seen_by_maker_alone(comparison: models.Comparison, user: Any) -> bool:
     """Whether the person sees it for having made it, and for nothing else."""
     if comparison.visibility == Visibility.TEAM:
         return not user.memberships.filter(team=comparison.team_id).exists()
     return bool(comparison.visibility == Visibility.PRIVATE)
 
 
-def my_comparisons(user: Any = None, *, limit: int = 20) -> list[Comparison]:
+def my_comparisons(user: Any = None, *, limit: int = 20) -> list[models.Comparison]:
     """The comparisons a person asked for, newest first, without what was found. Three queries."""
     owner = user if user is not None and getattr(user, "is_authenticated", False) else None
     rows = visible_comparisons(user).filter(owner=owner).select_related("team").defer("result")
     return _with_open_sides(list(rows.order_by("-created")[:limit]), user)
 
 
-def my_scenarios(user: Any = None, *, limit: int = 60) -> list[Scenario]:
+def my_scenarios(user: Any = None, *, limit: int = 60) -> list[models.Scenario]:
     """The shares a user made, newest first, without their documents. One query."""
     owner = user if user is not None and getattr(user, "is_authenticated", False) else None
     rows = visible_scenarios(user).filter(owner=owner, gallery_name="")
     return list(rows.defer("document").order_by("-created")[:limit])
 
 
-def proofs_of(scenario: Scenario) -> tuple[Verification | None, Verification | None]:
+def proofs_of(scenario: models.Scenario) -> tuple[models.Verification | None, models.Verification | None]:
     """The newest verification, and the newest one that is finished. One query."""
     proofs = list(scenario.verifications.defer("recorded", "fresh").order_by("-pk")[:5])
-    finished = next((one for one in proofs if one.state == Verification.State.DONE), None)
+    finished = next((one for one in proofs if one.state == models.Verification.State.DONE), None)
     return proofs[0] if proofs else None, finished
 
 
-def ticks_of(rows: Any) -> list[RecordedCycle]:
+def ticks_of(rows: Any) -> list[models.RecordedCycle]:
     """Every cycle of a share for a timeline. One query."""
     told = ("scenario", "number", "at_ns", "pod_namespace", "pod_name", "outcome", "node", "sentence")
     return list(rows.only(*told).order_by("number"))
@@ -163,18 +155,20 @@ def cluster_ticks(cluster: Cluster) -> list[Cycle]:
 
 
 def moment(
-    *, cycle: int, cluster: Cluster | None = None, scenario: Scenario | None = None
+    *, cycle: int, cluster: Cluster | None = None, scenario: models.Scenario | None = None
 ) -> tuple[Mapping[str, Any] | None, str]:
     """The state after a cycle if it is known, its brief if it is a large one; and why it will not be. One query."""
     if cluster is not None:
-        rows = Moment.objects.filter(cluster=cluster, generation=cluster.generation, cycle=cycle)
+        rows = models.Moment.objects.filter(cluster=cluster, generation=cluster.generation, cycle=cycle)
     else:
-        rows = Moment.objects.filter(scenario=scenario, cycle=cycle)
+        rows = models.Moment.objects.filter(scenario=scenario, cycle=cycle)
     found = rows.values_list(Coalesce("brief", "data"), "note").first()
     return (None, "") if found is None else found
 
 
-def recorded_cycle(scenario: Scenario, number: int) -> tuple[RecordedCycle, Mapping[str, Any] | None]:
+def recorded_cycle(
+    scenario: models.Scenario, number: int
+) -> tuple[models.RecordedCycle, Mapping[str, Any] | None]:
     """One cycle of a share with its explanation, if this engine can read it. One query.
 
     Raises
@@ -187,14 +181,14 @@ def recorded_cycle(scenario: Scenario, number: int) -> tuple[RecordedCycle, Mapp
     return row, readable(bytes(row.trace) if row.trace is not None else None)
 
 
-def four_ways() -> Comparison | None:
+def four_ways() -> models.Comparison | None:
     """The comparison of the GPU use case in four ways, once it was made. One query."""
-    return Comparison.objects.filter(public_id=FOUR_WAYS).first()
+    return models.Comparison.objects.filter(public_id=FOUR_WAYS).first()
 
 
-def differing_proof(scenario: Scenario) -> Verification | None:
+def differing_proof(scenario: models.Scenario) -> models.Verification | None:
     """The newest finished proof, with both sides of a difference. One query."""
-    return scenario.verifications.filter(state=Verification.State.DONE).order_by("-pk").first()
+    return scenario.verifications.filter(state=models.Verification.State.DONE).order_by("-pk").first()
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,8 +203,8 @@ class OriginState:
         People have written to it since it was shared or forked.
     """
 
-    origin: Origin
-    scenario: Scenario | None
+    origin: models.Origin
+    scenario: models.Scenario | None
     changed: bool
     steps: Sequence[Mapping[str, Any]]
 
@@ -229,7 +223,7 @@ class OriginState:
 
 def origin_state(cluster: Cluster, user: Any = None) -> OriginState | None:
     """The share a cluster came from or was shared as, as far as the user may read that. Two queries."""
-    origin = Origin.objects.filter(cluster=cluster).first()
+    origin = models.Origin.objects.filter(cluster=cluster).first()
     if origin is None:
         return None
     scenario = None
@@ -249,16 +243,16 @@ class Proof(TypedDict):
     n_children: int
 
 
-ProvedScenario: TypeAlias = "WithAnnotations[Scenario, Proof]"
+ProvedScenario: TypeAlias = "WithAnnotations[models.Scenario, Proof]"
 
 
 def gallery_rows() -> dict[str, ProvedScenario]:
     """Shares of the teaching scenarios by name, with their newest finished proof on them. One query."""
-    newest = Verification.objects.filter(scenario=OuterRef("pk"), state=Verification.State.DONE).order_by(
-        "-pk"
-    )
+    newest = models.Verification.objects.filter(
+        scenario=OuterRef("pk"), state=models.Verification.State.DONE
+    ).order_by("-pk")
     rows = (
-        Scenario.objects.exclude(gallery_name="")
+        models.Scenario.objects.exclude(gallery_name="")
         .defer("document")
         .annotate(
             proof_same=Subquery(newest.values("n_same")[:1]),

@@ -17,8 +17,8 @@ from playground.accounts import teams
 from playground.accounts.models import User
 from playground.clusters.lifecycle import create_cluster
 from playground.clusters.objects.apply import apply_documents
-from playground.scenarios import services
 from playground.scenarios.models import Scenario
+from playground.scenarios.services import shares
 from tests.accounts.world import METHODS, SECRET, asked, contents, make_people, make_world, methods
 from tests.api.conftest import wakes
 from tests.clusters.builders import make_node
@@ -164,9 +164,10 @@ def people(settings: Any, db: None, wakes: list[Any], monkeypatch: pytest.Monkey
     settings.EMBEDDED = False
     settings.PLAYGROUND_WRITE_RATE = settings.PLAYGROUND_REQUEST_RATE = "1000000/day"
     monkeypatch.setattr("playground.web.accounts.views.MAILS_PER_HOUR", 10_000)
-    monkeypatch.setattr(
-        services, "share_lookalike", lambda: services.share(document=small_text(seed=7)).scenario
-    )
+    for where in ("playground.web.scenarios", "playground.scenarios.services"):
+        monkeypatch.setattr(
+            f"{where}.gallery.share_lookalike", lambda: shares.share(document=small_text(seed=7)).scenario
+        )
     return make_people()
 
 
@@ -233,7 +234,7 @@ def test_what_is_anothers_is_not_reached_through_what_is_ones_own(
     own = create_cluster(name="own", owner=eve)
     apply_documents(cluster=own, objects=[make_node("n1")])
     team = teams.create_team(name="own", owner=eve)
-    share = services.share(document=small_text(seed=3), owner=eve, visibility="private").scenario
+    share = shares.share(document=small_text(seed=3), owner=eve, visibility="private").scenario
     mine = {
         "cluster_id": own.public_id,
         "share_id": share.public_id,

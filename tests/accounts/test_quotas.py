@@ -20,7 +20,9 @@ from playground.clusters.models import Cluster
 from playground.clusters.objects.apply import apply_documents
 from playground.clusters.packed import pack
 from playground.scenarios.models import Scenario
-from playground.scenarios.services import delete_share, fork, request_comparison, share
+from playground.scenarios.services.comparing import request_comparison
+from playground.scenarios.services.forking import fork
+from playground.scenarios.services.shares import delete_share, share
 from tests.api.conftest import wakes
 from tests.clusters.builders import make_node, make_pod
 from tests.scenarios.documents import small_text

@@ -28,8 +28,8 @@ from playground.clusters.models import Cluster
 from playground.clusters.objects.apply import apply_documents
 from playground.kube_api.requests import Target
 from playground.kube_api.watch import watch_of
-from playground.scenarios import services
 from playground.scenarios.models import Origin, Scenario
+from playground.scenarios.services import comparing
 from tests.accounts.test_every_url import (
     METHODS_OF,
     ROUTES,
@@ -321,7 +321,7 @@ def test_a_comparison_of_what_is_no_longer_seen_is_listed_no_more(
     people: dict[str, User], theirs: dict[str, str]
 ) -> None:
     side = {"kind": "cluster", "id": theirs["cluster_id"], "cycle": None}
-    made = services.request_comparison(a=side, b=side, owner=people["ed"], visibility="private")
+    made = comparing.request_comparison(a=side, b=side, owner=people["ed"], visibility="private")
     client = client_of(people["ed"])
     assert made.public_id in client.get("/api/v1/comparisons/").content.decode()
     people["ed"].memberships.all().delete()

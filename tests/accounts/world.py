@@ -23,7 +23,7 @@ from playground.clusters.extenders.mock import create_mock_extender
 from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cluster, Question
 from playground.clusters.objects.apply import apply_documents
-from playground.scenarios import services
+from playground.scenarios.services import comparing, proof, shares
 from playground.scenarios.services.verdicts import share_verdict
 from tests.clusters.builders import make_node, make_pod
 from tests.scenarios.documents import small_text
@@ -101,8 +101,8 @@ def make_world(people: dict[str, User]) -> dict[str, str]:
     questions.answer(question_id=plan.pk, memory=EngineMemory())
     plan.refresh_from_db()
     verdict = share_verdict(question=plan, owner=ada, visibility="private")
-    scenario = services.share(document=small_text(title=SECRET), owner=ada, visibility="private").scenario
-    services.record_now(scenario_id=scenario.pk)
+    scenario = shares.share(document=small_text(title=SECRET), owner=ada, visibility="private").scenario
+    proof.record_now(scenario_id=scenario.pk)
     scenario.refresh_from_db()
     assert scenario.state == "recorded"
     for of in ({"cluster": cluster}, {"share": scenario}):
@@ -111,8 +111,8 @@ def make_world(people: dict[str, User]) -> dict[str, str]:
         questions.ask(kind="optimum", params={"time_limit_s": 1}, **of)
     questions.ask(kind="luck", params={"seeds": 2}, share=scenario)
     side = {"kind": "cluster", "id": cluster.public_id, "cycle": None}
-    comparison = services.request_comparison(a=side, b=side, owner=ada, title=SECRET)
-    services.compare_now(comparison_id=comparison.pk)
+    comparison = comparing.request_comparison(a=side, b=side, owner=ada, title=SECRET)
+    comparing.compare_now(comparison_id=comparison.pk)
     draft = drafts.start_preview(text=yaml.safe_dump(make_node(SECRET)), owner=ada, keep=True)
     token, _ = tokens.create_token(user=ada, name=SECRET)
     invitation, _ = invitations.create_invitation(by=ada, team=team, email=f"{SECRET}@example.org")

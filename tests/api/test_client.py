@@ -17,7 +17,7 @@ import pytest
 from playground.api.documentation import document
 from playground.clusters import wake
 from playground.clusters.models import Cluster, Cycle, Pod
-from playground.scenarios import services
+from playground.scenarios.services import shares
 from tests.api import told
 from tests.api.test_pages_as_operations import PAGES, NoOperation
 from tests.clusters.builders import make_node, make_pod
@@ -111,7 +111,8 @@ def do(here: Path, asgi_server: str, sent: list[Any], monkeypatch: pytest.Monkey
     )
     # The production-sized scenario takes minutes to make.
     monkeypatch.setattr(
-        services, "share_lookalike", lambda: services.share(document=text_of(small(seed=8)).encode()).scenario
+        "playground.scenarios.services.gallery.share_lookalike",
+        lambda: shares.share(document=text_of(small(seed=8)).encode()).scenario,
     )
     caller = Caller(asgi_server)
     yield caller

@@ -9,7 +9,7 @@ from django.test import Client
 
 from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Cluster
-from playground.scenarios.services import share
+from playground.scenarios.services.shares import share
 from scheduler_core.scenario.gallery import gallery_text
 from tests.api.conftest import Api
 from tests.clusters.builders import make_cluster, make_node, make_pod

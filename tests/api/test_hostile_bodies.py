@@ -21,7 +21,7 @@ from playground.clusters.extenders.mock import create_mock_extender
 from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cluster, LogEntry
 from playground.clusters.objects.apply import apply_documents
-from playground.scenarios import services as scenarios
+from playground.scenarios.services import shares
 from tests.api.conftest import Api
 from tests.api.hostile_bodies import CHARSETS, HOSTILE
 from tests.clusters.builders import make_node, make_pod
@@ -67,7 +67,7 @@ def filled(api: Api, settings: Any) -> dict[str, str]:
     api.client.force_login(grace)
     cluster = create_cluster(name="mine", owner=grace, seed=7)
     apply_documents(cluster=cluster, objects=[make_node("n1"), make_pod("p1"), BUDGET])
-    scenario = scenarios.share(document=small_text(), owner=grace).scenario
+    scenario = shares.share(document=small_text(), owner=grace).scenario
     extender = create_mock_extender(cluster=cluster, rules=[{"deny": {"nodes": ["n1"]}}])
     request_run(cluster=cluster)
     advance(cluster_id=cluster.pk, memory=EngineMemory())

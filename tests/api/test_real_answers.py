@@ -16,7 +16,8 @@ from django.test import Client
 from playground.clusters import questions, wake
 from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Cluster, Cycle, ForeignDecision, Pod, Question
-from playground.scenarios.services import fork, share
+from playground.scenarios.services.forking import fork
+from playground.scenarios.services.shares import share
 from scheduler_core.scenario.gallery import gallery_text
 from tests.api import told
 from tests.api.conftest import Api

@@ -158,7 +158,7 @@ def test_a_comparison_is_deleted_on_its_page(
     page: Any, asgi_server: str, ada: User, complaints: list[str]
 ) -> None:
     from playground.scenarios.models import Comparison
-    from playground.scenarios.services import compare_now, request_comparison
+    from playground.scenarios.services.comparing import compare_now, request_comparison
 
     cluster = create_cluster(name="storefront", owner=ada)
     side = {"kind": "cluster", "id": cluster.public_id, "cycle": None}

@@ -24,7 +24,10 @@ from playground.clusters.models import Cycle, Draft, ForeignDecision, Node, Pod,
 from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.write import set_cordon
 from playground.scenarios.models import RecordedCycle, Verdict
-from playground.scenarios.services import branch, request_comparison, request_verification, share
+from playground.scenarios.services.comparing import request_comparison
+from playground.scenarios.services.moments import branch
+from playground.scenarios.services.proof import request_verification
+from playground.scenarios.services.shares import share
 from playground.web.manual import CHAPTERS, chapter
 from playground.web.pages import INDEX, help_path
 from tests.browser.boxes import out_of_bounds, sideways

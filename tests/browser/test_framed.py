@@ -8,7 +8,8 @@ from threading import Thread
 import pytest
 from playwright.sync_api import expect
 
-from playground.scenarios.services import request_moment, share
+from playground.scenarios.services.moments import request_moment
+from playground.scenarios.services.shares import share
 from tests.browser.looks import seen_wrong
 from tests.scenarios.conftest import sent, work
 from tests.scenarios.documents import small_text

@@ -7,7 +7,8 @@ import pytest
 from playground.clusters import questions
 from playground.clusters.demo import create_demo
 from playground.clusters.drive.memory import EngineMemory
-from playground.scenarios.services import request_comparison, share
+from playground.scenarios.services.comparing import request_comparison
+from playground.scenarios.services.shares import share
 from tests.rare_cycles import run_until
 from tests.scenarios.conftest import sent, work
 from tests.scenarios.documents import PACKING, small, text_of

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from playground.scenarios.models import Scenario
-from playground.scenarios.services import share
+from playground.scenarios.services.shares import share
 from tests.browser.looks import seen_wrong
 from tests.scenarios.conftest import sent, work
 from tests.scenarios.documents import small_text

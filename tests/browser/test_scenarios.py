@@ -6,10 +6,8 @@ import pytest
 from playwright.sync_api import expect
 
 from playground.clusters.models import Cluster
-from playground.scenarios.services import (
-    request_moment,
-    share,
-)
+from playground.scenarios.services.moments import request_moment
+from playground.scenarios.services.shares import share
 from tests.browser.steps import do_every_step
 from tests.scenarios.conftest import sent, work
 from tests.scenarios.documents import small, text_of

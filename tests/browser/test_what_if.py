@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from playground.clusters.models import Cluster, Node, Pod
 from playground.clusters.objects.actions import act_on_pods
 from playground.clusters.objects.write import create_object, set_cordon
-from playground.scenarios.services import branch
+from playground.scenarios.services.moments import branch
 from tests.browser.boxes import out_of_bounds, sideways
 from tests.browser.looks import BOTH_WIDTHS, violations
 from tests.browser.test_keyboard import tab_to

@@ -13,7 +13,7 @@ from playground.clusters import jobs, lanes, questions, wake
 from playground.clusters.errors import Conflict
 from playground.clusters.models import Cluster, Job, Question
 from playground.scenarios.models import Scenario
-from playground.scenarios.services import share
+from playground.scenarios.services.shares import share
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.scenarios.documents import small_text
 

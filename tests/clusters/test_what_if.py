@@ -19,7 +19,7 @@ from playground.clusters.objects.actions import act_on_nodes, act_on_pods
 from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.write import create_object, delete_object, patch_object, set_cordon
 from playground.engine.batch import Budget
-from playground.scenarios.services import branch
+from playground.scenarios.services.moments import branch
 from tests.clusters.builders import folded, make_cluster, make_node, make_pod, same_objects, stored
 
 pytestmark = pytest.mark.django_db

@@ -10,7 +10,8 @@ from playground.clusters.errors import TooLarge
 from playground.clusters.log.writer import MAX_OBJECT_BYTES
 from playground.clusters.models import Cluster, LogEntry
 from playground.clusters.objects.apply import apply_documents
-from playground.scenarios.services import fork, share
+from playground.scenarios.services.forking import fork
+from playground.scenarios.services.shares import share
 from tests.clusters.builders import make_node, make_pod
 from tests.kube_api.conftest import PODS, Kube
 from tests.kube_api.test_writing import DEPLOYMENTS, make_deployment

@@ -15,7 +15,7 @@ from playground.clusters.errors import ClusterError
 from playground.clusters.models import Cluster, Cycle, Event, Pod, PriorityClass
 from playground.clusters.objects.apply import apply_documents
 from playground.clusters.questions import admitted_pod
-from playground.scenarios.services import share
+from playground.scenarios.services.shares import share
 from scheduler_core.cli.main import main
 from scheduler_core.errors import ForbiddenObject
 from scheduler_core.objects.defaults import prepare

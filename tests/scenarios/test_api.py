@@ -7,7 +7,7 @@ from django.test import Client
 
 from playground.accounts.models import Membership, Team, User
 from playground.scenarios.models import Scenario, Verification
-from playground.scenarios.services import share
+from playground.scenarios.services.shares import share
 from tests.scenarios.documents import PACKING, small, small_text
 from tests.scenarios.test_clusters import made_by_hand
 

@@ -8,7 +8,9 @@ from playground.clusters.drive.runs import request_run
 from playground.clusters.drive.turns import take_turn
 from playground.clusters.models import Job, Question
 from playground.scenarios.models import Comparison
-from playground.scenarios.services import compare_now, open_gallery_scenario, request_comparison, share
+from playground.scenarios.services.comparing import compare_now, request_comparison
+from playground.scenarios.services.gallery import open_gallery_scenario
+from playground.scenarios.services.shares import share
 from scheduler_core.scenario.gallery import gallery_text
 
 pytestmark = pytest.mark.django_db(transaction=True)

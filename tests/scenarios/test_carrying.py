@@ -7,7 +7,7 @@ from playground.accounts.models import User
 from playground.clusters.errors import InvalidManifest
 from playground.engine.scenarios import MAX_LINK_CHARS
 from playground.scenarios.models import Scenario
-from playground.scenarios.services import share
+from playground.scenarios.services.shares import share
 from tests.scenarios.documents import node, pod, small, small_text, text_of
 
 pytestmark = pytest.mark.django_db

@@ -12,8 +12,9 @@ from playground.clusters.objects.write import set_cordon
 from playground.engine.scenarios import run_fresh
 from playground.scenarios import selectors
 from playground.scenarios.models import Moment, Origin, Scenario
-from playground.scenarios.services import branch, do_next_step, fork, make_from_cluster, request_moment, share
-from playground.scenarios.services.forking import make_text
+from playground.scenarios.services.forking import do_next_step, fork, make_from_cluster, make_text
+from playground.scenarios.services.moments import branch, request_moment
+from playground.scenarios.services.shares import share
 from tests.manifests import priority_class
 from tests.scenarios.documents import PACKING, node, pod, small, small_text, text_of
 

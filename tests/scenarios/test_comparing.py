@@ -7,13 +7,10 @@ from playground.clusters.drive.runs import request_run
 from playground.clusters.errors import ClusterError
 from playground.clusters.models import Question
 from playground.scenarios.models import Comparison
-from playground.scenarios.services import (
-    branch,
-    fork,
-    make_from_cluster,
-    request_comparison,
-    share,
-)
+from playground.scenarios.services.comparing import request_comparison
+from playground.scenarios.services.forking import fork, make_from_cluster
+from playground.scenarios.services.moments import branch
+from playground.scenarios.services.shares import share
 from tests.manifests import priority_class
 from tests.scenarios.documents import PACKING, node, pod, small, small_text, text_of
 from tests.scenarios.test_clusters import made_by_hand

@@ -15,7 +15,9 @@ from playground.accounts.models import User
 from playground.clusters.errors import Forbidden, InvalidInput
 from playground.clusters.lifecycle import create_cluster
 from playground.scenarios.models import Comparison
-from playground.scenarios.services import request_comparison, share, tidy
+from playground.scenarios.services.comparing import request_comparison
+from playground.scenarios.services.shares import share
+from playground.scenarios.services.storage import tidy
 from tests.scenarios.documents import small_text
 
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from playground.accounts.models import User
 from playground.scenarios.models import Scenario, Verification
-from playground.scenarios.services import share
+from playground.scenarios.services.shares import share
 from tests.scenarios.documents import small_text
 
 pytestmark = pytest.mark.django_db

@@ -9,8 +9,10 @@ from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.write import set_cordon
 from playground.scenarios import selectors
 from playground.scenarios.models import Scenario
-from playground.scenarios.services import branch, do_next_step, fork, share
+from playground.scenarios.services.forking import do_next_step, fork
 from playground.scenarios.services.gallery import share_one
+from playground.scenarios.services.moments import branch
+from playground.scenarios.services.shares import share
 from scheduler_core.scenario import load_scenario, run_scenario
 from scheduler_core.scenario.gallery import ORDER, gallery_text
 from tests.scenarios.documents import node, pod, small_text
@@ -149,7 +151,7 @@ def test_a_fork_says_which_extender_is_asked_now(client, sent):
 
 @pytest.mark.dialect
 def test_a_step_that_is_undone_is_still_to_be_done_and_the_cluster_unchanged_again(unrecorded, sent, work):
-    from playground.scenarios.services import undo
+    from playground.scenarios.services.forking import undo
 
     scenario = share_one(ORDER[0], gallery_text(ORDER[0]).encode())
     sent.clear()

@@ -6,7 +6,7 @@ import pytest
 from django.core.cache import cache
 
 from playground.scenarios.models import Comparison, Scenario
-from playground.scenarios.services import compare_four_ways
+from playground.scenarios.services.gallery import compare_four_ways
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -12,8 +12,8 @@ from playground.clusters.models import Cluster, Cycle, LogEntry
 from playground.clusters.objects.apply import apply_documents
 from playground.engine.scenarios import run_fresh
 from playground.scenarios import selectors
-from playground.scenarios.services import make_from_cluster, request_moment
-from playground.scenarios.services.forking import make_text
+from playground.scenarios.services.forking import make_from_cluster, make_text
+from playground.scenarios.services.moments import request_moment
 from tests.engine.extender_server import serving
 from tests.manifests import priority_class
 from tests.scenarios.documents import node, pod

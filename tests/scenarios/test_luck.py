@@ -11,7 +11,7 @@ from playground.clusters.errors import Conflict, InvalidInput
 from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Question, SeedEnd
 from playground.clusters.objects.apply import apply_documents
-from playground.scenarios.services import share
+from playground.scenarios.services.shares import share
 from scheduler_core.scenario.gallery import gallery_text
 from tests.scenarios.documents import node, pod, small_text
 

@@ -12,8 +12,8 @@ from playground.clusters.lifecycle import clone_cluster, create_cluster
 from playground.clusters.models import Cluster, Cycle, MockExtender
 from playground.clusters.objects.apply import apply_documents
 from playground.engine.scenarios import run_fresh
-from playground.scenarios.services import branch, fork, make_from_cluster
-from playground.scenarios.services.forking import make_text
+from playground.scenarios.services.forking import fork, make_from_cluster, make_text
+from playground.scenarios.services.moments import branch
 from tests.scenarios.documents import node, pod
 from tests.scenarios.test_forks import own_site, walked
 

@@ -11,7 +11,8 @@ from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cycle, Question
 from playground.engine import whole_runs as engine_model
 from playground.engine.scenarios import RunStopped
-from playground.scenarios.services import open_gallery_scenario, share
+from playground.scenarios.services.gallery import open_gallery_scenario
+from playground.scenarios.services.shares import share
 from scheduler_core.scenario.gallery import gallery_text
 
 pytestmark = pytest.mark.django_db(transaction=True)

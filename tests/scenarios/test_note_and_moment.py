@@ -4,8 +4,7 @@ import pytest
 
 from playground.clusters.errors import InvalidInput
 from playground.scenarios.models import Scenario
-from playground.scenarios.services import share
-from playground.scenarios.services.shares import MAX_NOTE
+from playground.scenarios.services.shares import MAX_NOTE, share
 from tests.scenarios.documents import small_text
 from tests.scenarios.test_clusters import made_by_hand
 

@@ -10,9 +10,12 @@ from playground.clusters.models import Cluster
 from playground.clusters.objects.write import set_cordon
 from playground.engine.scenarios import gallery_documents
 from playground.scenarios.models import Comparison, Moment, Origin, RecordedCycle, Scenario
-from playground.scenarios.services import fork, request_comparison, request_verification, share
 from playground.scenarios.services import gallery as gallery_services
+from playground.scenarios.services.comparing import request_comparison
+from playground.scenarios.services.forking import fork
 from playground.scenarios.services.gallery import share_one
+from playground.scenarios.services.proof import request_verification
+from playground.scenarios.services.shares import share
 from playground.web.scenarios import gallery as gallery_pages
 from tests.markup import html_of
 from tests.scenarios.documents import PACKING, node, pod, small, small_text, text_of

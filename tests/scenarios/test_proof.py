@@ -3,7 +3,8 @@
 import pytest
 
 from playground.scenarios.models import RecordedCycle, Verification
-from playground.scenarios.services import request_verification, share
+from playground.scenarios.services.proof import request_verification
+from playground.scenarios.services.shares import share
 from tests.scenarios.documents import pod, small, small_text, text_of
 
 pytestmark = pytest.mark.django_db(transaction=True)

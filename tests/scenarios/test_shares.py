@@ -9,7 +9,7 @@ from django.utils import timezone
 from playground.clusters.errors import ClusterError, Forbidden, InvalidInput, InvalidManifest, TooLarge
 from playground.clusters.models import Question, SeedEnd
 from playground.scenarios.models import RecordedCycle, Scenario, Verification
-from playground.scenarios.services import delete_share, share
+from playground.scenarios.services.shares import delete_share, share
 from scheduler_core.scenario.types import MAX_STEPS
 from tests.manifests import priority_class
 from tests.scenarios.documents import node, pod, small, small_text, text_of
@@ -208,7 +208,9 @@ def test_a_team_share_needs_a_team(sent):
 @pytest.mark.dialect
 def test_an_expired_share_is_tidied_away_and_one_of_the_same_content_is_not(work):
     from playground.scenarios.models import Comparison, Moment, RecordedCycle
-    from playground.scenarios.services import request_comparison, request_moment, tidy
+    from playground.scenarios.services.comparing import request_comparison
+    from playground.scenarios.services.moments import request_moment
+    from playground.scenarios.services.storage import tidy
 
     text = small_text()
     kept = share(document=text, visibility="public").scenario
@@ -252,7 +254,7 @@ def test_old_proofs_are_tidied_away_and_the_newest_stay(sent, monkeypatch):
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.dialect
 def test_a_comparison_goes_with_its_shares(client, work):
-    from playground.scenarios.services import request_comparison
+    from playground.scenarios.services.comparing import request_comparison
 
     shares = [share(document=small_text(seed=seed)).scenario for seed in (1, 2)]
     sides = [{"kind": "scenario", "id": one.public_id, "cycle": None} for one in shares]

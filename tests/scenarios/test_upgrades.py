@@ -13,8 +13,8 @@ from playground.clusters.errors import Conflict, InvalidInput
 from playground.clusters.lifecycle import delete_cluster
 from playground.clusters.models import Cluster, Question
 from playground.clusters.objects.apply import apply_documents
-from playground.scenarios import services
 from playground.scenarios.models import Scenario
+from playground.scenarios.services import forking
 from playground.scenarios.services import questions as upgrades
 from scheduler_core.cli.main import main
 from scheduler_core.scenario import dump_scenario, load_scenario, run_scenario
@@ -93,7 +93,7 @@ def test_page_rest_command_line_share_and_test_say_the_same(
     # As a branch: the share on the other release, its steps to be done.
     home = client.post(link, {"branch": "1"}).headers["Location"]
     made = Cluster.objects.get(public_id=home.strip("/").split("/")[-1])
-    assert made.kubernetes_release == "1.36" and services.do_next_step(cluster=made)
+    assert made.kubernetes_release == "1.36" and forking.do_next_step(cluster=made)
 
 
 def test_a_preview_that_is_not_there_yet_is_neither_shared_nor_branched(client: Client) -> None:

@@ -12,7 +12,7 @@ from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.write import create_object
 from playground.engine.batch import Budget
 from playground.scenarios.branch_difference import difference
-from playground.scenarios.services import branch
+from playground.scenarios.services.moments import branch
 from tests.clusters.builders import make_cluster, make_node, make_pod
 
 pytestmark = pytest.mark.django_db

@@ -12,7 +12,7 @@ from playground.clusters.drive.config import set_config
 from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Cycle, Pod
 from playground.engine import plugins
-from playground.scenarios.services import share
+from playground.scenarios.services.shares import share
 from scheduler_core import installed_plugins
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.markup import html_of

@@ -17,8 +17,8 @@ from playground.clusters.drive.runs import request_run
 from playground.clusters.errors import NotFound
 from playground.clusters.models import Cluster, Cycle, Question, Run
 from playground.engine import plugins
-from playground.scenarios import services as scenarios
 from playground.scenarios.models import Verification
+from playground.scenarios.services import forking, shares
 from playground.scenarios.services.forking import make_text
 from playground.scenarios.services.moments import branch
 from playground.scenarios.services.proof import verify_now
@@ -109,10 +109,10 @@ def test_a_replay_a_branch_and_what_was_exported_decide_as_the_cluster_did(
     assert "NightShift" in str(made.config)
     run(made)
     assert decisions(made)[-1][0] == "latest"
-    shared = scenarios.share(document=text).scenario
-    copy = scenarios.fork(scenario=shared)
+    shared = shares.share(document=text).scenario
+    copy = forking.fork(scenario=shared)
     with suppress(NotFound):  # until no step is left
-        while scenarios.do_next_step(cluster=copy):
+        while forking.do_next_step(cluster=copy):
             run(copy)
     assert copy.config == night.config and decisions(copy) == decisions(night)
 
@@ -120,7 +120,7 @@ def test_a_replay_a_branch_and_what_was_exported_decide_as_the_cluster_did(
 def test_a_reader_of_a_share_who_lacks_the_package_is_told_what_to_install(
     client: Client, night: Cluster
 ) -> None:
-    shared = scenarios.share(document=make_text(cluster=night).text).scenario
+    shared = shares.share(document=make_text(cluster=night).text).scenario
     here, api = f"/s/{shared.public_id}/", f"/api/v1/scenarios/{shared.public_id}"
     assert "cannot be run again here" not in html_of(client.get(here))
     assert client.get(f"{api}/").json()["lacking"] == []

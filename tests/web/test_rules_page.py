@@ -10,9 +10,9 @@ from playground.clusters.drive.advance import advance
 from playground.clusters.drive.memory import EngineMemory
 from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Cycle, Question
-from playground.scenarios.services import share
 from playground.scenarios.services.forking import make_text
 from playground.scenarios.services.moments import branch
+from playground.scenarios.services.shares import share
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.markup import html_of
 

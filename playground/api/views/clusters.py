@@ -28,8 +28,9 @@ from playground.clusters.lifecycle import (
 from playground.clusters.objects.actions import act_on_nodes, act_on_pods
 from playground.clusters.objects.apply import apply_documents
 from playground.engine.configuration import without_effect
-from playground.scenarios import selectors, services
+from playground.scenarios import selectors
 from playground.scenarios.branch_difference import difference
+from playground.scenarios.services import forking, moments
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster, Question
@@ -137,7 +138,7 @@ def changes_undo(call: Call, cluster: Cluster) -> Any:
     Its log goes back to there, so that a share is what it would have been; resource versions go on, and watches
     are told to list anew. With `change` it is refused if something else was done meanwhile.
     """
-    undone = services.undo(cluster=cluster, seq=call.body.get("change"))
+    undone = forking.undo(cluster=cluster, seq=call.body.get("change"))
     return {"undone": undone.words, "cycles": undone.cycles}
 
 
@@ -173,7 +174,7 @@ def clusters_branch(call: Call, cluster: Cluster) -> Any:
 
     An edit that cannot be applied makes no cluster. Its own log begins there.
     """
-    return answer(services.branch(cluster=cluster, owner=call.person, **call.body), 201)
+    return answer(moments.branch(cluster=cluster, owner=call.person, **call.body), 201)
 
 
 def scenarios_fork(call: Call, scenario: Scenario) -> Any:
@@ -181,12 +182,12 @@ def scenarios_fork(call: Call, scenario: Scenario) -> Any:
 
     Recorded answers of extenders stay behind: its scheduler asks the extender itself.
     """
-    return answer(services.fork(scenario=scenario, owner=call.person, **call.body), 201)
+    return answer(forking.fork(scenario=scenario, owner=call.person, **call.body), 201)
 
 
 def scenarios_branch(call: Call, scenario: Scenario) -> Any:
     """A new cluster of yours with the objects as they were after a cycle, bound pods included, and an edit."""
-    return answer(services.branch(scenario=scenario, owner=call.person, **call.body), 201)
+    return answer(moments.branch(scenario=scenario, owner=call.person, **call.body), 201)
 
 
 def questions_branch(call: Call, cluster: Cluster, question: Question) -> Any:
@@ -257,5 +258,5 @@ def steps_read(call: Call, cluster: Cluster) -> Any:
 
 def steps_next(call: Call, cluster: Cluster) -> Any:
     """One that runs the scheduler starts a run; the next step comes after it (409 until then)."""
-    services.do_next_step(cluster=cluster)
+    forking.do_next_step(cluster=cluster)
     return steps_read(call, cluster)

@@ -17,7 +17,8 @@ from playground.clusters import questions
 from playground.clusters.choices import QuestionKind
 from playground.clusters.errors import Conflict, InvalidInput, NotFound
 from playground.clusters.questions import is_stale, questions_of
-from playground.scenarios import services
+from playground.scenarios.services import verdicts
+from playground.scenarios.services.questions import branch_of_upgrade, share_upgrade
 from scheduler_core.whatif.answers import answer_text
 from scheduler_core.whatif.questions import ASKS
 
@@ -133,7 +134,7 @@ def plan_answer(call: Call, cluster: Cluster, question: Question) -> Any:
 
 def plan_share(call: Call, cluster: Cluster, question: Question) -> Any:
     """Freeze the question, the answer and the objects it was asked of. Who has the link may read it."""
-    made = services.share_verdict(question=question, owner=call.person)
+    made = verdicts.share_verdict(question=question, owner=call.person)
     body = shown("SharedVerdict", made, page=call.url(f"/v/{made.public_id}/"))
     return call.made(body, body["page"])
 
@@ -264,12 +265,12 @@ def _searches(kind: str, search: Search, of: str, page: str) -> dict[str, Callab
 def upgrade_share(call: Call, **path: Any) -> Any:
     """The cluster's run up to then as a share, with what was found of it."""
     upgrade = _newest("upgrade", path)
-    return shared_answer(call, services.share_upgrade(upgrade=upgrade, owner=call.person))
+    return shared_answer(call, share_upgrade(upgrade=upgrade, owner=call.person))
 
 
 def upgrade_branch(call: Call, **path: Any) -> Any:
     """A new cluster of yours that begins as the run did, on the release that was previewed; steps wait."""
-    made = services.branch_of_upgrade(upgrade=_newest("upgrade", path), owner=call.person)
+    made = branch_of_upgrade(upgrade=_newest("upgrade", path), owner=call.person)
     return answer(made, 201)
 
 

@@ -24,8 +24,9 @@ from playground.clusters.history.story import pod_story
 from playground.clusters.metrics import metrics_text
 from playground.clusters.objects.queries import get_run, list_runs
 from playground.engine.columns import FINISHED
-from playground.scenarios import selectors, services
+from playground.scenarios import selectors
 from playground.scenarios.briefs import brief_of
+from playground.scenarios.services import moments, proof
 from playground.scenarios.services.proof import is_whole
 from scheduler_core.objects.fields import format_time_ns
 
@@ -176,7 +177,7 @@ def _then(call: Call, cycle: int, last: int, **of: Any) -> Any:
         return _of_state(state, cycle)
     if note:
         raise Conflict(note, kind="Cycle", name=str(cycle))
-    services.request_moment(cycle=cycle, **of)
+    moments.request_moment(cycle=cycle, **of)
     return accepted({"state": "queued"}, call.request.get_full_path())
 
 
@@ -220,5 +221,5 @@ def scenarios_whole_cycle(call: Call, scenario: Scenario, number: int) -> Any:
     row, document = selectors.recorded_cycle(scenario, number)
     state = "done" if is_whole(document) else "queued"
     if state == "queued":
-        services.request_whole_cycle(scenario=scenario, number=row.number)
+        proof.request_whole_cycle(scenario=scenario, number=row.number)
     return accepted({"state": state}, f"/api/v1/scenarios/{scenario.public_id}/cycles/{number}/")

@@ -18,10 +18,12 @@ from playground.bodies import BodyTooLarge, read_body
 from playground.clusters.errors import Forbidden, TooLarge
 from playground.engine.plugins import lacking
 from playground.engine.scenarios import gallery_documents, read_scenario
-from playground.scenarios import selectors, services
+from playground.scenarios import selectors
 from playground.scenarios.choices import Visibility
+from playground.scenarios.services import comparing, forking, gallery, shares, verdicts
 from playground.scenarios.services.forking import make_text
 from playground.scenarios.services.gallery import gallery_scenario
+from playground.scenarios.services.proof import request_verification
 from playground.scenarios.services.shares import max_bytes
 
 if TYPE_CHECKING:
@@ -71,7 +73,7 @@ def scenarios_share(call: Call) -> Any:
         document = read_body(django_request(call.request), limit_bytes=max_bytes())
     except BodyTooLarge:
         raise TooLarge(f"a scenario that is shared has at most {max_bytes():,} bytes") from None
-    shared = services.share(
+    shared = shares.share(
         document=document, owner=call.person, field_validation=call.field_validation, **_seen_by(call)
     )
     return shared_answer(call, shared)
@@ -96,7 +98,7 @@ def clusters_scenario_share(call: Call, cluster: Cluster) -> Any:
         seen_by["expires"] = _expiry(wanted.pop("days"))
     said = ("visibility", "team", "note", "opens_at")
     seen_by |= {key: wanted.pop(key) for key in said if key in wanted}
-    made = services.make_from_cluster(cluster=cluster, owner=call.person, **_made(call) | wanted, **seen_by)
+    made = forking.make_from_cluster(cluster=cluster, owner=call.person, **_made(call) | wanted, **seen_by)
     return shared_answer(call, made)
 
 
@@ -121,7 +123,7 @@ def _expiry(days: int | None) -> datetime | None:
     return timezone.now() + timedelta(days=days) if days else None
 
 
-def shared_answer(call: Call, shared: services.Shared) -> Response:
+def shared_answer(call: Call, shared: shares.Shared) -> Response:
     """A new share, with what is in no later answer: its delete code, and notes."""
     body = _document(call, shared.scenario, selectors.proofs_of(shared.scenario)[0]) | {
         "created": shared.created,
@@ -138,23 +140,23 @@ def scenarios_read(call: Call, scenario: Scenario) -> Any:
 
 def scenarios_delete(call: Call, scenario: Scenario) -> None:
     """The link leads nowhere then; other shares of the same content stay."""
-    services.delete_share(scenario=scenario, user=call.person, code=call.query("code"))
+    shares.delete_share(scenario=scenario, user=call.person, code=call.query("code"))
 
 
 def scenarios_verify(call: Call, scenario: Scenario) -> Any:
     """A worker runs it in a process that never saw it; read the scenario for its `proof`."""
-    return _run_later(call, scenario, services.request_verification(scenario=scenario))
+    return _run_later(call, scenario, request_verification(scenario=scenario))
 
 
 def scenarios_link_read(call: Call, scenario: Scenario) -> Any:
     """What follows the `#` is the scenario itself: no server sees it, and any playground opens it."""
-    link = f"{call.url(reverse('scenarios:open'))}#{services.carried_line(scenario=scenario)}"
+    link = f"{call.url(reverse('scenarios:open'))}#{shares.carried_line(scenario=scenario)}"
     return {"link": link, "characters": len(link)}
 
 
 def scenarios_replay_read(call: Call, scenario: Scenario) -> Any:
     """It opens from disk without a server, a network or this site, and proves its digests; at most 5 MiB."""
-    page = services.standalone_file(scenario=scenario, owner=call.person, address=call.url("/"))
+    page = shares.standalone_file(scenario=scenario, owner=call.person, address=call.url("/"))
     response = HttpResponse(page, content_type="text/html; charset=utf-8")
     response.headers["Content-Disposition"] = f'attachment; filename="{scenario.public_id}.html"'
     response.headers["Content-Security-Policy"] = "default-src 'none'; sandbox"
@@ -173,7 +175,7 @@ def comparisons_list(call: Call) -> Any:
 def comparisons_create(call: Call) -> Any:
     """Scenarios and clusters, at their end or after a cycle. It is yours: you say who reads it, and delete it."""
     asked = call.body
-    comparison = services.request_comparison(
+    comparison = comparing.request_comparison(
         a=asked["a"],
         b=asked["b"],
         more=asked.get("more") or [],
@@ -198,7 +200,7 @@ def comparisons_read(call: Call, comparison: Comparison) -> Any:
 
 def comparisons_delete(call: Call, comparison: Comparison) -> None:
     """Its link leads nowhere then; what it compares stays. An owner of the team that sees it may, too."""
-    services.delete_comparison(comparison=comparison, user=call.person)
+    comparing.delete_comparison(comparison=comparison, user=call.person)
 
 
 # ---- the gallery
@@ -229,12 +231,12 @@ def gallery_read(call: Call, name: str) -> Any:
 
 def gallery_open(call: Call, name: str) -> Any:
     """A new cluster of yours that begins as it does; its steps wait to be done one by one (`steps`)."""
-    return answer(services.open_gallery_scenario(name=name, owner=call.person), 201)
+    return answer(gallery.open_gallery_scenario(name=name, owner=call.person), 201)
 
 
 def gallery_make_large(call: Call) -> Any:
     """The share of it, made if it is not there yet; a worker runs it then, which takes minutes."""
-    scenario = services.share_lookalike()
+    scenario = gallery.share_lookalike()
     return _run_later(call, scenario, selectors.proofs_of(scenario)[0], retry_after_s=5)
 
 
@@ -251,7 +253,7 @@ def verdicts_delete(call: Call, verdict: Verdict) -> None:
     """Its link leads nowhere then; who shared it may."""
     if verdict.owner_id != getattr(call.person, "pk", None):
         raise Forbidden("only who shared it may end the link", kind="Verdict", name=verdict.public_id)
-    services.end_verdict(verdict=verdict)
+    verdicts.end_verdict(verdict=verdict)
 
 
 def verdicts_objects(call: Call, verdict: Verdict) -> Any:

@@ -22,7 +22,7 @@ from playground.clusters.log.rows import row_of
 from playground.clusters.objects.actions import NODE_ACTIONS, Acted, act_on_nodes, act_on_pods
 from playground.clusters.objects.admission import FieldValidation, read_posted
 from playground.clusters.objects.write import delete_object, patch_object, replace_object
-from playground.scenarios import services as scenarios
+from playground.scenarios.services import forking
 from playground.web.fields import PairsField, QuantityField, TaintsField
 from playground.web.listing import NODE_BUTTONS, Listing
 from playground.web.objects.present import (
@@ -280,7 +280,7 @@ def undo(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """Undo the change that was shown as the last one."""
     back = _back(request, "web:changes", cluster)
     try:
-        undone = scenarios.undo(cluster=cluster, seq=positive_int(request.POST.get("change")))
+        undone = forking.undo(cluster=cluster, seq=positive_int(request.POST.get("change")))
     except ClusterError as error:
         messages.error(request, f"{error.message[:1].upper()}{error.message[1:]}.")
         return back

@@ -19,7 +19,7 @@ from playground.clusters.branches import branch_of_plan
 from playground.clusters.choices import QuestionKind, WorkState
 from playground.clusters.errors import ClusterError
 from playground.clusters.questions import is_stale, latest_question, newest_plans
-from playground.scenarios import services as sharing
+from playground.scenarios.services import verdicts
 from playground.web.questions.views import STOP_POLLING, arrives_at, question_context
 from playground.web.requests import HtmxHttpRequest, site_user
 from scheduler_core.errors import InvalidObject
@@ -147,7 +147,7 @@ def share(request: HttpRequest, cluster: Cluster, question: Question) -> HttpRes
     """Share the answer."""
     found = _of_plan(question)
     try:
-        made = sharing.share_verdict(question=found, owner=site_user(request))
+        made = verdicts.share_verdict(question=found, owner=site_user(request))
     except ClusterError as error:
         messages.error(request, f"It was not shared: {error.message}")
         return redirect("web:plan-answer", cluster.public_id, found.public_id)
@@ -200,7 +200,7 @@ def verdict_end(request: HttpRequest, verdict: Verdict) -> HttpResponse:
     """End the link; only who made it may."""
     if verdict.owner_id != getattr(site_user(request), "pk", None):
         raise PermissionDenied("Only who shared it may end the link.")
-    sharing.end_verdict(verdict=verdict)
+    verdicts.end_verdict(verdict=verdict)
     messages.success(request, "The link is ended; it leads nowhere now.")
     return redirect("web:home")
 

@@ -13,9 +13,10 @@ from django.shortcuts import redirect, render
 from playground.clusters.board.nodes import PodUse
 from playground.clusters.choices import WorkState
 from playground.clusters.errors import ClusterError, Forbidden, NotFound
-from playground.scenarios import selectors, services
+from playground.scenarios import selectors
 from playground.scenarios.choices import Visibility
 from playground.scenarios.comparing import LETTERS
+from playground.scenarios.services import comparing
 from playground.scenarios.services.comparing import may_delete
 from playground.web.board.nodes import bar
 from playground.web.looks import PriorityScale, View
@@ -49,7 +50,7 @@ def ask(request: HttpRequest) -> HttpResponse:
             sides = [
                 _side(request, letter) for letter in LETTERS if letter in "ab" or _is_named(request, letter)
             ]
-            comparison = services.request_comparison(
+            comparison = comparing.request_comparison(
                 a=sides[0],
                 b=sides[1],
                 more=sides[2:],
@@ -143,7 +144,7 @@ def delete(request: HttpRequest, comparison: Comparison) -> HttpResponse:
     """Delete a comparison; its link leads nowhere then, and a worker that is at it stops."""
     if request.method == "POST":
         try:
-            services.delete_comparison(comparison=comparison, user=site_user(request))
+            comparing.delete_comparison(comparison=comparison, user=site_user(request))
         except Forbidden as error:
             raise PermissionDenied(error.message) from None
         was_open = comparison.state == WorkState.QUEUED

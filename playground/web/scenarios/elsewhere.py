@@ -30,7 +30,7 @@ from django.shortcuts import redirect
 
 from playground.clusters.errors import ClusterError
 from playground.engine.scenarios import MAX_LINK_CHARS
-from playground.scenarios import services
+from playground.scenarios.services import shares
 from playground.web.problems import Problem, problems_of
 from playground.web.requests import HtmxHttpRequest, site_user, wants_login
 from playground.web.scenarios.shares import shared_page
@@ -126,7 +126,7 @@ LONG_LINK = 2000
 def saved(request: HttpRequest, share: Scenario) -> HttpResponse:
     """The replay as one HTML file; a worker runs it anew for it."""
     try:
-        page = services.standalone_file(
+        page = shares.standalone_file(
             scenario=share, owner=site_user(request), address=request.build_absolute_uri("/")
         )
     except ClusterError as error:
@@ -148,7 +148,7 @@ def link(request: HtmxHttpRequest, share: Scenario) -> HttpResponse:
     """The link that carries the share, for the page to show; or why there is none."""
     context: dict[str, Any] = {"share": share}
     try:
-        line = services.carried_line(scenario=share)
+        line = shares.carried_line(scenario=share)
     except ClusterError as error:
         context["problem"] = error.message
     else:
@@ -168,7 +168,7 @@ def _brought(request: HttpRequest) -> HttpResponse:
         return instead
     line = "".join(request.POST.get("carried", "")[: MAX_LINK_CHARS + 1].split())
     try:
-        shared = services.share(
+        shared = shares.share(
             document=f"{request.build_absolute_uri(reverse('scenarios:open'))}#{line}",
             owner=site_user(request),
             **seen_by(request),

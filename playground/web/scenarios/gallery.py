@@ -15,9 +15,14 @@ from django.shortcuts import redirect, render
 from playground.clusters import wake
 from playground.clusters.errors import ClusterError
 from playground.engine.scenarios import ScenarioFacts, gallery_documents, read_scenario
-from playground.scenarios import selectors, services
+from playground.scenarios import selectors
 from playground.scenarios.selectors import ProvedScenario
-from playground.scenarios.services.gallery import LOOKALIKE, gallery_scenario
+from playground.scenarios.services.gallery import (
+    LOOKALIKE,
+    gallery_scenario,
+    open_gallery_scenario,
+    share_lookalike,
+)
 from playground.scenarios.wake import GALLERY
 from playground.web.looks import View
 from playground.web.requests import site_user
@@ -112,7 +117,7 @@ def open_one(request: HttpRequest, name: str) -> HttpResponse:
     if not settings.EMBEDDED and not request.user.is_authenticated:
         raise Http404("A cluster of your own wants a login.")
     try:
-        cluster: Any = services.open_gallery_scenario(name=name, owner=site_user(request))
+        cluster: Any = open_gallery_scenario(name=name, owner=site_user(request))
     except ClusterError as error:
         if error.status == 404:
             raise Http404(error.message) from None
@@ -125,4 +130,4 @@ def make_large(request: HttpRequest) -> HttpResponse:
     """Make and share the production-sized scenario."""
     if not settings.EMBEDDED and not request.user.is_authenticated:
         raise Http404("It wants a login.")
-    return redirect("scenarios:page", services.share_lookalike().public_id)
+    return redirect("scenarios:page", share_lookalike().public_id)

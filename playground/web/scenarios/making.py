@@ -11,7 +11,8 @@ from django.shortcuts import redirect, render
 
 from playground.clusters.errors import ClusterError
 from playground.clusters.foreign.agreement import n_foreign_decisions
-from playground.scenarios import selectors, services
+from playground.scenarios import selectors
+from playground.scenarios.services import comparing, forking
 from playground.scenarios.services.forking import make_text
 from playground.web.problems import problems_of
 from playground.web.requests import positive_int, site_user
@@ -38,7 +39,7 @@ def share(request: HttpRequest, cluster: Cluster) -> HttpResponse:
                 return _file(made.text, cluster.name)
             if asked.get("as") == "both":
                 return _both(request, cluster, redact, title)
-            shared = services.make_from_cluster(
+            shared = forking.make_from_cluster(
                 cluster=cluster,
                 owner=site_user(request),
                 cycle=cycle,
@@ -75,7 +76,7 @@ def _both(request: HttpRequest, cluster: Cluster, redact: bool, title: str) -> H
     sides = []
     for ours in (False, True):
         words = f"{title or cluster.name}: {'decided by ours' if ours else 'as recorded'}"[:300]
-        shared = services.make_from_cluster(
+        shared = forking.make_from_cluster(
             cluster=cluster,
             owner=site_user(request),
             redact=redact,
@@ -86,7 +87,7 @@ def _both(request: HttpRequest, cluster: Cluster, redact: bool, title: str) -> H
             expires=expiry_of(request.POST.get("days", "")),
         )
         sides.append({"kind": "scenario", "id": shared.scenario.public_id})
-    comparison = services.request_comparison(a=sides[0], b=sides[1], owner=site_user(request))
+    comparison = comparing.request_comparison(a=sides[0], b=sides[1], owner=site_user(request))
     return redirect("scenarios:compare", comparison.public_id)
 
 
@@ -102,7 +103,7 @@ def _file(text: str, name: str) -> HttpResponse:
 def next_step(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """Do the next step of the scenario this cluster was forked from."""
     try:
-        words = services.do_next_step(cluster=cluster)
+        words = forking.do_next_step(cluster=cluster)
     except ClusterError as error:
         messages.error(request, error.message)
     else:

@@ -10,8 +10,9 @@ from django.http import HttpRequest
 from playground.clusters.board.nodes import NodeUse, PodUse, natural
 from playground.clusters.history.queue import LANES, QueueItem
 from playground.engine.columns import FINISHED
-from playground.scenarios import selectors, services
+from playground.scenarios import selectors
 from playground.scenarios.briefs import LANE_ITEMS, MOST_CARDS, brief_of
+from playground.scenarios.services import moments
 from playground.web.board.nodes import heat_map, node_card
 from playground.web.board.queue import view_lanes
 from playground.web.looks import PriorityScale, View
@@ -36,7 +37,7 @@ def moment_context(
         if state is not None:
             board = view_past(state, pod=tick.pod, node=tick.node)
         elif not note and "wait" not in request.GET:
-            services.request_moment(cycle=number, **of)
+            moments.request_moment(cycle=number, **of)
     return {"timeline": timeline, "past": board, "note": note, "start_ns": whose.start_ns}
 
 

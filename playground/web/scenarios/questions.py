@@ -24,9 +24,8 @@ from playground.clusters.errors import ClusterError, Conflict, Forbidden
 from playground.clusters.questions import newest_question, questions_of
 from playground.engine.releases import release_names, title_of
 from playground.engine.whole_runs import MODEL_DEPARTURES
-from playground.scenarios import services
 from playground.scenarios.choices import ScenarioState
-from playground.scenarios.services.questions import N_SEEDS
+from playground.scenarios.services.questions import N_SEEDS, branch_of_upgrade, share_upgrade
 from playground.web.questions.present import view_luck
 from playground.web.requests import HtmxHttpRequest, positive_int, site_user
 from playground.web.scenarios.shares import STOP_POLLING
@@ -281,12 +280,12 @@ def _command(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
 
 
 def _share(request: HttpRequest, upgrade: Question) -> str:
-    shared = services.share_upgrade(upgrade=upgrade, owner=site_user(request))
+    shared = share_upgrade(upgrade=upgrade, owner=site_user(request))
     return reverse("scenarios:upgrade", args=[shared.scenario.public_id])
 
 
 def _branch(request: HttpRequest, upgrade: Question) -> str:
-    made = services.branch_of_upgrade(upgrade=upgrade, owner=site_user(request))
+    made = branch_of_upgrade(upgrade=upgrade, owner=site_user(request))
     messages.success(request, f"{made.name}: a new cluster; the steps of the old one wait under Share.")
     return reverse("web:board", args=[made.public_id])
 

@@ -12,7 +12,8 @@ from django.urls import reverse
 
 from playground.clusters.drive.runs import request_run
 from playground.clusters.errors import ClusterError
-from playground.scenarios import selectors, services
+from playground.scenarios import selectors
+from playground.scenarios.services import moments
 from playground.web.problems import Problem, problems_of
 from playground.web.requests import HtmxHttpRequest, positive_int, site_user
 from playground.web.scenarios.past_board import moment_context, nothing_new
@@ -51,7 +52,7 @@ def branch(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
     """A new cluster that begins as this one was after a cycle, with an edit if one was written."""
     number, edit = positive_int(request.POST.get("cycle")) or 1, request.POST.get("edit", "")
     try:
-        made = services.branch(cluster=cluster, cycle=number, owner=site_user(request), edit=edit)
+        made = moments.branch(cluster=cluster, cycle=number, owner=site_user(request), edit=edit)
     except ClusterError as error:
         return _page(request, cluster, str(number), edit, problems_of(error, edit), error.status)
     messages.success(request, f"This cluster begins as {cluster.name} was after cycle {number}.")

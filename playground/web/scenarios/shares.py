@@ -13,9 +13,10 @@ from django.urls import reverse
 from playground.clusters.errors import ClusterError
 from playground.engine.plugins import lacking
 from playground.engine.scenarios import opening_of, with_decisions
-from playground.scenarios import selectors, services
+from playground.scenarios import selectors
 from playground.scenarios.choices import ScenarioState, Visibility
-from playground.scenarios.services.proof import is_whole
+from playground.scenarios.services import forking, moments, shares
+from playground.scenarios.services.proof import is_whole, request_verification, request_whole_cycle
 from playground.web.cycles.present import view_cycle
 from playground.web.looks import View
 from playground.web.problems import problems_of
@@ -95,7 +96,7 @@ def new(request: HttpRequest) -> HttpResponse:
         if user is None and not settings.EMBEDDED:
             raise Http404("Sharing wants a login.")
         try:
-            shared = services.share(
+            shared = shares.share(
                 document=text,
                 owner=user,
                 **seen_by(request),
@@ -116,7 +117,7 @@ def new(request: HttpRequest) -> HttpResponse:
     return render(request, "scenarios/new.html", context, status=status)
 
 
-def shared_page(request: HttpRequest, shared: services.Shared) -> HttpResponse:
+def shared_page(request: HttpRequest, shared: shares.Shared) -> HttpResponse:
     """Redirect to the share, with messages shown once."""
     words = "Shared." if shared.created else "You had shared this already; here it is."
     if shared.delete_code:
@@ -276,7 +277,7 @@ def cycle(request: HtmxHttpRequest, share: Scenario, number: int) -> HttpRespons
 
 def whole_cycle(request: HttpRequest, share: Scenario, number: int) -> HttpResponse:
     """Ask a worker for every verdict and score of a cycle; the page waits for it."""
-    services.request_whole_cycle(scenario=share, number=number)
+    request_whole_cycle(scenario=share, number=number)
     return redirect(f"{reverse('scenarios:cycle', args=[share.public_id, number])}?wait=1")
 
 
@@ -294,7 +295,7 @@ def fork(request: HttpRequest, share: Scenario) -> HttpResponse:
     """Open it in a new cluster of one's own."""
     _may_have_clusters(request)
     try:
-        cluster = services.fork(scenario=share, owner=site_user(request))
+        cluster = forking.fork(scenario=share, owner=site_user(request))
     except ClusterError as error:
         messages.error(request, error.message)
         return redirect("scenarios:page", share.public_id)
@@ -313,7 +314,7 @@ def branch(request: HtmxHttpRequest, share: Scenario) -> HttpResponse:
     _may_have_clusters(request)
     number, edit = positive_int(request.POST.get("cycle")) or 1, request.POST.get("edit", "")
     try:
-        cluster = services.branch(scenario=share, cycle=number, owner=site_user(request), edit=edit)
+        cluster = moments.branch(scenario=share, cycle=number, owner=site_user(request), edit=edit)
     except ClusterError as error:
         context = moment_context(request, share, str(number))
         context |= {"edit": edit, "problems": problems_of(error, edit)}
@@ -324,7 +325,7 @@ def branch(request: HtmxHttpRequest, share: Scenario) -> HttpResponse:
 
 def verify(request: HttpRequest, share: Scenario) -> HttpResponse:
     """Ask for a fresh proof."""
-    services.request_verification(scenario=share)
+    request_verification(scenario=share)
     return redirect("scenarios:page", share.public_id)
 
 
@@ -332,7 +333,7 @@ def delete(request: HttpRequest, share: Scenario) -> HttpResponse:
     """Take the share back."""
     if request.method == "POST":
         try:
-            services.delete_share(scenario=share, user=site_user(request), code=request.POST.get("code", ""))
+            shares.delete_share(scenario=share, user=site_user(request), code=request.POST.get("code", ""))
         except ClusterError as error:
             messages.error(request, error.message)
             return redirect("scenarios:delete", share.public_id)

@@ -30,7 +30,7 @@ def visibilities_for(request: HttpRequest) -> list[tuple[str, str]]:
 
 
 class SeenBy(TypedDict):
-    """Who may see a share, as `services.share` takes it."""
+    """Who may see a share, as `shares.share` takes it."""
 
     visibility: str
     team: str
@@ -43,7 +43,7 @@ def seen_by(request: HttpRequest, *, otherwise: str = "unlisted") -> SeenBy:
 
 
 def said_by(request: HttpRequest) -> dict[str, Any]:
-    """The author's note and moment in the form, as `services.share` takes them.
+    """The author's note and moment in the form, as `shares.share` takes them.
 
     Raises
     ------
