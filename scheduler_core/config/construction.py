@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from scheduler_core.config import types
 from scheduler_core.config.args import PluginArgs
 from scheduler_core.config.catalog import (
     BIND,
@@ -20,15 +21,6 @@ from scheduler_core.config.catalog import (
     SCORE,
     Catalog,
     interface_name,
-)
-from scheduler_core.config.types import (
-    Args,
-    Extender,
-    ExtenderTLSConfig,
-    KubeSchedulerConfiguration,
-    KubeSchedulerProfile,
-    Plugin,
-    PluginConfig,
 )
 from scheduler_core.errors import ConstructionError, FieldError, aggregate
 
@@ -60,7 +52,7 @@ class ProfilePlan:
     percentage_of_nodes_to_score: int | None
     plugins: Mapping[str, tuple[str, ...]]
     weights: Mapping[str, int]
-    args: Mapping[str, Args]
+    args: Mapping[str, types.Args]
     run_all_filters: bool = False
 
     @property
@@ -80,10 +72,10 @@ def files_unread(path: str) -> bytes:
 
 
 def construct(
-    configuration: KubeSchedulerConfiguration,
+    configuration: types.KubeSchedulerConfiguration,
     catalog: Catalog,
     read_file: ReadFile = no_files,
-) -> tuple[KubeSchedulerConfiguration, tuple[ProfilePlan, ...]]:
+) -> tuple[types.KubeSchedulerConfiguration, tuple[ProfilePlan, ...]]:
     """Build the plan of every profile.
 
     Returns
@@ -100,7 +92,7 @@ def construct(
     """
     configuration = prepare_extenders(configuration, catalog, read_file)
     plans = []
-    queue_sort: tuple[str, Args] | None = None
+    queue_sort: tuple[str, types.Args] | None = None
     for index, profile in enumerate(configuration.profiles):
         plan = _Construction(profile, f"profiles[{index}]", catalog).plan()
         name = plan.plugins[QUEUE_SORT][0]
@@ -120,8 +112,8 @@ def construct(
 
 
 def prepare_extenders(
-    configuration: KubeSchedulerConfiguration, catalog: Catalog, read_file: ReadFile = no_files
-) -> KubeSchedulerConfiguration:
+    configuration: types.KubeSchedulerConfiguration, catalog: Catalog, read_file: ReadFile = no_files
+) -> types.KubeSchedulerConfiguration:
     """Settle extender timeouts and hand the resources that extenders want ignored to the plugin that can ignore some.
 
     Source: pkg/scheduler/scheduler.go buildExtenders, pkg/scheduler/extender.go NewHTTPExtender, v1.34
@@ -140,7 +132,9 @@ def prepare_extenders(
     return dataclasses.replace(configuration, profiles=profiles)
 
 
-def with_extender_timeouts(configuration: KubeSchedulerConfiguration) -> KubeSchedulerConfiguration:
+def with_extender_timeouts(
+    configuration: types.KubeSchedulerConfiguration,
+) -> types.KubeSchedulerConfiguration:
     """Give extenders without a timeout the default one."""
     extenders = tuple(
         extender
@@ -152,9 +146,9 @@ def with_extender_timeouts(configuration: KubeSchedulerConfiguration) -> KubeSch
 
 
 def _with_ignored_resources(
-    profile: KubeSchedulerProfile, catalog: Catalog, path: str, ignored: tuple[str, ...]
-) -> KubeSchedulerProfile:
-    plugin_configs: list[PluginConfig] = []
+    profile: types.KubeSchedulerProfile, catalog: Catalog, path: str, ignored: tuple[str, ...]
+) -> types.KubeSchedulerProfile:
+    plugin_configs: list[types.PluginConfig] = []
     found = False
     for plugin_config in profile.plugin_config:
         args = plugin_config.args
@@ -170,9 +164,9 @@ def _with_ignored_resources(
     return dataclasses.replace(profile, plugin_config=tuple(plugin_configs))
 
 
-def _check_tls(extender: Extender, path: str, read_file: ReadFile) -> None:
+def _check_tls(extender: types.Extender, path: str, read_file: ReadFile) -> None:
     """Source: staging/src/k8s.io/client-go/transport/transport.go TLSConfigFor, v1.34."""
-    tls = extender.tls_config or ExtenderTLSConfig()
+    tls = extender.tls_config or types.ExtenderTLSConfig()
     has_ca = bool(tls.ca_file or tls.ca_data)
     insecure = tls.insecure or (extender.enable_https and not has_ca)
     has_cert = bool((tls.cert_data or tls.cert_file) and (tls.key_data or tls.key_file))
@@ -215,7 +209,7 @@ def _failed(prefix: str, path: str, value: object, words: str, *, panic: bool = 
 class _Construction:
     """One profile under construction."""
 
-    def __init__(self, profile: KubeSchedulerProfile, path: str, catalog: Catalog) -> None:
+    def __init__(self, profile: types.KubeSchedulerProfile, path: str, catalog: Catalog) -> None:
         self.profile = profile
         self.path = path
         self.catalog = catalog
@@ -360,12 +354,12 @@ class _Construction:
             total += score
         return weights
 
-    def _scored(self) -> Iterable[tuple[str, Plugin]]:
+    def _scored(self) -> Iterable[tuple[str, types.Plugin]]:
         for point in (SCORE, MULTI_POINT):
             for index, plugin in enumerate(self.profile.plugins.at(point).enabled):
                 yield f"plugins.{point}.enabled[{index}]", plugin
 
-    def _overflow(self, where: str, plugin: Plugin, words: str) -> ConstructionError:
+    def _overflow(self, where: str, plugin: types.Plugin, words: str) -> ConstructionError:
         error = FieldError("FieldValueInvalid", f"{self.path}.{where}.weight", plugin.weight, words)
         kind = "score plugins: " if self.catalog.release.has("OverflowNamesPoint") else ""
         return ConstructionError(f"{self.prefix}{kind}{words}", (error,))

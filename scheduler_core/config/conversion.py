@@ -16,23 +16,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from scheduler_core.config import types
 from scheduler_core.config.catalog import POST_FILTER, PRE_SCORE, RESERVE, SCORE, Catalog
 from scheduler_core.config.policy import legacy, modern_extender, spelled_today
-from scheduler_core.config.types import (
-    API_VERSION,
-    KIND,
-    LEAST_ALLOCATED,
-    LIST_DEFAULTING,
-    MOST_ALLOCATED,
-    REQUESTED_TO_CAPACITY_RATIO,
-    Extender,
-    ResourceSpec,
-    UtilizationShapePoint,
-)
 from scheduler_core.config.wire import ListOf, typed
 from scheduler_core.errors import ConfigurationError, DecodeError, FieldError
 
-_GROUP = API_VERSION.partition("/")[0]
+_GROUP = types.API_VERSION.partition("/")[0]
 
 REMOVED_IN = {
     "componentconfig/v1alpha1": "1.13",
@@ -50,9 +40,9 @@ _ALPHA1, _ALPHA2, _BETA1, _BETA2 = (
 _CURRENT = len(_AGE)
 
 _STRATEGIES = {
-    "NodeResourcesLeastAllocated": LEAST_ALLOCATED,
-    "NodeResourcesMostAllocated": MOST_ALLOCATED,
-    "RequestedToCapacityRatio": REQUESTED_TO_CAPACITY_RATIO,
+    "NodeResourcesLeastAllocated": types.LEAST_ALLOCATED,
+    "NodeResourcesMostAllocated": types.MOST_ALLOCATED,
+    "RequestedToCapacityRatio": types.REQUESTED_TO_CAPACITY_RATIO,
 }
 _FIT = "NodeResourcesFit"
 _OTHER_PROGRAM = (
@@ -97,7 +87,7 @@ class Conversion:
 
 def convert(document: Mapping[str, Any], catalog: Catalog) -> Conversion:
     """A KubeSchedulerConfiguration of any version as v1. What is wrong in it otherwise stays as it is."""
-    if document.get("kind") != KIND or document.get("apiVersion") not in (*_AGE, API_VERSION):
+    if document.get("kind") != types.KIND or document.get("apiVersion") not in (*_AGE, types.API_VERSION):
         return Conversion(dict(document), ())
     return _Conversion(document, catalog).result()
 
@@ -138,7 +128,7 @@ class _Conversion:
 
     def result(self) -> Conversion:
         if self.age < _CURRENT:
-            self.document["apiVersion"] = API_VERSION
+            self.document["apiVersion"] = types.API_VERSION
             self._say("apiVersion", self.version, self._removed())
         self._leader_election()
         self._one_profile()
@@ -152,7 +142,7 @@ class _Conversion:
             self._profile(profile, f"profiles[{index}]")
         extenders = self.document.get("extenders")
         if self.age <= _ALPHA2 and isinstance(extenders, list):
-            modern = [modern_extender(spelled_today(one, typed(Extender))) for one in extenders]
+            modern = [modern_extender(spelled_today(one, typed(types.Extender))) for one in extenders]
             if modern != extenders:
                 self._say(
                     "extenders",
@@ -166,7 +156,7 @@ class _Conversion:
         self.changes.append(FieldChange(field, value, detail, is_kept))
 
     def _removed(self) -> str:
-        return f"was removed in Kubernetes {REMOVED_IN[self.version]}: it is {API_VERSION} now"
+        return f"was removed in Kubernetes {REMOVED_IN[self.version]}: it is {types.API_VERSION} now"
 
     # --- outside profiles ---
 
@@ -226,8 +216,10 @@ class _Conversion:
             self._say("algorithmSource", source, detail, is_kept=False)
         elif provider == "ClusterAutoscalerProvider":
             for profile in self._profiles():
-                self._args(profile, _FIT).setdefault("scoringStrategy", {"type": MOST_ALLOCATED})
-            self._say("algorithmSource", source, f"is the scoring strategy {MOST_ALLOCATED} of {_FIT} now")
+                self._args(profile, _FIT).setdefault("scoringStrategy", {"type": types.MOST_ALLOCATED})
+            self._say(
+                "algorithmSource", source, f"is the scoring strategy {types.MOST_ALLOCATED} of {_FIT} now"
+            )
         else:
             is_kept = provider in (None, "DefaultProvider")
             self._say(
@@ -322,9 +314,9 @@ class _Conversion:
     def _choose(self, profile: dict[str, Any], name: str, args: dict[str, Any]) -> None:
         strategy: dict[str, Any] = {"type": _STRATEGIES[name]}
         if args.get("resources"):
-            strategy["resources"] = spelled_today(args["resources"], ListOf(typed(ResourceSpec)))
+            strategy["resources"] = spelled_today(args["resources"], ListOf(typed(types.ResourceSpec)))
         if args.get("shape"):
-            shape = spelled_today(args["shape"], ListOf(typed(UtilizationShapePoint)))
+            shape = spelled_today(args["shape"], ListOf(typed(types.UtilizationShapePoint)))
             strategy["requestedToCapacityRatio"] = {"shape": shape}
         self._args(profile, _FIT).setdefault("scoringStrategy", strategy)
 
@@ -371,11 +363,11 @@ class _Conversion:
             if not isinstance(args, dict):
                 continue
             if str(args.get("apiVersion")) in _AGE:
-                self._say(f"{here}.args.apiVersion", args["apiVersion"], f"is {API_VERSION} now")
-                args["apiVersion"] = API_VERSION
+                self._say(f"{here}.args.apiVersion", args["apiVersion"], f"is {types.API_VERSION} now")
+                args["apiVersion"] = types.API_VERSION
             if self.age <= _BETA1 and args.get("defaultConstraints") and not args.get("defaultingType"):
-                args["defaultingType"] = LIST_DEFAULTING
-                detail = f"v1 uses them with defaultingType: {LIST_DEFAULTING} only"
+                args["defaultingType"] = types.LIST_DEFAULTING
+                detail = f"v1 uses them with defaultingType: {types.LIST_DEFAULTING} only"
                 self._say(f"{here}.args.defaultConstraints", args["defaultConstraints"], detail)
 
     def _switched_off(self, profile: dict[str, Any], path: str) -> None:

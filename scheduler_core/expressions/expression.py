@@ -15,18 +15,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
+from scheduler_core.expressions import syntax
 from scheduler_core.expressions.functions import FUNCTIONS
-from scheduler_core.expressions.syntax import (
-    ExpressionError,
-    Path,
-    SyntaxNode,
-    calls,
-    names,
-    nesting,
-    parse,
-    paths,
-    place,
-)
 
 CHARACTERS_A_STEP = 10
 _CEILING = 10**15
@@ -107,12 +97,12 @@ def weight(value: Any) -> int:
     return 1
 
 
-def bound(node: SyntaxNode, variables: Mapping[str, Any]) -> int:
+def bound(node: syntax.SyntaxNode, variables: Mapping[str, Any]) -> int:
     """Steps that running the expression takes at most."""
     return _cost(node, {name: Size((value,)) for name, value in variables.items()})[0]
 
 
-def _cost(node: SyntaxNode, known: Mapping[str, Size]) -> tuple[int, Size]:
+def _cost(node: syntax.SyntaxNode, known: Mapping[str, Size]) -> tuple[int, Size]:
     """Steps, and what comes of them."""
     kind, parts = node.kind, node.parts
     if kind == "literal":
@@ -154,7 +144,7 @@ def _cost(node: SyntaxNode, known: Mapping[str, Size]) -> tuple[int, Size]:
     return steps + held, Size(None, held + 8)
 
 
-def _macro(node: SyntaxNode, known: Mapping[str, Size]) -> tuple[int, Size]:
+def _macro(node: syntax.SyntaxNode, known: Mapping[str, Size]) -> tuple[int, Size]:
     cost, gone_through = _cost(node.parts[0], known)
     if node.value == "bind":
         steps, size = _cost(node.parts[1], {**known, node.names[0]: gone_through})
@@ -252,18 +242,18 @@ class Expression:
         try:
             import cel  # here and not above: only clusters with devices or rules need the library
         except ImportError:
-            raise ExpressionError(
+            raise syntax.ExpressionError(
                 "expressions need a CEL library: pip install common-expression-language"
             ) from None
 
         if len(text) > limits.length:
-            raise ExpressionError(f"expression is longer than {limits.length} characters")
+            raise syntax.ExpressionError(f"expression is longer than {limits.length} characters")
         self.text = text
         self.limits = limits
-        self.tree = parse(text, limits.depth)
-        deep = nesting(self.tree)
+        self.tree = syntax.parse(text, limits.depth)
+        deep = syntax.nesting(self.tree)
         if deep > limits.comprehensions:
-            raise ExpressionError(
+            raise syntax.ExpressionError(
                 f"exists, all, map and filter stand {deep} deep in each other, at most {limits.comprehensions} may"
             )
         if variables is not None:
@@ -272,23 +262,23 @@ class Expression:
         try:
             self._program = cel.compile(self.tree.text)
         except ValueError as error:
-            raise ExpressionError(str(error)) from None
+            raise syntax.ExpressionError(str(error)) from None
 
     def _check_names(self, variables: tuple[str, ...]) -> None:
-        for node in names(self.tree):
+        for node in syntax.names(self.tree):
             if node.value not in variables:
                 raise self._wrong(node, f'there is no "{node.value}"; there is {", ".join(variables)}')
-        for node in calls(self.tree):
+        for node in syntax.calls(self.tree):
             if node.value not in FUNCTIONS and node.value not in OF_THE_LIBRARY:
                 raise self._wrong(node, f'there is no function "{node.value}"')
 
-    def _wrong(self, node: SyntaxNode, said: str) -> ExpressionError:
-        return ExpressionError(said, *place(self.text, node.at))
+    def _wrong(self, node: syntax.SyntaxNode, said: str) -> syntax.ExpressionError:
+        return syntax.ExpressionError(said, *syntax.place(self.text, node.at))
 
     @cached_property
-    def reads(self) -> dict[str, set[Path]]:
+    def reads(self) -> dict[str, set[syntax.Path]]:
         """What it reads of each variable (`syntax.paths`)."""
-        return paths(self.tree)
+        return syntax.paths(self.tree)
 
     def run(self, variables: Mapping[str, Any]) -> Any:
         """What it is for these variables.
@@ -300,7 +290,7 @@ class Expression:
         """
         steps = bound(self.tree, variables)
         if steps > self.limits.steps:
-            raise ExpressionError(
+            raise syntax.ExpressionError(
                 f"it could take {steps:,} steps here, it may take {self.limits.steps:,}: go through fewer or "
                 "shorter lists and texts"
             )
@@ -312,7 +302,7 @@ class Expression:
         try:
             return self._program.execute(context)
         except KeyError as error:
-            raise ExpressionError(f"no such key: {error.args[0] if error.args else error}") from None
+            raise syntax.ExpressionError(f"no such key: {error.args[0] if error.args else error}") from None
         except Exception as error:  # whatever the library raises is the expression's failure
             ours = _OF_OURS.fullmatch(str(error))
-            raise ExpressionError(ours[1] if ours else str(error)) from None
+            raise syntax.ExpressionError(ours[1] if ours else str(error)) from None

@@ -319,7 +319,7 @@ def pod_spec_with_defaults(
 
 def _container_with_defaults(container: Document, path: str, host_network: bool) -> dict[str, Any]:
     result = {
-        "imagePullPolicy": _pull_policy(string(container, "image", path)),
+        "imagePullPolicy": pull_policy(string(container, "image", path)),
         "terminationMessagePath": "/dev/termination-log",
         "terminationMessagePolicy": "File",
         **_present(container),
@@ -338,7 +338,7 @@ def _container_with_defaults(container: Document, path: str, host_network: bool)
     return result
 
 
-def _pull_policy(image: str) -> str:
+def pull_policy(image: str) -> str:
     """Source: defaults.go SetDefaults_Container; an empty image parses to no tag and so is not `latest`."""
     if not image:
         return "IfNotPresent"

@@ -6,20 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from scheduler_core.errors import InvalidObject
+from scheduler_core.objects import storage
 from scheduler_core.objects.fields import Document, string
 from scheduler_core.objects.meta import ObjectMeta, plain_object_from
 from scheduler_core.objects.node import node_from
 from scheduler_core.objects.pod import pod_from
 from scheduler_core.objects.policy import pod_disruption_budget_from, pod_group_from, selecting_object_from
-from scheduler_core.objects.storage import (
-    csi_driver_from,
-    csi_node_from,
-    csi_storage_capacity_from,
-    persistent_volume_claim_from,
-    persistent_volume_from,
-    storage_class_from,
-    volume_attachment_from,
-)
 from scheduler_core.schema.tables import table_beside
 
 READ: Final = "read"
@@ -66,17 +58,17 @@ _PARSED: Final[Mapping[str, Callable[[Document], Any]]] = {
         ("Namespace", "DeviceClass", "ResourceSlice", "DeviceTaintRule", "ResourceClaim"), plain_object_from
     ),
     "Node": node_from,
-    "StorageClass": storage_class_from,
-    "CSIDriver": csi_driver_from,
-    "CSINode": csi_node_from,
-    "CSIStorageCapacity": csi_storage_capacity_from,
-    "PersistentVolume": persistent_volume_from,
-    "PersistentVolumeClaim": persistent_volume_claim_from,
+    "StorageClass": storage.storage_class_from,
+    "CSIDriver": storage.csi_driver_from,
+    "CSINode": storage.csi_node_from,
+    "CSIStorageCapacity": storage.csi_storage_capacity_from,
+    "PersistentVolume": storage.persistent_volume_from,
+    "PersistentVolumeClaim": storage.persistent_volume_claim_from,
     **dict.fromkeys(("Service", "ReplicationController", "ReplicaSet", "StatefulSet"), selecting_object_from),
     "PodDisruptionBudget": pod_disruption_budget_from,
     "PodGroup": pod_group_from,
     "Pod": pod_from,
-    "VolumeAttachment": volume_attachment_from,
+    "VolumeAttachment": storage.volume_attachment_from,
 }
 SHAPING: Final[Mapping[str, ShapingKind]] = {
     name: ShapingKind(group, namespaced, rank, role, effect, _PARSED.get(name))

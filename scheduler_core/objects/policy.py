@@ -5,16 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from scheduler_core.errors import InvalidObject
-from scheduler_core.objects.fields import (
-    Document,
-    integer,
-    mapping,
-    mappings,
-    optional_integer,
-    optional_string,
-    string,
-    string_map,
-)
+from scheduler_core.objects import fields
 from scheduler_core.objects.labels import LabelSelector, label_selector_from
 from scheduler_core.objects.meta import PlainObject, object_meta_from
 from scheduler_core.objects.pod import selector_at
@@ -39,25 +30,25 @@ class SelectingObject(PlainObject):
     """The plain map of a Service or ReplicationController, empty for the others."""
 
 
-def pod_disruption_budget_from(manifest: Document) -> PodDisruptionBudget:
+def pod_disruption_budget_from(manifest: fields.Document) -> PodDisruptionBudget:
     """Parse a prepared PodDisruptionBudget manifest."""
-    spec = mapping(manifest, "spec", "")
-    status = mapping(manifest, "status", "")
+    spec = fields.mapping(manifest, "spec", "")
+    status = fields.mapping(manifest, "status", "")
     return PodDisruptionBudget(
         manifest=manifest,
         meta=object_meta_from(manifest),
         selector=selector_at(spec, "selector", "spec"),
-        disruptions_allowed=integer(status, "disruptionsAllowed", "status"),
-        disrupted_pods=frozenset(mapping(status, "disruptedPods", "status")),
+        disruptions_allowed=fields.integer(status, "disruptionsAllowed", "status"),
+        disrupted_pods=frozenset(fields.mapping(status, "disruptedPods", "status")),
     )
 
 
-def selecting_object_from(manifest: Document) -> SelectingObject:
+def selecting_object_from(manifest: fields.Document) -> SelectingObject:
     """Parse a prepared Service, ReplicationController, ReplicaSet or StatefulSet manifest."""
     kind = str(manifest.get("kind", ""))
-    spec = mapping(manifest, "spec", "")
+    spec = fields.mapping(manifest, "spec", "")
     if kind in ("Service", "ReplicationController"):
-        labels = string_map(spec, "selector", "spec")
+        labels = fields.string_map(spec, "selector", "spec")
         selector = label_selector_from({"matchLabels": labels})
     else:
         labels = {}
@@ -97,7 +88,7 @@ class PodGroup(PlainObject):
     topology_keys: tuple[str, ...]
 
 
-def pod_group_from(manifest: Document) -> PodGroup:
+def pod_group_from(manifest: fields.Document) -> PodGroup:
     """Parse a prepared PodGroup manifest.
 
     Raises
@@ -105,35 +96,35 @@ def pod_group_from(manifest: Document) -> PodGroup:
     InvalidObject
         Names the field path and value an API server refuses.
     """
-    spec = mapping(manifest, "spec", "")
-    policy = mapping(spec, "schedulingPolicy", "spec")
+    spec = fields.mapping(manifest, "spec", "")
+    policy = fields.mapping(spec, "schedulingPolicy", "spec")
     path = "spec.schedulingPolicy"
     named = [name for name in ("basic", "gang") if policy.get(name) is not None]
     if len(named) != 1:
         raise InvalidObject(path, sorted(policy), "must have exactly one of basic and gang")
     min_count = None
     if named == ["gang"]:
-        min_count = optional_integer(mapping(policy, "gang", path), "minCount", f"{path}.gang")
+        min_count = fields.optional_integer(fields.mapping(policy, "gang", path), "minCount", f"{path}.gang")
         if min_count is None or min_count < 1:
             raise InvalidObject(f"{path}.gang.minCount", min_count, "must be greater than or equal to 1")
-    mode = optional_string(spec, "disruptionMode", "spec")
+    mode = fields.optional_string(spec, "disruptionMode", "spec")
     if mode is not None and mode not in DISRUPTION_MODES:
         raise InvalidObject("spec.disruptionMode", mode, f"must be one of {', '.join(DISRUPTION_MODES)}")
-    constraints = mapping(spec, "schedulingConstraints", "spec")
+    constraints = fields.mapping(spec, "schedulingConstraints", "spec")
     return PodGroup(
         manifest=manifest,
         meta=object_meta_from(manifest),
         min_count=min_count,
-        priority=optional_integer(spec, "priority", "spec") or 0,
+        priority=fields.optional_integer(spec, "priority", "spec") or 0,
         disrupted_together=mode == DISRUPTED_TOGETHER,
         topology_keys=tuple(
-            string(item, "key", where)
-            for where, item in mappings(constraints, "topology", "spec.schedulingConstraints")
+            fields.string(item, "key", where)
+            for where, item in fields.mappings(constraints, "topology", "spec.schedulingConstraints")
         ),
     )
 
 
-def existing_condition(group: PodGroup, kind: str) -> Document | None:
+def existing_condition(group: PodGroup, kind: str) -> fields.Document | None:
     """The group's condition of a type."""
-    conditions = mapping(group.manifest, "status", "").get("conditions") or ()
+    conditions = fields.mapping(group.manifest, "status", "").get("conditions") or ()
     return next((item for item in conditions if item.get("type") == kind), None)

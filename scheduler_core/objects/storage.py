@@ -8,18 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scheduler_core.objects.fields import (
-    Document,
-    boolean,
-    child,
-    mapping,
-    mappings,
-    optional_integer,
-    optional_string,
-    string,
-    string_map,
-    strings,
-)
+from scheduler_core.objects import fields
 from scheduler_core.objects.labels import LabelSelector
 from scheduler_core.objects.meta import PlainObject, object_meta_from
 from scheduler_core.objects.node_selector import NodeSelector, node_selector_from
@@ -127,7 +116,7 @@ class PersistentVolumeClaim(PlainObject):
 
     @property
     def has_annotations(self) -> bool:
-        return bool(mapping(self.manifest, "metadata", "").get("annotations"))
+        return bool(fields.mapping(self.manifest, "metadata", "").get("annotations"))
 
     @property
     def is_fully_bound(self) -> bool:
@@ -215,7 +204,7 @@ class VolumeAttachment(PlainObject):
     persistent_volume_name: str | None
 
 
-def persistent_volume_from(manifest: Document) -> PersistentVolume:
+def persistent_volume_from(manifest: fields.Document) -> PersistentVolume:
     """Parse a prepared PersistentVolume manifest.
 
     Raises
@@ -223,37 +212,39 @@ def persistent_volume_from(manifest: Document) -> PersistentVolume:
     InvalidObject
         Names the field path and value that cannot be read.
     """
-    spec = mapping(manifest, "spec", "")
-    csi = mapping(spec, "csi", "spec")
-    reference = mapping(spec, "claimRef", "spec")
-    capacity = mapping(spec, "capacity", "spec")
-    affinity = mapping(mapping(spec, "nodeAffinity", "spec"), "required", "spec.nodeAffinity")
-    has_affinity = mapping(spec, "nodeAffinity", "spec").get("required") is not None
+    spec = fields.mapping(manifest, "spec", "")
+    csi = fields.mapping(spec, "csi", "spec")
+    reference = fields.mapping(spec, "claimRef", "spec")
+    capacity = fields.mapping(spec, "capacity", "spec")
+    affinity = fields.mapping(fields.mapping(spec, "nodeAffinity", "spec"), "required", "spec.nodeAffinity")
+    has_affinity = fields.mapping(spec, "nodeAffinity", "spec").get("required") is not None
     return PersistentVolume(
         manifest=manifest,
         meta=object_meta_from(manifest),
         storage_class=_storage_class_name(manifest, spec),
         capacity_nano=_nano(capacity, "storage", "spec.capacity") or 0,
-        access_modes=strings(spec, "accessModes", "spec"),
-        volume_mode=string(spec, "volumeMode", "spec") or FILESYSTEM,
-        volume_attributes_class=string(spec, "volumeAttributesClassName", "spec"),
+        access_modes=fields.strings(spec, "accessModes", "spec"),
+        volume_mode=fields.string(spec, "volumeMode", "spec") or FILESYSTEM,
+        volume_attributes_class=fields.string(spec, "volumeAttributesClassName", "spec"),
         claim_ref=ClaimReference(
-            string(reference, "namespace", "spec.claimRef"),
-            string(reference, "name", "spec.claimRef"),
-            string(reference, "uid", "spec.claimRef"),
+            fields.string(reference, "namespace", "spec.claimRef"),
+            fields.string(reference, "name", "spec.claimRef"),
+            fields.string(reference, "uid", "spec.claimRef"),
         )
         if spec.get("claimRef") is not None
         else None,
         node_affinity=node_selector_from(affinity, "spec.nodeAffinity.required") if has_affinity else None,
-        csi=CSIVolumeSource(string(csi, "driver", "spec.csi"), string(csi, "volumeHandle", "spec.csi"))
+        csi=CSIVolumeSource(
+            fields.string(csi, "driver", "spec.csi"), fields.string(csi, "volumeHandle", "spec.csi")
+        )
         if spec.get("csi") is not None
         else None,
         source=_source_of(spec),
-        phase=string(mapping(manifest, "status", ""), "phase", "status"),
+        phase=fields.string(fields.mapping(manifest, "status", ""), "phase", "status"),
     )
 
 
-def persistent_volume_claim_from(manifest: Document) -> PersistentVolumeClaim:
+def persistent_volume_claim_from(manifest: fields.Document) -> PersistentVolumeClaim:
     """Parse a prepared PersistentVolumeClaim manifest.
 
     Raises
@@ -261,26 +252,26 @@ def persistent_volume_claim_from(manifest: Document) -> PersistentVolumeClaim:
     InvalidObject
         Names the field path and value that cannot be read.
     """
-    spec = mapping(manifest, "spec", "")
+    spec = fields.mapping(manifest, "spec", "")
     annotations = _annotations(manifest)
-    requests = mapping(mapping(spec, "resources", "spec"), "requests", "spec.resources")
+    requests = fields.mapping(fields.mapping(spec, "resources", "spec"), "requests", "spec.resources")
     return PersistentVolumeClaim(
         manifest=manifest,
         meta=object_meta_from(manifest),
         storage_class=_storage_class_name(manifest, spec),
         requested_nano=_nano(requests, "storage", "spec.resources.requests"),
-        access_modes=strings(spec, "accessModes", "spec"),
-        volume_mode=string(spec, "volumeMode", "spec") or FILESYSTEM,
-        volume_attributes_class=string(spec, "volumeAttributesClassName", "spec"),
+        access_modes=fields.strings(spec, "accessModes", "spec"),
+        volume_mode=fields.string(spec, "volumeMode", "spec") or FILESYSTEM,
+        volume_attributes_class=fields.string(spec, "volumeAttributesClassName", "spec"),
         selector=selector_at(spec, "selector", "spec") if spec.get("selector") is not None else None,
-        volume_name=string(spec, "volumeName", "spec"),
-        phase=string(mapping(manifest, "status", ""), "phase", "status"),
+        volume_name=fields.string(spec, "volumeName", "spec"),
+        phase=fields.string(fields.mapping(manifest, "status", ""), "phase", "status"),
         selected_node=annotations.get(SELECTED_NODE_ANNOTATION),
         bind_completed=BIND_COMPLETED_ANNOTATION in annotations,
     )
 
 
-def storage_class_from(manifest: Document) -> StorageClass:
+def storage_class_from(manifest: fields.Document) -> StorageClass:
     """Parse a prepared StorageClass manifest.
 
     Raises
@@ -291,19 +282,19 @@ def storage_class_from(manifest: Document) -> StorageClass:
     return StorageClass(
         manifest=manifest,
         meta=object_meta_from(manifest),
-        provisioner=string(manifest, "provisioner", ""),
-        volume_binding_mode=optional_string(manifest, "volumeBindingMode", ""),
+        provisioner=fields.string(manifest, "provisioner", ""),
+        volume_binding_mode=fields.optional_string(manifest, "volumeBindingMode", ""),
         allowed_topologies=tuple(
             tuple(
-                (string(expression, "key", path), strings(expression, "values", path))
-                for path, expression in mappings(term, "matchLabelExpressions", term_path)
+                (fields.string(expression, "key", path), fields.strings(expression, "values", path))
+                for path, expression in fields.mappings(term, "matchLabelExpressions", term_path)
             )
-            for term_path, term in mappings(manifest, "allowedTopologies", "")
+            for term_path, term in fields.mappings(manifest, "allowedTopologies", "")
         ),
     )
 
 
-def csi_node_from(manifest: Document) -> CSINode:
+def csi_node_from(manifest: fields.Document) -> CSINode:
     """Parse a CSINode manifest.
 
     Raises
@@ -311,24 +302,24 @@ def csi_node_from(manifest: Document) -> CSINode:
     InvalidObject
         Names the field path and value that cannot be read.
     """
-    drivers = mappings(mapping(manifest, "spec", ""), "drivers", "spec")
+    drivers = fields.mappings(fields.mapping(manifest, "spec", ""), "drivers", "spec")
     limits = {}
     for path, driver in drivers:
-        allocatable = mapping(driver, "allocatable", path)
-        count = optional_integer(allocatable, "count", f"{path}.allocatable")
+        allocatable = fields.mapping(driver, "allocatable", path)
+        count = fields.optional_integer(allocatable, "count", f"{path}.allocatable")
         if count is not None:
-            limits[string(driver, "name", path)] = count
+            limits[fields.string(driver, "name", path)] = count
     plugins = _annotations(manifest).get(MIGRATED_PLUGINS_ANNOTATION, "")
     return CSINode(
         manifest=manifest,
         meta=object_meta_from(manifest),
-        drivers=tuple(string(driver, "name", path) for path, driver in drivers),
+        drivers=tuple(fields.string(driver, "name", path) for path, driver in drivers),
         limits=limits,
         migrated_plugins=frozenset(plugins.split(",")) if plugins else frozenset(),
     )
 
 
-def csi_driver_from(manifest: Document) -> CSIDriver:
+def csi_driver_from(manifest: fields.Document) -> CSIDriver:
     """Parse a CSIDriver manifest.
 
     Raises
@@ -336,16 +327,16 @@ def csi_driver_from(manifest: Document) -> CSIDriver:
     InvalidObject
         Names the field path and value that cannot be read.
     """
-    spec = mapping(manifest, "spec", "")
+    spec = fields.mapping(manifest, "spec", "")
     return CSIDriver(
         manifest,
         object_meta_from(manifest),
-        boolean(spec, "storageCapacity", "spec"),
-        boolean(spec, "preventPodSchedulingIfMissing", "spec"),
+        fields.boolean(spec, "storageCapacity", "spec"),
+        fields.boolean(spec, "preventPodSchedulingIfMissing", "spec"),
     )
 
 
-def csi_storage_capacity_from(manifest: Document) -> CSIStorageCapacity:
+def csi_storage_capacity_from(manifest: fields.Document) -> CSIStorageCapacity:
     """Parse a CSIStorageCapacity manifest.
 
     Raises
@@ -358,7 +349,7 @@ def csi_storage_capacity_from(manifest: Document) -> CSIStorageCapacity:
     return CSIStorageCapacity(
         manifest=manifest,
         meta=object_meta_from(manifest),
-        storage_class=string(manifest, "storageClassName", ""),
+        storage_class=fields.string(manifest, "storageClassName", ""),
         node_topology=None if topology is None else selector_at(manifest, "nodeTopology", ""),
         capacity_bytes=capacity,
         largest_volume_bytes=capacity if maximum is None else maximum,
@@ -369,7 +360,7 @@ def _bytes(nano: int | None) -> int | None:
     return None if nano is None else -(-nano // 10**9)
 
 
-def volume_attachment_from(manifest: Document) -> VolumeAttachment:
+def volume_attachment_from(manifest: fields.Document) -> VolumeAttachment:
     """Parse a VolumeAttachment manifest.
 
     Raises
@@ -377,23 +368,23 @@ def volume_attachment_from(manifest: Document) -> VolumeAttachment:
     InvalidObject
         Names the field path and value that cannot be read.
     """
-    spec = mapping(manifest, "spec", "")
+    spec = fields.mapping(manifest, "spec", "")
     return VolumeAttachment(
         manifest=manifest,
         meta=object_meta_from(manifest),
-        attacher=string(spec, "attacher", "spec"),
-        node_name=string(spec, "nodeName", "spec"),
-        persistent_volume_name=optional_string(
-            mapping(spec, "source", "spec"), "persistentVolumeName", "spec.source"
+        attacher=fields.string(spec, "attacher", "spec"),
+        node_name=fields.string(spec, "nodeName", "spec"),
+        persistent_volume_name=fields.optional_string(
+            fields.mapping(spec, "source", "spec"), "persistentVolumeName", "spec.source"
         ),
     )
 
 
-def _annotations(manifest: Document) -> dict[str, str]:
-    return string_map(mapping(manifest, "metadata", ""), "annotations", "metadata")
+def _annotations(manifest: fields.Document) -> dict[str, str]:
+    return fields.string_map(fields.mapping(manifest, "metadata", ""), "annotations", "metadata")
 
 
-def _storage_class_name(manifest: Document, spec: Document) -> str:
+def _storage_class_name(manifest: fields.Document, spec: fields.Document) -> str:
     """The beta annotation, which wins if it is there, or the field; empty for none.
 
     Source: component-helpers/storage/volume/helpers.go GetPersistentVolume[Claim]Class, v1.34
@@ -401,7 +392,7 @@ def _storage_class_name(manifest: Document, spec: Document) -> str:
     annotations = _annotations(manifest)
     if BETA_STORAGE_CLASS_ANNOTATION in annotations:
         return annotations[BETA_STORAGE_CLASS_ANNOTATION]
-    return string(spec, "storageClassName", "spec")
+    return fields.string(spec, "storageClassName", "spec")
 
 
 _SOURCES = (
@@ -411,10 +402,10 @@ _SOURCES = (
 )  # fmt: skip
 
 
-def _source_of(spec: Document) -> str:
+def _source_of(spec: fields.Document) -> str:
     return next((source for source in _SOURCES if spec.get(source) is not None), "")
 
 
-def _nano(document: Document, key: str, path: str) -> int | None:
+def _nano(document: fields.Document, key: str, path: str) -> int | None:
     value = document.get(key)
-    return None if value is None else quantity_nano(value, child(path, key))
+    return None if value is None else quantity_nano(value, fields.child(path, key))

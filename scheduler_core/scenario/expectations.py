@@ -9,6 +9,7 @@ from scheduler_core.framework.record import PREEMPTING, UNSCHEDULABLE
 from scheduler_core.framework.words import sentence
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.form import did_you_mean
+from scheduler_core.scenario.mock_extender import carries
 from scheduler_core.scenario.record import Finding, PodFacts, budget_violations
 from scheduler_core.scenario.types import Bounds, Expectation, UpgradeSelection
 from scheduler_core.whatif.judge import UNKNOWN, share_of_agreement
@@ -19,22 +20,10 @@ from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.duration import format_duration
 from scheduler_core.scenario.transport import ScenarioTransport
 from scheduler_core.scenario.types import FITTING, Draining, Fitting, Survival
+from scheduler_core.whatif import take_away
 from scheduler_core.whatif.fork import Fork
 from scheduler_core.whatif.headroom import headroom
 from scheduler_core.whatif.questions import names_of, taken_away_verdict, without_label
-from scheduler_core.whatif.take_away import (
-    BLOCKED,
-    DRAIN,
-    LOST,
-    PENDING,
-    TakenAway,
-    UnknownNodes,
-    drain_in_time,
-    lose_any,
-    lose_each,
-    nodes_without,
-    taken_away,
-)
 from scheduler_core.whatif.workloads import template_of
 
 ZONE = "topology.kubernetes.io/zone"
@@ -46,23 +35,23 @@ def survives(run: ScenarioRun, wanted: Survival, path: str) -> Finding:
     fork = Fork(run.simulation.scheduler, transport=ScenarioTransport(run.scenario), seed=0)
     labels = [(ZONE, "zone")] if wanted.any_zone else []
     labels += [(wanted.any_of, wanted.any_of)] if wanted.any_of else []
-    losses: list[tuple[str, list[TakenAway]]] = []
+    losses: list[tuple[str, list[take_away.TakenAway]]] = []
     if wanted.any_one_node:
-        losses.append(("node", list(lose_any(fork))))
-    losses += [(noun, [answer for _, answer in lose_each(fork, label)]) for label, noun in labels]
+        losses.append(("node", list(take_away.lose_any(fork))))
+    losses += [(noun, [answer for _, answer in take_away.lose_each(fork, label)]) for label, noun in labels]
     for noun, answers in losses:
         if not answers:
             label = {noun: label for label, noun in labels}.get(noun)
             missing = f"no node carries {label}" if label else "there is no node"
             return Finding(path, False, f"A loss was to be survived, but {missing}.")
     total = len(fork.nodes_in_order())
-    bare = [without_label(label, nodes_without(fork, label), total) for label, _ in labels]
+    bare = [without_label(label, take_away.nodes_without(fork, label), total) for label, _ in labels]
     told = "".join(f" {said}" for said in bare if said)
     noun, worst = max(
         ((noun, answer) for noun, answers in losses for answer in answers),
-        key=lambda item: item[1].count(PENDING),
+        key=lambda item: item[1].count(take_away.PENDING),
     )
-    found = worst.of(PENDING)
+    found = worst.of(take_away.PENDING)
     pending, allowed, named = len(found), wanted.max_pending, _lost_words(noun, worst)
     if pending <= allowed:
         counts = " and any of ".join(f"{len(answers)} by {noun}" for noun, answers in losses)
@@ -76,7 +65,7 @@ def survives(run: ScenarioRun, wanted: Survival, path: str) -> Finding:
     )
 
 
-def _lost_words(noun: str, answer: TakenAway) -> str:
+def _lost_words(noun: str, answer: take_away.TakenAway) -> str:
     """What was lost: a node by its name, others by the first of their nodes."""
     if noun == "node":
         return f"node {answer.nodes[0]}"
@@ -131,21 +120,21 @@ def drains(run: ScenarioRun, wanted: Draining, path: str) -> Finding:
     """
     fork = Fork(run.simulation.scheduler, transport=ScenarioTransport(run.scenario), seed=0)
     try:
-        answer = taken_away(fork, DRAIN, wanted.nodes)
-    except UnknownNodes as error:
+        answer = take_away.taken_away(fork, take_away.DRAIN, wanted.nodes)
+    except take_away.UnknownNodes as error:
         known = run.simulation.world.node
         unknown = next(place for place, name in enumerate(wanted.nodes) if known(name) is None)
         raise ScenarioError([Problem(f"{path}.drain.nodes[{unknown}]", str(error))]) from None
     named = ", ".join(wanted.nodes)
-    held = answer.of(BLOCKED)
-    if held or answer.of(LOST) or answer.count(PENDING) > wanted.max_pending:
-        first = next((item.reason for item in (*answer.of(PENDING), *held) if item.reason), "")
+    held = answer.of(take_away.BLOCKED)
+    if held or answer.of(take_away.LOST) or answer.count(take_away.PENDING) > wanted.max_pending:
+        first = next((item.reason for item in (*answer.of(take_away.PENDING), *held) if item.reason), "")
         return Finding(
             path, False, f"{named} cannot be drained: {taken_away_verdict(answer)} {first}".rstrip()
         )
     if wanted.within_ns is None:
         return Finding(path, True, f"{named} can be drained: {taken_away_verdict(answer)}")
-    done = drain_in_time(
+    done = take_away.drain_in_time(
         run.simulation, wanted.nodes, wanted.within_ns, transport=ScenarioTransport(run.scenario)
     )
     limit = format_duration(wanted.within_ns)
@@ -251,7 +240,7 @@ class _Checker:
             (not item.node or facts.node == item.node, f"on {item.node}", lambda: where),
             (not item.node_in or facts.node in item.node_in, f"on one of {', '.join(item.node_in)}", lambda: where),
             (
-                not item.node_labels or (bool(facts.node) and _carries(node_labels, item.node_labels)),
+                not item.node_labels or (bool(facts.node) and carries(node_labels, item.node_labels)),
                 f"on a node labelled {_words(item.node_labels)}",
                 lambda: f"{where}, which carries {_words(carried)}" if facts.node else where,
             ),
@@ -298,7 +287,7 @@ class _Checker:
         chosen = [
             facts
             for key, facts in sorted(self.pods.items())
-            if _carries(facts.labels, wanted.labels)
+            if carries(facts.labels, wanted.labels)
             and (not wanted.namespace or key.startswith(f"{wanted.namespace}/"))
         ]
         named = f"pods of {wanted.namespace or 'all namespaces'}"
@@ -459,10 +448,6 @@ def _where(facts: PodFacts) -> str:
     if facts.node:
         return f"it is on {facts.node}"
     return f"it is pending, nominated to {facts.nominated}" if facts.nominated else "it is pending"
-
-
-def _carries(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
-    return all(labels.get(key) == value for key, value in wanted.items())
 
 
 def _words(labels: Mapping[str, str]) -> str:

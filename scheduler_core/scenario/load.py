@@ -19,23 +19,10 @@ from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.reading import FOREIGN, WRONG, Posted, dump_yaml, is_foreign, notes_of, type_of
 from scheduler_core.plugins import REGISTRY
 from scheduler_core.releases import Release, release_named
+from scheduler_core.scenario import types
 from scheduler_core.scenario.bounds import RunBounds, bound_problems
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.form import SCHEMA, did_you_mean, part_of
-from scheduler_core.scenario.types import (
-    API_VERSION,
-    KIND,
-    MAX_CALLS,
-    MAX_EXPECTATIONS,
-    MAX_OBJECTS,
-    MAX_STEPS,
-    Manifest,
-    PluginRef,
-    Scenario,
-    Upgrade,
-    UpgradeSelection,
-    object_key,
-)
 from scheduler_core.schema.fields_check import (
     FieldProblem,
     unknown_fields,
@@ -48,14 +35,16 @@ from scheduler_core.validation.kinds import validate_metadata
 MAX_BYTES = 64_000_000
 TEMPLATED = frozenset(("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job"))
 """Kinds that make pods, which are named after a hash of the template as it is spelled."""
-_GROUP, _, _VERSION = API_VERSION.partition("/")
+_GROUP, _, _VERSION = types.API_VERSION.partition("/")
 _MOST_NOTES = 20
 _WITH_LINES = 5
 """Problems whose line is looked up: the text is composed again for each."""
 _LINES_UP_TO_BYTES = 2_000_000
 
 
-def load_scenario(source: str | bytes | Mapping[str, Any], *, bounds: RunBounds | None = None) -> Scenario:
+def load_scenario(
+    source: str | bytes | Mapping[str, Any], *, bounds: RunBounds | None = None
+) -> types.Scenario:
     """Read a scenario.
 
     Parameters
@@ -103,20 +92,20 @@ def with_lines(problems: Iterable[Problem], text: str) -> Iterator[Problem]:
         yield problem if place is None else dataclasses.replace(problem, line=place[0], column=place[1])
 
 
-def _from_document(document: Mapping[str, Any], bounds: RunBounds) -> Scenario:
+def _from_document(document: Mapping[str, Any], bounds: RunBounds) -> types.Scenario:
     _check_type(document)
     body = {key: value for key, value in document.items() if key not in ("apiVersion", "kind")}
     _check_bounds(body)
     if "emulates" in body:
         _read_older_name(body)
     problems = Problems()
-    checked = part_of(Scenario).check(body, "", problems)
+    checked = part_of(types.Scenario).check(body, "", problems)
     if problems.types or problems.unknown:
         raise ScenarioError(
             Problem(error.field, error.detail, error.value) for error in (*problems.types, *problems.unknown)
         )
     _open_configurations(checked)
-    scenario: Scenario = part_of(Scenario).build(checked)
+    scenario: types.Scenario = part_of(types.Scenario).build(checked)
     missing = list(_missing_plugins(scenario))
     if missing:
         raise ScenarioError(missing)
@@ -141,7 +130,7 @@ def _open_configurations(checked: dict[str, Any]) -> None:
                 raise ScenarioError(_configuration_errors(error, path)) from None
 
 
-def _missing_plugins(scenario: Scenario) -> Iterator[Problem]:
+def _missing_plugins(scenario: types.Scenario) -> Iterator[Problem]:
     """Plugins the scenario needs that are not known here."""
     known = outside()
     for index, plugin in enumerate(scenario.plugins):
@@ -156,7 +145,7 @@ def _missing_plugins(scenario: Scenario) -> Iterator[Problem]:
         yield Problem(f"plugins[{index}]", f"the plugin {plugin.name} is not installed here{how}")
 
 
-def with_plugins(scenario: Scenario) -> Scenario:
+def with_plugins(scenario: types.Scenario) -> types.Scenario:
     """The scenario with all plugins from outside the tree that its configurations name, sorted by name."""
     known = outside()
     if not known and not scenario.plugins:
@@ -166,11 +155,11 @@ def with_plugins(scenario: Scenario) -> Scenario:
         plans = load_as_simulated(document, release=release).plans if document is not None else ()
         for name in (name for plan in plans for name in plan.plugin_names):
             if name in known and name not in refs:
-                refs[name] = PluginRef(name, known[name].origin.package, known[name].origin.version)
+                refs[name] = types.PluginRef(name, known[name].origin.package, known[name].origin.version)
     return dataclasses.replace(scenario, plugins=tuple(refs[name] for name in sorted(refs)))
 
 
-def plugin_notes(scenario: Scenario) -> list[str]:
+def plugin_notes(scenario: types.Scenario) -> list[str]:
     """Where another version of a plugin is installed than the scenario names."""
     known = outside()
     return [
@@ -205,7 +194,7 @@ class FieldNote(NamedTuple):
         return f"{self.fault}, {self.effect}" if self.fault else self.effect
 
 
-def field_notes(scenario: Scenario) -> list[FieldNote]:
+def field_notes(scenario: types.Scenario) -> list[FieldNote]:
     """Objects that are left out by their type, and fields that the kinds of objects and patches do not have.
 
     They change nothing. The first 20.
@@ -220,7 +209,7 @@ def field_notes(scenario: Scenario) -> list[FieldNote]:
     return list(islice(chain((FieldNote("", "", words) for words in left_out), found), _MOST_NOTES))
 
 
-def _placed(scenario: Scenario) -> Iterator[tuple[str, Manifest]]:
+def _placed(scenario: types.Scenario) -> Iterator[tuple[str, types.Manifest]]:
     """The objects of a scenario that a run takes in, each with its place."""
     for index, manifest in enumerate(scenario.objects):
         yield f"objects[{index}]", manifest
@@ -229,7 +218,7 @@ def _placed(scenario: Scenario) -> Iterator[tuple[str, Manifest]]:
             yield f"steps[{number}].apply[{index}]", manifest
 
 
-def _unknown_fields(scenario: Scenario) -> Iterator[tuple[str, list[FieldProblem]]]:
+def _unknown_fields(scenario: types.Scenario) -> Iterator[tuple[str, list[FieldProblem]]]:
     for path, manifest in _placed(scenario):
         yield path, unknown_fields(manifest)
     for index, manifest in enumerate(scenario.kept):
@@ -254,18 +243,18 @@ def _read_older_name(body: dict[str, Any]) -> None:
 def _check_type(document: Mapping[str, Any]) -> None:
     version, kind = document.get("apiVersion"), document.get("kind")
     if not isinstance(version, str) or not version:
-        raise ScenarioError([Problem("apiVersion", f'is required: "{API_VERSION}"')])
+        raise ScenarioError([Problem("apiVersion", f'is required: "{types.API_VERSION}"')])
     group, _, number = version.partition("/")
-    if version != API_VERSION:
+    if version != types.API_VERSION:
         later = re.fullmatch(r"v(\d+)", number)
         if group == _GROUP and later is not None and int(later[1]) > int(_VERSION.removeprefix("v")):
-            reason = f"is a later format than this program reads ({API_VERSION}); a newer one is needed"
+            reason = f"is a later format than this program reads ({types.API_VERSION}); a newer one is needed"
         else:
-            reason = f'must be "{API_VERSION}"'
+            reason = f'must be "{types.API_VERSION}"'
         raise ScenarioError([Problem("apiVersion", reason, version)])
-    if kind != KIND:
-        near = did_you_mean(kind, [KIND]).removeprefix("; ") if isinstance(kind, str) else ""
-        raise ScenarioError([Problem("kind", near or f'must be "{KIND}"', kind)])
+    if kind != types.KIND:
+        near = did_you_mean(kind, [types.KIND]).removeprefix("; ") if isinstance(kind, str) else ""
+        raise ScenarioError([Problem("kind", near or f'must be "{types.KIND}"', kind)])
 
 
 def _check_bounds(body: Mapping[str, Any]) -> None:
@@ -273,17 +262,17 @@ def _check_bounds(body: Mapping[str, Any]) -> None:
     extenders = body.get("extenders")
     cassette = extenders.get("cassette") if isinstance(extenders, Mapping) else None
     for path, value, limit in (
-        ("steps", body.get("steps"), MAX_STEPS),
-        ("objects", body.get("objects"), MAX_OBJECTS),
-        ("expect", body.get("expect"), MAX_EXPECTATIONS),
-        ("path", body.get("path"), MAX_EXPECTATIONS),
-        ("extenders.cassette", cassette, MAX_CALLS),
+        ("steps", body.get("steps"), types.MAX_STEPS),
+        ("objects", body.get("objects"), types.MAX_OBJECTS),
+        ("expect", body.get("expect"), types.MAX_EXPECTATIONS),
+        ("path", body.get("path"), types.MAX_EXPECTATIONS),
+        ("extenders.cassette", cassette, types.MAX_CALLS),
     ):
         if isinstance(value, list | tuple) and len(value) > limit:
             raise ScenarioError([Problem(path, f"has {len(value):,} entries, at most {limit:,} are run")])
 
 
-def _configurations(scenario: Scenario) -> Iterator[tuple[Manifest | None, str, Release]]:
+def _configurations(scenario: types.Scenario) -> Iterator[tuple[types.Manifest | None, str, Release]]:
     """Every configuration that is used, where it is written (an upgrade keeps the one before), and in which release."""
     document, release = scenario.scheduler, scenario.release
     yield document, "scheduler", release
@@ -296,9 +285,9 @@ def _configurations(scenario: Scenario) -> Iterator[tuple[Manifest | None, str, 
             yield document, f"steps[{index}].upgrade", release
 
 
-def _gate_problems(scenario: Scenario) -> Iterator[Problem]:
+def _gate_problems(scenario: types.Scenario) -> Iterator[Problem]:
     """Feature gates that a release does not have, or that cannot be switched."""
-    parts: list[tuple[str, Scenario | Upgrade | UpgradeSelection]] = [("", scenario)]
+    parts: list[tuple[str, types.Scenario | types.Upgrade | types.UpgradeSelection]] = [("", scenario)]
     for index, step in enumerate(scenario.steps):
         if step.upgrade is not None:
             parts.append((f"steps[{index}].upgrade.", step.upgrade))
@@ -316,7 +305,7 @@ def _gate_problems(scenario: Scenario) -> Iterator[Problem]:
                 yield Problem(f"{prefix}{field.field}", field.detail, field.value)
 
 
-def _problems(scenario: Scenario) -> Iterator[Problem]:
+def _problems(scenario: types.Scenario) -> Iterator[Problem]:
     found = list(_gate_problems(scenario))
     if found:
         yield from found
@@ -336,14 +325,14 @@ def _problems(scenario: Scenario) -> Iterator[Problem]:
             yield from problems_of(error, f"kept[{index}]")
     seen: set[tuple[str, str, str]] = set()
     for index, manifest in enumerate(scenario.objects):
-        key = object_key(manifest)
+        key = types.object_key(manifest)
         if key in seen and key[2] and not is_foreign(manifest):
             yield Problem(f"objects[{index}]", f"{key[0]} {'/'.join(key[1:]).strip('/')} is there twice")
         seen.add(key)
 
 
 def configuration_problems(
-    document: Manifest, path: str, release: Release | None = None
+    document: types.Manifest, path: str, release: Release | None = None
 ) -> Iterator[Problem]:
     """What is wrong with a scheduler configuration or Policy."""
     try:
@@ -359,7 +348,7 @@ def _configuration_errors(error: ConfigurationError, path: str) -> Iterator[Prob
         yield Problem(path, str(error))
 
 
-def _manifest_problems(manifest: Manifest, path: str, release: Release) -> Iterator[Problem]:
+def _manifest_problems(manifest: types.Manifest, path: str, release: Release) -> Iterator[Problem]:
     found = type_of(manifest["apiVersion"], manifest["kind"], release.name)
     if found.role == WRONG:
         yield Problem(f"{path}.{found.path}", found.words)
@@ -380,7 +369,7 @@ def problems_of(error: InvalidObject, path: str) -> Iterator[Problem]:
         yield Problem(f"{path}.{each.field}", each.body)
 
 
-def check_shape(manifest: Manifest) -> None:
+def check_shape(manifest: types.Manifest) -> None:
     """Look at what is only read while the cluster runs: conditions, and the pods a workload makes.
 
     Raises
@@ -405,12 +394,12 @@ def check_shape(manifest: Manifest) -> None:
         raise InvalidObject(f"spec.template.{error.path}", error.value, error.reason) from None
 
 
-def scenario_document(scenario: Scenario) -> dict[str, Any]:
+def scenario_document(scenario: types.Scenario) -> dict[str, Any]:
     """The document of a scenario, its pins written out."""
-    return {"apiVersion": API_VERSION, "kind": KIND, **encode(scenario)}
+    return {"apiVersion": types.API_VERSION, "kind": types.KIND, **encode(scenario)}
 
 
-def dump_scenario(scenario: Scenario) -> str:
+def dump_scenario(scenario: types.Scenario) -> str:
     """The scenario as YAML that `load_scenario` reads back equal."""
     return dump_yaml([scenario_document(scenario)]).removeprefix("---\n")
 

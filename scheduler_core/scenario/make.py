@@ -30,6 +30,7 @@ from scheduler_core.objects.kinds import KINDS, is_read
 from scheduler_core.objects.merge import merge_patch, patch_between
 from scheduler_core.objects.meta import owner_uids_of, uid_of
 from scheduler_core.releases import OLDEST, Release, release_from
+from scheduler_core.scenario import types
 from scheduler_core.scenario.canonical import (
     NODES_RANK,
     WORKLOADS_RANK,
@@ -41,22 +42,6 @@ from scheduler_core.scenario.cassette import RecordedCall
 from scheduler_core.scenario.load import with_plugins
 from scheduler_core.scenario.mock_extender import MockExtender
 from scheduler_core.scenario.record import Decided, cycle_line, decisions_digest
-from scheduler_core.scenario.types import (
-    Advance,
-    Binding,
-    Decisions,
-    Deletion,
-    Extenders,
-    Key,
-    Manifest,
-    Patch,
-    PermitAnswer,
-    Run,
-    Scenario,
-    Step,
-    Upgrade,
-    object_key,
-)
 from scheduler_core.sim.admission import HIGHEST_USER_PRIORITY, TOLERATED_TAINTS, with_default_tolerations
 from scheduler_core.version import ENGINE_VERSION
 
@@ -97,25 +82,25 @@ class MadeScenario:
         What could not be taken over as it was.
     """
 
-    scenario: Scenario
+    scenario: types.Scenario
     notes: tuple[str, ...]
 
 
 def make_scenario(
     records: Iterable[LogRecord],
     *,
-    config: Manifest | None = None,
+    config: types.Manifest | None = None,
     release: Release = OLDEST,
     seed: int = 0,
     start_ns: int,
-    initial: Iterable[Manifest] = (),
+    initial: Iterable[types.Manifest] = (),
     goes_on: bool = False,
     traces: Sequence[Decided] = (),
     name: str = "",
     title: str = "",
     ours_decide: bool = False,
     mock: Sequence[MockExtender] = (),
-    kept: Iterable[Manifest] = (),
+    kept: Iterable[types.Manifest] = (),
 ) -> MadeScenario:
     """Make a scenario of a log.
 
@@ -147,7 +132,7 @@ def make_scenario(
     for record in records:
         maker.take(record)
     maker.read_rest()
-    bare = Scenario(
+    bare = types.Scenario(
         name=name,
         title=title,
         kubernetes_release=release.name,
@@ -161,7 +146,7 @@ def make_scenario(
     if traces:
         newest = {trace.number: trace for trace in traces}
         ordered = [newest[number] for number in sorted(newest)]
-        decisions = Decisions(
+        decisions = types.Decisions(
             digest=decisions_digest(trace.digest for trace in ordered),
             count=len(ordered),
             engine=ordered[0].engine or ENGINE_VERSION,
@@ -177,7 +162,7 @@ class _Input:
 
     seq: int
     at_ns: int
-    step: Step | None
+    step: types.Step | None
 
 
 @dataclass(slots=True)
@@ -188,15 +173,15 @@ class _Maker:
     ours_decide: bool = False
     now_ns: int = 0
     notes: list[str] = field(default_factory=list)
-    steps: list[Step] = field(default_factory=list)
-    objects: list[Manifest] = field(default_factory=list)
+    steps: list[types.Step] = field(default_factory=list)
+    objects: list[types.Manifest] = field(default_factory=list)
     waiting: list[_Input] = field(default_factory=list)
     cassette: list[RecordedCall] = field(default_factory=list)
-    current: dict[Key, Manifest] = field(default_factory=dict)
+    current: dict[types.Key, types.Manifest] = field(default_factory=dict)
     """Every object as the API server has it after the records so far."""
     uids: dict[str, str] = field(default_factory=dict)
     """Uid in the log -> the uid a run gives the object."""
-    generations: dict[Key, int] = field(default_factory=dict)
+    generations: dict[types.Key, int] = field(default_factory=dict)
     expiry_ns: int | None = None
     posts_bindings: bool = False
     """Whether an extender accepted a pod, so that Bindings are steps as they came, or did not."""
@@ -214,8 +199,8 @@ class _Maker:
     def __post_init__(self) -> None:
         self.now_ns = self.start_ns
 
-    def begin_with(self, manifest: Manifest) -> None:
-        self.current[object_key(manifest)] = manifest
+    def begin_with(self, manifest: types.Manifest) -> None:
+        self.current[types.object_key(manifest)] = manifest
         if not self.goes_on:  # it keeps its uid otherwise, and is there before any step
             self._named_anew(manifest)
             self._comes_in_turn((manifest,))
@@ -237,7 +222,7 @@ class _Maker:
     def _outcome(self, kind: str, payload: Mapping[str, Any]) -> None:
         if kind == "write":
             manifest = payload["manifest"]
-            self.current[object_key(manifest)] = manifest
+            self.current[types.object_key(manifest)] = manifest
         elif kind == "delete":
             self.current.pop((payload["kind"], payload.get("namespace") or "", payload["name"]), None)
 
@@ -266,7 +251,7 @@ class _Maker:
             )
         )
 
-    def _step(self, record: LogRecord) -> Step | None:
+    def _step(self, record: LogRecord) -> types.Step | None:
         payload = record.payload
         match record.kind:
             case "write":
@@ -274,27 +259,29 @@ class _Maker:
             case "delete":
                 return self._delete(record)
             case "permit":
-                answer = PermitAnswer(
+                answer = types.PermitAnswer(
                     f"{payload['namespace']}/{payload['name']}",
                     payload.get("plugin") or "",
                     payload.get("reason") or "",
                 )
-                return Step(allow=answer) if payload["decision"] == "allow" else Step(reject=answer)
+                return (
+                    types.Step(allow=answer) if payload["decision"] == "allow" else types.Step(reject=answer)
+                )
             case "config":
                 if payload.get("release") is not None:
                     release = release_from(payload["release"])
-                    return Step(upgrade=Upgrade(release.name, release.switched))
+                    return types.Step(upgrade=types.Upgrade(release.name, release.switched))
                 default = {"apiVersion": CONFIG_API_VERSION, "kind": CONFIG_KIND}
-                return Step(configure=payload["document"] or default)
+                return types.Step(configure=payload["document"] or default)
             case "expiry":
-                return Step(assumed_expiry_ns=int(payload["afterNs"]))
+                return types.Step(assumed_expiry_ns=int(payload["afterNs"]))
             case "clock" | "undo":
                 return None
         self.notes.append(f"record {record.seq} of kind {record.kind} is no input and was left out")
         return None
 
-    def _write(self, manifest: Manifest, by: str = "") -> Step | None:
-        key = object_key(manifest)
+    def _write(self, manifest: types.Manifest, by: str = "") -> types.Step | None:
+        key = types.object_key(manifest)
         if by:
             self.others[str((manifest.get("spec") or {}).get("schedulerName") or "")] = None
         if by and self.ours_decide:
@@ -309,7 +296,7 @@ class _Maker:
         self.current[key] = manifest
         if before is None:
             self._named_anew(manifest)
-            return Step(apply=(manifest,))
+            return types.Step(apply=(manifest,))
         patch = patch_between(without_server_fields(before), without_server_fields(manifest))
         if by and not patch and key[0] == "Pod":
             patch = _said_of_pod(before, manifest)
@@ -320,10 +307,10 @@ class _Maker:
             and set(patch) <= {"spec", "status"}
             and set(patch.get("spec", {})) == {"nodeName"}
         ):
-            return Step(bind=Binding(f"{key[1]}/{key[2]}", str(patch["spec"]["nodeName"]), by))
-        return Step(patch=Patch(kind=key[0], namespace=key[1], name=key[2], patch=patch, by=by))
+            return types.Step(bind=types.Binding(f"{key[1]}/{key[2]}", str(patch["spec"]["nodeName"]), by))
+        return types.Step(patch=types.Patch(kind=key[0], namespace=key[1], name=key[2], patch=patch, by=by))
 
-    def _delete(self, record: LogRecord) -> Step | None:
+    def _delete(self, record: LogRecord) -> types.Step | None:
         payload = record.payload
         key = (str(payload["kind"]), str(payload.get("namespace") or ""), str(payload["name"]))
         by = str(payload.get("by") or "")
@@ -339,17 +326,17 @@ class _Maker:
         if by and self.ours_decide:
             return None
         if key[0] != "Pod":
-            return Step(delete=Deletion(key[0], key[2], key[1]))
+            return types.Step(delete=types.Deletion(key[0], key[2], key[1]))
         grace_s = payload.get("gracePeriodSeconds")
         if gone:
             grace_s = 0
         elif grace_s is None:
             ends = ((payload.get("manifest") or {}).get("metadata") or {}).get("deletionTimestamp")
             grace_s = None if ends is None else max(0, (parse_time_ns(ends) - record.at_ns) // 10**9)
-        return Step(delete=Deletion("Pod", key[2], key[1], grace_s, by))
+        return types.Step(delete=types.Deletion("Pod", key[2], key[1], grace_s, by))
 
-    def _named_anew(self, manifest: Manifest) -> None:
-        key = object_key(manifest)
+    def _named_anew(self, manifest: types.Manifest) -> None:
+        key = types.object_key(manifest)
         generation = self.generations[key] = self.generations.get(key, 0) + 1
         uid = (manifest.get("metadata") or {}).get("uid")
         if uid:
@@ -383,18 +370,18 @@ class _Maker:
             elif item.step.apply is not None and is_first and self._comes_in_turn(item.step.apply):
                 self.objects += item.step.apply
             elif item.step.apply is not None and self.steps and self.steps[-1].apply is not None:
-                self.steps[-1] = Step(apply=(*self.steps[-1].apply, *item.step.apply))
+                self.steps[-1] = types.Step(apply=(*self.steps[-1].apply, *item.step.apply))
             else:
                 self.steps.append(item.step)
 
-    def _comes_in_turn(self, manifests: Iterable[Manifest]) -> bool:
+    def _comes_in_turn(self, manifests: Iterable[types.Manifest]) -> bool:
         """Whether a run, which sorts its objects by kind, has them do what they did in the order of the log.
 
         A controller makes pods as soon as its object is there: those of a workload come before or after other pods, and
         a DaemonSet's as the nodes come.
         """
         for manifest in manifests:
-            rank = run_rank(object_key(manifest)[0])
+            rank = run_rank(types.object_key(manifest)[0])
             if rank >= WORKLOADS_RANK and self._is_related(manifest, rank):
                 return False
             after = self.highest_rank > rank >= NODES_RANK
@@ -404,7 +391,7 @@ class _Maker:
             self.has_workloads |= rank == WORKLOADS_RANK
         return True
 
-    def _is_related(self, manifest: Manifest, rank: int) -> bool:
+    def _is_related(self, manifest: types.Manifest, rank: int) -> bool:
         """Whether it is a workload that owns one of `objects`, or one of them owns it: a run would move the owner."""
         uid, owners = uid_of(manifest), owner_uids_of(manifest)
         if not self.workload_uids.isdisjoint(owners):
@@ -423,7 +410,7 @@ class _Maker:
         name = calls[0][0]
         if name == "step":
             self.target_ns = None
-            self.steps += [Step(run=Run("cycle"))] * len(calls)
+            self.steps += [types.Step(run=types.Run("cycle"))] * len(calls)
             return
         stop = payload.get("stop", "")
         bound: int | None = None
@@ -439,29 +426,31 @@ class _Maker:
         if last is not None and last.until == "idle" and last.cycles is not None:
             self.steps.pop()
             bound = None if bound is None else bound + last.cycles
-        self.steps.append(Step(run=Run("idle", bound)))
+        self.steps.append(types.Step(run=types.Run("idle", bound)))
 
     def _add_advance(self, by_ns: int, bound: int | None) -> None:
         """Let time pass; one that goes on where the last one was stopped by its bound is the same one."""
         target_ns = self.now_ns + by_ns
         last = self.steps[-1].advance if self.steps else None
         if last is not None and last.cycles is not None and self.target_ns == target_ns:
-            self.steps[-1] = Step(advance=Advance(last.by_ns, None if bound is None else last.cycles + bound))
+            self.steps[-1] = types.Step(
+                advance=types.Advance(last.by_ns, None if bound is None else last.cycles + bound)
+            )
         elif last is not None and last.cycles is None and bound is None and self.target_ns == self.now_ns:
-            self.steps[-1] = Step(advance=Advance(last.by_ns + by_ns))
+            self.steps[-1] = types.Step(advance=types.Advance(last.by_ns + by_ns))
         else:
-            self.steps.append(Step(advance=Advance(by_ns, bound)))
+            self.steps.append(types.Step(advance=types.Advance(by_ns, bound)))
         self.target_ns = target_ns
 
     # ---- the scenario
 
-    def finish(self, scenario: Scenario) -> Scenario:
+    def finish(self, scenario: types.Scenario) -> types.Scenario:
         written = [*self.objects, *(manifest for step in self.steps for manifest in step.apply or ())]
         owners = owner_uids(written)
         # Pods whose class is gone or another by now, or that a later default came after.
         bare = ClassesForBarePriorities(names_of_classes(written))
 
-        def cleaned(manifest: Manifest) -> Manifest:
+        def cleaned(manifest: types.Manifest) -> types.Manifest:
             bare.now.wrote(manifest)
             own = without_defaults(without_server_fields(manifest, owners), bare.now)
             return bare.explained(own)
@@ -482,29 +471,29 @@ class _Maker:
                 bare.now.deleted(step.delete.name)
             done.append(step)
         steps = tuple(done)
-        extenders = Extenders(mock=self.mock) if self.mock else None
+        extenders = types.Extenders(mock=self.mock) if self.mock else None
         if self.cassette:
             calls = tuple(
                 dataclasses.replace(call, answer=_renamed_uids(call.answer, self.uids, owners))
                 for call in self.cassette
             )
-            extenders = Extenders(self.mock, calls, self.posts_bindings)
+            extenders = types.Extenders(self.mock, calls, self.posts_bindings)
         if self.ours_decide:
             ours = _our_name(scenario.scheduler)
             objects = tuple(_asking(manifest, self.others, ours) for manifest in objects)
             steps = tuple(
                 step
                 if step.apply is None
-                else Step(apply=tuple(_asking(manifest, self.others, ours) for manifest in step.apply))
+                else types.Step(apply=tuple(_asking(manifest, self.others, ours) for manifest in step.apply))
                 for step in steps
             )
-            steps = (*steps, Step(run=Run("idle")))
+            steps = (*steps, types.Step(run=types.Run("idle")))
         if not steps:
             # Nothing was run: a scenario without steps would run until idle.
-            steps = (Step(advance=Advance(0, 0)),)
+            steps = (types.Step(advance=types.Advance(0, 0)),)
         objects = () if self.goes_on else objects
         if bare.made and self.goes_on:
-            steps = (Step(apply=tuple(bare.made)), *steps)
+            steps = (types.Step(apply=tuple(bare.made)), *steps)
         elif bare.made:
             objects = (*bare.made, *objects)
         return dataclasses.replace(
@@ -512,7 +501,7 @@ class _Maker:
         )
 
 
-def _said_of_pod(before: Manifest, after: Manifest) -> dict[str, Any]:
+def _said_of_pod(before: types.Manifest, after: types.Manifest) -> dict[str, Any]:
     """What another scheduler says of a pod in its status: that it found no node, and where it makes room."""
     old, new = before.get("status") or {}, after.get("status") or {}
     said: dict[str, Any] = {}
@@ -528,14 +517,14 @@ def _said_of_pod(before: Manifest, after: Manifest) -> dict[str, Any]:
     return {"status": said} if said else {}
 
 
-def _our_name(config: Manifest | None) -> str:
+def _our_name(config: types.Manifest | None) -> str:
     """The schedulerName of the profile used for other schedulers: the default one, or the first."""
     profiles = (config or {}).get("profiles") or [{}]
     names = [str(profile.get("schedulerName") or DEFAULT_PROFILE) for profile in profiles]
     return DEFAULT_PROFILE if DEFAULT_PROFILE in names else names[0]
 
 
-def _asking(manifest: Manifest, others: Mapping[str, None], ours: str) -> Manifest:
+def _asking(manifest: types.Manifest, others: Mapping[str, None], ours: str) -> types.Manifest:
     """A pod, or what makes pods, that asks for our scheduler instead of one of the others."""
     spec = manifest.get("spec")
     if not isinstance(spec, Mapping):
@@ -562,7 +551,7 @@ _DEFAULTED = prepare({"kind": "Pod", "metadata": {"name": "x"}})["spec"]
 _CONTAINER_DEFAULTS = ("imagePullPolicy", "terminationMessagePath", "terminationMessagePolicy", "resources")
 
 
-def without_defaults(manifest: Manifest, classes: KnownClasses) -> Manifest:
+def without_defaults(manifest: types.Manifest, classes: KnownClasses) -> types.Manifest:
     """A pod or PodGroup without what defaulting writes into it anyway; other kinds as they are.
 
     Parameters
@@ -618,16 +607,16 @@ class KnownClasses:
     """The PriorityClasses there are at one moment, followed from write to write."""
 
     def __init__(self) -> None:
-        self._manifests: dict[str, Manifest] = {}
+        self._manifests: dict[str, types.Manifest] = {}
         self._classes = PriorityClasses()
 
-    def wrote(self, manifest: Manifest) -> None:
+    def wrote(self, manifest: types.Manifest) -> None:
         """An object was written; one of another kind changes nothing."""
         if manifest.get("kind") == "PriorityClass":
             self._manifests[str(manifest["metadata"]["name"])] = manifest
             self._classes = PriorityClasses(map(priority_class_from, self._manifests.values()))
 
-    def patched(self, name: str, patch: Manifest) -> None:
+    def patched(self, name: str, patch: types.Manifest) -> None:
         """A class was changed by a merge patch."""
         if name in self._manifests:
             self.wrote(merge_patch(self._manifests[name], patch))
@@ -641,7 +630,7 @@ class KnownClasses:
         """The class of a name."""
         return self._classes.named(name)
 
-    def agree(self, spec: Manifest) -> bool:
+    def agree(self, spec: types.Manifest) -> bool:
         """Whether admission takes a pod spec as it is written: class, priority and policy say the same."""
         try:
             self._classes.resolve(spec)
@@ -650,7 +639,7 @@ class KnownClasses:
         return True
 
 
-def written_in(spec: Manifest) -> Written:
+def written_in(spec: types.Manifest) -> Written:
     """What a pod spec says of its priority."""
     return spec.get("priorityClassName") or "", spec.get("priority"), spec.get("preemptionPolicy") or ""
 
@@ -677,13 +666,13 @@ class ClassesForBarePriorities:
         self._taken = {*names, *SYSTEM_PRIORITY_CLASSES}
         self._own: dict[tuple[int, str], str] = {}
 
-    def is_bare(self, manifest: Manifest) -> bool:
+    def is_bare(self, manifest: types.Manifest) -> bool:
         """Whether it is a pod or group whose priority and policy no class explains."""
         spec = manifest.get("spec")
         is_one = manifest.get("kind") in ("Pod", "PodGroup") and isinstance(spec, Mapping)
         return is_one and not self.now.agree(spec or {})
 
-    def explained(self, manifest: Manifest) -> Manifest:
+    def explained(self, manifest: types.Manifest) -> types.Manifest:
         """The pod or group with a class; any other object, or one with a class that agrees, is returned unchanged."""
         spec = manifest.get("spec")
         if not isinstance(spec, Mapping) or manifest.get("kind") not in ("Pod", "PodGroup"):
@@ -729,6 +718,6 @@ class ClassesForBarePriorities:
         return name
 
 
-def names_of_classes(manifests: Iterable[Manifest]) -> list[str]:
+def names_of_classes(manifests: Iterable[types.Manifest]) -> list[str]:
     """Of every PriorityClass among the objects."""
     return [str(item["metadata"]["name"]) for item in manifests if item.get("kind") == "PriorityClass"]

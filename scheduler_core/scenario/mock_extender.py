@@ -31,34 +31,42 @@ class PodMatch:
         """Whether a pod's manifest is meant."""
         meta = pod.get("metadata") or {}
         key = f"{meta.get('namespace') or 'default'}/{meta.get('name', '')}"
-        return (not self.pods or key in self.pods) and _carries(meta.get("labels"), self.labels)
+        return (not self.pods or key in self.pods) and carries(meta.get("labels"), self.labels)
 
 
 @dataclass(frozen=True, slots=True)
-class Deny:
-    """Filter: these nodes do not pass."""
+class NodeMatch:
+    """Which nodes an action is about; all that is written must hold."""
 
     nodes: tuple[str, ...] = ()
     labels: dict[str, str] = field(default_factory=dict)
+
+    def means(self, name: str, labels_of: LabelsOf) -> bool:
+        """Whether a node is meant."""
+        return (not self.nodes or name in self.nodes) and (
+            not self.labels or carries(labels_of(name), self.labels)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Deny(NodeMatch):
+    """Filter: these nodes do not pass."""
+
     reason: str = "denied by the mock extender"
     unresolvable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class ScoreRule:
+class ScoreRule(NodeMatch):
     """Prioritize: points these nodes get, added up over rules."""
 
-    nodes: tuple[str, ...] = ()
-    labels: dict[str, str] = field(default_factory=dict)
     points: int = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Drop:
+class Drop(NodeMatch):
     """Preempt: candidate nodes taken back, or victims spared."""
 
-    nodes: tuple[str, ...] = ()
-    labels: dict[str, str] = field(default_factory=dict)
     victims: PodMatch | None = None
 
 
@@ -223,7 +231,7 @@ def _filter(
     left = []
     for name in _names_of(fields, known):
         deny = next(
-            (rule.deny for rule in rules if rule.deny is not None and _meant(rule.deny, name, labels_of)),
+            (rule.deny for rule in rules if rule.deny is not None and rule.deny.means(name, labels_of)),
             None,
         )
         if deny is None:
@@ -247,7 +255,7 @@ def _prioritize(
             "Score": sum(
                 rule.score.points
                 for rule in rules
-                if rule.score is not None and _meant(rule.score, name, labels_of)
+                if rule.score is not None and rule.score.means(name, labels_of)
             ),
         }
         for name in _names_of(fields, known)
@@ -265,7 +273,7 @@ def _preempt(
     drops = [rule.drop for rule in rules if rule.drop is not None]
     result: dict[str, Any] = {}
     for name, victims in candidates.items():
-        if any((drop.nodes or drop.labels) and _meant(drop, name, labels_of) for drop in drops):
+        if any((drop.nodes or drop.labels) and drop.means(name, labels_of) for drop in drops):
             continue
         entry = {key.lower(): value for key, value in victims.items()}
         kept = []
@@ -281,13 +289,8 @@ def _preempt(
     return {"NodeNameToMetaVictims": result}
 
 
-def _meant(rule: Deny | ScoreRule | Drop, name: str, labels_of: LabelsOf) -> bool:
-    return (not rule.nodes or name in rule.nodes) and (
-        not rule.labels or _carries(labels_of(name), rule.labels)
-    )
-
-
-def _carries(labels: Mapping[str, str] | None, wanted: Mapping[str, str]) -> bool:
+def carries(labels: Mapping[str, str] | None, wanted: Mapping[str, str]) -> bool:
+    """Whether all wanted labels are there."""
     return all((labels or {}).get(key) == value for key, value in wanted.items())
 
 

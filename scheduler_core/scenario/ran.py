@@ -16,15 +16,7 @@ from scheduler_core.framework.words import sentence
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.resources import CPU, MEMORY
 from scheduler_core.releases import OLDEST, Release
-from scheduler_core.scenario.record import (
-    Evicted,
-    Finding,
-    Placed,
-    PodFacts,
-    budget_violations,
-    cycle_line,
-    decisions_digest,
-)
+from scheduler_core.scenario import record
 from scheduler_core.scenario.types import Manifest, Scenario
 from scheduler_core.sim.changes import ObjectDeleted, ObjectWritten
 from scheduler_core.sim.kubelet import waits_on_its_node
@@ -251,10 +243,10 @@ class ScenarioRun:
     release: Release = OLDEST
     first_of_ties: bool = False
     cycles: list[CycleTrace] = field(default_factory=list)
-    placements: list[Placed] = field(default_factory=list)
-    evictions: list[Evicted] = field(default_factory=list)
+    placements: list[record.Placed] = field(default_factory=list)
+    evictions: list[record.Evicted] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[record.Finding] = field(default_factory=list)
     stop: str = ""
     others: Others | None = None
     _by_pod: dict[str, list[CycleTrace]] = field(default_factory=dict)
@@ -267,7 +259,7 @@ class ScenarioRun:
     @property
     def digest(self) -> str:
         """Hex SHA-256 over the digests of all cycles: equal for equal decisions."""
-        return decisions_digest(trace.digest for trace in self.cycles)
+        return record.decisions_digest(trace.digest for trace in self.cycles)
 
     def cycle(self, number: int) -> CycleTrace | None:
         """The cycle of a number."""
@@ -280,7 +272,7 @@ class ScenarioRun:
 
     def cycle_lines(self) -> list[str]:
         """One line a cycle, as `decisions.cycles` keeps them."""
-        return [cycle_line(trace) for trace in self.cycles]
+        return [record.cycle_line(trace) for trace in self.cycles]
 
     def verdicts(self) -> list[Judgement]:
         """What other schedulers decided so far, beside what we would have; empty where no expectation asks for it."""
@@ -314,14 +306,14 @@ class ScenarioRun:
                 found[pod.key] = unready
         return found
 
-    def pods(self) -> dict[str, PodFacts]:
+    def pods(self) -> dict[str, record.PodFacts]:
         """Every pod there is or was, by `namespace/name`."""
         simulation = self.simulation
         scheduler = simulation.scheduler
         waiting = {item.pod.uid: item.node_name for item in scheduler.waiting_pods.all()}
         gated = {info.pod.uid for info in simulation.scheduler.queue.unschedulable_pods() if info.gated}
-        facts: dict[str, PodFacts] = {
-            key: PodFacts(key, labels, "gone") for key, labels in self._seen_pods.items()
+        facts: dict[str, record.PodFacts] = {
+            key: record.PodFacts(key, labels, "gone") for key, labels in self._seen_pods.items()
         }
         for stored in simulation.world.all("Pod"):
             pod: Pod = stored.typed
@@ -336,7 +328,7 @@ class ScenarioRun:
                 state = "expired"
             elif pod.uid in gated:
                 state = "gated"
-            facts[pod.key] = PodFacts(pod.key, pod.labels, state, node, pod.nominated_node_name)
+            facts[pod.key] = record.PodFacts(pod.key, pod.labels, state, node, pod.nominated_node_name)
         for key in facts.keys() & self._by_pod.keys():
             found = facts[key]
             traces = self.cycles_of(key)
@@ -366,7 +358,7 @@ class ScenarioRun:
             "waiting": waiting,
             "preemptions": sum(trace.outcome == PREEMPTING for trace in self.cycles),
             "victims": len(self._preempted),
-            "budgetViolations": sum(budget_violations(trace) for trace in self.cycles),
+            "budgetViolations": sum(record.budget_violations(trace) for trace in self.cycles),
             "ties": sum(trace.tie is not None for trace in self.cycles),
             **node_figures(simulation.scheduler.cache.nodes, alive),
         }
@@ -383,7 +375,9 @@ class ScenarioRun:
                 self.cycles.append(trace)
                 self._by_pod.setdefault(trace.pod, []).append(trace)
                 if trace.outcome == PREEMPTING:
-                    self.evictions += [Evicted(victim, trace.pod, trace.number) for victim in trace.victims]
+                    self.evictions += [
+                        record.Evicted(victim, trace.pod, trace.number) for victim in trace.victims
+                    ]
             else:
                 self.cycles[place] = trace
         for outcome in simulation.drain_outcomes():
@@ -396,7 +390,7 @@ class ScenarioRun:
                     self._preempted[str(meta.get("uid"))] = None
                 if outcome.reason == "bound":
                     node = outcome.manifest["spec"]["nodeName"]
-                    self.placements.append(Placed(key, node, outcome.cycle, outcome.at_ns))
+                    self.placements.append(record.Placed(key, node, outcome.cycle, outcome.at_ns))
             elif isinstance(outcome, ObjectDeleted) and outcome.kind == "Pod":
                 self._seen_pods.setdefault(f"{outcome.namespace}/{outcome.name}", {})
         simulation.drain_moves()

@@ -16,6 +16,7 @@ from scheduler_core.objects.merge import merge_patch
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.reading import is_foreign
 from scheduler_core.releases import Release
+from scheduler_core.scenario import types
 from scheduler_core.scenario.bounds import RunBounds, time_problem
 from scheduler_core.scenario.canonical import effective_steps, in_run_order
 from scheduler_core.scenario.errors import Problem, ScenarioError
@@ -23,28 +24,8 @@ from scheduler_core.scenario.expectations import check
 from scheduler_core.scenario.load import check_shape, field_notes, plugin_notes, problems_of
 from scheduler_core.scenario.ran import Others, ScenarioRun
 from scheduler_core.scenario.transport import ScenarioTransport
-from scheduler_core.scenario.types import (
-    MAX_CYCLES,
-    Advance,
-    Binding,
-    Decisions,
-    Manifest,
-    PermitAnswer,
-    Run,
-    Scenario,
-    Step,
-    object_key,
-)
+from scheduler_core.sim import changes
 from scheduler_core.sim.admission import with_default_tolerations
-from scheduler_core.sim.changes import (
-    BindCallAnswered,
-    Change,
-    DeleteObject,
-    PermitDecision,
-    SetAssumedPodExpiry,
-    SetConfiguration,
-    WriteObject,
-)
 from scheduler_core.sim.checkpoint import with_seed
 from scheduler_core.sim.options import SimulationOptions
 from scheduler_core.sim.simulation import Simulation
@@ -64,11 +45,11 @@ class _IsGone(ScenarioError):
     """The object of a step is missing or has changed."""
 
 
-def _bounded(step: Step, n_cycles: int) -> Step:
+def _bounded(step: types.Step, n_cycles: int) -> types.Step:
     if step.run is not None and step.run.until == "idle":
-        return Step(run=Run("idle", n_cycles))
+        return types.Step(run=types.Run("idle", n_cycles))
     if step.advance is not None:
-        return Step(advance=Advance(step.advance.by_ns, n_cycles))
+        return types.Step(advance=types.Advance(step.advance.by_ns, n_cycles))
     return step
 
 
@@ -77,7 +58,7 @@ class _Runner:
 
     def __init__(
         self,
-        scenario: Scenario,
+        scenario: types.Scenario,
         seed: int | None,
         full_traces: bool | None,
         max_cycles: int,
@@ -125,7 +106,7 @@ class _Runner:
         self.max_cycles = max_cycles
         self.stops_quietly = False
         """Reaching the bound on cycles is what was wanted, no error."""
-        self.done: list[Step] = []
+        self.done: list[types.Step] = []
         """Steps so far, the last one bounded to what of it was run."""
         self._path = ""
         self._versions = 0
@@ -153,12 +134,12 @@ class _Runner:
 
     # ---- objects
 
-    def apply(self, manifest: Manifest, path: str) -> None:
+    def apply(self, manifest: types.Manifest, path: str) -> None:
         """Create or replace an object as an API server admits it; one that is left out by its type is passed over."""
         if is_foreign(manifest):
             return
         world = self.simulation.world
-        kind, namespace, name = key = object_key(manifest)
+        kind, namespace, name = key = types.object_key(manifest)
         before = world.get(kind, namespace, name)
         self._versions += 1
         meta = {**(manifest.get("metadata") or {}), "resourceVersion": str(self._versions)}
@@ -187,7 +168,7 @@ class _Runner:
             )
             if kind == "Pod":
                 prepared["spec"] = with_default_tolerations(prepared["spec"])
-            self._submit(WriteObject(prepared))
+            self._submit(changes.WriteObject(prepared))
         except InvalidObject as error:
             raise ScenarioError(problems_of(error, path)) from None
         if kind == "Pod":
@@ -198,7 +179,7 @@ class _Runner:
         for item in self.simulation.scheduler.loaded.untranslated:
             self.run.notes.append(f"{path}.{item.field}: {item.name} has no effect: {item.reason}")
 
-    def _submit(self, change: Change) -> None:
+    def _submit(self, change: changes.Change) -> None:
         self.simulation.submit(change)
         self._has_input = True
 
@@ -215,7 +196,7 @@ class _Runner:
 
     # ---- steps
 
-    def do(self, step: Step, path: str) -> None:
+    def do(self, step: types.Step, path: str) -> None:
         """Do one step."""
         verb = step.verb
         here = f"{path}.{verb}"
@@ -228,7 +209,7 @@ class _Runner:
             self.run.notes += [f"{problem}, so the step changed nothing" for problem in gone.problems]
         self.done.append(step)
 
-    def _do(self, step: Step, here: str) -> None:
+    def _do(self, step: types.Step, here: str) -> None:
         if step.apply is not None:
             for index, manifest in enumerate(step.apply):
                 self.apply(manifest, f"{here}[{index}]")
@@ -252,17 +233,17 @@ class _Runner:
         elif step.bind is not None:
             self._bind(step.bind, here)
         elif step.configure is not None:
-            self._submit(SetConfiguration(step.configure))
+            self._submit(changes.SetConfiguration(step.configure))
             self._note_what_has_no_effect(here)
             if self.run.others is not None:
                 self.run.others.configured(step.configure)
         elif step.upgrade is not None:
-            self._submit(SetConfiguration(self.simulation.config, step.upgrade.release))
+            self._submit(changes.SetConfiguration(self.simulation.config, step.upgrade.release))
             if self.run.others is not None:
                 release = step.upgrade.release.document()
                 self.run.others.configured(self.simulation.config, release)
         elif step.assumed_expiry_ns is not None:
-            self._submit(SetAssumedPodExpiry(step.assumed_expiry_ns))
+            self._submit(changes.SetAssumedPodExpiry(step.assumed_expiry_ns))
         elif step.expect is not None:
             self.run.collect()
             self.run.findings += check(step.expect, self.run, here)
@@ -274,21 +255,21 @@ class _Runner:
             elapsed_ns = at_ns - self.until_ns + self.bounds.virtual_ns
             raise ScenarioError([time_problem(path, elapsed_ns, self.bounds)])
 
-    def _replace(self, manifest: Manifest, patch: Manifest, path: str) -> None:
+    def _replace(self, manifest: types.Manifest, patch: types.Manifest, path: str) -> None:
         changed = merge_patch(manifest, patch)
-        if object_key(changed) != object_key(manifest) or changed.get("apiVersion") != manifest.get(
+        if types.object_key(changed) != types.object_key(manifest) or changed.get(
             "apiVersion"
-        ):
+        ) != manifest.get("apiVersion"):
             raise ScenarioError([Problem(path, "a patch cannot rename an object")])
         self.apply(changed, f"{path}.patch")
 
-    def _delete(self, step: Step, path: str) -> None:
+    def _delete(self, step: types.Step, path: str) -> None:
         assert step.delete is not None
         wanted = step.delete
         stored = self._existing(wanted.kind, wanted.namespace, wanted.name, path)
         if wanted.by and wanted.kind == "Pod" and self.run.others is not None:
             self.run.others.evicted(stored.typed, wanted.by)
-        self._submit(DeleteObject(*wanted.key, wanted.grace_period_s))
+        self._submit(changes.DeleteObject(*wanted.key, wanted.grace_period_s))
 
     def _drain(self, node: str, path: str) -> None:
         """Cordon and evict, as `kubectl drain --ignore-daemonsets --force` tries it once.
@@ -313,18 +294,18 @@ class _Runner:
                 said = f"its budget {spent.meta.namespace}/{spent.meta.name} allows no disruption"
                 self.run.notes.append(f"{path}: {pod.key} stays on {node}: {said}")
                 continue
-            self._submit(DeleteObject("Pod", pod.namespace, pod.name, None))
+            self._submit(changes.DeleteObject("Pod", pod.namespace, pod.name, None))
 
-    def _permit(self, answer: PermitAnswer, allow: bool, path: str) -> None:
+    def _permit(self, answer: types.PermitAnswer, allow: bool, path: str) -> None:
         namespace, _, name = answer.pod.partition("/")
         pod: Pod = self._existing("Pod", namespace, name, path).typed
         if self.simulation.scheduler.waiting_pods.get(pod.uid) is None:
             self.run.notes.append(
                 f"{path}: {answer.pod} does not wait at Permit, so the answer changed nothing"
             )
-        self._submit(PermitDecision(namespace, name, allow, answer.plugin or None, answer.reason))
+        self._submit(changes.PermitDecision(namespace, name, allow, answer.plugin or None, answer.reason))
 
-    def _bind(self, binding: Binding, path: str) -> None:
+    def _bind(self, binding: types.Binding, path: str) -> None:
         namespace, _, name = binding.pod.partition("/")
         pod: Pod = self._existing("Pod", namespace, name, path).typed
         if binding.by and self.run.others is not None:
@@ -334,7 +315,7 @@ class _Runner:
             raise _IsGone([Problem(path, refusal)])
         self._has_input = True
 
-    def _go(self, step: Step, path: str) -> None:
+    def _go(self, step: types.Step, path: str) -> None:
         simulation = self.simulation
         if self._has_input:
             # What a live engine does once it has read its inputs.
@@ -359,7 +340,7 @@ class _Runner:
             calls = simulation.bind_calls()
             for call in calls:
                 [answer] = self.transport([call.request])
-                simulation.submit(BindCallAnswered(call.pod.uid, answer))
+                simulation.submit(changes.BindCallAnswered(call.pod.uid, answer))
             one_is_done = step.run is not None and step.run.until == "cycle" and report.cycles
             if report.stop != "call" or not calls or one_is_done or bound <= 0:
                 break
@@ -378,11 +359,11 @@ class _Runner:
 
 
 def run(
-    scenario: Scenario,
+    scenario: types.Scenario,
     *,
     seed: int | None = None,
     full_traces: bool | None = None,
-    max_cycles: int = MAX_CYCLES,
+    max_cycles: int = types.MAX_CYCLES,
     before_cycle: Callable[[Simulation], None] | None = None,
     after_cycle: Callable[[Simulation], None] | None = None,
     checkpoint: Mapping[str, Any] | None = None,
@@ -435,7 +416,7 @@ def run(
 
 
 def run_prefix(
-    scenario: Scenario, number: int, *, release: Release | None = None, first_of_ties: bool = False
+    scenario: types.Scenario, number: int, *, release: Release | None = None, first_of_ties: bool = False
 ) -> list[str]:
     """The digests of a run's cycles up to a number, as they are right after it."""
     bare = dataclasses.replace(scenario, expect=(), path=(), decisions=None)
@@ -448,13 +429,13 @@ def run_prefix(
 
 
 def run_to_cycle(
-    scenario: Scenario,
+    scenario: types.Scenario,
     number: int,
     *,
     seed: int | None = None,
     release: Release | None = None,
     first_of_ties: bool = False,
-) -> tuple[ScenarioRun, Scenario]:
+) -> tuple[ScenarioRun, types.Scenario]:
     """Run up to a cycle and stop right after it, keeping that cycle's trace in full whatever the cluster's size.
 
     Returns
@@ -491,7 +472,7 @@ def run_to_cycle(
     raise ScenarioError([Problem("", f"there is no cycle {number}, the run had {n_cycles}")])
 
 
-def check_scenario(scenario: Scenario, *, max_objects: int = MAX_OBJECTS) -> ModelReport:
+def check_scenario(scenario: types.Scenario, *, max_objects: int = MAX_OBJECTS) -> ModelReport:
     """Run a scenario and check the formal model on every cycle of it.
 
     Raises
@@ -529,10 +510,10 @@ class Verification:
     sentence: str
 
 
-def with_decisions(run: ScenarioRun) -> Scenario:
+def with_decisions(run: ScenarioRun) -> types.Scenario:
     """The run's scenario, carrying what was decided."""
     with_lines = len(run.cycles) <= LINES_UP_TO_CYCLES
-    decisions = Decisions(
+    decisions = types.Decisions(
         digest=run.digest,
         count=len(run.cycles),
         engine=ENGINE_VERSION,
@@ -541,7 +522,7 @@ def with_decisions(run: ScenarioRun) -> Scenario:
     return dataclasses.replace(run.scenario, decisions=decisions)
 
 
-def verify(run: ScenarioRun, recorded: Decisions | None = None) -> Verification | None:
+def verify(run: ScenarioRun, recorded: types.Decisions | None = None) -> Verification | None:
     """Compare a run with recorded decisions (the scenario's own by default); None when there are none."""
     decisions = recorded or run.scenario.decisions
     if decisions is None:
