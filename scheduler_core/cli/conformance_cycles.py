@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from scheduler_core.cli.conformance import Difference, differences, expected_differences, present, release_of
 from scheduler_core.clock import SECOND_NS, Clock
+from scheduler_core.events import ObjectChanged
 from scheduler_core.extender.chain import ExtenderBinding
 from scheduler_core.extender.transport import (
     ExtenderAnswer,
@@ -74,24 +75,11 @@ class CaseCluster(Scheduler):
         return cls(case["objects"], case.get("config"), release=release_of(case))
 
     def begin_with(self, objects: Iterable[Mapping[str, Any]]) -> None:
-        """Put the objects there, without a queue."""
+        """Let the scheduler see the objects."""
         for manifest in objects:
             if manifest.get("kind") != "ResourceClaimTemplate":
-                self._load(manifest)
-
-    def _load(self, manifest: Mapping[str, Any]) -> None:
-        kind, namespace, name, typed = parse(prepare(manifest, self.priority_classes))
-        if kind == "Node":
-            self.cache.set_node(typed)
-        elif kind == "Pod":
-            if typed.is_terminal:
-                return
-            if typed.node_name:
-                self.cache.add_pod(typed)
-            elif typed.nominated_node_name:
-                self.nominator.add(typed)
-        else:
-            self.cache.listers.set(kind, namespace, name, typed)
+                kind, _, _, typed = parse(prepare(manifest, self.priority_classes))
+                self.handle(ObjectChanged(kind, None, typed))
 
     def pending_pod(self, manifest: Mapping[str, Any]) -> Pod:
         return pod_from(prepare({"apiVersion": "v1", "kind": "Pod", **manifest}, self.priority_classes))

@@ -15,15 +15,18 @@ import base64
 import dataclasses
 import math
 import struct
-import types
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar
 
 from scheduler_core.errors import FieldError
 from scheduler_core.objects.duration import format_duration, parse_duration_ns
+from scheduler_core.schema import tables as schema
 from scheduler_core.schema.fields_check import unknown_field
+from scheduler_core.schema.tables import types
 
 T = TypeVar("T")
 Document = Mapping[str, Any]
@@ -253,7 +256,12 @@ class Fields(FieldKind):
     zero: Any = {}
 
     def __init__(self, *fields: Field) -> None:
-        self.fields = {known.name: known for known in fields}
+        self._declared = fields
+
+    @cached_property
+    def fields(self) -> dict[str, Field]:
+        """Those it knows, by the name that a document has for each."""
+        return {known.name: known for known in self._declared}
 
     def check(self, value: Any, path: str, problems: Problems) -> Any:
         if value is None:
@@ -284,6 +292,29 @@ class Fields(FieldKind):
 
     def written_zero(self) -> Any:
         return self.check({}, "", Problems())
+
+
+class ApiObject(Fields):
+    """An object of Kubernetes' API: its fields are those that the schema has of the type (`core.v1.NodeAffinity`)."""
+
+    def __init__(self, type_name: str) -> None:
+        super().__init__()
+        self.type_name = type_name
+
+    @cached_property
+    def fields(self) -> dict[str, Field]:
+        """Those of the schema, which is read when first asked for."""
+        return {name: _field_in_schema(name, known) for name, known in types()[self.type_name].items()}
+
+
+def _field_in_schema(name: str, known: schema.Field) -> Field:
+    mode = KEEP if known.required else POINTER if known.pointer else OMIT_EMPTY
+    kind: FieldKind = _OF_SCHEMA.get(known.item) or ApiObject(known.item)
+    if known.type.startswith("[]"):
+        kind = NullableListOf(kind) if known.required else ListOf(kind)
+    elif known.type.startswith("{}"):
+        kind = MapOf(kind)
+    return Field(name, kind, mode)
 
 
 class Typed(Fields):
@@ -327,6 +358,7 @@ _KINDS: dict[Any, FieldKind] = {
     Document: ANY,
 }
 """How plain annotations are written."""
+_OF_SCHEMA: dict[str, FieldKind] = {"string": STRING, "bool": BOOLEAN, "int32": INT32, "int64": INT64}
 
 
 Int32 = Annotated[int, INT32]
@@ -413,8 +445,8 @@ def _kind_of(annotation: Any) -> FieldKind:
         return kind
     if annotation in _KINDS:
         return _KINDS[annotation]
-    if origin in (types.UnionType, typing.Union) and len(parts) == 2 and types.NoneType in parts:
-        return _kind_of(next(part for part in parts if part is not types.NoneType))
+    if origin in (UnionType, typing.Union) and len(parts) == 2 and NoneType in parts:
+        return _kind_of(next(part for part in parts if part is not NoneType))
     if origin is tuple and len(parts) == 2 and parts[1] is Ellipsis:
         return ListOf(_kind_of(parts[0]))
     if origin is typing.Literal and all(isinstance(part, str) for part in parts):

@@ -41,38 +41,11 @@ _ENFORCED = 1
 """Detail of a verdict: the profile's own affinity rejects the node, not the pod's."""
 
 
-_NODE_SELECTOR_REQUIREMENT = wire.Fields(
-    wire.Field("key", wire.STRING, wire.KEEP),
-    wire.Field("operator", wire.STRING, wire.KEEP),
-    wire.Field("values", wire.ListOf(wire.STRING)),
-)
-_NODE_SELECTOR_TERM = wire.Fields(
-    wire.Field("matchExpressions", wire.ListOf(_NODE_SELECTOR_REQUIREMENT)),
-    wire.Field("matchFields", wire.ListOf(_NODE_SELECTOR_REQUIREMENT)),
-)
-_NODE_AFFINITY = wire.Fields(
-    wire.Field(
-        "requiredDuringSchedulingIgnoredDuringExecution",
-        wire.Fields(wire.Field("nodeSelectorTerms", wire.NullableListOf(_NODE_SELECTOR_TERM), wire.KEEP)),
-        wire.POINTER,
-    ),
-    wire.Field(
-        "preferredDuringSchedulingIgnoredDuringExecution",
-        wire.ListOf(
-            wire.Fields(
-                wire.Field("weight", wire.INT32, wire.KEEP),
-                wire.Field("preference", _NODE_SELECTOR_TERM, wire.KEEP),
-            )
-        ),
-    ),
-)
-
-
 @dataclass(frozen=True, slots=True)
 class NodeAffinityArgs(PluginArgs):
     """`added_affinity` is a core/v1 NodeAffinity document that holds for every pod of the profile."""
 
-    added_affinity: Annotated[wire.Document | None, _NODE_AFFINITY] = None
+    added_affinity: Annotated[wire.Document | None, wire.ApiObject("core.v1.NodeAffinity")] = None
 
     def problems(self, path: str) -> Errors:
         errors: Errors = []

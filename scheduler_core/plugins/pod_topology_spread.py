@@ -41,38 +41,14 @@ from scheduler_core.objects.pod import Pod, TopologySpreadConstraint, spread_con
 
 SYSTEM_DEFAULTING = "System"
 
-_LABEL_SELECTOR = wire.Fields(
-    wire.Field("matchLabels", wire.MapOf(wire.STRING)),
-    wire.Field(
-        "matchExpressions",
-        wire.ListOf(
-            wire.Fields(
-                wire.Field("key", wire.STRING, wire.KEEP),
-                wire.Field("operator", wire.STRING, wire.KEEP),
-                wire.Field("values", wire.ListOf(wire.STRING)),
-            )
-        ),
-    ),
-)
-_TOPOLOGY_SPREAD_CONSTRAINT = wire.Fields(
-    wire.Field("maxSkew", wire.INT32, wire.KEEP),
-    wire.Field("topologyKey", wire.STRING, wire.KEEP),
-    wire.Field("whenUnsatisfiable", wire.STRING, wire.KEEP),
-    wire.Field("labelSelector", _LABEL_SELECTOR, wire.POINTER),
-    wire.Field("minDomains", wire.INT32, wire.POINTER),
-    wire.Field("nodeAffinityPolicy", wire.STRING, wire.POINTER),
-    wire.Field("nodeTaintsPolicy", wire.STRING, wire.POINTER),
-    wire.Field("matchLabelKeys", wire.ListOf(wire.STRING)),
-)
+_CONSTRAINTS = wire.ListOf(wire.ApiObject("core.v1.TopologySpreadConstraint"))
 
 
 @dataclass(frozen=True, slots=True)
 class PodTopologySpreadArgs(PluginArgs):
     """`default_constraints` are core/v1 TopologySpreadConstraint documents (no labelSelector)."""
 
-    default_constraints: Annotated[tuple[wire.Document, ...], wire.ListOf(_TOPOLOGY_SPREAD_CONSTRAINT)] = (
-        wire.omit(())
-    )
+    default_constraints: Annotated[tuple[wire.Document, ...], _CONSTRAINTS] = wire.omit(())
     defaulting_type: str = wire.omit(SYSTEM_DEFAULTING)
 
     def problems(self, path: str) -> Errors:
