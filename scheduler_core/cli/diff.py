@@ -26,15 +26,6 @@ from scheduler_core.objects.reading import Posted
 from scheduler_core.releases import DEFAULT
 from scheduler_core.scenario import Problem, Scenario, ScenarioError, ScenarioRun, load_scenario, run_scenario
 from scheduler_core.scenario import difference as ends
-from scheduler_core.scenario.difference import (
-    MOVED,
-    NEWLY_EVICTED,
-    NEWLY_PENDING,
-    NEWLY_PLACED,
-    Divergence,
-    Landing,
-    Why,
-)
 from scheduler_core.scenario.types import KIND
 from scheduler_core.version import ENGINE_VERSION
 
@@ -43,26 +34,26 @@ _SHOWN = 40
 _POINTS = 5
 
 _COUNTED = (
-    (NEWLY_PENDING, "newly waits", "newly wait"),
+    (ends.NEWLY_PENDING, "newly waits", "newly wait"),
     (ends.NEW_PENDING, "is new and waits", "are new and wait"),
-    (NEWLY_EVICTED, "is newly evicted", "are newly evicted"),
-    (NEWLY_PLACED, "waits no longer", "wait no longer"),
+    (ends.NEWLY_EVICTED, "is newly evicted", "are newly evicted"),
+    (ends.NEWLY_PLACED, "waits no longer", "wait no longer"),
     (ends.NEW, "is new and lands", "are new and land"),
     (ends.GONE, "is not there any more", "are not there any more"),
 )
 _MIRROR = "kubernetes.io/config.mirror"
-_WAITING = (NEWLY_PENDING, ends.NEW_PENDING, NEWLY_EVICTED)
+_WAITING = (ends.NEWLY_PENDING, ends.NEW_PENDING, ends.NEWLY_EVICTED)
 
 
 @dataclasses.dataclass(frozen=True)
 class _Found:
     a: ScenarioRun
     b: ScenarioRun
-    moved: list[Landing]
+    moved: list[ends.Landing]
     n_same: int
-    first: Landing | None
-    decisions: Divergence | None
-    why: Why | None
+    first: ends.Landing | None
+    decisions: ends.Divergence | None
+    why: ends.Why | None
     names: tuple[str, str]
 
     def count(self, *kinds: str) -> int:
@@ -176,7 +167,7 @@ def _off_its_node(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _sentence(found: _Found) -> str:
     """The verdict, without its period."""
-    n_moved, first = found.count(MOVED), found.first
+    n_moved, first = found.count(ends.MOVED), found.first
     told = []
     if n_moved:
         told.append(f"{_pods(n_moved)} would land elsewhere")
@@ -199,7 +190,7 @@ def _pods(number: int) -> str:
     return f"{number:,} pod{'' if number == 1 else 's'}"
 
 
-def _because(found: _Found, landing: Landing, why: Why) -> str:
+def _because(found: _Found, landing: ends.Landing, why: ends.Why) -> str:
     before, after = landing.before, landing.after
     reason = f" ({why.reason})" if why.reason else ""
     others = f" and {why.n_nodes - 1:,} more node{'' if why.n_nodes == 2 else 's'}" if why.n_nodes > 1 else ""
@@ -231,7 +222,7 @@ def _where(node: str) -> str:
 
 
 def _report(options: argparse.Namespace, found: _Found, took_s: float) -> reports.Report:
-    n_moved = found.count(MOVED)
+    n_moved = found.count(ends.MOVED)
     waiting = [one for one in found.moved if one.kind in _WAITING]
     named = ", ".join(one.name for one in waiting[:3]) + (
         f" and {len(waiting) - 3:,} more" if len(waiting) > 3 else ""
@@ -317,7 +308,7 @@ def _lines(found: _Found, report: reports.Report) -> Iterator[str]:
     yield f"{report.ground}."
 
 
-def _line(one: Landing) -> str:
+def _line(one: ends.Landing) -> str:
     counted = {kind: singular for kind, singular, _ in _COUNTED}
     if one.was and one.pod:
         renamed = f" (was {one.was})" if one.was != one.pod else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from scheduler_core.framework.record import PREEMPTING, UNSCHEDULABLE
@@ -234,42 +234,31 @@ class _Checker:
         attempts = item.attempts.problem_of(facts.attempts) if item.attempts is not None else None
         where = _where(facts)
         carried = {key: node_labels.get(key, "(none)") for key in item.node_labels}
-        silence = f"{where}, and nothing was said"
-        tests: list[tuple[bool, str, Callable[[], str]]] = [
-            (not item.state or facts.state == item.state, f"to be {item.state}", lambda: where),
-            (not item.node or facts.node == item.node, f"on {item.node}", lambda: where),
-            (not item.node_in or facts.node in item.node_in, f"on one of {', '.join(item.node_in)}", lambda: where),
-            (
-                not item.node_labels or (bool(facts.node) and carries(node_labels, item.node_labels)),
-                f"on a node labelled {_words(item.node_labels)}",
-                lambda: f"{where}, which carries {_words(carried)}" if facts.node else where,
-            ),
-            (
-                not item.not_node_labels
-                or not any(node_labels.get(key) == value for key, value in item.not_node_labels.items()),
-                f"off nodes labelled {_words(item.not_node_labels)}",
-                lambda: where,
-            ),
-            (
-                not item.reason or item.reason in facts.message,
-                f'unschedulable because "{item.reason}"',
-                lambda: f'the last thing said was "{facts.message}"' if facts.message else silence,
-            ),
-            (
-                item.victims is None or sorted(item.victims) == sorted(facts.victims),
-                f"with the victims {_names(item.victims or ())}",
-                lambda: f"evicted for it were {_names(facts.victims)}",
-            ),
-            (not item.nominated or facts.nominated == item.nominated, f"nominated to {item.nominated}", lambda: where),
-            (attempts is None, f"tried {_bound_words(item.attempts)}", lambda: f"the number of attempts {attempts}"),
+        labelled, off = item.node_labels, item.not_node_labels
+        unlike = f"{where}, which carries {_words(carried)}" if facts.node else where
+        last = (
+            f'the last thing said was "{facts.message}"'
+            if facts.message
+            else f"{where}, and nothing was said"
+        )
+        is_off = not any(node_labels.get(key) == value for key, value in off.items())
+        victims, evicted = _names(item.victims or ()), f"evicted for it were {_names(facts.victims)}"
+        same_victims = sorted(item.victims or ()) == sorted(facts.victims)
+        # Whether it is asked for, whether it holds, what was expected, and what is said where it does not hold.
+        tests: list[tuple[object, bool, str, str]] = [
+            (item.state, facts.state == item.state, f"to be {item.state}", where),
+            (item.node, facts.node == item.node, f"on {item.node}", where),
+            (item.node_in, facts.node in item.node_in, f"on one of {', '.join(item.node_in)}", where),
+            (labelled, carries(node_labels, labelled), f"on a node labelled {_words(labelled)}", unlike),
+            (off, is_off, f"off nodes labelled {_words(off)}", where),
+            (item.reason, item.reason in facts.message, f'unschedulable because "{item.reason}"', last),
+            (item.victims is not None, same_victims, f"with the victims {victims}", evicted),
+            (item.nominated, facts.nominated == item.nominated, f"nominated to {item.nominated}", where),
+            (item.attempts, not attempts, f"tried {_bound_words(item.attempts)}", f"the number of attempts {attempts}"),
         ]  # fmt: skip
-        written = [
-            item.state, item.node, item.node_in, item.node_labels, item.not_node_labels, item.reason,
-            item.victims is not None, item.nominated, item.attempts is not None,
-        ]  # fmt: skip
-        wanted = " and ".join(words for (_, words, _), used in zip(tests, written, strict=True) if used)
-        wrong = next((said() for holds, _, said in tests if not holds), None)
-        return wrong, wanted
+        asked = [test[1:] for test in tests if test[0]]
+        wrong = next((said for holds, _, said in asked if not holds), None)
+        return wrong, " and ".join(words for _, words, _ in asked)
 
     def _labels_of(self, node: str) -> Mapping[str, str]:
         stored = self.run.simulation.world.get("Node", "", node) if node else None
@@ -327,29 +316,20 @@ class _Checker:
                 [Problem(f"{path}.cycle", f"there is no cycle {number}, the run had {n_cycles}")]
             )
         node = trace.node or trace.nominated_node or ""
-        victims = sorted(trace.victims)
+        victims, wanted = sorted(trace.victims), item.victims or ()
         feasible = item.feasible.problem_of(trace.n_feasible) if item.feasible is not None else None
-        tests = [
-            (not item.of or trace.pod == item.of, f"it is about {trace.pod}, not {item.of}"),
-            (
-                not item.outcome or trace.outcome == item.outcome,
-                f"it ended {trace.outcome}, not {item.outcome}",
-            ),
-            (not item.node or node == item.node, f"it chose {node or 'no node'}, not {item.node}"),
-            (not item.reason or item.reason in (trace.message or ""), f'nothing in it says "{item.reason}"'),
-            (
-                item.victims is None or sorted(item.victims) == victims,
-                f"its victims were {_names(victims)}, not {_names(item.victims or ())}",
-            ),
-            (
-                item.tie is None or (trace.tie is not None) == item.tie,
-                "it hung on a draw among equals"
-                if not item.tie
-                else "it did not hang on a draw among equals",
-            ),
-            (feasible is None, f"the number of feasible nodes {feasible}"),
-        ]
-        wrong = next((words for holds, words in tests if not holds), None)
+        was_tie, evicted = trace.tie is not None, f"its victims were {_names(victims)}"
+        tests: list[tuple[object, bool, str]] = [
+            (item.of, trace.pod == item.of, f"it is about {trace.pod}, not {item.of}"),
+            (item.outcome, trace.outcome == item.outcome, f"it ended {trace.outcome}, not {item.outcome}"),
+            (item.node, node == item.node, f"it chose {node or 'no node'}, not {item.node}"),
+            (item.reason, item.reason in (trace.message or ""), f'nothing in it says "{item.reason}"'),
+            (item.victims is not None, victims == sorted(wanted), f"{evicted}, not {_names(wanted)}"),
+            (item.tie is False, not was_tie, "it hung on a draw among equals"),
+            (item.tie, was_tie, "it did not hang on a draw among equals"),
+            (item.feasible, not feasible, f"the number of feasible nodes {feasible}"),
+        ]  # fmt: skip
+        wrong = next((words for asked, holds, words in tests if asked and not holds), None)
         said = f"Cycle {number}: {sentence(trace)}"
         if wrong is None:
             return Finding(path, True, said, number)
@@ -434,17 +414,18 @@ def _bound_words(bounds: Bounds | None) -> str:
     return f"{' and '.join(filter(None, (low, high)))} times"
 
 
+_STATES = {
+    "gone": "it is gone",
+    "waiting": "it waits at Permit, holding {}",
+    "binding": "it is assumed on {} until its Binding is heard of",
+    "expired": "it was assumed on a node, and expired",
+    "gated": "it is held back by a scheduling gate",
+}
+
+
 def _where(facts: PodFacts) -> str:
-    if facts.state == "gone":
-        return "it is gone"
-    if facts.state == "waiting":
-        return f"it waits at Permit, holding {facts.node}"
-    if facts.state == "binding":
-        return f"it is assumed on {facts.node} until its Binding is heard of"
-    if facts.state == "expired":
-        return "it was assumed on a node, and expired"
-    if facts.state == "gated":
-        return "it is held back by a scheduling gate"
+    if facts.state in _STATES:
+        return _STATES[facts.state].format(facts.node)
     if facts.node:
         return f"it is on {facts.node}"
     return f"it is pending, nominated to {facts.nominated}" if facts.nominated else "it is pending"
