@@ -12,6 +12,8 @@ from playground.engine.releases import release_of
 from playground.engine.scenarios import RUN_TIMEOUT_S, AskProcess, ask_process
 from scheduler_core.scenario.load import dump_scenario
 from scheduler_core.scenario.make import make_scenario
+from scheduler_core.scenario.record import Decided
+from scheduler_core.version import ENGINE_VERSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,19 +22,6 @@ class MadeText:
 
     text: str
     notes: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class DecidedCycle:
-    """What a scenario tells of a cycle."""
-
-    number: int
-    digest: str
-    pod: str
-    outcome: str
-    node: str
-    nominated_node: str
-    engine: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +52,8 @@ def make_text(
     config: Mapping[str, Any] | None,
     release: Mapping[str, Any] | None = None,
     entries: Iterable[Entry],
-    decided: Iterable[DecidedCycle] = (),
+    decided: Sequence[Decided] = (),
+    decided_by: str = "",
     cut: Cut | None = None,
     mock_rules: Mapping[int, Sequence[Mapping[str, Any]]] | None = None,
     ours_decide: bool = False,
@@ -79,6 +69,8 @@ def make_text(
         The whole log, in order.
     decided
         Its cycles, in order; without them the scenario does not say what was decided.
+    decided_by
+        The engine that decided the first of them.
     mock_rules
         Place of an extender in the configuration -> the rules it is made of.
     ours_decide
@@ -98,7 +90,8 @@ def make_text(
         start_ns=start_ns,
         name=name,
         title=title,
-        traces=list(decided),
+        traces=decided,
+        engine=decided_by or ENGINE_VERSION,
         mock=extenders_of(mock_rules or {}),
         ours_decide=ours_decide,
         kept=kept,

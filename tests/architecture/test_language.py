@@ -83,7 +83,7 @@ ALIKE = {
         "PriorityClass Problem QueueMove Run Scenario Shared Step Verification Way"
     ),
     "the same at another layer: choices in a database, a protocol where a type would be a circle, a line of a page": (
-        "DecidedCycle Entry ExtenderCall Judgement Lane ListOf Node NodeUse"
+        "Entry ExtenderCall Judgement Lane ListOf Node NodeUse"
     ),
     "upstream's name for both: what a configuration says, and what runs": "Extender Plugin",
     "each plugin's own": "Reservation State",

@@ -251,7 +251,7 @@ def make_text(
         cut = _cut(cluster, cycle)
         cycles = cycles.filter(number__lte=cycle)
     is_told = not ours_decide and cycles.count() <= TRACES_UP_TO
-    decided = map(_decided, cycles.defer("trace").iterator(500)) if is_told else ()
+    decided = list(cycles.defer("trace")) if is_told else []
     rules, others = mock_rules_throughout(cluster, _configs(cluster))
     try:
         made = scenario_making.make_text(
@@ -263,6 +263,7 @@ def make_text(
             release=initial_release(cluster),
             entries=entries_of(log),
             decided=decided,
+            decided_by=decided[0].engine_version if decided else "",
             cut=cut,
             mock_rules=rules,
             ours_decide=ours_decide,
@@ -300,18 +301,6 @@ def _kept_objects(cluster: Cluster) -> Iterator[dict[str, Any]]:
             continue
         rows = rows_of(cluster, kind).order_by("resource_version")
         yield from rows.values_list("manifest", flat=True).iterator(chunk_size=500)
-
-
-def _decided(cycle: Cycle) -> scenario_making.DecidedCycle:
-    return scenario_making.DecidedCycle(
-        cycle.number,
-        cycle.digest,
-        cycle.pod,
-        cycle.outcome,
-        cycle.node,
-        cycle.nominated_node,
-        cycle.engine_version,
-    )
 
 
 def _cut(cluster: Cluster, number: int) -> Cut:
