@@ -44,15 +44,13 @@ from scheduler_core.scenario.mock_extender import MockExtender
 from scheduler_core.scenario.record import Decided, cycle_line, decisions_digest
 from scheduler_core.sim.admission import HIGHEST_USER_PRIORITY, TOLERATED_TAINTS, with_default_tolerations
 from scheduler_core.version import ENGINE_VERSION
+from scheduler_core.whatif.judge import Entry
 
 DEFAULT_PROFILE = "default-scheduler"
 
 
-class LogRecord(Protocol):
+class LogRecord(Entry, Protocol):
     """An entry of a cluster's log."""
-
-    @property
-    def seq(self) -> int: ...
 
     @property
     def source(self) -> str:
@@ -60,16 +58,7 @@ class LogRecord(Protocol):
         ...
 
     @property
-    def kind(self) -> str: ...
-
-    @property
     def at_ns(self) -> int: ...
-
-    @property
-    def cycle(self) -> int | None: ...
-
-    @property
-    def payload(self) -> Mapping[str, Any]: ...
 
 
 @dataclass(frozen=True, slots=True)
