@@ -125,9 +125,8 @@ def _references(item: Checked, known: Mapping[str, None]) -> None:
     for index, name in enumerate(item.texts("requests")):
         if name not in known:
             item.invalid(f"requests[{index}]", name, _REFERENCE)
-        elif name in seen:
-            item.duplicate(f"requests[{index}]", name)
-        seen.add(name)
+        else:
+            item.once(seen, f"requests[{index}]", name)
 
 
 def _status(status: Checked, known: Mapping[str, None]) -> None:

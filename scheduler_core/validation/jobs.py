@@ -149,9 +149,7 @@ def _exit_codes(codes: Checked, names: set[str]) -> None:
     for place, value in enumerate(values):
         if operator == "In" and value == 0:
             codes.invalid(f"values[{place}]", value, "must not be 0 for the In operator")
-        if value in seen:
-            codes.duplicate(f"values[{place}]", value)
-        seen.add(value)
+        codes.once(seen, f"values[{place}]", value)
     if list(values) != sorted(values):
         codes.invalid("values", list(values), "must be ordered")
 

@@ -161,12 +161,9 @@ def _node(manifest: Checked) -> None:
         taint.named("key", qualified_name_errors, key)
         taint.label_value("value")
         taint.one_of("effect", pods.EFFECTS, required=True)
-        if (key, effect) in seen:
-            shown = {
-                key: value for key in ("key", "value", "effect", "timeAdded") if (value := taint.get(key))
-            }
-            taint.duplicate("", shown, "taints must be unique by key and effect pair")
-        seen.add((key, effect))
+        shown = {key: value for key in ("key", "value", "effect", "timeAdded") if (value := taint.get(key))}
+        words = "taints must be unique by key and effect pair"
+        taint.once(seen, "", (key, effect), shown=shown, detail=words)
     status = manifest.at("status")
     for key in ("capacity", "allocatable"):
         for name, value in status.at(key).document.items():
@@ -228,13 +225,9 @@ def _topology(term: Checked) -> None:
             item.required("values")
         seen: set[str] = set()
         for index, value in enumerate(values):
-            if value in seen:
-                item.duplicate(f"values[{index}]", value)
-            seen.add(value)
+            item.once(seen, f"values[{index}]", value)
         item.named("key", qualified_name_errors, key)
-        if key in keys:
-            item.duplicate("key", key)
-        keys.add(key)
+        item.once(keys, "key", key)
 
 
 # ---- volumes
@@ -433,9 +426,8 @@ def _service(manifest: Checked) -> None:
         name = port.text("name")
         if not name and len(ports) > 1:
             port.required("name")
-        elif name and port.named("name", label_errors, name) and name in names:
-            port.duplicate("name", name)
-        names.add(name)
+        elif name and port.named("name", label_errors, name):
+            port.once(names, "name", name)
         port.port("port", port.whole("port"))
         port.one_of("protocol", pods.PROTOCOLS)
     if spec.get("selector"):
@@ -572,15 +564,13 @@ def _scopes(holder: Checked, key: str, names: list[str], hard: Mapping[str, Any]
 
 
 def _limit_range(manifest: Checked) -> None:
-    types = set()
+    types: set[str] = set()
     for item in manifest.at("spec").each("limits"):
         type_ = item.text("type")
         is_named = item.named("type", qualified_name_errors, type_)
         if is_named and "/" not in type_ and type_ not in ("Pod", "Container", "PersistentVolumeClaim"):
             item.invalid("type", type_, "must be a standard limit type or fully qualified")
-        if type_ in types:
-            item.duplicate("type", type_)
-        types.add(type_)
+        item.once(types, "type", type_)
         names = "container" if type_ in ("Pod", "Container") else "any"
         said: dict[str, dict[str, Quantity]] = {}
         for key in ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio"):

@@ -252,9 +252,8 @@ def _ports(container: Checked) -> None:
     names: set[str] = set()
     for port in container.each("ports"):
         name = port.text("name")
-        if name and port.named("name", _port_name_errors, name) and name in names:
-            port.duplicate("name", name)
-        names.add(name)
+        if name and port.named("name", _port_name_errors, name):
+            port.once(names, "name", name)
         number = port.whole("containerPort")
         if number:
             port.port("containerPort", number)
@@ -282,9 +281,7 @@ def _host_ports(container: Checked, taken: set[str]) -> None:
         if not port.get("hostPort"):
             continue
         shown = f"{port.get('protocol') or 'TCP'}/{port.get('hostIP') or ''}/{port.get('hostPort')}"
-        if shown in taken:
-            port.duplicate("hostPort", shown)
-        taken.add(shown)
+        port.once(taken, "hostPort", shown)
 
 
 def _host_network(spec: Checked, *, is_pod: bool) -> None:
@@ -475,9 +472,7 @@ def _gates(spec: Checked) -> None:
     for gate in spec.each("schedulingGates"):
         name = gate.text("name")
         gate.named("", qualified_name_errors, name)
-        if name in seen:
-            gate.duplicate("", name)
-        seen.add(name)
+        gate.once(seen, "", name)
 
 
 def _spread(spec: Checked) -> None:

@@ -215,6 +215,12 @@ class Checked:
         seen[name] = None
         return name
 
+    def once(self, seen: set[Any], key: str, value: Any, *, shown: Any = None, detail: str = "") -> None:
+        """Check that none of those `seen` before has the value."""
+        if value in seen:
+            self.duplicate(key, value if shown is None else shown, detail)
+        seen.add(value)
+
     def port(self, key: str, number: int) -> None:
         if not 0 < number < 65536:
             self.invalid(key, number, PORT)
