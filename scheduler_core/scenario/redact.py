@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any, Final
@@ -67,12 +67,12 @@ class _Names:
     """One kind of name: collected first, then given in sorted order."""
 
     prefix: str
-    kept: Callable[[str], bool]
+    kept: re.Pattern[str]
     old: dict[str, None] = field(default_factory=dict)
     new: dict[str, str] = field(default_factory=dict)
 
     def collect(self, name: str) -> str:
-        if not self.kept(name):
+        if not self.kept.fullmatch(name):
             self.old[name] = None
         return name
 
@@ -112,9 +112,8 @@ class _Redactor:
                 return self.name("Node", value[: found.start()]) + found[0]
         names = self.names.get(what)
         if names is None:
-            names = self.names[what] = _Names(
-                known.PREFIXES.get(what, what.lower().replace(" ", "-")), _kept_of(what)
-            )
+            prefix = known.PREFIXES.get(what, what.lower().replace(" ", "-"))
+            names = self.names[what] = _Names(prefix, known.KEPT.get(what, known.KEPT_NAMES))
         return names.collect(value) if self.collecting else names.rename(value)
 
     def object_name(self, kind: str, value: Any) -> Any:
@@ -576,26 +575,6 @@ class _Redactor:
         return table, re.compile("|".join(map(re.escape, sentences)) or r"(?!)")
 
 
-def _kept_of(what: str) -> Callable[[str], bool]:
-    if what == "label":
-        # A taint named as a resource is that stays: messages must not confuse the two.
-        stays = (known.KNOWN_LABELS, known.KNOWN_RESOURCES)
-        return lambda name: not name or any(pattern.fullmatch(name) for pattern in stays)
-    if what == "driver":
-        return lambda name: known.KNOWN_DRIVERS.fullmatch(name) is not None
-    if what == "address":
-        return lambda name: name in ("", "0.0.0.0", "::", "127.0.0.1")  # no address is bound here
-    if what == "volume":
-        # What two kinds of disk have where nothing is written.
-        return lambda name: name in ("", "rbd", "default")
-    if what == "DeviceClass":
-        # The simulated driver's own.
-        return lambda name: name in ("gpu.playground.dev", "mig.playground.dev", "nic.playground.dev")
-    if what in ("value", "image", "uid", "gate", "reason", "predicate", "claim of a pod", "metric"):
-        return lambda name: name == ""
-    return lambda name: name in known.KEPT_NAMES
-
-
 @cache
 def _built_in() -> frozenset[tuple[str, str]]:
     """apiVersion and kind of what is Kubernetes' own."""
@@ -605,23 +584,12 @@ def _built_in() -> frozenset[tuple[str, str]]:
 @cache
 def _simulated_words() -> frozenset[str]:
     """Names and texts of what the simulated drivers publish."""
-    found: set[str] = set()
-
-    def collect(value: Any) -> None:
-        if isinstance(value, Mapping):
-            for key, item in value.items():
-                found.add(key)
-                collect(item)
-        elif isinstance(value, list):
-            for item in value:
-                collect(item)
-        elif isinstance(value, str):
-            found.add(value)
-
-    for model in MODELS:
-        for part in slices_of("", devices_of(f"gpu=8:{model},mig=8:{model},nic=8"), NEWEST):
-            collect(part["spec"])
-    return frozenset(found)
+    slices = (
+        part["spec"]
+        for model in MODELS
+        for part in slices_of("", devices_of(f"gpu=8:{model},mig=8:{model},nic=8"), NEWEST)
+    )
+    return frozenset(re.findall(r'"([^"]*)"', json.dumps(list(slices))))
 
 
 @cache

@@ -44,8 +44,32 @@ PLAIN = re.compile(
     re.ASCII,
 )
 """Numbers, quantities, durations, times, schedules and the numbers of devices: texts that name nothing."""
-KEPT_NAMES = frozenset(("", "default", "kube-system", "kube-public", "kube-node-lease", "default-scheduler"))
-KEPT_NAMES |= frozenset(SYSTEM_PRIORITY_CLASSES)
+KEPT_NAMES = re.compile(
+    "|".join(
+        (
+            "",
+            "default",
+            "kube-system",
+            "kube-public",
+            "kube-node-lease",
+            "default-scheduler",
+            *SYSTEM_PRIORITY_CLASSES,
+        )
+    )
+)
+"""Names that stay, of whatever `KEPT` does not have."""
+KEPT = {
+    # A taint named as a resource is that stays: messages must not confuse the two.
+    "label": re.compile(f"|{KNOWN_LABELS.pattern}|{KNOWN_RESOURCES.pattern}"),
+    "driver": KNOWN_DRIVERS,
+    "address": re.compile(r"|0\.0\.0\.0|::|127\.0\.0\.1"),  # no address is bound here
+    "volume": re.compile("|rbd|default"),  # what two kinds of disk have where nothing is written
+    "DeviceClass": re.compile(r"(gpu|mig|nic)\.playground\.dev"),  # the simulated driver's own
+    **dict.fromkeys(
+        ("value", "image", "uid", "gate", "reason", "predicate", "claim of a pod", "metric"), re.compile("")
+    ),
+}
+"""What a name names -> the names of it that stay."""
 KEPT_VALUES = re.compile(r"playground\.dev/(?!published-for$)|scheduling\.x-k8s\.io/min-available$")
 """Labels whose values say something to a plugin."""
 KEPT_ANNOTATIONS = re.compile(
