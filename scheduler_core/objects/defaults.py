@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from scheduler_core.errors import ForbiddenObject
 from scheduler_core.objects.fields import (
     Document,
     boolean,
+    child,
     integer,
     mapping,
     mappings,
@@ -260,14 +261,13 @@ def _node_status(status: Document) -> dict[str, Any]:
 
 def _pod_status(status: Document) -> dict[str, Any]:
     """What a kubelet says of containers it may have resized, rounded as all amounts are."""
-    result = dict(status)
-    for key in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
-        if status.get(key):
-            result[key] = [
-                rounded(with_rounded_resources(item), "allocatedResources")
-                for _, item in mappings(status, key, "status")
-            ]
-    return result
+    for key in ("containerStatuses[]", "initContainerStatuses[]", "ephemeralContainerStatuses[]"):
+        status = changed_at(status, key, "status", _rounded_status)
+    return dict(status)
+
+
+def _rounded_status(status: Document, path: str) -> Document:
+    return rounded(with_rounded_resources(status), "allocatedResources")
 
 
 _POD_SPEC_DEFAULTS = {
@@ -307,14 +307,52 @@ def pod_spec_with_defaults(
     result["preemptionPolicy"] = policy
     if class_name:
         result["priorityClassName"] = class_name
-    if spec.get("topologySpreadConstraints"):
-        result["topologySpreadConstraints"] = [
-            _merge_label_keys(item, path, labels)
-            for path, item in mappings(spec, "topologySpreadConstraints", "spec")
-        ]
-    if spec.get("affinity"):
-        result["affinity"] = _affinity_with_label_keys(mapping(spec, "affinity", "spec"), labels)
-    return result
+    if not spec.get("affinity") and not spec.get("topologySpreadConstraints"):
+        return result
+    whole: Document = result
+    for where in _WITH_LABEL_KEYS:
+        whole = changed_at(whole, where, "spec", partial(_merge_label_keys, labels=labels))
+    return dict(whole)
+
+
+_WITH_LABEL_KEYS = (
+    "topologySpreadConstraints[]",
+    *(
+        f"affinity.{kind}.{terms}"
+        for kind in ("podAffinity", "podAntiAffinity")
+        for terms in (
+            "requiredDuringSchedulingIgnoredDuringExecution[]",
+            "preferredDuringSchedulingIgnoredDuringExecution[].podAffinityTerm",
+        )
+    ),
+)
+
+
+def changed_at(
+    document: Document, where: str, path: str, change: Callable[[Document, str], Document]
+) -> Document:
+    """`document` with the objects at a place in it changed; itself where there is none.
+
+    Parameters
+    ----------
+    where
+        `spec.devices.requests[]`: the objects of a list below two others.
+    path
+        The document's own place.
+    change
+        From an object and its place to what takes its place.
+    """
+    key, _, rest = where.partition(".")
+    name = key.removesuffix("[]")
+    if document.get(name) is None:
+        return document
+
+    def below(inner: Document, place: str) -> Document:
+        return changed_at(inner, rest, place, change) if rest else change(inner, place)
+
+    if name == key:
+        return {**document, name: below(mapping(document, name, path), child(path, name))}
+    return {**document, name: [below(item, place) for place, item in mappings(document, name, path)]}
 
 
 def _container_with_defaults(container: Document, path: str, host_network: bool) -> dict[str, Any]:
@@ -355,35 +393,6 @@ def _port_with_defaults(port: Document, host_network: bool) -> dict[str, Any]:
         result["protocol"] = "TCP"
     if host_network and not result.get("hostPort") and result.get("containerPort"):
         result["hostPort"] = result["containerPort"]
-    return result
-
-
-def _affinity_with_label_keys(affinity: Document, labels: Mapping[str, str]) -> dict[str, Any]:
-    result = dict(affinity)
-    for kind in ("podAffinity", "podAntiAffinity"):
-        terms = mapping(affinity, kind, "spec.affinity")
-        if not terms:
-            continue
-        path = f"spec.affinity.{kind}"
-        merged = dict(terms)
-        required = "requiredDuringSchedulingIgnoredDuringExecution"
-        preferred = "preferredDuringSchedulingIgnoredDuringExecution"
-        if terms.get(required):
-            merged[required] = [
-                _merge_label_keys(term, term_path, labels)
-                for term_path, term in mappings(terms, required, path)
-            ]
-        if terms.get(preferred):
-            merged[preferred] = [
-                {
-                    **item,
-                    "podAffinityTerm": _merge_label_keys(
-                        mapping(item, "podAffinityTerm", item_path), f"{item_path}.podAffinityTerm", labels
-                    ),
-                }
-                for item_path, item in mappings(terms, preferred, path)
-            ]
-        result[kind] = merged
     return result
 
 
@@ -529,6 +538,17 @@ def with_device_defaults(manifest: Document) -> dict[str, Any]:
     return _with_each_request(manifest, _with_requests)
 
 
+_REQUESTS_OF = {
+    "ResourceClaim": "spec.devices.requests[]", "ResourceClaimTemplate": "spec.spec.devices.requests[]",
+}  # fmt: skip
+
+
+def _with_each_request(manifest: Document, change: Callable[[Document, str], Document]) -> dict[str, Any]:
+    """A claim or template whose requests are changed; any other object as it is."""
+    where = _REQUESTS_OF.get(str(manifest.get("kind")))
+    return dict(changed_at(manifest, where, "", change) if where else manifest)
+
+
 def from_first_beta(manifest: Document) -> dict[str, Any]:
     """An object of v1beta1 as v1 writes it: exact requests under `exactly`, devices without `basic`."""
     if manifest.get("kind") != "ResourceSlice":
@@ -544,28 +564,6 @@ def from_first_beta(manifest: Document) -> dict[str, Any]:
     return {**manifest, "spec": {**spec, **({"devices": devices} if devices else {})}}
 
 
-def _with_each_request(
-    manifest: Document, change: Callable[[Document, str], dict[str, Any]]
-) -> dict[str, Any]:
-    """A claim or template whose requests are changed; any other object as it is."""
-    kind = manifest.get("kind")
-    if kind == "ResourceClaim":
-        return _with_claim_spec(manifest, "spec", change)
-    spec = mapping(manifest, "spec", "") if kind == "ResourceClaimTemplate" else None
-    return {**manifest, "spec": _with_claim_spec(spec, "spec", change)} if spec else dict(manifest)
-
-
-def _with_claim_spec(
-    document: Document, key: str, change: Callable[[Document, str], dict[str, Any]]
-) -> dict[str, Any]:
-    spec = mapping(document, key, "")
-    devices = mapping(spec, "devices", key)
-    if not devices.get("requests"):
-        return dict(document)
-    requests = [change(item, path) for path, item in mappings(devices, "requests", f"{key}.devices")]
-    return {**document, key: {**spec, "devices": {**devices, "requests": requests}}}
-
-
 def _with_exactly(request: Document, path: str) -> dict[str, Any]:
     if request.get("exactly") is not None or request.get("firstAvailable"):
         return dict(request)
@@ -574,15 +572,8 @@ def _with_exactly(request: Document, path: str) -> dict[str, Any]:
     return {**rest, "exactly": exactly} if exactly else rest
 
 
-def _with_requests(request: Document, path: str) -> dict[str, Any]:
-    result = dict(request)
-    if request.get("exactly") is not None:
-        result["exactly"] = _counted(mapping(request, "exactly", path), f"{path}.exactly")
-    if request.get("firstAvailable"):
-        result["firstAvailable"] = [
-            _counted(item, where) for where, item in mappings(request, "firstAvailable", path)
-        ]
-    return result
+def _with_requests(request: Document, path: str) -> Document:
+    return changed_at(changed_at(request, "exactly", path, _counted), "firstAvailable[]", path, _counted)
 
 
 def _counted(request: Document, path: str) -> dict[str, Any]:
