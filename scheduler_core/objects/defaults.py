@@ -553,15 +553,12 @@ def from_first_beta(manifest: Document) -> dict[str, Any]:
     """An object of v1beta1 as v1 writes it: exact requests under `exactly`, devices without `basic`."""
     if manifest.get("kind") != "ResourceSlice":
         return _with_each_request(manifest, _with_exactly)
-    spec = mapping(manifest, "spec", "")
-    devices = [
-        {
-            **{key: value for key, value in device.items() if key != "basic"},
-            **mapping(device, "basic", path),
-        }
-        for path, device in mappings(spec, "devices", "spec")
-    ]
-    return {**manifest, "spec": {**spec, **({"devices": devices} if devices else {})}}
+    return dict(changed_at(manifest, "spec.devices[]", "", _without_basic))
+
+
+def _without_basic(device: Document, path: str) -> Document:
+    rest = {key: value for key, value in device.items() if key != "basic"}
+    return {**rest, **mapping(device, "basic", path)}
 
 
 def _with_exactly(request: Document, path: str) -> dict[str, Any]:

@@ -273,16 +273,6 @@ def _parsed(manifest: Document, meta: ObjectMeta) -> Pod:
     pod_affinity = _terms(affinity, "podAffinity", meta.namespace) if affinity else _NO_TERMS
     anti_affinity = _terms(affinity, "podAntiAffinity", meta.namespace) if affinity else _NO_TERMS
     resources = pod_requests(manifest)
-    tolerations = tuple(
-        Toleration(
-            string(item, "key", path),
-            string(item, "operator", path),
-            string(item, "value", path),
-            string(item, "effect", path),
-            optional_integer(item, "tolerationSeconds", path),
-        )
-        for path, item in mappings(spec, "tolerations", "spec")
-    )
     preferred = [item for _, item in mappings(node_affinity, _PREFERRED, "spec.affinity.nodeAffinity")]
     try:
         required_node_affinity = required_node_affinity_from(spec)
@@ -299,7 +289,7 @@ def _parsed(manifest: Document, meta: ObjectMeta) -> Pod:
         scheduling_gates=tuple(
             string(gate, "name", path) for path, gate in mappings(spec, "schedulingGates", "spec")
         ),
-        tolerations=tolerations,
+        tolerations=tolerations_from(spec, "spec"),
         required_node_affinity=required_node_affinity,
         preferred_node_affinity=preferred_node_affinity,
         prefers_nodes=bool(preferred),
@@ -327,6 +317,20 @@ def _parsed(manifest: Document, meta: ObjectMeta) -> Pod:
         scheduling_group=string(
             mapping(spec, "schedulingGroup", "spec"), "podGroupName", "spec.schedulingGroup"
         ),
+    )
+
+
+def tolerations_from(spec: Document, path: str) -> tuple[Toleration, ...]:
+    """The tolerations of a pod's spec, or a template's."""
+    return tuple(
+        Toleration(
+            string(item, "key", where),
+            string(item, "operator", where),
+            string(item, "value", where),
+            string(item, "effect", where),
+            optional_integer(item, "tolerationSeconds", where),
+        )
+        for where, item in mappings(spec, "tolerations", path)
     )
 
 

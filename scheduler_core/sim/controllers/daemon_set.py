@@ -13,14 +13,12 @@ from scheduler_core.objects.fields import (
     Document,
     boolean,
     mapping,
-    mappings,
-    optional_integer,
     sequence,
     string,
 )
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.node_selector import RequiredNodeAffinity, required_node_affinity_from
-from scheduler_core.objects.pod import Pod, Toleration
+from scheduler_core.objects.pod import Pod, tolerations_from
 from scheduler_core.randomness import template_hash
 from scheduler_core.sim.controllers.base import (
     ControllerContext,
@@ -264,16 +262,7 @@ class PlacementRule:
         self.spec = {**spec, "tolerations": tolerations}
         self.affinity = mapping(spec, "affinity", "spec.template.spec")
         self.revision = template_hash(workload.template)
-        self.tolerations = tuple(
-            Toleration(
-                string(item, "key", path),
-                string(item, "operator", path),
-                string(item, "value", path),
-                string(item, "effect", path),
-                optional_integer(item, "tolerationSeconds", path),
-            )
-            for path, item in mappings(self.spec, "tolerations", "spec.template.spec")
-        )
+        self.tolerations = tolerations_from(self.spec, "spec.template.spec")
         self.node_name = string(spec, "nodeName", "spec.template.spec")
         try:
             self.required: RequiredNodeAffinity = required_node_affinity_from(spec)
