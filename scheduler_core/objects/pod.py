@@ -377,14 +377,10 @@ def pod_like(pod: Pod, manifest: Document, meta: ObjectMeta, node_name: str) -> 
 
 def _evolved(pod: Pod, manifest: Document, meta: ObjectMeta, status: Document, node_name: str) -> Pod:
     """`dataclasses.replace` at a tenth of its price: what stays is copied all at once."""
-    new = object.__new__(Pod)
-    values = pod.__dict__.copy()
-    object.__setattr__(new, "__dict__", values)
-    values["manifest"] = manifest
-    values["meta"] = meta
-    values["node_name"] = node_name
+    new = pod_like(pod, manifest, meta, node_name)
     if status is pod.manifest.get("status"):
         return new
+    values = new.__dict__
     values["phase"] = string(status, "phase", "status")
     values["start_ns"] = timestamp_ns(status, "startTime", "status")
     values["nominated_node_name"] = string(status, "nominatedNodeName", "status")
