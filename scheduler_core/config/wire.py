@@ -18,7 +18,7 @@ import struct
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar
 
@@ -388,10 +388,15 @@ def _written(mode: str, default: Any, name: str) -> Any:
     return field(default=default, metadata={"written": (mode, name)})
 
 
-@cache
 def typed(cls: type) -> Typed:
     """The kind of a dataclass."""
-    return Typed(cls)
+    known = _TYPED.get(cls)
+    if known is None:
+        known = _TYPED[cls] = Typed(cls)
+    return known
+
+
+_TYPED: dict[type, Typed] = {}
 
 
 def build(cls: type[T], document: Document) -> T:
