@@ -118,11 +118,11 @@ def run(options: argparse.Namespace) -> int:
         reports.Report(headline, name, options.scenario, cases, took_s=took_s, ground=_ground(result)),
     )
     recorded = dump_scenario(with_decisions(result)) if options.record else ""
-    for place, text in ((options.record, recorded), (options.html, page)):
+    for place, written in ((options.record, recorded), (options.html, page)):
         if place == "-":
-            sys.stdout.write(text)
+            sys.stdout.write(written)
         elif place:
-            Path(place).write_text(text, "utf-8")
+            Path(place).write_text(written, "utf-8")
     if "-" not in (options.html, options.record):
         document = _document(result, verification, digest, cases)
         reports.show(options, document, _lines(options, result, document, cases), indent=1)
