@@ -20,8 +20,8 @@ class ScenarioState(TextChoices):
     FAILED = "failed"
 
 
-class WorkState(TextChoices):
-    """How far a piece of work about shares is."""
+class ResultState(TextChoices):
+    """How far a proof or a comparison is."""
 
     QUEUED = "queued"
     DONE = "done"

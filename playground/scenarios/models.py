@@ -9,7 +9,7 @@ from django.db import models
 from playground.accounts.models import Team
 from playground.clusters.models import ALPHABET, Cluster, one_of
 from playground.clusters.packed import PackedJSONField
-from playground.scenarios.choices import ScenarioState, Visibility, WorkState
+from playground.scenarios.choices import ScenarioState, Visibility, ResultState
 
 
 def new_share_id() -> str:
@@ -159,7 +159,7 @@ class RecordedCycle(models.Model):
 class Verification(models.Model):
     """One fresh run of a share, compared with what was recorded."""
 
-    State = WorkState
+    State = ResultState
 
     scenario = models.ForeignKey(Scenario, on_delete=models.CASCADE, related_name="verifications")
     created = models.DateTimeField(auto_now_add=True)
@@ -177,7 +177,7 @@ class Verification(models.Model):
     took_ms = models.IntegerField(default=0)
 
     class Meta:
-        constraints = [one_of("state", WorkState.values, "verification_state_known")]
+        constraints = [one_of("state", ResultState.values, "verification_state_known")]
         indexes = [models.Index(fields=["scenario", "-id"], name="verification_newest")]
 
     def __str__(self) -> str:
@@ -195,7 +195,7 @@ class Comparison(SharedRow):
     A side is ``{"kind": "scenario" | "cluster", "id": public id, "cycle": number or null}``; null is the end.
     """
 
-    State = WorkState
+    State = ResultState
 
     visibility = models.CharField(max_length=8, choices=Visibility.choices, default=Visibility.PRIVATE)
     state = models.CharField(max_length=8, choices=State.choices, default=State.QUEUED)
@@ -210,7 +210,7 @@ class Comparison(SharedRow):
     class Meta:
         constraints = [
             *SharedRow.Meta.constraints,
-            one_of("state", WorkState.values, "comparison_state_known"),
+            one_of("state", ResultState.values, "comparison_state_known"),
         ]
         indexes = [
             *SharedRow.Meta.indexes,
