@@ -9,7 +9,7 @@ from django.db import models
 from playground.accounts.models import Team
 from playground.clusters.models import ALPHABET, Cluster, one_of
 from playground.clusters.packed import PackedJSONField
-from playground.scenarios.choices import ScenarioState, Visibility, ResultState
+from playground.scenarios.choices import ResultState, ScenarioState, Visibility
 
 
 def new_share_id() -> str:
