@@ -211,9 +211,12 @@ def gallery_list(call: Call) -> Any:
 
 
 def _lesson(name: str, document: bytes, row: Any) -> dict[str, Any]:
+    facts = read_scenario(document)
     return shown(
         "Lesson",
-        read_scenario(document),
+        facts.scenario,
+        nodes=facts.n_nodes,
+        pods=facts.n_pods,
         name=name,
         url=f"/api/v1/gallery/{name}/",
         scenario=row and row.public_id,

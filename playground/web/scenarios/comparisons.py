@@ -21,6 +21,7 @@ from playground.web.board.nodes import bar
 from playground.web.looks import PriorityScale, View
 from playground.web.requests import positive_int, site_user, visible_clusters
 from playground.web.scenarios.sharing import expiry_of, seen_by, visibilities_for
+from scheduler_core.scenario.gallery import Way
 from scheduler_core.schema.tables import table_beside
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ from collections.abc import Mapping
 from django.core.cache import cache
 
 from playground.clusters import wake
-from playground.engine.scenarios import Way, way_documents
+from playground.engine.scenarios import way_documents
 from playground.scenarios.wake import FOUR_WAYS as TASK
 
 MOVED_SHOWN = 40
@@ -309,7 +310,7 @@ def four_ways_page(request: HttpRequest) -> HttpResponse:
     if comparison is not None and found is not None:
         context["ways"] = [
             _way(way, side["id"], [_node_in_ways(row, place) for row in found["packing"]])
-            for place, (way, side) in enumerate(zip(way_documents(), comparison.sides, strict=True))
+            for place, ((way, _), side) in enumerate(zip(way_documents(), comparison.sides, strict=True))
         ]
     return render(request, "scenarios/four_ways.html", context)
 

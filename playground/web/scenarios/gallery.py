@@ -14,13 +14,14 @@ from django.shortcuts import redirect, render
 
 from playground.clusters import wake
 from playground.clusters.errors import ClusterError
-from playground.engine.scenarios import ScenarioFacts, gallery_documents, read_scenario
+from playground.engine.scenarios import gallery_documents, load
 from playground.scenarios import selectors, services
 from playground.scenarios.selectors import ProvedScenario
 from playground.scenarios.services.gallery import LOOKALIKE, gallery_scenario
 from playground.scenarios.wake import GALLERY
 from playground.web.looks import View
 from playground.web.requests import site_user
+from scheduler_core.scenario.types import Scenario
 from scheduler_core.schema.tables import table_beside
 
 _GROUPS: Final[Mapping[str, tuple[str, str]]] = table_beside(__file__, "tables.yaml")["groups"]
@@ -29,8 +30,8 @@ DIFFERS = "differs"
 
 
 @lru_cache(maxsize=128)
-def _facts(document: bytes) -> ScenarioFacts:
-    return read_scenario(document)
+def _facts(document: bytes) -> Scenario:
+    return load(document)
 
 
 def _card(name: str, document: bytes, share: ProvedScenario | None) -> View:
