@@ -307,38 +307,35 @@ def _short_words(near: NodeGroup, groups: Sequence[NodeGroup]) -> str:
 def _missing(fork: Fork, pod: Pod) -> Iterator[str]:
     """What the pod names and what is not there, with the nearest name."""
     listers = fork.cache.listers
-
-    def near(kind: str, name: str, namespace: str = "") -> str:
-        known = [one.manifest["metadata"] for one in listers.all(kind) if hasattr(one, "manifest")]
-        found = nearest(name, [one["name"] for one in known if (one.get("namespace") or "") == namespace])
-        return f"; the nearest name is {found}" if found else ""
-
-    for name in missing_claims(pod, listers):
-        close = near("PersistentVolumeClaim", name, pod.namespace)
-        yield f"{pod.name} names the claim {pod.namespace}/{name}, which is not there{close}."
-    for claim in unbound_claims(pod, listers):
-        name, kind = claim.meta.name, listers.get("StorageClass", "", claim.storage_class)
-        if kind is None and claim.storage_class:
-            close = near("StorageClass", claim.storage_class)
-            yield f"The claim {name} names the StorageClass {claim.storage_class}, which is not there{close}."
-        elif kind is None:
-            yield f"The claim {name} names no StorageClass, and none is the default: nothing makes a volume for it."
+    claims = list(unbound_claims(pod, listers))
+    items = (pod.manifest.get("spec") or {}).get("resourceClaims") or ()
+    named: list[tuple[str, str, str, str]] = [
+        *((pod.name, "PersistentVolumeClaim", pod.namespace, name) for name in missing_claims(pod, listers)),
+        *((f"The claim {one.meta.name}", "StorageClass", "", one.storage_class) for one in claims),
+        *((pod.name, "ResourceClaim", pod.namespace, item.get("resourceClaimName") or "") for item in items),
+        *(
+            (f"The claim {claim}", "DeviceClass", "", request["deviceClassName"])
+            for claim, request in device_requests(fork, pod)
+        ),
+    ]
+    for who, kind, namespace, name in named:
+        if name and listers.get(kind, namespace, name) is None:
+            known = [one.manifest["metadata"] for one in listers.all(kind) if hasattr(one, "manifest")]
+            there = [one["name"] for one in known if (one.get("namespace") or "") == namespace]
+            close = f"; the nearest name is {near}" if (near := nearest(name, there)) else ""
+            what = "claim" if kind == "PersistentVolumeClaim" else kind
+            key = f"{namespace}/{name}" if namespace else name
+            yield f"{who} names the {what} {key}, which is not there{close}."
+    for one in claims:
+        if not one.storage_class and listers.get("StorageClass", "", "") is None:
+            which = f"The claim {one.meta.name} names no StorageClass, and none is the default"
+            yield f"{which}: nothing makes a volume for it."
     lacking = (*volumes_created(pod, listers), *storage_extended(pod, listers))
     for note in dict.fromkeys(fix.note for fix, _, _ in lacking):
         yield f"{pod.name} waits for a volume: {note[:1].lower()}{note[1:]}."
     if any(True for _ in claims_recreated(fork, pod)):
         where = (f"{words} at {_any_of(options)}" for _, words, options in volume_places(fork, pod))
         yield f"No node reaches all volumes of {pod.name}: {', '.join(where)}."
-    for item in (pod.manifest.get("spec") or {}).get("resourceClaims") or ():
-        name = item.get("resourceClaimName") or ""
-        if name and listers.get("ResourceClaim", pod.namespace, name) is None:
-            close = near("ResourceClaim", name, pod.namespace)
-            yield f"{pod.name} names the ResourceClaim {pod.namespace}/{name}, which is not there{close}."
-    for claim, request in device_requests(fork, pod):
-        name = request["deviceClassName"]
-        if listers.get("DeviceClass", "", name) is None:
-            close = near("DeviceClass", name)
-            yield f"The claim {claim} names the DeviceClass {name}, which is not there{close}."
 
 
 def _parts(pod: Pod, resource: str) -> str:

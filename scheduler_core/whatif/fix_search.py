@@ -35,6 +35,7 @@ from scheduler_core.whatif import cluster_edits, pod_edits
 from scheduler_core.whatif.backlog import PLACE_LABELS, NodeChoice, cheapest_nodes, kinds_for, names_of_nodes
 from scheduler_core.whatif.causes import cause_of, device_requests, held_amounts, resizes
 from scheduler_core.whatif.fixes import (
+    CHANGES,
     POD,
     Displaced,
     Fix,
@@ -71,7 +72,7 @@ MAX_OPTIONS: Final = 3
 MAX_MOVED: Final = 12
 """Pods for which room is made together."""
 N_SEEDS: Final = 20
-MOST_LUCK: Final = 600
+MOST_LUCK: Final = 1_000
 """Decisions that the other seeds of one answer may cost: a count, so that each machine answers the same."""
 MOST_WRITTEN: Final = 100
 """Pods whose manifests a fix holds, where no owner's template is there."""
@@ -179,9 +180,9 @@ def bound_words(best: Fix | None, bound: float | None) -> str:
     return f"at most {money(gap)} an hour above the best possible"
 
 
-def luck(fork: Fork, n_decisions: int, holds: Callable[[], bool]) -> tuple[int, int]:
-    """(seeds, in how many it holds); the seed of the answer is one of them."""
-    seeds = min(N_SEEDS, 1 + MOST_LUCK // max(1, n_decisions))
+def luck(fork: Fork, n_decisions: int, holds: Callable[[], bool], most: int) -> tuple[int, int]:
+    """(seeds, in how many it holds), for so many decisions at most; the seed of the answer is one of them."""
+    seeds = min(N_SEEDS, 1 + most // max(1, n_decisions))
     if seeds < 2:
         return 0, 0
     found = 1
@@ -268,8 +269,9 @@ class Search:
             return FixAnswer(POD, pod.key, "", keys, headline, message, node=now.node_name, decisions=1)
         cause = cause_of(fork, pod, now.fit_error or message)
         self.run()
+        self._leave_out_useless()
         self._prove_best()
-        fixes = _folded(self.fixes)
+        fixes = self._proved(_folded(self.fixes))
         best = next((fix for fix in fixes if fix.headline), None)
         return FixAnswer(
             POD,
@@ -365,14 +367,35 @@ class Search:
         if place is None:
             return
         change = self.found[place]
-        placed = change.fix.placed
-        lands = dict(change.fix.lands)
-        if change.fix.what not in ("move-pods", "wait", "rollout", "raise-priority"):
+        if change.fix.what not in _OF_ONE:
             lands = self._run(change)
-            placed = len(lands)
-        seeds, holds = luck(self.fork, len(self.pods), lambda: len(self._run(change)) >= placed)
-        fix = replace(change.fix, placed=placed, lands=lands, seeds=seeds, holds=holds)
-        self.best = self.found[place] = replace(change, fix=fix)
+            change = replace(change, fix=replace(change.fix, placed=len(lands), lands=lands))
+        self.best = self.found[place] = replace(change, fix=self._with_luck(change, MOST_LUCK)[0])
+
+    def _with_luck(self, change: Trial, most: int) -> tuple[Fix, int]:
+        """The fix with how many seeds it holds in, and the decisions that this cost."""
+        fix, n_pods = change.fix, len(self.pods)
+        seeds, holds = luck(self.fork, n_pods, lambda: len(self._run(change)) >= fix.placed, most)
+        return replace(fix, seeds=seeds, holds=holds), seeds * n_pods
+
+    def _proved(self, shown: Sequence[Fix]) -> tuple[Fix, ...]:
+        """The fixes that are shown, with the seeds of each as far as they cost little beside the best's."""
+        left, found = MOST_LUCK, []
+        changes = {change.fix.title: change for change in self.found}
+        for fix in shown:
+            change = changes[fix.title]
+            if not change.fix.seeds and left > 0:
+                proved, cost = self._with_luck(change, min(left, MOST_LUCK // 4))
+                fix, left = replace(fix, seeds=proved.seeds, holds=proved.holds), left - cost
+            found.append(fix)
+        return tuple(found)
+
+    def _leave_out_useless(self) -> None:
+        """Drop changes of what was asked for that place one pod in twenty, where another fix places all."""
+        if any(fix.placed == fix.of for fix in self.fixes):
+            self.found = [
+                one for one in self.found if one.fix.kind != CHANGES or one.fix.placed * 20 > one.fix.of
+            ]
 
     def _run(self, change: Trial) -> dict[str, str]:
         """Decide all pods in their order with a change made: where each lands."""
@@ -1188,6 +1211,8 @@ def _size_words(choice: NodeChoice) -> str:
     return f"{', '.join(words)} each" if words else ""
 
 
+_OF_ONE: Final = ("move-pods", "wait", "rollout", "raise-priority")
+"""Fixes whose landings are known: a run of all pods would not show them."""
 _NOT_DISPLACED: Final = ("wait", "rollout", "reject", "take-back-resize", "correct-node-name")
 """Fixes after which the pods that go are not followed: they end anyway, or are the same pods again."""
 _ONCE: Final = frozenset(

@@ -38,7 +38,7 @@ from scheduler_core.whatif.questions import (
     until_deleted,
 )
 from scheduler_core.whatif.take_away import BLOCKED, LANDS, PENDING, Followed, TakenAway
-from scheduler_core.whatif.workloads import owner_of, pending_pods
+from scheduler_core.whatif.workloads import left_out_words, owner_of, pending_pods, waiting_pods
 
 MOST_NODES = 300
 """Added nodes that an answer holds as manifests."""
@@ -46,13 +46,13 @@ MOST_NODES = 300
 
 def answer_backlog(simulation: Simulation, fork: Fork, question: PlanQuestion, report: Report) -> Answer:
     """Nodes that place all pending pods, or those of one workload; `fix` says what places them without a node."""
-    pods, left_out = _asked_pods(simulation, question)
+    pods, left_out, n_held = _asked_pods(simulation, question)
     choices, without_price = choices_of(fork, question.price_list, pods)
     plan = cheapest_nodes(fork, pods, choices, report=report)
     answer = Answer(
-        backlog_verdict(plan, question.workload),
+        f"{backlog_verdict(plan, question.workload)[:-1]}{left_out_words(n_held, 'more')}.",
         _backlog_tone(plan),
-        [("pending", plan.pods), ("fit as things are", plan.fit_now), ("placed", len(plan.placed))],
+        [("pending", plan.pods + n_held), ("fit as things are", plan.fit_now), ("placed", len(plan.placed))],
         decisions=plan.n_decisions,
         test={"metric": "pending", "count": {"max": 0}},
     )
@@ -147,8 +147,8 @@ def _fewest(
     }
 
 
-def _asked_pods(simulation: Simulation, question: PlanQuestion) -> tuple[list[Pod], list[str]]:
-    """Pending pods that the question is about, and what is left out.
+def _asked_pods(simulation: Simulation, question: PlanQuestion) -> tuple[list[Pod], list[str], int]:
+    """Pending pods that the question is about, what is left out, and how many scheduling gates hold back.
 
     Raises
     ------
@@ -157,7 +157,7 @@ def _asked_pods(simulation: Simulation, question: PlanQuestion) -> tuple[list[Po
     """
     pods, left_out = pending_pods(simulation)
     if not question.workload:
-        return pods, left_out
+        return pods, left_out, sum(bool(pod.scheduling_gates) for pod in waiting_pods(simulation))
     keys = {
         pod.uid: f"{kind} {pod.namespace}/{name}"
         for pod in pods
@@ -172,7 +172,7 @@ def _asked_pods(simulation: Simulation, question: PlanQuestion) -> tuple[list[Po
             "The one other pending pod is" if others == 1 else f"The {others:,} other pending pods are"
         )
         left_out = [f"{pod_words} not asked about and take no room here.", *left_out]
-    return own, left_out
+    return own, left_out, 0
 
 
 def _backlog_tone(plan: NodePlan) -> str:

@@ -173,6 +173,12 @@ def pending_pods(simulation: Simulation) -> tuple[list[Pod], list[str]]:
     return found, left_out
 
 
+def left_out_words(number: int, which: str = "of them") -> str:
+    """`; 2 of them are held back by scheduling gates`, empty for none."""
+    are = "is" if number == 1 else "are"
+    return f"; {number:,} {which} {are} held back by scheduling gates" if number else ""
+
+
 def waiting_pods(simulation: Simulation) -> list[Pod]:
     """Pods without a node, and those whose `nodeName` passed by a scheduler that would have bound their claims."""
     world, is_assumed = simulation.world, simulation.scheduler.cache.is_assumed
