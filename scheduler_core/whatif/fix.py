@@ -25,7 +25,6 @@ from scheduler_core.whatif.fix_search import (
     cost_of,
     counted,
     limits_of,
-    luck,
     make,
     nodes_words,
 )
@@ -336,8 +335,8 @@ class _Counsel:
             note=nodes_words(nodes) if nodes else "",
         )
         whole = harmed(whole, tuple(one for change in changes for one in change.fix.displaced))
-        seeds, holds = luck(
-            fork, len(pods), lambda: len(self._run(pods, changes, edit_of)[0]) >= len(landed), MOST_LUCK
+        seeds, holds = fork.luck(
+            len(pods), lambda: len(self._run(pods, changes, edit_of)[0]) >= len(landed), MOST_LUCK
         )
         return replace(whole, seeds=seeds, holds=holds), tuple(stages), bound if cost is not None else None
 

@@ -71,7 +71,6 @@ MAX_OPTIONS: Final = 3
 """Kinds of new nodes that are compared."""
 MAX_MOVED: Final = 12
 """Pods for which room is made together."""
-N_SEEDS: Final = 20
 MOST_LUCK: Final = 1_000
 """Decisions that the other seeds of one answer may cost: a count, so that each machine answers the same."""
 MOST_WRITTEN: Final = 100
@@ -178,19 +177,6 @@ def bound_words(best: Fix | None, bound: float | None) -> str:
     if gap < 0.005:
         return "no cheaper combination exists"
     return f"at most {money(gap)} an hour above the best possible"
-
-
-def luck(fork: Fork, n_decisions: int, holds: Callable[[], bool], most: int) -> tuple[int, int]:
-    """(seeds, in how many it holds), for so many decisions at most; the seed of the answer is one of them."""
-    seeds = min(N_SEEDS, 1 + most // max(1, n_decisions))
-    if seeds < 2:
-        return 0, 0
-    found = 1
-    for seed in range(1, seeds):
-        fork.pin(seed)
-        found += holds()
-    fork.pin(0)
-    return seeds, found
 
 
 # ---- pods that ask for the same
@@ -375,7 +361,7 @@ class Search:
     def _with_luck(self, change: Trial, most: int) -> tuple[Fix, int]:
         """The fix with how many seeds it holds in, and the decisions that this cost."""
         fix, n_pods = change.fix, len(self.pods)
-        seeds, holds = luck(self.fork, n_pods, lambda: len(self._run(change)) >= fix.placed, most)
+        seeds, holds = self.fork.luck(n_pods, lambda: len(self._run(change)) >= fix.placed, most)
         return replace(fix, seeds=seeds, holds=holds), seeds * n_pods
 
     def _proved(self, shown: Sequence[Fix]) -> tuple[Fix, ...]:

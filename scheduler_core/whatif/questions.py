@@ -142,7 +142,6 @@ def _text(document: Mapping[str, Any], name: str) -> str:
 # ---- answers
 
 GOOD, WARNING, BAD = "good", "warning", "bad"
-N_SEEDS: Final = 20
 MOST_LUCK_DECISIONS: Final = 4_000
 """Decisions that the other seeds of one answer may cost; where it would be more, they are not asked."""
 MOST_MOVES: Final = 2_000
@@ -199,17 +198,9 @@ class Answer:
 def told_luck(
     fork: Fork, n_decisions: int, holds: Callable[[], bool], report: Report
 ) -> dict[str, int] | None:
-    """In how many of some seeds it holds; None when that would cost too much. The seed of the answer is one of them."""
-    n_seeds = min(N_SEEDS, 1 + MOST_LUCK_DECISIONS // max(1, n_decisions))
-    if n_seeds < 2:
-        return None
-    found = 1
-    for seed in range(1, n_seeds):
-        report(seed, n_seeds, f"with seed {seed}")
-        fork.pin(seed)
-        found += holds()
-    fork.pin(0)
-    return {"seeds": n_seeds, "holds": found}
+    """In how many of some seeds it holds; None when that would cost too much."""
+    seeds, found = fork.luck(n_decisions, holds, MOST_LUCK_DECISIONS, report)
+    return {"seeds": seeds, "holds": found} if seeds else None
 
 
 def node_map(
