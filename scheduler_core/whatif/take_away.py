@@ -42,6 +42,11 @@ OF_THE_NODE = ("DaemonSet", "Node")
 """Owners whose pods go with their node."""
 
 
+def lost_words(number: int) -> str:
+    """What is said of pods that are lost."""
+    return "has no owner that recreates it" if number == 1 else "have no owner that recreates them"
+
+
 class UnknownNodes(ValueError):
     """Nodes were named that are not there."""
 
