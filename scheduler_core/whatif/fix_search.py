@@ -238,87 +238,44 @@ class Search:
     def answer(self) -> FixAnswer:
         """The cause and the fixes."""
         fork, pod = self.fork, self.pod
-        keys = tuple(one.key for one in self.pods)
-        if pod.node_name:
-            headline = (
-                f"{pod.name} is on {pod.node_name} by nodeName: no scheduler binds the claims it waits for."
-            )
-            return self._corrected(keys, headline, pod_edits.corrected_node_name(pod))
-        if pod.scheduling_gates:
-            return self._gated(keys)
-        if pod.scheduler_name not in fork.scheduler.profiles:
-            return self._foreign(keys)
+        about = FixAnswer(POD, pod.key, "", tuple(one.key for one in self.pods), "")
+        unasked = pod_edits.unasked(pod, list(fork.scheduler.profiles))
+        if unasked is not None:
+            headline, variant = unasked
+            self._until = fork.n_decisions + self.limits.alike
+            if variant is not None:
+                self._try(Trial(variant.fix, variant, gone=self.pods if pod.node_name else ()))
+                self._prove_best()
+            best = None if self.best is None else self.best.fix
+            return replace(about, headline=headline, fixes=tuple(self.fixes), best=best, tried=self.tried)
         now = fork.decide(pod, preempt=True)
-        message = now.message or ""
+        about = replace(about, message=now.message or "")
         if now.node_name is not None and now.error is None:
             headline = f"{pod.name} finds a node as things are: {now.node_name}."
-            return FixAnswer(POD, pod.key, "", keys, headline, message, node=now.node_name, decisions=1)
-        cause = cause_of(fork, pod, now.fit_error or message)
+            return replace(about, headline=headline, node=now.node_name, decisions=1)
+        cause = cause_of(fork, pod, now.fit_error or about.message)
         self.run()
         self._leave_out_useless()
         self._prove_best()
         fixes = self._proved(_folded(self.fixes))
         best = next((fix for fix in fixes if fix.headline), None)
-        return FixAnswer(
-            POD,
-            pod.key,
-            "",
-            keys,
-            cause.headline,
-            message,
-            cause.causes,
-            cause.groups,
-            len(fork.snapshot.order),
-            "",
-            fixes,
-            best,
-            self.bound if best is not None and best.what == "add-node" else None,
-            bound_words(best, self.bound) if best is not None and best.what == "add-node" else "",
-            self._checked(),
+        bound = self.bound if best is not None and best.what == "add-node" else None
+        return replace(
+            about,
+            headline=cause.headline,
+            causes=(*_evicted_words(now), *cause.causes),
+            groups=cause.groups,
+            n_nodes=len(fork.snapshot.order),
+            fixes=fixes,
+            best=best,
+            bound=bound,
+            bound_words=bound_words(best, bound),
+            checked=self._checked(),
             tried=self.tried,
             untried=self.untried,
             limit=f"{self.limits.alike} decisions" if self.untried else "",
             decisions=fork.n_decisions - self._began,
         )
-
-    def _corrected(self, keys: tuple[str, ...], headline: str, variant: Variant | None) -> FixAnswer:
-        """The answer where no cycle is run for the pod, for what it names."""
-        self._until = self.fork.n_decisions + self.limits.alike
-        if variant is not None:
-            gone = self.pods if self.pod.node_name else ()
-            self._try(Trial(variant.fix, variant, gone=gone))
-            self._prove_best()
-        best = None if self.best is None else self.best.fix
-        return FixAnswer(
-            POD, self.pod.key, "", keys, headline, fixes=tuple(self.fixes), best=best, tried=self.tried
-        )
-
-    def _foreign(self, keys: tuple[str, ...]) -> FixAnswer:
-        """The pod names a scheduler that is not here."""
-        pod, profiles = self.pod, list(self.fork.scheduler.profiles)
-        to = pod_edits.nearest(pod.scheduler_name, profiles) or (profiles[0] if len(profiles) == 1 else "")
-        variant = None
-        if to:
-            title = f"Correct the scheduler {pod.scheduler_name} to {to}"
-            edit = pod_edits.setting({("schedulerName",): to})
-            variant = Variant(draft("correct-scheduler", title), pod_edits.edited(pod, edit), edit)
-        headline = (
-            f"{pod.name} waits for the scheduler {pod.scheduler_name}, and no profile here has this name."
-        )
-        return self._corrected(keys, headline, variant)
-
-    def _gated(self, keys: tuple[str, ...]) -> FixAnswer:
-        """A scheduling gate holds the pod back: who set it takes it away."""
-        gates = ", ".join(self.pod.scheduling_gates)
-        headline = f"{self.pod.name} is held back by its scheduling gates: {gates}."
-        edit = pod_edits.setting({("schedulingGates",): []})
-        fix = draft(
-            "wait",
-            f"Wait until {gates} is taken away",
-            note="Who set the gate takes it away, when it is time",
-            patch=f"kubectl get pod {self.pod.name} -n {self.pod.namespace} -o yaml  # its gates",
-        )
-        return self._corrected(keys, headline, Variant(fix, pod_edits.edited(self.pod, edit), edit))
 
     def run(self) -> list[Fix]:
         """Find fixes, the best first; none where the pod finds a node as things are."""
@@ -598,24 +555,24 @@ class Search:
 
     def _lower_for_all(self, variant: Variant) -> None:
         """The request lowered so far that all pods of the workload fit, where that is possible."""
-        lowered = variant.pod.requests
+        lowered, fork = variant.pod.requests, self.fork
         resource = next(name for name, amount in self.pod.requests.items() if lowered.get(name, 0) != amount)
-        fitting, failing, fork = 0, lowered.get(resource, 0), self.fork
-        best: Variant | None = None
-        while failing - fitting > max(1, failing // 50) and fork.n_decisions < self._until:
-            amount = pod_edits.round_amount(resource, (fitting + failing) // 2)
-            tried = pod_edits.with_request(self.pod, resource, amount)
-            if not fitting < amount < failing or tried is None:
-                break
+
+        def at_most(amount: int) -> Variant | None:
+            return pod_edits.with_request(self.pod, resource, pod_edits.round_amount(resource, amount))
+
+        def fits_all(amount: int) -> bool:
+            tried = at_most(amount)
+            if tried is None or fork.n_decisions >= self._until:
+                return False
             with fork.changes():
-                fits_all = len(self._lands(tried.pod)) == len(self.pods)
-            if fits_all:
-                best, fitting = tried, amount
-            else:
-                failing = amount
-        if best is not None:
+                return len(self._lands(tried.pod)) == len(self.pods)
+
+        most = lowered.get(resource, 0)
+        best = _halved(fits_all, 0, most, within=max(1, most // 50))
+        if best and (found := at_most(best)) is not None:
             self.found.pop()
-            self._prove(best)
+            self._prove(found)
 
     def _relax_spread(self) -> None:
         pod, fits = self.pod, self.fork.fits
@@ -1262,15 +1219,25 @@ def _owner_is_there(fork: Fork, pod: Pod) -> bool | None:
     return fork.cache.listers.get(owner.kind, pod.namespace, owner.name) is not None
 
 
-def _halved(fits: Callable[[int], bool], fitting: int, failing: int) -> int:
-    """The last value that fits on the way from one that does to one that does not."""
-    while abs(failing - fitting) > 1:
+def _halved(fits: Callable[[int], bool], fitting: int, failing: int, within: int = 1) -> int:
+    """The last value that fits on the way from one that does to one that does not, to `within`."""
+    while abs(failing - fitting) > within:
         middle = (fitting + failing) // 2
         if fits(middle):
             fitting = middle
         else:
             failing = middle
     return fitting
+
+
+def _evicted_words(decision: Decision) -> tuple[str, ...]:
+    """What the scheduler does by itself for a pod that finds no room."""
+    found = decision.post_filter
+    if found is None or not found.status.is_success or not found.nominated_node_name:
+        return ()
+    names = [pod.key for pod in found.victims]
+    who = f"{', '.join(names[:3])}{f' and {len(names) - 3} more' if len(names) > 3 else ''}"
+    return (f"The scheduler makes room on {found.nominated_node_name} by itself: it evicts {who}.",)
 
 
 def _node_of(decision: Decision) -> str | None:

@@ -379,7 +379,40 @@ def corrected_claim(pod: Pod, name: str, to: str, key: str = "claimName") -> Var
     return _variant(pod, "correct-claim", f"Correct the claim {name} to {to}", edit, note=note)
 
 
-def corrected_node_name(pod: Pod) -> Variant:
+def unasked(pod: Pod, profiles: Sequence[str]) -> tuple[str, Variant | None] | None:
+    """Why no scheduler here decides about a pod, and what mends that; None where one does.
+
+    Parameters
+    ----------
+    profiles : sequence of str
+        Names of the schedulers that are here.
+    """
+    if pod.node_name:
+        headline = (
+            f"{pod.name} is on {pod.node_name} by nodeName: no scheduler binds the claims it waits for."
+        )
+        return headline, _without_node_name(pod)
+    if pod.scheduling_gates:
+        gates = ", ".join(pod.scheduling_gates)
+        variant = _variant(
+            pod,
+            "wait",
+            f"Wait until {gates} is taken away",
+            setting({("schedulingGates",): []}),
+            note="Who set the gate takes it away, when it is time",
+            patch=f"kubectl get pod {pod.name} -n {pod.namespace} -o yaml  # its gates",
+        )
+        return f"{pod.name} is held back by its scheduling gates: {gates}.", variant
+    name = pod.scheduler_name
+    if name in profiles:
+        return None
+    headline = f"{pod.name} waits for the scheduler {name}, and no profile here has this name."
+    to = nearest(name, profiles) or (profiles[0] if len(profiles) == 1 else "")
+    title, edit = f"Correct the scheduler {name} to {to}", setting({("schedulerName",): to})
+    return headline, _variant(pod, "correct-scheduler", title, edit) if to else None
+
+
+def _without_node_name(pod: Pod) -> Variant:
     """The pod left to the scheduler, for the same node: `nodeName` passes it by, and nothing binds its claims."""
     name = pod.node_name
 
