@@ -56,6 +56,7 @@ from scheduler_core.whatif.take_away import EvictionBudgets
 from scheduler_core.whatif.workloads import (
     Alike,
     owner_of,
+    used_by_like,
 )
 
 _DRIVER: Final = re.compile(r"device\.driver\s*==\s*[\"']([^\"']+)[\"']")
@@ -222,6 +223,7 @@ class Search:
         self.limits = limits or SearchLimits()
         self.simulation = simulation
         self.report = report
+        self.used = used_by_like(fork, pods[0])
         self.found: list[Trial] = []
         self.not_alone: list[Variant] = []
         self.tried = self.untried = 0
@@ -551,7 +553,10 @@ class Search:
                 return variant is not None and self.fork.fits(variant.pod)
 
             best = pod_edits.round_amount(resource, _halved(fits, 0, amount))
-            yield none, pod_edits.with_request(pod, resource, best)
+            if best < self.used.get(resource, 0):
+                yield none, None
+                continue
+            yield none, pod_edits.with_request(pod, resource, best, self.used.get(resource, 0))
 
     def _lower_for_all(self, variant: Variant) -> None:
         """The request lowered so far that all pods of the workload fit, where that is possible."""
@@ -559,7 +564,8 @@ class Search:
         resource = next(name for name, amount in self.pod.requests.items() if lowered.get(name, 0) != amount)
 
         def at_most(amount: int) -> Variant | None:
-            return pod_edits.with_request(self.pod, resource, pod_edits.round_amount(resource, amount))
+            rounded = pod_edits.round_amount(resource, amount)
+            return pod_edits.with_request(self.pod, resource, rounded, self.used.get(resource, 0))
 
         def fits_all(amount: int) -> bool:
             tried = at_most(amount)
@@ -568,9 +574,9 @@ class Search:
             with fork.changes():
                 return len(self._lands(tried.pod)) == len(self.pods)
 
-        most = lowered.get(resource, 0)
+        most, least = lowered.get(resource, 0), self.used.get(resource, 0)
         best = _halved(fits_all, 0, most, within=max(1, most // 50))
-        if best and (found := at_most(best)) is not None:
+        if best > max(least, 0) and (found := at_most(best)) is not None:
             self.found.pop()
             self._prove(found)
 

@@ -643,10 +643,15 @@ def with_min_domains(pod: Pod, index: int, most: int) -> Variant | None:
     return _with_constraint(pod, index, "relax-spread", title, {"minDomains": most}, size=1 - most / before)
 
 
-def with_request(pod: Pod, resource: str, amount: int) -> Variant | None:
+def with_request(pod: Pod, resource: str, amount: int, used: int = 0) -> Variant | None:
     """The pod asking for `amount` (whole units) of a resource in all; None where its overhead alone is more.
 
     The largest containers give way first.
+
+    Parameters
+    ----------
+    used : int
+        The most that pods like it used, where that is known.
     """
     before = pod.requests[resource]
 
@@ -661,11 +666,8 @@ def with_request(pod: Pod, resource: str, amount: int) -> Variant | None:
     was, to = apart(resource, before, after)
     title = f"Lower the {short} request from {was} to {to}"
     size = (before - after) / before
-    note = (
-        f"{100 - 100 * size:.0f} % of the request: measure what it uses first"
-        if after
-        else "It asks for none"
-    )
+    measured = f"pods like it use {written(resource, used)} at most" if used else "measure what it uses first"
+    note = f"{100 - 100 * size:.0f} % of the request: {measured}" if after else "It asks for none"
     fix = draft("lower-request", title, note=note, size=size, headline=size <= MOST_LOWERED)
     return Variant(fix, lowered, edit)
 

@@ -43,7 +43,7 @@ OF_THE_NODE = ("DaemonSet", "Node")
 
 
 def lost_words(number: int) -> str:
-    """What is said of pods that are lost."""
+    """Why so many pods are lost, as the end of a sentence."""
     return "has no owner that recreates it" if number == 1 else "have no owner that recreates them"
 
 
