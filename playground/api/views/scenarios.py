@@ -192,7 +192,6 @@ def comparisons_read(call: Call, comparison: Comparison) -> Any:
         comparison,
         page=call.url(f"/compare/{comparison.public_id}/"),
         url=f"/api/v1/comparisons/{comparison.public_id}/",
-        team=comparison.team.name if comparison.team else None,
     )
 
 
