@@ -30,7 +30,9 @@ def words_of(document: Path) -> list[list[str]]:
 def test_each_word_is_explained_once_and_those_of_the_code_name_a_module_that_is_there() -> None:
     of_users = words_of(GLOSSARY)
     assert len(of_users) > 30 and {len(row) for row in of_users} == {2}
-    of_code = [row for room in ("scheduler_core", "playground") for row in words_of(ROOT / room / "README.md")]
+    of_code = [
+        row for room in ("scheduler_core", "playground") for row in words_of(ROOT / room / "README.md")
+    ]
     assert len(of_code) > 30
     for word, meaning, where in of_code:
         assert re.fullmatch(r"\[[^]]+\]\([\w./]+\.py\)", where), word
