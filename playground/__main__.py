@@ -15,7 +15,7 @@ PROGRAM = "kube-scheduler-playground"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """What `manage.py play` does, or another of `manage.py`'s commands by its name."""
+    """Run `manage.py play`, or another of `manage.py`'s commands by its name."""
     told = list(sys.argv[1:] if arguments is None else arguments)
     if told in (["--version"], ["-V"]):
         from scheduler_core.version import ENGINE_VERSION

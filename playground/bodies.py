@@ -39,7 +39,7 @@ class BodyTooLarge(Exception):
 
 
 class NotUnpacked(ValueError):
-    """What begins as a gzip'd file, or is said to be gzip'd, is not to its end."""
+    """A gzip'd file is damaged or cut off, or is none."""
 
 
 class UnknownEncoding(ValueError):
@@ -56,7 +56,7 @@ def megabytes(n_bytes: int) -> str:
 
 
 def size_words(size: str) -> str:
-    """How large an upload is that is too large, and what can be done; pages fill in the size themselves."""
+    """The refusal of an upload that is too large, and what can be done; pages fill in the size themselves."""
     return (
         f"This upload has {size}; at most {megabytes(settings.PLAYGROUND_MAX_UPLOAD_BYTES)} are taken."
         " Pack a larger dump with gzip and upload the .gz file:"

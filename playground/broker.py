@@ -19,6 +19,8 @@ from kombu.entity import Exchange, Queue
 from kombu.transport import TRANSPORT_ALIASES, virtual
 from kombu.utils.json import dumps, loads
 
+from scheduler_core.schema.tables import table_beside
+
 SCHEME = "folder"
 TRANSPORT_ALIASES.setdefault(SCHEME, "playground.broker:Transport")
 _LONGEST_WAIT_S = 0.2
@@ -37,7 +39,7 @@ def check(url: str) -> None:
     ------
     OSError
     """
-    if url.partition(":")[0] == SCHEME:
+    if _kind_of(url) == SCHEME:
         folder = Path(unquote(urlsplit(url).path))
         _write(folder, "probe", "")
         (folder / "probe").unlink(missing_ok=True)
@@ -45,7 +47,7 @@ def check(url: str) -> None:
 
 def queues(url: str, names: Iterable[str]) -> list[Queue]:
     """The queues of these names as the broker at `url` wants them declared."""
-    quorum = url.partition(":")[0] in ("amqp", "amqps", "pyamqp")
+    quorum = _kind_of(url) == "amqp"
     exchange = Exchange("playground", type="topic" if quorum else "direct")
     arguments = {"x-queue-type": "quorum"} if quorum else None
     return [Queue(name, exchange, routing_key=name, queue_arguments=arguments) for name in names]
@@ -53,35 +55,15 @@ def queues(url: str, names: Iterable[str]) -> list[Queue]:
 
 def celery_settings(url: str) -> dict[str, Any]:
     """Celery settings that depend on the broker at `url`."""
+    found: dict[str, Any] = table_beside(__file__, "broker.yaml").get(_kind_of(url), {})
+    return found
+
+
+def _kind_of(url: str) -> str:
     scheme = url.partition(":")[0]
-    if scheme == SCHEME:
-        # Control messages go to all workers at once, and a file is taken by one.
-        return {"worker_enable_remote_control": False}
-    if scheme in ("redis", "rediss", "valkey", "valkeys"):
-        # visibility_timeout must be longer than the longest task and the longest countdown, or Redis
-        # hands the same message out twice.
-        return {
-            "broker_transport_options": {
-                "visibility_timeout": 900,
-                "unacked_restore_interval": 5,
-                "unacked_restore_throttle": 1,
-                "socket_timeout": 10,
-                "socket_keepalive": True,
-            }
-        }
-    if scheme in ("amqp", "amqps", "pyamqp"):
-        return {
-            # Countdowns wait in the broker's delayed queues, which pass a message on by a topic exchange only.
-            "task_default_exchange": "playground",
-            "task_default_exchange_type": "topic",
-            "task_default_queue_type": "quorum",
-            "worker_detect_quorum_queues": True,
-            "broker_native_delayed_delivery_queue_type": "quorum",
-            "control_queue_durable": True,
-            "control_queue_exclusive": False,
-            "broker_transport_options": {"confirm_publish": True},
-        }
-    return {}
+    return {"pyamqp": "amqp", "amqps": "amqp", "rediss": "redis", "valkey": "redis", "valkeys": "redis"}.get(
+        scheme, scheme
+    )
 
 
 def _write(folder: Path, name: str, text: str) -> None:

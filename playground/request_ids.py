@@ -16,7 +16,7 @@ _current: ContextVar[str] = ContextVar("request_id", default="")
 
 
 def request_id() -> str:
-    """Of the request that is answered now; empty where none is."""
+    """The id of the request that is answered now; empty where none is."""
     return _current.get()
 
 

@@ -51,7 +51,6 @@ CELERY_BROKER_URL         e.g. ``redis://host:6379/0``, ``amqp://user:password@h
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 from ipaddress import IPv4Network, IPv6Network, ip_network
@@ -72,10 +71,6 @@ IN_CHECKOUT = (BASE_DIR / "manage.py").is_file()
 RESOURCES = BASE_DIR if IN_CHECKOUT else Path(__file__).resolve().parent / "resources"
 
 
-def _usual_data_dir() -> Path:
-    return BASE_DIR / "var" if IN_CHECKOUT else user_data_path("kube-scheduler-playground")
-
-
 def _flag(name: str, *, default: bool = False) -> bool:
     return os.environ.get(name, "1" if default else "0").lower() in ("1", "true", "yes", "on")
 
@@ -85,6 +80,17 @@ def _whole(name: str, default: int) -> int:
     if text and not (text.isascii() and text.isdecimal() and int(text)):
         raise ImproperlyConfigured(f'{name}: "{text}" is not a whole number above 0')
     return int(text or default)
+
+
+def _names(name: str, default: str = "") -> list[str]:
+    return [one.strip() for one in os.environ.get(name, default).split(",") if one.strip()]
+
+
+def _one_of(name: str, *allowed: str) -> str:
+    text = os.environ.get(name, allowed[0])
+    if text not in allowed:
+        raise ImproperlyConfigured(f'{name}: "{text}" is none of {", ".join(allowed)}')
+    return text
 
 
 def _network(name: str, text: str) -> IPv4Network | IPv6Network:
@@ -101,12 +107,11 @@ def _rate(name: str, default: str) -> str:
     return text
 
 
-MODE = os.environ.get("PLAYGROUND_MODE", "embedded")
-if MODE not in ("embedded", "team"):
-    raise ImproperlyConfigured(f'PLAYGROUND_MODE: "{MODE}" is neither "embedded" nor "team"')
+MODE = _one_of("PLAYGROUND_MODE", "embedded", "team")
 EMBEDDED = MODE == "embedded"
 
-DATA_DIR = Path(os.environ.get("PLAYGROUND_DATA") or _usual_data_dir()).resolve()
+_USUAL_DATA_DIR = BASE_DIR / "var" if IN_CHECKOUT else user_data_path("kube-scheduler-playground")
+DATA_DIR = Path(os.environ.get("PLAYGROUND_DATA") or _USUAL_DATA_DIR).resolve()
 DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 DEBUG = _flag("PLAYGROUND_DEBUG")
@@ -117,16 +122,9 @@ if EMBEDDED:
     ALLOWED_HOSTS = LOOPBACK_HOSTS
 else:
     SECRET_KEY = os.environ.get("PLAYGROUND_SECRET_KEY", "")
-    ALLOWED_HOSTS = [
-        host.strip() for host in os.environ.get("PLAYGROUND_HOSTS", "").split(",") if host.strip()
-    ]
+    ALLOWED_HOSTS = _names("PLAYGROUND_HOSTS")
     if not SECRET_KEY or not ALLOWED_HOSTS:
         raise ImproperlyConfigured("team mode needs PLAYGROUND_SECRET_KEY and PLAYGROUND_HOSTS")
-
-
-def _installed(*names: str) -> list[str]:
-    """Of these apps, those that are there: the tree grows app by app."""
-    return [name for name in names if importlib.util.find_spec(name) is not None]
 
 
 INSTALLED_APPS = [
@@ -141,7 +139,9 @@ INSTALLED_APPS = [
     "playground.accounts",
     "playground.play",
     "playground.clusters",
-    *_installed("playground.scenarios", "playground.api", "playground.kube_api"),
+    "playground.scenarios",
+    "playground.api",
+    "playground.kube_api",
     "playground.web",
 ]
 
@@ -218,9 +218,7 @@ PASSWORD_RESET_TIMEOUT = 86_400
 PLAYGROUND_KEEP_AUDIT_DAYS = _whole("PLAYGROUND_KEEP_AUDIT_DAYS", 365)
 
 # Whose X-Forwarded-For is believed (accounts/addresses.py).
-_PROXIES = [
-    name.strip() for name in os.environ.get("PLAYGROUND_TRUSTED_PROXIES", "").split(",") if name.strip()
-]
+_PROXIES = _names("PLAYGROUND_TRUSTED_PROXIES")
 PLAYGROUND_TRUST_UNIX_SOCKET = "unix" in _PROXIES
 PLAYGROUND_TRUSTED_PROXIES = [
     _network("PLAYGROUND_TRUSTED_PROXIES", name) for name in _PROXIES if name != "unix"
@@ -235,11 +233,7 @@ EMAIL_PORT = _whole("PLAYGROUND_MAIL_PORT", 587)
 EMAIL_HOST_USER = os.environ.get("PLAYGROUND_MAIL_USER", "")
 EMAIL_HOST_PASSWORD = os.environ.get("PLAYGROUND_MAIL_PASSWORD", "")
 EMAIL_TIMEOUT = 10
-_MAIL_SECURITY = os.environ.get("PLAYGROUND_MAIL_SECURITY", "starttls")
-if _MAIL_SECURITY not in ("starttls", "tls", "none"):
-    raise ImproperlyConfigured(
-        f'PLAYGROUND_MAIL_SECURITY: "{_MAIL_SECURITY}" is none of "starttls", "tls" and "none"'
-    )
+_MAIL_SECURITY = _one_of("PLAYGROUND_MAIL_SECURITY", "starttls", "tls", "none")
 EMAIL_USE_TLS = _MAIL_SECURITY == "starttls"
 EMAIL_USE_SSL = _MAIL_SECURITY == "tls"
 DEFAULT_FROM_EMAIL = os.environ.get("PLAYGROUND_MAIL_FROM") or f"playground@{ALLOWED_HOSTS[0]}"
@@ -280,16 +274,10 @@ PLAYGROUND_MAX_SHARES = _whole("PLAYGROUND_MAX_SHARES", 500)
 PLAYGROUND_MAX_STORED_BYTES = _whole("PLAYGROUND_MAX_STORED_MB", 2048) * 2**20
 
 # Extenders are addresses people write and this server calls; engine/outbound.py says who may be called.
-PLAYGROUND_EXTENDER_HOSTS = [
-    host.strip().lower()
-    for host in os.environ.get("PLAYGROUND_EXTENDER_HOSTS", "").split(",")
-    if host.strip()
-]
+PLAYGROUND_EXTENDER_HOSTS = [host.lower() for host in _names("PLAYGROUND_EXTENDER_HOSTS")]
 # None lets in the plugins of every installed package.
-_PLUGINS = os.environ.get("PLAYGROUND_PLUGINS", "*" if EMBEDDED else "")
-PLAYGROUND_PLUGINS = (
-    None if _PLUGINS.strip() == "*" else [name.strip() for name in _PLUGINS.split(",") if name.strip()]
-)
+_PLUGINS = _names("PLAYGROUND_PLUGINS", "*" if EMBEDDED else "")
+PLAYGROUND_PLUGINS = None if _PLUGINS == ["*"] else _PLUGINS
 PLAYGROUND_PLUGIN_SECONDS = float(os.environ.get("PLAYGROUND_PLUGIN_SECONDS", "5"))
 PLAYGROUND_OWN_URL = os.environ.get("PLAYGROUND_OWN_URL", "http://127.0.0.1:8000")
 # The name the site answers to where that is not the one it is reached by.

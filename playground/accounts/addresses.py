@@ -36,7 +36,7 @@ def client_address(request: HttpRequest) -> str:
 
 
 def origin_of(address: str) -> str:
-    """What one client can call its own: an IPv4 address, or the /64 of an IPv6 one."""
+    """The addresses of one client: an IPv4 address, or the /64 of an IPv6 one."""
     parsed = _parsed(address)
     if isinstance(parsed, IPv6Address):
         return str(IPv6Network((parsed, IPV6_PREFIX), strict=False))

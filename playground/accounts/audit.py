@@ -67,12 +67,23 @@ def record(
     )
 
 
-def entries_for(user: Any) -> QuerySet[AuditEntry]:
-    """What a person may read, newest first: what he did, what was done to him, and all of teams he owns.
+def entries_for(user: Any, *, action: str = "", before: int | None = None) -> QuerySet[AuditEntry]:
+    """Entries a person may read, newest first: what they did, what was done to them, and all of teams they own.
 
     An administrator (superuser) reads everything.
+
+    Parameters
+    ----------
+    action
+        Only this one.
+    before
+        Only older entries than this one.
     """
-    rows = AuditEntry.objects.order_by("-pk")
+    rows = AuditEntry.objects.select_related("actor", "about").order_by("-pk")
+    if action:
+        rows = rows.filter(action=action)
+    if before:
+        rows = rows.filter(pk__lt=before)
     if user.is_superuser:
         return rows
     owned = user.memberships.filter(role=Role.OWNER).values("team")
@@ -80,7 +91,7 @@ def entries_for(user: Any) -> QuerySet[AuditEntry]:
 
 
 def may_see_address(entry: AuditEntry, user: Any) -> bool:
-    """From where others log in is for them and for administrators to know."""
+    """Whether a person may read the address of an entry: their own, or any as an administrator."""
     return bool(user.is_superuser or user.pk in (entry.actor_id, entry.about_id))
 
 

@@ -82,7 +82,7 @@ class MayEnter(BasePermission):
 
 
 class Requests(BaseThrottle):
-    """So many requests a minute of one person; none are counted in embedded mode."""
+    """Limit the requests a minute of one person; none are counted in embedded mode."""
 
     scope = "requests"
 
@@ -102,7 +102,7 @@ class Requests(BaseThrottle):
 
 
 class Writes(Requests):
-    """As `Requests`, for what changes something."""
+    """Limit requests that change something, as `Requests` does all."""
 
     scope = "writes"
 

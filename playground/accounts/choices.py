@@ -4,7 +4,7 @@ from django.db.models import TextChoices
 
 
 class Role(TextChoices):
-    """What a person may do with a cluster; each role may do what the ones below it may."""
+    """A person's rights in a cluster; each role includes the ones below it."""
 
     OWNER = "owner"
     EDITOR = "editor"
@@ -12,7 +12,7 @@ class Role(TextChoices):
 
 
 class TokenScope(TextChoices):
-    """What a token may do: look, or all that its owner may."""
+    """A token's rights: to look, or all of its owner's."""
 
     READ = "read"
     WRITE = "write"

@@ -27,7 +27,7 @@ MAX_BODY_BYTES: Final = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """What became of a request with this key before.
+    """An earlier request with this key, and its answer.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Repeat:
 
 
 def digest_of(*parts: bytes) -> str:
-    """Of what was asked."""
+    """SHA-256 of a request, hex."""
     found = hashlib.sha256()
     for part in parts:
         found.update(len(part).to_bytes(8) + part)

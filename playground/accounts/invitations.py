@@ -13,7 +13,7 @@ from django.utils import timezone
 from playground.accounts import audit
 from playground.accounts.choices import Role
 from playground.accounts.models import Invitation, Membership, Team, User
-from playground.accounts.teams import TeamError
+from playground.accounts.teams import AccountError, check_owner
 from playground.accounts.tokens import digest_of
 
 DAYS: Final = (1, 7, 30)
@@ -37,16 +37,16 @@ def create_invitation(
 
     Raises
     ------
-    TeamError
+    AccountError
     """
     if not _may_invite(by, team):
         where = f'team "{team.name}"' if team else "this site"
         who = "an owner" if team else "an administrator"
-        raise TeamError("Forbidden", f"only {who} of {where} may invite")
+        raise AccountError("Forbidden", f"only {who} of {where} may invite")
     with transaction.atomic():
         User.objects.select_for_update().get(pk=by.pk)
         if open_invitations(by, team).count() >= MAX_OPEN:
-            raise TeamError(
+            raise AccountError(
                 "Conflict", f"at most {MAX_OPEN} invitations are open at once; withdraw one first"
             )
         secret = secrets.token_urlsafe(32)
@@ -63,7 +63,14 @@ def create_invitation(
 
 
 def open_invitations(by: User, team: Team | None) -> QuerySet[Invitation]:
-    """Those not accepted yet: of a team, or an administrator's own for the site; newest first."""
+    """Open invitations: a team's, for its owners, or an administrator's own for the site; newest first.
+
+    Raises
+    ------
+    AccountError
+    """
+    if team is not None:
+        check_owner(team, by)
     rows = Invitation.objects.filter(accepted__isnull=True, expires__gt=timezone.now())
     rows = rows.filter(team=team) if team else rows.filter(team__isnull=True, made_by=by)
     return rows.select_related("made_by", "team").order_by("-pk")
@@ -85,7 +92,7 @@ def accept(*, secret: str, user: User, address: str = "") -> Invitation:
 
     Raises
     ------
-    TeamError
+    AccountError
         The invitation is over, or the person is in the team already (then it stays open).
     """
     with transaction.atomic():
@@ -95,7 +102,7 @@ def accept(*, secret: str, user: User, address: str = "") -> Invitation:
                 team=invitation.team, user=user, defaults={"role": invitation.role}
             )
             if not is_new:
-                raise TeamError(
+                raise AccountError(
                     "AlreadyExists", f'you are in team "{invitation.team.name}" already, as {member.role}'
                 )
         audit.record(
@@ -114,7 +121,7 @@ def accept_as_new(*, secret: str, name: str, password: str, email: str = "", add
 
     Raises
     ------
-    TeamError
+    AccountError
         The invitation is over, or the name is taken.
     """
     try:
@@ -123,21 +130,26 @@ def accept_as_new(*, secret: str, name: str, password: str, email: str = "", add
             audit.record("account-made", by=user, address=address)
             accept(secret=secret, user=user, address=address)
     except IntegrityError:
-        raise TeamError("AlreadyExists", f'the name "{name}" is taken') from None
+        raise AccountError("AlreadyExists", f'the name "{name}" is taken') from None
     return user
 
 
-def withdraw(*, by: User, team: Team | None, invitation_id: int) -> bool:
-    """The link leads nowhere then; False if there is no such open invitation."""
+def withdraw(*, by: User, team: Team | None, invitation_id: int) -> None:
+    """Delete an open invitation, so that its link leads nowhere.
+
+    Raises
+    ------
+    AccountError
+        There is no such open invitation, or it is for others to withdraw.
+    """
     with transaction.atomic():
         invitation = open_invitations(by, team).filter(pk=invitation_id).first()
         if invitation is None:
-            return False
+            raise AccountError("NotFound", f"invitation {invitation_id} not found", "Invitation")
         audit.record(
             "invitation-withdrawn", by=by, team=team, target=invitation.email, detail=_words(invitation)
         )
         invitation.delete()
-    return True
 
 
 def forget_over(*, now: Any = None) -> int:
@@ -151,7 +163,7 @@ def _taken(secret: str, user: User) -> Invitation:
     invitation = invitation_of(secret)
     open_rows = Invitation.objects.filter(digest=digest_of(secret), accepted__isnull=True)
     if invitation is None or not open_rows.update(accepted=timezone.now(), accepted_by=user):
-        raise TeamError("NotFound", "this invitation is over: it was taken, withdrawn, or has expired")
+        raise AccountError("NotFound", "this invitation is over: it was taken, withdrawn, or has expired")
     return invitation
 
 

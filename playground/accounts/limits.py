@@ -20,22 +20,12 @@ _PERIODS_S: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 SCOPES: Final = {"requests": "PLAYGROUND_REQUEST_RATE", "writes": "PLAYGROUND_WRITE_RATE"}
 
 
-def wait_s(person: Any, scope: str, *, now: float | None = None) -> int:
-    """Count one request of a person; 0 if he may, else the seconds until he may again.
-
-    Parameters
-    ----------
-    person
-        A user who is logged in.
-    scope
-        One of `SCOPES`: of everything, or of what changes something.
-    """
-    return allowance(person, scope, now=now).wait_s
-
-
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """How many requests of a window are left: `limit` of them in all, `left` now, `reset_s` until the next window."""
+    """Requests left in a window: `limit` in all, `left` now, `reset_s` seconds until the next window.
+
+    `wait_s` is 0 if one more may be made, else the seconds until then.
+    """
 
     limit: int
     left: int
@@ -44,7 +34,15 @@ class Allowance:
 
 
 def allowance(person: Any, scope: str, *, now: float | None = None) -> Allowance:
-    """Count one request of a person, and say how many are left."""
+    """Count one request of a person, and say how many are left.
+
+    Parameters
+    ----------
+    person
+        A user who is logged in.
+    scope
+        One of `SCOPES`: of everything, or of what changes something.
+    """
     most, period_s = parse_rate(getattr(settings, SCOPES[scope]))
     wall = int(time.time() if now is None else now)
     number, started = count(f"{scope}:{person.pk}", period_s=period_s, now=wall)
@@ -79,13 +77,6 @@ def count(key: str, *, period_s: int, now: float | None = None) -> tuple[int, in
         )
         number, started = cursor.fetchone()
     return int(number), int(started)
-
-
-def counted(key: str, *, period_s: int, now: float | None = None) -> int:
-    """What was counted under a key in the present window."""
-    wall = int(time.time() if now is None else now)
-    rows = Tally.objects.filter(key=key, started__gt=wall - period_s)
-    return rows.values_list("number", flat=True).first() or 0
 
 
 def give_back(key: str) -> None:

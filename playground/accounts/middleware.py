@@ -11,7 +11,7 @@ from django.core.exceptions import MiddlewareNotUsed
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
-from playground.accounts.limits import wait_s
+from playground.accounts.limits import allowance
 from playground.accounts.sessions import keep_seen
 from playground.security import SAFE_METHODS
 
@@ -49,7 +49,7 @@ class LoginMiddleware:
         if request.user.is_authenticated:
             keep_seen(request)
             # The HTTP surfaces count for themselves, into the same sums.
-            left_s = 0 if request.method in SAFE_METHODS else wait_s(request.user, "writes")
+            left_s = 0 if request.method in SAFE_METHODS else allowance(request.user, "writes").wait_s
             return _too_often(left_s) if left_s else self.get_response(request)
         if request.method in ("GET", "HEAD") and request.path_info.startswith(READABLE):
             return self.get_response(request)

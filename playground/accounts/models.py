@@ -79,7 +79,7 @@ class AccessToken(models.Model):
 
 
 class KeptAnswer(models.Model):
-    """What a POST with an `Idempotency-Key` was answered; see `idempotency`."""
+    """The answer to a POST with an `Idempotency-Key`; see `idempotency`."""
 
     person = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="kept_answers"
@@ -134,7 +134,7 @@ class Invitation(models.Model):
 
 
 class AuditEntry(models.Model):
-    """Who did what to an account, a team, a token, or to what a cluster shows others; see `audit`.
+    """One action on an account, a team, a token or a cluster's sharing, and its author; see `audit`.
 
     Names are kept beside the rows they name, which may be gone.
     """
@@ -190,7 +190,7 @@ class Session(AbstractBaseSession):
 
 
 class Tally(models.Model):
-    """How often something happened in its present window; see `limits`."""
+    """A count in its present window; see `limits`."""
 
     key = models.CharField(max_length=100, primary_key=True)
     started = models.BigIntegerField(db_index=True)  # of the window, seconds since the epoch

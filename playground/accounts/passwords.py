@@ -14,7 +14,7 @@ from django.utils.http import urlsafe_base64_encode
 from playground.accounts import audit
 from playground.accounts.models import User
 from playground.accounts.sessions import end_sessions
-from playground.accounts.teams import TeamError
+from playground.accounts.teams import AccountError
 from playground.accounts.tokens import delete_tokens
 
 
@@ -45,7 +45,7 @@ def change_password(
 
 
 def change_email(*, user: User, email: str) -> None:
-    """Where reset links go from now on."""
+    """Set the address that reset links go to."""
     with transaction.atomic():
         user.email = email
         user.save(update_fields=["email"])
@@ -65,11 +65,11 @@ def hand_out_reset(*, by: Any, user: User) -> str:
 
     Raises
     ------
-    TeamError
+    AccountError
     """
     _check_administrator(by)
     if not user.is_active:
-        raise TeamError("Conflict", f'the account "{user.get_username()}" is closed')
+        raise AccountError("Conflict", f'the account "{user.get_username()}" is closed')
     audit.record("reset-link-made", by=by, about=user)
     return reset_path(user=user)
 
@@ -79,11 +79,11 @@ def set_active(*, by: Any, user: User, active: bool) -> None:
 
     Raises
     ------
-    TeamError
+    AccountError
     """
     _check_administrator(by)
     if by.pk == user.pk:
-        raise TeamError("Conflict", "you cannot close your own account")
+        raise AccountError("Conflict", "you cannot close your own account")
     with transaction.atomic():
         user.is_active = active
         user.save(update_fields=["is_active"])
@@ -94,4 +94,4 @@ def set_active(*, by: Any, user: User, active: bool) -> None:
 
 def _check_administrator(person: Any) -> None:
     if not person.is_superuser:
-        raise TeamError("Forbidden", "only an administrator of this site may do that")
+        raise AccountError("Forbidden", "only an administrator of this site may do that")

@@ -1,6 +1,6 @@
 """Where people are logged in: sessions that know whose they are, so that their owner sees and ends them.
 
-The name and the salt of the store are Django's, so older sessions can be read (migration 0006).
+The name and the salt of the store are Django's.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class SessionStore(db.SessionStore):
 
 
 def user_id_of(data: Mapping[str, Any]) -> Any:
-    """Whose a session is, by its data; None while no one is logged in."""
+    """The id of a session's user, from its data; None while no one is logged in."""
     found = data.get(SESSION_KEY)
     return None if found is None else get_user_model()._meta.pk.to_python(found)
 
@@ -64,7 +64,7 @@ def keep_seen(request: HttpRequest) -> None:
 
 
 def sessions_of(user: User) -> list[Session]:
-    """Where a person is logged in, the newest first."""
+    """A person's sessions, the newest first."""
     return list(user.sessions.filter(expire_date__gt=timezone.now()).order_by("-began", "session_key"))
 
 

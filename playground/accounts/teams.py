@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 from playground.accounts import audit
 from playground.accounts.choices import Role
 from playground.accounts.models import Membership, Team, User
+from scheduler_core.errors import ClusterError
 
 
 def everyone() -> QuerySet[User]:
@@ -17,9 +18,17 @@ def everyone() -> QuerySet[User]:
     return User.objects.prefetch_related("memberships__team")
 
 
-def person_by_number(user_id: int) -> User | None:
-    """An account by its number, with its teams."""
-    return everyone().filter(pk=user_id).first()
+def person_by_number(user_id: int) -> User:
+    """An account by its number, with its teams.
+
+    Raises
+    ------
+    AccountError
+    """
+    found = everyone().filter(pk=user_id).first()
+    if found is None:
+        raise AccountError("NotFound", f"person {user_id} not found", "Person")
+    return found
 
 
 def person_named(name: str, *, active: bool = False) -> User | None:
@@ -28,19 +37,22 @@ def person_named(name: str, *, active: bool = False) -> User | None:
     return (rows.filter(is_active=True) if active else rows).first()
 
 
-class TeamError(Exception):
-    """Refused.
+class AccountError(ClusterError):
+    """A refusal about accounts.
 
-    Attributes
+    Parameters
     ----------
     reason : str
         ``NotFound``, ``Forbidden``, ``AlreadyExists`` or ``Conflict``.
     """
 
-    def __init__(self, reason: str, message: str) -> None:
+    def __init__(self, reason: str, message: str, kind: str = "Team") -> None:
         super().__init__(message)
-        self.reason = reason
-        self.message = message
+        self.reason, self.kind = reason, kind
+        self.status = {"NotFound": 404, "Forbidden": 403}.get(reason, 409)
+
+    def as_dict(self) -> dict[str, Any]:
+        return super().as_dict() | {"kind": self.kind}
 
 
 def teams_of(user: Any) -> list[Team]:
@@ -49,20 +61,29 @@ def teams_of(user: Any) -> list[Team]:
     return list(found.order_by("name"))
 
 
-def get_team(name: str, user: Any, *, to_manage: bool = False) -> Team:
-    """A team the person belongs to.
+def get_team(name: str, user: Any) -> Team:
+    """A team the person belongs to; None is the local one, who has none.
 
     Raises
     ------
-    TeamError
-        There is none of that name for this person, or he is not its owner and wants to manage it.
+    AccountError
+        There is none of that name for this person.
     """
-    membership = Membership.objects.filter(team__name=name, user=user).select_related("team").first()
-    if membership is None:
-        raise TeamError("NotFound", f'team "{name}" not found')
-    if to_manage and membership.role != Role.OWNER:
-        raise TeamError("Forbidden", f'only an owner of team "{name}" may do that')
-    return membership.team
+    found = Team.objects.filter(name=name, memberships__user=user).first() if user else None
+    if found is None:
+        raise AccountError("NotFound", f'team "{name}" not found')
+    return found
+
+
+def check_owner(team: Team, person: Any) -> None:
+    """Refuse what only an owner of a team may do. One query.
+
+    Raises
+    ------
+    AccountError
+    """
+    if not Membership.objects.filter(team=team, user=person, role=Role.OWNER).exists():
+        raise AccountError("Forbidden", f'only an owner of team "{team.name}" may do that')
 
 
 def team_of_member(user: Any, team_id: int) -> Team | None:
@@ -80,13 +101,13 @@ def create_team(*, name: str, owner: User) -> Team:
 
     Raises
     ------
-    TeamError
+    AccountError
         The name is taken.
     """
     with transaction.atomic():
         team, is_new = Team.objects.get_or_create(name=name)
         if not is_new:
-            raise TeamError("AlreadyExists", f'there is a team "{name}" already')
+            raise AccountError("AlreadyExists", f'there is a team "{name}" already')
         Membership.objects.create(team=team, user=owner, role=Role.OWNER)
         audit.record("team-made", by=owner, team=team)
     return team
@@ -97,12 +118,14 @@ def set_member(*, team: Team, username: str, role: str, by: Any = None) -> Membe
 
     Raises
     ------
-    TeamError
-        No such person, or the team would be left without an owner.
+    AccountError
+        No such person, the team would be left without an owner, or who does it is none.
     """
+    if by is not None:
+        check_owner(team, by)
     user = User.objects.filter(username=username, is_active=True).first()
     if user is None:
-        raise TeamError("NotFound", f'there is no person "{username}"')
+        raise AccountError("NotFound", f'there is no person "{username}"')
     with transaction.atomic():
         Team.objects.select_for_update(of=("self",)).get(pk=team.pk)
         if role != Role.OWNER:
@@ -113,18 +136,20 @@ def set_member(*, team: Team, username: str, role: str, by: Any = None) -> Membe
 
 
 def remove_member(*, team: Team, username: str, by: Any = None) -> None:
-    """Let a member go.
+    """Let a member go; members may leave by themselves.
 
     Raises
     ------
-    TeamError
-        He is no member, or the team would be left without an owner.
+    AccountError
+        He is no member, the team would be left without an owner, or who does it is none.
     """
+    if by is not None and by.get_username() != username:
+        check_owner(team, by)
     with transaction.atomic():
         Team.objects.select_for_update(of=("self",)).get(pk=team.pk)
         membership = Membership.objects.filter(team=team, user__username=username).first()
         if membership is None:
-            raise TeamError("NotFound", f'"{username}" is no member of team "{team.name}"')
+            raise AccountError("NotFound", f'"{username}" is no member of team "{team.name}"')
         _keep_an_owner(team, but=membership.user)
         membership.delete()
         audit.record("member-removed", by=by, about=membership.user, team=team)
@@ -134,4 +159,4 @@ def _keep_an_owner(team: Team, *, but: User) -> None:
     others = Membership.objects.filter(team=team, role=Role.OWNER).exclude(user=but)
     mine = Membership.objects.filter(team=team, role=Role.OWNER, user=but)
     if mine.exists() and not others.exists():
-        raise TeamError("Conflict", f'team "{team.name}" would be left without an owner')
+        raise AccountError("Conflict", f'team "{team.name}" would be left without an owner')

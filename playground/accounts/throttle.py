@@ -65,7 +65,7 @@ def known_device(request: HttpRequest, user: User | None) -> str:
 
 
 def _stamp(user: User) -> str:
-    """What changes with the password."""
+    """A value that changes with the password."""
     return user.get_session_auth_hash()[:16]
 
 
@@ -124,7 +124,7 @@ def count_login(
 
 
 def count_password(*, user: User, now: float | None = None) -> LoginAttempt:
-    """As `count_login`, for the old password that a person who is logged in has to give."""
+    """Count one try of the old password that a person who is logged in has to give."""
     return _count([(f"own {user.pk}", PER_DEVICE)], now)
 
 

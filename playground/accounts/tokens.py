@@ -14,6 +14,7 @@ from django.utils import timezone
 from playground.accounts import audit
 from playground.accounts.choices import TokenScope
 from playground.accounts.models import AccessToken, User
+from playground.accounts.teams import AccountError
 
 PREFIX: Final = "ksp_"
 MAX_TOKENS: Final = 50
@@ -22,10 +23,6 @@ DEFAULT_DAYS: Final = 90
 MAX_DAYS: Final = 3660
 KEPT_EXPIRED: Final = datetime.timedelta(days=30)
 """So long an expired token stays in its owner's list, saying so."""
-
-
-class TokenError(Exception):
-    """A token that is not made; the message says why."""
 
 
 def create_token(
@@ -52,22 +49,21 @@ def create_token(
 
     Raises
     ------
-    TokenError
+    AccountError
     """
     if scope not in TokenScope.values:
-        raise TokenError(f'the scope is "read" or "write", not "{scope}"')
+        raise AccountError("Conflict", f'the scope is "read" or "write", not "{scope}"', "Token")
     if days is not None and not 1 <= days <= MAX_DAYS:
-        raise TokenError(f"a token lives 1 to {MAX_DAYS} days, or has no expiry")
+        raise AccountError("Conflict", f"a token lives 1 to {MAX_DAYS} days, or has no expiry", "Token")
     expires = None if days is None else timezone.now() + datetime.timedelta(days=days)
     if isinstance(by, AccessToken) and by.expires is not None and (expires is None or expires > by.expires):
-        raise TokenError(
-            f"a token made with a token cannot outlive it: that one expires on {by.expires:%Y-%m-%d}"
-        )
+        words = f"a token made with a token cannot outlive it: that one expires on {by.expires:%Y-%m-%d}"
+        raise AccountError("Conflict", words, "Token")
     with transaction.atomic():
         # The person's row is the lock: two at once are two.
         User.objects.select_for_update().get(pk=user.pk)
         if user.access_tokens.count() >= MAX_TOKENS:
-            raise TokenError(f"at most {MAX_TOKENS} tokens a person; delete one first")
+            raise AccountError("Conflict", f"at most {MAX_TOKENS} tokens a person; delete one first", "Token")
         text = PREFIX + secrets.token_urlsafe(32)
         token = AccessToken.objects.create(
             user=user,
@@ -82,15 +78,20 @@ def create_token(
     return token, text
 
 
-def delete_token(*, user: User, token_id: int) -> bool:
-    """It stops working at once; False if the person has no such token."""
+def delete_token(*, user: User | None, token_id: int) -> None:
+    """Delete a token; it stops working at once.
+
+    Raises
+    ------
+    AccountError
+        The person has no such token.
+    """
     with transaction.atomic():
         token = AccessToken.objects.filter(pk=token_id, user=user).first()
-        if token is None:
-            return False
+        if user is None or token is None:
+            raise AccountError("NotFound", f"token {token_id} not found", "Token")
         token.delete()
         audit.record("token-deleted", by=user, target=token.name)
-    return True
 
 
 def delete_tokens(*, user: User) -> int:
@@ -109,7 +110,7 @@ def tokens_of(user: User) -> QuerySet[AccessToken]:
 
 
 def digest_of(text: str) -> str:
-    """What is kept of a secret. 256 random bits need no salt and no slow hash."""
+    """The digest kept of a secret. 256 random bits need no salt and no slow hash."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -142,7 +143,7 @@ def only_reads(user: Any) -> bool:
 
 
 def beyond(token_cluster: str) -> str:
-    """What is said where a token of one cluster asks for anything else."""
+    """The refusal where a token of one cluster asks for anything else."""
     return f'This token is for cluster "{token_cluster}" and nothing else.'
 
 

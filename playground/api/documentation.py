@@ -30,7 +30,7 @@ def declared() -> dict[str, Any]:
 
 REASONS: Final[Mapping[str, tuple[int, str, str]]] = declared()["reasons"]
 """Status, title, and what is told of it."""
-_OF_STATUS: Final = {status: reason for reason, (status, *_) in REASONS.items()} | {409: "Conflict"}
+OF_STATUS: Final = {status: reason for reason, (status, *_) in REASONS.items()} | {409: "Conflict"}
 TAGS: Final[Mapping[str, str]] = declared()["tags"]
 
 
@@ -128,7 +128,7 @@ def _answers(said: Mapping[int, Any], also: set[int], examples: Mapping[str, Any
             answers["304"] = {"description": words, "headers": of_all}
         else:
             problem = {MEDIA_TYPE: {"schema": _ref("Problem")}}
-            words = REASONS[_OF_STATUS[status]][2]
+            words = REASONS[OF_STATUS[status]][2]
             answers[str(status)] = {
                 "description": words,
                 "content": problem,

@@ -18,37 +18,15 @@ from django.http import Http404
 from rest_framework import exceptions
 from rest_framework.response import Response
 
-from playground.accounts.teams import TeamError
-from playground.api.documentation import MEDIA_TYPE, REASONS
+from playground.api.documentation import MEDIA_TYPE, OF_STATUS, REASONS
 from playground.bodies import BodyTooLarge, NotUnpacked, UnknownEncoding
-from playground.clusters.errors import (
-    AlreadyExists,
-    ClusterError,
-    Conflict,
-    Forbidden,
-    InvalidInput,
-    NotFound,
-    ObjectError,
-)
+from playground.clusters.errors import ClusterError, InvalidInput
 from playground.clusters.trouble import cause_of
 from playground.request_ids import request_id
 
 logger = logging.getLogger(__name__)
 
-_OF_STATUS: Final = {status: reason for reason, (status, *_) in REASONS.items()} | {
-    406: "BadRequest",
-    400: "BadRequest",
-    409: "Conflict",
-}
-
-
-_OF_TEAMS: Final[dict[str, type[ObjectError]]] = {
-    "NotFound": NotFound,
-    "Forbidden": Forbidden,
-    "AlreadyExists": AlreadyExists,
-    "Conflict": Conflict,
-}
-"""Refusals about teams in the shape of all others."""
+_OF_STATUS: Final = OF_STATUS | {400: "BadRequest", 406: "BadRequest"}
 
 
 class Repeated(Exception):
@@ -111,8 +89,6 @@ def handle(error: Exception, context: Mapping[str, Any]) -> Response | None:
     """Turn whatever a view raised into a problem; None (a bug, while debugging) goes on up."""
     if isinstance(error, Repeated):
         return error.response
-    if isinstance(error, TeamError):
-        error = _OF_TEAMS[error.reason](error.message, kind="Team")
     if isinstance(error, ClusterError):
         return _refused(error)
     if isinstance(error, BodyTooLarge | RequestDataTooBig):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from playground.api.documentation import declared
@@ -27,8 +26,9 @@ _PLAIN: Final = (str, int, float, Mapping, type(None))
 def shown(shape: str, row: Any, **said: Any) -> dict[str, Any]:
     """A row in a shape of `openapi.yaml`; `said` are the fields that are no attribute of it.
 
-    A field is the attribute of its name in snake_case, or the one that `from` names. Nanoseconds become a moment, a
-    number in a field of text a text, an empty text null where the field may be null, a row the shape of the field.
+    A field is the attribute of its name in snake_case, or what `from` leads to by attributes and keys. Nanoseconds
+    become a moment, a number in a field of text a text, an empty text null where the field may be null, a row the shape
+    of the field.
     """
     made, schema = {}, declared()["schemas"][shape]
     for name, field in schema["properties"].items():
@@ -36,7 +36,11 @@ def shown(shape: str, row: Any, **said: Any) -> dict[str, Any]:
             made[name] = said[name]
         elif name not in schema.get("optional", ()):
             source = field.get("from") or _WORD.sub("_", name).lower()
-            made[name] = _shown(attrgetter(source)(row), field, is_ns=source.endswith("_ns"))
+            value = row
+            for step in source.split("."):
+                if value is not None:
+                    value = value.get(step) if isinstance(value, Mapping) else getattr(value, step)
+            made[name] = _shown(value, field, is_ns=source.endswith("_ns"))
     return made
 
 

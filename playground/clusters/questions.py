@@ -97,6 +97,8 @@ PATIENCE: Final = 40
 PUT_OFF_S: Final = 0.25
 N_SEEDS: Final = 50
 SEEDS_A_TASK: Final = 5
+PARTLY_EVERY_S: Final = 1.0
+"""Seconds between two writes of what is known so far of an answer that comes in parts."""
 MOST_SEED_CYCLES: Final = 100_000
 """Cycles times seeds that one question may cost."""
 
@@ -430,7 +432,7 @@ def _done(question: Question, document: Mapping[str, Any], took_ms: int | None) 
 
 
 def _failed(question: Question, why: str) -> str:
-    question.end(Question.State.FAILED, error=why[:1000])
+    question.end(Question.State.FAILED, error=why[:1000], answer=None)
     return str(Question.State.FAILED)
 
 
@@ -450,8 +452,19 @@ def _of_now(ask: advise.Ask) -> Answering:
 
 
 def _fix(question: Question, cluster: Cluster, memory: EngineMemory) -> dict[str, Any]:
-    document = _of_now(advise.fix_for)(question, cluster, memory)
-    return document | {"seq": cluster.engine_seq, "nowNs": cluster.now_ns}
+    """The answer; what is known of some workloads is kept in the row as it comes, where the whole takes long."""
+    written_s = time.monotonic()
+
+    def keep(document: dict[str, Any]) -> None:
+        nonlocal written_s
+        if time.monotonic() - written_s > PARTLY_EVERY_S:
+            question.change(answer=of_now(document))
+            written_s = time.monotonic()
+
+    def of_now(document: dict[str, Any]) -> dict[str, Any]:
+        return document | {"seq": cluster.engine_seq, "nowNs": cluster.now_ns}
+
+    return of_now(_of_now(partial(advise.fix_for, partly=keep))(question, cluster, memory))
 
 
 def _why_not(question: Question, cluster: Cluster, memory: EngineMemory) -> dict[str, Any]:

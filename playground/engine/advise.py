@@ -46,11 +46,22 @@ def _pending(simulation: Simulation, params: Mapping[str, Any]) -> Pod:
 
 
 def fix_for(
-    simulation: Simulation, params: Mapping[str, Any], transport: Transport, report: Report
+    simulation: Simulation,
+    params: Mapping[str, Any],
+    transport: Transport,
+    report: Report,
+    *,
+    partly: Callable[[dict[str, Any]], object],
 ) -> dict[str, Any]:
     """Why a pod, a workload or all that is pending waits, and what places it (`scheduler_core.whatif.fix`)."""
     try:
-        return fix(simulation, params, transport=transport, report=report).document()
+        return fix(
+            simulation,
+            params,
+            transport=transport,
+            report=report,
+            partly=lambda answer: partly(answer.document()),
+        ).document()
     except InvalidObject as error:
         raise CannotAnswer(f"{error}.") from None
 

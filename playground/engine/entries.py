@@ -1,8 +1,8 @@
 """Log entries as the engine reads and writes them, free of any database."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final, Self
 
 from scheduler_core.framework.record import ERROR, CycleTrace
@@ -26,6 +26,56 @@ class Entry:
     at_ns: int
     payload: dict[str, Any]
     cycle: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Where a log is left off in the middle of a batch.
+
+    Attributes
+    ----------
+    ran_seq
+        The batch's `ran` entry.
+    n_cycles
+        Cycles of the batch that still belong to it.
+    clock_ns
+        Virtual time of the last of them.
+    """
+
+    ran_seq: int
+    n_cycles: int
+    clock_ns: int
+
+
+def until(entries: Iterable[Entry], cut: Cut | None) -> Iterator[Entry]:
+    """Log entries up to the cut; a batch that spans it is truncated."""
+    if cut is None:
+        yield from entries
+        return
+    held: list[Entry] = []
+    for entry in entries:
+        if entry.seq > cut.ran_seq:
+            return
+        if entry.seq < cut.ran_seq:
+            held.append(entry)
+            if entry.kind == "ran":
+                yield from held
+                held = []
+            continue
+        read = entry.payload["read"]
+        yield from (
+            item for item in held if item.source == "api" and (item.kind == "extender" or item.seq <= read)
+        )
+        yield replace(entry, payload=_shortened(entry.payload, cut))
+
+
+def _shortened(payload: Mapping[str, Any], cut: Cut) -> dict[str, Any]:
+    calls = payload["calls"]
+    if calls and calls[0][0] == "step":
+        calls = calls[: cut.n_cycles]
+    elif calls:
+        calls = [[calls[0][0], calls[0][1], cut.n_cycles]]
+    return {**payload, "calls": calls, "stop": "budget", "cycles": cut.n_cycles, "clock_ns": cut.clock_ns}
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +189,11 @@ class CycleWords:
 
     __slots__ = ()
     dry_run: ClassVar[bool] = False
+
+    @property
+    def engine(self: Any) -> str:
+        """The version that decided it."""
+        return str(self.engine_version)
 
     @property
     def n_tied(self: Any) -> int:

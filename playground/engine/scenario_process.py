@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import dataclasses
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
+
+from playground.engine.compressed import to_json
 from playground.engine.entries import record_of
 from playground.engine.moments import StateReader
 from playground.engine.plugins import use
-from playground.engine.scenarios import load, problems_data
-from playground.engine.seeds import run_seed
+from playground.engine.scenarios import FreshRun, MadeText, SavedReplay, load, problems_data
+from playground.engine.seeds import SeedRun, run_seed
 from scheduler_core.errors import ConfigurationError
 from scheduler_core.framework.record import BOUND
 from scheduler_core.releases import release_from
-from scheduler_core.scenario.canonical import scenario_digest
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.load import dump_scenario
 from scheduler_core.scenario.openb import lookalike
@@ -30,14 +31,12 @@ from scheduler_core.sim.simulation import Simulation
 from scheduler_core.version import ENGINE_VERSION
 
 
-def answer(request: dict[str, Any]) -> dict[str, Any]:
-    """Run what was asked for."""
-    scenario = load(request["document"])
+def decided(document: str, objects_at: int | None, traces_up_to: int) -> FreshRun:
+    """Run it; traces are kept of the first cycles, and of those that bound no pod."""
     objects: dict[str, Any] = {}
 
     def look(simulation: Simulation) -> None:
-        number = simulation.scheduler.cycle
-        if number == request.get("objectsAt"):
+        if simulation.scheduler.cycle == objects_at:
             objects.update(
                 config=simulation.config,
                 release=simulation.release.document(),
@@ -45,61 +44,56 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
                 manifests=[dict(stored.manifest) for stored in simulation.world.everything()],
             )
 
-    result = run(scenario, after_cycle=look)
-    cycles = []
-    for trace in result.cycles:
-        record = dataclasses.asdict(record_of(trace))
-        kept = trace.number <= request["tracesUpTo"] or trace.outcome != BOUND
-        record["trace"] = base64.b64encode(trace.to_bytes()).decode() if kept else None
-        cycles.append(record)
-    return {
-        "engine": ENGINE_VERSION,
-        "emulates": scenario.release.patch,
-        "digest": scenario_digest(scenario),
-        "decisionsDigest": result.digest,
-        "cycles": cycles,
-        "findings": [dataclasses.asdict(finding) for finding in result.findings],
-        "figures": result.metrics(),
-        "notes": list(result.notes),
-        "stop": result.stop,
-        "final": StateReader().read(result.simulation, with_figures=False) | {"figures": result.metrics()},
-        "objects": objects or None,
-    }
+    result = run(load(document), after_cycle=look)
+    figures = result.metrics()
+    return FreshRun(
+        engine=ENGINE_VERSION,
+        decisions_digest=result.digest,
+        cycles=tuple(
+            dataclasses.replace(
+                record_of(trace),
+                trace=trace.to_bytes() if trace.number <= traces_up_to or trace.outcome != BOUND else None,
+            )
+            for trace in result.cycles
+        ),
+        findings=tuple(dataclasses.asdict(finding) for finding in result.findings),
+        figures=figures,
+        notes=tuple(result.notes),
+        stop=result.stop,
+        final=StateReader().read(result.simulation, with_figures=False) | {"figures": figures},
+        objects=objects or None,
+    )
 
 
-def redacted(request: dict[str, Any]) -> dict[str, Any]:
+def redacted(document: str, title: str) -> MadeText:
     """Take the names out, and see that nothing is decided otherwise."""
-    original = load(request["document"])
+    original = load(document)
     found = redact(original)
     check = verify_redaction(original, found.scenario)
     if not check.same:
         raise ScenarioError([Problem("", f"without its names it decides otherwise: {check.sentence}")])
     result = run(found.scenario)
     scenario, n_failing = without_failing(result)
-    # Expectations are no part of what is run: the decisions are those of the shorter scenario too.
-    scenario = dataclasses.replace(scenario, decisions=with_decisions(result).decisions)
-    scenario = dataclasses.replace(scenario, title=request.get("title", ""))
+    scenario = dataclasses.replace(scenario, decisions=with_decisions(result).decisions, title=title)
     notes = [*found.notes, check.sentence]
     if n_failing:
         noun = "expectation that does" if n_failing == 1 else "expectations that do"
         notes.append(f"{n_failing} {noun} not hold without the names left out")
-    return {"text": dump_scenario(scenario), "notes": notes}
+    return MadeText(dump_scenario(scenario), tuple(notes))
 
 
-def ends(request: dict[str, Any]) -> dict[str, Any]:
+def ends(document: str, seeds: Sequence[int]) -> list[SeedRun]:
     """Run it with other seeds."""
-    scenario = load(request["document"])
-    runs = [run_seed(scenario, seed) for seed in request["seeds"]]
-    return {"ends": [dataclasses.asdict(run) for run in runs]}
+    scenario = load(document)
+    return [run_seed(scenario, seed) for seed in seeds]
 
 
 class _Enough(Exception):
     """The last state that was wanted has been read."""
 
 
-def states(request: dict[str, Any]) -> dict[str, Any]:
+def states(document: str, first: int, last: int) -> dict[int, dict[str, Any]]:
     """Run it up to the last of some cycles, and read the state after each of them."""
-    first, last = request["states"]
     reader = StateReader()
     found: dict[int, dict[str, Any]] = {}
 
@@ -111,74 +105,70 @@ def states(request: dict[str, Any]) -> dict[str, Any]:
             raise _Enough
 
     with contextlib.suppress(_Enough):
-        run(load(request["document"]), full_traces=False, after_cycle=look)
-    return {"states": found}
+        run(load(document), full_traces=False, after_cycle=look)
+    return found
 
 
-def traced(request: dict[str, Any]) -> dict[str, Any]:
+def traced(document: str, number: int) -> tuple[str, bytes]:
     """Run it up to one cycle, which is kept with every verdict and score."""
-    result, _ = run_to_cycle(load(request["document"]), request["traceOf"])
-    trace = result.cycle(request["traceOf"])
+    result, _ = run_to_cycle(load(document), number)
+    trace = result.cycle(number)
     assert trace is not None
-    return {"digest": trace.digest, "trace": base64.b64encode(trace.to_bytes()).decode()}
+    return trace.digest, trace.to_bytes()
 
 
-def modelled(request: dict[str, Any]) -> dict[str, Any]:
+def modelled(document: str) -> dict[str, Any]:
     """Run it with the formal model looking at every cycle."""
-    return {"model": check_scenario(load(request["document"])).document()}
+    return check_scenario(load(document)).document()
 
 
-def upgraded(request: dict[str, Any]) -> dict[str, Any]:
+def upgraded(
+    document: str, before: Mapping[str, Any], after: Mapping[str, Any], limit: int
+) -> dict[str, Any]:
     """Decide it by two releases; how far it is goes to the standard error, a line at a time."""
 
     def tell(step: str, share: float) -> None:
         print(json.dumps({"step": step, "share": share}), file=sys.stderr, flush=True)
 
-    asked = request["upgrade"]
     try:
-        found = preview(
-            load(request["document"]),
-            release_from(asked["before"]),
-            release_from(asked["after"]),
-            progress=tell,
-        )
+        found = preview(load(document), release_from(before), release_from(after), progress=tell)
     except ConfigurationError as error:
         said = f"the configuration cannot be used with both releases: {error}"
         raise ScenarioError([Problem("scheduler", said)]) from None
-    return {"upgrade": found.document(asked["limit"])}
+    return found.document(limit)
 
 
-def saved(request: dict[str, Any]) -> dict[str, Any]:
+def saved(document: str, **how: Any) -> SavedReplay:
     """Run it and put the replay into one file."""
     try:
-        made = standalone(load(request["document"]), **request["standalone"])
+        made = standalone(load(document), **how)
     except TooLargeForOneFile as error:
-        return {"html": "", "decisionsDigest": "", "tooLarge": str(error)}
-    return {"html": made.html, "decisionsDigest": made.run.digest, "tooLarge": ""}
+        return SavedReplay("", "", str(error))
+    return SavedReplay(made.html, made.run.digest, "")
 
 
-_ANSWERS: Final[Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {
-    "lookalike": lambda request: {"text": dump_scenario(lookalike())},
+_DOES: Final[Mapping[str, Callable[..., Any]]] = {
+    "run": decided,
+    "lookalike": lambda: dump_scenario(lookalike()),
     "seeds": ends,
     "states": states,
-    "traceOf": traced,
+    "trace": traced,
     "upgrade": upgraded,
     "standalone": saved,
     "model": modelled,
     "redact": redacted,
 }
-"""Field of a request -> what answers it."""
 
 
 def main() -> int:
-    """Answer one request."""
+    """Answer one request: `do` names what is to be done, `plugins` what may be used; the rest are arguments."""
     request = json.load(sys.stdin)
-    use(**request.get("plugins", {"names": None}))
+    use(**request.pop("plugins", {"names": None}))
     try:
-        found = next((does for name, does in _ANSWERS.items() if name in request), answer)(request)
+        found = {"answer": _DOES[request.pop("do")](**request)}
     except ScenarioError as error:
         found = {"problems": problems_data(error)}
-    json.dump(found, sys.stdout, separators=(",", ":"))
+    sys.stdout.write(to_json(msgspec.to_builtins(found)).decode())
     return 0
 
 

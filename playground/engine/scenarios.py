@@ -6,31 +6,31 @@ bound on time. What it found comes back as plain data.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, TypeVar
+
+import msgspec
 
 from playground.engine.entries import CycleRecord
 from playground.engine.limits import why_ended
 from playground.engine.plugins import allowed
-from playground.engine.seeds import SeedRun
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.defaults import PriorityClasses, prepare, priority_class_from
 from scheduler_core.objects.merge import merge_patch
 from scheduler_core.scenario.bounds import RunBounds
 from scheduler_core.scenario.canonical import effective_steps, in_run_order, scenario_digest
 from scheduler_core.scenario.carried import MAX_LINK_CHARS as MAX_LINK_CHARS
-from scheduler_core.scenario.carried import CarriedError, carried_in, carry, check_words
+from scheduler_core.scenario.carried import Carried, CarriedError, carried_in, carry, check_words
 from scheduler_core.scenario.errors import Problem
 from scheduler_core.scenario.errors import ScenarioError as ScenarioError
-from scheduler_core.scenario.gallery import ORDER, four_ways, gallery_text
+from scheduler_core.scenario.gallery import ORDER, Way, four_ways, gallery_text
 from scheduler_core.scenario.load import (
     FieldNote,
     dump_scenario,
@@ -47,14 +47,14 @@ from scheduler_core.validation.updates import check_priority_class_update
 
 RUN_TIMEOUT_S: Final = 240.0
 MOST_TOLD: Final = 20
-AskProcess = Callable[[Mapping[str, Any], float], dict[str, Any]]
+AskProcess = Callable[[Mapping[str, Any], float], Any]
 """Takes a request to `scenario_process` and the seconds it may take; raises as `ask_process` does."""
 ROOT: Final = Path(__file__).resolve().parents[2]
 """Where both packages are found, installed or not."""
 
 
 def problems_data(error: ScenarioError) -> list[dict[str, Any]]:
-    """The problems as JSON-able data, values but of scalars left out; `problem_from` reads them."""
+    """The problems as JSON-able data, values but of scalars left out; `answer_in` reads them."""
     plain = (str, int, float, bool)
     return [
         asdict(replace(item, value=item.value if isinstance(item.value, plain) else None))
@@ -62,9 +62,16 @@ def problems_data(error: ScenarioError) -> list[dict[str, Any]]:
     ]
 
 
-def problem_from(items: Iterable[Mapping[str, Any]]) -> ScenarioError:
-    """The problems another process found."""
-    return ScenarioError(Problem(**item) for item in items)
+def answer_in(document: Mapping[str, Any]) -> Any:
+    """The answer of another process, or the problems it found.
+
+    Raises
+    ------
+    ScenarioError
+    """
+    if "problems" in document:
+        raise ScenarioError(Problem(**item) for item in document["problems"])
+    return document["answer"]
 
 
 class RunStopped(RuntimeError):
@@ -72,17 +79,8 @@ class RunStopped(RuntimeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
-    """One stop of a guided path."""
-
-    cycle: int
-    focus: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class ScenarioFacts:
-    """What is said about a scenario without running it.
+    """What is known of a scenario without running it.
 
     Attributes
     ----------
@@ -90,36 +88,17 @@ class ScenarioFacts:
         Hex SHA-256 of the canonical form.
     words_digest
         Of what the canonical form leaves out and the document says: title, lesson, path, expectations, ...
-    plugins
-        From outside the tree, each with the package and version that brings it (`engine.plugins.lacking` reads it).
-    recorded_digest, recorded_lines
-        What the document itself claims was decided; empty if it claims nothing.
     field_notes
         Misspelt fields of its objects, and objects that are left out by their type.
     """
 
-    name: str
-    title: str
-    lesson: str
-    group: str
+    scenario: Scenario
     digest: str
     words_digest: str
-    emulates: str
-    seed: int
-    start_ns: int
     n_nodes: int
     n_pods: int
-    n_objects: int
-    n_steps: int
     n_expectations: int
-    n_extenders: int
-    has_cassette: bool
-    plugins: tuple[str, ...]
-    path: tuple[Stop, ...]
-    recorded_digest: str = ""
-    recorded_engine: str = ""
-    recorded_lines: tuple[str, ...] = ()
-    field_notes: tuple[FieldNote, ...] = ()
+    field_notes: tuple[FieldNote, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,27 +116,16 @@ class Opening:
 
     Attributes
     ----------
-    kept
-        Objects that shape no placement.
     mock_rules
         Place of an extender in the configuration -> the rules it is made of.
     recorded
         Addresses of extenders that answer from a recording here, and would be called in a cluster.
-    assumed_expiry_ns
-        After how long assumed pods expire; 0 never.
     """
 
-    name: str
-    seed: int
-    start_ns: int
-    config: Mapping[str, Any] | None
-    release: Mapping[str, Any]
-    objects: tuple[Mapping[str, Any], ...]
-    kept: tuple[Mapping[str, Any], ...]
+    scenario: Scenario
     steps: tuple[Step, ...]
     mock_rules: Mapping[int, tuple[Mapping[str, Any], ...]]
     recorded: tuple[str, ...]
-    assumed_expiry_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,16 +147,29 @@ class FreshRun:
     """
 
     engine: str
-    emulates: str
-    digest: str
     decisions_digest: str
     cycles: tuple[CycleRecord, ...]
     findings: tuple[Mapping[str, Any], ...]
-    figures: Mapping[str, float]
+    figures: Mapping[str, Any]
     notes: tuple[str, ...]
     stop: str
     final: Mapping[str, Any]
     objects: Mapping[str, Any] | None = None
+
+
+class MadeText(NamedTuple):
+    """A scenario as YAML, and what a person should know about how it was made."""
+
+    text: str
+    notes: tuple[str, ...]
+
+
+class SavedReplay(NamedTuple):
+    """A replay as one HTML file, the digest of its decisions, or why it is too large for a file."""
+
+    html: str
+    digest: str
+    too_large: str
 
 
 def read_scenario(text: str | bytes, *, max_objects: int | None = None) -> ScenarioFacts:
@@ -235,33 +216,13 @@ def facts_of(scenario: Scenario) -> ScenarioFacts:
     kinds = [manifest.get("kind") for manifest in scenario.objects]
     for step in scenario.steps:
         kinds += [manifest.get("kind") for manifest in step.apply or ()]
-    n_expectations = len(scenario.expect) + sum(len(step.expect or ()) for step in scenario.steps)
-    decisions = scenario.decisions
     return ScenarioFacts(
-        name=scenario.name,
-        title=scenario.title,
-        lesson=scenario.lesson,
-        group=scenario.group,
+        scenario,
         digest=scenario_digest(scenario),
         words_digest=_digest_of_words(scenario),
-        emulates=f"v{scenario.kubernetes_release}",
-        seed=scenario.seed,
-        start_ns=scenario.start_ns,
         n_nodes=kinds.count("Node"),
         n_pods=kinds.count("Pod"),
-        n_objects=len(kinds),
-        n_steps=len(scenario.steps),
-        n_expectations=n_expectations,
-        n_extenders=len((scenario.scheduler or {}).get("extenders") or ()),
-        has_cassette=bool(scenario.extenders and scenario.extenders.cassette),
-        plugins=tuple(
-            f"{plugin.name} ({plugin.requirement})" if plugin.requirement else plugin.name
-            for plugin in scenario.plugins
-        ),
-        path=tuple(Stop(stop.cycle, stop.focus, stop.text) for stop in scenario.path),
-        recorded_digest=decisions.digest if decisions else "",
-        recorded_engine=decisions.engine if decisions else "",
-        recorded_lines=decisions.cycles if decisions else (),
+        n_expectations=len(scenario.expect) + sum(len(step.expect or ()) for step in scenario.steps),
         field_notes=tuple(field_notes(scenario)),
     )
 
@@ -294,19 +255,8 @@ def opening_of(text: str | bytes) -> Opening:
         for mock in (whole.get("extenders") or {}).get("mock") or ()
     }
     urls = [str(one.get("urlPrefix", "")) for one in (scenario.scheduler or {}).get("extenders") or ()]
-    return Opening(
-        name=scenario.title or scenario.name or "Scenario",
-        seed=scenario.seed,
-        start_ns=scenario.start_ns,
-        config=scenario.scheduler,
-        release=scenario.release.document(),
-        objects=scenario.objects,
-        kept=scenario.kept,
-        steps=tuple(steps),
-        mock_rules=mocks,
-        assumed_expiry_ns=scenario.assumed_expiry_ns or 0,
-        recorded=tuple(url for place, url in enumerate(urls) if place not in mocks),
-    )
+    recorded = tuple(url for place, url in enumerate(urls) if place not in mocks)
+    return Opening(scenario, tuple(steps), mocks, recorded)
 
 
 def _words(verb: str, argument: Any) -> str:
@@ -369,61 +319,56 @@ def run_fresh(
         It cannot be read, or a step cannot be done.
     RunStopped
     """
-    request = {"document": _decoded(text), "objectsAt": objects_at, "tracesUpTo": traces_up_to}
-    answer = (ask or ask_process)(request, timeout_s)
-    return FreshRun(
-        engine=answer["engine"],
-        emulates=answer["emulates"],
-        digest=answer["digest"],
-        decisions_digest=answer["decisionsDigest"],
-        cycles=tuple(_record(item) for item in answer["cycles"]),
-        findings=tuple(answer["findings"]),
-        figures=answer["figures"],
-        notes=tuple(answer["notes"]),
-        stop=answer["stop"],
-        final=answer["final"],
-        objects=answer["objects"],
-    )
+    how = {"objects_at": objects_at, "traces_up_to": traces_up_to}
+    return asked("run", text, FreshRun, ask=ask, timeout_s=timeout_s, **how)
 
 
-def run_seeds(
-    text: str | bytes, seeds: Sequence[int], *, timeout_s: float = RUN_TIMEOUT_S
-) -> tuple[SeedRun, ...]:
-    """End states of a scenario for some seeds, computed in a child process.
-
-    Raises
-    ------
-    ScenarioError, RunStopped
-    """
-    answer = ask_process({"document": _decoded(text), "seeds": list(seeds)}, timeout_s)
-    return tuple(SeedRun(**item) for item in answer["ends"])
-
-
-def states_of(
-    text: str | bytes, first: int, last: int, *, timeout_s: float = RUN_TIMEOUT_S
-) -> dict[int, Mapping[str, Any]]:
+def states_of(text: str | bytes, first: int, last: int) -> dict[int, dict[str, Any]]:
     """Cycle -> state after it (`moments.StateReader.read`), of a stretch of cycles; what comes later is not run.
 
     Raises
     ------
     ScenarioError, RunStopped
     """
-    answer = ask_process({"document": _decoded(text), "states": [first, last]}, timeout_s)
-    return {int(number): state for number, state in answer["states"].items()}
+    return asked("states", text, dict[int, dict[str, Any]], first=first, last=last)
 
 
-def trace_of(text: str | bytes, number: int, *, timeout_s: float = RUN_TIMEOUT_S) -> tuple[str, bytes]:
-    """Digest and full trace of one cycle, however large the cluster.
+T = TypeVar("T")
+
+
+def asked(
+    do: str,
+    text: str | bytes | None,
+    of: type[T],
+    *,
+    ask: AskProcess | None = None,
+    timeout_s: float = RUN_TIMEOUT_S,
+    **given: Any,
+) -> T:
+    """Ask a child process to do something with a scenario.
+
+    Parameters
+    ----------
+    do
+        What: a name in `scenario_process`, which takes the document and `given`.
+    text
+        The document, if it is about one.
+    of
+        The type of the answer.
+    ask
+        Has the process started elsewhere; None starts it here (`ask_process`).
 
     Raises
     ------
-    ScenarioError, RunStopped
+    ScenarioError
+        It cannot be read, or a step cannot be done.
+    RunStopped
     """
-    answer = ask_process({"document": _decoded(text), "traceOf": number}, timeout_s)
-    return answer["digest"], base64.b64decode(answer["trace"])
+    request = {"do": do, **given} if text is None else {"do": do, "document": _decoded(text), **given}
+    return msgspec.convert((ask or ask_process)(request, timeout_s), of, str_keys=True)
 
 
-def ask_process(request: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
+def ask_process(request: Mapping[str, Any], timeout_s: float) -> Any:
     """Ask a fresh process (`scenario_process`) and wait for its answer.
 
     Raises
@@ -454,7 +399,7 @@ def run_process(request: bytes, timeout_s: float) -> subprocess.CompletedProcess
     )
 
 
-def answer_of_process(returncode: int, stdout: bytes, stderr: bytes) -> dict[str, Any]:
+def answer_of_process(returncode: int, stdout: bytes, stderr: bytes) -> Any:
     """What a `scenario_process` that has ended answered.
 
     Raises
@@ -467,19 +412,11 @@ def answer_of_process(returncode: int, stdout: bytes, stderr: bytes) -> dict[str
         if limit is not None:
             raise RunStopped(f"the run was ended: {limit}")
         raise RunStopped(f"the run broke off: {last[0][:300]}")
-    answer: dict[str, Any] = json.loads(stdout)
-    if "problems" in answer:
-        raise problem_from(answer["problems"])
-    return answer
+    return answer_in(json.loads(stdout))
 
 
 def _decoded(text: str | bytes) -> str:
     return text if isinstance(text, str) else text.decode("utf-8-sig")
-
-
-def _record(item: dict[str, Any]) -> CycleRecord:
-    trace = item.pop("trace")
-    return CycleRecord(**item, trace=None if trace is None else base64.b64decode(trace))
 
 
 def gallery_documents() -> dict[str, bytes]:
@@ -487,29 +424,9 @@ def gallery_documents() -> dict[str, bytes]:
     return {name: gallery_text(name).encode() for name in ORDER}
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
-    """One way to keep GPU nodes for the pods that use them; the document of the whole use case in that way."""
-
-    key: str
-    title: str
-    taint: bool
-    affinity: bool
-    document: bytes
-
-
-def way_documents() -> tuple[Way, ...]:
-    """The GPU use case in four ways, the gallery's own last."""
-    return tuple(
-        Way(way.key, way.title, way.taint, way.affinity, dump_scenario(scenario).encode())
-        for way, scenario in four_ways()
-    )
-
-
-def lookalike_document(ask: AskProcess | None = None) -> bytes:
-    """Generate a scenario like a production trace in a child process: three megabytes."""
-    text: str = (ask or ask_process)({"lookalike": True}, RUN_TIMEOUT_S)["text"]
-    return text.encode()
+def way_documents() -> list[tuple[Way, bytes]]:
+    """The GPU use case in four ways with the document of each, the gallery's own last."""
+    return [(way, dump_scenario(scenario).encode()) for way, scenario in four_ways()]
 
 
 Manifest = Mapping[str, Any]
@@ -572,22 +489,7 @@ MOST_UNPACKED: Final = 4
 """How many times the bytes of a document a line may unfold to: it holds the document twice, and words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unfolded:
-    """What a user handed in as a link, a line or a standalone file.
-
-    Attributes
-    ----------
-    document
-        The scenario as it was written, as JSON; its digest is the proved one.
-    """
-
-    document: bytes
-    note: str
-    opens_at: int | None
-
-
-def unfolded(data: bytes, *, max_bytes: int) -> Unfolded | None:
+def unfolded(data: bytes, *, max_bytes: int) -> Carried | None:
     """What a link or a standalone file carries; None of any other document.
 
     Raises
@@ -597,44 +499,13 @@ def unfolded(data: bytes, *, max_bytes: int) -> Unfolded | None:
     """
     try:
         carried = carried_in(data, max_bytes=MOST_UNPACKED * max_bytes)
-        if carried is None:
-            return None
-        document = carried.text.encode()
-        check_words(carried, scenario_digest(load(document)))
+        if carried is not None:
+            check_words(carried, scenario_digest(load(carried.text)))
     except CarriedError as error:
         raise ScenarioError([Problem("", str(error))]) from None
-    return Unfolded(document, carried.note, carried.opens_at)
+    return carried
 
 
 def line_of(text: bytes, *, note: str = "", opens_at: int | None = None) -> str:
     """The line of a document that is known to be a scenario."""
     return carry(load(text), note=note, opens_at=opens_at)
-
-
-def saved_replay(
-    text: bytes,
-    *,
-    note: str = "",
-    opens_at: int | None = None,
-    address: str = "",
-    timeout_s: float = RUN_TIMEOUT_S,
-    ask: AskProcess | None = None,
-) -> tuple[str, str, str]:
-    """Run a scenario in a child process and write its replay as one file (`scenario.standalone`).
-
-    Returns
-    -------
-    html : str
-        Empty where it is too large.
-    decisions_digest : str
-        Of this run.
-    too_large : str
-        Why there is no file.
-
-    Raises
-    ------
-    ScenarioError, RunStopped
-    """
-    asked: dict[str, Any] = {"note": note, "opens_at": opens_at, "address": address}
-    answer = (ask or ask_process)({"document": text.decode("utf-8-sig"), "standalone": asked}, timeout_s)
-    return answer["html"], answer["decisionsDigest"], answer["tooLarge"]

@@ -8,10 +8,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from playground.engine.plugins import allowed
-from playground.engine.scenarios import ROOT, RUN_TIMEOUT_S, RunStopped, answer_of_process, ask_process
+from playground.engine.scenarios import ROOT, RUN_TIMEOUT_S, RunStopped, answer_of_process, asked
 from scheduler_core.errors import CannotAnswer
 from scheduler_core.releases import release_from
 from scheduler_core.whatif.model import DEPARTURES
@@ -53,13 +54,12 @@ def upgrade_document(
     RunStopped
         It took too long, broke off, or was ended.
     """
-    document = text if isinstance(text, str) else text.decode("utf-8-sig")
-    request = {"document": document, "upgrade": {"before": before, "after": after, "limit": MOST_TOLD}}
-    found: dict[str, Any] = _ask_watched(request, timeout_s, told)["upgrade"]
-    return found
+    how = {"before": before, "after": after, "limit": MOST_TOLD}
+    watched = partial(_ask_watched, told=told)
+    return asked("upgrade", text, dict[str, Any], ask=watched, timeout_s=timeout_s, **how)
 
 
-def _ask_watched(request: Mapping[str, Any], timeout_s: float, told: Told) -> dict[str, Any]:
+def _ask_watched(request: Mapping[str, Any], timeout_s: float, *, told: Told) -> Any:
     """Ask a fresh process, which tells on its standard error how far it is, and look after it meanwhile."""
     with tempfile.TemporaryFile() as asked, tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as out:
         asked.write(json.dumps({**request, "plugins": allowed()}).encode())
@@ -156,8 +156,7 @@ def check_document(text: str | bytes, *, timeout_s: float = RUN_TIMEOUT_S) -> di
     ------
     ScenarioError, RunStopped
     """
-    document = text if isinstance(text, str) else text.decode("utf-8-sig")
-    found: dict[str, Any] = ask_process({"document": document, "model": True}, timeout_s)["model"]
+    found = asked("model", text, dict[str, Any], timeout_s=timeout_s)
     cycles = found["cycles"]
     found["nCycles"] = len(cycles)
     if len(cycles) > MOST_CYCLES_TOLD:

@@ -17,9 +17,10 @@ from typing import Any, Final
 
 from playground.engine.redacting import Dump, UnreadableDump, dump_of
 from playground.remote.instance import Instance, Refused, part, pod_path, reasons_of
+from scheduler_core.schema.tables import table_beside
 
 READ: Final = "nodes,pods,deploy,rs,sts,ds,jobs,pdb,pc,pv,pvc,sc,csinodes"
-PLANS: Final = ("drain", "lose", "any-node", "any-domain", "headroom", "backlog", "consolidate")
+_TABLE: Final = table_beside(__file__, "kubectl.yaml")
 ANSWERED, SAYS_NO, UNUSABLE = 0, 1, 2
 _SHOWN: Final = 10
 _LOOK_EVERY_S: Final = 0.5
@@ -47,39 +48,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    shared = argparse.ArgumentParser(add_help=False)
-    shared.add_argument(
-        "--server", help="address of a playground (PLAYGROUND_SERVER, or http://127.0.0.1:8000)"
-    )
-    shared.add_argument("--keep-names", action="store_true", help="send names and labels as they are")
-    shared.add_argument("--release", help="the Kubernetes release that decides, such as 1.36")
-    for name in ("context", "kubeconfig", "namespace"):
-        short = ("-n",) if name == "namespace" else ()
-        shared.add_argument(*short, f"--{name}", metavar=name.upper(), help="as kubectl's")
     parser = argparse.ArgumentParser(
         prog="kubectl playground",
         description="Ask a scheduling playground about the current cluster. Names are taken out before it is sent.",
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    command = commands.add_parser(
-        "why", parents=[shared], help="why a pod is pending, and what it would take"
-    )
-    command.add_argument("pod", metavar="POD", help="name, or namespace/name")
-    command.set_defaults(run=_why)
-    command = commands.add_parser(
-        "plan", parents=[shared], help="what may be drained or lost, how many more fit"
-    )
-    command.add_argument("ask", choices=PLANS, metavar="QUESTION", help=", ".join(PLANS))
-    command.add_argument("nodes", metavar="NODE", nargs="*", help="of drain and lose")
-    command.add_argument("-l", "--label", help="KEY=VALUE of drain and lose, KEY of any-domain")
-    command.add_argument("--workload", metavar="KIND/NAMESPACE/NAME", help="of headroom and backlog")
-    command.set_defaults(run=_plan)
-    command = commands.add_parser(
-        "share", parents=[shared], help="a link to the cluster, replayable anywhere"
-    )
-    command.add_argument("--title", default="", help="one line for people")
-    command.add_argument("--days", type=int, help="the link expires after so many days")
-    command.set_defaults(run=_share)
+    for name, run in (("why", _why), ("plan", _plan), ("share", _share)):
+        said = _TABLE["commands"][name]
+        command = commands.add_parser(name, help=said["help"])
+        command.set_defaults(run=run)
+        for option in (*_TABLE["shared"], *said["options"]):
+            command.add_argument(*option["name"].split(), **{k: option[k] for k in option if k != "name"})
     return parser
 
 
@@ -152,7 +131,7 @@ def _plan(options: argparse.Namespace) -> int:
 
 def _share(options: argparse.Namespace) -> int:
     dump, _ = _cluster(options, title=options.title)
-    query = {} if options.days is None else {"days": str(options.days)}
+    query = {"days": options.days} if options.days else {}
     made = Instance(options.server).post("scenarios/", dump.scenario, **query)
     print(made["page"])
     for note in dump.notes:
@@ -176,7 +155,7 @@ def _kubectl(options: argparse.Namespace, *words: str) -> subprocess.CompletedPr
 
 
 def _cluster(options: argparse.Namespace, title: str = "") -> tuple[Dump, list[dict[str, Any]]]:
-    """What leaves the cluster, and its objects as they are."""
+    """The dump that is sent, and the cluster's objects as they are."""
     done = _kubectl(options, "get", READ, "--all-namespaces", "-o", "json")
     said = done.stderr.decode(errors="replace").strip()
     try:
@@ -198,16 +177,10 @@ def _own_namespace(options: argparse.Namespace) -> str:
 
 
 def _must_be_there(objects: Sequence[dict[str, Any]], kind: str, namespace: str, name: str) -> None:
-    for item in objects:
-        meta = item["metadata"]
-        if (
-            item["kind"] == kind
-            and meta["name"] == name
-            and (not namespace or meta["namespace"] == namespace)
-        ):
-            return
-    where = f"{namespace}/{name}" if namespace else name
-    raise _Unusable(f'the cluster has no {kind} "{where}"')
+    there = ((item["kind"], item["metadata"]) for item in objects)
+    if (kind, namespace, name) not in ((of, meta.get("namespace", ""), meta["name"]) for of, meta in there):
+        where = f"{namespace}/{name}" if namespace else name
+        raise _Unusable(f'the cluster has no {kind} "{where}"')
 
 
 # ---- the playground

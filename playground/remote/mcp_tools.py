@@ -1,7 +1,7 @@
 """`kube-scheduler-playground mcp`: seven tools over stdio, so that an agent can try a change before it proposes it.
 
-Each is a few requests to an instance's REST API (`instance.py`). Work that takes a while tells its progress; when the
-client cancels, it is cancelled in the instance too.
+`mcp_tools.yaml` declares them. Each is a few requests to an instance's REST API (`instance.py`). Work that takes a
+while tells its progress; when the client cancels, it is cancelled in the instance too.
 """
 
 from __future__ import annotations
@@ -9,244 +9,138 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final
 
 import anyio
-from mcp.server.mcpserver import Context, MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
-from mcp.server.mcpserver.tools import Tool
-from pydantic import BaseModel, ConfigDict, Field
+import jsonschema
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult, TextContent, Tool
 
 from playground.remote.instance import Instance, Refused, part, pod_path, reasons_of
+from scheduler_core.schema.tables import table_beside
 from scheduler_core.version import ENGINE_VERSION
-
-
-class Applied(BaseModel):
-    """What became of some manifests."""
-
-    created: int
-    configured: int
-    unchanged: int
-    ignored: list[str] = Field(description="Objects that play no part here, the first 20.")
-    warnings: list[str] = Field(description="Fields that were dropped and the like, the first 20.")
-
-
-class MadeCluster(BaseModel):
-    cluster: str = Field(description="Its id, which the other tools take.")
-    page: str
-    kubernetes_release: str
-    nodes: int
-    pods: int
-    applied: Applied
-
-
-class RunResult(BaseModel):
-    state: str = Field(description="done, cancelled or failed")
-    cycles: int
-    bound: int = Field(description="Pods that have a node now, of the whole cluster.")
-    pending: int
-    pending_pods: list[str] = Field(description="The first 20 of them, as why_pending takes them.")
-    stop: str = Field(description="Why it stopped.")
-    clock: str = Field(description="The cluster's own time.")
-    page: str
-
-
-class Reason(BaseModel):
-    plugin: str
-    reason: str = Field(description="In Kubernetes' words.")
-    nodes: int = Field(description="On how many nodes it is what rejects the pod first; 0: before any node.")
-    examples: list[str] = Field(description="Up to 5 of these nodes.")
-
-
-class WhyPending(BaseModel):
-    pod: str
-    state: str = Field(
-        description="bound, unschedulable, gated, backoff, active, permit, binding, foreign (another scheduler's), "
-        "none (not decided yet) or gone"
-    )
-    node: str | None
-    sentence: str
-    message: str | None = Field(description="What the pod's FailedScheduling event says.")
-    reasons: list[Reason] = Field(description="What rejects it, the commonest first.")
-    attempts: int
-    cycle: int | None = Field(description="The decision, to be looked at on its page.")
-    also_pending: list[str] = Field(description="Of a workload: its other pending pods, the first 20.")
-    page: str
-
-
-class ProvedFix(BaseModel):
-    title: str
-    what: str = Field(description="What is changed: lower-request, add-node, correct-selector, ...")
-    kind: str = Field(description="keeps what was asked for, changes it, or harms other pods.")
-    harm: str
-    price: str
-    who: str = Field(description="Who has to agree.")
-    placed: int = Field(description="Of the pods that were asked about, find a node with it.")
-    of: int
-    patch: str = Field(description="Commands that make it.")
-
-
-class Fixes(BaseModel):
-    name: str = Field(description="The pod or workload; empty: all that is pending.")
-    headline: str = Field(description="Why they wait, in one sentence.")
-    best: str = Field(description="The best fix; empty where nothing keeps what was asked for.")
-    fixes: list[ProvedFix] = Field(description="Each proved by a run on a copy, the best first.")
-    page: str
-
-
-class PlanLine(BaseModel):
-    text: str
-    note: str = ""
-
-
-class PlanAnswer(BaseModel):
-    verdict: str
-    tone: str = Field(description="good, or what it is that is not.")
-    lines: list[PlanLine] = Field(description="The first 20.")
-    lines_in_all: int
-    moves: list[str] = Field(description="The first 20 pods that move.")
-    moves_in_all: int
-    page: str
-
-
-class Shared(BaseModel):
-    page: str = Field(description="The link.")
-    id: str
-    digest: str = Field(description="SHA-256 of what is shared: equal for equal clusters.")
-    visibility: str
-    notes: list[str]
-
 
 SHOWN: Final = 20
 EXAMPLES: Final = 5
 MOST_OF_A_WORKLOAD: Final = 500
 FIRST_LOOK_S: Final = 0.1
 LOOK_EVERY_S: Final = 1.0
+ENDS: Final = ("done", "cancelled", "failed")
 INSTRUCTIONS: Final = (
     "A deterministic kube-scheduler. Make a cluster of manifests (kubectl get -o yaml), run it, ask why a pod is "
     "pending and what it would take, submit the change, run again. Nothing here touches a real cluster."
 )
-
-ClusterId = Annotated[str, Field(description="The cluster's id, as create_cluster answers it.")]
-PodName = Annotated[
-    str, Field(description="namespace/name of a pod or of its workload, or a name in namespace default.")
-]
-Manifests = Annotated[str, Field(description="YAML or JSON: several documents, or kind: List.")]
+_TABLE: Final[Mapping[str, Mapping[str, Any]]] = table_beside(__file__, "mcp_tools.yaml")
+Tell = Callable[[Mapping[str, Any]], tuple[float, float | None, str | None]]
+"""Progress of a run or question: done, of how much, in words."""
 
 
-def server_of(instance: Instance) -> MCPServer:
+def _declared(name: str) -> Tool:
+    said = _TABLE[name]
+    taken, answers = said["takes"], said["answers"]
+    required = [argument for argument, schema in taken.items() if "default" not in schema]
+    strict = {"type": "object", "properties": taken, "required": required, "additionalProperties": False}
+    answered = {"type": "object", "properties": answers, "required": list(answers)}
+    return Tool(name=name, description=said["description"], input_schema=strict, output_schema=answered)
+
+
+def server_of(instance: Instance) -> Server[Any]:
     """The server with its seven tools."""
-    tools = Tools(instance)
-    return MCPServer(
+    tools = {name: _declared(name) for name in _TABLE}
+
+    async def listed(context: Any, params: Any) -> ListToolsResult:
+        return ListToolsResult(tools=list(tools.values()))
+
+    async def called(
+        context: ServerRequestContext[Any, Any], params: CallToolRequestParams
+    ) -> CallToolResult:
+        given = params.arguments or {}
+        try:
+            if params.name not in tools:
+                raise Refused(f'there is no tool "{params.name}"')
+            jsonschema.validate(given, tools[params.name].input_schema)
+            taken = _TABLE[params.name]["takes"].items()
+            wanted = {name: schema["default"] for name, schema in taken if "default" in schema} | given
+            answer = await getattr(Tools(instance, context), params.name)(**wanted)
+        except (Refused, jsonschema.ValidationError) as error:
+            place = "".join(f"{step}: " for step in getattr(error, "path", ()))
+            said = f"{place}{getattr(error, 'message', error)}"
+            return CallToolResult(content=[TextContent(type="text", text=said)], is_error=True)
+        text = json.dumps(answer, ensure_ascii=False, indent=1)
+        return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=answer)
+
+    return Server(
         "kube-scheduler-playground",
-        instructions=INSTRUCTIONS,
-        log_level="WARNING",
         version=ENGINE_VERSION,
-        tools=[
-            strict(tool)
-            for tool in (
-                tools.create_cluster, tools.submit, tools.run, tools.why_pending, tools.fix,
-                tools.plan, tools.share,
-            )
-        ],
-    )  # fmt: skip
-
-
-def strict(function: Callable[..., Any]) -> Tool:
-    """A tool that refuses arguments it does not have, which the SDK's own would leave out in silence."""
-    tool = Tool.from_function(function)
-    known = tool.fn_metadata.arg_model
-
-    class Strict(known):  # type: ignore[valid-type, misc]
-        model_config = ConfigDict(extra="forbid", title=known.__name__)
-
-    tool.fn_metadata.arg_model = Strict
-    tool.parameters = Strict.model_json_schema(by_alias=True)
-    return tool
+        instructions=INSTRUCTIONS,
+        on_list_tools=listed,
+        on_call_tool=called,
+    )
 
 
 class Tools:
-    """The tools, by their names."""
+    """The tools, by their names, for one call."""
 
-    def __init__(self, instance: Instance) -> None:
+    def __init__(self, instance: Instance, context: ServerRequestContext[Any, Any]) -> None:
         self._instance = instance
+        self._context = context
 
     async def create_cluster(
         self,
-        yaml: Manifests,
-        name: Annotated[str, Field(description="What people call it.")] = "from an agent",
-        kubernetes_release: Annotated[
-            str | None, Field(description="Such as 1.36; the newest that is proved when left out.")
-        ] = None,
-        scheduler_config: Annotated[
-            dict[str, Any] | None, Field(description="A KubeSchedulerConfiguration v1.")
-        ] = None,
-    ) -> MadeCluster:
-        """Make a cluster of nodes, pods, workloads and other manifests. Nothing is scheduled before `run`."""
+        yaml: str,
+        name: str,
+        kubernetes_release: str | None,
+        scheduler_config: Mapping[str, Any] | None,
+    ) -> dict[str, Any]:
         asked: dict[str, Any] = {"name": name, "config": scheduler_config}
         if kubernetes_release is not None:
             asked["kubernetesRelease"] = kubernetes_release
-        made = await self._ask("POST", "clusters/", asked)
-        path = f"clusters/{made['id']}/"
+        path = f"clusters/{(await self._ask('POST', 'clusters/', asked))['id']}/"
         try:
             applied = await self._apply(path, yaml)
-        except ToolError:
+        except Refused:
             # What cannot be applied leaves nothing behind.
             await self._ask("DELETE", path)
             raise
         found = await self._ask("GET", path)
-        return MadeCluster(
-            cluster=found["id"],
-            page=self._instance.page(found["page"]),
-            kubernetes_release=found["kubernetesRelease"],
-            nodes=found["nodes"],
-            pods=found["pods"],
-            applied=applied,
-        )
+        page = self._instance.page(found["page"])
+        release, counts = found["kubernetesRelease"], {key: found[key] for key in ("nodes", "pods")}
+        return {
+            "cluster": found["id"],
+            "page": page,
+            "kubernetes_release": release,
+            **counts,
+            "applied": applied,
+        }
 
-    async def submit(self, cluster: ClusterId, yaml: Manifests) -> Applied:
-        """Create or change objects of a cluster: a pod to try, or the change of a manifest. All of it or nothing."""
+    async def submit(self, cluster: str, yaml: str) -> dict[str, Any]:
         return await self._apply(f"clusters/{part(cluster)}/", yaml)
 
-    async def run(
-        self,
-        cluster: ClusterId,
-        ctx: Context[Any, Any],
-        until: Annotated[
-            str, Field(description="idle, cycle (one decision), or a duration such as 30s.")
-        ] = "idle",
-        max_cycles: Annotated[
-            int, Field(ge=1, le=1_000_000, description="It stops after so many decisions.")
-        ] = 100_000,
-    ) -> RunResult:
-        """Schedule: let the cluster's time go on until nothing is left to happen by itself."""
+    async def run(self, cluster: str, until: str, max_cycles: int) -> dict[str, Any]:
         asked = {"until": until, "maxCycles": max_cycles}
-        row = await self._ask("POST", f"clusters/{part(cluster)}/run", asked)
 
-        async def told(row: Mapping[str, Any]) -> None:
+        def told(row: Mapping[str, Any]) -> tuple[float, float | None, str | None]:
             words = f"{row['cyclesDone']:,} cycles, {row['podsBound']:,} pods bound"
-            await ctx.report_progress(float(row["progress"] or 0), 1.0, row["message"] or words)
+            return float(row["progress"] or 0), 1.0, row["message"] or words
 
-        row = await self._awaited(row, ("done", "cancelled", "failed"), told)
+        row = await self._awaited(await self._ask("POST", f"clusters/{part(cluster)}/run", asked), told)
         if row["state"] == "failed":
-            raise ToolError(f"the run failed: {row['message']}")
+            raise Refused(f"the run failed: {row['message']}")
         found = await self._ask("GET", f"clusters/{part(cluster)}/")
-        return RunResult(
-            state=row["state"],
-            cycles=row["cyclesDone"],
-            bound=found["bound"],
-            pending=found["pending"],
-            pending_pods=await self._pending(cluster) if found["pending"] else [],
-            stop=row["stop"] or "",
-            clock=row["clock"] or found["clock"]["now"],
-            page=self._instance.page(found["page"]),
-        )
+        return {
+            "state": row["state"],
+            "cycles": row["cyclesDone"],
+            "bound": found["bound"],
+            "pending": found["pending"],
+            "pending_pods": await self._pending(cluster) if found["pending"] else [],
+            "stop": row["stop"] or "",
+            "clock": row["clock"] or found["clock"]["now"],
+            "page": self._instance.page(found["page"]),
+        }
 
-    async def why_pending(self, cluster: ClusterId, pod: PodName) -> WhyPending:
-        """Why a pod has no node: what rejects it on how many nodes, in Kubernetes' words; or where it is.
-
-        Of a workload's name: why its first pending pod has none, and which others are pending.
-        """
+    async def why_pending(self, cluster: str, pod: str) -> dict[str, Any]:
         story, others = await self._found(cluster, pod)
         name = story["pod"]
         query = {"pod": name, "limit": "1"}
@@ -261,7 +155,7 @@ class Tools:
             state = queue["lane"] if queue else "none"
         reasons = []
         if last is not None and state not in ("bound", "gone"):
-            reasons = _reasons(await self._explained(last["url"]))
+            reasons = reasons_of(await self._explained(last["url"]))[:SHOWN]
         waits = story["waitsFor"] or (queue or {}).get("reason")
         if state == "bound" and last is None:
             sentence = f"{name} is on {story['node']} without a decision of this cluster's."
@@ -269,125 +163,75 @@ class Tools:
             sentence = last["sentence"]
         else:
             sentence = f"{name} waits: {waits}" if waits else f"{name} is not decided yet; run the cluster."
-        return WhyPending(
-            pod=name,
-            state=state,
-            node=story["node"],
-            sentence=sentence,
-            message=last["message"] if last and state != "bound" else waits,
-            reasons=reasons,
-            attempts=(queue or {}).get("attempts") or (last["attempt"] if last else 0),
-            cycle=last["cycle"] if last else None,
-            also_pending=others,
-            page=self._instance.page(f"/c/{cluster}/cycles/{last['cycle']}/" if last else f"/c/{cluster}/"),
-        )
+        return {
+            "pod": name,
+            "state": state,
+            "node": story["node"],
+            "sentence": sentence,
+            "message": last["message"] if last and state != "bound" else waits,
+            "reasons": [
+                {"plugin": plugin, "reason": reason, "nodes": len(nodes), "examples": nodes[:EXAMPLES]}
+                for plugin, reason, nodes in reasons
+            ],
+            "attempts": (queue or {}).get("attempts") or (last["attempt"] if last else 0),
+            "cycle": last["cycle"] if last else None,
+            "also_pending": others,
+            "page": self._instance.page(
+                f"/c/{cluster}/cycles/{last['cycle']}/" if last else f"/c/{cluster}/"
+            ),
+        }
 
-    async def fix(
-        self,
-        cluster: ClusterId,
-        ctx: Context[Any, Any],
-        pod: Annotated[
-            str, Field(description="NAMESPACE/NAME, or a workload's; empty: all that is pending.")
-        ] = "",
-    ) -> Fixes:
-        """Why pods wait and what places them: fixes that keep what was asked for first, each proved on a copy.
-
-        Of a workload's name: of its first pending pod, whose fixes are those of all pods like it.
-        """
+    async def fix(self, cluster: str, pod: str) -> dict[str, Any]:
         asked = {"pod": (await self._found(cluster, pod))[0]["pod"]} if pod else {}
-        row = await self._question("POST", f"clusters/{part(cluster)}/fix", asked, ctx)
-        answer = row["answer"]
+        answer = await self._question(f"clusters/{part(cluster)}/fix", asked)
         best = answer["best"]
         listed = answer["fixes"] or [item["best"] for item in answer["workloads"] if item["best"]]
-        return Fixes(
-            name=answer["name"],
-            headline=answer["headline"],
-            best="" if best is None else f"{best['title']}: {best['price']}, {best['harm']}",
-            fixes=[
-                ProvedFix(**{name: item[name] for name in ProvedFix.model_fields if name in item})
-                for item in listed[:SHOWN]
-            ],
-            page=self._instance.page(f"/c/{cluster}/"),
-        )
+        shown = _TABLE["fix"]["answers"]["fixes"]["items"]["properties"]
+        return {
+            "name": answer["name"],
+            "headline": answer["headline"],
+            "best": "" if best is None else f"{best['title']}: {best['price']}, {best['harm']}",
+            "fixes": [{name: item[name] for name in shown if name in item} for item in listed[:SHOWN]],
+            "page": self._instance.page(f"/c/{cluster}/"),
+        }
 
-    async def plan(
-        self,
-        cluster: ClusterId,
-        ask: Annotated[
-            Literal["drain", "lose", "any-node", "any-domain", "headroom", "backlog", "consolidate"],
-            Field(
-                description="drain or lose (nodes or label), any-node, any-domain (label: KEY), headroom (how many "
-                "more pods fit), backlog (what places all pending pods), consolidate (which nodes can go)"
-            ),
-        ],
-        ctx: Context[Any, Any],
-        nodes: Annotated[list[str] | None, Field(description="Of drain and lose.")] = None,
-        label: Annotated[
-            str | None, Field(description="KEY=VALUE of drain and lose, KEY of any-domain.")
-        ] = None,
-        workload: Annotated[
-            str | None, Field(description="`KIND NAMESPACE/NAME`, of headroom and backlog.")
-        ] = None,
-    ) -> PlanAnswer:
-        """A question about the whole cluster, answered by decisions on a copy. Nothing of the cluster changes."""
-        asked = {"ask": ask, "nodes": nodes, "label": label, "workload": workload}
+    async def plan(self, cluster: str, **asked: Any) -> dict[str, Any]:
         body = {key: value for key, value in asked.items() if value is not None}
-        row = await self._question("POST", f"clusters/{part(cluster)}/plan", body, ctx)
-        answer = row["answer"]
-        return PlanAnswer(
-            verdict=answer["verdict"],
-            tone=answer["tone"],
-            lines=[
-                PlanLine(
-                    text=(f"{line['node']}: " if line.get("node") else "") + line["text"],
-                    note=line.get("note") or "",
-                )
+        answer = await self._question(f"clusters/{part(cluster)}/plan", body)
+        return {
+            "verdict": answer["verdict"],
+            "tone": answer["tone"],
+            "lines": [
+                {
+                    "text": (f"{line['node']}: " if line.get("node") else "") + line["text"],
+                    "note": line.get("note") or "",
+                }
                 for line in answer["lines"][:SHOWN]
             ],
-            lines_in_all=answer["nLines"],
-            moves=[f"{move['pod']}: {move['from']} -> {move['to']}" for move in answer["moves"][:SHOWN]],
-            moves_in_all=answer["nMoves"],
-            page=self._instance.page(f"/c/{cluster}/plan/"),
-        )
+            "lines_in_all": answer["nLines"],
+            "moves": [f"{move['pod']}: {move['from']} -> {move['to']}" for move in answer["moves"][:SHOWN]],
+            "moves_in_all": answer["nMoves"],
+            "page": self._instance.page(f"/c/{cluster}/plan/"),
+        }
 
-    async def share(
-        self,
-        cluster: ClusterId,
-        title: Annotated[str, Field(description="One line for people.")] = "",
-        redact: Annotated[bool, Field(description="Other names, the same decisions.")] = False,
-        days: Annotated[
-            int | None, Field(ge=1, le=3660, description="It expires after so many days.")
-        ] = None,
-        visibility: Literal["public", "unlisted", "team", "private"] | None = None,
-    ) -> Shared:
-        """A link to the cluster and everything decided in it, which anybody can replay decision for decision."""
-        asked = {"title": title or None, "redact": redact or None, "days": days, "visibility": visibility}
-        body = {key: value for key, value in asked.items() if value is not None}
+    async def share(self, cluster: str, **asked: Any) -> dict[str, Any]:
+        body = {key: value for key, value in asked.items() if value}
         made = await self._ask("POST", f"clusters/{part(cluster)}/scenario", body)
-        return Shared(
-            page=made["page"],
-            id=made["id"],
-            digest=made["digest"],
-            visibility=made["visibility"],
-            notes=[str(note) for note in made.get("notes") or []],
-        )
+        return {name: made[name] for name in _TABLE["share"]["answers"]}
 
     # ---- pods
 
-    async def _pending(self, cluster: str, namespace: str = "") -> list[str]:
-        """Names of the first pending pods, of all namespaces or of one."""
+    async def _pending(self, cluster: str) -> list[str]:
+        """Names of the first pending pods."""
         query = {"fieldSelector": "spec.nodeName=,status.phase=Pending", "limit": str(SHOWN)}
-        query |= {"namespace": namespace} if namespace else {}
-        return [
-            _key(item)
-            for item in (await self._ask("GET", f"clusters/{part(cluster)}/pods/", query=query))["items"]
-        ]
+        listed = await self._ask("GET", f"clusters/{part(cluster)}/pods/", query=query)
+        return [_key(item) for item in listed["items"]]
 
     async def _found(self, cluster: str, name: str) -> tuple[Any, list[str]]:
         """The story of a pod, or of the first pending pod of the workload of that name, and its other pending ones."""
         try:
             return await self._ask("GET", f"{pod_path(cluster, name)}/story"), []
-        except ToolError as error:
+        except Refused as error:
             if 'pods "' not in str(error):
                 raise
             refused = error
@@ -400,11 +244,9 @@ class Tools:
         waiting = [_key(item) for item in owned if not item["spec"].get("nodeName")]
         if owned:
             first, *others = waiting or [_key(owned[0])]
-            return await self._ask("GET", f"{pod_path(cluster, first)}/story"), others[
-                :SHOWN
-            ] if waiting else []
+            return await self._ask("GET", f"{pod_path(cluster, first)}/story"), others[:SHOWN]
         there = await self._pending(cluster)
-        raise ToolError(f"{refused}; pending pods: {', '.join(there) if there else 'none'}")
+        raise Refused(f"{refused}; pending pods: {', '.join(there) if there else 'none'}")
 
     # ---- requests
 
@@ -417,46 +259,49 @@ class Tools:
     ) -> Any:
         if method == "POST" and body is None:
             body = {}
-        try:
-            _, answer = await anyio.to_thread.run_sync(
-                lambda: self._instance.ask(method, path, body, query), abandon_on_cancel=True
-            )
-        except Refused as error:
-            raise ToolError(str(error)) from None
+        _, answer = await anyio.to_thread.run_sync(
+            lambda: self._instance.ask(method, path, body, query), abandon_on_cancel=True
+        )
         return answer
 
-    async def _apply(self, path: str, yaml: str) -> Applied:
+    async def _apply(self, path: str, yaml: str) -> dict[str, Any]:
         """Apply manifests; a large text is applied by a worker, through a draft."""
         answer = await self._ask("POST", f"{path}apply", yaml)
         if "created" in answer:
-            return _applied(answer)
+            counts = {verb: len(answer[verb]) for verb in ("created", "configured", "unchanged")}
+            ignored = [f"{one['kind']} {one['name']}: {one['reason']}" for one in answer["ignored"]]
+            warnings = [
+                said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+                for said in answer.get("warnings") or ()
+            ]
+        else:
+            row = await self._awaited(answer)
+            if row["state"] != "done":
+                raise Refused(f"nothing was applied: {row['problem'] or row['state']}")
+            preview = row["preview"]
+            verbs = {"created": "create", "configured": "update", "unchanged": "unchanged"}
+            counts = {verb: preview["counts"][key] for verb, key in verbs.items()}
+            ignored = [f"{one['name']}: {one['detail']}" for one in preview["ignored"]["changes"]]
+            warnings = preview["leftOut"]
+        return {**counts, "ignored": ignored[:SHOWN], "warnings": warnings[:SHOWN]}
 
-        async def told(row: Mapping[str, Any]) -> None:
-            """A client that waits for `submit` asks for no progress."""
-
-        row = await self._awaited(answer, ("done", "failed", "cancelled"), told)
-        if row["state"] != "done":
-            raise ToolError(f"nothing was applied: {row['problem'] or row['state']}")
-        return _applied_by_worker(row["preview"])
-
-    async def _question(self, method: str, path: str, body: Any, ctx: Context[Any, Any]) -> Any:
-        row = await self._ask(method, path, body)
-
-        async def told(row: Mapping[str, Any]) -> None:
+    async def _question(self, path: str, body: Any) -> Any:
+        def told(row: Mapping[str, Any]) -> tuple[float, float | None, str | None]:
             progress = row["progress"]
-            await ctx.report_progress(progress["done"], progress["total"] or None, progress["doing"] or None)
+            return progress["done"], progress["total"] or None, progress["doing"] or None
 
-        row = await self._awaited(row, ("done", "failed", "cancelled"), told)
+        row = await self._awaited(await self._ask("POST", path, body), told)
         if row["state"] != "done":
-            raise ToolError(f"the question was not answered: {row['error'] or row['state']}")
-        return row
+            raise Refused(f"the question was not answered: {row['error'] or row['state']}")
+        return row["answer"]
 
-    async def _awaited(self, row: Any, ends: Sequence[str], told: Any) -> Any:
+    async def _awaited(self, row: Any, told: Tell | None = None) -> Any:
         """A run or question at its end; cancelled there if the client cancels here."""
         wait_s = FIRST_LOOK_S
         try:
-            while row["state"] not in ends:
-                await told(row)
+            while row["state"] not in ENDS:
+                if told is not None:
+                    await self._context.session.report_progress(*told(row))
                 await anyio.sleep(wait_s)
                 wait_s = min(wait_s * 1.5, LOOK_EVERY_S)
                 row = await self._ask("GET", row["url"])
@@ -486,40 +331,6 @@ def _is_of(pod: Mapping[str, Any], workload: str) -> bool:
     return any(owner == workload or owner.rpartition("-")[0] == workload for owner in owners)
 
 
-def _applied(answer: Mapping[str, Any]) -> Applied:
-    ignored = [f"{one['kind']} {one['name']}: {one['reason']}" for one in answer["ignored"]]
-    return Applied(
-        created=len(answer["created"]),
-        configured=len(answer["configured"]),
-        unchanged=len(answer["unchanged"]),
-        ignored=ignored[:SHOWN],
-        warnings=[_words(warning) for warning in answer.get("warnings") or []][:SHOWN],
-    )
-
-
-def _applied_by_worker(preview: Mapping[str, Any]) -> Applied:
-    counts = preview["counts"]
-    ignored = [f"{one['name']}: {one['detail']}" for one in preview["ignored"]["changes"]]
-    return Applied(
-        created=counts["create"],
-        configured=counts["update"],
-        unchanged=counts["unchanged"],
-        ignored=ignored[:SHOWN],
-        warnings=preview["leftOut"][:SHOWN],
-    )
-
-
-def _words(warning: Any) -> str:
-    return warning if isinstance(warning, str) else json.dumps(warning, ensure_ascii=False)
-
-
-def _reasons(explained: Mapping[str, Any]) -> list[Reason]:
-    return [
-        Reason(plugin=plugin, reason=reason, nodes=len(nodes), examples=nodes[:EXAMPLES])
-        for plugin, reason, nodes in reasons_of(explained)[:SHOWN]
-    ]
-
-
 def main(arguments: Sequence[str]) -> None:
     """Serve the tools on standard input and output."""
     parser = argparse.ArgumentParser(
@@ -531,7 +342,12 @@ def main(arguments: Sequence[str]) -> None:
     )
     options = parser.parse_args(arguments)
     try:
-        instance = Instance(options.server)
+        server = server_of(Instance(options.server))
     except Refused as error:
         parser.error(str(error))
-    server_of(instance).run("stdio")
+
+    async def serve() -> None:
+        async with stdio_server() as (reads, writes):
+            await server.run(reads, writes, server.create_initialization_options())
+
+    anyio.run(serve)

@@ -25,7 +25,7 @@ WORDS = {"in use": "allocated", "taken": "takes it"}
 
 
 def view_devices(answer: Mapping[str, Any], device: str = "", request: str = "") -> View:
-    """From the answer's data; `device` is ``driver/pool/device``, `request` the request it was tried for.
+    """View of an answer; `device` is ``driver/pool/device``, `request` the request it was tried for.
 
     Returns
     -------

@@ -1,7 +1,9 @@
-"""Form fields for what Kubernetes writes as text: quantities, labels, taints."""
+"""Form fields for what Kubernetes writes as text: quantities, labels, taints; forms over parts of a manifest."""
 
+import copy
 import re
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from django import forms
 
@@ -41,6 +43,9 @@ class NameField(forms.CharField):
 class PairsField(forms.CharField):
     """``key=value`` pairs separated by commas or lines; cleans to a dict."""
 
+    def prepare_value(self, value: Any) -> Any:
+        return "\n".join(f"{key}={val}" for key, val in value.items()) if isinstance(value, dict) else value
+
     def clean(self, value: Any) -> dict[str, str]:
         text: str = super().clean(value)
         pairs: dict[str, str] = {}
@@ -75,6 +80,14 @@ class TaintsField(forms.CharField):
 
     EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
+    def prepare_value(self, value: Any) -> Any:
+        if not isinstance(value, list):
+            return value
+        return "\n".join(
+            f"{taint['key']}{'=' + taint['value'] if taint.get('value') else ''}:{taint['effect']}"
+            for taint in value
+        )
+
     def clean(self, value: Any) -> list[dict[str, str]]:
         text: str = super().clean(value)
         taints = []
@@ -93,3 +106,54 @@ class TaintsField(forms.CharField):
                 taint["value"] = val.strip()
             taints.append(taint)
         return taints
+
+
+class ManifestForm(forms.Form):
+    """A form over some fields of an object; what it does not show, or is not changed, stays.
+
+    Attributes
+    ----------
+    AT
+        Field -> its place in a manifest, or several with spaces between that hold the same.
+    API_VERSION, KIND
+        Of a new object.
+    """
+
+    AT: ClassVar[Mapping[str, str]] = {}
+    API_VERSION, KIND = "", ""
+
+    def __init__(self, *args: Any, manifest: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
+        self.manifest = manifest
+        super().__init__(*args, **kwargs)
+        for name, places in self.AT.items() if manifest is not None else ():
+            for held in (_within(manifest, place.split(".")) for place in places.split()):
+                if held is not None:
+                    self.initial[name] = held
+
+    def applied(self) -> dict[str, Any]:
+        """The object the form asks for; the form is valid."""
+        made: dict[str, Any] = {"apiVersion": self.API_VERSION, "kind": self.KIND}
+        if self.manifest is not None:
+            made = copy.deepcopy(dict(self.manifest))
+        for name, places in self.AT.items():
+            if self.manifest is None or name in self.changed_data:
+                for place in places.split():
+                    _put(made, place.split("."), self.cleaned_data[name])
+        return made
+
+
+def _within(held: Any, path: list[str]) -> Any:
+    for step in path:
+        held = (held or {}).get(step)
+    return held
+
+
+def _put(held: dict[str, Any], path: list[str], value: Any) -> None:
+    """Write a value at its place; what is empty is left out."""
+    *above, last = path
+    for step in above:
+        held[step] = held = held.get(step) or {}
+    if value is None or value is False or value in ("", []):
+        held.pop(last, None)
+    else:
+        held[last] = value

@@ -6,12 +6,9 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
-from django.conf import settings
-from django.contrib import messages
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -23,14 +20,15 @@ from playground.clusters.board.nodes import node_uses
 from playground.clusters.board.overview import ClusterFigures, figures_of
 from playground.clusters.board.pods import owners_named, pods_named
 from playground.clusters.demo import create_demo
-from playground.clusters.errors import ClusterError, NotFound
+from playground.clusters.errors import NotFound
 from playground.clusters.history.cycles import get_cycle
 from playground.clusters.trouble import cause_of
-from playground.engine.releases import known_differences
+from playground.engine.releases import engine_readme, known_differences
 from playground.web.board.nodes import matching
 from playground.web.clusters.present import DUMP_LINE
 from playground.web.pages import PAGES
 from playground.web.requests import HtmxHttpRequest, digest_of, site_user, visible_clusters
+from playground.web.scenarios.gallery import GROUPS
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster
@@ -77,13 +75,13 @@ class FoundGroup:
 
     @property
     def words(self) -> str:
-        """How many, as it is read out."""
+        """The number of things, as it is read out."""
         kind = "actions" if self.title == "Do" else self.title.lower()
         return f"{len(self.items)} {kind.removesuffix('s') if len(self.items) == 1 else kind}"
 
 
 def find_in_cluster(cluster: Cluster, words: str) -> list[FoundGroup]:
-    """What the words mean in a cluster; without words its pages and what can be done. Four queries."""
+    """Things in a cluster that the words name; without words its pages and actions. Four queries."""
     one = [cluster.public_id]
     actions = [
         Found("play", title, detail, reverse(path, args=one), fields)
@@ -135,7 +133,7 @@ def _has(item: Found, words: str) -> bool:
 
 
 def _nodes(cluster: Cluster, words: str) -> list[Found]:
-    """Those whose names have the words first, then those whose labels have them."""
+    """Nodes whose names have the words first, then those whose labels have them."""
     board = reverse("web:board", args=[cluster.public_id])
     found = matching(node_uses(cluster), words)
     named = [use for use in found if all(word in use.name for word in words.lower().split())]
@@ -195,19 +193,8 @@ BRANCHES = 5
 """That a card names, the newest; the others are a word."""
 # What is another on every look, and is no news: whether it is read out, and how old the clusters are.
 _CHANGING = re.compile(r'data-say="[^"]*"|<time.*?</time>|\s+')
-# Group of the gallery, title, words.
-TOPICS = (
-    (
-        "filtering",
-        "Filtering",
-        "Which nodes are even possible: taints that keep ordinary pods off GPU nodes.",
-    ),
-    ("spreading", "Spreading", "Topology spread and affinity, and the surprises in both."),
-    ("preemption", "Preemption", "Who has to go: disruption budgets, and every tie-break of the six."),
-    ("permit", "Permit", "Chosen, and still waiting: a gang that starts together, a person who approves."),
-    ("extenders", "Extenders", "A webhook has a say: vetoes, favourites, and one that times out."),
-    ("queue", "Queue", "When a pod gets its turn: backoff, hints, and the five-minute flush."),
-)
+TOPICS: Final = ("preemption", "scoring", "spreading", "permit", "extenders", "queue")
+"""Groups of the gallery."""
 
 
 def home(request: HtmxHttpRequest) -> HttpResponse:
@@ -224,7 +211,13 @@ def home(request: HtmxHttpRequest) -> HttpResponse:
     html = render_to_string("home/cards.html", {"cards": cards, "q": q, "polled": had is not None}, request)
     have = digest_of(f"{q} {_CHANGING.sub('', html)}")
     if not request.htmx:
-        context = {"cards_html": html, "have": have, "q": q, "topics": TOPICS, "dump_line": DUMP_LINE}
+        context = {
+            "cards_html": html,
+            "have": have,
+            "q": q,
+            "topics": [(key, *GROUPS[key]) for key in TOPICS],
+            "dump_line": DUMP_LINE,
+        }
         return render(request, "home/page.html", context)
     if had == have:
         return HttpResponse(status=204)
@@ -233,23 +226,12 @@ def home(request: HtmxHttpRequest) -> HttpResponse:
 
 def watch(request: HttpRequest) -> HttpResponse:
     """Create a demo, whose board shows the first steps."""
-    try:
-        cluster = create_demo(owner=site_user(request))
-    except ClusterError as error:
-        messages.error(request, error.message)
-        return redirect("web:home")
-    return redirect("web:board", cluster.public_id)
+    return redirect("web:board", create_demo(owner=site_user(request)).public_id)
 
 
 def about(request: HttpRequest) -> HttpResponse:
     """Say what is emulated and where it is known to differ."""
-    context: dict[str, Any] = {"differences": known_differences(_readme())}
-    return render(request, "about/page.html", context)
-
-
-def _readme() -> str:
-    path = Path(settings.BASE_DIR) / "scheduler_core" / "README.md"
-    return path.read_text(encoding="utf-8") if path.is_file() else ""
+    return render(request, "about/page.html", {"differences": known_differences(engine_readme())})
 
 
 def _cards(clusters: Sequence[Cluster], figures: Mapping[int, ClusterFigures]) -> list[dict[str, Any]]:
@@ -289,28 +271,21 @@ def _card(cluster: Cluster, figures: ClusterFigures, branches: list[Cluster]) ->
 LONGEST = 200
 
 
-def in_cluster(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
-    """What the words mean in a cluster."""
-    return _answer(request, find_in_cluster(cluster, _words(request)), cluster)
+def find(request: HtmxHttpRequest, cluster: Cluster | None = None) -> HttpResponse:
+    """Find things by words, in a cluster or where none is open; the list alone for htmx.
 
-
-def in_site(request: HtmxHttpRequest) -> HttpResponse:
-    """What the words mean where no cluster is open."""
-    words = _words(request)
-    clusters = visible_clusters(request).filter(name__icontains=words).order_by("-created")[:MOST]
-    return _answer(request, find_in_site(clusters, words), None)
-
-
-def _words(request: HttpRequest) -> str:
-    return request.GET.get("q", "").strip()[:LONGEST]
-
-
-def _answer(request: HtmxHttpRequest, groups: list[FoundGroup], cluster: Cluster | None) -> HttpResponse:
-    """The list alone for htmx; Enter (``go``) leads to the first link at once, whatever the list shows by then."""
+    Enter (``go``) leads to the first link at once, whatever the list shows by then.
+    """
+    words = request.GET.get("q", "").strip()[:LONGEST]
+    if cluster is not None:
+        groups = find_in_cluster(cluster, words)
+    else:
+        there = visible_clusters(request).filter(name__icontains=words).order_by("-created")
+        groups = find_in_site(there[:MOST], words)
     first = groups[0].items[0] if groups else None
     if first is not None and request.GET.get("go") and not first.fields:
         return redirect(first.href)
-    context = {"cluster": cluster, "groups": groups, "q": _words(request), "tab": ""}
+    context = {"groups": groups, "q": words, "tab": ""}
     return render(request, "find/list.html" if request.htmx else "find/page.html", context)
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from inspect import signature
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from playground.clusters.board.pods import priorities
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster
 
+T = TypeVar("T")
 SYSTEM_VALUE = 2_000_000_000
 View = dict[str, Any]
 """What a template draws."""
@@ -22,13 +24,19 @@ def piece(x: float, width: float, *, room: float) -> View:
     return {"x": x, "width": width, "middle": round(x + width / 2, 2), "has_room": width >= room}
 
 
+def made_of(kind: Callable[..., T], known: Mapping[str, Any], /, **said: Any) -> T:
+    """A row of a kind: its fields are those of the same name in a dictionary, unless they are said."""
+    names = signature(kind).parameters
+    return kind(**{name: known[name] for name in names if name in known} | said)
+
+
 NO_CLASS_LETTER = "N"
 NO_CLASS = "no priority class"
 
 
 @dataclass(frozen=True)
 class PriorityMark:
-    """How a pod's priority is drawn."""
+    """The drawing of a pod's priority."""
 
     css: str
     letter: str
@@ -104,7 +112,7 @@ def priority_scale(cluster: Cluster) -> PriorityScale:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one outcome is drawn.
+    """The drawing of an outcome.
 
     Attributes
     ----------

@@ -36,7 +36,7 @@ class Page:
 
     @property
     def key(self) -> str:
-        """What a view calls the tab."""
+        """The name views have for the tab."""
         return self.route.partition(":")[2]
 
 

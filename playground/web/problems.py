@@ -36,17 +36,20 @@ class Problem:
     excerpt: tuple[Line, ...]
 
 
-def problems_of(error: ClusterError, text: str | bytes = "") -> list[Problem]:
-    """Return the error and its causes in order, each with an excerpt of the text where it has a line."""
+def problems_of(error: ClusterError, text: str | bytes = "", *, by_path: bool = False) -> list[Problem]:
+    """Return the error and its causes in order, each with an excerpt of the text where it has a line.
+
+    `by_path`: of a text of one document, a field's line is looked for where the error has none.
+    """
     if isinstance(text, bytes):
         text = decoded(text, "replace")
     lines = text.splitlines()
     found: Iterable[ClusterError] = (error, *error.causes) if isinstance(error, InvalidManifest) else (error,)
-    return [_problem(one, lines) for one in found]
+    return [_problem(one, lines, text if by_path else "") for one in found]
 
 
-def _problem(error: ClusterError, lines: list[str]) -> Problem:
-    line = getattr(error, "line", None)
+def _problem(error: ClusterError, lines: list[str], document: str) -> Problem:
+    line = getattr(error, "line", None) or line_of(document, getattr(error, "path", ""))
     kind, name = getattr(error, "kind", ""), getattr(error, "name", "")
     return Problem(
         message=error.message,

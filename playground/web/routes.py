@@ -5,8 +5,9 @@ Who may see the page, what its method may be, the rows its path names, and what 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from functools import wraps
+from functools import cache, wraps
 from inspect import isclass, iscoroutinefunction, signature
 from pathlib import Path
 from pkgutil import resolve_name
@@ -19,18 +20,18 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponseNotAllowed
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, reverse
 from django.utils.cache import patch_vary_headers
 from django.views import generic
 from django.views.decorators.cache import never_cache
 
-from playground.accounts.teams import TeamError, team_of_member
+from playground.accounts.teams import AccountError, team_of_member
 from playground.clusters import drafts
-from playground.clusters.errors import ClusterError, NotFound
+from playground.clusters.errors import ClusterError
 from playground.clusters.objects.queries import get_mock_extender, get_run
 from playground.clusters.questions import get_question
 from playground.scenarios import selectors
-from playground.web.requests import get_cluster, site_user, wants_login
+from playground.web.requests import get_cluster, next_page, site_user, wants_login
 
 _READS: Final = ("GET", "HEAD")
 _METHODS: Final[Mapping[str, tuple[str, ...]]] = {"GET": _READS, "POST": ("POST",), "both": (*_READS, "POST")}
@@ -64,7 +65,7 @@ def _of_team_mode(request: HttpRequest) -> None:
 
 
 def _for_administrators(request: HttpRequest) -> None:
-    """To all others the page does not exist."""
+    """Refuse all others, for whom the page does not exist."""
     _of_team_mode(request)
     if not (request.user.is_authenticated and request.user.is_superuser):
         raise Http404("There is no such page.")
@@ -88,7 +89,7 @@ def served(view: View, *, takes: str = "GET", who: str = "", back: str = "", **t
     who
         Sees it: everybody, or a key of `_WHO`.
     back
-        Route of the cluster where a POST that a service refuses leads, with the refusal as a message.
+        Route where what a service refuses leads, with the refusal as a message; ``.`` is the page posted to.
     tab
         `tab` and `sub`: under which of the cluster's pages it is found.
     """
@@ -101,21 +102,24 @@ def served(view: View, *, takes: str = "GET", who: str = "", back: str = "", **t
             return instead
         if request.method not in _METHODS[takes]:
             return HttpResponseNotAllowed(_METHODS[takes])
+        place, where = named, ""
         try:
             for key in (key for key in tuple(named) if key in _ROWS and _ROWS[key][0] in wanted):
                 name, row = _ROWS[key]
-                named[name] = row(request, named.pop(key), named)
+                named = {other: value for other, value in named.items() if other != key} | {
+                    name: row(request, named[key], named)
+                }
             request.rows = {name: named[name] for name, _ in _ROWS.values() if name in named}
+            if back and (request.method == "POST" or back != "."):
+                where = next_page(request) or _back(request, back, place)
             response = view(request, **named)
-        except NotFound as error:
-            raise Http404(error.message) from None
-        except TeamError as error:
-            raise (PermissionDenied if error.reason == "Forbidden" else Http404)(error.message) from None
         except ClusterError as error:
-            if not back:
-                raise
-            messages.error(request, error.message)
-            return redirect(back, named["cluster"].public_id)
+            if where and not (error.status == 403 and isinstance(error, AccountError)):
+                messages.error(request, f"{error.message[:1].upper()}{error.message[1:].removesuffix('.')}.")
+                return redirect(where)
+            if error.status in _AS_DJANGO:
+                raise _AS_DJANGO[error.status](error.message) from None
+            raise
         patch_vary_headers(response, ("HX-Request", "HX-Target"))
         return response
 
@@ -123,13 +127,34 @@ def served(view: View, *, takes: str = "GET", who: str = "", back: str = "", **t
     return answer
 
 
+_AS_DJANGO: Final[Mapping[int, type[Exception]]] = {403: PermissionDenied, 404: Http404}
+
+
+def _back(request: HttpRequest, back: str, place: Mapping[str, Any]) -> str:
+    """The path of a route, of what the path of this request names."""
+    if back == ".":
+        return request.get_full_path()
+    route, _, anchor = back.partition("#")
+    area, _, name = route.partition(":")
+    wanted = re.findall(r"<\w+:(\w+)>", _areas()[area][name]["at"])
+    path = reverse(route, kwargs={key: place[key] for key in wanted})
+    return f"{path}#{anchor}" if anchor else path
+
+
 _TABLE: Final = (Path(__file__).parent / "routes.yaml").read_text(encoding="utf-8")
+
+
+@cache
+def _areas() -> dict[str, dict[str, dict[str, str]]]:
+    found: dict[str, dict[str, dict[str, str]]] = yaml.safe_load(_TABLE)
+    return found
 
 
 def patterns(area: str) -> list[URLPattern]:
     """The paths of an area of the table."""
     found = []
-    for name, row in yaml.safe_load(_TABLE)[area].items():
+    for name, said in _areas()[area].items():
+        row = dict(said)
         at, view = row.pop("at"), resolve_name(f"playground.web.{row.pop('view')}")
         if isclass(view) and issubclass(view, generic.View):
             view = view.as_view()

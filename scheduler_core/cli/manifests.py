@@ -28,6 +28,7 @@ from scheduler_core.objects.reading import (
     notes_of,
     read_posted,
     type_of,
+    with_use,
 )
 from scheduler_core.randomness import MAX_GENERATED_PREFIX, Randomness, name_suffix
 from scheduler_core.releases import Release
@@ -107,6 +108,7 @@ def read_manifests(
                 found += read_posted(read_file(file), max_bytes=MAX_BYTES, file=file)
         if file:
             check_any_object(found)
+        found = with_use(found)
     except InvalidManifest as error:
         subject = f"{error.kind} {error.name}".strip()
         problem = Problem(error.path, error.words, None, error.line, error.column, file, subject)

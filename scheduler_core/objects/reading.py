@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import json
 import marshal
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,6 +25,7 @@ from scheduler_core.objects.defaults import from_first_beta
 from scheduler_core.objects.documents import MAX_BYTES, TAG_PREFIX, LineMap, decoded, load_documents
 from scheduler_core.objects.fields import Document, mapping, mappings, string
 from scheduler_core.objects.kinds import SHAPING
+from scheduler_core.objects.quantity import quantity_milli_value
 from scheduler_core.schema.tables import kinds as upstream_kinds
 from scheduler_core.schema.tables import table_beside
 
@@ -139,7 +141,7 @@ def read_posted(
     result: list[Posted] = []
     for document in documents:
         _open(Posted(document.value, document.index, "", lines, file=file), result)
-    return result
+    return with_use(result)
 
 
 def check_any_object(posted: Sequence[Posted]) -> None:
@@ -160,7 +162,41 @@ def from_objects(manifests: Iterable[Mapping[str, Any]]) -> list[Posted]:
     result: list[Posted] = []
     for index, manifest in enumerate(manifests):
         _open(Posted(dict(manifest), index), result)
-    return result
+    return with_use(result)
+
+
+USE_ANNOTATION: Final = "metrics.k8s.io/usage"
+"""On a pod what it used when it was dumped, as JSON: resource -> quantity."""
+_METRICS: Final = "metrics.k8s.io"
+
+
+def with_use(posted: list[Posted]) -> list[Posted]:
+    """The objects, each pod of which there is a PodMetrics among them with what it uses as an annotation."""
+    used: dict[tuple[str, str], dict[str, str]] = {}
+    for item in posted:
+        if item.kind == "PodMetrics" and group_of(item.api_version) == _METRICS:
+            meta, amounts = mapping(item.manifest, "metadata", ""), dict[str, int]()
+            for path, container in mappings(item.manifest, "containers", ""):
+                for resource, text in mapping(container, "usage", path).items():
+                    try:
+                        amounts[resource] = amounts.get(resource, 0) + quantity_milli_value(text)
+                    except (TypeError, ValueError):
+                        continue  # what cannot be read is not known
+            texts = {resource: f"{amount}m" for resource, amount in amounts.items()}
+            used[meta.get("namespace") or "", meta.get("name") or ""] = texts
+    if not used:
+        return posted
+    found = []
+    for item in posted:
+        about = item.manifest.get("metadata") if item.kind == "Pod" else None
+        if isinstance(about, dict):
+            texts = used.get((about.get("namespace") or "", about.get("name") or ""), {})
+            if texts:
+                annotations = {**(about.get("annotations") or {}), USE_ANNOTATION: json.dumps(texts)}
+                made = {**item.manifest, "metadata": {**about, "annotations": annotations}}
+                item = dataclasses.replace(item, manifest=made)
+        found.append(item)
+    return found
 
 
 def opened(manifest: Mapping[str, Any], prefix: str = "") -> list[Posted]:
@@ -440,6 +476,8 @@ def type_of(api_version: str, kind: str, release: str = "") -> TypeOf:
             return type_of(removed.now, kind, release)
         became = f": {kind} is {removed.now}" if removed.now else ""
         return TypeOf(FOREIGN, "", f"{api_version} is not served since {removed.since}{became}")
+    if group == _METRICS:
+        return TypeOf(FOREIGN, "", "what pods use is kept with them; no metrics are served")
     if group not in _groups():
         # The groups of SIGs are like Kubernetes' own, and are meant.
         close = "" if group.endswith(".x-k8s.io") else _closest(group, [name for name in _groups() if name])

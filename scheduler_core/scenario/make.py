@@ -85,7 +85,6 @@ def make_scenario(
     initial: Iterable[types.Manifest] = (),
     goes_on: bool = False,
     traces: Sequence[Decided] = (),
-    engine: str = ENGINE_VERSION,
     name: str = "",
     title: str = "",
     ours_decide: bool = False,
@@ -109,8 +108,6 @@ def make_scenario(
         that moment was taken (`run`).
     traces : sequence of Decided
         What was decided, in order: the scenario carries it, and replaying it is the proof.
-    engine : str
-        The version that decided it.
     ours_decide : bool
         What other schedulers decided (records with `by`) is left out, and their pods ask for ours.
     mock : sequence of MockExtender
@@ -141,7 +138,7 @@ def make_scenario(
         decisions = types.Decisions(
             digest=decisions_digest(trace.digest for trace in ordered),
             count=len(ordered),
-            engine=engine,
+            engine=ordered[0].engine or ENGINE_VERSION,
             cycles=tuple(cycle_line(trace) for trace in ordered),
         )
         scenario = dataclasses.replace(scenario, decisions=decisions)

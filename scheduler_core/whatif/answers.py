@@ -1,71 +1,53 @@
-"""Answers about nodes that go and pods that are added, as documents: page, REST and command line show the same."""
+"""Answers about nodes that go or are wanted and pods that are added: page, REST and command line show the same."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby, islice
 from typing import Any, Final
 
 from scheduler_core.errors import InvalidObject
 from scheduler_core.extender.transport import Transport, no_transport
 from scheduler_core.objects.pod import Pod
 from scheduler_core.sim.simulation import Simulation
-from scheduler_core.whatif import take_away
+from scheduler_core.whatif import questions, take_away
+from scheduler_core.whatif.backlog import (
+    NodeChoice,
+    NodePlan,
+    cheapest_nodes,
+    choices_of,
+    fewest_nodes,
+    names_of_nodes,
+    run_plan,
+)
+from scheduler_core.whatif.consolidate import Fewer, fewer_nodes, replay_steps
+from scheduler_core.whatif.fixes import money, owner_words
 from scheduler_core.whatif.fork import ZONE, Fork, Report, group_of, silent
 from scheduler_core.whatif.headroom import Headroom, headroom
-from scheduler_core.whatif.node_answers import answer_backlog, answer_fewer
 from scheduler_core.whatif.questions import (
-    ANY_DOMAIN,
-    ANY_NODE,
-    BACKLOG,
     BAD,
-    CONSOLIDATE,
-    DRAIN,
     GOOD,
-    HEADROOM,
-    LOSE,
     NO_TIME,
     OUTSIDE,
     WARNING,
     Answer,
     PlanQuestion,
-    any_domain_verdict,
-    any_node_verdict,
-    causes,
-    counted,
-    finds,
-    first_of,
-    headroom_verdict,
-    held_words,
-    lost_words,
-    names_of,
     node_map,
-    question_from,
-    room_verdict,
-    taken_away_verdict,
     told_luck,
-    until_deleted,
-    without_label,
 )
-from scheduler_core.whatif.take_away import (
-    BLOCKED,
-    ENDING,
-    LANDS,
-    LOST,
-    OF_THE_NODE,
-    PENDING,
-    WITH_NODE,
-    TakenAway,
-    UnknownNodes,
-    held_up,
-    lose_any,
-    lose_each,
-    nodes_with,
-    nodes_without,
-    taken_away,
+from scheduler_core.whatif.take_away import BLOCKED, LANDS, LOST, PENDING, Followed, TakenAway, lost_words
+from scheduler_core.whatif.workloads import (
+    left_out_words,
+    owner_of,
+    pending_pods,
+    template_from,
+    template_like,
+    template_of,
+    waiting_pods,
+    workloads,
 )
-from scheduler_core.whatif.workloads import template_from, template_like, template_of, workloads
 
 MOST_WORKLOADS: Final = 60
 MOST_MORE: Final = 400
@@ -101,7 +83,7 @@ def answer_question(
     InvalidObject
         The question cannot be read, or names what is not there.
     """
-    question = question_from(document)
+    question = questions.question_from(document)
     report(0, 0, "copying the cluster")
     fork = Fork(simulation.scheduler, transport=transport, seed=0)
     asked = _ANSWERS[question.ask]
@@ -115,7 +97,7 @@ def _named(fork: Fork, question: PlanQuestion) -> list[str]:
     nodes = list(question.nodes)
     if question.label:
         key, _, value = question.label.partition("=")
-        found = nodes_with(fork, key, value)
+        found = take_away.nodes_with(fork, key, value)
         if not found:
             raise InvalidObject("label", question.label, "is on no node")
         nodes += [name for name in found if name not in nodes]
@@ -124,11 +106,11 @@ def _named(fork: Fork, question: PlanQuestion) -> list[str]:
 
 def _take_away(simulation: Simulation, fork: Fork, question: PlanQuestion, report: Report) -> Answer:
     nodes = _named(fork, question)
-    how = take_away.DRAIN if question.ask == DRAIN else take_away.LOSS
+    how = take_away.DRAIN if question.ask == questions.DRAIN else take_away.LOSS
     report(0, 1, f"without {nodes[0]}" if len(nodes) == 1 else f"without {len(nodes):,} nodes")
     try:
-        found = taken_away(fork, how, nodes)
-    except UnknownNodes as error:
+        found = take_away.taken_away(fork, how, nodes)
+    except take_away.UnknownNodes as error:
         raise InvalidObject("nodes", None, str(error)) from None
     answer = Answer(taken_away_verdict(found), tone_of(found), _figures(found), decisions=found.n_decisions)
     answer.leaves_out = (NO_TIME, *OUTSIDE)
@@ -147,21 +129,21 @@ def _take_away(simulation: Simulation, fork: Fork, question: PlanQuestion, repor
 
     cpu_after = {name: share for name, share in found.cpu_after.items() if landed[name] and name not in gone}
     answer.map = node_map(fork, state, cpu_after)
-    if question.ask == DRAIN:
+    if question.ask == questions.DRAIN:
         answer.steps = [{"drain": name} for name in nodes]
         answer.test = {"drain": {"nodes": nodes}}
     else:
         answer.steps = [{"delete": {"kind": "Node", "name": name}} for name in nodes]
     shown = _signature(found)
     answer.luck = told_luck(
-        fork, found.n_decisions, lambda: _signature(taken_away(fork, how, nodes)) == shown, report
+        fork, found.n_decisions, lambda: _signature(take_away.taken_away(fork, how, nodes)) == shown, report
     )
     return answer
 
 
 def _tell_bare(answer: Answer, fork: Fork, label: str) -> None:
     """Nodes without a label, which no loss of one of its values takes away."""
-    bare = nodes_without(fork, label)
+    bare = take_away.nodes_without(fork, label)
     if bare:
         answer.line(WARNING, without_label(label, bare, len(fork.nodes_in_order())), nodes=len(bare))
 
@@ -194,8 +176,8 @@ def _figures(found: TakenAway) -> list[tuple[str, Any]]:
         ("find no node", outcomes[PENDING] - later),
         ("held up by a budget", outcomes[BLOCKED]),
         ("without an owner", outcomes[LOST]),
-        ("go with their node", outcomes[WITH_NODE]),
-        ("were ending", outcomes[ENDING]),
+        ("go with their node", outcomes[take_away.WITH_NODE]),
+        ("were ending", outcomes[take_away.ENDING]),
         ("evicted elsewhere", len(elsewhere)),
         ("evicted elsewhere, without a node", sum(item.outcome == PENDING for item in elsewhere)),
     ):
@@ -240,7 +222,7 @@ def _tell_loss(answer: Answer, one: TakenAway, text: str, **more: Any) -> None:
 
 
 def _any_node(simulation: Simulation, fork: Fork, question: PlanQuestion, report: Report) -> Answer:
-    found = {one.nodes[0]: one for one in lose_any(fork, report=report)}
+    found = {one.nodes[0]: one for one in take_away.lose_any(fork, report=report)}
     answers = list(found.values())
     n_good = sum(one.is_harmless for one in answers)
     n_bad = sum(bool(one.count(PENDING)) for one in answers)
@@ -250,7 +232,7 @@ def _any_node(simulation: Simulation, fork: Fork, question: PlanQuestion, report
     hurt = (one for one in answers if not one.is_harmless)
     for one in sorted(hurt, key=lambda one: (-one.count(PENDING), one.nodes)):
         _tell_loss(answer, one, taken_away_verdict(one), node=one.nodes[0])
-    holding = held_up(fork)
+    holding = take_away.held_up(fork)
     if holding:
         n_held = len({name for names in holding.values() for name in names})
         answer.figures.append(("wait for a budget as a drain", n_held))
@@ -275,7 +257,7 @@ def _any_node(simulation: Simulation, fork: Fork, question: PlanQuestion, report
 
 def _any_domain(simulation: Simulation, fork: Fork, question: PlanQuestion, report: Report) -> Answer:
     label = question.label
-    found = dict(lose_each(fork, label, report=report))
+    found = dict(take_away.lose_each(fork, label, report=report))
     if not found:
         raise InvalidObject("label", label, "is on no node")
     tones = [tone_of(one) for one in found.values()]
@@ -374,7 +356,7 @@ def _room_of_all(simulation: Simulation, fork: Fork, report: Report) -> Answer:
     every = [
         (f"{workload[0]} {workload[1]}/{workload[2]}", workload, pods)
         for workload, pods in workloads(simulation).items()
-        if workload[0] not in OF_THE_NODE
+        if workload[0] not in take_away.OF_THE_NODE
     ]
     every.sort(key=lambda item: (-len(item[2]), item[0]))
     asked = every[:MOST_WORKLOADS]
@@ -407,13 +389,466 @@ def _room_of_all(simulation: Simulation, fork: Fork, report: Report) -> Answer:
     return answer
 
 
+# ---- nodes that are wanted or spare
+
+MOST_NODES = 300
+"""Added nodes that an answer holds as manifests."""
+
+
+def answer_backlog(simulation: Simulation, fork: Fork, question: PlanQuestion, report: Report) -> Answer:
+    """Nodes that place all pending pods, or those of one workload; `fix` says what places them without a node."""
+    pods, left_out, n_held = _asked_pods(simulation, question)
+    choices, without_price = choices_of(fork, question.price_list, pods)
+    plan = cheapest_nodes(fork, pods, choices, report=report)
+    answer = Answer(
+        f"{backlog_verdict(plan, question.workload)[:-1]}{left_out_words(n_held, 'more')}.",
+        _backlog_tone(plan),
+        [("pending", plan.pods + n_held), ("fit as things are", plan.fit_now), ("placed", len(plan.placed))],
+        decisions=plan.n_decisions,
+        test={"metric": "pending", "count": {"max": 0}},
+    )
+    gap = plan.cost - plan.bound
+    if plan.nodes:
+        answer.figures += [
+            ("nodes to add", len(plan.nodes)),
+            ("cost an hour", money(plan.cost)),
+            ("bound", money(plan.bound)),
+            ("gap", f"{money(gap)}, {100 * gap / plan.cost if plan.cost else 0:.0f}%"),
+        ]
+    kinds = Counter((choice.name, choice.price) for choice in plan.nodes)
+    for (name, price), count in sorted(kinds.items(), key=lambda item: (-item[1] * item[0][1], item[0])):
+        zones = Counter(choice.zone for choice in plan.nodes if choice.name == name and choice.zone)
+        where = ", ".join(f"{number} in {zone}" for zone, number in sorted(zones.items()))
+        answer.line(GOOD, f"{count} × {name}", where, price=money(count * price), count=count)
+    fewest = _fewest(answer, plan, fork, pods, choices, report) if len(plan.nodes) > 1 else None
+    by_reason: dict[str, list[str]] = {}
+    for pod, message in plan.waiting:
+        by_reason.setdefault(message, []).append(pod.key)
+    for message, keys in sorted(by_reason.items(), key=lambda item: (-len(item[1]), item[0])):
+        more = f" and {len(keys) - 3:,} more" if len(keys) > 3 else ""
+        text = f"{', '.join(keys[:3])}{more} {finds(len(keys))} no node of the list."
+        answer.line(BAD, text, message, count=len(keys))
+    for pod in pods:
+        node = plan.placed.get(pod.key)
+        moved = Followed(pod.key, owner_words(pod), "", PENDING if node is None else LANDS, node)
+        answer.moves.append(moved.document())
+    new = dict(zip(names_of_nodes(fork, plan.nodes), plan.nodes, strict=True))
+    takes = Counter(plan.placed.values())
+    answer.map = node_map(fork, lambda name: ("takes" if takes[name] else "same", takes[name]))
+    if new:
+        added = [[name, "new", 0, takes[name], choice.zone] for name, choice in new.items()]
+        answer.map.append({"name": "added", "shape": "", "nodes": added})
+    answer.steps = _applied(fork, plan.nodes)
+    figures = {"cost": plan.cost, "bound": plan.bound, "gap": gap}
+    answer.more = {name: round(value, 6) for name, value in figures.items()}
+    answer.more["fewest"] = fewest
+    answer.leaves_out = (
+        "The bound counts amounts, filters and what one node takes; rules between pending pods are left out of it.",
+        "Prices are those of the list; images, start-up time and what a provider has in stock are left out.",
+        *left_out,
+        *OUTSIDE,
+    )
+    if without_price:
+        answer.leaves_out += (f"No price is known of the nodes of {', '.join(without_price)}.",)
+    n_placed = len(plan.placed)
+    answer.luck = told_luck(
+        fork, plan.pods, lambda: len(run_plan(fork, pods, plan.nodes)) == n_placed, report
+    )
+    return answer
+
+
+def _applied(fork: Fork, nodes: Sequence[NodeChoice]) -> list[dict[str, Any]]:
+    named = zip(names_of_nodes(fork, nodes), nodes, strict=True)
+    return [{"apply": choice.manifest(name)} for name, choice in islice(named, MOST_NODES)]
+
+
+def _types_of(nodes: Sequence[NodeChoice]) -> tuple[dict[str, int], str]:
+    """How many nodes of each type, by name, and that in words."""
+    kinds = dict(sorted(Counter(choice.name for choice in nodes).items()))
+    return kinds, ", ".join(f"{count} × {name}" for name, count in kinds.items())
+
+
+def _fewest(
+    answer: Answer,
+    plan: NodePlan,
+    fork: Fork,
+    pods: Sequence[Pod],
+    choices: Sequence[NodeChoice],
+    report: Report,
+) -> dict[str, Any]:
+    """The fewest nodes that place as many pods."""
+    few = fewest_nodes(fork, pods, choices, report=report)
+    answer.decisions += few.n_decisions
+    if len(few.placed) < len(plan.placed) or len(few.nodes) >= len(plan.nodes):
+        few.nodes = plan.nodes
+    kinds, words = _types_of(few.nodes)
+    than = "" if few.bound >= len(few.nodes) else f" than {few.bound:,.0f}"
+    if few.nodes is plan.nodes:
+        answer.line(GOOD, f"No fewer nodes were found: no plan has fewer{than}.")
+    else:
+        which = words if len(kinds) == 1 else f"{len(few.nodes):,}: {words}"
+        text = f"Fewest nodes instead: {which}; no plan has fewer{than}."
+        answer.line(GOOD, text, price=money(few.cost), count=len(few.nodes))
+    return {
+        "nodes": len(few.nodes),
+        "bound": int(few.bound),
+        "cost": round(few.cost, 6),
+        "types": kinds,
+        "steps": _applied(fork, few.nodes),
+    }
+
+
+def _asked_pods(simulation: Simulation, question: PlanQuestion) -> tuple[list[Pod], list[str], int]:
+    """Pending pods that the question is about, what is left out, and how many scheduling gates hold back.
+
+    Raises
+    ------
+    InvalidObject
+        No pod of the workload is pending.
+    """
+    pods, left_out = pending_pods(simulation)
+    if not question.workload:
+        return pods, left_out, sum(bool(pod.scheduling_gates) for pod in waiting_pods(simulation))
+    keys = {
+        pod.uid: f"{kind} {pod.namespace}/{name}"
+        for pod in pods
+        for kind, name in [owner_of(simulation, pod)]
+    }
+    own = [pod for pod in pods if question.workload in (keys[pod.uid], f"Pod {pod.key}")]
+    if not own:
+        raise InvalidObject("workload", question.workload, "has no pending pod")
+    if len(own) < len(pods):
+        others = len(pods) - len(own)
+        pod_words = (
+            "The one other pending pod is" if others == 1 else f"The {others:,} other pending pods are"
+        )
+        left_out = [f"{pod_words} not asked about and take no room here.", *left_out]
+    return own, left_out, 0
+
+
+def _backlog_tone(plan: NodePlan) -> str:
+    if plan.waiting:
+        return BAD if len(plan.placed) == plan.fit_now else WARNING
+    return GOOD
+
+
+def backlog_verdict(plan: NodePlan, workload: str = "") -> str:
+    """One sentence."""
+    whose = f" of {workload}" if workload else ""
+    if not plan.pods:
+        return "No pod is pending."
+    if plan.fit_now == plan.pods:
+        if plan.pods == 1:
+            return f"The one pending pod{whose} finds a node without any new node."
+        return f"All {plan.pods:,} pending pods{whose} find a node without any new node."
+    if not plan.nodes:
+        return "No node type of the list takes a pod that finds no node."
+    n_types = len({choice.name for choice in plan.nodes})
+    nodes = counted(len(plan.nodes), "node") + (f" of {n_types} types" if n_types > 1 else "")
+    place = "place" if len(plan.nodes) > 1 else "places"
+    number = f"{len(plan.placed):,} of {plan.pods:,}" if plan.waiting else f"all {plan.pods:,}"
+    whom = ("the one pending pod" if plan.pods == 1 else f"{number} pending pods") + whose
+    than = "" if plan.cost - plan.bound < 0.005 else f" than {money(plan.bound)}"
+    best = f"no plan costs less{than}"
+    return f"{nodes} {place} {whom} for {money(plan.cost)} an hour; {best}."
+
+
+def answer_fewer(simulation: Simulation, fork: Fork, question: PlanQuestion, report: Report) -> Answer:
+    """Which nodes can go."""
+    found = fewer_nodes(fork, question.price_list, report=report)
+    answer = Answer(fewer_verdict(found), GOOD if found.steps else WARNING)
+    answer.decisions = found.n_decisions
+    answer.figures = [
+        ("nodes", found.nodes),
+        ("can go", len(found.steps)),
+        ("pods move", sum(item.goes_to is not None for step in found.steps for item in step.pods)),
+        ("saved an hour" if found.has_prices else "nodes saved", _worth(found, found.saved)),
+        ("bound", _worth(found, found.bound)),
+    ]
+    saved = 0.0
+    # Steps that move no pod are one line as long as they follow each other.
+    for (_, n_moves), run in groupby(enumerate(found.steps, start=1), _one_line):
+        steps = list(run)
+        first, number = steps[0][1], steps[-1][0]
+        saved += sum(found.cost_of[step.nodes[0]] for _, step in steps)
+        worth = f"{_worth(found, saved)} so far" if found.has_prices else f"{number} so far"
+        if len(steps) == 1:
+            text = f"step {number}: {counted(n_moves, 'pod')} {'moves' if n_moves == 1 else 'move'}"
+            answer.line(*_step_words(text, first), node=first.nodes[0], price=worth, count=n_moves)
+        else:
+            text = f"and {len(steps) - 1:,} more, steps {steps[0][0]} to {number}: no pod moves"
+            answer.line(GOOD, text, node=first.nodes[0], price=worth, count=0, nodes=len(steps))
+    for number, step in enumerate(found.steps, start=1):
+        name = step.nodes[0]
+        answer.moves += [item.document() | {"step": number} for item in step.pods]
+        answer.steps += [{"drain": name}, {"delete": {"kind": "Node", "name": name}}]
+    by_cause: dict[str, list[str]] = {}
+    for name, why in found.kept.items():
+        by_cause.setdefault(why, []).append(name)
+    for why, names in sorted(by_cause.items(), key=lambda item: (-len(item[1]), item[1][0])):
+        more = f" and {len(names) - 1:,} more stay" if len(names) > 1 else " stays"
+        answer.line(WARNING, f"{names[0]}{more}.", why, nodes=len(names), count=len(names))
+    if found.limit is not None:
+        answer.line(WARNING, limit_words(found), "More might go; the bound says how much at most.")
+    gone = {step.nodes[0] for step in found.steps}
+    takes = Counter(item.goes_to for step in found.steps for item in step.pods if item.goes_to)
+
+    def state(name: str) -> tuple[str, int]:
+        return ("gone", 0) if name in gone else ("takes" if takes[name] else "same", takes[name])
+
+    answer.map = node_map(fork, state)
+    figures = {"saved": found.saved, "bound": found.bound, "gap": found.bound - found.saved}
+    answer.more = {name: round(value, 6) for name, value in figures.items()}
+    if found.limit is not None:
+        answer.more["limit"] = {"decisions": found.limit, "untried": found.untried}
+    answer.leaves_out = (
+        "Nodes go one at a time: a set that could only go together is not found.",
+        "The bound says how much more could be saved at most.",
+        NO_TIME,
+        *OUTSIDE,
+    )
+    if not found.has_prices:
+        answer.leaves_out += (
+            "Some nodes are of types without a price in the list, so nodes are counted, not money.",
+        )
+    n_decisions = sum(step.n_decisions for step in found.steps)
+    answer.luck = told_luck(fork, n_decisions, lambda: replay_steps(fork, found, report), report)
+    return answer
+
+
+def _one_line(item: tuple[int, TakenAway]) -> tuple[int, int]:
+    """Of a step: the line that it is on, and how many pods move."""
+    number, step = item
+    n_moves = sum(pod.goes_to is not None for pod in step.pods)
+    return (number if n_moves or step.of(BLOCKED) or step.of(PENDING) else 0), n_moves
+
+
+def _step_words(text: str, step: TakenAway) -> tuple[str, str, str]:
+    """Tone, sentence and note of one node that goes."""
+    held = step.of(BLOCKED)
+    if held:
+        note = (
+            f"{held[0].reason} It is taken by {names_of(step.of(PENDING))}, {until_deleted(1)}: that evicts"
+        )
+        return WARNING, f"{text}, {len(held):,} of them when the node is deleted", f"{note} {names_of(held)}."
+    later = len(step.of(PENDING))
+    return GOOD, f"{text}{f', {later:,} of them once the node is deleted' if later else ''}", ""
+
+
+def _worth(found: Fewer, amount: float) -> Any:
+    return money(amount) if found.has_prices else round(amount, 2)
+
+
+def limit_words(found: Fewer) -> str:
+    """Which limit ended the search, and what it did not come to."""
+    ended = f"The search ended at its limit of {found.limit:,} decisions"
+    if found.untried:
+        return f"{ended}: {found.untried:,} of {found.nodes:,} nodes were not tried."
+    return f"{ended}: {found.n_orders} of {found.of_orders} orders of the nodes were tried."
+
+
+def fewer_verdict(found: Fewer) -> str:
+    """One sentence."""
+    left = found.nodes - len(found.steps)
+    gap = found.bound - found.saved
+    if not found.nodes:
+        return "There is no node to remove."
+    if not found.steps:
+        which = "The one node cannot" if found.nodes == 1 else f"None of the {found.nodes:,} nodes can"
+        return f"{which} be removed without harm."
+    saved = f"{money(found.saved)} less an hour" if found.has_prices else f"{len(found.steps):,} fewer"
+    enough = f"{left:,} of {found.nodes:,} nodes {'is' if left == 1 else 'are'} enough: {saved}"
+    n_held = sum(bool(step.of(BLOCKED)) for step in found.steps)
+    budgets = "no budget broken"
+    if n_held:
+        budgets = f"{n_held:,} of them {'has' if n_held == 1 else 'have'} pods that only the deletion evicts"
+    if gap < 0.005:
+        return f"{enough}, and {budgets}; no plan saves more."
+    most = money(found.bound) if found.has_prices else f"{round(found.bound + 1e-9, 2):g} nodes"
+    return f"{enough}, and {budgets}; no plan saves more than {most}."
+
+
+# ---- sentences
+
+_NAMED = 3
+NOUNS = {"topology.kubernetes.io/zone": "zone", "topology.kubernetes.io/region": "region"}
+
+
+def taken_away_verdict(answer: TakenAway) -> str:
+    """One sentence: how many of the nodes' pods find another node, and what that costs pods of other nodes."""
+    own, elsewhere = answer.own, answer.elsewhere
+    lands, pending, blocked, lost = (
+        [item for item in own if item.outcome == outcome] for outcome in (LANDS, PENDING, BLOCKED, LOST)
+    )
+    parts = []
+    if lands or pending:
+        n_leave = sum(map(len, (lands, pending, blocked, lost)))
+        parts.append(_found_words(n_leave, len(lands), pending, len(answer.nodes)))
+    if blocked:
+        parts.append(f"{names_of(blocked)} {held_words(len(blocked))}")
+    if lost:
+        parts.append(f"{names_of(lost)} {lost_words(len(lost))}")
+    if elsewhere:
+        parts.append(
+            f"{counted(len(elsewhere), 'pod')} elsewhere {'is' if len(elsewhere) == 1 else 'are'} evicted for them"
+        )
+        without = [item for item in elsewhere if item.outcome == PENDING]
+        gone = [item for item in elsewhere if item.outcome == LOST]
+        if without:
+            parts[-1] += f", {len(without):,} of which {finds(len(without))} no other node"
+        if gone:
+            parts[-1] += f", {len(gone):,} of which {lost_words(len(gone))}"
+    if not parts:
+        parts.append("No pod has to move")
+    return f"{'; '.join(parts)}."
+
+
+def _found_words(n_leave: int, n_lands: int, pending: Sequence[Followed], n_nodes: int) -> str:
+    whose = "its" if n_nodes == 1 else "their"
+    later = sum(bool(item.once_deleted) for item in pending)
+    until = f" {until_deleted(n_nodes)}" if later and later == len(pending) else ""
+    if n_leave == 1:
+        one = f"{whose.title()} one pod"
+        return (
+            f"{one}, {pending[0].pod}, finds no other node{until}" if pending else f"{one} finds another node"
+        )
+    if n_lands == n_leave:
+        return f"All {n_leave:,} of {whose} pods find another node"
+    found = f"{n_lands:,} of {whose} {n_leave:,} pods {finds(n_lands)} another node"
+    some = f" ({later:,} only {until_deleted(n_nodes)})" if later and not until else ""
+    return f"{found}, {len(pending):,} {finds(len(pending))} none{until}{some}" if pending else found
+
+
+def until_deleted(n_nodes: int) -> str:
+    """How long a pod waits that the drained nodes keep off, for being domains still."""
+    return "until the node is deleted" if n_nodes == 1 else "until the nodes are deleted"
+
+
+def held_words(number: int) -> str:
+    return "is held up by a budget" if number == 1 else "are held up by a budget"
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 pod`, `3 pods`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def finds(number: int) -> str:
+    return "finds" if number == 1 else "find"
+
+
+def any_node_verdict(answers: Sequence[TakenAway]) -> str:
+    """One sentence for the loss of any one node."""
+    n_nodes = len(answers)
+    if not n_nodes:
+        return "There is no node to lose."
+    strands = [answer for answer in answers if answer.count(PENDING)]
+    harmless = sum(answer.is_harmless for answer in answers)
+    if harmless == n_nodes:
+        return f"Any one of the {n_nodes:,} nodes can be lost: every pod finds another node."
+    if strands:
+        which = f"Losing any one of {len(strands):,} of the {n_nodes:,} nodes"
+        if len(strands) == n_nodes:
+            which = "Losing the only node" if n_nodes == 1 else f"Losing any one of the {n_nodes:,} nodes"
+        elif len(strands) == 1:
+            which = f"Losing {strands[0].nodes[0]}, 1 of the {n_nodes:,} nodes,"
+        rest = [f"{which} leaves pods without a node"]
+        if hurt := n_nodes - len(strands) - harmless:
+            rest.append(f"the loss of {hurt:,} more preempts, holds back or loses pods")
+        rest.append(f"{harmless:,} can be lost without harm" if harmless else "none can be lost without harm")
+        return f"{'; '.join(rest)}."
+    found = f"Any one of the {n_nodes:,} nodes can be lost and every pod that is recreated finds a node"
+    return f"{found}; the loss of {n_nodes - harmless:,} of them preempts, holds back or loses pods."
+
+
+def any_domain_verdict(label: str, answers: Mapping[str, TakenAway]) -> str:
+    """One sentence for the loss of any one value of a label."""
+    noun = NOUNS.get(label, f"value of {label}")
+    total = len(answers)
+    left = {value: answer.count(PENDING) for value, answer in answers.items()}
+    kind = min(left, key=lambda value: (left[value], value))
+    n_good = sum(not number for number in left.values())
+    if n_good == total:
+        if total == 1:
+            return f"The one {noun} can be lost: every pod that is recreated finds a node."
+        return f"Any one {noun} of {total} can be lost: every pod that is recreated finds a node."
+    if not n_good:
+        return f"No {noun} can be lost: even {kind} leaves {counted(left[kind], 'pod')} without a node."
+    worst = max(left, key=lambda value: (left[value], value))
+    return f"{n_good} of {total} {noun}s can be lost; {worst} leaves {counted(left[worst], 'pod')} without a node."
+
+
+def room_verdict(rooms: Sequence[tuple[str, Headroom]], n_workloads: int) -> str:
+    """One sentence for how many more of each workload fit."""
+    if not rooms:
+        return "There is no workload to ask about."
+    full = [key for key, room in rooms if not room.replicas]
+    asked = (
+        f"{len(rooms):,} workloads"
+        if len(rooms) == n_workloads
+        else f"{len(rooms):,} workloads that were asked about ({n_workloads:,} in all)"
+    )
+    if not full:
+        return f"At least one more pod of each of {asked} fits."
+    named = ", ".join(full[:_NAMED]) + (f" and {len(full) - _NAMED:,} more" if len(full) > _NAMED else "")
+    have = "has" if len(full) == 1 else "have"
+    return f"{len(full):,} of {asked} {have} no room for another pod: {named}."
+
+
+def headroom_verdict(answer: Headroom) -> str:
+    """One sentence: how many more fit."""
+    if answer.limit is not None:
+        return f"At least {answer.limit:,} more of {answer.pod} fit; the count was stopped there."
+    if not answer.replicas:
+        return f"No more of {answer.pod} fits."
+    fits = "fits" if answer.replicas == 1 else "fit"
+    return f"{answer.replicas:,} more of {answer.pod} {fits}, on {len(answer.by_node):,} of {answer.n_nodes:,} nodes."
+
+
+def causes(pods: Sequence[Followed]) -> list[tuple[str, list[Followed]]]:
+    """Pods grouped by the reason that they share, the commonest first."""
+    counts = Counter(item.reason for item in pods)
+    return [(reason, [item for item in pods if item.reason == reason]) for reason, _ in counts.most_common()]
+
+
+def without_label(label: str, nodes: Sequence[str], total: int) -> str:
+    """One sentence for nodes that no loss of a label's value takes away; empty if there are none.
+
+    Examples
+    --------
+    >>> without_label("rack", ["a"], 3)
+    '1 of 3 nodes carries no rack, so no loss takes it away: a.'
+    >>> without_label("rack", ["a", "b", "c", "d"], 9)
+    '4 of 9 nodes carry no rack, so no loss takes them away: a, b, c and 1 more.'
+    """
+    if not nodes:
+        return ""
+    verb, them = ("carry", "them") if len(nodes) > 1 else ("carries", "it")
+    named = first_of(nodes)
+    return f"{len(nodes):,} of {total:,} nodes {verb} no {label}, so no loss takes {them} away: {named}."
+
+
+def names_of(pods: Sequence[Followed]) -> str:
+    """The first few, and how many more."""
+    return first_of([item.pod for item in pods])
+
+
+def first_of(every: Sequence[str]) -> str:
+    """The first few names, and how many more."""
+    names = list(every[:_NAMED])
+    more = len(every) - len(names)
+    if more:
+        return f"{', '.join(names)} and {more:,} more"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
 _Asked = Callable[[Simulation, Fork, PlanQuestion, Report], Answer]
 _ANSWERS: dict[str, _Asked] = {
-    DRAIN: _take_away,
-    LOSE: _take_away,
-    ANY_NODE: _any_node,
-    ANY_DOMAIN: _any_domain,
-    HEADROOM: _headroom,
-    BACKLOG: answer_backlog,
-    CONSOLIDATE: answer_fewer,
+    questions.DRAIN: _take_away,
+    questions.LOSE: _take_away,
+    questions.ANY_NODE: _any_node,
+    questions.ANY_DOMAIN: _any_domain,
+    questions.HEADROOM: _headroom,
+    questions.BACKLOG: answer_backlog,
+    questions.CONSOLIDATE: answer_fewer,
 }

@@ -33,7 +33,7 @@ from scheduler_core.whatif.cluster_edits import (
 )
 from scheduler_core.whatif.fork import INSTANCE_TYPE, ZONE, EqualNodes, Fork, Report, group_of, silent
 from scheduler_core.whatif.headroom import room_of
-from scheduler_core.whatif.pod_edits import LIFECYCLE
+from scheduler_core.whatif.pod_edits import is_passing
 from scheduler_core.whatif.prices import NodeType, PriceList, estimated
 from scheduler_core.whatif.workloads import Alike, classes_of, daemon_pods, unpinned, without_rules
 
@@ -48,7 +48,12 @@ PLACE_LABELS = (
     "failure-domain.beta.kubernetes.io/zone",
     "failure-domain.beta.kubernetes.io/region",
 )
-_OF_TYPE = (INSTANCE_TYPE, "beta.kubernetes.io/instance-type")
+_OF_TYPE = frozenset((INSTANCE_TYPE, "beta.kubernetes.io/instance-type"))
+_MACHINES = {
+    "kubernetes.io/os": ("linux", "windows"),
+    "kubernetes.io/arch": ("amd64", "arm64", "ppc64le", "s390x"),
+}
+"""What such labels of a node may say."""
 _GENERIC = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
 
 
@@ -149,7 +154,7 @@ def choices_of(
     ]
     places = _places(nodes)
     for pod in pods:
-        for _, options in volume_places(fork, pod):
+        for _, _, options in volume_places(fork, pod):
             for option in options:
                 zone = next((value for key, value in option.items() if key.endswith("/zone")), None)
                 place = {**option, **({ZONE: zone} if zone else {})}
@@ -236,7 +241,7 @@ def choices_of(
 
 def _lasting_taints(node: Node) -> list[Mapping[str, str]]:
     taints = (node.manifest.get("spec") or {}).get("taints") or ()
-    return [item for item in taints if not str(item["key"]).startswith(LIFECYCLE)]
+    return [item for item in taints if not is_passing(str(item["key"]))]
 
 
 def _allocatable(node: Node) -> dict[str, str]:
@@ -257,11 +262,21 @@ def kinds_for(fork: Fork, pod: Pod, prices: PriceList, most: int) -> list[tuple[
     if found:
         return found
     wanted = [
-        (labels, f"with {', '.join(f'{key}={value}' for key, value in labels.items() if key != ZONE)}")
+        (
+            labels,
+            f"with {', '.join(f'{key}={value}' for key, value in labels.items() if key not in (ZONE, LABEL_HOSTNAME))}",
+        )
         for labels in wanted_labels(pod)
-        if LABEL_HOSTNAME not in labels
+        if not labels.keys() & _OF_TYPE
+        and fork.cache.node(labels.get(LABEL_HOSTNAME, "")) is None
+        and all(labels.get(key, known[0]) in known for key, known in _MACHINES.items())
     ]
-    labelled = [_labelled(one, labels, more) for labels, more in wanted for one in every]
+    labelled = [
+        _labelled(one, labels, more)
+        for labels, more in wanted
+        for one in every
+        if one.own or LABEL_HOSTNAME not in labels
+    ]
     if found := with_room(fork, pod, labelled, most):
         return found
     larger = [_larger(one, factor) for one in own if one.like for factor in FACTORS]
@@ -279,9 +294,8 @@ def kinds_for(fork: Fork, pod: Pod, prices: PriceList, most: int) -> list[tuple[
 
 def _labelled(choice: NodeChoice, labels: Mapping[str, str], more: str) -> NodeChoice:
     zone = labels.get(ZONE, choice.zone)
-    return replace(
-        choice, labels={**choice.labels, **labels}, zone=zone, more="" if more == "with " else more
-    )
+    host, said = labels.get(LABEL_HOSTNAME, choice.host), "" if more == "with " else more
+    return replace(choice, labels={**choice.labels, **labels}, zone=zone, host=host, more=said)
 
 
 def _larger(choice: NodeChoice, factor: int) -> NodeChoice:

@@ -16,7 +16,14 @@ from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.objects.resources import CPU, amount_text
 from scheduler_core.sim.kubelet_admission import claims_of
-from scheduler_core.whatif.cluster_edits import missing_claims, volume_places
+from scheduler_core.whatif.cluster_edits import (
+    claims_recreated,
+    missing_claims,
+    storage_extended,
+    unbound_claims,
+    volume_places,
+    volumes_created,
+)
 from scheduler_core.whatif.fixes import NodeGroup, apart
 from scheduler_core.whatif.fork import Fork, group_of
 from scheduler_core.whatif.pod_edits import (
@@ -80,7 +87,9 @@ def cause_of(fork: Fork, pod: Pod, message: str) -> PendingCause:
         tuple(_held_words(one) for one in resizes(fork)) if any(one.reason == FULL for one in groups) else ()
     )
     headline = implied[0] if implied else _headline(pod, groups, message, fork)
-    return PendingCause(headline, (*implied, *held), groups)
+    near = next((one.resource for one in groups if one.reason in (FULL, SMALL)), "")
+    parts = filter(None, (_parts(pod, near) if near else "",))
+    return PendingCause(headline, (*implied, *parts, *held), groups)
 
 
 # ---- equal nodes
@@ -298,35 +307,62 @@ def _short_words(near: NodeGroup, groups: Sequence[NodeGroup]) -> str:
 def _missing(fork: Fork, pod: Pod) -> Iterator[str]:
     """What the pod names and what is not there, with the nearest name."""
     listers = fork.cache.listers
+    claims = list(unbound_claims(pod, listers))
+    items = (pod.manifest.get("spec") or {}).get("resourceClaims") or ()
+    named: list[tuple[str, str, str, str]] = [
+        *((pod.name, "PersistentVolumeClaim", pod.namespace, name) for name in missing_claims(pod, listers)),
+        *((f"The claim {one.meta.name}", "StorageClass", "", one.storage_class) for one in claims),
+        *((pod.name, "ResourceClaim", pod.namespace, item.get("resourceClaimName") or "") for item in items),
+        *(
+            (f"The claim {claim}", "DeviceClass", "", request["deviceClassName"])
+            for claim, request in device_requests(fork, pod)
+        ),
+    ]
+    for who, kind, namespace, name in named:
+        if name and listers.get(kind, namespace, name) is None:
+            known = [one.manifest["metadata"] for one in listers.all(kind) if hasattr(one, "manifest")]
+            there = [one["name"] for one in known if (one.get("namespace") or "") == namespace]
+            close = f"; the nearest name is {near}" if (near := nearest(name, there)) else ""
+            what = "claim" if kind == "PersistentVolumeClaim" else kind
+            key = f"{namespace}/{name}" if namespace else name
+            yield f"{who} names the {what} {key}, which is not there{close}."
+    for one in claims:
+        if not one.storage_class and listers.get("StorageClass", "", "") is None:
+            which = f"The claim {one.meta.name} names no StorageClass, and none is the default"
+            yield f"{which}: nothing makes a volume for it."
+    lacking = (*volumes_created(pod, listers), *storage_extended(pod, listers))
+    for note in dict.fromkeys(fix.note for fix, _, _ in lacking):
+        yield f"{pod.name} waits for a volume: {note[:1].lower()}{note[1:]}."
+    if any(True for _ in claims_recreated(fork, pod)):
+        where = (f"{words} at {_any_of(options)}" for _, words, options in volume_places(fork, pod))
+        yield f"No node reaches all volumes of {pod.name}: {', '.join(where)}."
 
-    def near(kind: str, name: str, namespace: str = "") -> str:
-        known = [one.manifest["metadata"] for one in listers.all(kind) if hasattr(one, "manifest")]
-        found = nearest(name, [one["name"] for one in known if (one.get("namespace") or "") == namespace])
-        return f"; the nearest name is {found}" if found else ""
 
-    for name in missing_claims(pod, listers):
-        close = near("PersistentVolumeClaim", name, pod.namespace)
-        yield f"{pod.name} names the claim {pod.namespace}/{name}, which is not there{close}."
-    for volume in pod.volumes:
-        name = (volume.get("persistentVolumeClaim") or {}).get("claimName") or ""
-        claim = listers.get("PersistentVolumeClaim", pod.namespace, name) if name else None
-        if claim is None or claim.volume_name or listers.get("StorageClass", "", claim.storage_class):
-            continue
-        if claim.storage_class:
-            close = near("StorageClass", claim.storage_class)
-            yield f"The claim {name} names the StorageClass {claim.storage_class}, which is not there{close}."
-        else:
-            yield f"The claim {name} names no StorageClass, and none is the default: nothing makes a volume for it."
-    for item in (pod.manifest.get("spec") or {}).get("resourceClaims") or ():
-        name = item.get("resourceClaimName") or ""
-        if name and listers.get("ResourceClaim", pod.namespace, name) is None:
-            close = near("ResourceClaim", name, pod.namespace)
-            yield f"{pod.name} names the ResourceClaim {pod.namespace}/{name}, which is not there{close}."
-    for claim, request in device_requests(fork, pod):
-        name = request["deviceClassName"]
-        if listers.get("DeviceClass", "", name) is None:
-            close = near("DeviceClass", name)
-            yield f"The claim {claim} names the DeviceClass {name}, which is not there{close}."
+def _parts(pod: Pod, resource: str) -> str:
+    """What of a pod asks for most of a resource, where it is not its containers."""
+    spec = pod.manifest.get("spec") or {}
+    of_containers = pod_from({**pod.manifest, "spec": {**spec, "initContainers": [], "overhead": {}}})
+    asked, theirs = pod.requests.get(resource, 0), of_containers.requests.get(resource, 0)
+    if asked <= theirs or at(spec, "resources", "requests"):
+        return ""
+    words = []
+    for one in spec.get("initContainers") or ():
+        alone = pod_from(
+            {**pod.manifest, "spec": {**spec, "initContainers": [], "containers": [one], "overhead": {}}}
+        )
+        amount = alone.requests.get(resource, 0)
+        is_sidecar = one.get("restartPolicy") == "Always"
+        if amount and (is_sidecar or amount > theirs):
+            kind = "sidecar" if is_sidecar else "init container"
+            words.append(f"{amount_text(resource, amount)} for its {kind} {one['name']}")
+    if overhead := (spec.get("overhead") or {}).get(resource):
+        words.append(
+            f"{overhead} as overhead of its runtime class {spec.get('runtimeClassName', '')}".rstrip()
+        )
+    if not words:
+        return ""
+    rest = f"{amount_text(resource, theirs)} {named(resource)} in its containers"
+    return f"{pod.name} asks for {', '.join(words)}, and for {rest}."
 
 
 def device_requests(fork: Fork, pod: Pod) -> list[tuple[str, Mapping[str, Any]]]:
@@ -474,13 +510,14 @@ def _closed_words(pod: Pod, node: Node) -> str:
 
 def _far_volumes(fork: Fork, pod: Pod) -> Iterator[str]:
     nodes = fork.nodes()
-    for words, options in volume_places(fork, pod):
+    for _, words, options in volume_places(fork, pod):
         if any(option.items() <= node.meta.labels.items() for node in nodes for option in options):
             continue
-        where = " or ".join(
-            ", ".join(f"{key}={value}" for key, value in option.items()) for option in options[:3]
-        )
-        yield f"{words[0].upper()}{words[1:]} is tied to {where}, where there is no node."
+        yield f"{words[0].upper()}{words[1:]} is tied to {_any_of(options)}, where there is no node."
+
+
+def _any_of(options: Sequence[Mapping[str, str]]) -> str:
+    return " or ".join(", ".join(f"{key}={value}" for key, value in option.items()) for option in options[:3])
 
 
 def _missing_words(fork: Fork, pod: Pod, row: int) -> list[str]:

@@ -29,32 +29,38 @@ from scheduler_core.objects.node import (
     node_from,
 )
 from scheduler_core.objects.pod import AffinityTerm, Pod, pod_from
-from scheduler_core.objects.resources import CPU
+from scheduler_core.objects.resources import CPU, MEMORY
 from scheduler_core.objects.storage import (
     BIND_COMPLETED_ANNOTATION,
     NO_PROVISIONER,
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
+    csi_storage_capacity_from,
     persistent_volume_claim_from,
     persistent_volume_from,
 )
 from scheduler_core.sim.controllers.volume_binder import DEFAULT_CLASS
-from scheduler_core.whatif.fixes import Fix, amount_words, draft
-from scheduler_core.whatif.fork import Fork
-from scheduler_core.whatif.pod_edits import LIFECYCLE, REQUIRED, nearest
+from scheduler_core.whatif.fixes import Fix, amount_words, draft, written
+from scheduler_core.whatif.fork import INSTANCE_TYPE, Fork
+from scheduler_core.whatif.pod_edits import REQUIRED, STARTING, is_passing, nearest
 
 _ABOVE_ALL = 2**62
 CLAIM_SIZE = "1Gi"
+HUGE_PAGES: Final = "hugepages-"
 _ROLE = "node-role.kubernetes.io/"
 _CONTROL_PLANE = ("control-plane", "master")
-_FACTS: Final = ("kubernetes.io/", "topology.kubernetes.io/", "node.kubernetes.io/")
+_FACTS: Final = ("kubernetes.io/", "beta.kubernetes.io/", "topology.kubernetes.io/", "node.kubernetes.io/")
 """Labels of these say what a node is: put on another one they would be a lie."""
 MAX_PLACES: Final = 20
 _ZONES: Final = (LABEL_ZONE, LABEL_REGION, LABEL_ZONE_BETA, LABEL_REGION_BETA)
 
+MAX_POOLS: Final = 3
+
 Labels = Mapping[str, str]
 NodeEdit = tuple[Fix, Node]
+ClaimEdit = tuple[Fix, list[dict[str, Any]], list[Any]]
+"""A fix, the manifests that it writes, and the objects as they are once volumes are bound."""
 
 
 # ---- nodes that are there
@@ -67,36 +73,44 @@ def uncordoned(node: Node) -> NodeEdit:
     kept = [taint for taint in spec.pop("taints", None) or () if taint.get("key") != TAINT_UNSCHEDULABLE]
     if kept:
         spec["taints"] = kept
-    manifest = {**node.manifest, "spec": spec}
-    note, removed = "Other pods may come there too", ("unschedulable: true",)
-    return draft("uncordon", f"Uncordon {node.name}", note=note, removed=removed), node_from(manifest)
+    found = draft("uncordon", f"Uncordon {node.name}", note="Other pods may come there too")
+    return found, node_from({**node.manifest, "spec": spec})
 
 
 def repaired(node: Node) -> NodeEdit | None:
     """The node well and set up again; None where no taint says that it is not."""
-    ill = [taint.key for taint in node.taints if taint.key in REPAIRS]
-    if not ill:
+    found = {taint.key: ailment for taint in node.taints if (ailment := _ailment(taint.key)) is not None}
+    if not found:
         return None
     spec = dict(node.manifest.get("spec") or {})
-    spec["taints"] = [item for item in spec.get("taints") or () if item.get("key") not in REPAIRS]
+    spec["taints"] = [item for item in spec.get("taints") or () if item.get("key") not in found]
     status = dict(node.manifest.get("status") or {})
     status["conditions"] = [
         {**one, "status": "True" if one.get("type") == "Ready" else "False"}
         for one in status.get("conditions") or ()
     ]
-    manifest = {**node.manifest, "spec": spec, "status": status}
-    words, way = REPAIRS[ill[0]]
+    words, way = next(iter(found.values()))
     made = draft(
         "repair-node",
         f"Repair {node.name}: it is {words}",
         note=way,
-        removed=tuple(f"taint: {key}" for key in ill),
         patch=f"kubectl describe node {node.name}  # {way[:1].lower()}{way[1:]}",
     )
-    return made, node_from(manifest)
+    return made, node_from({**node.manifest, "spec": spec, "status": status})
 
 
-REPAIRS: Final[Mapping[str, tuple[str, str]]] = {
+def _ailment(key: str) -> tuple[str, str] | None:
+    """What a node with a taint of this key is, and what to look at; None where the taint says something else."""
+    if key.endswith(STARTING):
+        agent = key.removesuffix(STARTING)
+        return (
+            f"without the agent of {agent}",
+            f"Look at the DaemonSet of {agent}: its pod takes the taint away",
+        )
+    return _AILMENTS.get(key)
+
+
+_AILMENTS: Final[Mapping[str, tuple[str, str]]] = {
     "node.kubernetes.io/not-ready": ("not ready", "Look at its kubelet and its network plugin"),
     "node.kubernetes.io/unreachable": ("unreachable", "Its kubelet does not answer: bring the machine back"),
     "node.kubernetes.io/network-unavailable": ("without a network", "Look at its network plugin"),
@@ -109,21 +123,81 @@ REPAIRS: Final[Mapping[str, tuple[str, str]]] = {
         "Look at what uses its memory beyond its requests",
     ),
     "node.kubernetes.io/pid-pressure": ("short of process ids", "Look at what starts so many processes"),
+    "node.kubernetes.io/out-of-service": ("out of service", "Take the taint away once the machine is back"),
+    "node.cloudprovider.kubernetes.io/shutdown": ("shut down", "Start the machine"),
     "node.cloudprovider.kubernetes.io/uninitialized": (
         "uninitialized",
         "Look at the cloud controller manager",
     ),
+    "karpenter.sh/unregistered": ("not registered", "Look at Karpenter's NodeClaim of it"),
 }
 """Taints that go when a node is well: what the node is, and what to look at."""
+
+
+def provided(node: Node, resource: str, amount: int, why: str) -> NodeEdit:
+    """The node with a resource that it does not report.
+
+    Parameters
+    ----------
+    why : str
+        What says that it has it; empty where nothing does.
+    """
+    status = dict(node.manifest.get("status") or {})
+    for name in ("capacity", "allocatable"):
+        status[name] = {**(status.get(name) or {}), resource: str(amount)}
+    if resource.startswith(HUGE_PAGES):
+        title = f"Reserve {written(resource, amount)} of {resource} on {node.name}"
+        note = "It has none: reserve the pages in the kernel, then restart its kubelet, which reports them"
+    elif why:
+        title = f"Start the device plugin of {resource} on {node.name}"
+        note = f"It reports none, and {why}: its device plugin does not run, or finds no device"
+    else:
+        title = f"Advertise {resource} on {node.name}"
+        note = f"No node has {resource}: run its device plugin, or patch the status of the nodes that have it"
+    patch = f"kubectl describe node {node.name}  # capacity of {resource}"
+    return draft("provide-resource", title, note=note, patch=patch), node_from(
+        {**node.manifest, "status": status}
+    )
+
+
+def slice_of(node_name: str, driver: str, count: int) -> dict[str, Any]:
+    """The devices that a driver publishes of a node."""
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": f"{node_name}-{driver}"},
+        "spec": {
+            "driver": driver,
+            "nodeName": node_name,
+            "pool": {"name": node_name, "generation": 1, "resourceSliceCount": 1},
+            "devices": [{"name": f"device-{number}"} for number in range(count)],
+        },
+    }
+
+
+def said_to_have(node: Node, resource: str, types: Collection[str] = ()) -> str:
+    """What says that a node has devices of which it reports none; empty where nothing does.
+
+    Parameters
+    ----------
+    types : collection of str
+        Instance types that have the resource.
+    """
+    name = resource.rsplit("/", 1)[-1]
+    if resource in (node.manifest.get("status") or {}).get("capacity", {}) or resource in node.allocatable:
+        return f"its status lists {resource}"
+    for key, value in node.meta.labels.items():
+        if value != "false" and (key.startswith(resource) or (name == "gpu" and "accelerator" in key)):
+            return f"its label is {key}={value}"
+        if key == INSTANCE_TYPE and value in types:
+            return f"{value} has {name}"
+    taint = next((one for one in node.taints if one.key == resource), None)
+    return "" if taint is None else f"its taint is {taint}"
 
 
 def _with_labels(manifest: Mapping[str, Any], labels: Labels) -> dict[str, Any]:
     meta = manifest.get("metadata") or {}
     return {**manifest, "metadata": {**meta, "labels": {**(meta.get("labels") or {}), **labels}}}
-
-
-def _label_lines(labels: Labels) -> tuple[str, ...]:
-    return tuple(f"labels: {{{key}: {value}}}" for key, value in labels.items())
 
 
 def labelled(nodes: Sequence[Node], labels: Labels, number: int = 1) -> tuple[Fix, tuple[Node, ...]] | None:
@@ -141,8 +215,6 @@ def labelled(nodes: Sequence[Node], labels: Labels, number: int = 1) -> tuple[Fi
         "label-node",
         f"Label {names} {', '.join(f'{key}={value}' for key, value in put.items())}",
         note="; ".join(filter(None, (others, relied))),
-        removed=_label_lines(was),
-        added=_label_lines(put),
         size=0.2 + number * len(put) / 100 + len(was) / 10,
         headline=not was,
     )
@@ -159,113 +231,173 @@ def missing_claims(pod: Pod, listers: Listers) -> list[str]:
     return [name for name in claims if listers.get("PersistentVolumeClaim", pod.namespace, name) is None]
 
 
-def claims_created(
-    pod: Pod, names: Sequence[str], listers: Listers
-) -> Iterator[tuple[Fix, list[dict[str, Any]], list[PersistentVolume | PersistentVolumeClaim]]]:
+def unbound_claims(pod: Pod, listers: Listers) -> Iterator[PersistentVolumeClaim]:
+    """Claims of the pod's volumes that are there and have no volume."""
+    for volume in pod.volumes:
+        name = (volume.get("persistentVolumeClaim") or {}).get("claimName") or ""
+        claim = listers.get("PersistentVolumeClaim", pod.namespace, name) if name else None
+        if claim is not None and not claim.volume_name:
+            yield claim
+
+
+def claims_created(pod: Pod, names: Sequence[str], listers: Listers) -> Iterator[ClaimEdit]:
     """The claims, of each class of storage that makes volumes, the default one first; else of a volume created too.
 
-    With each edit the objects as they are once volumes are bound. A class that waits for a consumer is left to bind.
+    A class that waits for a consumer is left to bind.
     """
-    for storage_class in [*_classes(listers), None]:
+    for storage_class in [*_makers(listers), None]:
         made: list[dict[str, Any]] = []
         bound: list[PersistentVolume | PersistentVolumeClaim] = []
         for name in names:
             claim = _claim(pod.namespace, name, storage_class.name if storage_class else "")
-            volume = _volume(pod.namespace, name, claim["spec"]["storageClassName"])
-            made += [claim] if storage_class else [volume, claim]
-            if storage_class and storage_class.waits_for_first_consumer:
-                bound.append(persistent_volume_claim_from(claim))
-                continue
-            bound += [persistent_volume_from(volume), _bound(claim, volume["metadata"]["name"])]
+            made += [claim] if storage_class else [_volume_for(claim), claim]
+            bound += _once_bound(claim, storage_class)
         kind = "PersistentVolumeClaim" if len(names) == 1 else "PersistentVolumeClaims"
         keys = " and ".join(f"{pod.namespace}/{name}" for name in names)
         beside = f"of class {storage_class.name}" if storage_class else "and a volume for each"
         note = f"The pod names what is not there; {CLAIM_SIZE} {beside}: choose size and class as the pod needs them"
-        created = draft(
-            "create-claim",
-            f"Create {kind} {keys}" + ("" if storage_class else ", with a volume"),
-            note=note,
-            added=tuple(f"kind: {item['kind']}, name: {item['metadata']['name']}" for item in made),
-            size=float(len(made)),
-        )
-        yield created, made, bound
+        title = f"Create {kind} {keys}" + ("" if storage_class else ", with a volume")
+        yield draft("create-claim", title, note=note, size=float(len(made))), made, bound
 
 
-def _classes(listers: Listers) -> list[StorageClass]:
+def _makers(listers: Listers) -> list[StorageClass]:
     """Classes that make volumes, the default one first."""
     makers = (one for one in listers.all("StorageClass") if one.provisioner not in ("", NO_PROVISIONER))
-    return sorted(
-        makers,
-        key=lambda one: (
-            (one.manifest["metadata"].get("annotations") or {}).get(DEFAULT_CLASS) != "true",
-            one.name,
-        ),
-    )
+
+    def order(one: StorageClass) -> tuple[bool, str]:
+        return (one.manifest["metadata"].get("annotations") or {}).get(DEFAULT_CLASS) != "true", one.name
+
+    return sorted(makers, key=order)
 
 
-def corrected_classes(
-    pod: Pod, listers: Listers
-) -> Iterator[tuple[Fix, list[dict[str, Any]], list[PersistentVolume | PersistentVolumeClaim]]]:
+def corrected_classes(pod: Pod, listers: Listers) -> Iterator[ClaimEdit]:
     """The pod's unbound claims that name a class that is not there, or none, each with one that is."""
-    classes = _classes(listers)
-    for volume in pod.volumes:
-        name = (volume.get("persistentVolumeClaim") or {}).get("claimName") or ""
-        claim = listers.get("PersistentVolumeClaim", pod.namespace, name) if name else None
-        if claim is None or claim.volume_name or listers.get("StorageClass", "", claim.storage_class):
-            continue
-        known = {one.name: one for one in classes}
-        named = claim.storage_class
-        to = nearest(named, known) if named else next(iter(known), "")
-        if not to:
+    makers = _makers(listers)
+    known = {one.name: one for one in (*makers, *listers.all("StorageClass"))}
+    for claim in unbound_claims(pod, listers):
+        name, named = claim.meta.name, claim.storage_class
+        to = nearest(named, known) if named else next((one.name for one in makers), "")
+        if not to or named in known:
             continue
         manifest = {**claim.manifest, "spec": {**claim.manifest["spec"], "storageClassName": to}}
-        made: list[PersistentVolume | PersistentVolumeClaim] = [persistent_volume_claim_from(manifest)]
-        if not known[to].waits_for_first_consumer:
-            volume_manifest = _volume(pod.namespace, name, to)
-            made = [
-                persistent_volume_from(volume_manifest),
-                _bound(manifest, volume_manifest["metadata"]["name"]),
-            ]
-        title = f"Correct the storage class {named} of claim {name} to {to}"
-        note = f"There is no StorageClass {named}; the nearest name is {to}"
-        if not named:
-            title, note = (
-                f"Give claim {name} the storage class {to}",
-                "It names no class, and none is the default",
-            )
-        lines = {"removed": (f"storageClassName: {named}",) if named else ()}
-        lines["added"] = (f"storageClassName: {to}",)
-        yield draft("correct-class", title, note=note, **lines), [manifest], made
+        free = (one for one in _free_volumes(listers) if one.storage_class == to)
+        volume = next((one for one in free if not _mismatch(claim, one)), None)
+        made = _once_bound(manifest, known[to], volume)
+        if named:
+            title = f"Correct the storage class {named} of claim {name} to {to}"
+            note = f"There is no StorageClass {named}; the nearest name is {to}"
+        else:
+            title = f"Give claim {name} the storage class {to}"
+            note = "It names no class, and none is the default"
+        yield draft("correct-class", title, note=note), [manifest], made
 
 
-def released_volumes(
-    pod: Pod, listers: Listers
-) -> Iterator[tuple[Fix, list[dict[str, Any]], list[PersistentVolume | PersistentVolumeClaim]]]:
+def _free_volumes(listers: Listers) -> list[PersistentVolume]:
+    return [one for one in listers.all("PersistentVolume") if one.claim_ref is None]
+
+
+def _mismatch(claim: PersistentVolumeClaim, volume: PersistentVolume) -> str:
+    """Why a claim cannot have a volume of its class; empty where it can."""
+    wanted = claim.requested_nano or 0
+    if volume.capacity_nano < wanted:
+        sizes = (written(MEMORY, nano // 10**9) for nano in (volume.capacity_nano, wanted))
+        return "it has {} and {} is asked for".format(*sizes)
+    modes = [mode for mode in claim.access_modes if mode not in volume.access_modes]
+    return f"it is {', '.join(volume.access_modes)} and {', '.join(modes)} is asked for" if modes else ""
+
+
+def volumes_created(pod: Pod, listers: Listers) -> Iterator[ClaimEdit]:
+    """Volumes for the pod's unbound claims for which none is made, and no free one will do."""
+    for claim in unbound_claims(pod, listers):
+        kind = listers.get("StorageClass", "", claim.storage_class)
+        if kind is None or kind.provisioner not in ("", NO_PROVISIONER):
+            continue
+        near = [
+            f"{one.name} will not do: {why}"
+            for one in _free_volumes(listers)
+            if one.storage_class == claim.storage_class and (why := _mismatch(claim, one))
+        ]
+        note = "; ".join((f"Nothing makes volumes of class {claim.storage_class}", *near[:2]))
+        size = written(MEMORY, (claim.requested_nano or 0) // 10**9)
+        modes = ", ".join(claim.access_modes)
+        title = f"Create a PersistentVolume of {size}, {modes}, for claim {claim.meta.name}"
+        volume = _volume_for(claim.manifest)
+        made = [persistent_volume_from(volume), _bound(claim.manifest, volume["metadata"]["name"])]
+        yield draft("create-volume", title, note=note), [volume], made
+
+
+def released_volumes(pod: Pod, listers: Listers) -> Iterator[ClaimEdit]:
     """Volumes that an unbound claim of the pod could have, and that a claim that is gone still holds."""
-    for volume in pod.volumes:
-        name = (volume.get("persistentVolumeClaim") or {}).get("claimName") or ""
-        claim = listers.get("PersistentVolumeClaim", pod.namespace, name) if name else None
+    for claim in unbound_claims(pod, listers):
         for one in listers.all("PersistentVolume"):
-            if claim is None or claim.volume_name:
-                break
             held = one.claim_ref
-            fits = one.storage_class == claim.storage_class and one.capacity_nano >= (
-                claim.requested_nano or 0
-            )
             there = None if held is None else listers.get("PersistentVolumeClaim", held.namespace, held.name)
-            if held is None or not fits or (there is not None and there.meta.uid == held.uid):
+            is_other = one.storage_class != claim.storage_class or _mismatch(claim, one)
+            if held is None or is_other or (there is not None and there.meta.uid == held.uid):
                 continue
             spec = {key: value for key, value in one.manifest["spec"].items() if key != "claimRef"}
             free = {**one.manifest, "spec": spec, "status": {"phase": "Available"}}
-            reference = {"namespace": pod.namespace, "name": name, "uid": claim.meta.uid}
+            reference = {"namespace": pod.namespace, "name": claim.meta.name, "uid": claim.meta.uid}
             taken = {**free, "spec": {**spec, "claimRef": reference}, "status": {"phase": "Bound"}}
-            found = draft(
-                "release-volume",
-                f"Release the volume {one.name}: take its claimRef away",
-                note=f"It is kept for the claim {held.namespace}/{held.name}, which is gone; its data stays",
-                removed=(f"claimRef: {held.namespace}/{held.name}",),
+            title = f"Release the volume {one.name}: take its claimRef away"
+            note = f"It is kept for the claim {held.namespace}/{held.name}, which is gone; its data stays"
+            made = [persistent_volume_from(taken), _bound(claim.manifest, one.name)]
+            yield draft("release-volume", title, note=note), [free], made
+
+
+def storage_extended(pod: Pod, listers: Listers) -> Iterator[ClaimEdit]:
+    """More room of the storage that the pod's unbound claims wait for, where there is most of it."""
+    for claim in unbound_claims(pod, listers):
+        wanted = -(-(claim.requested_nano or 0) // 10**9)
+        pools = [
+            (one.capacity_bytes or 0, one)
+            for one in listers.all("CSIStorageCapacity")
+            if one.storage_class == claim.storage_class and (one.largest_volume_bytes or 0) < wanted
+        ]
+        for has, one in sorted(pools, key=lambda item: -item[0])[:MAX_POOLS]:
+            manifest = {key: value for key, value in one.manifest.items() if key != "maximumVolumeSize"}
+            manifest["capacity"] = str(wanted)
+            sizes = " to ".join(written(MEMORY, amount) for amount in (has, wanted))
+            title = f"Extend the storage of class {claim.storage_class} from {sizes} at {one.node_topology}"
+            note = f"Claim {claim.meta.name} asks for more than is free on any node"
+            yield draft("add-storage", title, note=note), [manifest], [csi_storage_capacity_from(manifest)]
+
+
+def claims_recreated(fork: Fork, pod: Pod) -> Iterator[ClaimEdit]:
+    """Of bound claims whose volumes are in places that no node is in together, each where the other is."""
+    tied = volume_places(fork, pod)
+    for claim, _, options in tied:
+        others = [other for one, _, other in tied if one is not claim]
+        apart = [
+            other
+            for other in others
+            if not any(one.get(key, value) == value for one in options for key, value in other[0].items())
+        ]
+        if claim.volume_name and apart:
+            where = ", ".join(f"{key}={value}" for key, value in apart[0][0].items())
+            volume = _volume_for(claim.manifest)
+            fix = draft(
+                "recreate-claim",
+                f"Recreate the claim {claim.meta.name} at {where}, where the other volume is",
+                note="Restore it from a snapshot: a volume stays where it is. A class with WaitForFirstConsumer makes"
+                " volumes where the pod goes",
+                harm="its data has to be copied",
             )
-            yield found, [free], [persistent_volume_from(taken), _bound(claim.manifest, one.name)]
+            made = [persistent_volume_from(volume), _bound(claim.manifest, volume["metadata"]["name"])]
+            spec = {key: value for key, value in claim.manifest["spec"].items() if key != "volumeName"}
+            yield fix, [{**claim.manifest, "spec": spec}], made
+
+
+def _once_bound(
+    claim: Mapping[str, Any], kind: StorageClass | None, volume: PersistentVolume | None = None
+) -> list[PersistentVolume | PersistentVolumeClaim]:
+    """A claim as it is once it has a volume; one of a class that waits for a consumer is left to bind."""
+    if kind is not None and kind.waits_for_first_consumer:
+        return [persistent_volume_claim_from(claim)]
+    made = dict(_volume_for(claim) if volume is None else volume.manifest)
+    meta = claim["metadata"]
+    made["spec"] = {**made["spec"], "claimRef": {"namespace": meta["namespace"], "name": meta["name"]}}
+    return [persistent_volume_from(made), _bound(claim, made["metadata"]["name"])]
 
 
 def _bound(claim: Mapping[str, Any], volume: str) -> PersistentVolumeClaim:
@@ -290,18 +422,20 @@ def _claim(namespace: str, name: str, storage_class: str) -> dict[str, Any]:
     }
 
 
-def _volume(namespace: str, claim: str, storage_class: str) -> dict[str, Any]:
-    name = f"{namespace}-{claim}"
+def _volume_for(claim: Mapping[str, Any]) -> dict[str, Any]:
+    """A volume for a claim."""
+    meta, spec = claim["metadata"], claim["spec"]
+    name = f"{meta['namespace']}-{meta['name']}"
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolume",
         "metadata": {"name": name},
         "spec": {
-            "accessModes": ["ReadWriteOnce"],
-            "capacity": {"storage": CLAIM_SIZE},
-            "claimRef": {"namespace": namespace, "name": claim},
+            "accessModes": spec["accessModes"],
+            "capacity": {"storage": spec["resources"]["requests"]["storage"]},
+            "claimRef": {"namespace": meta["namespace"], "name": meta["name"]},
             "hostPath": {"path": f"/data/{name}"},
-            "storageClassName": storage_class,
+            "storageClassName": spec.get("storageClassName") or "",
         },
     }
 
@@ -316,7 +450,7 @@ def shape_of(node: Node, but: Collection[str] = ()) -> tuple[Any, ...]:
         for key, value in node.meta.labels.items()
         if key != LABEL_HOSTNAME and value != node.name and key not in but
     }
-    taints = tuple(taint for taint in node.taints if not taint.key.startswith(LIFECYCLE))
+    taints = tuple(taint for taint in node.taints if not is_passing(taint.key))
     return tuple(sorted(node.allocatable.items())), taints, tuple(sorted(labels.items()))
 
 
@@ -334,7 +468,7 @@ def node_like(node: Node, name: str, *, plain: bool = False) -> Node:
         if not (plain and key.startswith(_ROLE))
     }
     spec = {key: value for key, value in (node.manifest.get("spec") or {}).items() if key != "unschedulable"}
-    taints = [item for item in spec.pop("taints", None) or () if not item["key"].startswith(LIFECYCLE)]
+    taints = [item for item in spec.pop("taints", None) or () if not is_passing(item["key"])]
     taints = [item for item in taints if not (plain and item["key"].startswith(_ROLE))]
     if taints:
         spec["taints"] = taints
@@ -385,8 +519,8 @@ def wanted_labels(pod: Pod) -> list[Labels]:
     return [labels for labels in found if labels]
 
 
-def volume_places(fork: Fork, pod: Pod) -> list[tuple[str, list[Labels]]]:
-    """For each claim of the pod that is tied to places: what ties it, and the labels that a node needs, any of them.
+def volume_places(fork: Fork, pod: Pod) -> list[tuple[PersistentVolumeClaim, str, list[Labels]]]:
+    """Each claim of the pod that is tied to places, what ties it, and the labels that a node needs, any of them.
 
     A bound volume is where its node affinity or its zone labels say; one that is still to be bound where its class
     may make it (`allowedTopologies`), or where unclaimed volumes of the class are.
@@ -410,7 +544,7 @@ def volume_places(fork: Fork, pod: Pod) -> list[tuple[str, list[Labels]]]:
                     options += _labels_of_volume(free)
             words = f"claim {name} of StorageClass {claim.storage_class}"
         if options:
-            found.append((words, options))
+            found.append((claim, words, options))
     return found
 
 
@@ -475,10 +609,8 @@ def removal_of(fork: Fork, node_name: str, pods: Sequence[Pod], wanted: Mapping[
         if resource != "pods" and (amount := sum(pod.requests.get(resource, 0) for pod in pods))
     ]
     note = f"Frees {', '.join(freed)}" if freed else ""
-    removed = tuple(f"kind: Pod, name: {pod.name}, namespace: {pod.namespace}" for pod in pods[:6])
     pod, keys = pods[0], [one.key for one in pods]
-    more: dict[str, Any] = {"removed": removed, "size": size_of_losing(pods), "headline": False}
-    more["change"] = {"delete": keys}
+    more: dict[str, Any] = {"size": size_of_losing(pods), "headline": False, "change": {"delete": keys}}
     if all(one.is_terminating for one in pods):
         title = f"Wait until {first_names(pods)} on {node_name} {'is' if len(pods) == 1 else 'are'} gone"
         return draft("wait", title, **(more | {"note": "It is ending already", "headline": True}))

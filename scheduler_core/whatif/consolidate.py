@@ -20,7 +20,6 @@ from scheduler_core.whatif.bound import Bin, Demand, least_cost
 from scheduler_core.whatif.cluster_edits import is_control_plane
 from scheduler_core.whatif.fork import Fork, Report, homeless, silent
 from scheduler_core.whatif.prices import PriceList
-from scheduler_core.whatif.questions import lost_words
 from scheduler_core.whatif.take_away import (
     BLOCKED,
     LOST,
@@ -29,6 +28,7 @@ from scheduler_core.whatif.take_away import (
     REMOVAL,
     EvictionBudgets,
     TakenAway,
+    lost_words,
     take_away,
 )
 from scheduler_core.whatif.workloads import classes_of, owner_kind, without_rules

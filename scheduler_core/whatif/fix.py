@@ -5,7 +5,7 @@ One search (`fix_search`) for pods that ask for the same serves all three, so th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -25,7 +25,6 @@ from scheduler_core.whatif.fix_search import (
     cost_of,
     counted,
     limits_of,
-    luck,
     make,
     nodes_words,
 )
@@ -48,6 +47,7 @@ from scheduler_core.whatif.workloads import (
     Alike,
     alike_pending,
     classes_of,
+    left_out_words,
     owner_of,
     passes_by,
     spec_of_owner,
@@ -57,7 +57,9 @@ from scheduler_core.whatif.workloads import (
 
 MOST_WORKLOADS: Final = 40
 """Workloads that are looked at, those with the most waiting pods first."""
-MOST_DECISIONS: Final = 12_000
+MOST_LUCK: Final = 6_000
+"""Decisions that the other seeds of the combination may cost."""
+MOST_DECISIONS: Final = 16_000
 """Decisions that looking for fixes of all that is pending may cost: a count, so that each machine answers the same."""
 
 
@@ -126,6 +128,7 @@ def fix(
     *,
     transport: Transport = no_transport,
     report: Report = silent,
+    partly: Callable[[FixAnswer], object] = lambda answer: None,
 ) -> FixAnswer:
     """Say why pods wait, and what places them.
 
@@ -135,6 +138,8 @@ def fix(
         Read, never changed.
     document : mapping
         As `fix_question` reads it.
+    partly : callable
+        Given what is known of several workloads after each of them.
 
     Raises
     ------
@@ -145,7 +150,8 @@ def fix(
     asked = fix_question(document)
     prices = price_list_from(asked["prices"], "prices") if "prices" in asked else shipped_prices()
     report(0, 0, "copying the cluster")
-    counsel = _Counsel(simulation, Fork(simulation.scheduler, transport=transport, seed=0), prices, report)
+    fork = Fork(simulation.scheduler, transport=transport, seed=0)
+    counsel = _Counsel(simulation, fork, prices, report, partly)
     if POD in asked:
         namespace, _, name = asked[POD].partition("/")
         pod = _waiting_pod(simulation, namespace, name)
@@ -175,7 +181,15 @@ class _Found:
 class _Counsel:
     """Answers about one cluster."""
 
-    def __init__(self, simulation: Simulation, fork: Fork, prices: PriceList, report: Report) -> None:
+    def __init__(
+        self,
+        simulation: Simulation,
+        fork: Fork,
+        prices: PriceList,
+        report: Report,
+        partly: Callable[[FixAnswer], object],
+    ) -> None:
+        self.partly = partly
         self.simulation = simulation
         self.fork = fork
         self.prices = prices
@@ -227,6 +241,10 @@ class _Counsel:
                 break
             self.report(number, len(classes), alike[0].key)
             parts.append(self.of(alike))
+            words = f"{counted(len(pods), 'pod')} wait: {len(parts)} of {counted(len(classes), 'group')} looked at"
+            keys = tuple(pod.key for pod in pods)
+            found = tuple(part.answer for part in parts)
+            self.partly(FixAnswer(subject, name, "", keys, f"{words} so far.", workloads=found))
         parts.sort(key=lambda part: _order_of(part.answer))
         # A gated pod is not the scheduler's yet: nothing is bought for it.
         ready = [pod for pod in pods if not pod.scheduling_gates]
@@ -235,7 +253,8 @@ class _Counsel:
         )
         reasons = len({part.answer.groups[:1] or part.answer.headline for part in parts})
         are = "is" if len(pods) == 1 else "are"
-        headline = f"{counted(len(pods), 'pod')} {are} pending, for {counted(reasons, 'reason')}."
+        held = left_out_words(len(pods) - len(ready))
+        headline = f"{counted(len(pods), 'pod')} {are} pending, for {counted(reasons, 'reason')}{held}."
         return FixAnswer(
             subject,
             name,
@@ -316,7 +335,9 @@ class _Counsel:
             note=nodes_words(nodes) if nodes else "",
         )
         whole = harmed(whole, tuple(one for change in changes for one in change.fix.displaced))
-        seeds, holds = luck(fork, len(pods), lambda: len(self._run(pods, changes, edit_of)[0]) >= len(landed))
+        seeds, holds = fork.luck(
+            len(pods), lambda: len(self._run(pods, changes, edit_of)[0]) >= len(landed), MOST_LUCK
+        )
         return replace(whole, seeds=seeds, holds=holds), tuple(stages), bound if cost is not None else None
 
     def _run(

@@ -9,8 +9,9 @@ are run there; the real cluster stays as it is.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from heapq import nsmallest
 from typing import Any, Final
 
@@ -25,7 +26,7 @@ from scheduler_core.objects.defaults import (
 from scheduler_core.objects.kinds import KINDS as KNOWN_KINDS
 from scheduler_core.objects.meta import plain_object_from
 from scheduler_core.objects.node import Node, Taint
-from scheduler_core.objects.pod import Pod
+from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.schedule_one import Decision
 from scheduler_core.scheduler import Scheduler
 from scheduler_core.sim.kubelet_admission import claims_of
@@ -34,6 +35,7 @@ from scheduler_core.whatif import cluster_edits, pod_edits
 from scheduler_core.whatif.backlog import PLACE_LABELS, NodeChoice, cheapest_nodes, kinds_for, names_of_nodes
 from scheduler_core.whatif.causes import cause_of, device_requests, held_amounts, resizes
 from scheduler_core.whatif.fixes import (
+    CHANGES,
     POD,
     Displaced,
     Fix,
@@ -47,15 +49,17 @@ from scheduler_core.whatif.fixes import (
 )
 from scheduler_core.whatif.fork import ZONE, Fork, Report, homeless, silent
 from scheduler_core.whatif.headroom import place_copies
-from scheduler_core.whatif.patches import patch_of, without_given
-from scheduler_core.whatif.pod_edits import CORDON, HASH_LABEL, KEEPS_OFF, Variant
+from scheduler_core.whatif.patches import lines_of, patch_of, without_given
+from scheduler_core.whatif.pod_edits import CORDON, HASH_LABEL, KEEPS_OFF, Variant, labels_of
 from scheduler_core.whatif.prices import PriceList, shipped_prices
 from scheduler_core.whatif.take_away import EvictionBudgets
 from scheduler_core.whatif.workloads import (
     Alike,
     owner_of,
+    used_by_like,
 )
 
+_DRIVER: Final = re.compile(r"device\.driver\s*==\s*[\"']([^\"']+)[\"']")
 NODE_CRITICAL: Final = "system-node-critical"
 NEW_CLASS: Final = PriorityClass("high-priority", 1_000_000, False, PREEMPT_LOWER_PRIORITY)
 """The class that the documentation of Kubernetes gives as its example."""
@@ -68,8 +72,7 @@ MAX_OPTIONS: Final = 3
 """Kinds of new nodes that are compared."""
 MAX_MOVED: Final = 12
 """Pods for which room is made together."""
-N_SEEDS: Final = 20
-MOST_LUCK: Final = 600
+MOST_LUCK: Final = 1_000
 """Decisions that the other seeds of one answer may cost: a count, so that each machine answers the same."""
 MOST_WRITTEN: Final = 100
 """Pods whose manifests a fix holds, where no owner's template is there."""
@@ -113,6 +116,8 @@ class Trial:
         Whether the pods that go are recreated by their owners.
     preempt : bool
         Whether PostFilter may make room.
+    edited : mapping of str to Pod
+        uid -> the pod with the edit made, where that is more than an edit of its spec.
     """
 
     fix: Fix
@@ -122,10 +127,13 @@ class Trial:
     gone: tuple[Pod, ...] = ()
     placed: tuple[tuple[Pod, str], ...] = ()
     preempt: bool = False
+    edited: Mapping[str, Pod] = field(default_factory=dict)
 
     def of(self, pod: Pod) -> Pod:
         """A pod with the edit made."""
-        return pod if self.variant is None else pod_edits.edited(pod, self.variant.edit)
+        if self.variant is None:
+            return pod
+        return self.edited.get(pod.uid) or pod_edits.edited(pod, self.variant.edit)
 
 
 def limits_of(scheduler: Scheduler) -> SearchLimits:
@@ -172,19 +180,6 @@ def bound_words(best: Fix | None, bound: float | None) -> str:
     return f"at most {money(gap)} an hour above the best possible"
 
 
-def luck(fork: Fork, n_decisions: int, holds: Callable[[], bool]) -> tuple[int, int]:
-    """(seeds, in how many it holds); the seed of the answer is one of them."""
-    seeds = min(N_SEEDS, 1 + MOST_LUCK // max(1, n_decisions))
-    if seeds < 2:
-        return 0, 0
-    found = 1
-    for seed in range(1, seeds):
-        fork.pin(seed)
-        found += holds()
-    fork.pin(0)
-    return seeds, found
-
-
 # ---- pods that ask for the same
 
 
@@ -228,6 +223,7 @@ class Search:
         self.limits = limits or SearchLimits()
         self.simulation = simulation
         self.report = report
+        self.used = used_by_like(fork, pods[0])
         self.found: list[Trial] = []
         self.not_alone: list[Variant] = []
         self.tried = self.untried = 0
@@ -244,89 +240,44 @@ class Search:
     def answer(self) -> FixAnswer:
         """The cause and the fixes."""
         fork, pod = self.fork, self.pod
-        keys = tuple(one.key for one in self.pods)
-        if pod.node_name:
-            headline = (
-                f"{pod.name} is on {pod.node_name} by nodeName: no scheduler binds the claims it waits for."
-            )
-            return self._corrected(keys, headline, pod_edits.corrected_node_name(pod))
-        if pod.scheduling_gates:
-            return self._gated(keys)
-        if pod.scheduler_name not in fork.scheduler.profiles:
-            return self._foreign(keys)
+        about = FixAnswer(POD, pod.key, "", tuple(one.key for one in self.pods), "")
+        unasked = pod_edits.unasked(pod, list(fork.scheduler.profiles))
+        if unasked is not None:
+            headline, variant = unasked
+            self._until = fork.n_decisions + self.limits.alike
+            if variant is not None:
+                self._try(Trial(variant.fix, variant, gone=self.pods if pod.node_name else ()))
+                self._prove_best()
+            best = None if self.best is None else self.best.fix
+            return replace(about, headline=headline, fixes=tuple(self.fixes), best=best, tried=self.tried)
         now = fork.decide(pod, preempt=True)
-        message = now.message or ""
+        about = replace(about, message=now.message or "")
         if now.node_name is not None and now.error is None:
             headline = f"{pod.name} finds a node as things are: {now.node_name}."
-            return FixAnswer(POD, pod.key, "", keys, headline, message, node=now.node_name, decisions=1)
-        cause = cause_of(fork, pod, now.fit_error or message)
+            return replace(about, headline=headline, node=now.node_name, decisions=1)
+        cause = cause_of(fork, pod, now.fit_error or about.message)
         self.run()
+        self._leave_out_useless()
         self._prove_best()
-        fixes = _folded(self.fixes)
+        fixes = self._proved(_folded(self.fixes))
         best = next((fix for fix in fixes if fix.headline), None)
-        return FixAnswer(
-            POD,
-            pod.key,
-            "",
-            keys,
-            cause.headline,
-            message,
-            cause.causes,
-            cause.groups,
-            len(fork.snapshot.order),
-            "",
-            fixes,
-            best,
-            self.bound if best is not None and best.what == "add-node" else None,
-            bound_words(best, self.bound) if best is not None and best.what == "add-node" else "",
-            self._checked(),
+        bound = self.bound if best is not None and best.what == "add-node" else None
+        return replace(
+            about,
+            headline=cause.headline,
+            causes=(*_evicted_words(now), *cause.causes),
+            groups=cause.groups,
+            n_nodes=len(fork.snapshot.order),
+            fixes=fixes,
+            best=best,
+            bound=bound,
+            bound_words=bound_words(best, bound),
+            checked=self._checked(),
             tried=self.tried,
             untried=self.untried,
             limit=f"{self.limits.alike} decisions" if self.untried else "",
             decisions=fork.n_decisions - self._began,
         )
-
-    def _corrected(self, keys: tuple[str, ...], headline: str, variant: Variant | None) -> FixAnswer:
-        """The answer where no cycle is run for the pod, for what it names."""
-        self._until = self.fork.n_decisions + self.limits.alike
-        if variant is not None:
-            gone = self.pods if self.pod.node_name else ()
-            self._try(Trial(variant.fix, variant, gone=gone))
-            self._prove_best()
-        best = None if self.best is None else self.best.fix
-        return FixAnswer(
-            POD, self.pod.key, "", keys, headline, fixes=tuple(self.fixes), best=best, tried=self.tried
-        )
-
-    def _foreign(self, keys: tuple[str, ...]) -> FixAnswer:
-        """The pod names a scheduler that is not here."""
-        pod, profiles = self.pod, list(self.fork.scheduler.profiles)
-        to = pod_edits.nearest(pod.scheduler_name, profiles) or (profiles[0] if len(profiles) == 1 else "")
-        variant = None
-        if to:
-            lines = {"removed": (f"schedulerName: {pod.scheduler_name}",), "added": (f"schedulerName: {to}",)}
-            title = f"Correct the scheduler {pod.scheduler_name} to {to}"
-            edit = pod_edits.setting({("schedulerName",): to})
-            variant = Variant(draft("correct-scheduler", title, **lines), pod_edits.edited(pod, edit), edit)
-        headline = (
-            f"{pod.name} waits for the scheduler {pod.scheduler_name}, and no profile here has this name."
-        )
-        return self._corrected(keys, headline, variant)
-
-    def _gated(self, keys: tuple[str, ...]) -> FixAnswer:
-        """A scheduling gate holds the pod back: who set it takes it away."""
-        gates = ", ".join(self.pod.scheduling_gates)
-        headline = f"{self.pod.name} is held back by its scheduling gates: {gates}."
-        edit = pod_edits.setting({("schedulingGates",): []})
-        fix = draft(
-            "wait",
-            f"Wait until {gates} is taken away",
-            note="Who set the gate takes it away, when it is time",
-        )
-        fix = replace(
-            fix, patch=f"kubectl get pod {self.pod.name} -n {self.pod.namespace} -o yaml  # its gates"
-        )
-        return self._corrected(keys, headline, Variant(fix, pod_edits.edited(self.pod, edit), edit))
 
     def run(self) -> list[Fix]:
         """Find fixes, the best first; none where the pod finds a node as things are."""
@@ -339,6 +290,7 @@ class Search:
             ("spread", self._relax_spread),
             ("smaller requests", self._lower_requests),
             ("nodes that are not well", self._repair),
+            ("resources that nodes do not report", self._provide),
             ("cordoned nodes", self._uncordon),
             ("labels of nodes", self._label_nodes),
             ("new nodes", self._add_nodes),
@@ -360,14 +312,35 @@ class Search:
         if place is None:
             return
         change = self.found[place]
-        placed = change.fix.placed
-        lands = dict(change.fix.lands)
-        if change.fix.what not in ("move-pods", "wait", "rollout", "raise-priority"):
+        if change.fix.what not in _OF_ONE:
             lands = self._run(change)
-            placed = len(lands)
-        seeds, holds = luck(self.fork, len(self.pods), lambda: len(self._run(change)) >= placed)
-        fix = replace(change.fix, placed=placed, lands=lands, seeds=seeds, holds=holds)
-        self.best = self.found[place] = replace(change, fix=fix)
+            change = replace(change, fix=replace(change.fix, placed=len(lands), lands=lands))
+        self.best = self.found[place] = replace(change, fix=self._with_luck(change, MOST_LUCK)[0])
+
+    def _with_luck(self, change: Trial, most: int) -> tuple[Fix, int]:
+        """The fix with how many seeds it holds in, and the decisions that this cost."""
+        fix, n_pods = change.fix, len(self.pods)
+        seeds, holds = self.fork.luck(n_pods, lambda: len(self._run(change)) >= fix.placed, most)
+        return replace(fix, seeds=seeds, holds=holds), seeds * n_pods
+
+    def _proved(self, shown: Sequence[Fix]) -> tuple[Fix, ...]:
+        """The fixes that are shown, with the seeds of each as far as they cost little beside the best's."""
+        left, found = MOST_LUCK, []
+        changes = {change.fix.title: change for change in self.found}
+        for fix in shown:
+            change = changes[fix.title]
+            if not change.fix.seeds and left > 0:
+                proved, cost = self._with_luck(change, min(left, MOST_LUCK // 4))
+                fix, left = replace(fix, seeds=proved.seeds, holds=proved.holds), left - cost
+            found.append(fix)
+        return tuple(found)
+
+    def _leave_out_useless(self) -> None:
+        """Drop changes of what was asked for that place one pod in twenty, where another fix places all."""
+        if any(fix.placed == fix.of for fix in self.fixes):
+            self.found = [
+                one for one in self.found if one.fix.kind != CHANGES or one.fix.placed * 20 > one.fix.of
+            ]
 
     def _run(self, change: Trial) -> dict[str, str]:
         """Decide all pods in their order with a change made: where each lands."""
@@ -403,10 +376,12 @@ class Search:
                 return False
             lands = {self.pod.key: node}
             if len(pods) > 1 and not change.gone and not change.preempt:
-                if fork.n_decisions < self._until:
-                    lands = self._lands(pod)
-                else:
+                if fork.n_decisions >= self._until:
                     self.untried += 1
+                elif _has_device_claims(pod):  # copies would share the first one's claim
+                    lands = self._run(change)
+                else:
+                    lands = self._lands(pod)
             victims = () if decision.post_filter is None else tuple(decision.post_filter.victims)
         fix = replace(change.fix, placed=len(lands), of=len(pods), lands=lands)
         if not fix.who:
@@ -416,10 +391,14 @@ class Search:
             fix = harmed(fix, landings(fork, pod, node, going))
         if not fix.change:
             fix = replace(fix, change=self._changed(change))
-        if not fix.patch:
-            fix = replace(fix, patch=patch_of(fix.change, self._before))
-        self.found.append(replace(change, fix=fix))
+        self.found.append(replace(change, fix=self._written(fix)))
         return True
+
+    def _written(self, fix: Fix, *, emptied: str = "") -> Fix:
+        """The fix with its change as lines of manifests, and as commands."""
+        removed, added = lines_of(fix.change, self._before)
+        patch = fix.patch or patch_of(fix.change, self._before, node=emptied)
+        return replace(fix, removed=removed, added=added, patch=patch)
 
     def _lands(self, pod: Pod) -> dict[str, str]:
         """Where the pods land, edited as `pod` is: counted node by node where that is the same."""
@@ -445,6 +424,8 @@ class Search:
         if kind == "Node":
             node = self.fork.cache.node(name)
             return None if node is None else node.manifest
+        if kind == "Pod" and (own := [one for one in self.pods if one.key == f"{namespace}/{name}"]):
+            return own[0].manifest
         stored = None if self.simulation is None else self.simulation.world.get(kind, namespace, name)
         return None if stored is None else stored.manifest
 
@@ -483,21 +464,23 @@ class Search:
         pod = self.pod
         self.taints = self._taints()
         nodes = self.fork.nodes()
-        labels = _labels_of(node.meta.labels for node in nodes)
-        resources = dict.fromkeys(
-            name for node in nodes for name, amount in node.allocatable.items() if amount
-        )
+        labels = labels_of(node.meta.labels for node in nodes)
+        self.largest: dict[str, int] = {}
+        for node in nodes:
+            for name, amount in node.allocatable.items():
+                self.largest[name] = max(amount, self.largest.get(name, 0))
         variants = [
             *pod_edits.corrected_selectors(pod, labels, self.template),
-            *pod_edits.corrected_resources(pod, resources),
-            *pod_edits.corrected_spread(pod, labels),
+            *pod_edits.corrected_places(
+                pod, [tied[1:] for tied in cluster_edits.volume_places(self.fork, pod)]
+            ),
+            *pod_edits.corrected_amounts(pod, self.largest),
+            *pod_edits.corrected_resources(pod, [name for name, amount in self.largest.items() if amount]),
+            *pod_edits.corrected_topology(pod, labels),
             *pod_edits.corrected_tolerations(pod, self.taints),
         ]
         if pod.required_affinity:
-            running = (
-                one.labels for one in self.fork.cache.pods_in_order() if one.namespace == pod.namespace
-            )
-            variants += pod_edits.corrected_affinity(pod, _labels_of(running))
+            variants += pod_edits.corrected_affinity(pod, list(self.fork.cache.pods_in_order()))
         self.mistakes = [one for one in variants if not self._prove(one)]
 
     def _prove(self, variant: Variant) -> bool:
@@ -570,28 +553,32 @@ class Search:
                 return variant is not None and self.fork.fits(variant.pod)
 
             best = pod_edits.round_amount(resource, _halved(fits, 0, amount))
-            yield none, pod_edits.with_request(pod, resource, best)
+            if best < self.used.get(resource, 0):
+                yield none, None
+                continue
+            yield none, pod_edits.with_request(pod, resource, best, self.used.get(resource, 0))
 
     def _lower_for_all(self, variant: Variant) -> None:
         """The request lowered so far that all pods of the workload fit, where that is possible."""
-        lowered = variant.pod.requests
+        lowered, fork = variant.pod.requests, self.fork
         resource = next(name for name, amount in self.pod.requests.items() if lowered.get(name, 0) != amount)
-        fitting, failing, fork = 0, lowered.get(resource, 0), self.fork
-        best: Variant | None = None
-        while failing - fitting > max(1, failing // 50) and fork.n_decisions < self._until:
-            amount = pod_edits.round_amount(resource, (fitting + failing) // 2)
-            tried = pod_edits.with_request(self.pod, resource, amount)
-            if not fitting < amount < failing or tried is None:
-                break
+
+        def at_most(amount: int) -> Variant | None:
+            rounded = pod_edits.round_amount(resource, amount)
+            return pod_edits.with_request(self.pod, resource, rounded, self.used.get(resource, 0))
+
+        def fits_all(amount: int) -> bool:
+            tried = at_most(amount)
+            if tried is None or fork.n_decisions >= self._until:
+                return False
             with fork.changes():
-                fits_all = len(self._lands(tried.pod)) == len(self.pods)
-            if fits_all:
-                best, fitting = tried, amount
-            else:
-                failing = amount
-        if best is not None:
+                return len(self._lands(tried.pod)) == len(self.pods)
+
+        most, least = lowered.get(resource, 0), self.used.get(resource, 0)
+        best = _halved(fits_all, 0, most, within=max(1, most // 50))
+        if best > max(least, 0) and (found := at_most(best)) is not None:
             self.found.pop()
-            self._prove(best)
+            self._prove(found)
 
     def _relax_spread(self) -> None:
         pod, fits = self.pod, self.fork.fits
@@ -624,9 +611,8 @@ class Search:
             if self._try(Trial(variant.fix, variant, preempt=True)) and is_new:
                 change = self.found[-1]
                 write = [pod_edits.manifest_of_class(item), *change.fix.change["write"]]
-                made = {**change.fix.change, "write": write}
-                fix = replace(change.fix, change=made, patch=patch_of(made, self._before))
-                self.found[-1] = replace(change, fix=fix)
+                fix = replace(change.fix, change={**change.fix.change, "write": write}, patch="")
+                self.found[-1] = replace(change, fix=self._written(fix))
 
     def _higher_classes(self) -> Iterator[tuple[PriorityClass, bool]]:
         """Classes above the pod's priority, and whether each is still to be made.
@@ -665,6 +651,9 @@ class Search:
         for found, manifests, objects in (
             *cluster_edits.corrected_classes(self.pod, listers),
             *cluster_edits.released_volumes(self.pod, listers),
+            *cluster_edits.volumes_created(self.pod, listers),
+            *cluster_edits.storage_extended(self.pod, listers),
+            *cluster_edits.claims_recreated(self.fork, self.pod),
         ):
             made = {"write": [without_given(one) for one in manifests]}
             self._try(Trial(replace(found, change=made), objects=tuple(objects)))
@@ -680,32 +669,88 @@ class Search:
         claims = [
             one.meta.name for one in listers.all("ResourceClaim") if one.meta.namespace == pod.namespace
         ]
+        templates = self._names_of("ResourceClaimTemplate")
         for item in pod.manifest["spec"].get("resourceClaims") or ():
-            name = item.get("resourceClaimName") or ""
-            near = "" if not name or name in claims else pod_edits.nearest(name, claims)
-            if near:
-                self._prove(pod_edits.corrected_claim(pod, name, near, "resourceClaimName"))
+            for key, there in (("resourceClaimName", claims), ("resourceClaimTemplateName", templates)):
+                name = item.get(key) or ""
+                near = "" if not name or name in there else pod_edits.nearest(name, there)
+                if near:
+                    self._try(self._claiming(pod_edits.corrected_claim(pod, name, near, key), near, key))
         known = [one.meta.name for one in listers.all("DeviceClass")]
         for claim, asked in device_requests(self.fork, pod):
             name, count = asked["deviceClassName"], int(asked.get("count") or 1)
             near = "" if name in known else pod_edits.nearest(name, known)
             if near:
                 title = f"Correct the device class {name} to {near}"
-                lines = {"removed": (f"deviceClassName: {name}",), "added": (f"deviceClassName: {near}",)}
-                fix = draft(
-                    "correct-class", title, note=f"There is no DeviceClass {name} (claim {claim})", **lines
-                )
+                fix = draft("correct-class", title, note=f"There is no DeviceClass {name} (claim {claim})")
                 self._try(self._asking(fix, asked, {"deviceClassName": near}))
-            for fewer in range(count - 1, 0, -1):
-                lines = {"removed": (f"count: {count}",), "added": (f"count: {fewer}",)}
+            self._try_slices(name, count)
+            if asked.get("selectors"):
+                wanted = "; ".join(
+                    str((one.get("cel") or {}).get("expression")) for one in asked["selectors"]
+                )
                 fix = draft(
-                    "lower-devices", f"Ask for {counted(fewer, 'device')} in place of {count}", **lines
+                    "drop-device-selector", "Drop the selector of the device", note=f"It says {wanted}"
                 )
-                fix = replace(
-                    fix, size=1 - fewer / count, headline=1 - fewer / count <= pod_edits.MOST_LOWERED
-                )
+                self._try(self._asking(fix, asked, {"selectors": []}))
+            for fewer in range(count - 1, 0, -1):
+                size = 1 - fewer / count
+                title = f"Ask for {counted(fewer, 'device')} in place of {count}"
+                fix = draft("lower-devices", title, size=size, headline=size <= pod_edits.MOST_LOWERED)
                 if self._try(self._asking(fix, asked, {"count": fewer})):
                     break
+
+    def _try_slices(self, device_class: str, count: int) -> None:
+        """Have the driver that a class names publish devices, where it publishes none."""
+        listers = self.fork.cache.listers
+        found = listers.get("DeviceClass", "", device_class)
+        selectors = ((found.manifest.get("spec") or {}) if found is not None else {}).get("selectors") or ()
+        said = (_DRIVER.search(str((one.get("cel") or {}).get("expression"))) for one in selectors)
+        driver = next((one[1] for one in said if one), "")
+        published = {one.manifest["spec"].get("driver") for one in listers.all("ResourceSlice")}
+        for alike in (
+            self._shapes(self.fork.snapshot.order.tolist()) if driver not in (*published, "") else ()
+        ):
+            name = alike[0].name
+            fix = draft(
+                "provide-resource",
+                f"Start the driver {driver} on {name}",
+                note=f"No ResourceSlice of {driver} is there: the driver does not run, or finds no device",
+                patch=f"kubectl get resourceslices  # of {driver}",
+            )
+            made = cluster_edits.slice_of(name, driver, count)
+            if self._try(Trial(replace(fix, change={"write": [made]}), objects=(plain_object_from(made),))):
+                return
+
+    def _names_of(self, kind: str) -> list[str]:
+        """Names of the objects of a kind in the pod's namespace, of one that a scheduler does not read."""
+        world = None if self.simulation is None else self.simulation.world
+        every = () if world is None else (one.manifest["metadata"] for one in world.all(kind))
+        return [meta["name"] for meta in every if meta.get("namespace") == self.pod.namespace]
+
+    def _claiming(self, variant: Variant, name: str, key: str) -> Trial:
+        """A corrected name of a claim, or of a template: then each pod has the claim that is made of it."""
+        if key == "resourceClaimName":
+            return Trial(variant.fix, variant)
+        spec = (self._before("ResourceClaimTemplate", self.pod.namespace, name) or {})["spec"]["spec"]
+        edited, objects = dict[str, Pod](), list[Any]()
+        for pod in self.pods[:MOST_WRITTEN]:
+            made = pod_edits.edited(pod, variant.edit)
+            statuses = []
+            for item in made.manifest["spec"]["resourceClaims"]:
+                if item.get(key) == name:
+                    claim = {"name": f"{pod.name}-{item['name']}", "namespace": pod.namespace}
+                    claim["uid"] = f"uid-of-{claim['name']}"
+                    kind = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim"}
+                    owner = {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid}
+                    meta = {**claim, "ownerReferences": [{**owner, "controller": True}]}
+                    objects.append(plain_object_from({**kind, "metadata": meta, "spec": spec}))
+                    statuses.append({"name": item["name"], "resourceClaimName": claim["name"]})
+            status = {**(pod.manifest.get("status") or {}), "resourceClaimStatuses": statuses}
+            edited[pod.uid] = pod_from({**made.manifest, "status": status})
+        return Trial(
+            variant.fix, replace(variant, pod=edited[self.pod.uid]), objects=tuple(objects), edited=edited
+        )
 
     def _asking(self, fix: Fix, asked: Mapping[str, Any], fields: Mapping[str, Any]) -> Trial:
         """A change of what claims ask for exactly: in their template, or in themselves."""
@@ -766,8 +811,6 @@ class Search:
                 f"Set maxSurge: 0 and maxUnavailable: 1 in {kind} {self.pod.namespace}/{name}",
                 note="An old pod goes before the new one comes, and leaves it its room",
                 harm="one pod fewer while it rolls out",
-                removed=tuple(f"{key}: {value}" for key, value in rolling.items()),
-                added=("maxSurge: 0", "maxUnavailable: 1"),
                 change={"delete": [old.key]},
             )
             if owner is not None:
@@ -783,7 +826,6 @@ class Search:
                 f"Take back the resize of {one.pod.key} on {one.node}",
                 note=f"It is Deferred: the node has no room for it, and it holds {held_amounts(one)}",
                 who=f"the owner of {owner_words(one.pod) or one.pod.key}",
-                added=tuple(f"{name}: {amount_words(name, one.back.requests[name])}" for name in one.held),
                 change={"write": [manifest]},
                 size=sum(one.held.values()) / 1e15,
             )
@@ -798,6 +840,26 @@ class Search:
             cluster_edits.repaired(snapshot.nodes.node(row)) for row in snapshot.order.tolist() if self.taints
         ]
         self._prove_nodes([item for item in ill if item is not None])
+
+    def _provide(self) -> None:
+        """Have nodes report a resource: those that seem to have it, else, where no node type has it, any."""
+        nodes = self.fork.nodes()
+        for resource, amount in self.pod.requests.items():
+            if amount <= 0 or ("/" not in resource and not resource.startswith(cluster_edits.HUGE_PAGES)):
+                continue
+            types = [one.name for one in self.prices.types if resource in one.allocatable]
+            without = [one for one in nodes if not one.allocatable.get(resource)]
+            why = {one.name: cluster_edits.said_to_have(one, resource, types) for one in without}
+            is_known = any(why.values()) or types or self.largest.get(resource)
+            said = {one.name: why[one.name] for one in without if why[one.name] or not is_known}
+            alike: dict[Any, Node] = {}
+            for one in without:
+                if one.name in said:
+                    alike.setdefault(cluster_edits.shape_of(one, PLACE_LABELS), one)
+            self._prove_nodes(
+                cluster_edits.provided(one, resource, amount, said[one.name])
+                for one in list(alike.values())[:MAX_SHAPES]
+            )
 
     def _uncordon(self) -> None:
         snapshot = self.fork.snapshot
@@ -902,7 +964,6 @@ class Search:
             note=note,
             cost=cost,
             price=price_words(cost),
-            added=tuple(f"kind: Node, name: {node.name}" for node in manifests[:6]),
             size=float(len(chosen)),
         )
         self._try(Trial(fix, nodes=manifests))
@@ -1014,11 +1075,10 @@ class Search:
         else:
             title, note = f"Move {len(pods)} pods off {node}", "Each finds another node"
         whole = draft(
-            "move-pods", title, note=f"{note}; each starts again", removed=fix.removed, size=fix.size,
-            change={"move": [list(one) for one in lands]}, placed=fix.placed, of=fix.of, lands=fix.lands, who=fix.who,
+            "move-pods", title, note=f"{note}; each starts again", size=fix.size, who=fix.who,
+            change={"move": [list(one) for one in lands]}, placed=fix.placed, of=fix.of, lands=fix.lands,
         )  # fmt: skip
-        whole = harmed(whole, fix.displaced)
-        return replace(whole, patch=patch_of(whole.change, self._before, node=node))
+        return self._written(harmed(whole, fix.displaced), emptied=node)
 
     def _make_room(self) -> None:
         """Room for more than one pod: pods that may move are moved off one node after the other."""
@@ -1055,12 +1115,10 @@ class Search:
         moves = [[one.pod, one.node] for one in displaced]
         fix = draft(
             "move-pods", title, note="Each finds another node and starts again", size=float(len(gone)),
-            removed=tuple(f"kind: Pod, name: {pod.name}, namespace: {pod.namespace}" for pod in gone[:6]),
             change={"move": moves}, placed=len(lands), of=len(self.pods), lands=lands,
             who="the owners of the pods that move",
         )  # fmt: skip
-        fix = harmed(fix, tuple(displaced))
-        fix = replace(fix, patch=patch_of(fix.change, self._before, node=" ".join(dict.fromkeys(emptied))))
+        fix = self._written(harmed(fix, tuple(displaced)), emptied=" ".join(dict.fromkeys(emptied)))
         self.found.append(Trial(fix, gone=tuple(gone)))
 
     def _one_room(self, pod: Pod, moved: set[str]) -> tuple[str, list[Pod], tuple[Displaced, ...]] | None:
@@ -1102,21 +1160,16 @@ def _size_words(choice: NodeChoice) -> str:
     return f"{', '.join(words)} each" if words else ""
 
 
+_OF_ONE: Final = ("move-pods", "wait", "rollout", "raise-priority")
+"""Fixes whose landings are known: a run of all pods would not show them."""
 _NOT_DISPLACED: Final = ("wait", "rollout", "reject", "take-back-resize", "correct-node-name")
 """Fixes after which the pods that go are not followed: they end anyway, or are the same pods again."""
 _ONCE: Final = frozenset(
     (
-        "repair-node",
-        "uncordon",
-        "label-node",
-        "move-pods",
-        "delete-pod",
-        "free-room",
-        "wait",
-        "reject",
-        "take-back-resize",
+        "repair-node", "provide-resource", "uncordon", "label-node", "move-pods", "delete-pod", "free-room", "wait",
+        "reject", "take-back-resize",
     )
-)
+)  # fmt: skip
 """What is told once: others differ by the name of a node or a pod alone."""
 
 
@@ -1134,13 +1187,8 @@ def _folded(fixes: Sequence[Fix]) -> tuple[Fix, ...]:
     return tuple(found)
 
 
-def _labels_of(items: Iterable[Mapping[str, str]]) -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = {}
-    for labels in items:
-        for key, value in labels.items():
-            values = found.setdefault(key, {})
-            values[value] = values.get(value, 0) + 1
-    return found
+def _has_device_claims(pod: Pod) -> bool:
+    return bool((pod.manifest.get("spec") or {}).get("resourceClaims"))
 
 
 def _is_harmless(fix: Fix) -> bool:
@@ -1177,15 +1225,25 @@ def _owner_is_there(fork: Fork, pod: Pod) -> bool | None:
     return fork.cache.listers.get(owner.kind, pod.namespace, owner.name) is not None
 
 
-def _halved(fits: Callable[[int], bool], fitting: int, failing: int) -> int:
-    """The last value that fits on the way from one that does to one that does not."""
-    while abs(failing - fitting) > 1:
+def _halved(fits: Callable[[int], bool], fitting: int, failing: int, within: int = 1) -> int:
+    """The last value that fits on the way from one that does to one that does not, to `within`."""
+    while abs(failing - fitting) > within:
         middle = (fitting + failing) // 2
         if fits(middle):
             fitting = middle
         else:
             failing = middle
     return fitting
+
+
+def _evicted_words(decision: Decision) -> tuple[str, ...]:
+    """What the scheduler does by itself for a pod that finds no room."""
+    found = decision.post_filter
+    if found is None or not found.status.is_success or not found.nominated_node_name:
+        return ()
+    names = [pod.key for pod in found.victims]
+    who = f"{', '.join(names[:3])}{f' and {len(names) - 3} more' if len(names) > 3 else ''}"
+    return (f"The scheduler makes room on {found.nominated_node_name} by itself: it evicts {who}.",)
 
 
 def _node_of(decision: Decision) -> str | None:

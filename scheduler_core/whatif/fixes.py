@@ -33,12 +33,16 @@ WHATS: Final[Mapping[str, tuple[str, str, float]]] = {
     "correct-node-name": (KEEPS, OWNER, 0.01),
     "correct-resource": (KEEPS, OWNER, 0.01),
     "correct-spread": (KEEPS, OWNER, 0.01),
+    "correct-request": (KEEPS, OWNER, 0.02),
     "honor-policy": (KEEPS, OWNER, 0.05),
     "match-label-keys": (KEEPS, OWNER, 0.05),
     "rollout": (KEEPS, OWNER, 0.1),
     "create-claim": (KEEPS, OWNER, 1.0),
     "wait": (KEEPS, OWNER, 0.2),
     "release-volume": (KEEPS, NODES, 0.05),
+    "create-volume": (KEEPS, NODES, 0.5),
+    "add-storage": (KEEPS, NODES, 0.5),
+    "provide-resource": (KEEPS, NODES, 0.05),
     "repair-node": (KEEPS, NODES, 0.05),
     "uncordon": (KEEPS, NODES, 0.1),
     "label-node": (KEEPS, NODES, 0.2),
@@ -56,6 +60,8 @@ WHATS: Final[Mapping[str, tuple[str, str, float]]] = {
     "drop-affinity-term": (CHANGES, OWNER, 0.7),
     "drop-node-affinity": (CHANGES, OWNER, 0.8),
     "drop-host-port": (CHANGES, OWNER, 0.65),
+    "drop-device-selector": (CHANGES, OWNER, 0.6),
+    "recreate-claim": (CHANGES, OWNER, 0.8),
     "tolerate": (CHANGES, NODES, 0.5),
     "pair": (CHANGES, OWNER, 2.0),
     "raise-priority": (HARMS, OTHERS, 0.5),
@@ -163,7 +169,7 @@ class Fix(Documented):
     size : float
         Of two fixes that are otherwise equal the smaller one comes first.
     removed, added : tuple of str
-        Lines of a manifest that go and that come.
+        Lines of manifests that go and that come, the first of them (`patches.lines_of`).
     change : mapping
         What a branch does: ``write`` (manifests), ``delete`` or ``reject`` (``namespace/name``), ``move``
         (``namespace/name``, node).

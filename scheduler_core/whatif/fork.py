@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,6 +88,8 @@ class Fork:
         Cycles that were run on it, those of PreFilter and Filter alone among them.
     """
 
+    N_SEEDS: Final = 20
+
     def __init__(
         self, original: Scheduler, *, transport: Transport = no_transport, seed: int | None = None
     ) -> None:
@@ -111,8 +113,10 @@ class Fork:
         self.scheduler.algorithm.next_start_node_index = original.algorithm.next_start_node_index
         self._start_index = original.algorithm.next_start_node_index
         self._streams = randomness.state()
+        self._drew = False
         if seed is not None:
             self.pin(seed)
+            self._drew = False
 
     def _copy_pods(self, original: Scheduler) -> None:
         pods = original.pods
@@ -204,6 +208,7 @@ class Fork:
 
     def rewind(self) -> None:
         """Every question is about the same next cycle: same start index, same draws."""
+        self._drew = self._drew or self.scheduler.randomness.state() != self._streams
         self.scheduler.algorithm.next_start_node_index = self._start_index
         self.scheduler.randomness.restore(self._streams)
 
@@ -211,6 +216,34 @@ class Fork:
         """Draw by this seed from here on, and look at nodes from the first one."""
         self._start_index, self._streams = 0, Randomness(seed).state()
         self.rewind()
+
+    def luck(
+        self, n_decisions: int, holds: Callable[[], bool], most: int, report: Report = silent
+    ) -> tuple[int, int]:
+        """(seeds, in how many it holds) of an answer by the seed 0, one of them; (0, 0) where it costs too much.
+
+        Where nothing was drawn, all seeds are the same.
+
+        Parameters
+        ----------
+        n_decisions, most : int
+            What one seed costs, and what all may cost: counts, so that an answer is the same everywhere.
+        holds : callable
+            Whether the answer holds with the seed that is pinned.
+        """
+        self.rewind()
+        if not self._drew:
+            return self.N_SEEDS, self.N_SEEDS
+        n_seeds = min(self.N_SEEDS, 1 + most // max(1, n_decisions))
+        if n_seeds < 2:
+            return 0, 0
+        found = 1
+        for seed in range(1, n_seeds):
+            report(seed, n_seeds, f"with seed {seed}")
+            self.pin(seed)
+            found += holds()
+        self.pin(0)
+        return n_seeds, found
 
     # ---- changing
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
@@ -12,6 +13,12 @@ _GIVEN: Final = ("uid", "resourceVersion", "creationTimestamp", "generation", "m
 _MOST: Final = 20
 """Objects that are named one by one."""
 
+_SHOWN: Final = 6
+"""Lines of a change that are shown, of those that go and of those that come."""
+_NONE: Final = object()
+_NUMBER: Final = re.compile(r"[-+]?[0-9][0-9._]*(?:[eE][-+]?[0-9]+)?")
+
+Path = tuple[str | int, ...]
 Before = Callable[[str, str, str], Mapping[str, Any] | None]
 """Kind, namespace, name -> the object as it is; None where it is not there."""
 
@@ -77,7 +84,7 @@ def _written(manifest: Mapping[str, Any], before: Before) -> Iterator[str]:
         text = yaml.safe_dump(json.loads(json.dumps(manifest)), sort_keys=False).rstrip()
         yield f"kubectl apply -f - <<'EOF'\n{text}\nEOF"
         return
-    operations = list(_differences(dict(without_given(old)), dict(manifest), ""))
+    operations = [_operation(*one) for one in _differences(dict(without_given(old)), dict(manifest), ())]
     if kind == "Node" and [one["path"] for one in operations] == ["/spec/unschedulable"]:
         yield f"kubectl uncordon {meta['name']}"
         return
@@ -86,24 +93,60 @@ def _written(manifest: Mapping[str, Any], before: Before) -> Iterator[str]:
     yield f"kubectl patch {kind.lower()} {meta['name']}{where}{resize} --type json -p '{text}'"
 
 
-def _differences(old: Any, new: Any, path: str) -> Iterator[dict[str, Any]]:
-    """Operations of a JSON patch (RFC 6902) that make `new` of `old`; a list of another length is replaced whole."""
-    if isinstance(old, Mapping) and isinstance(new, Mapping):
-        for key in old:
-            at = f"{path}/{str(key).replace('~', '~0').replace('/', '~1')}"
-            if key not in new:
-                yield {"op": "remove", "path": at}
-            else:
-                yield from _differences(old[key], new[key], at)
-        for key in new:
-            if key not in old:
-                yield {
-                    "op": "add",
-                    "path": f"{path}/{str(key).replace('~', '~0').replace('/', '~1')}",
-                    "value": new[key],
+def lines_of(change: Mapping[str, Any], before: Before) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Lines of manifests that go, and that come, with a change: those of what it writes, and pods that go."""
+    removed: dict[str, None] = {}
+    added: dict[str, None] = {}
+    for manifest in change.get("write", ()):
+        kind, meta = manifest["kind"], manifest["metadata"]
+        old = before(kind, meta.get("namespace") or "", meta["name"])
+        if old is None:
+            added[f"kind: {kind}, name: {meta['name']}"] = None
+            continue
+        for path, was, now in _differences(dict(without_given(old)), dict(manifest), ()):
+            name = next((str(key) for key in reversed(path) if isinstance(key, str)), "")
+            if path[0] != "status":
+                gone, new = ([item] if not isinstance(item, list) else item for item in (was, now))
+                removed |= {
+                    f"{name}: {inline(one)}": None for one in gone if one is not _NONE and one not in new
                 }
+                added |= {
+                    f"{name}: {inline(one)}": None for one in new if one is not _NONE and one not in gone
+                }
+    moves = [key for key, _ in change.get("move", ())]
+    for key in (*change.get("delete", ()), *change.get("reject", ()), *moves):
+        namespace, _, name = key.partition("/")
+        removed[f"kind: Pod, name: {name}, namespace: {namespace}"] = None
+    return tuple(removed)[:_SHOWN], tuple(added)[:_SHOWN]
+
+
+def inline(value: Any) -> str:
+    """A value as YAML in one line, quoted where it would read as something else."""
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key}: {inline(item)}' for key, item in value.items())}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(inline, value))}]"
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    reads_otherwise = text.lower() in ("", "true", "false", "yes", "no", "on", "off", "null", "~")
+    is_quoted = isinstance(value, str) and (reads_otherwise or _NUMBER.fullmatch(text))
+    return f'"{text}"' if is_quoted else text
+
+
+def _differences(old: Any, new: Any, path: Path) -> Iterator[tuple[Path, Any, Any]]:
+    """(path, what was there, what is) that make `new` of `old`; a list of another length is replaced whole."""
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for key in dict.fromkeys((*old, *new)):
+            yield from _differences(old.get(key, _NONE), new.get(key, _NONE), (*path, key))
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         for place, (one, other) in enumerate(zip(old, new, strict=True)):
-            yield from _differences(one, other, f"{path}/{place}")
-    elif old != new:
-        yield {"op": "replace", "path": path, "value": new}
+            yield from _differences(one, other, (*path, place))
+    elif old is not new and old != new:
+        yield path, old, new
+
+
+def _operation(path: Path, old: Any, new: Any) -> dict[str, Any]:
+    """One operation of a JSON patch (RFC 6902)."""
+    where = "".join(f"/{str(key).replace('~', '~0').replace('/', '~1')}" for key in path)
+    if new is _NONE:
+        return {"op": "remove", "path": where}
+    return {"op": "add" if old is _NONE else "replace", "path": where, "value": new}

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from scheduler_core.objects.defaults import PriorityClass
-from scheduler_core.objects.node import TAINT_UNSCHEDULABLE, Taint
+from scheduler_core.objects.node import LABEL_HOSTNAME, TAINT_UNSCHEDULABLE, Taint
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.objects.resources import CPU, EPHEMERAL_STORAGE, MEMORY, quantity_nano
 from scheduler_core.whatif.fixes import HARMS, KEEPS, OWNER, Fix, apart, draft, written
+from scheduler_core.whatif.patches import inline
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 CORDON: Final = Taint(TAINT_UNSCHEDULABLE, "", "NoSchedule")
 KEEPS_OFF: Final = ("NoSchedule", "NoExecute")
 LIFECYCLE: Final = "node.kubernetes.io/"
+STARTING: Final = "/agent-not-ready"
+"""Of taints that an agent takes away once it runs on the node: `ebs.csi.aws.com/agent-not-ready`."""
 HASH_LABEL: Final = "pod-template-hash"
 MOST_LOWERED: Final = 0.2
 """Share of a request above which lowering it is never a headline."""
@@ -50,7 +53,13 @@ _PLACES = (
     "failure-domain.beta.kubernetes.io/zone",
 )
 _MIB = 2**20
-_NUMBER = re.compile(r"[-+]?[0-9][0-9._]*(?:[eE][-+]?[0-9]+)?")
+_SYNONYMS: Final = (
+    ("amd64", "x8664", "x64"),
+    ("arm64", "aarch64"),
+    ("true", "yes", "on", "enabled"),
+    ("false", "no", "off", "disabled"),
+)
+"""Words for the same, without separators."""
 _GONE: Final = object()
 
 Spec = dict[str, Any]
@@ -95,8 +104,8 @@ def copied(spec: Mapping[str, Any]) -> Spec:
 def is_near(one: str, other: str) -> bool:
     """Whether one text may be the other, mistyped.
 
-    That is other case, separators or order of words, a doubled letter, or one slip in four letters: left out, swapped
-    or another. Not where only a digit or the last letter differs: those count things.
+    That is other case, separators or order of words, a doubled letter, another word for the same, or one slip in four
+    letters: left out, swapped or another. Not where only a digit or the last letter differs: those count things.
 
     Examples
     --------
@@ -104,7 +113,7 @@ def is_near(one: str, other: str) -> bool:
     (True, True, False, False)
     """
     plain, other_plain = (re.sub(r"[-_. ]", "", text).lower() for text in (one, other))
-    if plain == other_plain:
+    if plain == other_plain or any(plain in words and other_plain in words for words in _SYNONYMS):
         return one != other
     if sorted(re.split(r"[-_. ]", one.lower())) == sorted(re.split(r"[-_. ]", other.lower())):
         return True
@@ -149,7 +158,10 @@ def _meant(key: str, value: str, labels: Labels) -> tuple[str, str] | None:
     for other in [*([_RENAMED[key]] if key in _RENAMED else []), *_keys_near(key, labels)]:
         if value in labels.get(other, {}):
             return other, value
-    there = nearest(value, labels.get(key, {}))
+    known = labels.get(key, {})
+    there = nearest(value, known)
+    if key == LABEL_HOSTNAME and not there:  # by its full name, or without its domain
+        there = next((one for one in known if one.split(".")[0] == value.split(".")[0]), "")
     return (key, there) if there else None
 
 
@@ -159,17 +171,11 @@ def corrected_selectors(pod: Pod, nodes: Labels, template: Spec | None = None) -
         found = _meant(key, str(value), nodes)
         if found is None or not is_of_template(pod, template, "nodeSelector", key):
             continue
-        (to, spelt), path = found, ("nodeSelector", key)
-
-        def edit(spec: Spec, path: Any = path, to: str = to, spelt: str = spelt) -> None:
-            change(spec, {path: _GONE})
-            change(spec, {("nodeSelector", to): spelt})
-
+        to, spelt = found
         note = f"No node has {key}={value}; {_n_nodes(nodes[to][spelt])} {to}={spelt}"
-        lines = {"removed": (f"nodeSelector: {{{key}: {_scalar(value)}}}",)}
-        lines |= {"added": (f"nodeSelector: {{{to}: {_scalar(spelt)}}}",)}
         title = f"Correct the selector {key}={value} to {to}={spelt}"
-        yield _variant(pod, "correct-selector", title, edit, note=note, **lines)
+        edit = _renaming(("nodeSelector",), key, to, spelt)
+        yield _variant(pod, "correct-selector", title, edit, note=note)
     required = ("affinity", "nodeAffinity", REQUIRED)
     terms = (at(_spec(pod), *required) or {}).get("nodeSelectorTerms") or ()
     for index, term in enumerate(terms if is_of_template(pod, template, *required) else ()):
@@ -188,13 +194,74 @@ def corrected_selectors(pod: Pod, nodes: Labels, template: Spec | None = None) -
                 where = (*required, "nodeSelectorTerms", index, "matchExpressions", place)
                 title = f"Correct the required {key}={value} to {to}={', '.join(wanted['values'])}"
                 note = f"No node has {key}={value}; {_n_nodes(nodes[to][spelt])} {to}={spelt}"
-                lines = {"removed": (f"nodeAffinity: {requirement_words(item)}",)}
-                lines |= {"added": (f"nodeAffinity: {requirement_words(wanted)}",)}
-                yield _variant(pod, "correct-selector", title, setting({where: wanted}), note=note, **lines)
+                yield _variant(pod, "correct-selector", title, setting({where: wanted}), note=note)
+
+
+def corrected_places(pod: Pod, tied: Iterable[tuple[str, Sequence[Mapping[str, str]]]]) -> Iterator[Variant]:
+    """The pod with a node selector for another place than that of its volume.
+
+    Parameters
+    ----------
+    tied : iterable of (str, sequence of mapping)
+        What ties the pod to places, and the labels that a node needs, any of them.
+    """
+    for words, options in tied:
+        for key, value in dict(_spec(pod).get("nodeSelector") or {}).items():
+            there = dict.fromkeys(option[key] for option in options if key in option)
+            if there and str(value) not in there:
+                to = next(iter(there))
+                title = f"Correct the selector {key}={value} to {key}={to}"
+                edit = _renaming(("nodeSelector",), key, key, to)
+                yield _variant(
+                    pod, "correct-selector", title, edit, note=f"{words} is there, and stays there"
+                )
+
+
+def _renaming(path: tuple[str | int, ...], key: str, to: str, value: str) -> Callable[[Spec], None]:
+    """A change of a spec: another key, or value, in the mapping at a path."""
+
+    def edit(spec: Spec) -> None:
+        change(spec, {(*path, key): _GONE})
+        change(spec, {(*path, to): value})
+
+    return edit
 
 
 def _n_nodes(number: int) -> str:
     return f"{number:,} node has" if number == 1 else f"{number:,} nodes have"
+
+
+def corrected_amounts(pod: Pod, largest: Mapping[str, int]) -> Iterator[Variant]:
+    """The pod with an amount that is far above all nodes in the unit that may have been meant: `500m` for `500`.
+
+    Parameters
+    ----------
+    largest : mapping of str to int
+        The most that any node has of each resource, in whole units.
+    """
+    for resource, (unit, factor, least) in _UNITS.items():
+        amount, most = pod.requests.get(resource, 0), largest.get(resource, 0)
+        if not most or amount <= 4 * most or amount // factor < least:
+            continue
+
+        def edit(spec: Spec, resource: str = resource, size: int = unit * factor, least: int = least) -> None:
+            for container in _containers(spec):
+                for amounts in (container.get("resources") or {}).values():
+                    if isinstance(amounts, dict) and _nano(amounts, resource) > least * size:
+                        amounts[resource] = written(resource, _nano(amounts, resource) // size)
+
+        was, to = written(resource, amount), written(resource, amount // factor)
+        title = f"Correct the {resource} request from {was} to {to}"
+        note = f"{was} is more than four times what any node has: {to} may have been meant"
+        yield _variant(pod, "correct-request", title, edit, note=note)
+
+
+_UNITS: Mapping[str, tuple[int, int, int]] = {
+    CPU: (10**6, 1000, 50),
+    MEMORY: (10**9, 1024, 16 * 2**20),
+    EPHEMERAL_STORAGE: (10**9, 1024, 16 * 2**20),
+}
+"""Resource -> billionths in its whole unit, how far apart the units are that are mistaken, the least that is usual."""
 
 
 def corrected_resources(pod: Pod, known: Collection[str]) -> Iterator[Variant]:
@@ -205,28 +272,31 @@ def corrected_resources(pod: Pod, known: Collection[str]) -> Iterator[Variant]:
             continue
 
         def edit(spec: Spec, name: str = name, to: str = to) -> None:
-            for container in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
+            for container in _containers(spec):
                 for amounts in (container.get("resources") or {}).values():
                     if isinstance(amounts, dict) and name in amounts:
                         amounts[to] = amounts.pop(name)
 
-        lines = {"removed": (f"{name}: {pod.requests[name]}",), "added": (f"{to}: {pod.requests[name]}",)}
         note = f"No node has {name}; nodes have {to}"
-        yield _variant(
-            pod, "correct-resource", f"Correct the resource {name} to {to}", edit, note=note, **lines
-        )
+        yield _variant(pod, "correct-resource", f"Correct the resource {name} to {to}", edit, note=note)
 
 
-def corrected_spread(pod: Pod, nodes: Labels) -> Iterator[Variant]:
-    """The pod with a hard spread over a label that no node has as nodes spell it."""
-    for index, item in enumerate(_spec(pod).get("topologySpreadConstraints") or ()):
-        key = str(item.get("topologyKey"))
-        if key in nodes or item.get("whenUnsatisfiable") != "DoNotSchedule":
-            continue
+def corrected_topology(pod: Pod, nodes: Labels) -> Iterator[Variant]:
+    """The pod with a hard spread, or a required pod affinity, over a label that no node has as nodes spell it."""
+    spread = _spec(pod).get("topologySpreadConstraints") or ()
+    paths: list[tuple[str | int, ...]] = [
+        ("topologySpreadConstraints", index)
+        for index, item in enumerate(spread)
+        if item.get("whenUnsatisfiable") == "DoNotSchedule"
+    ]
+    affinity = ("affinity", "podAffinity", REQUIRED)
+    paths += [(*affinity, index) for index in range(len(at(_spec(pod), *affinity) or ()))]
+    for path in paths:
+        key = str(_found(_spec(pod), path).get("topologyKey"))
         to = _RENAMED.get(key) or next(iter(_keys_near(key, nodes)), "")
-        if to in nodes:
+        if key not in nodes and to in nodes:
             title, note = f"Correct the topology key {key} to {to}", f"No node has the label {key}"
-            yield _with_constraint(pod, index, "correct-spread", title, {"topologyKey": to}, note=note)
+            yield _variant(pod, "correct-spread", title, setting({(*path, "topologyKey"): to}), note=note)
 
 
 def _keys_near(key: str, labels: Labels) -> list[str]:
@@ -236,26 +306,38 @@ def _keys_near(key: str, labels: Labels) -> list[str]:
     return found + [other for other in labels if other != key and other.rsplit("/", 1)[-1] == last]
 
 
-def corrected_affinity(pod: Pod, pods: Labels) -> Iterator[Variant]:
-    """The pod with a label that its required pod affinity asks for as the pods that run spell it."""
+def corrected_affinity(pod: Pod, running: Sequence[Pod]) -> Iterator[Variant]:
+    """The pod with a label, or the namespace, that its required pod affinity asks for as that of pods that run."""
+    labels = labels_of(one.labels for one in running if one.namespace == pod.namespace)
     for index, term in enumerate(at(_spec(pod), "affinity", "podAffinity", REQUIRED) or ()):
-        for key, value in ((term.get("labelSelector") or {}).get("matchLabels") or {}).items():
-            found = _meant(key, str(value), pods)
-            if found is None:
-                continue
-            (to, spelt), path = (
-                found,
-                ("affinity", "podAffinity", REQUIRED, index, "labelSelector", "matchLabels"),
-            )
+        path = ("affinity", "podAffinity", REQUIRED, index)
+        wanted = (term.get("labelSelector") or {}).get("matchLabels") or {}
+        for key, value in wanted.items():
+            found = _meant(key, str(value), labels)
+            if found is not None:
+                edit = _renaming((*path, "labelSelector", "matchLabels"), key, *found)
+                title = f"Correct the pod affinity {key}={value} to {'='.join(found)}"
+                yield _variant(
+                    pod, "correct-affinity", title, edit, note=f"No pod that runs has {key}={value}"
+                )
+        if term.get("namespaces") or "namespaceSelector" in term or not wanted:
+            continue
+        spaces = {one.namespace for one in running if wanted.items() <= one.labels.items()}
+        if spaces and pod.namespace not in spaces:
+            title = f"Look for the pods of the pod affinity in namespaces: [{', '.join(sorted(spaces))}]"
+            note = f"Without namespaces it looks in {pod.namespace} alone, where no pod has these labels"
+            edit = setting({(*path, "namespaces"): sorted(spaces)})
+            yield _variant(pod, "correct-affinity", title, edit, note=note)
 
-            def edit(spec: Spec, path: Any = path, key: str = key, to: str = to, spelt: str = spelt) -> None:
-                change(spec, {(*path, key): _GONE})
-                change(spec, {(*path, to): spelt})
 
-            title = f"Correct the pod affinity {key}={value} to {to}={spelt}"
-            note = f"No pod that runs has {key}={value}"
-            lines = {"removed": (f"podAffinity: {key}={value}",), "added": (f"podAffinity: {to}={spelt}",)}
-            yield _variant(pod, "correct-affinity", title, edit, note=note, **lines)
+def labels_of(items: Iterable[Mapping[str, str]]) -> dict[str, dict[str, int]]:
+    """Label key -> its values -> how many carry them."""
+    found: dict[str, dict[str, int]] = {}
+    for labels in items:
+        for key, value in labels.items():
+            values = found.setdefault(key, {})
+            values[value] = values.get(value, 0) + 1
+    return found
 
 
 def corrected_tolerations(pod: Pod, taints: Sequence[Taint]) -> Iterator[Variant]:
@@ -267,21 +349,25 @@ def corrected_tolerations(pod: Pod, taints: Sequence[Taint]) -> Iterator[Variant
             if not key or not meant or (taint.key.startswith(LIFECYCLE) and key == taint.key):
                 continue
             toleration = _toleration(taint)
-            before, after = (_inline(one) for one in (item, toleration))
             title = f"Correct the toleration of {key} to {taint}"
-            note = f"The taint is {taint}: the toleration {{{before}}} does not match it"
-            lines = {"removed": (f"tolerations: [{{{before}}}]",), "added": (f"tolerations: [{{{after}}}]",)}
+            note = f"The taint is {taint}: the toleration {inline(item)} does not match it"
 
             def edit(spec: Spec, item: Any = item, toleration: Any = toleration, place: int = place) -> None:
                 here = spec.get("tolerations") or []
                 at_place = here.index(item) if item in here else place
                 spec["tolerations"] = [*here[:at_place], toleration, *here[at_place + 1 :]]
 
-            yield _variant(pod, "correct-toleration", title, edit, note=note, **lines)
+            yield _variant(pod, "correct-toleration", title, edit, note=note)
 
 
 def corrected_claim(pod: Pod, name: str, to: str, key: str = "claimName") -> Variant:
-    """The pod with a claim that is there in place of one that is not; `key` may be `resourceClaimName`."""
+    """The pod with a claim that is there in place of one that is not.
+
+    Parameters
+    ----------
+    key : str
+        The field: `claimName`, `resourceClaimName` or `resourceClaimTemplateName`.
+    """
 
     def edit(spec: Spec) -> None:
         volumes = (volume.get("persistentVolumeClaim") or {} for volume in spec.get("volumes") or ())
@@ -290,25 +376,53 @@ def corrected_claim(pod: Pod, name: str, to: str, key: str = "claimName") -> Var
                 source[key] = to
 
     note = f"There is no claim {pod.namespace}/{name}; the nearest name is {to}"
-    lines = {"removed": (f"{key}: {name}",), "added": (f"{key}: {to}",)}
-    return _variant(pod, "correct-claim", f"Correct the claim {name} to {to}", edit, note=note, **lines)
+    return _variant(pod, "correct-claim", f"Correct the claim {name} to {to}", edit, note=note)
 
 
-def corrected_node_name(pod: Pod) -> Variant:
+def unasked(pod: Pod, profiles: Sequence[str]) -> tuple[str, Variant | None] | None:
+    """Why no scheduler here decides about a pod, and what mends that; None where one does.
+
+    Parameters
+    ----------
+    profiles : sequence of str
+        Names of the schedulers that are here.
+    """
+    if pod.node_name:
+        headline = (
+            f"{pod.name} is on {pod.node_name} by nodeName: no scheduler binds the claims it waits for."
+        )
+        return headline, _without_node_name(pod)
+    if pod.scheduling_gates:
+        gates = ", ".join(pod.scheduling_gates)
+        variant = _variant(
+            pod,
+            "wait",
+            f"Wait until {gates} is taken away",
+            setting({("schedulingGates",): []}),
+            note="Who set the gate takes it away, when it is time",
+            patch=f"kubectl get pod {pod.name} -n {pod.namespace} -o yaml  # its gates",
+        )
+        return f"{pod.name} is held back by its scheduling gates: {gates}.", variant
+    name = pod.scheduler_name
+    if name in profiles:
+        return None
+    headline = f"{pod.name} waits for the scheduler {name}, and no profile here has this name."
+    to = nearest(name, profiles) or (profiles[0] if len(profiles) == 1 else "")
+    title, edit = f"Correct the scheduler {name} to {to}", setting({("schedulerName",): to})
+    return headline, _variant(pod, "correct-scheduler", title, edit) if to else None
+
+
+def _without_node_name(pod: Pod) -> Variant:
     """The pod left to the scheduler, for the same node: `nodeName` passes it by, and nothing binds its claims."""
     name = pod.node_name
 
     def edit(spec: Spec) -> None:
         spec.pop("nodeName", None)
-        spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), "kubernetes.io/hostname": name}
+        spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), LABEL_HOSTNAME: name}
 
-    lines = {
-        "removed": (f"nodeName: {name}",),
-        "added": (f"nodeSelector: {{kubernetes.io/hostname: {name}}}",),
-    }
     note = "nodeName passes the scheduler by, which would have chosen a volume and devices for the node"
     title = f"Select the node {name} in place of nodeName"
-    return _variant(pod, "correct-node-name", title, edit, note=note, **lines)
+    return _variant(pod, "correct-node-name", title, edit, note=note)
 
 
 def matching_label_keys(pod: Pod, index: int) -> Variant | None:
@@ -334,7 +448,7 @@ def tolerations(pod: Pod, taints: Sequence[Taint]) -> Iterator[Variant]:
         def edit(spec: Spec, toleration: Any = toleration) -> None:
             spec["tolerations"] = [*(spec.get("tolerations") or ()), toleration]
 
-        more: dict[str, Any] = {"added": (f"tolerations: [{{{_inline(toleration)}}}]",), "headline": False}
+        more: dict[str, Any] = {"headline": False}
         if is_meant_for(pod, taint):
             more |= {"kind": KEEPS, "headline": True}
             more |= {"note": "The pod asks for these nodes by its selector or its requests"}
@@ -348,10 +462,6 @@ def tolerations(pod: Pod, taints: Sequence[Taint]) -> Iterator[Variant]:
 def _toleration(taint: Taint) -> dict[str, str]:
     found = {"key": taint.key, "effect": taint.effect}
     return found | ({"operator": "Equal", "value": taint.value} if taint.value else {"operator": "Exists"})
-
-
-def _inline(item: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key}: {_scalar(value)}" for key, value in item.items())
 
 
 def is_meant_for(pod: Pod, taint: Taint) -> bool:
@@ -376,9 +486,17 @@ def is_meant_for(pod: Pod, taint: Taint) -> bool:
 
 def marked_by(taint: Taint) -> str:
     """What nodes with a taint are, where it keeps off pods that are not meant for such nodes; else empty."""
+    if taint.key.endswith(STARTING):
+        return "nodes that are not set up yet"
     return _MARKS.get(taint.key) or (
         "nodes that are not well or not in use" if LIFECYCLE in taint.key else ""
     )
+
+
+def is_passing(key: str) -> bool:
+    """Whether a taint of this key says how a node is now, which a new node of its kind would not be."""
+    marks = key.startswith(LIFECYCLE) or key.endswith(STARTING) or key in _MARKS
+    return marks and not key.startswith("node-role.kubernetes.io/")
 
 
 def is_of_template(pod: Pod, template: Spec | None, *path: str | int) -> bool:
@@ -413,8 +531,7 @@ def without_selectors(pod: Pod, template: Spec | None = None) -> Iterator[Varian
     for key, value in dict(_spec(pod).get("nodeSelector") or {}).items():
         if is_of_template(pod, template, "nodeSelector", key):
             title, edit = f"Drop the node selector {key}={value}", setting({("nodeSelector", key): _GONE})
-            removed = (f"nodeSelector: {{{key}: {_scalar(value)}}}",)
-            yield _variant(pod, "drop-selector", title, edit, removed=removed)
+            yield _variant(pod, "drop-selector", title, edit)
 
 
 def without_node_affinity(pod: Pod, template: Spec | None = None) -> Iterator[Variant]:
@@ -436,12 +553,11 @@ def without_node_affinity(pod: Pod, template: Spec | None = None) -> Iterator[Va
         for key, place, words in wanted if len(wanted) > 1 else ():
             title = f"Drop the requirement {words}" + (f" of term {index + 1}" if len(terms) > 1 else "")
             edit = setting({(*path, "nodeSelectorTerms", index, key, place): _GONE})
-            yield _variant(pod, "drop-requirement", title, edit, removed=(f"nodeAffinity: {words}",))
-    every = " or ".join(" and ".join(map(requirement_words, _requirements(term))) for term in terms)
+            yield _variant(pod, "drop-requirement", title, edit)
     preferred = at(_spec(pod), "affinity", "nodeAffinity", "preferredDuringSchedulingIgnoredDuringExecution")
     note = "What it prefers stays" if preferred else ""
-    title, removed = "Drop the required node affinity", (f"nodeAffinity: {every}",)
-    yield _variant(pod, "drop-node-affinity", title, setting({path: _GONE}), note=note, removed=removed)
+    title = "Drop the required node affinity"
+    yield _variant(pod, "drop-node-affinity", title, setting({path: _GONE}), note=note)
 
 
 def _requirements(term: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -458,8 +574,7 @@ def without_affinity_terms(pod: Pod, template: Spec | None = None) -> Iterator[V
             path = ("affinity", key, REQUIRED, index)
             if is_of_template(pod, template, *path):
                 about = f"{selector_words(term.get('labelSelector'))} by {term.get('topologyKey')}"
-                title, removed = f"Drop the required {words} to {about}", (f"{key}: {about}",)
-                yield _variant(pod, kind, title, setting({path: _GONE}), removed=removed)
+                yield _variant(pod, kind, f"Drop the required {words} to {about}", setting({path: _GONE}))
 
 
 def without_host_ports(pod: Pod) -> Iterator[Variant]:
@@ -471,8 +586,7 @@ def without_host_ports(pod: Pod) -> Iterator[Variant]:
                     continue
                 title = f"Drop the host port {port['hostPort']}/{port.get('protocol') or 'TCP'}"
                 edit = setting({(key, index, "ports", place, "hostPort"): _GONE})
-                note, removed = "The container keeps its own port", (f"hostPort: {port['hostPort']}",)
-                yield _variant(pod, "drop-host-port", title, edit, note=note, removed=removed)
+                yield _variant(pod, "drop-host-port", title, edit, note="The container keeps its own port")
 
 
 def hard_spread(pod: Pod, template: Spec | None = None) -> Iterator[tuple[int, int]]:
@@ -489,10 +603,8 @@ def _with_constraint(
     """The pod with other fields in a spread constraint."""
     item = _spec(pod)["topologySpreadConstraints"][index]
     edit = setting({("topologySpreadConstraints", index, name): value for name, value in fields.items()})
-    removed = tuple(f"{name}: {item[name]}" for name in fields if item.get(name))
-    added = tuple(f"{name}: {value}" for name, value in fields.items())
     title = title.format(key=item.get("topologyKey"), before=item.get("maxSkew"))
-    return _variant(pod, kind, title, edit, removed=removed, added=added, **more)
+    return _variant(pod, kind, title, edit, **more)
 
 
 def honoring(pod: Pod, index: int) -> Variant | None:
@@ -531,10 +643,15 @@ def with_min_domains(pod: Pod, index: int, most: int) -> Variant | None:
     return _with_constraint(pod, index, "relax-spread", title, {"minDomains": most}, size=1 - most / before)
 
 
-def with_request(pod: Pod, resource: str, amount: int) -> Variant | None:
+def with_request(pod: Pod, resource: str, amount: int, used: int = 0) -> Variant | None:
     """The pod asking for `amount` (whole units) of a resource in all; None where its overhead alone is more.
 
     The largest containers give way first.
+
+    Parameters
+    ----------
+    used : int
+        The most that pods like it used, where that is known.
     """
     before = pod.requests[resource]
 
@@ -549,41 +666,22 @@ def with_request(pod: Pod, resource: str, amount: int) -> Variant | None:
     was, to = apart(resource, before, after)
     title = f"Lower the {short} request from {was} to {to}"
     size = (before - after) / before
-    note = (
-        f"{100 - 100 * size:.0f} % of the request: measure what it uses first"
-        if after
-        else "It asks for none"
-    )
-    fix = draft(
-        "lower-request",
-        title,
-        note=note,
-        removed=(f"{resource}: {written(resource, before)}",),
-        added=(f"{resource}: {written(resource, after)}",),
-        size=size,
-        headline=size <= MOST_LOWERED,
-    )
+    measured = f"pods like it use {written(resource, used)} at most" if used else "measure what it uses first"
+    note = f"{100 - 100 * size:.0f} % of the request: {measured}" if after else "It asks for none"
+    fix = draft("lower-request", title, note=note, size=size, headline=size <= MOST_LOWERED)
     return Variant(fix, lowered, edit)
 
 
 def with_priority(pod: Pod, to: PriorityClass, *, is_new: bool = False) -> Variant:
     """The pod in a higher priority class, which `is_new` makes first; of a DaemonSet that is what it means anyway."""
-    before = str(_spec(pod).get("priorityClassName") or "")
     fields = {"priorityClassName": to.name, "priority": to.value, "preemptionPolicy": to.preemption_policy}
     title = f"Raise to the priority class {to.name}"
     if is_new:
         title = f"Create the priority class {to.name} ({to.value:,}) and use it"
     more = {"kind": KEEPS, "decides": OWNER} if is_daemon(pod) else {"kind": HARMS, "headline": False}
-    return _variant(
-        pod,
-        "raise-priority",
-        title,
-        setting({(name,): value for name, value in fields.items()}),
-        note=f"From priority {pod.priority} to {to.value}",
-        removed=(f"priorityClassName: {before}" if before else f"priority: {pod.priority}",),
-        added=(f"priorityClassName: {to.name}",),
-        **more,
-    )
+    edit = setting({(name,): value for name, value in fields.items()})
+    note = f"From priority {pod.priority} to {to.value}"
+    return _variant(pod, "raise-priority", title, edit, note=note, **more)
 
 
 def manifest_of_class(to: PriorityClass) -> dict[str, Any]:
@@ -606,8 +704,6 @@ def pair_of(first: Variant, second: Variant) -> Variant:
         kind=one.kind if one.kind == other.kind else draft("pair", "").kind,
         title=f"{one.title}, and {other.title[0].lower()}{other.title[1:]}",
         note="; ".join(filter(None, (one.note, other.note))),
-        removed=(*one.removed, *other.removed),
-        added=(*one.added, *other.added),
         size=1 + one.size + other.size,
         headline=one.headline and other.headline,
     )
@@ -636,13 +732,21 @@ def setting(changes: Mapping[tuple[str | int, ...], Any]) -> Callable[[Spec], No
 def change(spec: Spec, changes: Mapping[tuple[str | int, ...], Any]) -> None:
     """Set values at paths of a spec."""
     for (*way, last), value in changes.items():
-        place: Any = spec
-        for key in way:
-            place = place[key]
+        place = _found(spec, way)
         if value is _GONE:
             del place[last]
         else:
             place[last] = value
+
+
+def _found(document: Any, path: Iterable[str | int]) -> Any:
+    for key in path:
+        document = document[key]
+    return document
+
+
+def _containers(spec: Mapping[str, Any]) -> list[Spec]:
+    return [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
 
 
 def at(document: Mapping[str, Any], *keys: str) -> Any:
@@ -707,10 +811,3 @@ def selector_words(selector: Mapping[str, Any] | None) -> str:
     parts = [f"{key}={value}" for key, value in (selector.get("matchLabels") or {}).items()]
     parts += [requirement_words(item) for item in selector.get("matchExpressions") or ()]
     return ", ".join(parts) or "any pod"
-
-
-def _scalar(value: object) -> str:
-    """A text in YAML, quoted where it would read as something else."""
-    text = str(value)
-    reads_otherwise = text.lower() in ("", "true", "false", "yes", "no", "on", "off", "null", "~")
-    return f'"{text}"' if reads_otherwise or _NUMBER.fullmatch(text) else text

@@ -42,6 +42,11 @@ OF_THE_NODE = ("DaemonSet", "Node")
 """Owners whose pods go with their node."""
 
 
+def lost_words(number: int) -> str:
+    """Why so many pods are lost, as the end of a sentence."""
+    return "has no owner that recreates it" if number == 1 else "have no owner that recreates them"
+
+
 class UnknownNodes(ValueError):
     """Nodes were named that are not there."""
 

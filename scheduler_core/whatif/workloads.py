@@ -12,6 +12,9 @@ from typing import Any
 
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.pod import Pod, pod_from
+from scheduler_core.objects.quantity import quantity_milli_value
+from scheduler_core.objects.reading import USE_ANNOTATION
+from scheduler_core.objects.resources import CPU
 from scheduler_core.sim.admission import with_default_tolerations
 from scheduler_core.sim.kubelet_admission import unready_claims
 from scheduler_core.sim.simulation import Simulation
@@ -173,6 +176,12 @@ def pending_pods(simulation: Simulation) -> tuple[list[Pod], list[str]]:
     return found, left_out
 
 
+def left_out_words(number: int, which: str = "of them") -> str:
+    """`; 2 of them are held back by scheduling gates`, empty for none."""
+    are = "is" if number == 1 else "are"
+    return f"; {number:,} {which} {are} held back by scheduling gates" if number else ""
+
+
 def waiting_pods(simulation: Simulation) -> list[Pod]:
     """Pods without a node, and those whose `nodeName` passed by a scheduler that would have bound their claims."""
     world, is_assumed = simulation.world, simulation.scheduler.cache.is_assumed
@@ -209,6 +218,30 @@ def alike_pending(simulation: Simulation, pod: Pod) -> Alike:
     near = [one for one in pods if (one.namespace, one.labels) == (pod.namespace, pod.labels)]
     alike = (alike for alike in classes_of(near) if pod.uid in {one.uid for one in alike})
     return next(alike, (pod,))
+
+
+def used_by_like(fork: Fork, pod: Pod) -> dict[str, int]:
+    """The most that any pod of the same controller used of each resource, in whole units; of those that say it."""
+    found: dict[str, int] = {}
+    owner = pod.meta.controller
+    for one in fork.cache.pods_in_order() if owner is not None else ():
+        said = (one.manifest["metadata"].get("annotations") or {}).get(USE_ANNOTATION)
+        if said is None or one.namespace != pod.namespace or not _is_of_one(pod, one):
+            continue
+        for resource, text in json.loads(said).items():
+            milli = quantity_milli_value(text)
+            amount = milli if resource == CPU else -(-milli // 1000)
+            found[resource] = max(amount, found.get(resource, 0))
+    return found
+
+
+def _is_of_one(pod: Pod, other: Pod) -> bool:
+    """Whether two pods have one controller, or are of revisions of one Deployment."""
+    mine, theirs = pod.meta.controller, other.meta.controller
+    if mine is None or theirs is None or mine.kind != theirs.kind:
+        return False
+    both = ((mine.name, pod), (theirs.name, other))
+    return len({name.removesuffix(f"-{one.labels.get(HASH_LABEL, '')}") for name, one in both}) == 1
 
 
 def owner_kind(pod: Pod) -> str:

@@ -14,7 +14,7 @@ from django.utils import timezone
 from playground.accounts import audit, housekeeping, invitations, teams, throttle, tokens
 from playground.accounts.choices import Role
 from playground.accounts.models import AccessToken, AuditEntry, Invitation, Session, Team, User
-from playground.accounts.teams import TeamError
+from playground.accounts.teams import AccountError
 from playground.clusters.lifecycle import create_cluster, delete_cluster
 from tests.api.conftest import wakes
 
@@ -107,9 +107,9 @@ def test_an_invitation_ends_with_its_time_its_maker_or_a_word(ada: User, team: T
     assert invitations.invitation_of(made[2][1]) is not None
     teams.set_member(team=team, username="bob", role=Role.VIEWER)
     assert invitations.invitation_of(made[2][1]) is None
-    with pytest.raises(TeamError):
+    with pytest.raises(AccountError):
         invitations.accept(secret=made[2][1], user=User.objects.get(username="eve"))
-    with pytest.raises(TeamError):
+    with pytest.raises(AccountError):
         invitations.create_invitation(by=bob, team=team)
     assert (
         client_of(bob).post(f"/account/teams/{team.pk}/invite/", {"role": "owner", "days": "7"}).status_code

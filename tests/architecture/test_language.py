@@ -80,7 +80,7 @@ def test_a_vague_first_line_would_be_found() -> None:
 ALIKE = {
     "the row of it, or what the site hands on of it": (
         "ForeignDecision InstalledPlugin MockExtender NamespaceLimits Pod PodDisruptionBudget "
-        "PriorityClass Problem QueueMove Run Scenario Shared Step Verification Way"
+        "PriorityClass Problem QueueMove Run Scenario Step Verification"
     ),
     "the same at another layer: choices in a database, a protocol where a type would be a circle, a line of a page": (
         "Entry ExtenderCall Judgement Lane ListOf Node NodeUse"

@@ -18,8 +18,9 @@ from playground.clusters.lifecycle import clone_cluster, reset_cluster
 from playground.clusters.log.entries import entries_of, initial_config
 from playground.clusters.models import Cluster, Cycle, ExtenderCall, LogEntry, Pod, Run
 from playground.clusters.objects.write import bind_pod, delete_object
-from playground.engine.scenario_making import make_text
 from scheduler_core.scenario import load_scenario, run_scenario
+from scheduler_core.scenario.load import dump_scenario
+from scheduler_core.scenario.make import make_scenario
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.clusters.test_extenders import address, configuration, passing, run, work
 from tests.engine.extender_server import serving
@@ -112,11 +113,9 @@ def advance(cluster: Cluster, by: str) -> None:
 
 def check_share_and_replay(cluster: Cluster) -> None:
     """A share of it decides, and ends, as the cluster did; and so does its own log."""
-    made = make_text(
-        name="it", title="it", seed=cluster.seed, start_ns=cluster.start_ns, config=initial_config(cluster),
-        entries=entries_of(LogEntry.objects.filter(cluster=cluster)),
-    )  # fmt: skip
-    ran = run_scenario(load_scenario(made.text))
+    log = entries_of(LogEntry.objects.filter(cluster=cluster))
+    made = make_scenario(log, seed=cluster.seed, start_ns=cluster.start_ns, config=initial_config(cluster))
+    ran = run_scenario(load_scenario(dump_scenario(made.scenario)))
     cycles = list(Cycle.objects.filter(cluster=cluster).order_by("number"))
     assert [trace.digest for trace in ran.cycles] == [row.digest for row in cycles]
     assert [trace.outcome for trace in ran.cycles] == [row.outcome for row in cycles]

@@ -66,7 +66,7 @@ def test_a_share_a_branch_and_a_copy_carry_the_release() -> None:
     cluster = upgraded()
     text = forking.make_text(cluster=cluster).text
     opening = opening_of(text)
-    assert opening.release == {"name": "1.34"}
+    assert opening.scenario.release.document() == {"name": "1.34"}
     [step] = [step for step in opening.steps if step.verb == "upgrade"]
     assert step.argument == {"kubernetesRelease": "1.36", "featureGates": {"OpportunisticBatching": False}}
     replayed = run_fresh(text)

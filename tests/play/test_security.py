@@ -91,7 +91,7 @@ def test_team_mode_must_be_told_its_secret_and_its_hosts() -> None:
 
 
 def test_an_unknown_mode_is_refused() -> None:
-    assert 'PLAYGROUND_MODE: "teem" is neither' in check(PLAYGROUND_MODE="teem").stderr
+    assert 'PLAYGROUND_MODE: "teem" is none of embedded, team' in check(PLAYGROUND_MODE="teem").stderr
 
 
 def test_djangos_own_deployment_check_finds_nothing_in_team_mode() -> None:

@@ -103,7 +103,7 @@ def test_only_the_frame_of_what_all_with_the_link_may_read_is_framed(settings, w
 
 def standing(client, scenario):
     page = client.get(f"/s/{scenario.public_id}/embed/").content.decode()
-    found = re.search(r'<span class="badge b-\w+" title="([^"]*)">.*?</span> ([^<]*)</b>', page, re.DOTALL)
+    found = re.search(r'<span class="badge b-\w+"\s+title="([^"]*)">.*?</span> ([^<]*)</b>', page, re.DOTALL)
     return found[1], found[2]
 
 

@@ -9,6 +9,7 @@ from playground.clusters import questions
 from playground.clusters.drive.runs import request_run
 from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cycle, Question
+from playground.engine import scenarios
 from playground.engine import whole_runs as engine_model
 from playground.engine.scenarios import RunStopped
 from playground.scenarios.services.gallery import open_gallery_scenario
@@ -93,7 +94,7 @@ def test_a_violation_is_shown_with_its_counterexample(client, overtaken, work, m
         "counts": {"order": none, "placement": none | {"fails": 1}, "casualty": none}, "violations": [],
         "cycles": [cycle],
     }  # fmt: skip
-    monkeypatch.setattr(engine_model, "ask_process", lambda request, timeout_s: {"model": found})
+    monkeypatch.setattr(scenarios, "ask_process", lambda request, timeout_s: found)
     work()
     answer = client.get(f"/s/{overtaken.public_id}/model/").content.decode()
     assert "1</b> violated" in answer and "a (1 points) was taken, and b (2) is viable." in answer
@@ -111,7 +112,7 @@ def test_a_run_that_breaks_off_is_told_and_can_be_asked_again(client, overtaken,
         raise RunStopped("the run was ended after 240 s")
 
     with monkeypatch.context() as patch:
-        patch.setattr(engine_model, "ask_process", stop)
+        patch.setattr(scenarios, "ask_process", stop)
         questions.ask(kind="model", params={}, share=overtaken)
         work()
     here = f"/s/{overtaken.public_id}/model/"
@@ -138,7 +139,7 @@ def test_only_so_many_cycles_are_told_those_with_most_to_tell_first(monkeypatch)
         return {"cycle": number, "verdicts": [{"status": status}]}
 
     found = {"cycles": [cycle(1, "holds"), cycle(2, "holds"), cycle(3, "leaves")]}
-    monkeypatch.setattr(engine_model, "ask_process", lambda request, timeout_s: {"model": found})
+    monkeypatch.setattr(scenarios, "ask_process", lambda request, timeout_s: found)
     monkeypatch.setattr(engine_model, "MOST_CYCLES_TOLD", 2)
     told = engine_model.check_document("")
     assert told["nCycles"] == 3 and [item["cycle"] for item in told["cycles"]] == [1, 3]

@@ -414,18 +414,19 @@ def test_the_gallery_is_grouped_and_every_card_leads_along_its_path(client, sent
 
 
 def test_the_large_one_is_made_when_it_is_asked_for(client, sent, monkeypatch):
-    asked = []
+    workers = []
 
-    def lookalike_document(ask):
-        asked.append(ask)
-        return small_text(name="large").encode()
+    def asked(do, text, of, *, ask):
+        workers.append((do, ask))
+        return small_text(name="large")
 
-    monkeypatch.setattr("playground.scenarios.services.gallery.lookalike_document", lookalike_document)
+    monkeypatch.setattr("playground.scenarios.services.gallery.asked", asked)
     for _ in range(2):
         answer = client.post("/gallery/at-scale/make/")
         made = Scenario.objects.get(gallery_name="openb-lookalike")
         assert answer["Location"] == f"/s/{made.public_id}/"
-    assert len(asked) == 1 and callable(asked[0])  # through a worker, and the second time it is there
+    [(do, worker)] = workers
+    assert do == "lookalike" and callable(worker)  # through a worker, and the second time it is there
     assert f"/s/{made.public_id}/" in client.get("/gallery/").content.decode()
 
 

@@ -14,7 +14,8 @@ from tests.scenario_processes import run_forked
 
 
 def asked(**request: Any) -> bytes:
-    return json.dumps({"objectsAt": None, "tracesUpTo": 2000, "plugins": {"names": None}, **request}).encode()
+    ran = {"do": "run", "objects_at": None, "traces_up_to": 2000, "plugins": {"names": None}}
+    return json.dumps(ran | request).encode()
 
 
 @pytest.mark.parametrize("document", [gallery_text("preemption-budget"), "nodes: 3"], ids=["runs", "refused"])
@@ -27,11 +28,14 @@ def test_a_forked_process_answers_as_a_fresh_one(document: str) -> None:
 def test_what_breaks_off_says_why_in_both() -> None:
     said = []
     for run in (run_process, run_forked):
-        done = run(asked(traceOf=1), 120)
+        done = run(json.dumps({"do": "trace", "number": 1}).encode(), 120)
         with pytest.raises(RunStopped) as stopped:
             answer_of_process(done.returncode, done.stdout, done.stderr)
         said.append(str(stopped.value))
-    assert said == ["the run broke off: KeyError: 'document'"] * 2
+    assert (
+        said
+        == ["the run broke off: TypeError: traced() missing 1 required positional argument: 'document'"] * 2
+    )
 
 
 def test_both_end_with_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,4 +44,4 @@ def test_both_end_with_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
             run(asked(document=gallery_text("preemption-budget")), 0.001)
         monkeypatch.setattr("playground.engine.scenarios.run_process", run)
         with pytest.raises(RunStopped, match="the run was ended after 0 s"):
-            ask_process({"document": gallery_text("preemption-budget")}, 0.001)
+            ask_process({"do": "model", "document": gallery_text("preemption-budget")}, 0.001)

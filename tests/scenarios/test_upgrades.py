@@ -102,7 +102,7 @@ def test_a_preview_that_is_not_there_yet_is_neither_shared_nor_branched(client: 
     request_upgrade(cluster, "1.36")
     for act in ("share", "branch"):
         html = client.post(page, {act: "1"}, follow=True).content.decode()
-        assert "there is no answer yet" in html
+        assert "There is no answer yet." in html
     assert not Scenario.objects.exists() and Cluster.objects.count() == 1
 
 

@@ -166,11 +166,11 @@ def test_nodes_are_found_by_label_and_changed_together(client, cluster):
 @pytest.mark.parametrize(
     ("posted", "words"),
     [
-        ({"action": "cordon", "of": "nodes"}, "Choose 1 to 1,000 nodes. Nothing was done."),
-        ({"action": "", "pod": ["default/p0"]}, "Nothing was done."),
-        ({"action": "delete"}, "Choose 1 to 1,000 pods. Nothing was done."),
+        ({"action": "cordon", "of": "nodes"}, "Choose 1 to 1,000 nodes."),
+        ({"action": "", "pod": ["default/p0"]}, "alert"),
+        ({"action": "delete"}, "Choose 1 to 1,000 pods."),
         ({"action": "label", "node": ["n1"], "label": ""}, "A label is key=value, and key- takes it off."),
-        ({"action": "delete", "pod": ["default/p9"]}, "not found. Nothing was done."),
+        ({"action": "delete", "pod": ["default/p9"]}, "not found."),
     ],
 )
 def test_a_refused_action_says_why_and_does_nothing(client, cluster, posted, words):

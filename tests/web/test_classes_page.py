@@ -88,6 +88,11 @@ def row(html: str, anchor: str) -> str:
     return " ".join(re.sub(r"<[^>]+>", " ", found[1]).split())
 
 
+def said(html: str) -> str:
+    """The text of a page."""
+    return " ".join(re.sub(r"<[^>]+>", " ", html).split())
+
+
 def test_classes_say_who_uses_them_and_what_they_may_evict_now(client: Client, cluster: Cluster) -> None:
     html = html_of(client.get(url(cluster)))
     gold = row(html, "class-gold")
@@ -99,7 +104,7 @@ def test_classes_say_who_uses_them_and_what_they_may_evict_now(client: Client, c
     batch = row(html, "class-batch")
     assert "global default" in batch and "none: no pod on a node stands below it" in batch
     assert "built in" in row(html, "class-system-node-critical")
-    assert "Five classes, of which three may evict pods now" in re.sub(r"<[^>]+>", "", html)
+    assert "5 classes, of which 3 may evict pods now" in said(html)
 
 
 def test_budgets_say_what_they_allow_and_why(client: Client, cluster: Cluster) -> None:
@@ -114,7 +119,7 @@ def test_budgets_say_what_they_allow_and_why(client: Client, cluster: Cluster) -
     assert "matches no pod" in row(html, "budget-default-none")
     assert "as its manifest says" in row(html, "budget-default-dump")
     assert "not counted yet" in row(html, "budget-default-fresh")
-    assert "of which default/db allows no eviction at all" in re.sub(r"<[^>]+>", "", html)
+    assert "5 budgets, of which default/db allows no eviction at all." in said(html)
 
 
 def test_a_class_is_made_changed_and_deleted_by_its_form(client: Client, cluster: Cluster) -> None:
@@ -272,24 +277,23 @@ def test_the_only_budget_is_named_once(client: Client) -> None:
     db = {"matchLabels": {"app": "db"}}
     made = make_cluster(make_node("n1"), labelled("db-1", "db", node="n1"),
                         make_budget("db", db, counted(1, 1, 1), minAvailable=1))  # fmt: skip
-    words = re.sub(r"<[^>]+>", "", html_of(client.get(url(made))))
-    assert "one budget, default/db, which allows no eviction at all." in " ".join(words.split())
+    assert "1 budget, of which default/db allows no eviction at all." in said(html_of(client.get(url(made))))
 
 
 def test_a_form_says_what_it_would_do_before_it_is_sent(client: Client, cluster: Cluster) -> None:
-    def said(**query: str) -> str:
+    def stands(**query: str) -> str:
         answer = client.get(url(cluster), query)
         assert answer.status_code == 200 and "<form" not in html_of(answer)
-        return " ".join(re.sub(r"<[^>]+>", " ", html_of(answer)).split())
+        return said(html_of(answer))
 
-    rich = said(stands="class", name="rich", value="500", policy="PreemptLowerPriority")
+    rich = stands(stands="class", name="rich", value="500", policy="PreemptLowerPriority")
     assert rich == "It stands between gold and calm; a pod of it could evict one pod."
-    assert "its policy is Never" in said(stands="class", value="500", policy="Never")
-    assert said(stands="class", value="x", policy="Never") == said(stands="class") == ""
-    assert said(stands="budget", namespace="default", selector="app=web") == "It selects 2 pods on 2 nodes."
-    assert said(stands="budget", namespace="default", selector="") == "It selects 4 pods on 2 nodes."
-    assert said(stands="budget", namespace="shop", selector="app=web") == "It selects no pod in shop."
-    assert said(stands="budget", namespace="default", selector="app in (") != ""
+    assert "its policy is Never" in stands(stands="class", value="500", policy="Never")
+    assert stands(stands="class", value="x", policy="Never") == stands(stands="class") == ""
+    assert stands(stands="budget", namespace="default", selector="app=web") == "It selects 2 pods on 2 nodes."
+    assert stands(stands="budget", namespace="default", selector="") == "It selects 4 pods on 2 nodes."
+    assert stands(stands="budget", namespace="shop", selector="app=web") == "It selects no pod in shop."
+    assert stands(stands="budget", namespace="default", selector="app in (") != ""
     # One that is opened says so from the beginning, an empty form nothing.
     assert "It selects 2 pods on 2 nodes." in html_of(client.get(url(cluster, budget="default/web")))
     assert "It selects" not in html_of(client.get(url(cluster)))

@@ -5,7 +5,7 @@ from django.urls import reverse
 
 from playground.engine.configuration import outline
 from playground.web.config import present
-from playground.web.config.present import default_profile, edited
+from playground.web.config.present import edited
 from tests.markup import html_of
 from tests.web.cases import by_attribute
 from tests.web.test_pages import get
@@ -21,7 +21,7 @@ def fields(profile):
 
 
 def test_an_untouched_page_changes_nothing():
-    profile = default_profile()
+    profile = outline(None).profiles[0]
     assert outline(edited(None, profile, fields(profile))).profiles[0] == profile
 
 
@@ -30,7 +30,7 @@ def test_an_untouched_page_changes_nothing():
     [("filter", "TaintToleration"), ("score", "ImageLocality"), ("preScore", "PodTopologySpread")],
 )
 def test_a_plugin_is_switched_off_and_on_again(point, plugin):
-    profile = default_profile()
+    profile = outline(None).profiles[0]
     posted = fields(profile)
     del posted[f"on:{point}:{plugin}"]
     document = edited(None, profile, posted)
@@ -47,7 +47,7 @@ def test_a_plugin_is_switched_off_and_on_again(point, plugin):
 
 
 def test_a_weight_is_changed():
-    profile = default_profile()
+    profile = outline(None).profiles[0]
     document = edited(None, profile, fields(profile) | {"w:NodeResourcesFit": "7"})
     changed = outline(document).profiles[0]
     assert changed.weights["NodeResourcesFit"] == 7
@@ -77,14 +77,16 @@ def test_what_was_written_besides_stays():
 
 def test_the_page_saves_switches_and_refuses_nonsense(client, cluster):
     url = reverse("web:config", args=[cluster.public_id])
-    posted = fields(default_profile()) | {"action": "points", "profile": "default-scheduler"}
+    posted = fields(outline(None).profiles[0]) | {"action": "points", "profile": "default-scheduler"}
     del posted["on:score:ImageLocality"]
     assert client.post(url, posted).status_code == 302
     cluster.refresh_from_db()
     assert cluster.config["profiles"][0]["plugins"]["score"]["disabled"] == [{"name": "ImageLocality"}]
     html = html_of(get(client, "config", cluster.public_id))
     assert "1 difference" in html and "off, default on" in html
-    response = client.post(url, fields(default_profile()) | {"action": "points", "w:NodeAffinity": "-4"})
+    response = client.post(
+        url, fields(outline(None).profiles[0]) | {"action": "points", "w:NodeAffinity": "-4"}
+    )
     assert response.status_code == 400 and "error" in html_of(response)
 
 

@@ -420,7 +420,7 @@ def test_a_node_is_edited_by_its_common_fields(client, cluster):
     address = url("object", cluster.public_id, "Node", "-", "node-1")
     form = client.get(address).context["form"]
     posted = {
-        **form.initial,
+        **{field.name: field.value() for field in form},
         "action": "form",
         "cpu": "12",
         "taints": "gpu=true:NoSchedule",

@@ -53,7 +53,7 @@ def test_points_are_saved_and_drawn(client: Client, cluster: Cluster) -> None:
     assert client.post(path(cluster), {"text": text}).status_code == 302
     assert drawn(cluster) == text
     after = html_of(client.get(path(cluster)))
-    assert "at most 2</span>" in after and "at most 1.0 GiB</span>" in after
+    assert "at most 2</span>" in after and "at most 1 Gi</span>" in after
     [cpu, _] = re.findall(r'class="line l1" d="(M[^"]+)"', after)
     # 22 minutes wide (a tenth more than the last point), 2 cores high.
     middle, last = f"{WIDTH / 2.2:.1f} 85.0", f"{WIDTH / 1.1:.1f} 10.0"

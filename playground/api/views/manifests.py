@@ -61,12 +61,9 @@ def _document(call: Call, draft: Draft) -> dict[str, Any]:
         draft,
         url=f"/api/v1/drafts/{draft.public_id}/",
         page=call.url(reverse("web:draft", args=[draft.public_id])),
-        kubernetesRelease=draft.wanted["release"],
         progress={"doing": draft.doing, "done": draft.done, "total": draft.total},
         causes=[_cause(problem) for problem in draft.problems],
         preview=preview,
-        into=draft.wanted.get("into"),
-        cluster=draft.made.public_id if draft.made else None,
     )
 
 

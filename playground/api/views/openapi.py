@@ -35,62 +35,28 @@ class DocumentYAML(Call):
 @require_safe
 def docs(request: HttpRequest) -> HttpResponse:
     """The document as a page, from this site's own files."""
-    server = f"{request.scheme}://{request.get_host()}"
     groups: dict[str, list[dict[str, Any]]] = {tag: [] for tag in TAGS}
     for path, item in document()["paths"].items():
-        for method in METHODS:
-            if method in item:
-                shown = _operation(path, method, item[method], server)
-                groups.setdefault(item[method]["tags"][0], []).append(shown)
+        for method, operation in ((method, item[method]) for method in METHODS if method in item):
+            answers = [
+                (code, answer["description"], ", ".join(answer.get("content", ())), _example(answer))
+                for code, answer in operation["responses"].items()
+            ]
+            request_example = _example(operation.get("requestBody", {}))
+            shown = {"method": method.upper(), "path": path, "request": request_example, "answers": answers}
+            groups[operation["tags"][0]].append(operation | shown)
     context = {
         "groups": [(name, TAGS[name], operations) for name, operations in groups.items()],
-        "server": server,
+        "server": f"{request.scheme}://{request.get_host()}",
         "wants_token": not settings.EMBEDDED,
     }
     return render(request, "api/docs.html", context)
 
 
-def _operation(path: str, method: str, item: dict[str, Any], server: str) -> dict[str, Any]:
-    request, curl = _request_example(item), ["curl -sS"]
-    if method != "get":
-        curl.append(f"-X {method.upper()}")
-    if request:
-        curl.append(f"-H 'Content-Type: {request[0]}' --data-binary @-")
-    if not settings.EMBEDDED:
-        curl.append('-H "Authorization: Bearer $TOKEN"')
-    curl.append(f"{server}{path}")
-    return {
-        "id": item["operationId"],
-        "method": method.upper(),
-        "path": path,
-        "summary": item["summary"],
-        "description": item.get("description", ""),
-        "parameters": item.get("parameters", []),
-        "request": request,
-        "curl": " ".join(curl),
-        "answers": [_answer(code, answer) for code, answer in item["responses"].items()],
-    }
-
-
-def _request_example(item: dict[str, Any]) -> tuple[str, str] | None:
-    for media, content in item.get("requestBody", {}).get("content", {}).items():
+def _example(said: dict[str, Any]) -> tuple[str, str] | None:
+    """Media type and text of the first example."""
+    for media, content in said.get("content", {}).items():
         for example in content.get("examples", {}).values():
-            return media, _shown(example["value"])
+            value = example["value"]
+            return media, value if isinstance(value, str) else json.dumps(value, indent=2)
     return None
-
-
-def _answer(code: str, answer: dict[str, Any]) -> dict[str, Any]:
-    content = answer.get("content", {})
-    examples = [
-        _shown(example["value"]) for part in content.values() for example in part.get("examples", {}).values()
-    ]
-    return {
-        "code": code,
-        "description": answer.get("description", ""),
-        "media": ", ".join(content),
-        "example": examples[0] if examples else "",
-    }
-
-
-def _shown(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, indent=2)

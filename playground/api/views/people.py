@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from playground.accounts import invitations, passwords, teams
 from playground.accounts.audit import ACTIONS, entries_for, may_see_address
-from playground.accounts.tokens import TokenError, create_token, delete_token, tokens_of
+from playground.accounts.tokens import create_token, delete_token, tokens_of
 from playground.api.representations import shown
 from playground.api.views.base import Call
 from playground.clusters.access import get_cluster
@@ -25,20 +25,14 @@ def team_of(name: str | None, person: Any) -> Team | None:
 
     Raises
     ------
-    NotFound, Forbidden, TeamError
+    NotFound, Forbidden, AccountError
     """
     if not name:
         return None
-    team = _team(person, name)
+    team = teams.get_team(name, person)
     if not teams.may_edit_for(team, person):
         raise Forbidden(f'a viewer of team "{name}" may not make clusters for it', kind="Team", name=name)
     return team
-
-
-def _team(person: Any, name: str, *, to_manage: bool = False) -> Team:
-    if person is None:
-        raise NotFound(f'team "{name}" not found', kind="Team", name=name)
-    return teams.get_team(name, person, to_manage=to_manage)
 
 
 def _shown(team: Team) -> dict[str, Any]:
@@ -62,21 +56,19 @@ def teams_create(call: Call) -> Any:
 
 def teams_read(call: Call, team: str) -> Any:
     """Its members and what each may do."""
-    return _shown(_team(call.person, team))
+    return _shown(teams.get_team(team, call.person))
 
 
 def teams_set_member(call: Call, team: str, user: str) -> Any:
     """Owners manage the team, editors change its clusters, viewers look. It takes an owner."""
-    managed = _team(call.person, team, to_manage=True)
+    managed = teams.get_team(team, call.person)
     teams.set_member(team=managed, username=user, role=call.body["role"], by=call.person)
     return _shown(managed)
 
 
 def teams_remove_member(call: Call, team: str, user: str) -> None:
     """Members may leave by themselves; the last owner may not."""
-    itself = call.person is not None and call.person.get_username() == user
-    managed = _team(call.person, team, to_manage=not itself)
-    teams.remove_member(team=managed, username=user, by=call.person)
+    teams.remove_member(team=teams.get_team(team, call.person), username=user, by=call.person)
 
 
 # ---- invitations: of a team, or (for administrators) of the site
@@ -84,17 +76,18 @@ def teams_remove_member(call: Call, team: str, user: str) -> None:
 
 def teams_invitations_list(call: Call, team: str) -> Any:
     """List a team's invitations, for its owners; the links themselves are shown only when made."""
-    return _invitations(call, _team(call.person, team, to_manage=True))
+    return _invitations(call, teams.get_team(team, call.person))
 
 
 def teams_invite(call: Call, team: str) -> Any:
     """The answer holds the link, once: it takes one person in, with an account or by making one."""
-    return _invite(call, _team(call.person, team, to_manage=True), role=call.body["role"])
+    return _invite(call, teams.get_team(team, call.person), role=call.body["role"])
 
 
 def teams_invitations_withdraw(call: Call, team: str, invitation_id: int) -> None:
     """Its link leads nowhere then."""
-    _withdraw(call, _team(call.person, team, to_manage=True), invitation_id)
+    managed = teams.get_team(team, call.person)
+    invitations.withdraw(by=call.person, team=managed, invitation_id=invitation_id)
 
 
 def people_invitations_list(call: Call) -> Any:
@@ -109,7 +102,7 @@ def people_invite(call: Call) -> Any:
 
 def people_invitations_withdraw(call: Call, invitation_id: int) -> None:
     """Its link leads nowhere then."""
-    _withdraw(call, None, invitation_id)
+    invitations.withdraw(by=call.person, team=None, invitation_id=invitation_id)
 
 
 def _invitations(call: Call, team: Team | None) -> Any:
@@ -120,11 +113,6 @@ def _invite(call: Call, team: Team | None, **role: Any) -> Any:
     days = call.body["expiresInDays"]
     made, secret = invitations.create_invitation(by=call.person, team=team, days=days, **role)
     return shown("Invitation", made) | {"link": call.url(reverse("accounts:invitation", args=[secret]))}
-
-
-def _withdraw(call: Call, team: Team | None, invitation_id: int) -> None:
-    if not invitations.withdraw(by=call.person, team=team, invitation_id=invitation_id):
-        raise NotFound(f"invitation {invitation_id} not found", kind="Invitation")
 
 
 # ---- one's own
@@ -146,24 +134,20 @@ def tokens_create(call: Call) -> Any:
     cluster = wanted.get("cluster", "")
     if cluster:
         get_cluster(cluster, call.person)
-    try:
-        row, text = create_token(
-            user=call.person,
-            name=wanted["name"],
-            scope=wanted["scope"],
-            cluster=cluster,
-            days=wanted["expiresInDays"],
-            by=call.request.auth,
-        )
-    except TokenError as error:
-        raise Conflict(str(error), kind="Token") from None
+    row, text = create_token(
+        user=call.person,
+        name=wanted["name"],
+        scope=wanted["scope"],
+        cluster=cluster,
+        days=wanted["expiresInDays"],
+        by=call.request.auth,
+    )
     return shown("Token", row) | {"token": text}
 
 
 def tokens_delete(call: Call, token_id: int) -> None:
     """It stops working at once."""
-    if call.person is None or not delete_token(user=call.person, token_id=token_id):
-        raise NotFound(f"token {token_id} not found", kind="Token", name=str(token_id))
+    delete_token(user=call.person, token_id=token_id)
 
 
 def quota_read(call: Call) -> Any:
@@ -182,11 +166,7 @@ def audit_list(call: Call) -> Any:
     if call.person is None:
         return {"items": [], "next": None}
     limit, before, action = call.query("limit", 50), call.query("before"), call.query("action")
-    rows = entries_for(call.person)
-    if action:
-        rows = rows.filter(action=action)
-    if before:
-        rows = rows.filter(pk__lt=before)
+    rows = entries_for(call.person, action=action, before=before)
     return call.page(list(rows[: limit + 1]), limit, lambda row: _entry(row, call.person), before="id")
 
 
@@ -208,8 +188,6 @@ def people_list(call: Call) -> Any:
 def people_set_active(call: Call, user_id: int) -> Any:
     """For administrators: tokens and sessions of a closed account end at once."""
     person = teams.person_by_number(user_id)
-    if person is None:
-        raise NotFound(f"person {user_id} not found", kind="Person", name=str(user_id))
     passwords.set_active(by=call.person, user=person, active=call.body["active"])
     person.refresh_from_db()
     return _person(person)

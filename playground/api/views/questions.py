@@ -155,10 +155,10 @@ class Search(NamedTuple):
         What a 404 says when it was not asked for.
     asks
         What POST's operation is called.
-    fields
-        What an answer has besides the attributes of the question.
     said
         The question's parameters from a valid body; None where it has no body.
+    fields
+        What an answer has besides the attributes of the question.
     """
 
     shape: str
@@ -166,8 +166,8 @@ class Search(NamedTuple):
     does: str
     missing: str
     asks: str
-    fields: Callable[[Any], dict[str, Any]]
     said: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None
+    fields: Callable[[Any], dict[str, Any]] = lambda row: {"progress": row.progress or 0.0}
 
 
 SEARCHES: Final[Mapping[str, Search]] = {
@@ -177,7 +177,6 @@ SEARCHES: Final[Mapping[str, Search]] = {
         "A worker makes the run again with the model looking on. The same cycles are checked once.",
         "the model was not checked yet: POST here asks for it",
         "check",
-        lambda row: {"cycle": row.params["cycle"]},
     ),
     "optimum": Search(
         "Optimum",
@@ -185,11 +184,6 @@ SEARCHES: Final[Mapping[str, Search]] = {
         "All pods at once, as many as possible, higher priorities first; rules between pods are constraints.",
         "it was not looked for yet: POST here asks for it",
         "find",
-        lambda row: {
-            "cycle": row.params["cycle"],
-            "timeLimitS": row.params["time_limit_s"],
-            "progress": row.progress or 0.0,
-        },
         lambda body: {"cycle": body.get("cycle"), "time_limit_s": body["timeLimitS"]},
     ),
     "luck": Search(
@@ -198,12 +192,11 @@ SEARCHES: Final[Mapping[str, Search]] = {
         "Workers run the same objects and steps with other draws among equals. The same seeds are run once.",
         "no other seeds were run yet: POST here asks for it",
         "run",
+        lambda body: {"seeds": body["seeds"]},
         lambda row: {
             "state": "queued" if row.is_open else row.state,
-            "seeds": row.params["seeds"],
             "progress": {"done": row.done, "total": row.params["seeds"]},
         },
-        lambda body: {"seeds": body["seeds"]},
     ),
     "upgrade": Search(
         "Upgrade",
@@ -211,11 +204,6 @@ SEARCHES: Final[Mapping[str, Search]] = {
         "A worker decides the whole run by both releases. Nothing else changes.",
         "no upgrade was previewed yet: POST here asks for it",
         "preview",
-        lambda row: {
-            "before": row.params["before"],
-            "after": row.params["after"],
-            "progress": row.progress or 0.0,
-        },
         lambda body: {"name": body["kubernetesRelease"], "gates": body.get("featureGates")},
     ),
 }

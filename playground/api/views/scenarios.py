@@ -194,7 +194,6 @@ def comparisons_read(call: Call, comparison: Comparison) -> Any:
         comparison,
         page=call.url(f"/compare/{comparison.public_id}/"),
         url=f"/api/v1/comparisons/{comparison.public_id}/",
-        team=comparison.team.name if comparison.team else None,
     )
 
 
@@ -213,9 +212,12 @@ def gallery_list(call: Call) -> Any:
 
 
 def _lesson(name: str, document: bytes, row: Any) -> dict[str, Any]:
+    facts = read_scenario(document)
     return shown(
         "Lesson",
-        read_scenario(document),
+        facts.scenario,
+        nodes=facts.n_nodes,
+        pods=facts.n_pods,
         name=name,
         url=f"/api/v1/gallery/{name}/",
         scenario=row and row.public_id,

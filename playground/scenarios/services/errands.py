@@ -17,8 +17,8 @@ from playground.engine.scenarios import (
     AskProcess,
     RunStopped,
     ScenarioError,
+    answer_in,
     ask_process,
-    problem_from,
     problems_data,
 )
 
@@ -38,7 +38,7 @@ def through_a_worker(*, owner: Any = None, wait_s: float = LONGEST_S) -> AskProc
         How long the answer is waited for; `RunStopped` then, and the run is cancelled.
     """
 
-    def ask(request: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
+    def ask(request: Mapping[str, Any], timeout_s: float) -> Any:
         params = {
             "request": base64.b64encode(pack(dict(request))).decode(),
             "limit_s": min(timeout_s, LONGEST_S),
@@ -65,21 +65,18 @@ def wait(row: Question, wait_s: float) -> None:
         time.sleep(LOOK_EVERY_S)
 
 
-def _answer_of(row: Question) -> dict[str, Any]:
+def _answer_of(row: Question) -> Any:
     if row.state == Question.State.FAILED:
         raise RunStopped(row.error)
     if row.answer is None:
         raise RunStopped("no worker had time for it; try again in a moment")
-    if "problems" in row.answer:
-        raise problem_from(row.answer["problems"])
-    answer: dict[str, Any] = row.answer
-    return answer
+    return answer_in(row.answer)
 
 
 def _process(question: Question, cluster: None, memory: object) -> dict[str, Any]:
     request = unpack(base64.b64decode(question.params["request"]))
     try:
-        return ask_process(request, question.params["limit_s"])
+        return {"answer": ask_process(request, question.params["limit_s"])}
     except ScenarioError as problem:
         return {"problems": problems_data(problem)}
 

@@ -33,13 +33,16 @@ from playground.clusters.objects.write import (
     replace_object,
     set_cordon,
 )
-from playground.engine import scenario_making
-from playground.engine.scenario_making import Cut, MadeText
-from playground.engine.scenarios import RunStopped, ScenarioError, Step, opening_of
+from playground.engine.entries import Cut, until
+from playground.engine.extender_answers import extenders_of
+from playground.engine.releases import release_of
+from playground.engine.scenarios import MadeText, RunStopped, ScenarioError, Step, asked, opening_of
 from playground.scenarios.models import Origin, Scenario
 from playground.scenarios.services.errands import through_a_worker
 from playground.scenarios.services.shares import Shared, as_error, share
 from scheduler_core.objects.merge import merge_patch
+from scheduler_core.scenario.load import dump_scenario
+from scheduler_core.scenario.make import make_scenario
 
 TRACES_UP_TO: Final = 2000
 
@@ -62,22 +65,23 @@ def fork(
         opening = opening_of(bytes(scenario.document))
     except ScenarioError as problem:
         raise as_error(problem) from None
-    follows = release or opening.release
+    begins_as = opening.scenario
+    follows: Mapping[str, Any] = release or begins_as.release.document()
     steps = [step for step in opening.steps if release is None or step.verb != "upgrade"]
     with transaction.atomic(), begins():
         cluster = create_cluster(
             name=(name or scenario.words)[:100],
             owner=owner,
-            seed=opening.seed,
-            config=opening.config,
+            seed=begins_as.seed,
+            config=begins_as.scheduler,
             kubernetes_release=follows["name"],
             feature_gates=follows.get("switched"),
-            start_ns=opening.start_ns,
+            start_ns=begins_as.start_ns,
         )
         urls = serve_mock_extenders(cluster=cluster, rules=opening.mock_rules)
-        set_assumed_expiry(cluster=cluster, after_ns=opening.assumed_expiry_ns)
-        if opening.objects or opening.kept:
-            apply_documents(cluster=cluster, objects=[*opening.objects, *opening.kept])
+        set_assumed_expiry(cluster=cluster, after_ns=begins_as.assumed_expiry_ns or 0)
+        if begins_as.objects or begins_as.kept:
+            apply_documents(cluster=cluster, objects=[*begins_as.objects, *begins_as.kept])
         cluster.refresh_from_db()
         note_opening(cluster)
         Origin.objects.create(
@@ -251,30 +255,28 @@ def make_text(
         cut = _cut(cluster, cycle)
         cycles = cycles.filter(number__lte=cycle)
     is_told = not ours_decide and cycles.count() <= TRACES_UP_TO
-    decided = list(cycles.defer("trace")) if is_told else []
+    decided = list(cycles.defer("trace").iterator(500)) if is_told else []
     rules, others = mock_rules_throughout(cluster, _configs(cluster))
     try:
-        made = scenario_making.make_text(
+        found = make_scenario(
+            until(entries_of(log), cut),
             name=slugify(cluster.name) or "cluster",
             title=title or cluster.name,
             seed=cluster.seed,
             start_ns=cluster.start_ns,
             config=initial_config(cluster),
-            release=initial_release(cluster),
-            entries=entries_of(log),
-            decided=decided,
-            decided_by=decided[0].engine_version if decided else "",
-            cut=cut,
-            mock_rules=rules,
+            release=release_of(initial_release(cluster)),
+            traces=decided,
+            mock=extenders_of(rules),
             ours_decide=ours_decide,
             kept=_kept_objects(cluster),
         )
+        made = MadeText(dump_scenario(found.scenario), found.notes)
         if redact:
             # The title of a cluster is a name too: only one that was chosen for this goes along.
             chosen = "" if title == cluster.name else title
-            made = scenario_making.redact_text(
-                made.text, title=chosen, ask=through_a_worker(owner=cluster.owner)
-            )
+            worker = through_a_worker(owner=cluster.owner)
+            made = asked("redact", made.text, MadeText, ask=worker, title=chosen)
     except ScenarioError as problem:
         raise as_error(problem) from None
     except RunStopped as stopped:

@@ -200,7 +200,7 @@ def _branch(
         config, release, at_ns, manifests = (
             past[key] for key in ("config", "release", "clock_ns", "manifests")
         )
-        words, seed, expiry_ns = scenario.words, scenario.seed, begins.assumed_expiry_ns
+        words, seed, expiry_ns = scenario.words, scenario.seed, begins.scenario.assumed_expiry_ns or 0
         rules = begins.mock_rules
         origin = {"parent_share": scenario.public_id, "parent_cycle": cycle}
     with transaction.atomic():

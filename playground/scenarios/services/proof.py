@@ -18,9 +18,9 @@ from playground.engine.scenarios import (
     FreshRun,
     RunStopped,
     ScenarioError,
-    read_scenario,
+    asked,
+    load,
     run_fresh,
-    trace_of,
 )
 from playground.scenarios import wake
 from playground.scenarios.models import Comparison, RecordedCycle, Scenario, Verification
@@ -107,7 +107,7 @@ def keep_whole_cycle(*, scenario_id: int, number: int) -> None:
     if row is None or is_whole(readable(bytes(row.trace) if row.trace is not None else None)):
         return
     try:
-        digest, trace = trace_of(bytes(row.scenario.document), number)
+        digest, trace = asked("trace", bytes(row.scenario.document), tuple[str, bytes], number=number)
     except (ScenarioError, RunStopped):
         return
     if digest == row.digest:
@@ -121,7 +121,8 @@ def is_whole(explanation: Mapping[str, Any] | None) -> bool:
 
 def _judge(verification: Verification, scenario: Scenario, run: FreshRun) -> None:
     recorded = list(scenario.cycles.defer("trace").order_by("number"))
-    claims = read_scenario(bytes(scenario.document)).recorded_lines
+    told = load(bytes(scenario.document)).decisions
+    claims = told.cycles if told else ()
     n_same = 0
     for row, cycle in zip(recorded, run.cycles, strict=False):
         if not _same(row, cycle) or (n_same < len(claims) and claims[n_same][:12] != cycle.digest[:12]):

@@ -19,8 +19,8 @@ from playground.clusters.jobs import reporting
 from playground.clusters.luck import answer_of, drawn_in
 from playground.clusters.models import Cluster, Cycle, Question
 from playground.clusters.questions import KINDS, AnsweredKind
-from playground.engine.scenarios import ScenarioError, opening_of, run_fresh, run_seeds
-from playground.engine.seeds import LAST_SEED
+from playground.engine.scenarios import ScenarioError, asked, load, run_fresh
+from playground.engine.seeds import LAST_SEED, SeedRun
 from playground.engine.whole_runs import best_placement, check_document, upgrade_document
 from playground.scenarios.models import Scenario
 from playground.scenarios.services.forking import fork, make_text
@@ -130,7 +130,7 @@ def _check_upgrade(of: Cluster | Scenario, params: Mapping[str, Any]) -> dict[st
         before = {"name": of.kubernetes_release, "switched": of.feature_gates}
     else:
         try:
-            opened = opening_of(bytes(of.document)).release
+            opened = load(bytes(of.document)).release.document()
         except ScenarioError as problem:
             raise as_error(problem) from None
         before = {"name": opened["name"], "switched": opened.get("switched", {})}
@@ -218,7 +218,8 @@ def _luck(question: Question, cluster: Cluster | None, memory: object) -> dict[s
 def _run_share(
     question: Question, seeds: Sequence[int], keep: Callable[[int, str, Mapping[str, Any]], None]
 ) -> None:
-    for one in run_seeds(bytes(_share_of(question).document), seeds):
+    document = bytes(_share_of(question).document)
+    for one in asked("seeds", document, list[SeedRun], seeds=list(seeds)):
         keep(one.seed, one.digest, one.end)
 
 

@@ -20,13 +20,13 @@ from playground.engine.scenarios import (
     MAX_LINK_CHARS,
     FreshRun,
     RunStopped,
+    SavedReplay,
     ScenarioError,
     ScenarioFacts,
-    Unfolded,
+    asked,
     line_of,
     read_submitted,
     run_fresh,
-    saved_replay,
     unfolded,
 )
 from playground.scenarios import wake
@@ -35,6 +35,7 @@ from playground.scenarios.services import recording
 from playground.scenarios.services.audience import checked_audience
 from playground.scenarios.services.errands import through_a_worker
 from playground.scenarios.services.storage import check_share, count_stored
+from scheduler_core.scenario.carried import Carried
 
 MAX_NOTE: Final = 2000
 """Letters of a note."""
@@ -44,13 +45,6 @@ AT_ONCE_STEPS: Final = 2000
 AT_ONCE_S: Final = 5.0
 """Up to these sizes a share is run before its link is given out, so that one that cannot be run is refused; it is
 waited for so long. Then, and above, the link is given out first, and its page tells how the run went."""
-
-
-_READ: Final = (
-    "emulates", "seed", "start_ns", "n_nodes", "n_pods", "n_steps", "n_expectations", "n_extenders", "lesson",
-    "has_cassette",
-)  # fmt: skip
-"""What a row has of its document as it is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +75,7 @@ def max_bytes() -> int:
     return int(settings.PLAYGROUND_MAX_SCENARIO_BYTES)
 
 
-def checked_document(document: str | bytes) -> tuple[bytes, ScenarioFacts, Unfolded | None]:
+def checked_document(document: str | bytes) -> tuple[bytes, ScenarioFacts, Carried | None]:
     """The document as bytes, what it says, and what it was carried by: a link or a saved replay will do as well.
 
     Raises
@@ -93,7 +87,7 @@ def checked_document(document: str | bytes) -> tuple[bytes, ScenarioFacts, Unfol
     try:
         carried = unfolded(data, max_bytes=max_bytes())
         if carried is not None:
-            data = carried.document
+            data = carried.text.encode()
             _check_size(data)
         return data, read_submitted(data, max_objects=settings.PLAYGROUND_MAX_OBJECTS), carried
     except ScenarioError as problem:
@@ -192,6 +186,7 @@ def share(
     if run is None:
         jobs.check_room(lanes.MAKE, jobs.person_of(getattr(owner, "pk", None)))
     code = secrets.token_urlsafe(12)
+    said = facts.scenario
     try:
         with transaction.atomic():
             check_share(owner, len(data))
@@ -209,13 +204,25 @@ def share(
                 digest=facts.digest,
                 parent=parent,
                 forked_from=parent.public_id if parent else "",
-                name=facts.name[:253],
-                title=facts.title[:300],
-                **{column: getattr(facts, column) for column in _READ},
+                name=said.name[:253],
+                title=said.title[:300],
+                emulates=f"v{said.kubernetes_release}",
+                seed=said.seed,
+                start_ns=said.start_ns,
+                n_nodes=facts.n_nodes,
+                n_pods=facts.n_pods,
+                n_steps=len(said.steps),
+                n_expectations=facts.n_expectations,
+                n_extenders=len((said.scheduler or {}).get("extenders") or ()),
                 n_bytes=len(data),
-                path=[asdict(stop) for stop in facts.path],
-                plugins=list(facts.plugins),
-                claimed_digest=facts.recorded_digest[:64],
+                lesson=said.lesson,
+                path=[asdict(stop) for stop in said.path],
+                has_cassette=bool(said.extenders and said.extenders.cassette),
+                plugins=[
+                    f"{plugin.name} ({plugin.requirement})" if plugin.requirement else plugin.name
+                    for plugin in said.plugins
+                ],
+                claimed_digest=said.decisions.digest[:64] if said.decisions else "",
             )
             if not gallery_name:
                 audit.record(
@@ -347,7 +354,11 @@ def _digest(text: str) -> str:
 
 
 def _is_small(facts: ScenarioFacts) -> bool:
-    return facts.n_nodes <= AT_ONCE_NODES and facts.n_pods <= AT_ONCE_PODS and facts.n_steps <= AT_ONCE_STEPS
+    return (
+        facts.n_nodes <= AT_ONCE_NODES
+        and facts.n_pods <= AT_ONCE_PODS
+        and len(facts.scenario.steps) <= AT_ONCE_STEPS
+    )
 
 
 def _first_run(data: bytes, owner: Any) -> FreshRun | None:
@@ -417,12 +428,14 @@ def standalone_file(*, scenario: Scenario, owner: Any = None, address: str = "")
             f"the replay is too large for a file: it has {', '.join(over)}; pass on the scenario instead"
         )
     try:
-        page, digest, too_large = saved_replay(
+        page, digest, too_large = asked(
+            "standalone",
             bytes(scenario.document),
+            SavedReplay,
+            ask=through_a_worker(owner=owner),
             note=scenario.note,
             opens_at=scenario.opens_at,
             address=address,
-            ask=through_a_worker(owner=owner),
         )
     except ScenarioError as problem:
         raise as_error(problem) from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from django import forms
 from django.contrib.auth import forms as auth_forms
@@ -24,29 +24,32 @@ if TYPE_CHECKING:
 TOKEN_DAYS: Final = (7, 30, DEFAULT_DAYS, 365)
 
 
-class Styled(forms.Form):
-    """Puts the product's classes on its fields."""
+class Styled(forms.BaseForm):
+    """A form whose fields have the product's classes and labels; rules of passwords are in one line."""
+
+    LABELS: ClassVar = {
+        "password1": "Password",
+        "password2": "The same again",
+        "new_password1": "New password",
+        "new_password2": "The same again",
+    }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        dress(self)
+        for name, field in self.fields.items():
+            is_choice, is_check = (isinstance(field.widget, of) for of in (forms.Select, forms.CheckboxInput))
+            field.widget.attrs["class"] = "sel" if is_choice else "check" if is_check else "inp"
+            field.widget.attrs.pop("autofocus", None)
+            if name in self.LABELS:
+                field.label = self.LABELS[name]
+                rules = password_validation.password_validators_help_texts() if name.endswith("1") else ()
+                field.help_text = " ".join(rules)
 
 
-def dress(form: forms.BaseForm) -> None:
-    """The product's classes on a form's fields, and no help that lists every rule of passwords."""
-    for field in form.fields.values():
-        field.widget.attrs["class"] = "sel" if isinstance(field.widget, forms.Select) else "inp"
-        field.widget.attrs.pop("autofocus", None)
-
-
-class PatientLoginForm(AuthenticationForm):
+class PatientLoginForm(Styled, AuthenticationForm):
     """Counts each try before it tries; `attempt` says what came of it."""
 
     attempt: throttle.LoginAttempt | None = None
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        dress(self)
 
     def clean(self) -> dict[str, Any]:
         assert self.request is not None
@@ -81,7 +84,7 @@ def too_many(wait_s: int) -> str:
     )
 
 
-class TokenForm(Styled):
+class TokenForm(Styled, forms.Form):
     name = forms.CharField(
         max_length=100, label="What it is for", widget=forms.TextInput({"autocomplete": "off"})
     )
@@ -103,7 +106,7 @@ class TokenForm(Styled):
         self.fields["cluster"].choices = [("", "all your clusters"), *clusters]  # type: ignore[attr-defined]
 
 
-class TeamForm(Styled):
+class TeamForm(Styled, forms.Form):
     name = forms.CharField(
         max_length=100, label="Name of the team", widget=forms.TextInput({"autocomplete": "off"})
     )
@@ -116,7 +119,7 @@ ROLES: Final = [
 ]
 
 
-class InviteForm(Styled):
+class InviteForm(Styled, forms.Form):
     role = forms.ChoiceField(label="As", choices=ROLES, initial=Role.EDITOR)
     days = forms.TypedChoiceField(
         label="The link works",
@@ -134,7 +137,7 @@ class InviteForm(Styled):
             del self.fields["role"]
 
 
-class EmailForm(Styled):
+class EmailForm(Styled, forms.Form):
     email = forms.EmailField(label="Mail address, for reset links", required=False)
     password = forms.CharField(
         label="Your password",
@@ -143,55 +146,37 @@ class EmailForm(Styled):
     )
 
 
-class NewAccountForm(auth_forms.BaseUserCreationForm):  # type: ignore[type-arg]  # takes none when it runs
+class NewAccountForm(Styled, auth_forms.BaseUserCreationForm):  # type: ignore[type-arg]  # takes none when it runs
     """A name and a password for who was invited."""
 
+    LABELS: ClassVar = {**Styled.LABELS, "username": "Name"}
     email = forms.EmailField(label="Mail address (optional, for reset links)", required=False)
 
     class Meta:
         model = get_user_model()
         fields = ("username", "email")
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        dress(self)
-        self.fields["username"].label = "Name"
-        self.fields["username"].help_text = ""
-        plain_passwords(self)
 
-
-class ChangePasswordForm(auth_forms.PasswordChangeForm):
+class ChangePasswordForm(Styled, auth_forms.PasswordChangeForm):
     """The old password is counted before it is tried, as a login's is."""
 
     end_tokens = forms.BooleanField(label="Delete my tokens, too", required=False)
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        dress(self)
-        plain_passwords(self)
-        self.fields["end_tokens"].widget.attrs["class"] = "check"
 
     def clean_old_password(self) -> str:
         check_own_password(self.user, self.cleaned_data["old_password"])
         return str(self.cleaned_data["old_password"])
 
 
-class ResetForm(auth_forms.PasswordResetForm):
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        dress(self)
-        self.fields["email"].label = "Mail address of the account"
+class ResetForm(Styled, auth_forms.PasswordResetForm):
+    LABELS: ClassVar = {"email": "Mail address of the account"}
 
 
-class NewPasswordForm(auth_forms.SetPasswordForm):  # type: ignore[type-arg]  # takes none when it runs
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        dress(self)
-        plain_passwords(self)
+class NewPasswordForm(Styled, auth_forms.SetPasswordForm):  # type: ignore[type-arg]  # takes none when it runs
+    """A new password, by a link that was mailed."""
 
 
 def check_own_password(user: User, password: str) -> None:
-    """That who is logged in knows the password, counted before it is tried.
+    """Check that a user knows their password; the try is counted first.
 
     Raises
     ------
@@ -203,15 +188,3 @@ def check_own_password(user: User, password: str) -> None:
     if not user.check_password(password):
         raise ValidationError("That is not your password.", code="password_incorrect")
     attempt.succeeded()
-
-
-def plain_passwords(form: forms.BaseForm) -> None:
-    """Labels for two fields of a new password, with the rules in one line."""
-    for name, label in (("password1", "Password"), ("new_password1", "New password")):
-        if name in form.fields:
-            form.fields[name].label = label
-            form.fields[name].help_text = " ".join(password_validation.password_validators_help_texts())
-    for name in ("password2", "new_password2"):
-        if name in form.fields:
-            form.fields[name].label = "The same again"
-            form.fields[name].help_text = ""

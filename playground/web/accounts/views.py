@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import messages
@@ -26,9 +24,9 @@ from playground.accounts.choices import Role
 from playground.accounts.limits import count
 from playground.accounts.passwords import change_email, change_password, may_mail
 from playground.accounts.sessions import end_other_sessions, end_session, sessions_of
-from playground.accounts.teams import TeamError, everyone, person_by_number, teams_of
+from playground.accounts.teams import AccountError, everyone, person_by_number, teams_of
 from playground.accounts.throttle import remember_device
-from playground.accounts.tokens import TokenError, create_token, delete_token, tokens_of
+from playground.accounts.tokens import create_token, delete_token, tokens_of
 from playground.scenarios.services.storage import quota_of
 from playground.web.accounts.forms import (
     ROLES,
@@ -43,7 +41,7 @@ from playground.web.accounts.forms import (
     TokenForm,
     check_own_password,
 )
-from playground.web.requests import positive_int, visible_clusters
+from playground.web.requests import done, positive_int, visible_clusters
 
 if TYPE_CHECKING:
     from playground.accounts.row_types import Invitation, Team, User
@@ -109,7 +107,7 @@ def logout(request: HttpRequest) -> HttpResponse:
 
 
 def account(request: PersonsRequest) -> HttpResponse:
-    """One's tokens and teams. POST makes a token, which this one answer shows."""
+    """Show a user's tokens and teams. POST makes a token, which this one answer shows."""
     rows = visible_clusters(request).order_by("-created").values_list("public_id", "name")
     clusters = [(public_id, f"{name} ({public_id})") for public_id, name in rows[:200]]
     form = TokenForm(request.POST or None, clusters=clusters)
@@ -125,8 +123,8 @@ def account(request: PersonsRequest) -> HttpResponse:
                 cluster=data["cluster"],
                 days=int(data["days"]) if data["days"] else None,
             )
-        except TokenError as error:
-            form.add_error("name", str(error))
+        except AccountError as error:
+            form.add_error("name", error.message)
         else:
             form = TokenForm(clusters=clusters)
             return _account_page(request, form, made=made, made_for=data["cluster"], status=201)
@@ -153,25 +151,23 @@ def _account_page(
 
 
 def token_delete(request: PersonsRequest, token_id: int) -> HttpResponse:
-    """It stops working at once."""
-    if not delete_token(user=request.user, token_id=token_id):
-        raise Http404("There is no such token.")
+    """Delete a token; it stops working at once."""
+    delete_token(user=request.user, token_id=token_id)
     return redirect("accounts:account")
 
 
 def session_end(request: PersonsRequest, session: str) -> HttpResponse:
-    """Its user is asked to log in again; one's own may be ended, too."""
+    """End a session, which may be this one: its user is asked to log in again."""
     if not end_session(user=request.user, handle=session):
         raise Http404("There is no such session.")
-    messages.success(request, "The session is ended.")
-    return redirect("accounts:account")
+    return done(request, "The session is ended.", "accounts:account")
 
 
 def sessions_end(request: PersonsRequest) -> HttpResponse:
     """End all of one's sessions but this one."""
     number = end_other_sessions(user=request.user, but=request.session.session_key)
-    messages.success(request, f"{number} other session{'' if number == 1 else 's'} ended.")
-    return redirect("accounts:account")
+    words = f"{number} other session{'' if number == 1 else 's'} ended."
+    return done(request, words, "accounts:account")
 
 
 def change(request: PersonsRequest) -> HttpResponse:
@@ -185,8 +181,8 @@ def change(request: PersonsRequest) -> HttpResponse:
             end_tokens=form.cleaned_data["end_tokens"],
         )
         update_session_auth_hash(request, request.user)
-        messages.success(request, "The password is changed; you are logged out everywhere else.")
-        response = redirect("accounts:account")
+        words = "The password is changed; you are logged out everywhere else."
+        response = done(request, words, "accounts:account")
         remember_device(request, response, request.user)
         return response
     status = 400 if request.method == "POST" else 200
@@ -204,8 +200,7 @@ def email(request: PersonsRequest) -> HttpResponse:
             form.add_error("password", error)
         else:
             change_email(user=request.user, email=form.cleaned_data["email"])
-            messages.success(request, "The mail address is changed.")
-            return redirect("accounts:account")
+            return done(request, "The mail address is changed.", "accounts:account")
     return render(request, "accounts/email.html", {"form": form}, status=status)
 
 
@@ -233,7 +228,7 @@ class Reset(auth_views.PasswordResetView):
 
 
 def reset_sent(request: HttpRequest) -> HttpResponse:
-    """What happens next."""
+    """Say that a mail is on its way."""
     return render(request, "accounts/reset_sent.html")
 
 
@@ -253,9 +248,7 @@ class ResetConfirm(auth_views.PasswordResetConfirmView):
         self.request.session.pop(auth_views.INTERNAL_RESET_SESSION_TOKEN, None)
         response = redirect(self.get_success_url())
         if user.is_active:
-            login(self.request, user, "django.contrib.auth.backends.ModelBackend")
-            audit.record("login", by=user, about=user, address=address, detail="with a reset link")
-            remember_device(self.request, response, user)
+            _log_in(self.request, response, user, "with a reset link")
         messages.success(self.request, "The new password is set; you are logged out everywhere else.")
         return response
 
@@ -276,193 +269,126 @@ def invitation(request: HttpRequest, secret: str) -> HttpResponse:
                 return _welcome(request, found)
             if form.is_valid():
                 return _as_new(request, secret, found, form)
-        except TeamError as error:
+        except AccountError as error:
             if form is None:
-                messages.error(request, error.message)
-                return redirect("accounts:account")
+                raise
             form.add_error("username" if error.reason == "AlreadyExists" else None, error.message)
     context = {"invitation": found, "form": form, "here": request.path}
     return render(request, "accounts/invitation.html", context, status=status)
 
 
 def _as_new(request: HttpRequest, secret: str, found: Invitation, form: NewAccountForm) -> HttpResponse:
-    address = client_address(request)
     user = invitations.accept_as_new(
         secret=secret,
         name=form.cleaned_data["username"],
         password=form.cleaned_data["password1"],
         email=form.cleaned_data["email"],
-        address=address,
+        address=client_address(request),
     )
-    login(request, user, "django.contrib.auth.backends.ModelBackend")
-    audit.record("login", by=user, about=user, address=address, detail="with an invitation")
     response = _welcome(request, found)
-    remember_device(request, response, user)
+    _log_in(request, response, user, "with an invitation")
     return response
+
+
+def _log_in(request: HttpRequest, response: HttpResponse, user: User, how: str) -> None:
+    """Begin a session on this device, which is a known one from now on."""
+    login(request, user, "django.contrib.auth.backends.ModelBackend")
+    audit.record("login", by=user, about=user, address=client_address(request), detail=how)
+    remember_device(request, response, user)
 
 
 def _welcome(request: HttpRequest, found: Invitation) -> HttpResponse:
     if found.team is None:
-        messages.success(request, "Welcome.")
-        return redirect("web:home")
-    messages.success(request, f"You are in team {found.team.name}, as {found.role}.")
-    return redirect("accounts:team", found.team.pk)
+        return done(request, "Welcome.", "web:home")
+    words = f"You are in team {found.team.name}, as {found.role}."
+    return done(request, words, "accounts:team", found.team.pk)
 
 
 def team_new(request: PersonsRequest) -> HttpResponse:
     """Make a team; who makes it owns it."""
     form = TeamForm(request.POST)
     if not form.is_valid():
-        messages.error(request, "A team needs a name of at most 100 characters.")
-        return redirect("accounts:account")
-    try:
-        made = teams.create_team(name=form.cleaned_data["name"], owner=request.user)
-    except TeamError as error:
-        messages.error(request, error.message)
-        return redirect("accounts:account")
+        raise AccountError("Conflict", "A team needs a name of at most 100 characters.")
+    made = teams.create_team(name=form.cleaned_data["name"], owner=request.user)
     return redirect("accounts:team", made.pk)
 
 
-def team_page(request: PersonsRequest, team: Team) -> HttpResponse:
-    """Who is in it, and for its owners: roles and invitations."""
-    return _team_page(request, team)
-
-
-def team_invite(request: PersonsRequest, team: Team) -> HttpResponse:
-    """Make an invitation, whose link this one answer shows."""
-    return _invite(request, team, partial(_team_page, request, team))
-
-
-def _invite(request: PersonsRequest, team: Team | None, page: Callable[..., HttpResponse]) -> HttpResponse:
-    """Invite a person to a team, or to the site alone; `page` shows the link, or what is wrong with the form."""
+def invite(request: PersonsRequest, team: Team | None = None) -> HttpResponse:
+    """Invite a person to a team, or to the site alone; this one answer shows the link."""
     form = InviteForm(request.POST, mails=may_mail(), of_team=team is not None)
     if not form.is_valid():
-        return page(form=form, status=400)
-    data = form.cleaned_data
-    try:
-        invitation, secret = invitations.create_invitation(
-            by=request.user,
-            team=team,
-            role=data.get("role", Role.EDITOR),
-            days=data["days"],
-            email=data.get("email", ""),
-        )
-    except TeamError as error:
-        if error.reason == "Forbidden":
-            raise
-        form.add_error(None, error.message)
-        return page(form=form, status=400)
+        return _invited_page(request, team, form=form, status=400)
+    invitation, secret = invitations.create_invitation(by=request.user, team=team, **form.cleaned_data)
     link = request.build_absolute_uri(reverse("accounts:invitation", args=[secret]))
     sent = bool(invitation.email) and mail_invitation(request, invitation, link)
-    return page(made=link, made_what="invitation", sent_to=invitation.email if sent else "", status=201)
+    made = {"made": link, "made_what": "invitation", "sent_to": invitation.email if sent else ""}
+    return _invited_page(request, team, **made, status=201)
+
+
+def withdraw(request: PersonsRequest, invitation_id: int, team: Team | None = None) -> HttpResponse:
+    """Withdraw an invitation: its link leads nowhere then."""
+    invitations.withdraw(by=request.user, team=team, invitation_id=invitation_id)
+    return redirect("accounts:people") if team is None else redirect("accounts:team", team.pk)
+
+
+def _invited_page(request: PersonsRequest, team: Team | None, **said: Any) -> HttpResponse:
+    return people(request, **said) if team is None else team_page(request, team, **said)
 
 
 def team_member(request: PersonsRequest, team: Team) -> HttpResponse:
     """Give a member another role, or let them go; members may leave by themselves."""
-    name = request.POST.get("user", "")
-    leaves = request.POST.get("role", "") == ""
-    itself = name == request.user.get_username()
-    try:
-        teams.get_team(team.name, request.user, to_manage=not (leaves and itself))
-        if leaves:
-            teams.remove_member(team=team, username=name, by=request.user)
-        elif request.POST["role"] in Role.values and team.members.filter(username=name).exists():
-            teams.set_member(team=team, username=name, role=request.POST["role"], by=request.user)
-        else:
-            raise Http404("There is no such member or role.")
-    except TeamError as error:
-        if error.reason != "Conflict":
-            raise
-        messages.error(request, error.message)
-    if leaves and itself:
+    name, role = request.POST.get("user", ""), request.POST.get("role", "")
+    if not role:
+        teams.remove_member(team=team, username=name, by=request.user)
+    elif role in Role.values and team.members.filter(username=name).exists():
+        teams.set_member(team=team, username=name, role=role, by=request.user)
+    else:
+        raise Http404("There is no such member or role.")
+    if not role and name == request.user.get_username():
         return redirect("accounts:account")
     return redirect("accounts:team", team.pk)
 
 
-def team_withdraw(request: PersonsRequest, team: Team, invitation_id: int) -> HttpResponse:
-    """The invitation's link leads nowhere then."""
-    teams.get_team(team.name, request.user, to_manage=True)
-    return _withdraw(request, team, invitation_id, redirect("accounts:team", team.pk))
-
-
-def _withdraw(
-    request: PersonsRequest, team: Team | None, invitation_id: int, page: HttpResponse
+def team_page(
+    request: PersonsRequest, team: Team, *, form: InviteForm | None = None, status: int = 200, **also: Any
 ) -> HttpResponse:
-    if not invitations.withdraw(by=request.user, team=team, invitation_id=invitation_id):
-        raise Http404("There is no such invitation.")
-    return page
-
-
-def _team_page(
-    request: PersonsRequest, found: Team, *, form: InviteForm | None = None, status: int = 200, **also: Any
-) -> HttpResponse:
-    members = list(found.memberships.select_related("user").order_by("user__username"))
+    """Show who is in it, and to its owners roles and invitations."""
+    members = list(team.memberships.select_related("user").order_by("user__username"))
     owns = any(one.user_id == request.user.pk and one.role == Role.OWNER for one in members)
     context = {
-        "team": found,
         "members": members,
         "roles": ROLES,
         "owns": owns,
         "form": form or InviteForm(mails=may_mail()),
-        "invitations": invitations.open_invitations(request.user, found) if owns else [],
+        "invitations": invitations.open_invitations(request.user, team) if owns else [],
         **also,
     }
     return render(request, "accounts/team.html", context, status=status)
 
 
-def people(request: PersonsRequest) -> HttpResponse:
-    """Everybody with an account."""
-    return _people_page(request)
-
-
-def people_invite(request: PersonsRequest) -> HttpResponse:
-    """Invite a person to the site, whose link this one answer shows."""
-    return _invite(request, None, partial(_people_page, request))
-
-
-def people_withdraw(request: PersonsRequest, invitation_id: int) -> HttpResponse:
-    """The invitation's link leads nowhere then."""
-    return _withdraw(request, None, invitation_id, redirect("accounts:people"))
-
-
 def people_reset(request: PersonsRequest, user_id: int) -> HttpResponse:
     """Make a link that sets a new password once, to be passed on by hand."""
-    person = _person(user_id)
-    try:
-        path = passwords.hand_out_reset(by=request.user, user=person)
-    except TeamError as error:
-        messages.error(request, error.message)
-        return redirect("accounts:people")
-    link = request.build_absolute_uri(path)
-    return _people_page(request, made=link, made_what="reset", made_for=person.get_username(), status=201)
+    person = person_by_number(user_id)
+    link = request.build_absolute_uri(passwords.hand_out_reset(by=request.user, user=person))
+    return people(request, made=link, made_what="reset", made_for=person.get_username(), status=201)
 
 
 def people_action(request: PersonsRequest, user_id: int, action: str) -> HttpResponse:
     """Close an account, or open it again."""
-    person = _person(user_id)
     if action not in ("close", "open"):
         raise Http404(f'There is no "{action}" to do.')
-    try:
-        passwords.set_active(by=request.user, user=person, active=action == "open")
-    except TeamError as error:
-        messages.error(request, error.message)
+    passwords.set_active(by=request.user, user=person_by_number(user_id), active=action == "open")
     return redirect("accounts:people")
 
 
-def _person(user_id: int) -> User:
-    found = person_by_number(user_id)
-    if found is None:
-        raise Http404("There is no such person.")
-    return found
-
-
-def _people_page(
+def people(
     request: PersonsRequest, *, form: InviteForm | None = None, status: int = 200, **also: Any
 ) -> HttpResponse:
+    """Show all accounts, and the open invitations to the site."""
     rows = everyone().order_by("username")
     context = {
         "people": rows[:PEOPLE_SHOWN],
-        "form": form or InviteForm(mails=passwords.may_mail(), of_team=False),
+        "form": form or InviteForm(mails=may_mail(), of_team=False),
         "invitations": invitations.open_invitations(request.user, None),
         **also,
     }
@@ -470,14 +396,9 @@ def _people_page(
 
 
 def audit_list(request: PersonsRequest) -> HttpResponse:
-    """What the person may read of it, newest first; ``?action=`` chooses, ``?before=`` goes on."""
-    rows = entries_for(request.user).select_related("actor", "about")
+    """Show the audit entries a user may read, newest first; ``?action=`` chooses, ``?before=`` goes on."""
     action, before = request.GET.get("action", ""), positive_int(request.GET.get("before"))
-    if action:
-        rows = rows.filter(action=action)
-    if before:
-        rows = rows.filter(pk__lt=before)
-    found = list(rows[: ENTRIES_SHOWN + 1])
+    found = list(entries_for(request.user, action=action, before=before)[: ENTRIES_SHOWN + 1])
     entries: list[dict[str, Any]] = [
         {
             "row": row,

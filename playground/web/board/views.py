@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 from django.contrib import messages
 from django.core.handlers.asgi import ASGIRequest
 from django.http import (
-    Http404,
     HttpRequest,
     HttpResponse,
     HttpResponseNotModified,
@@ -94,7 +93,7 @@ def live(request: HttpRequest, cluster_id: str) -> HttpResponse:
     """
     try:
         cluster = get_cluster(request, cluster_id)
-    except Http404:
+    except NotFound:
         return HttpResponse(render_to_string("board/gone.html"), status=STOP_POLLING)
     stamp = pulse.stamps_of([cluster.pk])[cluster.pk]
     view = request.GET.urlencode()

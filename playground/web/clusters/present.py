@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from playground.web import amounts
@@ -17,30 +16,9 @@ if TYPE_CHECKING:
 
 DUMP_LINE = "kubectl get nodes,pods,deploy,rs,sts,ds,jobs,pdb,pc,pv,pvc,sc,csinodes -A -o yaml > cluster.yaml"
 """Brings what answers hang on: owners too, without which nothing would recreate a deleted pod."""
-NODE_LINE = "kubectl get nodes -o yaml > nodes.yaml"
 CLASS_LINE = "kubectl get pc -o yaml > classes.yaml"
-OWNER_LINE = "kubectl get deploy,rs,sts,ds,jobs -A -o yaml > owners.yaml"
-BUDGET_LINE = "kubectl get pdb -A -o yaml > budgets.yaml"
-VOLUME_LINE = "kubectl get pv,pvc,sc,csinodes -A -o yaml > volumes.yaml"
 PODS_NAMED = 12
 """Of a group of pending pods."""
-
-
-@dataclass(frozen=True)
-class Missing:
-    """Something answers hang on: what is said, and the line that brings it; no line where nothing is missing."""
-
-    title: str
-    words: str
-    line: str = ""
-
-
-_DRAWN = {
-    "create": ("ok", "plus"),
-    "update": ("acc", "edit"),
-    "unchanged": ("", "dash"),
-    "ignored": ("", "no"),
-}
 
 
 def view_import(summary: Mapping[str, Any], answer: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -49,16 +27,15 @@ def view_import(summary: Mapping[str, Any], answer: Mapping[str, Any] | None = N
     Returns
     -------
     dict
-        `groups` of objects by kind, `ignored` ones (None without any), `counts` by verb, `left_out`, what is `missing`
-        for better answers, the `dump` before it becomes a cluster, or None, and its best `fix` (`view_fix`), or None.
+        The `summary`, the `facts` of a draft, or None, what is said of owners `missing` or `rebuilt`, the `dump`
+        before it becomes a cluster, or None, and its best `fix` (`view_fix`), or None.
     """
     facts = (answer or {}).get("facts")
     return {
-        "groups": list(map(_group, summary["kinds"])),
-        "ignored": _group(summary["ignored"]) if summary["ignored"]["count"] else None,
-        "counts": summary["counts"],
-        "left_out": summary["leftOut"],
-        "missing": _missing(summary, facts),
+        "summary": summary,
+        "facts": facts,
+        "missing": missing_words(summary["missingOwners"]),
+        "rebuilt": rebuilt_words(summary["rebuilt"]),
         "dump": _dump(facts, (answer or {}).get("decided")) if facts and facts["nodes"] else None,
         "fix": view_fix(answer["fix"]) if answer and answer.get("fix") else None,
     }
@@ -76,7 +53,7 @@ def rebuilt_words(rebuilt: Mapping[str, int]) -> str:
 
 
 def missing_words(owners: Mapping[str, int]) -> str:
-    """What pods without their owners mean for answers; empty where all are here."""
+    """A sentence on pods without their owners; empty where all are here."""
     n_pods = sum(owners.values())
     if not n_pods:
         return ""
@@ -85,8 +62,11 @@ def missing_words(owners: Mapping[str, int]) -> str:
     return f"{pods} not in this text ({kinds}): nothing recreates a pod that is deleted or evicted here."
 
 
-def import_hint(problems: Sequence[Problem]) -> Missing | None:
-    """What to do about a text that was refused, where its first problem is one that many meet."""
+def import_hint(problems: Sequence[Problem]) -> dict[str, str] | None:
+    """Advice on a text that was refused, where its first problem is one that many meet.
+
+    A `title`, `words`, and the `line` that brings what is missing.
+    """
     first = problems[0] if problems else None
     if first is None:
         return None
@@ -94,63 +74,14 @@ def import_hint(problems: Sequence[Problem]) -> Missing | None:
         words = (
             "Pods name classes that are not in this text. Dump them too, and add them to it after a line ---."
         )
-        return Missing("Priority classes are missing.", words, CLASS_LINE)
+        return {"title": "Priority classes are missing.", "words": words, "line": CLASS_LINE}
     written = first.excerpt[0].text if first.excerpt else ""
     if first.line == 1 and re.match(r"(NAMESPACE|NAME) {2,}", written):
-        return Missing("This is the table kubectl prints.", "It becomes a dump with -o yaml:", DUMP_LINE)
+        words = "It becomes a dump with -o yaml:"
+        return {"title": "This is the table kubectl prints.", "words": words, "line": DUMP_LINE}
     if any(line.bad and line.text.lstrip(" ").startswith("\t") for line in first.excerpt):
-        return Missing("A line is indented by a tab.", "YAML is indented by spaces only.")
+        return {"title": "A line is indented by a tab.", "words": "YAML is indented by spaces only."}
     return None
-
-
-def _missing(summary: Mapping[str, Any], facts: Mapping[str, Any] | None) -> tuple[Missing, ...]:
-    found = []
-    if facts is not None and not facts["nodes"] and (facts["placed"] or facts["pending"]):
-        words = "No Node is in this text, so no pod finds one."
-        if facts["placed"]:
-            words += (
-                f" Pods that are on a node ({facts['placed']:,}) are removed as those of a lost node are."
-            )
-        found.append(Missing("Nodes are missing.", words, NODE_LINE))
-    if words := missing_words(summary["missingOwners"]):
-        found.append(Missing("Owners are missing.", words, OWNER_LINE))
-    elif words := rebuilt_words(summary["rebuilt"]):
-        found.append(
-            Missing(
-                "Owners are recreated from their pods.",
-                f"{words} How many replicas are wanted is taken from the pods that are there.",
-                OWNER_LINE,
-            )
-        )
-    if facts is None or not facts["nodes"]:
-        return tuple(found)
-    if not (summary["missingOwners"] or summary["rebuilt"]) and facts["placed"]:
-        found.append(Missing("Owners are here:", "they recreate a pod that is deleted or evicted."))
-    if facts["budgets"]:
-        found.append(
-            Missing("Disruption budgets are here:", f"{_number(facts['budgets'], 'PodDisruptionBudget')}.")
-        )
-    elif facts["placed"]:
-        found.append(
-            Missing(
-                "Disruption budgets are missing.",
-                "No PodDisruptionBudget is in this text: drains and preemptions are answered as if all pods may go"
-                " at once.",
-                BUDGET_LINE,
-            )
-        )
-    if n := facts["claimsMissing"]:
-        claims = "1 PersistentVolumeClaim that a pod names is" if n == 1 else (
-            f"{n:,} PersistentVolumeClaims that pods name are"
-        )  # fmt: skip
-        found.append(
-            Missing(
-                "Volumes are missing.",
-                f"{claims} not in this text: pending pods that need them find no node.",
-                VOLUME_LINE,
-            )
-        )
-    return tuple(found)
 
 
 def _dump(facts: Mapping[str, Any], decided: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -171,9 +102,9 @@ def _dump(facts: Mapping[str, Any], decided: Mapping[str, Any] | None) -> dict[s
         ],
         "by_reason": sorted(reasons.items(), key=lambda item: (-item[1], item[0])),
         "pools": [_pool(pool, zones) for pool in facts["pools"]],
+        "said_none": [not outcomes[pod]["node"] for pod in facts["saidUnschedulable"] if pod in outcomes],
         "zones": [zone or "no zone" for zone in zones],
         "n_evicted": len((decided or {}).get("evicted", ())),
-        "agrees": _agreement(facts, outcomes) if decided else "",
         "problem": (decided or {}).get("problem", ""),
     }
 
@@ -199,21 +130,6 @@ def _verdict(facts: Mapping[str, Any], outcomes: Mapping[str, Any] | None) -> st
         return f"{words}, and {'it finds no node' if left == 1 else 'none of them finds a node'}."
     gets, does = ("gets" if placed == 1 else "get"), ("does" if left == 1 else "do")
     return f"{words}: {placed:,} {gets} a node when the scheduler runs, {left:,} {does} not."
-
-
-def _agreement(facts: Mapping[str, Any], outcomes: Mapping[str, Any]) -> str:
-    """Whether the dump's scheduler said the same of the pods it found no node for."""
-    said = [pod for pod in facts["saidUnschedulable"] if pod in outcomes]
-    if not said:
-        return ""
-    same = sum(not outcomes[pod]["node"] for pod in said)
-    pods = "1 pod" if len(said) == 1 else f"{len(said):,} pods"
-    if same == len(said):
-        return f"Your scheduler had found no node for {pods} of these, and neither does this one."
-    return (
-        f"Your scheduler had found no node for {pods} of these; this one finds none for {same:,} of them: the cluster"
-        " has changed since, or the dump does not hold everything."
-    )
 
 
 def _pending(group: Mapping[str, Any], outcomes: Mapping[str, Any] | None, n_nodes: int) -> dict[str, Any]:
@@ -252,23 +168,16 @@ def _wants(requests: Mapping[str, int]) -> str:
 
 
 def _pool(pool: Mapping[str, Any], zones: Sequence[str]) -> dict[str, Any]:
-    """Nodes of one pool and instance type; `zones` in the order of the dump's."""
-    has, used = pool["has"], pool["used"]
-    others = [
-        name for name in has if name not in ("cpu", "memory", "pods", "ephemeral-storage") and has[name]
-    ]
+    """Nodes of one pool and instance type; `zones` in the order of the dump's, `others` resources than the usual."""
+    none = {"cpu": 0, "memory": 0}
+    has, used = none | pool["has"], none | pool["used"]
+    others = sorted(name for name in has if name not in (*none, "pods", "ephemeral-storage") and has[name])
     return {
-        "name": pool["pool"],
-        "type": pool["type"] if pool["type"] != pool["pool"] else "",
-        "n_nodes": pool["nodes"],
+        **pool,
+        "has": has,
+        "used": used,
         "zones": [pool["zones"].get(zone, 0) for zone in zones],
-        "cpu": amounts.percent(used.get("cpu", 0), has.get("cpu", 0)),
-        "cpu_words": f"{amounts.cores(used.get('cpu', 0))} of {amounts.cores(has.get('cpu', 0))}",
-        "memory": amounts.percent(used.get("memory", 0), has.get("memory", 0)),
-        "memory_words": f"{amounts.memory(used.get('memory', 0))} of {amounts.memory(has.get('memory', 0))}",
-        "others": [
-            f"{used.get(name, 0):,} of {has[name]:,} {name.rpartition('/')[2]}" for name in sorted(others)
-        ],
+        "others": [(name.rpartition("/")[2], used.get(name, 0), has[name]) for name in others],
     }
 
 
@@ -280,12 +189,6 @@ def _is(n: int) -> str:
     return "is" if n == 1 else "are"
 
 
-def _group(group: Mapping[str, Any]) -> dict[str, Any]:
-    """All objects of one kind; `n_more` of them are not listed."""
-    changes = [{**row, "look": _DRAWN[row["verb"]]} for row in group["changes"]]
-    return {**group, "changes": changes, "n_more": group["count"] - len(changes)}
-
-
 def progress_of(draft: Draft) -> int:
     """Percent done."""
     return round(100 * min(1.0, draft.done / draft.total)) if draft.total else 0
@@ -294,22 +197,8 @@ def progress_of(draft: Draft) -> int:
 ZONE_LABEL = "topology.kubernetes.io/zone"
 
 
-@dataclass(frozen=True)
-class PoolPreview:
-    """How many nodes a pool makes in each zone, the first names, and one whole manifest."""
-
-    n_nodes: int
-    zones: tuple[tuple[str, int], ...]
-    names: tuple[str, ...]
-    sample: Mapping[str, Any]
-
-
-def preview(nodes: Sequence[Mapping[str, Any]]) -> PoolPreview:
-    """Count Node manifests (at least one)."""
+def preview(nodes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Counts of Node manifests by zone, and the first names."""
     zones = Counter(node["metadata"]["labels"].get(ZONE_LABEL, "no zone") for node in nodes)
-    return PoolPreview(
-        n_nodes=len(nodes),
-        zones=tuple(sorted(zones.items())),
-        names=tuple(node["metadata"]["name"] for node in nodes[:5]),
-        sample=nodes[0],
-    )
+    names = [node["metadata"]["name"] for node in nodes[:5]]
+    return {"n_nodes": len(nodes), "zones": sorted(zones.items()), "names": names}

@@ -45,7 +45,14 @@ from playground.web.clusters.present import (
 )
 from playground.web.clusters.present import preview as preview_pool
 from playground.web.problems import problems_of, yaml_of
-from playground.web.requests import HtmxHttpRequest, get_cluster, positive_int, site_user, visible_clusters
+from playground.web.requests import (
+    HtmxHttpRequest,
+    done,
+    get_cluster,
+    positive_int,
+    site_user,
+    visible_clusters,
+)
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster, Draft
@@ -68,16 +75,6 @@ def new_blank(request: HttpRequest) -> HttpResponse:
     return render(request, "clusters/new_blank.html", {"form": form}, status=400 if form.errors else 200)
 
 
-def new_pools(request: HtmxHttpRequest) -> HttpResponse:
-    """A cluster made of a node pool."""
-    return _pools(request, None)
-
-
-def pools_into(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
-    """Another node pool for a cluster."""
-    return _pools(request, cluster)
-
-
 def settings(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """Rename, clone, reset, delete, export."""
     context = {
@@ -91,42 +88,35 @@ def settings(request: HttpRequest, cluster: Cluster) -> HttpResponse:
 
 def action(request: HttpRequest, cluster: Cluster, action: str) -> HttpResponse:
     """Do one of: rename, clone, jobs, reset, delete, retry. Reset and delete ask once more first."""
-    page = redirect("web:settings", cluster.public_id)
     name = request.POST.get("name", "").strip()
     if action in ("reset", "delete") and request.POST.get("sure") != "yes":
         return redirect(f"{reverse('web:settings', args=[cluster.public_id])}?confirm={action}#{action}")
-    try:
-        if action == "rename":
+    match action:
+        case "rename":
             rename_cluster(cluster=cluster, name=name)
-            messages.success(request, f"The cluster is called {name} now.")
-        elif action == "clone":
-            clone = clone_cluster(
-                cluster=cluster, name=name or f"{cluster.name} copy", owner=site_user(request)
-            )
-            messages.success(request, f"{clone.name} is a copy of {cluster.name}.")
-            return redirect("web:board", clone.public_id)
-        elif action == "reset":
+            words = f"The cluster is called {name} now."
+        case "clone":
+            owner = site_user(request)
+            clone = clone_cluster(cluster=cluster, name=name or f"{cluster.name} copy", owner=owner)
+            words = f"{clone.name} is a copy of {cluster.name}."
+            return done(request, words, "web:board", clone.public_id)
+        case "reset":
             reset_cluster(cluster=cluster)
-            messages.success(
-                request, "Back to the start: what you wrote is kept, what the engine did is gone."
-            )
-            return redirect("web:board", cluster.public_id)
-        elif action == "delete":
+            words = "Back to the start: what you wrote is kept, what the engine did is gone."
+            return done(request, words, "web:board", cluster.public_id)
+        case "delete":
             delete_cluster(cluster=cluster, by=site_user(request))
-            messages.success(request, f"{cluster.name} is deleted.")
-            return redirect("web:home")
-        elif action == "jobs":
+            return done(request, f"{cluster.name} is deleted.", "web:home")
+        case "jobs":
             lasting = set_job_duration(cluster=cluster, lasting=request.POST.get("duration", "").strip())
-            words = "never end by themselves" if lasting == "never" else f"end {lasting} after they started"
-            messages.success(request, f"Pods that Jobs make from now on {words}.")
-        elif action == "retry":
+            end = "never end by themselves" if lasting == "never" else f"end {lasting} after they started"
+            words = f"Pods that Jobs make from now on {end}."
+        case "retry":
             unpark_cluster(cluster=cluster)
-            messages.success(request, "The engine tries again.")
-        else:
+            words = "The engine tries again."
+        case _:
             raise Http404(f'There is no "{action}" to do.')
-    except ClusterError as error:
-        messages.error(request, error.message)
-    return page
+    return done(request, words, "web:settings", cluster.public_id)
 
 
 def export(request: HttpRequest, cluster: Cluster) -> StreamingHttpResponse:
@@ -136,7 +126,11 @@ def export(request: HttpRequest, cluster: Cluster) -> StreamingHttpResponse:
     return response
 
 
-def _pools(request: HtmxHttpRequest, cluster: Cluster | None) -> HttpResponse:
+POOL = ("count", "cpu", "memory", "pods", "extended", "labels", "taints", "zones")
+
+
+def pools(request: HtmxHttpRequest, cluster: Cluster | None = None) -> HttpResponse:
+    """A node pool for a cluster, or a new cluster of one."""
     posted = request.method == "POST"
     initial = {"cluster_name": "my-cluster"}
     form = NodePoolForm(request.POST if posted else None, initial=initial)
@@ -145,17 +139,7 @@ def _pools(request: HtmxHttpRequest, cluster: Cluster | None) -> HttpResponse:
     if shown.is_valid():
         data = shown.cleaned_data
         try:
-            nodes = expand_pool(
-                name=data["pool"],
-                count=data["count"],
-                cpu=data["cpu"],
-                memory=data["memory"],
-                pods=data["pods"],
-                extended=data["extended"],
-                labels=data["labels"],
-                taints=data["taints"],
-                zones=data["zones"],
-            )
+            nodes = expand_pool(name=data["pool"], **{key: data[key] for key in POOL})
         except InvalidInput as error:
             shown.add_error({"name": "pool"}.get(error.field, error.field) or None, error.message)
     is_preview = request.POST.get("action") == "preview"
@@ -165,8 +149,8 @@ def _pools(request: HtmxHttpRequest, cluster: Cluster | None) -> HttpResponse:
         except ClusterError as error:
             form.add_error(None, error.message)
         else:
-            messages.success(request, f"{len(nodes)} node{'' if len(nodes) == 1 else 's'} added.")
-            return redirect("web:board", target.public_id)
+            words = f"{len(nodes)} node{'' if len(nodes) == 1 else 's'} added."
+            return done(request, words, "web:board", target.public_id)
     context = {
         "cluster": cluster,
         "form": form,
@@ -201,18 +185,8 @@ def _initial(form: NodePoolForm) -> dict[str, Any]:
 TOLD_AT_ONCE = 5
 
 
-def new_import(request: HtmxHttpRequest) -> HttpResponse:
-    """A cluster from pasted or uploaded manifests."""
-    return _import(request, None)
-
-
-def import_into(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
-    """Manifests into a cluster."""
-    return _import(request, cluster)
-
-
 def draft(request: HtmxHttpRequest, draft: Draft) -> HttpResponse:
-    """How far a preview or a large import is; the board of the cluster once it is made."""
+    """Show the progress of a preview or a large import; lead to the cluster's board once it is made."""
     found = draft
     if found.made is not None:
         if request.htmx:
@@ -223,9 +197,7 @@ def draft(request: HtmxHttpRequest, draft: Draft) -> HttpResponse:
     into = found.wanted.get("into")
     context: dict[str, Any] = {
         "cluster": get_cluster(request, into) if into else None,
-        "tab": "import",
         "form": ImportForm(initial={"cluster_name": "imported"}),
-        "dump_line": DUMP_LINE,
         "here": _form_of(found),
     }
     return _render(request, context | _of_draft(found))
@@ -233,15 +205,12 @@ def draft(request: HtmxHttpRequest, draft: Draft) -> HttpResponse:
 
 def draft_commit(request: HttpRequest, draft: Draft) -> HttpResponse:
     """A cluster of what was previewed, with the best fix made in it or as it is; the draft's page leads there."""
-    try:
-        drafts.commit_draft(
-            public_id=draft.public_id,
-            owner=site_user(request),
-            name=request.POST.get("cluster_name", "").strip()[:100] or "my-cluster",
-            fixed=request.POST.get("action") == "fix",
-        )
-    except ClusterError as error:
-        messages.error(request, f"No cluster was made: {error.message}")
+    drafts.commit_draft(
+        public_id=draft.public_id,
+        owner=site_user(request),
+        name=request.POST.get("cluster_name", "").strip()[:100] or "my-cluster",
+        fixed=request.POST.get("action") == "fix",
+    )
     return redirect("web:draft", draft.public_id)
 
 
@@ -257,25 +226,20 @@ def _form_of(draft: Draft) -> str:
     return reverse("web:import", args=[into]) if into else reverse("web:new-import")
 
 
-def _import(request: HtmxHttpRequest, cluster: Cluster | None) -> HttpResponse:
+def manifests(request: HtmxHttpRequest, cluster: Cluster | None = None) -> HttpResponse:
+    """Pasted or uploaded manifests into a cluster, or as a new one."""
     posted = request.method == "POST"
     initial = {"cluster_name": "imported"}
     form = ImportForm(request.POST, request.FILES) if posted else ImportForm(initial=initial)
-    context: dict[str, Any] = {
-        "cluster": cluster,
-        "tab": "import",
-        "form": form,
-        "dump_line": DUMP_LINE,
-        "here": request.path,
-    }
+    context: dict[str, Any] = {"cluster": cluster, "form": form, "here": request.path}
     status = 200
     if posted and form.is_valid():
         data = form.cleaned_data
         try:
-            if request.POST.get("action") == "preview":
-                context |= _preview(request, cluster, data)
-            else:
-                return _make(request, cluster, data)
+            found = _bring(request, cluster, data, is_preview=request.POST.get("action") == "preview")
+            if isinstance(found, HttpResponse):
+                return found
+            context |= found
         except ClusterError as error:
             context["problems"] = problems_of(error, data["manifests"])
             status = error.status
@@ -286,37 +250,34 @@ def _import(request: HtmxHttpRequest, cluster: Cluster | None) -> HttpResponse:
 
 def _render(request: HtmxHttpRequest, context: dict[str, Any], status: int = 200) -> HttpResponse:
     template = "clusters/dump.html" if request.htmx else "clusters/dump_page.html"
-    context["hint"] = import_hint(context.get("problems") or ())
+    context |= {"tab": "import", "dump_line": DUMP_LINE, "hint": import_hint(context.get("problems") or ())}
     return render(request, template, context, status=status)
 
 
-def _preview(request: HttpRequest, cluster: Cluster | None, data: Mapping[str, Any]) -> dict[str, Any]:
-    """What would happen, as far as it is known at once."""
-    if before := request.POST.get("draft"):
+def _bring(
+    request: HttpRequest, cluster: Cluster | None, data: Mapping[str, Any], *, is_preview: bool
+) -> HttpResponse | dict[str, Any]:
+    """Apply manifests, and where that leads; or what would happen, as far as it is known at once."""
+    if is_preview and (before := request.POST.get("draft")):
         drafts.cancel_draft(public_id=before, owner=site_user(request))
-    text, rebuild_owners = data["manifests"], not data["without_owners"]
-    if cluster is not None and drafts.is_large(text):
-        return _of_draft(
-            drafts.import_into(
-                cluster=cluster,
-                text=text,
-                owner=site_user(request),
-                rebuild_owners=rebuild_owners,
-                dry_run=True,
-            )
-        )
-    if cluster is not None:
+    given = {"text": data["manifests"], "rebuild_owners": not data["without_owners"]}
+    is_large, owner, release = drafts.is_large(given["text"]), site_user(request), data["kubernetes_release"]
+    if cluster is not None and is_large:
+        found = drafts.import_into(cluster=cluster, owner=owner, dry_run=is_preview, **given)
+    elif cluster is None and is_preview:
+        found = drafts.start_preview(owner=owner, release=release, keep=True, **given)
+    elif cluster is None and is_large:
+        name = data["cluster_name"] or "my-cluster"
+        found = drafts.start_import(owner=owner, release=release, name=name, **given)
+    elif cluster is not None and is_preview:
         # Without a transaction: a text takes up to a second, and others want to write meanwhile.
-        result = apply_documents(cluster=cluster, text=text, dry_run=True, rebuild_owners=rebuild_owners)
+        result = apply_documents(cluster=cluster, dry_run=True, **given)
         return {"preview": view_import(drafts.summary_of(result))}
-    found = drafts.start_preview(
-        text=text,
-        owner=site_user(request),
-        release=data["kubernetes_release"],
-        rebuild_owners=rebuild_owners,
-        keep=True,
-    )
-    return _of_draft(found)
+    else:
+        cluster, result = _apply(request, cluster, data, **given)
+        _tell(request, drafts.summary_of(result))
+        return redirect("web:board", cluster.public_id)
+    return _of_draft(found) if is_preview else redirect("web:draft", found.public_id)
 
 
 def _of_draft(found: Draft) -> dict[str, Any]:
@@ -328,44 +289,6 @@ def _of_draft(found: Draft) -> dict[str, Any]:
     elif "import" in found.answer:
         context["preview"] = view_import(found.answer["import"], found.answer)
     return context
-
-
-def _make(request: HttpRequest, cluster: Cluster | None, data: Mapping[str, Any]) -> HttpResponse:
-    text = data["manifests"]
-    name = data["cluster_name"] or "my-cluster"
-    rebuild_owners = not data["without_owners"]
-    if cluster is not None and drafts.is_large(text):
-        started = drafts.import_into(
-            cluster=cluster, text=text, owner=site_user(request), rebuild_owners=rebuild_owners
-        )
-        return redirect("web:draft", started.public_id)
-    if cluster is not None:
-        result = apply_documents(cluster=cluster, text=text, rebuild_owners=rebuild_owners)
-    elif drafts.is_large(text):
-        started = drafts.start_import(
-            text=text,
-            owner=site_user(request),
-            name=name,
-            release=data["kubernetes_release"],
-            rebuild_owners=rebuild_owners,
-        )
-        return redirect("web:draft", started.public_id)
-    else:
-        cluster, result = _new_cluster(request, name, data)
-    _tell(request, drafts.summary_of(result))
-    return redirect("web:board", cluster.public_id)
-
-
-def _new_cluster(request: HttpRequest, name: str, data: Mapping[str, Any]) -> tuple[Cluster, ApplyResult]:
-    """A cluster that exists only if everything goes well."""
-    with transaction.atomic():
-        cluster = create_cluster(
-            name=name, kubernetes_release=data["kubernetes_release"] or None, owner=site_user(request)
-        )
-        result = apply_documents(
-            cluster=cluster, text=data["manifests"], rebuild_owners=not data["without_owners"]
-        )
-        return cluster, result
 
 
 def _tell(request: HttpRequest, summary: Mapping[str, Any]) -> None:
@@ -388,26 +311,22 @@ SHOWN = 50
 
 
 def difference(request: HttpRequest, cluster: Cluster) -> HttpResponse:
-    """What a branch came to beside its parent: who moved, who waits, and the first decision that differs."""
-    branch = cluster
-    parent = _parent_of(request, branch)
-    found = difference_of(branch=branch, parent=parent, place=positive_int(request.GET.get("n")) or 1)
+    """Compare a branch with its parent: who moved, who waits, and the first decision that differs."""
+    parent, since = _parent_of(request, cluster), cluster.parent_seq
+    found = difference_of(branch=cluster, parent=parent, place=positive_int(request.GET.get("n")) or 1)
     kind = request.GET.get("kind", "")
     chosen = [change for change in found.changes if kind in ("", change.kind)]
-    run = current_run(branch)
-    edits = list(edits_of(branch))
-    since = branch.parent_seq
+    run = current_run(cluster)
     context = {
-        "cluster": branch,
         "parent": parent,
         "found": found,
         "kinds": [(name, found.counts[name]) for name in KINDS if found.counts.get(name)],
         "kind": kind,
         "changes": chosen if request.GET.get("all") else chosen[:SHOWN],
         "n_chosen": len(chosen),
-        "edits": edits,
+        "edits": list(edits_of(cluster)),
         "is_running": run is not None and run.is_open,
-        "was_run": branch.next_cycle > 1,
+        "was_run": cluster.next_cycle > 1,
         "n_since": 0 if since is None else edits_of(parent, since=since).count(),
     }
     return render(request, "difference/page.html", context)
@@ -419,18 +338,12 @@ def apply(request: HttpRequest, cluster_id: str) -> HttpResponse:
     if branch is None:
         raise Http404(f'There is no cluster "{cluster_id}".')
     parent = get_cluster(request, _parent_of(request, branch).public_id)
-    try:
-        applied = apply_branch(branch=branch, parent=parent)
-    except ClusterError as error:
-        messages.error(request, f"{error.message[:1].upper()}{error.message[1:]}.")
-        return redirect("web:difference", branch.public_id)
-    n = applied.n_edits
-    messages.success(
-        request,
+    n = apply_branch(branch=branch, parent=parent).n_edits
+    words = (
         f"{n:,} write{'' if n == 1 else 's'} of {branch.name} applied here. Run it to see what is decided;"
-        " undo is one key: Z.",
+        " undo is one key: Z."
     )
-    return redirect("web:board", parent.public_id)
+    return done(request, words, "web:board", parent.public_id)
 
 
 def _parent_of(request: HttpRequest, branch: Cluster) -> Cluster:

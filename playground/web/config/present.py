@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from playground.clusters.errors import InvalidInput
@@ -22,22 +21,16 @@ if TYPE_CHECKING:
 # A scheduler without one of these does not start.
 REQUIRED = ("queueSort", "bind")
 SCORE = "score"
-
-
-def default_profile(release: Mapping[str, Any] | None = None) -> ProfileOutline:
-    """What runs without a configuration in a release of Kubernetes (None: the oldest)."""
-    document = release or {}
-    switched = tuple(sorted((document.get("switched") or {}).items()))
-    return replace(_default_profile(document.get("name"), switched), release=release)
-
-
-@cache
-def _default_profile(name: str | None, switched: tuple[tuple[str, bool], ...]) -> ProfileOutline:
-    return outline(None, {"name": name, "switched": dict(switched)} if name else None).profiles[0]
+DEFAULT = "default-scheduler"
+EMPTY: Mapping[str, Any] = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+    "profiles": [{"schedulerName": DEFAULT}],
+}
 
 
 def view_profile(profile: ProfileOutline) -> View:
-    """Compare a profile with the default one, point by point.
+    """Compare a profile with the default one of its release, point by point.
 
     Returns
     -------
@@ -45,108 +38,88 @@ def view_profile(profile: ProfileOutline) -> View:
         `columns` of extension points: `cells` are plugins (`note` says how one differs, empty where it does not),
         `others` those that could be added; `differences` in words.
     """
-    columns = [_column(point, profile) for point in POINTS]
-    differences = _differences(profile, columns)
-    return {"name": profile.scheduler_name, "columns": columns, "differences": differences}
-
-
-def installed_plugins(profile: ProfileOutline) -> list[View]:
-    """What installed packages offer, by name, and what a profile makes of it; `args` are those that apply."""
-    cells = []
-    for plugin in installed():
-        given = {_camel(field): value for field, value in profile.args.get(plugin.name, {}).items()}
-        cells.append(
-            {
-                "plugin": plugin,
-                "points_on": [point for point in POINTS if plugin.name in profile.plugins[point]],
-                "weight": profile.weights.get(plugin.name),
-                "args": {**plugin.args, **given},
-            }
-        )
-    return cells
-
-
-def _column(point: str, profile: ProfileOutline) -> View:
-    usual, now = default_profile(profile.release).plugins[point], profile.plugins[point]
-    changed_args = _changed_args(profile) if point == _first_point_with_args(point) else {}
-    cells = [_cell(point, name, profile, usual, on=True, args=changed_args.get(name, "")) for name in now]
-    cells += [_cell(point, name, profile, usual, on=False) for name in usual if name not in now]
-    shown = {cell["name"] for cell in cells}
-    others = [
-        _drawn(point, name, weight=1 if point == SCORE else None)
-        for name, points in sorted(plugin_points(profile.release).items())
-        if point in points and name not in shown
-    ]
-    return {
-        "key": point,
-        "title": f"{point[0].upper()}{point[1:]}",
-        "cells": cells,
-        "others": others,
-        "n_on": sum(cell["on"] for cell in cells),
-        "n_different": sum(bool(cell["note"]) for cell in cells),
-    }
-
-
-def _drawn(point: str, name: str, **said: Any) -> View:
-    fields = {"field": f"on:{point}:{name}", "weight_field": f"w:{name}", "required": point in REQUIRED}
-    return {"name": name, "on": False, "note": "", **fields, **said}
-
-
-def _first_point_with_args(point: str) -> str:
-    """The point at which changed arguments are shown: Filter, Score or PostFilter."""
-    return point if point in ("filter", "score", "postFilter") else ""
-
-
-def _cell(
-    point: str, name: str, profile: ProfileOutline, usual: Sequence[str], *, on: bool, args: str = ""
-) -> View:
-    default_weights = default_profile(profile.release).weights
-    weight = profile.weights.get(name, default_weights.get(name, 1)) if point == SCORE else None
-    note = ""
-    if on and name not in usual:
-        note = "added"
-    elif not on:
-        note = "off, default on"
-    elif weight is not None and weight != default_weights[name]:
-        note = f"default × {default_weights[name]}"
-    if on and args:
-        note = f"{note}, {args}" if note else args
-    return _drawn(point, name, on=on, weight=weight, note=note)
-
-
-def _changed_args(profile: ProfileOutline) -> dict[str, str]:
-    """Plugin -> which arguments differ, in a few words."""
-    changed = {}
-    usual = default_profile(profile.release).args
-    for name, args in profile.args.items():
-        before = usual.get(name, {})
-        fields = [field for field, value in args.items() if value != before.get(field)]
-        if not fields:
-            continue
-        strategy = args.get("scoring_strategy")
-        kind = strategy.get("type") if isinstance(strategy, Mapping) else None
-        usual_kind = (before.get("scoring_strategy") or {}).get("type") if before else None
-        changed[name] = (
-            str(kind) if kind and kind != usual_kind else f"args: {', '.join(map(_camel, fields))}"
-        )
-    return changed
-
-
-def _camel(field: str) -> str:
-    first, *rest = field.split("_")
-    return first + "".join(part.capitalize() for part in rest)
-
-
-def _differences(profile: ProfileOutline, columns: Sequence[View]) -> list[str]:
-    words = [
+    usual = outline(None, profile.release).profiles[0]
+    columns = [_column(point, profile, usual) for point in POINTS]
+    differences = [
         f"{cell['name']} {cell['note']} at {column['title']}"
         for column in columns
         for cell in column["cells"]
         if cell["note"]
     ]
     if profile.percentage_of_nodes_to_score:
-        words.append(f"percentageOfNodesToScore {profile.percentage_of_nodes_to_score}")
-    return words
+        differences.append(f"percentageOfNodesToScore {profile.percentage_of_nodes_to_score}")
+    return {"name": profile.scheduler_name, "columns": columns, "differences": differences}
+
+
+def installed_plugins(profile: ProfileOutline) -> list[View]:
+    """Plugins of installed packages, by name, and their use in a profile; `args` are those that apply."""
+    return [
+        {
+            "plugin": plugin,
+            "points_on": [point for point in POINTS if plugin.name in profile.plugins[point]],
+            "weight": profile.weights.get(plugin.name),
+            "args": {
+                **plugin.args,
+                **{_camel(field): value for field, value in profile.args.get(plugin.name, {}).items()},
+            },
+        }
+        for plugin in installed()
+    ]
+
+
+def _column(point: str, profile: ProfileOutline, usual: ProfileOutline) -> View:
+    by_default, now = usual.plugins[point], profile.plugins[point]
+    changed_args = _changed_args(profile, usual) if point in ("filter", "score", "postFilter") else {}
+    shown = [*now, *(name for name in by_default if name not in now)]
+    others = [name for name, points in sorted(plugin_points(profile.release).items()) if point in points]
+    cells = []
+    for name in (*shown, *(other for other in others if other not in shown)):
+        is_on, default_weight = name in now, usual.weights.get(name, 1)
+        weight = profile.weights.get(name, default_weight) if point == SCORE else None
+        notes = []
+        if is_on and name not in by_default:
+            notes.append("added")
+        elif not is_on and name in by_default:
+            notes.append("off, default on")
+        elif weight not in (None, default_weight):
+            notes.append(f"default × {default_weight}")
+        notes += [changed_args[name]] if is_on and name in changed_args else []
+        cells.append(
+            {
+                "name": name,
+                "on": is_on,
+                "weight": weight,
+                "note": ", ".join(notes),
+                "field": f"on:{point}:{name}",
+                "weight_field": f"w:{name}",
+                "required": point in REQUIRED,
+            }
+        )
+    return {
+        "title": f"{point[0].upper()}{point[1:]}",
+        "cells": cells[: len(shown)],
+        "others": cells[len(shown) :],
+        "n_on": len(now),
+        "n_different": sum(bool(cell["note"]) for cell in cells),
+    }
+
+
+def _changed_args(profile: ProfileOutline, usual: ProfileOutline) -> dict[str, str]:
+    """Plugin -> which arguments differ, in a few words."""
+    changed = {}
+    for name, args in profile.args.items():
+        before = usual.args.get(name, {})
+        fields = [field for field, value in args.items() if value != before.get(field)]
+        kinds = [(of.get("scoring_strategy") or {}).get("type") for of in (args, before)]
+        if fields:
+            is_strategy = kinds[0] and kinds[0] != kinds[1]
+            changed[name] = str(kinds[0]) if is_strategy else f"args: {', '.join(map(_camel, fields))}"
+    return changed
+
+
+def _camel(field: str) -> str:
+    first, *rest = field.split("_")
+    return first + "".join(part.capitalize() for part in rest)
 
 
 def edited(
@@ -163,31 +136,31 @@ def edited(
     posted
         Fields of the page: ``on:point:plugin`` for what is on, ``w:plugin`` weights.
     """
-    base: dict[str, Any] = _copied(document) if document else {"profiles": []}
-    base = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", **base}
-    profiles = base.setdefault("profiles", [])
-    written = next(
-        (p for p in profiles if p.get("schedulerName", "default-scheduler") == profile.scheduler_name), None
-    )
+    base: dict[str, Any] = {**EMPTY, "profiles": [], **deepcopy(dict(document or {}))}
+    profiles = base["profiles"]
+    written = next((p for p in profiles if p.get("schedulerName", DEFAULT) == profile.scheduler_name), None)
     if written is None:
         written = {"schedulerName": profile.scheduler_name}
         profiles.append(written)
     plugins = written.setdefault("plugins", {})
+    usual = outline(None, profile.release).profiles[0]
     in_use = [name for point in POINTS for name in profile.plugins[point]]
     known = plugin_points(profile.release, in_use)
     for point in POINTS:
-        for name, points in known.items():
-            if point not in points:
-                continue
+        for name in (name for name, points in known.items() if point in points):
             was_on, is_on = name in profile.plugins[point], f"on:{point}:{name}" in posted
             weight = _weight(posted.get(f"w:{name}")) if point == SCORE else None
             if was_on and not is_on:
                 _switch(plugins, point, name, on=False)
             elif is_on and not was_on:
-                usual = name in default_profile(profile.release).plugins[point]
-                _switch(plugins, point, name, on=True, weight=weight, explicit=not usual)
+                explicit = name not in usual.plugins[point]
+                _switch(plugins, point, name, on=True, weight=weight, explicit=explicit)
             if is_on and weight is not None and weight != profile.weights.get(name, 1):
-                _set_weight(plugins, name, weight)
+                enabled = plugins.setdefault(SCORE, {}).setdefault("enabled", [])
+                entry = next((entry for entry in enabled if entry.get("name") == name), None)
+                if entry is None:
+                    enabled.append(entry := {"name": name})
+                entry["weight"] = weight
     if not plugins:
         del written["plugins"]
     return base
@@ -218,26 +191,11 @@ def _switch(
         plugins.pop(point)
 
 
-def _set_weight(plugins: dict[str, Any], name: str, weight: int) -> None:
-    enabled = plugins.setdefault(SCORE, {}).setdefault("enabled", [])
-    for entry in enabled:
-        if entry.get("name") == name:
-            entry["weight"] = weight
-            return
-    enabled.append({"name": name, "weight": weight})
-
-
 def _weight(text: str | None) -> int | None:
     """A weight as posted; one that is no number stays, so that validation names it at its line."""
     if text is None or not text.strip():
         return None
     return int(text) if text.strip().lstrip("-").isdigit() else None
-
-
-def _copied(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _copied(item) for key, item in value.items()}
-    return [_copied(item) for item in value] if isinstance(value, list) else value
 
 
 EXAMPLE = """\
@@ -252,21 +210,6 @@ rules:
 _VERB_KEYS = {verb: f"{verb}Verb" for verb in VERBS}
 # What a rule does -> the verb that has to be called for it.
 _ASKS = {"deny": "filter", "score": "prioritize", "drop": "preempt", "bind": "bind"}
-_EMPTY: dict[str, Any] = {
-    "apiVersion": "kubescheduler.config.k8s.io/v1",
-    "kind": "KubeSchedulerConfiguration",
-    "profiles": [{"schedulerName": "default-scheduler"}],
-}
-
-
-@dataclass(frozen=True)
-class Wiring:
-    """How a configuration asks a mock extender; `verbs` are proposed from its rules while it does not."""
-
-    wired: bool
-    verbs: tuple[str, ...]
-    weight: int
-    ignorable: bool
 
 
 def rules_text(rules: Sequence[Any]) -> str:
@@ -289,18 +232,20 @@ def read_rules(text: str) -> list[Any]:
     return rules
 
 
-def wiring_of(extender: MockExtender, config: Mapping[str, Any] | None) -> Wiring:
-    """How the configuration asks it now, or how it would best."""
+def wiring_of(extender: MockExtender, config: Mapping[str, Any] | None) -> View:
+    """The configuration's entry for a mock extender, or the best one by its rules."""
     for entry in _extenders(config):
         if _names(entry, extender):
             verbs = tuple(verb for verb, key in _VERB_KEYS.items() if entry.get(key))
-            return Wiring(True, verbs, int(entry.get("weight") or 1), bool(entry.get("ignorable")))
+            weight = int(entry.get("weight") or 1)
+            return {"wired": True, "verbs": verbs, "weight": weight, "ignorable": entry.get("ignorable")}
     asked = {
         verb
         for rule in extender.rules
         for verb in (*rule.get("verbs", ()), *(_ASKS[key] for key in rule if key in _ASKS))
     }
-    return Wiring(False, tuple(verb for verb in VERBS if verb in asked) or ("filter",), 1, False)
+    best = [verb for verb in VERBS if verb in asked] or ["filter"]
+    return {"wired": False, "verbs": best, "weight": 1, "ignorable": False}
 
 
 def wired(
@@ -330,7 +275,7 @@ def wired(
         entry["ignorable"] = True
     others = [dict(one) for one in _extenders(config)]
     place = next((i for i, one in enumerate(others) if _names(one, extender)), len(others))
-    return {**(config or _EMPTY), "extenders": [*others[:place], entry, *others[place + 1 :]]}
+    return {**(config or EMPTY), "extenders": [*others[:place], entry, *others[place + 1 :]]}
 
 
 def unwired(config: Mapping[str, Any] | None, extender: MockExtender) -> dict[str, Any] | None:

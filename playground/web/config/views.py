@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
 from django import forms
 from django.conf import settings as site
-from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -27,7 +25,7 @@ from playground.clusters.drive.config import (
     write_rule,
 )
 from playground.clusters.drive.extender_calls import allow_extender_host, allowed_by_person, refused_hosts
-from playground.clusters.errors import ClusterError, InvalidInput, InvalidManifest, NotFound
+from playground.clusters.errors import ClusterError, InvalidInput, NotFound
 from playground.clusters.extenders.mock import (
     create_mock_extender,
     delete_mock_extender,
@@ -37,10 +35,18 @@ from playground.clusters.extenders.mock import (
 from playground.clusters.objects.queries import list_mock_extenders
 from playground.clusters.questions import get_question
 from playground.engine import rules
-from playground.engine.configuration import is_policy, outline_and_problem, without_effect
+from playground.engine.configuration import (
+    ConfigurationOutline,
+    ProfileOutline,
+    is_policy,
+    outline_and_problem,
+    without_effect,
+)
 from playground.engine.plugins import problems as plugin_problems
-from playground.engine.releases import GateOutline, ReleaseOutline, release_outlines, title_of
+from playground.engine.releases import release_outlines, title_of
 from playground.web.config.present import (
+    DEFAULT,
+    EMPTY,
     EXAMPLE,
     edited,
     installed_plugins,
@@ -51,9 +57,9 @@ from playground.web.config.present import (
     wired,
     wiring_of,
 )
-from playground.web.problems import line_of, problems_of, read_configuration, yaml_of
+from playground.web.problems import problems_of, read_configuration, yaml_of
 from playground.web.questions.views import question_context
-from playground.web.requests import positive_int
+from playground.web.requests import done, positive_int, posted_gates
 from scheduler_core.scenario.mock_extender import VERBS
 
 if TYPE_CHECKING:
@@ -117,24 +123,15 @@ class RuleForm(forms.Form):
 
     @staticmethod
     def rule_args(cleaned: dict[str, Any]) -> dict[str, str]:
-        """What a configuration writes of it."""
+        """The rule's arguments in a configuration."""
         return {field: str(cleaned.get(field) or "") for field in rules.FIELDS} | {
             "normalize": str(cleaned.get("normalize") or "None")
         }
 
 
-DEFAULT_PROFILE = "default-scheduler"
-EMPTY = """\
-apiVersion: kubescheduler.config.k8s.io/v1
-kind: KubeSchedulerConfiguration
-profiles:
-- schedulerName: default-scheduler
-"""
-
-
 def config(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """Show the configuration as YAML; saving checks it, errors come back at their line."""
-    text = yaml_of([cluster.config]) if cluster.config else EMPTY
+    text = yaml_of([cluster.config or EMPTY])
     problems: list[Any] = []
     document: dict[str, Any] | None = None
     changes: Any = ()
@@ -150,25 +147,21 @@ def config(request: HttpRequest, cluster: Cluster) -> HttpResponse:
             document = _asked_for(request, cluster)
             if is_conversion and document:
                 document, changes = convert_config(cluster=cluster, config=document)
-            text = yaml_of([document]) if document else EMPTY
+            text = yaml_of([document or EMPTY])
             if is_conversion:
                 checked_config(document, cluster.release)
             else:
                 set_config(cluster=cluster, config=document)
         except ClusterError as error:
-            if isinstance(error, InvalidManifest):
-                for one in (error, *error.causes):
-                    one.line = one.line or line_of(text, one.path)
-            problems, status = problems_of(error, text), error.status
+            problems, status = problems_of(error, text, by_path=True), error.status
         if not problems and not is_conversion:
             words = "The default configuration is used" if document is None else "The configuration is saved"
-            messages.success(request, f"{words} from the next cycle on.")
-            back = reverse("web:config", args=[cluster.public_id])
-            return redirect(f"{back}?profile={quote(_profile_name(request))}")
+            query = f"?profile={quote(_profile_name(request))}"
+            return done(
+                request, f"{words} from the next cycle on.", "web:config", cluster.public_id, anchor=query
+            )
     running, unusable = outline_and_problem(cluster.config, cluster.release)
-    profile = next(
-        (p for p in running.profiles if p.scheduler_name == _profile_name(request)), running.profiles[0]
-    )
+    profile = _profile(request, running)
     context = {
         "profiles": [p.scheduler_name for p in running.profiles],
         "profile": view_profile(profile),
@@ -194,37 +187,30 @@ def config(request: HttpRequest, cluster: Cluster) -> HttpResponse:
 def _allow_host(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """Let this server call an extender inside the network, or no longer."""
     host, allowed = request.POST["host"], request.POST.get("action") != "forbid"
-    try:
-        allow_extender_host(cluster=cluster, host=host, allowed=allowed)
-    except ClusterError as error:
-        messages.error(request, error.message)
-    else:
-        messages.success(
-            request, f"{host} may {'be called from now on' if allowed else 'no longer be called'}."
-        )
-    return redirect(f"{reverse('web:config', args=[cluster.public_id])}#extenders")
+    allow_extender_host(cluster=cluster, host=host, allowed=allowed)
+    words = f"{host} may {'be called from now on' if allowed else 'no longer be called'}."
+    return done(request, words, "web:config", cluster.public_id, anchor="#extenders")
 
 
 def _set_expiry(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """Say after how long assumed pods expire."""
     written = request.POST.get("expiry", "").strip()
-    try:
-        seconds = float(written)
-        if not math.isfinite(seconds) or seconds < 0:
-            raise ValueError(written)
-        set_assumed_expiry(cluster=cluster, after_ns=round(seconds * 1e9))
-    except ValueError:
-        messages.error(request, f"{written!r} is no number of seconds; nothing was changed.")
-    except ClusterError as error:
-        messages.error(request, f"{written} seconds: {error.message}; nothing was changed.")
-    else:
-        said = f"expire after {seconds:g} s without news" if seconds else "never expire, as in kube-scheduler"
-        messages.success(request, f"Assumed pods {said}, from now on.")
-    return redirect(f"{reverse('web:config', args=[cluster.public_id])}#assumed")
+    if not re.fullmatch(r"[0-9]{1,12}(\.[0-9]{0,9})?", written):
+        raise InvalidInput(f"{written!r} is no number of seconds; nothing was changed.", field="expiry")
+    seconds = float(written)
+    set_assumed_expiry(cluster=cluster, after_ns=round(seconds * 1e9))
+    said = f"expire after {seconds:g} s without news" if seconds else "never expire, as in kube-scheduler"
+    words = f"Assumed pods {said}, from now on."
+    return done(request, words, "web:config", cluster.public_id, anchor="#assumed")
 
 
 def _profile_name(request: HttpRequest) -> str:
-    return request.POST.get("profile") or request.GET.get("profile") or DEFAULT_PROFILE
+    return request.POST.get("profile") or request.GET.get("profile") or DEFAULT
+
+
+def _profile(request: HttpRequest, running: ConfigurationOutline) -> ProfileOutline:
+    named = [one for one in running.profiles if one.scheduler_name == _profile_name(request)]
+    return next(iter(named), running.profiles[0])
 
 
 def _asked_for(request: HttpRequest, cluster: Cluster) -> dict[str, Any] | None:
@@ -239,30 +225,7 @@ def _asked_for(request: HttpRequest, cluster: Cluster) -> dict[str, Any] | None:
     running, unusable = outline_and_problem(cluster.config, cluster.release)
     if unusable:
         raise InvalidInput(f"the configuration cannot be used, so nothing in it can be switched: {unusable}")
-    profiles = running.profiles
-    profile = next((p for p in profiles if p.scheduler_name == _profile_name(request)), profiles[0])
-    return edited(cluster.config, profile, request.POST.dict())
-
-
-ON, OFF = "on", "off"
-
-
-@dataclass(frozen=True)
-class GateRow:
-    """A gate of the release a page shows, and how it is switched."""
-
-    gate: GateOutline
-    switched: bool | None
-
-    @property
-    def is_flipped(self) -> bool:
-        """Whether its default is another than in the release before."""
-        return self.gate.before is not None and self.gate.before is not self.gate.default
-
-    @property
-    def is_on(self) -> bool:
-        """What holds."""
-        return self.gate.default if self.switched is None else self.switched
+    return edited(cluster.config, _profile(request, running), request.POST.dict())
 
 
 def release(request: HttpRequest, cluster: Cluster) -> HttpResponse:
@@ -273,37 +236,34 @@ def release(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     problems = []
     status = 200
     if request.method == "POST":
-        gates = _posted_gates(request, shown)
         try:
-            set_release(cluster=cluster, name=wanted, gates=gates)
+            set_release(cluster=cluster, name=wanted, gates=posted_gates(request))
         except ClusterError as error:
             problems, status = problems_of(error, ""), error.status
         else:
-            messages.success(request, f"{title_of(cluster.release)} is followed from the next cycle on.")
-            return redirect("web:release", cluster.public_id)
+            words = f"{title_of(cluster.release)} is followed from the next cycle on."
+            return done(request, words, "web:release", cluster.public_id)
     shown = shown or next(one for one in outlines if one.name == cluster.kubernetes_release)
     is_own = shown.name == cluster.kubernetes_release
     switched = cluster.feature_gates if is_own else {}
-    rows = [GateRow(gate, switched.get(gate.name)) for gate in shown.gates]
+    rows = [
+        {
+            "gate": gate,
+            "switched": switched.get(gate.name),
+            "is_on": switched.get(gate.name, gate.default),
+            "is_flipped": gate.before is not None and gate.before is not gate.default,
+        }
+        for gate in shown.gates
+    ]
     context = {
         "releases": outlines,
         "shown": shown,
         "is_own": is_own,
-        "open_gates": [row for row in rows if not row.gate.locked],
-        "locked_gates": [row for row in rows if row.gate.locked],
+        "open_gates": [row for row in rows if not row["gate"].locked],
+        "locked_gates": [row for row in rows if row["gate"].locked],
         "problems": problems,
     }
     return render(request, "config/release.html", context, status=status)
-
-
-def _posted_gates(request: HttpRequest, shown: ReleaseOutline | None) -> dict[str, bool]:
-    """The gates that were switched: `gate:NAME` is on or off, empty leaves it at its default."""
-    gates = {}
-    for gate in shown.gates if shown else ():
-        value = request.POST.get(f"gate:{gate.name}", "")
-        if value in (ON, OFF):
-            gates[gate.name] = value == ON
-    return gates
 
 
 def rule_page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
@@ -371,54 +331,55 @@ def _done(request: HttpRequest, cluster: Cluster, profile: str, form: RuleForm) 
         query = {"profile": profile, "rule": name, "weight": weight, "tried": asked.public_id}
         return redirect(f"{page}?{urlencode(query)}#tried")
     write_rule(cluster=cluster, profile=profile, name=name, args=args, weight=weight)
-    messages.success(request, f"The rule {name} is saved; it counts from the next cycle on.")
-    return redirect(f"{page}?{urlencode({'profile': profile, 'rule': name})}")
+    words = f"The rule {name} is saved; it counts from the next cycle on."
+    return done(request, words, f"{page}?{urlencode({'profile': profile, 'rule': name})}")
 
 
 def _delete(request: HttpRequest, cluster: Cluster, profile: str) -> HttpResponse:
     name = request.POST.get("name", "")
-    try:
-        delete_rule(cluster=cluster, profile=profile, name=name)
-    except ClusterError as error:
-        messages.error(request, error.message)
-    else:
-        messages.success(request, f"The rule {name} is deleted.")
-    return redirect(f"{reverse('web:rules', args=[cluster.public_id])}?{urlencode({'profile': profile})}")
+    delete_rule(cluster=cluster, profile=profile, name=name)
+    query = f"?{urlencode({'profile': profile})}"
+    return done(request, f"The rule {name} is deleted.", "web:rules", cluster.public_id, anchor=query)
 
 
-def extender_new(request: HttpRequest, cluster: Cluster) -> HttpResponse:
-    """A new mock extender from rules as YAML; refused rules come back with errors at their line."""
-    if request.method != "POST":
-        return _page(request, cluster, None, EXAMPLE)
-    text, name = request.POST.get("text", ""), request.POST.get("name", "")
-    try:
-        made = create_mock_extender(cluster=cluster, rules=read_rules(text), name=name)
-    except ClusterError as error:
-        return _page(request, cluster, None, text, name=name, error=error)
-    messages.success(request, "The mock extender is there. Say below what the scheduler asks it.")
-    return redirect("web:extender", cluster.public_id, made.public_id)
+def extender(request: HttpRequest, cluster: Cluster, extender: MockExtender | None = None) -> HttpResponse:
+    """A mock extender, or a new one from rules as YAML; refused rules come back with errors at their line.
 
-
-def extender(request: HttpRequest, cluster: Cluster, extender: MockExtender) -> HttpResponse:
-    """One mock extender. POST with ``action``: ``save``, ``ask`` (by the configuration), ``leave``, ``delete``."""
-    found = extender
-    if request.method != "POST":
-        return _page(request, cluster, found, rules_text(found.rules))
+    POST with ``action``: ``save``, ``ask`` (by the configuration), ``leave``, ``delete``.
+    """
     action = request.POST.get("action", "save")
-    text = request.POST.get("text", "") if action == "save" else rules_text(found.rules)
-    name = request.POST.get("name", "") if action == "save" else found.name
-    try:
-        said = _do(request, cluster, found, action, text)
-    except ClusterError as error:
-        return _page(request, cluster, found, text, name=name, error=error)
-    messages.success(request, said)
-    if action == "delete":
-        return redirect(f"{reverse('web:config', args=[cluster.public_id])}#extenders")
-    return redirect("web:extender", cluster.public_id, found.public_id)
+    text = EXAMPLE if extender is None else rules_text(extender.rules)
+    name = "" if extender is None else extender.name
+    problems, status = [], 200
+    if request.method == "POST":
+        if action == "save":
+            text, name = request.POST.get("text", ""), request.POST.get("name", "")
+        try:
+            made, said = _do(request, cluster, extender, action, text)
+        except ClusterError as error:
+            problems, status = problems_of(error, text, by_path=True), error.status
+        else:
+            if action == "delete":
+                return done(request, said, "web:config", cluster.public_id, anchor="#extenders")
+            return done(request, said, "web:extender", cluster.public_id, made.public_id)
+    context: dict[str, Any] = {"name": name, "text": text, "problems": problems, "verbs": VERBS}
+    if extender is not None:
+        context |= {
+            "url": mock_extender_url(extender),
+            "wiring": wiring_of(extender, cluster.config),
+            "calls": [(verb, extender.calls.get(verb, 0)) for verb in VERBS],
+        }
+    return render(request, "config/extender.html", context, status=status)
 
 
-def _do(request: HttpRequest, cluster: Cluster, found: MockExtender, action: str, text: str) -> str:
+def _do(
+    request: HttpRequest, cluster: Cluster, found: MockExtender | None, action: str, text: str
+) -> tuple[MockExtender, str]:
     """Do what was asked, and say so."""
+    name = request.POST.get("name", "")
+    if found is None:
+        made = create_mock_extender(cluster=cluster, rules=read_rules(text), name=name)
+        return made, "The mock extender is there. Say below what the scheduler asks it."
     match action:
         case "ask":
             config = wired(
@@ -429,43 +390,15 @@ def _do(request: HttpRequest, cluster: Cluster, found: MockExtender, action: str
                 ignorable="ignorable" in request.POST,
             )
             set_config(cluster=cluster, config=config)
-            return "The scheduler asks it from the next cycle on."
+            return found, "The scheduler asks it from the next cycle on."
         case "leave":
             set_config(cluster=cluster, config=unwired(cluster.config, found))
-            return "The scheduler does not ask it any more."
+            return found, "The scheduler does not ask it any more."
         case "delete":
             with transaction.atomic():
-                if wiring_of(found, cluster.config).wired:
+                if wiring_of(found, cluster.config)["wired"]:
                     set_config(cluster=cluster, config=unwired(cluster.config, found))
                 delete_mock_extender(extender=found)
-            return "The mock extender is deleted."
-    update_mock_extender(extender=found, rules=read_rules(text), name=request.POST.get("name", ""))
-    return "The rules are saved; calls are counted from 0 again."
-
-
-def _page(
-    request: HttpRequest,
-    cluster: Cluster,
-    found: MockExtender | None,
-    text: str,
-    *,
-    name: str | None = None,
-    error: ClusterError | None = None,
-) -> HttpResponse:
-    if isinstance(error, InvalidManifest):
-        for one in (error, *error.causes):
-            one.line = one.line or line_of(text, one.path)
-    context: dict[str, Any] = {
-        "extender": found,
-        "name": name if name is not None else (found.name if found else ""),
-        "text": text,
-        "problems": problems_of(error, text) if error else [],
-        "verbs": VERBS,
-    }
-    if found is not None:
-        context |= {
-            "url": mock_extender_url(found),
-            "wiring": wiring_of(found, cluster.config),
-            "calls": [(verb, found.calls.get(verb, 0)) for verb in VERBS],
-        }
-    return render(request, "config/extender.html", context, status=error.status if error else 200)
+            return found, "The mock extender is deleted."
+    update_mock_extender(extender=found, rules=read_rules(text), name=name)
+    return found, "The rules are saved; calls are counted from 0 again."

@@ -12,6 +12,7 @@ from playground.clusters.board.overview import counts_by_kind, objects_of_kind
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.kinds import KEPT, MAKES, READ, Kind
 from playground.engine.columns import curves_of
+from playground.web import amounts
 from scheduler_core.objects.fields import format_seconds, parse_time_ns
 from scheduler_core.sim.load import LOAD, Load, LoadError, load_from
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster
 
 SHOWN: Final = 100
-LABELS: Final = 4
 _WORDS: Final = {
     READ: ("eye", "the scheduler reads", "Shapes placement", "A change here can move a pod."),
     MAKES: (
@@ -48,21 +48,10 @@ def view_kinds(cluster: Cluster, *, effect: str, with_none: bool) -> dict[str, A
     wanted = [row for row in rows if effect in ("", row["effect"])]
     shown = [row for row in wanted if row["count"] or with_none]
     facets = []
-    for key, icon, title, words in (
-        ("", "grid", "All", ""),
-        *((key, icon, title, words) for key, (icon, _, title, words) in _WORDS.items()),
-    ):
+    for key, (icon, _, title, words) in {"": ("grid", "", "All", ""), **_WORDS}.items():
         some = [row["count"] for row in there if key in ("", row["effect"])]
-        facets.append(
-            {
-                "key": key,
-                "icon": icon,
-                "title": title,
-                "words": words,
-                "n_kinds": len(some),
-                "n_objects": sum(some),
-            }
-        )
+        look = {"key": key, "icon": icon, "title": title, "words": words}
+        facets.append({**look, "n_kinds": len(some), "n_objects": sum(some)})
     return {
         "n_objects": facets[0]["n_objects"],
         "n_kinds": len(there),
@@ -95,25 +84,13 @@ def view_objects(cluster: Cluster, kind: Kind, *, named: str, after: str) -> dic
     namespace, _, name = after.rpartition("/")
     place = (namespace, name) if name else None
     found = list(objects_of_kind(cluster, kind, named=named[:253], after=place, limit=SHOWN + 1))
-    objects = [_object(item["metadata"]) for item in found[:SHOWN]]
-    last = objects[-1] if len(found) > SHOWN else None
+    last = found[SHOWN - 1]["metadata"] if len(found) > SHOWN else None
     count = next(number for each, number in counts_by_kind(cluster) if each.row_kind == kind.row_kind)
     return {
         "row": _row(kind, count),
-        "objects": objects,
+        "objects": [item["metadata"] for item in found[:SHOWN]],
         "named": named,
-        "next_after": f"{last['namespace'].removeprefix('-')}/{last['name']}" if last else "",
-    }
-
-
-def _object(meta: dict[str, Any]) -> dict[str, Any]:
-    """One object; `namespace` is ``-`` for kinds that live in none."""
-    labels = [f"{key}={value}" for key, value in sorted((meta.get("labels") or {}).items())]
-    return {
-        "namespace": meta.get("namespace") or "-",
-        "name": meta["name"],
-        "made": meta.get("creationTimestamp") or "",
-        "labels": labels[:LABELS],
+        "next_after": f"{last.get('namespace') or ''}/{last['name']}" if last else "",
     }
 
 
@@ -174,7 +151,15 @@ def view_load(
 def _used(uses: Sequence[Any]) -> tuple[str, str]:
     """Cpu and memory of pods together, in words."""
     together = total(uses)
-    return cores(together["cpu"]), size(together["memory"])
+    return _cores(together["cpu"]), _memory(together["memory"])
+
+
+def _cores(nano: int) -> str:
+    return amounts.cores(round(nano / 10**6))
+
+
+def _memory(nano: int) -> str:
+    return amounts.memory(nano // 10**9)
 
 
 def anchored(text: str, now_ns: int) -> str:
@@ -189,7 +174,7 @@ def _drawn(
     curves = curves_of(load)
     span_s = load.every_ns / 1e9 or max(LEAST_S, load.end_ns / 1e9 * 1.1)
     charts = []
-    for resource, words in (("cpu", cores), ("memory", size)):
+    for resource, words in (("cpu", _cores), ("memory", _memory)):
         own = [curve for curve in curves if curve.resource == resource]
         if not own:
             continue
@@ -214,25 +199,13 @@ def _drawn(
 
 
 def _path(points: tuple[tuple[float, float], ...], span_s: float, top: float) -> str:
-    """From edge to edge: level before the first point and after the last."""
+    """The path of a line from edge to edge: level before the first point and after the last."""
     inside = [(at_s, amount) for at_s, amount in points if at_s <= span_s]
     whole = [(0.0, points[0][1]), *inside, (span_s, inside[-1][1] if inside else points[0][1])]
     places = [
         f"{at_s / span_s * WIDTH:.1f} {HEIGHT - amount / top * (HEIGHT - 10):.1f}" for at_s, amount in whole
     ]
     return f"M{'L'.join(places)}"
-
-
-def cores(nano: int) -> str:
-    """`250m`, `1.5`."""
-    milli = round(nano / 10**6)
-    return f"{milli}m" if milli < 1000 else f"{milli / 1000:g}"
-
-
-def size(nano: int) -> str:
-    """`64 MiB`, `1.5 GiB`."""
-    mebi = nano / 10**9 / 2**20
-    return f"{mebi:.0f} MiB" if mebi < 1024 else f"{mebi / 1024:.1f} GiB"
 
 
 def lasting(seconds: float) -> str:

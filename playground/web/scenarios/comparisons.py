@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
-from django.contrib import messages
-from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse
+from django.core.cache import cache
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
+from playground.clusters import wake
 from playground.clusters.board.nodes import PodUse
 from playground.clusters.choices import WorkState
-from playground.clusters.errors import ClusterError, Forbidden, NotFound
+from playground.clusters.errors import NotFound
+from playground.engine.scenarios import way_documents
 from playground.scenarios import selectors
 from playground.scenarios.choices import Visibility
 from playground.scenarios.comparing import LETTERS
 from playground.scenarios.services import comparing
 from playground.scenarios.services.comparing import may_delete
+from playground.scenarios.wake import FOUR_WAYS as TASK
 from playground.web.board.nodes import bar
-from playground.web.looks import PriorityScale, View
-from playground.web.requests import positive_int, site_user, visible_clusters
-from playground.web.scenarios.sharing import expiry_of, seen_by, visibilities_for
+from playground.web.looks import PriorityScale, View, made_of
+from playground.web.requests import done, positive_int, site_user, visible_clusters
+from playground.web.scenarios.shares import seen_by, visibilities_for
+from scheduler_core.scenario.gallery import Way
 from scheduler_core.schema.tables import table_beside
 
 if TYPE_CHECKING:
     from playground.scenarios.row_types import Comparison
-from collections.abc import Mapping
 
-from django.core.cache import cache
-
-from playground.clusters import wake
-from playground.engine.scenarios import Way, way_documents
-from playground.scenarios.wake import FOUR_WAYS as TASK
 
 MOVED_SHOWN = 40
 
@@ -44,23 +42,14 @@ def ask(request: HttpRequest) -> HttpResponse:
     """Choose two sides or more."""
     user = site_user(request)
     if request.method == "POST":
-        if user is None and not settings.EMBEDDED:
-            raise Http404("Comparing wants a login.")
-        try:
-            sides = [
-                _side(request, letter) for letter in LETTERS if letter in "ab" or _is_named(request, letter)
-            ]
-            comparison = comparing.request_comparison(
-                a=sides[0],
-                b=sides[1],
-                more=sides[2:],
-                owner=user,
-                **seen_by(request, otherwise=""),
-                expires=expiry_of(request.POST.get("days", "")),
-            )
-        except ClusterError as error:
-            messages.error(request, error.message)
-            return redirect("scenarios:compare-ask")
+        sides = [_side(request, letter) for letter in LETTERS if letter in "ab" or _is_named(request, letter)]
+        comparison = comparing.request_comparison(
+            a=sides[0],
+            b=sides[1],
+            more=sides[2:],
+            owner=user,
+            **seen_by(request, otherwise=""),
+        )
         return redirect("scenarios:compare", comparison.public_id)
     clusters = list(visible_clusters(request).order_by("-created")[:100])
     shares = selectors.my_scenarios(user) if user is not None or settings.EMBEDDED else []
@@ -94,7 +83,7 @@ def _side(request: HttpRequest, name: str) -> dict[str, Any]:
 
 
 def page(request: HttpRequest, comparison: Comparison) -> HttpResponse:
-    """What was found."""
+    """Show a comparison's result."""
     found = comparison.result
     context: dict[str, Any] = {
         "comparison": comparison,
@@ -104,24 +93,17 @@ def page(request: HttpRequest, comparison: Comparison) -> HttpResponse:
     }
     if found is not None:
         sides = [
-            {
-                "letter": about["name"],
-                "name": about["name"].upper(),
-                "words": about["words"],
-                "detail": about["detail"],
-                "cycles": about["cycles"],
-                "elapsed_ns": about["elapsedNs"],
-                "scenario_id": side["id"] if side["kind"] == "scenario" else "",
-            }
+            {**about, "letter": about["name"], "name": about["name"].upper(), "of": side}
             for about, side in zip(found["sides"], comparison.sides, strict=True)
-        ]  # fmt: skip
+        ]
         if found["divergence"] is not None:
             context["divergence"] = _divergence(found["divergence"], sides)
         scale = PriorityScale([tuple(item) for item in found["classes"]])
         context |= {
             "sides": sides,
             "figures": _figures(found["figures"], sides),
-            "headline": _headline(found),
+            "bound": list(zip(sides, found["figures"].get("bound") or [], strict=False)),
+            "binds_as_many": len(set(found["figures"].get("bound") or [])) < 2,
             "nodes": [_packed(row, scale, sides) for row in found["packing"]],
             "legend": scale.legend(),
             "moved": [
@@ -143,23 +125,15 @@ def page(request: HttpRequest, comparison: Comparison) -> HttpResponse:
 def delete(request: HttpRequest, comparison: Comparison) -> HttpResponse:
     """Delete a comparison; its link leads nowhere then, and a worker that is at it stops."""
     if request.method == "POST":
-        try:
-            comparing.delete_comparison(comparison=comparison, user=site_user(request))
-        except Forbidden as error:
-            raise PermissionDenied(error.message) from None
+        comparing.delete_comparison(comparison=comparison, user=site_user(request))
         was_open = comparison.state == WorkState.QUEUED
-        messages.success(
-            request,
-            "The comparison is cancelled."
-            if was_open
-            else "The comparison is deleted; its link leads nowhere now.",
-        )
-        return redirect("scenarios:compare-ask")
+        end = "cancelled." if was_open else "deleted; its link leads nowhere now."
+        return done(request, f"The comparison is {end}", "scenarios:compare-ask")
     return render(request, "scenarios/compare_delete.html", {"comparison": comparison})
 
 
 def _divergence(divergence: dict[str, Any], sides: list[View]) -> dict[str, Any]:
-    """Where the sides part, with a list entry a side."""
+    """The first decision that differs, with a list entry a side."""
     ties = divergence["ties"]
     return divergence | {
         "said": [
@@ -181,11 +155,8 @@ def _score_table(divergence: dict[str, Any]) -> list[dict[str, Any]]:
         cells: list[dict[str, Any]] = []
         for place, plugins in enumerate(divergence["plugins"]):
             points = row["points"][place] or {}
-            cells += [{"value": points.get(plugin["name"], "")} for plugin in plugins]
-            total = row["totals"][place]
-            cells.append(
-                {"value": "" if total is None else total, "total": True, "chosen": row["chosen"][place]}
-            )
+            cells += [{"value": points.get(plugin["name"])} for plugin in plugins]
+            cells.append({"value": row["totals"][place], "total": True, "chosen": row["chosen"][place]})
         rows.append({"node": row["node"], "cells": cells})
     return rows
 
@@ -225,70 +196,11 @@ def _signed(value: float, unit: str) -> str:
     return f"+{text}" if value > 0 else f"−{text}"
 
 
-def _headline(found: dict[str, Any]) -> tuple[str, str, str]:
-    """What matters most, in one sentence with one part to stress."""
-    if len(found["sides"]) > 2:
-        return _headline_of_many(found)
-    bound = found["figures"].get("bound", [0, 0])
-    a, b = (side["words"] for side in found["sides"])
-    difference = round(bound[1] - bound[0])
-    if found["divergence"] is None:
-        return ("Both make ", "the same decisions", f", all {found['nSame']} of them.")
-    if difference:
-        more = "more" if difference > 0 else "fewer"
-        n = abs(difference)
-        pods = "pod" if n == 1 else "pods"
-        return (
-            f"B, {b}, binds ",
-            f"{n} {more} {pods}",
-            f": {bound[1]:.0f}, against {bound[0]:.0f} of A, {a}.",
-        )
-    if found["nMoved"]:
-        n = found["nMoved"]
-        return ("As many pods are bound, but ", f"{n} of them {'is' if n == 1 else 'are'} elsewhere", ".")
-    return ("The decisions differ, and yet ", "every pod ends in the same place", ".")
-
-
-def _headline_of_many(found: dict[str, Any]) -> tuple[str, str, str]:
-    n_sides = len(found["sides"])
-    if found["divergence"] is None:
-        return (f"All {n_sides} make ", "the same decisions", f", all {found['nSame']} of them.")
-    bound = found["figures"].get("bound", [0] * n_sides)
-    if len(set(bound)) > 1:
-        best = [letter.upper() for letter, n in zip(LETTERS, bound, strict=False) if n == max(bound)]
-        verb = "binds" if len(best) == 1 else "bind"
-        return (
-            f"{', '.join(best)} {verb} ",
-            f"{max(bound):.0f} pods",
-            f", the others down to {min(bound):.0f}.",
-        )
-    n = found["nMoved"]
-    where = f"{n} pod{'' if n == 1 else 's'}"
-    return (
-        "As many pods are bound on all sides; ",
-        where,
-        f" {'is' if n == 1 else 'are'} not in the same place.",
-    )
-
-
 def _packed(row: dict[str, Any], scale: PriorityScale, sides: list[View]) -> View:
     bars = []
     for cpu_milli, there, pods in zip(row["cpuMilli"], row["there"], row["pods"], strict=True):
         uses = [
-            PodUse(
-                namespace=pod["namespace"],
-                name=pod["name"],
-                node=row["node"],
-                priority=pod["priority"],
-                priority_class=pod["priority_class"],
-                cpu_milli=pod["cpu_milli"],
-                memory_bytes=pod["memory_bytes"],
-                extended={},
-                terminating=pod["terminating"],
-                nominated=False,
-                held_in="",
-                phase="Running",
-            )
+            made_of(PodUse, pod, node=row["node"], extended={}, nominated=False, held_in="", phase="Running")
             for pod in pods
         ]
         used = sum(use.cpu_milli for use in uses)
@@ -310,7 +222,7 @@ def four_ways_page(request: HttpRequest) -> HttpResponse:
     if comparison is not None and found is not None:
         context["ways"] = [
             _way(way, side["id"], [_node_in_ways(row, place) for row in found["packing"]])
-            for place, (way, side) in enumerate(zip(way_documents(), comparison.sides, strict=True))
+            for place, ((way, _), side) in enumerate(zip(way_documents(), comparison.sides, strict=True))
         ]
     return render(request, "scenarios/four_ways.html", context)
 
@@ -326,22 +238,16 @@ def _node_in_ways(row: Mapping[str, Any], place: int) -> dict[str, Any]:
 
 
 def _way(way: Way, share_id: str, nodes: list[dict[str, Any]]) -> dict[str, Any]:
-    pods = [(node, pod) for node in nodes for pod in node["pods"]]
-    strangers = sum(pod["wrong"] for _, pod in pods if not pod["uses_gpu"])
-    astray = sum(pod["wrong"] for _, pod in pods if pod["uses_gpu"])
+    pods = [pod for node in nodes for pod in node["pods"]]
+    users, others = ([pod for pod in pods if pod["uses_gpu"] is uses] for uses in (True, False))
+    groups = (("With a GPU", True), ("Without", False))
     return {
-        "key": way.key,
-        "title": way.title,
-        "taint": way.taint,
-        "affinity": way.affinity,
+        "way": way,
         "share_id": share_id,
-        "groups": [
-            ("With a GPU", [node for node in nodes if node["has_gpu"]]),
-            ("Without", [node for node in nodes if not node["has_gpu"]]),
-        ],
-        "strangers": strangers,
-        "n_others": sum(not pod["uses_gpu"] for _, pod in pods),
-        "astray": astray,
-        "n_users": sum(pod["uses_gpu"] for _, pod in pods),
-        "holds": not strangers and not astray and way.taint and way.affinity,
+        "groups": [(title, [node for node in nodes if node["has_gpu"] is has]) for title, has in groups],
+        "strangers": sum(pod["wrong"] for pod in others),
+        "n_others": len(others),
+        "astray": sum(pod["wrong"] for pod in users),
+        "n_users": len(users),
+        "holds": way.taint and way.affinity and not any(pod["wrong"] for pod in pods),
     }

@@ -3,45 +3,42 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.html import format_html
 from django.views.decorators.clickjacking import xframe_options_exempt
 
-from playground.clusters.errors import NotFound
+from playground.clusters.errors import ClusterError, NotFound
+from playground.engine.scenarios import MAX_LINK_CHARS
 from playground.scenarios import selectors
 from playground.scenarios.choices import Visibility
+from playground.scenarios.services import shares
 from playground.security import CONTENT_SECURITY_POLICY
-from playground.web.requests import positive_int
-from playground.web.scenarios.shares import moment_context, opening_cycle, readable
-from playground.web.scenarios.sharing import Standing, standing_of
+from playground.web.problems import Problem, problems_of
+from playground.web.requests import HtmxHttpRequest, download, positive_int, site_user, wants_login
+from playground.web.scenarios.shares import (
+    moment_context,
+    opening_cycle,
+    readable,
+    seen_by,
+    shared_page,
+    visibilities_for,
+)
 
 if TYPE_CHECKING:
     from playground.scenarios.row_types import Scenario
-from typing import Any
 
-from django.contrib import messages
-from django.shortcuts import redirect
 
-from playground.clusters.errors import ClusterError
-from playground.engine.scenarios import MAX_LINK_CHARS
-from playground.scenarios.services import shares
-from playground.web.problems import Problem, problems_of
-from playground.web.requests import HtmxHttpRequest, site_user, wants_login
-from playground.web.scenarios.shares import shared_page
-from playground.web.scenarios.sharing import expiry_of, seen_by, visibilities_for
-
+OLD_AFTER = timedelta(days=30)
 FRAME_WIDTH, FRAME_HEIGHT = 760, 480
 _OPEN_TO_ALL = (Visibility.PUBLIC, Visibility.UNLISTED)
-
-
-def _standing(share: Scenario) -> Standing:
-    return standing_of(share, *selectors.proofs_of(share))
 
 
 @xframe_options_exempt
@@ -49,9 +46,14 @@ def embed(request: HttpRequest, share: Scenario) -> HttpResponse:
     """The moment for a frame in another site's page: nothing to change, nothing that needs a cookie or a script."""
     context = moment_context(request, share, request.GET.get("cycle") or opening_cycle(share))
     theme = request.GET.get("theme", "")
+    proof, last_proof = selectors.proofs_of(share)
+    last = last_proof
+    age = timezone.now() - (last.finished or last.created) if last else OLD_AFTER
     context |= {
         "embedded": True,
-        "standing": _standing(share),
+        "proof": proof,
+        "last_proof": last,
+        "days_old": age.days if age > OLD_AFTER else 0,
         "is_line": request.GET.get("view") == "line",
         "theme": theme if theme in ("light", "dark") else "",
     }
@@ -66,7 +68,7 @@ def embed(request: HttpRequest, share: Scenario) -> HttpResponse:
 
 
 def _frame_ancestors(share: Scenario) -> str:
-    """Whose pages may frame it: what a team or a person alone sees is framed nowhere."""
+    """Origins whose pages may frame a share; none for one that a team or a person alone sees."""
     return settings.PLAYGROUND_EMBED_IN if share.visibility in _OPEN_TO_ALL else "'none'"
 
 
@@ -125,23 +127,9 @@ LONG_LINK = 2000
 
 def saved(request: HttpRequest, share: Scenario) -> HttpResponse:
     """The replay as one HTML file; a worker runs it anew for it."""
-    try:
-        page = shares.standalone_file(
-            scenario=share, owner=site_user(request), address=request.build_absolute_uri("/")
-        )
-    except ClusterError as error:
-        messages.error(request, f"No file: {error.message}")
-        return redirect("scenarios:page", share.public_id)
-    return as_download(page, f"{share.name or share.public_id}.html")
-
-
-def as_download(page: str, name: str) -> HttpResponse:
-    """Download the standalone file; it contains scripts, so it is never opened as a page of this site."""
-    response = HttpResponse(page, content_type="text/html; charset=utf-8")
-    safe = "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "-" for c in name)
-    response.headers["Content-Disposition"] = f'attachment; filename="{safe}"'
-    response.headers["Content-Security-Policy"] = "default-src 'none'; sandbox"
-    return response
+    address = request.build_absolute_uri("/")
+    page = shares.standalone_file(scenario=share, owner=site_user(request), address=address)
+    return download(page, share.name or share.public_id, "html", "text/html")
 
 
 def link(request: HtmxHttpRequest, share: Scenario) -> HttpResponse:
@@ -172,7 +160,6 @@ def _brought(request: HttpRequest) -> HttpResponse:
             document=f"{request.build_absolute_uri(reverse('scenarios:open'))}#{line}",
             owner=site_user(request),
             **seen_by(request),
-            expires=expiry_of(request.POST.get("days", "")),
         )
     except ClusterError as error:
         return _opening(request, problems_of(error), error.status)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
@@ -15,9 +14,8 @@ from playground.scenarios import selectors
 from playground.scenarios.services import comparing, forking
 from playground.scenarios.services.forking import make_text
 from playground.web.problems import problems_of
-from playground.web.requests import positive_int, site_user
-from playground.web.scenarios.shares import shared_page
-from playground.web.scenarios.sharing import expiry_of, said_by, seen_by, visibilities_for
+from playground.web.requests import done, download, positive_int, site_user
+from playground.web.scenarios.shares import said_by, seen_by, shared_page, visibilities_for
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster
@@ -36,7 +34,7 @@ def share(request: HttpRequest, cluster: Cluster) -> HttpResponse:
         try:
             if asked.get("as") == "file":
                 made = make_text(cluster=cluster, cycle=cycle, redact=redact, title=title, ours_decide=ours)
-                return _file(made.text, cluster.name)
+                return download(made.text, cluster.name, "yaml", "application/yaml")
             if asked.get("as") == "both":
                 return _both(request, cluster, redact, title)
             shared = forking.make_from_cluster(
@@ -48,7 +46,6 @@ def share(request: HttpRequest, cluster: Cluster) -> HttpResponse:
                 ours_decide=ours,
                 **seen_by(request),
                 **said_by(request),
-                expires=expiry_of(asked.get("days", "")),
             )
         except ClusterError as error:
             problems, status = problems_of(error), error.status
@@ -84,30 +81,14 @@ def _both(request: HttpRequest, cluster: Cluster, redact: bool, title: str) -> H
             ours_decide=ours,
             **seen_by(request),
             **said_by(request),
-            expires=expiry_of(request.POST.get("days", "")),
         )
         sides.append({"kind": "scenario", "id": shared.scenario.public_id})
     comparison = comparing.request_comparison(a=sides[0], b=sides[1], owner=site_user(request))
     return redirect("scenarios:compare", comparison.public_id)
 
 
-def _file(text: str, name: str) -> HttpResponse:
-    response = HttpResponse(text, content_type="application/yaml; charset=utf-8")
-    safe = "".join(
-        letter if letter.isascii() and (letter.isalnum() or letter in "-_.") else "-" for letter in name
-    )
-    response.headers["Content-Disposition"] = f'attachment; filename="{safe.strip("-.") or "scenario"}.yaml"'
-    return response
-
-
 def next_step(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """Do the next step of the scenario this cluster was forked from."""
-    try:
-        words = forking.do_next_step(cluster=cluster)
-    except ClusterError as error:
-        messages.error(request, error.message)
-    else:
-        messages.success(request, f"Done: {words}.")
-    return redirect(
-        (request.POST.get("back") == "share" and "scenarios:share") or "web:board", cluster.public_id
-    )
+    words = forking.do_next_step(cluster=cluster)
+    where = "scenarios:share" if request.POST.get("back") == "share" else "web:board"
+    return done(request, f"Done: {words}.", where, cluster.public_id)

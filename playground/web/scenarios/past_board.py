@@ -1,9 +1,9 @@
-"""A moment (`engine.moments`) as the board shows the present: nodes with bars, lanes, clock."""
+"""A moment (`engine.moments`) as the board shows the present: nodes with bars, lanes, clock; cycles as ticks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from django.http import HttpRequest
 
@@ -15,9 +15,9 @@ from playground.scenarios.briefs import LANE_ITEMS, MOST_CARDS, brief_of
 from playground.scenarios.services import moments
 from playground.web.board.nodes import heat_map, node_card
 from playground.web.board.queue import view_lanes
-from playground.web.looks import PriorityScale, View
+from playground.web.looks import PriorityScale, View, made_of
 from playground.web.requests import HtmxHttpRequest, positive_int
-from playground.web.scenarios.timeline import view_timeline
+from scheduler_core.schema.tables import table_beside
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cycle
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def moment_context(
     request: HttpRequest, ticks: Sequence[Cycle | RecordedCycle], cycle: str | None, **of: Any
 ) -> View:
-    """What `scenarios/moment.html` and a frame are drawn with, of a cluster or a scenario after one of its cycles."""
+    """Context of `scenarios/moment.html` and of a frame: a cluster or a scenario after one of its cycles."""
     (whose,) = of.values()
     timeline = view_timeline(ticks, positive_int(cycle), whose.start_ns)
     board, note = None, ""
@@ -106,21 +106,14 @@ def _pods_by_node(state: Mapping[str, Any]) -> dict[str, list[PodUse]]:
         if not node:
             continue
         found.setdefault(node, []).append(
-            PodUse(
-                namespace=item["namespace"],
-                name=item["name"],
+            made_of(
+                PodUse,
+                item,
                 node=node,
-                priority=item["priority"],
-                priority_class=item["priority_class"],
-                cpu_milli=item["cpu_milli"],
-                memory_bytes=item["memory_bytes"],
-                extended=item["extended"],
-                terminating=item["terminating"],
                 nominated=not item["node_name"] and not reserved,
                 held_in=("binding" if f"{item['namespace']}/{item['name']}" in binding else "permit")
                 if reserved
                 else "",
-                phase=item["phase"],
             )
         )
     for members in found.values():
@@ -134,16 +127,9 @@ def _use(item: Mapping[str, Any], pods: Sequence[PodUse]) -> NodeUse:
     for pod in here:
         for resource, amount in pod.extended.items():
             extended[resource] = extended.get(resource, 0) + amount
-    return NodeUse(
-        name=item["name"],
-        labels=item["labels"],
-        taints=item["taints"],
-        unschedulable=item["unschedulable"],
-        ready=item["ready"],
-        cpu_milli=item["cpu_milli"],
-        memory_bytes=item["memory_bytes"],
-        max_pods=item["max_pods"],
-        extended=item["extended"],
+    return made_of(
+        NodeUse,
+        item,
         used_cpu_milli=sum(pod.cpu_milli for pod in here),
         used_memory_bytes=sum(pod.memory_bytes for pod in here),
         n_pods=len(here),
@@ -152,22 +138,9 @@ def _use(item: Mapping[str, Any], pods: Sequence[PodUse]) -> NodeUse:
 
 
 def _brief_use(item: Mapping[str, Any]) -> NodeUse:
-    """What the square of a node shows."""
-    return NodeUse(
-        name=item["name"],
-        labels={},
-        taints=[],
-        unschedulable=item["unschedulable"],
-        ready=item["ready"],
-        cpu_milli=item["cpu_milli"],
-        memory_bytes=0,
-        max_pods=0,
-        extended={},
-        used_cpu_milli=item["used_cpu_milli"],
-        used_memory_bytes=0,
-        n_pods=0,
-        used_extended={},
-    )
+    """A node as its square in the heat map shows it."""
+    unseen = dict.fromkeys(("memory_bytes", "max_pods", "used_memory_bytes", "n_pods"), 0)
+    return made_of(NodeUse, {**unseen, **item}, labels={}, taints=[], extended={}, used_extended={})
 
 
 def _card(use: NodeUse, pods: Sequence[PodUse], scale: PriorityScale, pod: str, node: str) -> View:
@@ -183,19 +156,12 @@ def _lanes(brief: Mapping[str, Any], scale: PriorityScale) -> list[View]:
     heads = {lane: brief["queue"].get(lane, nothing) for lane in LANES}
     lanes = {
         lane: [
-            QueueItem(
-                pod=item["pod"],
+            made_of(
+                QueueItem,
+                {key: value for key, value in item.items() if value is not None},
                 lane=lane,
                 position=position,
-                priority=item.get("priority") or 0,
-                priority_class=item["priority_class"],
-                attempts=item.get("attempts") or 0,
-                left_s=max(0.0, (item["until_ns"] - now_ns) / 1e9)
-                if item.get("until_ns") is not None
-                else None,
-                reason=item.get("reason") or "",
-                node=item.get("node") or "",
-                plugin=item.get("plugin") or "",
+                left_s=None if item.get("until_ns") is None else max(0.0, (item["until_ns"] - now_ns) / 1e9),
                 facts=item,
             )
             for position, item in enumerate(heads[lane]["items"], 1)
@@ -204,3 +170,69 @@ def _lanes(brief: Mapping[str, Any], scale: PriorityScale) -> list[View]:
     }
     counts = {lane: head["count"] for lane, head in heads.items()}
     return view_lanes(lanes, counts, scale, now_ns=now_ns, limit=LANE_ITEMS)
+
+
+MAX_TICKS = 160
+_TABLES: Final = table_beside(__file__, "tables.yaml")
+_DRAWN: Final[Mapping[str, tuple[str, str, int, int]]] = _TABLES["ticks"]
+_WORDS: Final[Mapping[str, tuple[str, str]]] = _TABLES["legend"]
+
+
+def view_timeline(ticks: Sequence[Cycle | RecordedCycle], number: int | None, start_ns: int) -> View | None:
+    """Draw the cycles; None if there are none. A number beyond the ends is the end.
+
+    `words` has all outcomes in a sentence, for who does not see the ticks.
+    """
+    if not ticks:
+        return None
+    first, last = ticks[0].number, ticks[-1].number
+    chosen = last if number is None else min(max(number, first), last)
+    place = next((i for i, tick in enumerate(ticks) if tick.number >= chosen), len(ticks) - 1)
+    tick = ticks[place]
+    counts = {key: sum(one.outcome == key for one in ticks) for key in _WORDS}
+    cycles = "1 cycle" if last == 1 else f"{last} cycles"
+    return {
+        "number": tick.number,
+        "last": last,
+        "tick": tick,
+        "before": ticks[place - 1] if place else None,
+        "after": ticks[place + 1] if place + 1 < len(ticks) else None,
+        "marks": _marks(ticks, place),
+        "legend": [(css, counts[key], words) for key, (css, words) in _WORDS.items() if counts[key]],
+        "words": f"{cycles}: " + ", ".join(f"{n} {outcome}" for outcome, n in counts.items() if n),
+        "around": ticks[max(0, place - 2) : place + 3][::-1],
+        "elapsed_ns": tick.at_ns - start_ns,
+    }
+
+
+def _marks(ticks: Sequence[Cycle | RecordedCycle], place: int) -> list[View]:
+    n_marks = min(len(ticks), MAX_TICKS)
+    step = 100 / n_marks
+    order = list(_DRAWN)
+    marks = []
+    for i in range(n_marks):
+        low, high = i * len(ticks) // n_marks, (i + 1) * len(ticks) // n_marks
+        members = ticks[low:high]
+        shown = min(members, key=lambda tick: order.index(tick.outcome) if tick.outcome in order else 9)
+        css, letter, top, height = _DRAWN.get(shown.outcome, _DRAWN["error"])
+        title = (
+            f"Cycle {shown.number}: {shown.outcome}"
+            if len(members) == 1
+            else f"Cycles {members[0].number} to {members[-1].number}, {shown.outcome} among them"
+        )
+        x, width = round(i * step + step * 0.14, 3), round(step * 0.72, 3)
+        marks.append(
+            {
+                "title": title,
+                "css": css,
+                "letter": letter if step >= 1.2 else "",
+                "x": x,
+                "width": width,
+                "middle": round(x + width / 2, 2),
+                "top": top,
+                "height": height,
+                "future": low > place,
+                "current": low <= place < high,
+            }
+        )
+    return marks

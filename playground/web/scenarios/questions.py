@@ -7,7 +7,7 @@ POST asks, cancels, or does something with what was found; GET shows the newest.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,16 +20,15 @@ from django.urls import reverse
 
 from playground.clusters import questions
 from playground.clusters.choices import OPEN, QuestionKind, WorkState
-from playground.clusters.errors import ClusterError, Conflict, Forbidden
+from playground.clusters.errors import Conflict, Forbidden
 from playground.clusters.questions import newest_question, questions_of
 from playground.engine.releases import release_names, title_of
 from playground.engine.whole_runs import MODEL_DEPARTURES
 from playground.scenarios.choices import ScenarioState
 from playground.scenarios.services.questions import N_SEEDS, branch_of_upgrade, share_upgrade
 from playground.web.questions.present import view_luck
-from playground.web.requests import HtmxHttpRequest, positive_int, site_user
-from playground.web.scenarios.shares import STOP_POLLING
-from playground.web.scenarios.sharing import release_of
+from playground.web.requests import HtmxHttpRequest, positive_int, posted_gates, site_user
+from playground.web.scenarios.shares import STOP_POLLING, release_of
 from scheduler_core.schema.tables import table_beside
 
 if TYPE_CHECKING:
@@ -92,22 +91,18 @@ class QuestionPages:
 
     def _posted(self, request: HttpRequest, here: str, newest: Question | None, of: Mapping[str, Any]) -> str:
         """Do what was posted; where it leads."""
-        try:
-            if site_user(request) is None and not settings.EMBEDDED:
-                raise Forbidden(self.refused)
-            if "cancel" in request.POST:
-                questions.cancel(questions_of(self.kind, **of))
-                return here
-            act = next((does for name, does in self.acts.items() if name in request.POST), None)
-            if act is None:
-                questions.ask(kind=self.kind, params=self.params(request), **of)
-                return here
-            if newest is None or newest.state != WorkState.DONE:
-                raise Conflict("there is no answer yet", kind="Question")
-            return act(request, newest)
-        except ClusterError as error:
-            messages.error(request, error.message)
+        if site_user(request) is None and not settings.EMBEDDED:
+            raise Forbidden(self.refused)
+        if "cancel" in request.POST:
+            questions.cancel(questions_of(self.kind, **of))
             return here
+        act = next((does for name, does in self.acts.items() if name in request.POST), None)
+        if act is None:
+            questions.ask(kind=self.kind, params=self.params(request), **of)
+            return here
+        if newest is None or newest.state != WorkState.DONE:
+            raise Conflict("there is no answer yet", kind="Question")
+        return act(request, newest)
 
 
 # ---- formal model
@@ -115,7 +110,7 @@ class QuestionPages:
 A_PAGE: Final = 50
 _TABLES: Final = table_beside(__file__, "tables.yaml")
 PROPERTIES: Final[list[tuple[str, str, str]]] = _TABLES["properties"]
-STATUSES: Final[list[tuple[str, str, str, str]]] = _TABLES["statuses"]
+STATUSES: Final[Mapping[str, tuple[str, str, str]]] = _TABLES["statuses"]
 
 
 def _shown_model(request: HttpRequest, question: Question | None, of: Mapping[str, Any]) -> dict[str, Any]:
@@ -124,52 +119,33 @@ def _shown_model(request: HttpRequest, question: Question | None, of: Mapping[st
         return context
     found = question.answer
     show = request.GET.get("show", "")
-    known = {status for status, *_ in STATUSES}
+    show = show if show in STATUSES else ""
     cycles = [_row(cycle) for cycle in found["cycles"]]
-    n_by_status = {status: sum(status in row["statuses"] for row in cycles) for status in known}
-    if show in known:
-        cycles = [row for row in cycles if show in row["statuses"]]
-    page = Paginator(cycles, A_PAGE).get_page(positive_int(request.GET.get("page")) or 1)
-    counts = [
-        {
-            "key": key,
-            "name": name,
-            "meaning": meaning,
-            "statuses": [
-                {"words": words, "css": css, "icon": icon, "count": found["counts"][key][status]}
-                for status, words, css, icon in STATUSES
-                if found["counts"][key][status]
-            ],
-        }
-        for key, name, meaning in PROPERTIES
-    ]
+    counts = {status: sum(status in row["statuses"] for row in cycles) for status in STATUSES}
+    cycles = [row for row in cycles if not show or show in row["statuses"]]
     return context | {
         "found": found,
-        "counts": counts,
-        "page": page,
-        "show": show if show in known else "",
-        "filters": [
-            {"status": status, "words": words, "count": n_by_status[status]}
-            for status, words, *_ in STATUSES
-            if n_by_status[status]
+        "counts": [
+            (key, name, meaning, [(found["counts"][key][status], *look) for status, look in STATUSES.items()])
+            for key, name, meaning in PROPERTIES
         ],
+        "page": Paginator(cycles, A_PAGE).get_page(positive_int(request.GET.get("page")) or 1),
+        "show": show,
+        "filters": [(status, STATUSES[status][0], n) for status, n in counts.items() if n],
         "n_told": len(found["cycles"]),
     }
 
 
 def _row(cycle: Mapping[str, Any]) -> dict[str, Any]:
     """A cycle with a cell a property; its sentence is that of the most telling verdict."""
-    verdicts: Sequence[Mapping[str, Any]] = cycle["verdicts"]
-    look = {status: (words, css, icon) for status, words, css, icon in STATUSES}
+    rank = list(STATUSES)
+    verdicts = sorted(cycle["verdicts"], key=lambda verdict: rank.index(verdict["status"]))
     by_property = {verdict["property"]: verdict for verdict in verdicts}
-    cells = []
-    for key, name, _ in PROPERTIES:
-        verdict = by_property.get(key)
-        words, css, icon = look[verdict["status"]] if verdict else ("", "", "")
-        cells.append({"name": name, "words": words, "css": css, "icon": icon, "verdict": verdict})
-    rank = [status for status, *_ in STATUSES]
-    telling = sorted(verdicts, key=lambda verdict: rank.index(verdict["status"]))
-    other = [verdict["sentence"] for verdict in telling if verdict["status"] != "holds"]
+    cells = [
+        (name, *STATUSES[by_property[key]["status"]]) if key in by_property else ()
+        for key, name, _ in PROPERTIES
+    ]
+    other = [verdict["sentence"] for verdict in verdicts if verdict["status"] != "holds"]
     return {
         **cycle,
         "cells": cells,
@@ -221,15 +197,6 @@ SHOWN: Final = 100
 FIGURES: Final[list[tuple[str, str]]] = _TABLES["upgrade"]
 
 
-def _gates(request: HttpRequest) -> dict[str, bool]:
-    """Gates as the release page posts them: `gate:NAME` is on or off, empty leaves it at its default."""
-    return {
-        name.removeprefix("gate:"): value == "on"
-        for name, value in request.POST.items()
-        if name.startswith("gate:") and value in ("on", "off")
-    }
-
-
 def _shown_upgrade(request: HttpRequest, question: Question | None, of: Mapping[str, Any]) -> dict[str, Any]:
     now = of["cluster"].kubernetes_release if "cluster" in of else release_of(of["share"])
     others = [name for name in reversed(release_names()) if name != now]
@@ -272,7 +239,7 @@ def _cause(cause: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _command(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """What says the same elsewhere."""
+    """The command that gives the same answer."""
     gates = ",".join(f"{name}={str(on).lower()}" for name, on in after.get("switched", {}).items())
     switched = f" --feature-gates {gates}" if gates else ""
     names = f"--release {before['name']} --release {after['name']}"
@@ -293,7 +260,7 @@ def _branch(request: HttpRequest, upgrade: Question) -> str:
 UPGRADE: Final = QuestionPages(
     kind=QuestionKind.UPGRADE,
     refused="a preview wants a login",
-    params=lambda request: {"name": request.POST.get("release", ""), "gates": _gates(request)},
+    params=lambda request: {"name": request.POST.get("release", ""), "gates": posted_gates(request)},
     shown=_shown_upgrade,
     acts={"share": _share, "branch": _branch},
 )

@@ -1,16 +1,21 @@
-"""Pages of a share: read with the link, without an account."""
+"""A run after any of its cycles: pages of a share, read with the link and without an account, and of a cluster."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils import timezone
 
-from playground.clusters.errors import ClusterError
+from playground.accounts.teams import teams_of
+from playground.clusters.drive.runs import request_run
+from playground.clusters.errors import ClusterError, InvalidInput
 from playground.engine.plugins import lacking
 from playground.engine.scenarios import opening_of, with_decisions
 from playground.scenarios import selectors
@@ -19,15 +24,14 @@ from playground.scenarios.services import forking, moments, shares
 from playground.scenarios.services.proof import is_whole, request_verification, request_whole_cycle
 from playground.web.cycles.present import view_cycle
 from playground.web.looks import View
-from playground.web.problems import problems_of
-from playground.web.requests import HtmxHttpRequest, positive_int, site_user
+from playground.web.problems import Problem, problems_of
+from playground.web.requests import HtmxHttpRequest, done, positive_int, site_user
 from playground.web.scenarios import past_board
 from playground.web.scenarios.past_board import nothing_new
-from playground.web.scenarios.sharing import expiry_of, said_by, seen_by, visibilities_for
 
 if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster
     from playground.scenarios.row_types import Scenario
-from collections.abc import Mapping
 
 
 def view_focus(document: Mapping[str, Any], node: str, plugin: str) -> View:
@@ -67,11 +71,7 @@ def view_focus(document: Mapping[str, Any], node: str, plugin: str) -> View:
             verdict = by_plugin[node]
             reasons = verdict.get("reasons") if isinstance(verdict, Mapping) else verdict
             facts.append((plugin, "; ".join(map(str, reasons or ("rejects",)))))
-    return {
-        "node": node,
-        "plugin": plugin,
-        "facts": [{"term": term, "words": words} for term, words in facts],
-    }
+    return {"node": node, "plugin": plugin, "facts": facts}
 
 
 def _names(names: list[str]) -> str:
@@ -93,15 +93,12 @@ def new(request: HttpRequest) -> HttpResponse:
     text, problems, status = request.POST.get("text", ""), [], 200
     if request.method == "POST":
         user = site_user(request)
-        if user is None and not settings.EMBEDDED:
-            raise Http404("Sharing wants a login.")
         try:
             shared = shares.share(
                 document=text,
                 owner=user,
                 **seen_by(request),
                 **said_by(request),
-                expires=expiry_of(request.POST.get("days", "")),
             )
         except ClusterError as error:
             problems, status = problems_of(error, text), error.status
@@ -158,7 +155,7 @@ def _page(
 
 
 def moment_context(request: HttpRequest, share: Scenario, cycle: str | None) -> dict[str, Any]:
-    """What `scenarios/moment.html` and a frame are drawn with."""
+    """Context of `scenarios/moment.html` and of a frame."""
     here = reverse("scenarios:page", args=[share.public_id])
     drawn = past_board.moment_context(request, selectors.ticks_of(share.cycles), cycle, scenario=share)
     return drawn | {"here": here, "cycle_url": f"{here}cycles/"}
@@ -186,19 +183,14 @@ def _page_context(request: HttpRequest, share: Scenario) -> dict[str, Any]:
     }
 
 
-def _sides(proof: Any) -> list[dict[str, Any]]:
+def _sides(proof: Any) -> list[tuple[str, Any, View | None]]:
+    """Title, what was recorded, and its cycle as it is drawn; of a proof that differs."""
     if proof is None or not proof.differs_at:
         return []
     sides = []
     for title, side in (("As recorded", proof.recorded), ("As decided now", proof.fresh)):
         explanation = (side or {}).get("explanation")
-        sides.append(
-            {
-                "title": title,
-                "side": side,
-                "view": view_cycle(explanation, part=None, page=1) if explanation else None,
-            }
-        )
+        sides.append((title, side, view_cycle(explanation, part=None, page=1) if explanation else None))
     return sides
 
 
@@ -284,21 +276,14 @@ def whole_cycle(request: HttpRequest, share: Scenario, number: int) -> HttpRespo
 def _path(share: Scenario) -> list[dict[str, Any]]:
     stops = share.path
     return [
-        {**stop, "place": i, "of": len(stops),
-         "next": stops[i]["cycle"] if i < len(stops) else None,
-         "previous": stops[i - 2]["cycle"] if i > 1 else None}
+        {**stop, "place": i, "before": stops[: i - 1][-1:], "after": stops[i : i + 1]}
         for i, stop in enumerate(stops, 1)
-    ]  # fmt: skip
+    ]
 
 
 def fork(request: HttpRequest, share: Scenario) -> HttpResponse:
     """Open it in a new cluster of one's own."""
-    _may_have_clusters(request)
-    try:
-        cluster = forking.fork(scenario=share, owner=site_user(request))
-    except ClusterError as error:
-        messages.error(request, error.message)
-        return redirect("scenarios:page", share.public_id)
+    cluster = forking.fork(scenario=share, owner=site_user(request))
     messages.success(request, f"This cluster begins as {share.words} does.")
     for url in opening_of(bytes(share.document)).recorded if share.n_extenders else ():
         messages.warning(
@@ -311,7 +296,6 @@ def fork(request: HttpRequest, share: Scenario) -> HttpResponse:
 
 def branch(request: HtmxHttpRequest, share: Scenario) -> HttpResponse:
     """Create a cluster in the state after a cycle, with an edit if one was written."""
-    _may_have_clusters(request)
     number, edit = positive_int(request.POST.get("cycle")) or 1, request.POST.get("edit", "")
     try:
         cluster = moments.branch(scenario=share, cycle=number, owner=site_user(request), edit=edit)
@@ -319,8 +303,8 @@ def branch(request: HtmxHttpRequest, share: Scenario) -> HttpResponse:
         context = moment_context(request, share, str(number))
         context |= {"edit": edit, "problems": problems_of(error, edit)}
         return _page(request, share, context, error.status)
-    messages.success(request, f"This cluster begins as {share.words} was after cycle {number}.")
-    return redirect("web:board", cluster.public_id)
+    words = f"This cluster begins as {share.words} was after cycle {number}."
+    return done(request, words, "web:board", cluster.public_id)
 
 
 def verify(request: HttpRequest, share: Scenario) -> HttpResponse:
@@ -332,16 +316,108 @@ def verify(request: HttpRequest, share: Scenario) -> HttpResponse:
 def delete(request: HttpRequest, share: Scenario) -> HttpResponse:
     """Take the share back."""
     if request.method == "POST":
-        try:
-            shares.delete_share(scenario=share, user=site_user(request), code=request.POST.get("code", ""))
-        except ClusterError as error:
-            messages.error(request, error.message)
-            return redirect("scenarios:delete", share.public_id)
-        messages.success(request, "The share is deleted; its link leads nowhere now.")
-        return redirect("scenarios:mine")
+        shares.delete_share(scenario=share, user=site_user(request), code=request.POST.get("code", ""))
+        return done(request, "The share is deleted; its link leads nowhere now.", "scenarios:mine")
     return render(request, "scenarios/delete.html", {"share": share, "is_mine": _is_mine(request, share)})
 
 
-def _may_have_clusters(request: HttpRequest) -> None:
-    if not settings.EMBEDDED and not request.user.is_authenticated:
-        raise Http404("A cluster of your own wants a login.")
+# ---- time travel in a cluster
+
+
+def replay(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
+    """The cluster after one of its cycles; the moment alone for htmx."""
+    return _replay(request, cluster, request.GET.get("cycle"))
+
+
+def _replay(
+    request: HtmxHttpRequest,
+    cluster: Cluster,
+    cycle: str | None,
+    edit: str = "",
+    problems: Sequence[Problem] = (),
+    status: int = 200,
+) -> HttpResponse:
+    context = past_board.moment_context(request, selectors.cluster_ticks(cluster), cycle, cluster=cluster) | {
+        "here": reverse("scenarios:replay", args=[cluster.public_id]),
+        "cycle_url": reverse("web:cycles", args=[cluster.public_id]),
+        "branch_url": reverse("scenarios:replay-branch", args=[cluster.public_id]),
+        "edit": edit,
+        "problems": problems,
+    }
+    if nothing_new(request, context):
+        return HttpResponse(status=204)
+    template = "scenarios/moment.html" if request.htmx else "scenarios/replay.html"
+    return render(request, template, context, status=status)
+
+
+def branch_of_cluster(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
+    """A new cluster that begins as this one was after a cycle, with an edit if one was written."""
+    number, edit = positive_int(request.POST.get("cycle")) or 1, request.POST.get("edit", "")
+    try:
+        made = moments.branch(cluster=cluster, cycle=number, owner=site_user(request), edit=edit)
+    except ClusterError as error:
+        return _replay(request, cluster, str(number), edit, problems_of(error, edit), error.status)
+    if edit.strip():
+        request_run(cluster=made)
+    words = f"This cluster begins as {cluster.name} was after cycle {number}."
+    return done(request, words, "web:difference", made.public_id)
+
+
+# ---- what forms of sharing have
+
+
+def visibilities_for(request: HttpRequest) -> list[tuple[str, str]]:
+    """Audiences of a share or a comparison: what a form posts, and words for it."""
+    words = [("unlisted", "people who have the link"), ("public", "everybody, listed")]
+    user = site_user(request)
+    if user is None:
+        return words
+    teams = [(f"team/{team.name}", f"team {team.name} only") for team in teams_of(user)]
+    return [*words, *teams, ("private", "only you")]
+
+
+def seen_by(request: HttpRequest, *, otherwise: str = "unlisted") -> dict[str, Any]:
+    """The audience and expiry in the form, as `services.share` takes them.
+
+    Raises
+    ------
+    InvalidInput
+    """
+    visibility, _, team = request.POST.get("visibility", otherwise).partition("/")
+    return {"visibility": visibility, "team": team, "expires": _expiry_of(request.POST.get("days", ""))}
+
+
+def said_by(request: HttpRequest) -> dict[str, Any]:
+    """The author's note and moment in the form, as `services.share` takes them.
+
+    Raises
+    ------
+    InvalidInput
+    """
+    text = request.POST.get("opens_at", "").strip()
+    opens_at = positive_int(text) if text else None
+    if text and opens_at is None:
+        raise InvalidInput("the cycle it opens at is a number from 1 on", field="opens_at", value=text[:20])
+    return {"note": request.POST.get("note", ""), "opens_at": opens_at}
+
+
+def _expiry_of(days: str) -> datetime | None:
+    """When a share that lives so many days expires; never if nothing is said.
+
+    Raises
+    ------
+    InvalidInput
+    """
+    text = days.strip()
+    if not text:
+        return None
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:6]) <= 3660:
+        raise InvalidInput(
+            "a share lives 1 to 3660 days, or until it is deleted", field="days", value=text[:20]
+        )
+    return timezone.now() + timedelta(days=int(text))
+
+
+def release_of(share: Scenario) -> str:
+    """The release it follows, as ``1.36``."""
+    return share.emulates.removeprefix("v")

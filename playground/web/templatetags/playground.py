@@ -98,7 +98,7 @@ def href(context: Any, **changes: Any) -> str:
 
 @register.filter
 def label_words(label: str) -> str:
-    """What a label of nodes is called: a cloud's pool is a pool, else the part after the domain.
+    """Name a label of nodes: a cloud's pool is a pool, else the part after the domain.
 
     >>> label_words("topology.kubernetes.io/zone"), label_words("karpenter.sh/nodepool")
     ('zone', 'pool')
@@ -180,7 +180,7 @@ def lastpart(label: str) -> str:
 
 @register.filter
 def age(moment: datetime) -> str:
-    """How long ago, in one unit."""
+    """Write how long ago a moment was, in one unit."""
     seconds = int((timezone.now() - moment).total_seconds())
     for unit, size in (("day", 86400), ("h", 3600), ("min", 60)):
         if seconds >= size:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from scheduler_core.objects.reading import from_objects
 from scheduler_core.whatif.fix_search import Search, SearchLimits
 from scheduler_core.whatif.fixes import Fix
 from scheduler_core.whatif.fork import Fork
@@ -189,7 +190,7 @@ def told(fixes: list[Fix]) -> set[tuple[Any, ...]]:
                 last = spec["tolerations"][-1]
                 result.add((fix.what, last["key"], last.get("value", ""), last["effect"]))
             case "drop-selector":
-                result.add((fix.what, fix.removed[0].split("{")[1].split(":")[0]))
+                result.add((fix.what, fix.removed[0].split(":")[0]))
             case "lower-request":
                 resource = fix.removed[0].split(":")[0]
                 result.add((fix.what, resource, _request(spec, resource)))
@@ -201,7 +202,7 @@ def told(fixes: list[Fix]) -> set[tuple[Any, ...]]:
                 result.add((fix.what, fix.change["delete"][0].split("/")[1]))
             case "free-room":
                 result.add((fix.what, fix.title.rsplit(" on ", 1)[1]))
-            case "add-node" | "label-node" | "pair" | "honor-policy":
+            case "add-node" | "label-node" | "pair" | "honor-policy" | "provide-resource":
                 continue
             case _:
                 result.add(_by_place(fix.what, spec))
@@ -325,7 +326,7 @@ def test_the_largest_request_that_fits_is_told(amount: str) -> None:
         pod("pending", requests={"cpu": "1900m"}),
     )
     first = next(fix for fix in cluster.fixes() if fix.what == "lower-request")
-    assert first.added == (("cpu: 1",) if amount == "1" else ("cpu: 300m",))
+    assert first.added == (('cpu: "1"',) if amount == "1" else ("cpu: 300m",))
 
 
 def test_max_skew_is_relaxed_no_further_than_needed() -> None:
@@ -444,3 +445,21 @@ def test_what_harms_others_comes_last_and_is_no_headline(seed: int) -> None:
     takes_away = [bool(fix.lost) for fix in fixes]
     assert takes_away == sorted(takes_away)
     assert not [fix.title for fix in fixes if fix.kind == "harms" and fix.headline]
+
+
+@pytest.mark.parametrize(("used", "is_shown"), [("700m", True), ("1200m", False)])
+def test_a_request_is_not_lowered_below_what_pods_like_it_used(used: str, is_shown: bool) -> None:
+    cluster = Cluster(
+        [node("n0")],
+        [pod("p0", on="n0", requests={"cpu": "1"}, owned=True)],
+        pod("pending", requests={"cpu": "1100m"}, owned=True),
+    )
+    metrics = {
+        "apiVersion": "metrics.k8s.io/v1beta1",
+        "kind": "PodMetrics",
+        "metadata": {"name": "p0", "namespace": "default"},
+        "containers": [{"name": "c", "usage": {"cpu": used, "memory": "20Mi"}}],
+    }
+    cluster.pods = [item.manifest for item in from_objects([*cluster.pods, metrics])[:-1]]
+    lowered = [fix for fix in cluster.fixes() if fix.what == "lower-request" and "cpu" in fix.title]
+    assert [fix.note.endswith("pods like it use 700m at most") for fix in lowered] == [True] * is_shown

@@ -10,9 +10,13 @@ import pytest
 
 from scheduler_core.objects.defaults import prepare
 from scheduler_core.sim.changes import WriteObject
-from scheduler_core.whatif.answers import answer_question
+from scheduler_core.whatif.answers import (
+    answer_question,
+    any_domain_verdict,
+    any_node_verdict,
+    taken_away_verdict,
+)
 from scheduler_core.whatif.fork import Fork
-from scheduler_core.whatif.questions import any_domain_verdict, any_node_verdict, taken_away_verdict
 from scheduler_core.whatif.take_away import (
     DRAIN,
     LOSS,

@@ -1,0 +1,76 @@
+"""`fix` of all that is pending on a dump of 200 nodes and 3,000 pods: no pod's page says anything else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from scheduler_core.cli.manifests import scenario_of_dump
+from scheduler_core.objects.documents import load_documents
+from scheduler_core.scenario import load_scenario, run_scenario
+from scheduler_core.sim.simulation import Simulation
+from scheduler_core.whatif.answers import answer_question
+from scheduler_core.whatif.fix import fix
+from scheduler_core.whatif.fixes import FixAnswer
+from scheduler_core.whatif.workloads import alike_pending, classes_of, waiting_pods
+from tests.real_dump import real_dump
+
+IDLE = Path(__file__).parents[2] / "cases" / "fixes" / "moves" / "cordoned-and-idle.yaml"
+
+
+@cache
+def asked() -> tuple[Simulation, FixAnswer, list[FixAnswer]]:
+    """The dump once it is at rest, the answer about all that waits, and what was known on the way."""
+    simulation = run_scenario(
+        load_scenario(scenario_of_dump(real_dump(200, 3_000))), full_traces=False
+    ).simulation
+    parts: list[FixAnswer] = []
+    return simulation, fix(simulation, {}, partly=parts.append), parts
+
+
+def test_the_plan_says_of_each_workload_what_the_pages_of_its_pods_say() -> None:
+    simulation, whole, _ = asked()
+    pods = waiting_pods(simulation)
+    classes = classes_of(pods)
+    said = {key: answer for answer in whole.workloads for key in answer.pods}
+    assert len(classes) > 4 and set(said) == {pod.key for pod in pods} == set(whole.pods)
+    for alike in classes:
+        # The page of each of these pods asks about all of them.
+        assert all(alike_pending(simulation, pod) == alike for pod in (alike[0], alike[-1]))
+        page, mine = fix(simulation, {"pod": alike[-1].key}), said[alike[0].key]
+        assert replace(page, subject=mine.subject, name=mine.name) == mine, alike[0].key
+        assert all(one.seeds and set(one.lands) <= set(mine.pods) for one in mine.fixes), alike[0].key
+
+
+def test_what_is_known_of_some_workloads_comes_before_the_whole() -> None:
+    _, whole, parts = asked()
+    counts = [len(part.workloads) for part in parts]
+    assert counts == list(range(1, len(whole.workloads) + 1))
+    assert {id(one) for one in parts[-1].workloads} == {id(one) for one in whole.workloads}
+
+
+def test_the_price_is_at_most_a_fifth_above_the_bound_and_holds_in_20_seeds() -> None:
+    _, whole, _ = asked()
+    best = whole.best
+    assert best is not None and best.cost is not None and whole.bound is not None
+    assert whole.bound <= best.cost + 1e-6 <= 1.2 * whole.bound
+    assert (best.seeds, best.holds) == (20, 20) and best.placed == len(best.lands)
+
+
+def test_the_plan_of_nodes_counts_as_fix_does() -> None:
+    simulation, whole, _ = asked()
+    plan = answer_question(simulation, {"ask": "backlog"})
+    figures = {one["words"]: one["value"] for one in plan["figures"]}
+    assert figures["pending"] == len(whole.pods)
+    assert f"{len(whole.pods):,} pods are pending" in whole.headline
+    held = figures["pending"] - len(plan["moves"])
+    assert held and f"{held} of them are held back" in whole.headline
+    assert f"{held} more are held back" in plan["verdict"]
+
+
+def test_nodes_that_are_idle_are_used_before_any_is_bought() -> None:
+    documents = [loaded.value for loaded in load_documents(IDLE.read_bytes())]
+    run = run_scenario(load_scenario(scenario_of_dump(documents)), full_traces=False)
+    best = fix(run.simulation, {}).best
+    assert best is not None and best.cost == 0 and "ncordon" in best.title and best.placed == best.of
