@@ -5,11 +5,19 @@ from typing import Any
 
 import pytest
 
+from scheduler_core.errors import ConfigurationError
 from scheduler_core.framework.example import scores
 from scheduler_core.objects.pod import pod_from, resized_as_sums
 from scheduler_core.plugins.image_locality import ImageLocality
 from scheduler_core.plugins.inter_pod_affinity import InterPodAffinity
-from scheduler_core.releases import RELEASES, release_named
+from scheduler_core.releases import (
+    FROM_NOTES,
+    NOT_MODELLED,
+    PROVED,
+    RELEASES,
+    differences,
+    release_named,
+)
 from scheduler_core.scenario import load_scenario, run_scenario
 from scheduler_core.scenario.upgrade import preview
 from scheduler_core.sim.simulation import Simulation
@@ -194,10 +202,25 @@ def test_images_of_volumes_raise_the_size_that_scores_most() -> None:
         assert found == {"n1": points, "n2": 0}
 
 
-def test_what_is_not_modelled_is_listed() -> None:
+def test_each_difference_says_how_it_is_known() -> None:
+    found = {one.name: one for one in differences(RELEASES["1.36"], RELEASES["1.37"])}
+    known = {
+        name: found[name].known for name in ("StorageCapacityScoring", "PreemptionTold", "CompositePodGroup")
+    }
+    assert list(known.values()) == [PROVED, FROM_NOTES, NOT_MODELLED]
+    assert all(one.sentence.endswith(".") for one in found.values())
+    assert found["StorageCapacityScoring"].text.startswith("Alpha, off -> Beta, on. VolumeBinding prefers")
+    assert found["GangScheduling"].text == "Alpha, off -> gone. GenericWorkload does the same."
+    back = differences(RELEASES["1.37"], RELEASES["1.36"])
+    assert {(one.name, one.known) for one in back} == {(one.name, one.known) for one in found.values()}
+
+
+def test_a_gate_that_is_gone_is_what_the_release_says() -> None:
     newest = RELEASES["1.37"]
-    assert newest.not_modelled and all(text.endswith(".") for text in newest.not_modelled)
-    assert RELEASES["1.36"].not_modelled == ()
+    assert newest.gate("SidecarContainers") and not newest.gate("GangScheduling")
+    assert newest.with_gates({"GenericWorkload": True}).gate("GangScheduling")
+    with pytest.raises(ConfigurationError, match=r"is no feature gate of 1\.37"):
+        newest.with_gates({"GangScheduling": True})
 
 
 @pytest.mark.parametrize("release", ["1.36", "1.37"])
