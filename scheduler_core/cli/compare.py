@@ -112,11 +112,12 @@ def _run_upgrade(options: argparse.Namespace) -> int:
     first, *through = [release_options.named(name, None, scenario.release) for name in earlier or [None]]
     after = release_options.named(last, options.feature_gates, scenario.release)
     found = preview(scenario, first, after, through=through or steps_between(first, after)[1:-1])
-    reports.show(options, found.document(), _upgrade_lines(found))
+    reports.show(options, found.document(), upgrade_lines(found))
     return DIFFERENT if found.differences else SAME
 
 
-def _upgrade_lines(found: UpgradePreview) -> Iterator[str]:
+def upgrade_lines(found: UpgradePreview) -> Iterator[str]:
+    """What an upgrade changes, for people: every difference under its cause, and in what the releases differ."""
     yield found.sentence
     yield f"pods without a node: {found.n_unbound[0]:,} before, {found.n_unbound[1]:,} after"
     for cause in found.causes:

@@ -477,7 +477,7 @@ class NodeSearch:
         add_amounts(taken, self.shared.allocated.capacity.get(device.id, {}))
         add_amounts(taken, self.taking_capacity.get(device.id, {}))
         try:
-            return has_room(request, device, taken)
+            return has_room(request, device, taken, self.release)
         except UndefinedCapacity:
             return False
 
@@ -512,7 +512,7 @@ class NodeSearch:
             return None
         amounts: Amounts | None = None
         if is_shared:
-            amounts = consumed(request, device)
+            amounts = consumed(request, device, self.release)
             self._take_capacity(device, amounts, taken)
         self.results[index].append(Chosen(request, device, amounts))
         taken.append(self.results[index].pop)

@@ -1,13 +1,17 @@
 """Kubernetes 1.37 by what its notes and the published output of real clusters say."""
 
 import json
+import re
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from scheduler_core.dynamic_resources.allocation import AllocationError, consumed, has_room
 from scheduler_core.errors import ConfigurationError
 from scheduler_core.framework.example import scores
 from scheduler_core.objects.pod import pod_from, resized_as_sums
+from scheduler_core.objects.reading import type_of
 from scheduler_core.plugins.image_locality import ImageLocality
 from scheduler_core.plugins.inter_pod_affinity import InterPodAffinity
 from scheduler_core.releases import (
@@ -292,3 +296,56 @@ def test_of_an_infeasible_resize_what_the_container_has_counts() -> None:
         "containerStatuses": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}],
     }
     assert pod_from(given).requests["cpu"] == 1000
+
+
+def takes(release: str, asked: str | None, value: str = "4", **policy: Any) -> str:
+    """What a request takes of a device's capacity `share`."""
+    request: Any = SimpleNamespace(capacity_requests={} if asked is None else {"share": asked})
+    device: Any = SimpleNamespace(capacity={"share": {"value": value, "requestPolicy": policy}})
+    amounts = consumed(request, device, release_named(release))
+    fits = has_room(request, device, {}, release_named(release))
+    return f"{amounts['share']}{'' if fits else ' refused'}"
+
+
+@pytest.mark.parametrize(
+    ("asked", "bounds", "before", "now"),
+    [
+        ("600m", {"min": "500m", "step": "250m"}, "1", "750m"),
+        ("100m", {"min": "500m", "step": "250m"}, "500m", "500m"),
+        ("1", {"min": "500m", "step": "500m"}, "1", "1"),
+        ("3", {"min": "500m", "max": "2", "step": "500m"}, "3 refused", "3 refused"),
+        ("1500Mi", {"min": "1Gi", "step": "1Gi"}, "2Gi refused", "2Gi refused"),
+        ("1500u", {"min": "1m", "step": "1m"}, "1", None),
+    ],
+)
+def test_the_range_of_a_request_policy_may_be_in_thousandths(
+    asked: str, bounds: dict[str, str], before: str, now: str | None
+) -> None:
+    # Source: consumable_capacity.go roundUpRange and violateValidRange, v1.37
+    assert takes("1.36", asked, validRange=bounds) == before
+    if now is None:
+        with pytest.raises(AllocationError, match="request 1500u is not a representable milli value"):
+            takes("1.37", asked, validRange=bounds)
+    else:
+        assert takes("1.37", asked, validRange=bounds) == now
+
+
+@pytest.mark.parametrize(
+    ("asked", "policy", "words"),
+    [
+        ("-1", {}, 'capacity "share": capacity value is negative'),
+        ("10E", {"validRange": {"min": "1", "max": "20E", "step": "1"}}, "request 10E exceeds MaxInt64"),
+        ("10E", {"validRange": {"min": "1", "step": "1"}}, "request 10E is not a representable milli value"),
+    ],
+)
+def test_a_capacity_request_that_cannot_be_is_an_error(
+    asked: str, policy: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(AllocationError, match=re.escape(words)):
+        takes("1.37", asked, **policy)
+
+
+@pytest.mark.parametrize(("release", "role"), [("1.36.3", "wrong"), ("1.37", "read")])
+def test_a_device_taint_rule_is_stable(release: str, role: str) -> None:
+    assert type_of("resource.k8s.io/v1", "DeviceTaintRule", release).role == role
+    assert type_of("resource.k8s.io/v1beta2", "DeviceTaintRule", release).role == "read"
