@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from scheduler_core.dynamic_resources.allocation import AllocationError, consumed, has_room
+from scheduler_core.dynamic_resources.allocator import Constraint
 from scheduler_core.errors import ConfigurationError
 from scheduler_core.framework.example import scores
 from scheduler_core.objects.pod import pod_from, resized_as_sums
@@ -349,3 +350,64 @@ def test_a_capacity_request_that_cannot_be_is_an_error(
 def test_a_device_taint_rule_is_stable(release: str, role: str) -> None:
     assert type_of("resource.k8s.io/v1", "DeviceTaintRule", release).role == role
     assert type_of("resource.k8s.io/v1beta2", "DeviceTaintRule", release).role == "read"
+
+
+def slices_of(driver: str) -> list[dict[str, Any]]:
+    """A pool `n1` of one device that takes the only unit of the pool's counter."""
+    counters = {"units": {"value": "1"}}
+    parts: list[dict[str, Any]] = [
+        {"sharedCounters": [{"name": "s", "counters": counters}]},
+        {"devices": [{"name": "d0", "consumesCounters": [{"counterSet": "s", "counters": counters}]}]},
+    ]
+    pool = {"name": "n1", "generation": 1, "resourceSliceCount": 2}
+    return [
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceSlice",
+            "metadata": {"name": f"{driver}-{number}"},
+            "spec": {"driver": driver, "nodeName": "n1", "pool": pool, **part},
+        }
+        for number, part in enumerate(parts)
+    ]
+
+
+@pytest.mark.parametrize(("release", "fits"), [("1.36", False), ("1.37", True)])
+def test_drivers_with_one_pool_name_have_counters_of_their_own(release: str, fits: bool) -> None:
+    drivers = ("gpu.x", "net.y")
+    classes = [
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "DeviceClass",
+            "metadata": {"name": driver},
+            "spec": {"selectors": [{"cel": {"expression": f'device.driver == "{driver}"'}}]},
+        }
+        for driver in drivers
+    ]
+    requests = [{"name": f"r{n}", "exactly": {"deviceClassName": name}} for n, name in enumerate(drivers)]
+    claim = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "both"},
+        "spec": {"devices": {"requests": requests}},
+    }
+    slices = [one for driver in drivers for one in slices_of(driver)]
+    wants = pod("p", "1", resourceClaims=[{"name": "c", "resourceClaimName": "both"}])
+    found = decided(release, node("n1", "4"), *classes, *slices, claim, wants).world.pod("default", "p")
+    assert found is not None and bool(found.node_name) is fits
+
+
+@pytest.mark.parametrize(("of_each_device", "accepted"), [(False, True), (True, False)])
+def test_a_distinct_attribute_holds_for_each_device_of_a_request(
+    of_each_device: bool, accepted: bool
+) -> None:
+    rule = Constraint((), "nic", is_distinct=True, of_each_device=of_each_device)
+    request: Any = SimpleNamespace(base_name="paths", full_name="paths")
+    first, second = (
+        SimpleNamespace(attribute=lambda name, value=value: ("string", value)) for value in ("nic-0", "nic-1")
+    )
+    devices: list[Any] = [first, second]
+    assert rule.add(request, devices[0]) and rule.add(request, devices[1])
+    assert rule.add(request, devices[0]) is accepted
+    if not accepted:
+        rule.remove(request, devices[1])
+        assert not rule.add(request, devices[0]) and rule.add(request, devices[1])
