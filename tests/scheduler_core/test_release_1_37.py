@@ -10,6 +10,7 @@ import pytest
 from scheduler_core.dynamic_resources.allocation import AllocationError, consumed, has_room
 from scheduler_core.dynamic_resources.allocator import Constraint
 from scheduler_core.errors import ConfigurationError
+from scheduler_core.framework.cluster_event import NODE, ActionType, ClusterEvent
 from scheduler_core.framework.example import scores
 from scheduler_core.objects.pod import pod_from, resized_as_sums
 from scheduler_core.objects.reading import type_of
@@ -411,3 +412,10 @@ def test_a_distinct_attribute_holds_for_each_device_of_a_request(
     if not accepted:
         rule.remove(request, devices[1])
         assert not rule.add(request, devices[0]) and rule.add(request, devices[1])
+
+
+@pytest.mark.parametrize(("release", "wakes"), [("1.36", True), ("1.37", False)])
+def test_changed_taints_wake_no_pod_that_waits_for_new_nodes(release: str, wakes: bool) -> None:
+    hints = Simulation(release=release_named(release)).scheduler.queue._hints["default-scheduler"]
+    asked = {name for name, _ in hints.interested(ClusterEvent(NODE, ActionType.UPDATE_NODE_TAINT))}
+    assert "TaintToleration" in asked and ("NodeResourcesFit" in asked) is wakes

@@ -64,7 +64,6 @@ from scheduler_core.scenario.mock_extender import VERBS
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster, MockExtender, Question
-    from scheduler_core.releases import Gate, ReleaseDifference
 
 AREA = {"rows": 3, "spellcheck": "false", "autocapitalize": "off"}
 
