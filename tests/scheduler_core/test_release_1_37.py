@@ -173,6 +173,18 @@ def test_a_pod_resized_in_opposite_directions_asks_for_the_largest_sum() -> None
     assert resized_as_sums(at_rest) is at_rest
 
 
+@pytest.mark.parametrize(("reason", "cpu_milli"), [("Deferred", 3000), ("Infeasible", 2000)])
+def test_a_resized_pod_as_a_whole_asks_for_the_largest_of_three(reason: str, cpu_milli: int) -> None:
+    given = pod("p", "500m", resources={"requests": {"cpu": "3"}})
+    given["status"] = {
+        "resources": {"requests": {"cpu": "1"}},
+        "allocatedResources": {"cpu": "2"},
+        "conditions": [{"type": "PodResizePending", "status": "True", "reason": reason}],
+    }
+    assert pod_from(given).requests["cpu"] == 3000
+    assert resized_as_sums(pod_from(given)).requests["cpu"] == cpu_milli
+
+
 def test_the_room_of_a_resized_pod_is_that_of_the_release() -> None:
     running = resized(("3", "1"), ("1", "2"))
     running["spec"]["nodeName"] = "n1"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ from scheduler_core.cli.conformance import read_cases
 from scheduler_core.errors import ConfigurationError, InvalidObject
 from scheduler_core.objects.defaults import prepare
 from scheduler_core.plugins import REGISTRY, default_configuration, load_configuration
-from scheduler_core.releases import OLDEST, RELEASES, Release, release_named
+from scheduler_core.releases import NOT_MODELLED, OLDEST, RELEASES, Release, release_named
 from scheduler_core.releases.draft import draft
 from scheduler_core.scenario import ScenarioError, dump_scenario, load_scenario, scenario_digest
 from scheduler_core.sim.changes import WriteObject
@@ -87,6 +88,17 @@ def test_every_gate_that_cannot_be_switched_is_named() -> None:
 def test_a_change_without_a_gate_came_with_a_release() -> None:
     assert RECORDED.has("BalancedAllocationByChange")
     assert not OLDEST.has("BalancedAllocationByChange")
+
+
+def test_every_change_that_is_modelled_is_asked_for_and_no_other_is() -> None:
+    root = Path(__file__).parents[3]
+    files = [file for folder in ("scheduler_core", "playground") for file in (root / folder).rglob("*.py")]
+    asked = set(re.findall(r'\.has\("(\w+)"\)', "".join(file.read_text() for file in files)))
+    changes = {name: change for release in RELEASES.values() for name, change in release.changes.items()}
+    modelled = {name for name, change in changes.items() if change.known != NOT_MODELLED}
+    # The first gives a plugin its score, by the release's own table; the second is in the table of served versions.
+    assert modelled - asked == {"DynamicResourcesScores", "TaintRulesInV1"}
+    assert not asked & (set(changes) - modelled)
 
 
 def test_the_default_sets_are_those_of_the_releases() -> None:
