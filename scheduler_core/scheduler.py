@@ -66,6 +66,7 @@ from scheduler_core.queue.moves import Lane, QueueMove
 from scheduler_core.queue.queued_pod_info import QueuedPodInfo
 from scheduler_core.queue.scheduling_queue import Rejection, SchedulingQueue
 from scheduler_core.randomness import Randomness
+from scheduler_core.releases import Release
 from scheduler_core.schedule_one import TIE_STREAM, Algorithm, AlgorithmOptions, Decision, Recorded
 
 POD_GROUP_KEYS = (
@@ -171,7 +172,7 @@ class Scheduler(GroupCycle):
         self.queue = SchedulingQueue(
             clock,
             hints={
-                name: _hint_map(framework, with_extenders=bool(self.extenders))
+                name: _hint_map(framework, loaded.release, with_extenders=bool(self.extenders))
                 for name, framework in self.profiles.items()
             },
             sort_key=next(iter(self.profiles.values())).sort_key,
@@ -565,12 +566,13 @@ class Scheduler(GroupCycle):
         self._actions.append(PatchPodStatus(pod, condition, nominated))
 
 
-def _hint_map(framework: Framework, *, with_extenders: bool) -> HintMap:
+def _hint_map(framework: Framework, release: Release, *, with_extenders: bool) -> HintMap:
     """What this profile's plugins wait for; those that do not say, and extenders, are asked at every event."""
     wanted = {name: ALL_EVENTS if events is None else events for name, events in framework.events().items()}
     if with_extenders:
         wanted[EXTENDER_NAME] = ALL_EVENTS
-    return build_hint_map(wanted)
+    with_node_taints = not release.has("NodeTaintsWakeFewer")
+    return build_hint_map(wanted, with_node_taints=with_node_taints)
 
 
 def _gates(framework: Framework) -> list[tuple[str, Callable[[Pod], Rejection | None]]]:

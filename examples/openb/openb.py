@@ -6,7 +6,7 @@ a task's `gpu_spec` a required node affinity over that label. Creation and delet
 
     python examples/openb/openb.py DIR > manifests.yaml
     python examples/openb/openb.py DIR --scenario -o openb.yaml
-    python -m scheduler_core compare openb.yaml --release 1.34 --release 1.36
+    python examples/openb/openb.py DIR --upgrade 1.36 1.37
 """
 
 from __future__ import annotations
@@ -22,11 +22,14 @@ from typing import Any
 
 import yaml
 
+from scheduler_core.cli.compare import upgrade_lines
 from scheduler_core.clock import SECOND_NS
+from scheduler_core.releases import release_named, steps_between
 from scheduler_core.scenario import Scenario, ScenarioRun, dump_scenario, run_scenario, scenario_document
 from scheduler_core.scenario.openb import GPU, lookalike, trace_scenario
 from scheduler_core.scenario.run import with_decisions
 from scheduler_core.scenario.types import Advance, Bounds, Expectation, Manifest, Run, Step
+from scheduler_core.scenario.upgrade import preview
 from scheduler_core.sim.kubelet import DURATION
 
 NODES_FILE = "openb_node_list_all_node.csv"
@@ -41,6 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scenario", action="store_true", help="one scenario instead of manifests")
     parser.add_argument(
         "--times", action="store_true", help="a scenario in which pods come and end at their times"
+    )
+    parser.add_argument(
+        "--upgrade",
+        nargs="+",
+        metavar="RELEASE",
+        help="decide the trace by two or more releases of Kubernetes, and say what causes each difference",
     )
     parser.add_argument(
         "--record", action="store_true", help="run the scenario and have it expect what came of it"
@@ -79,6 +88,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KeyError, ValueError) as error:
         print(f"openb: {error}", file=sys.stderr)
         return 2
+    if options.upgrade:
+        return _write(_upgrade_text(_scenario(items, options), options), options.output)
     if options.scenario or options.times:
         text = _scenario_text(_scenario(items, options), options.record, as_json=options.json)
     elif options.json:
@@ -106,6 +117,13 @@ def _scenario(items: list[dict[str, Any]], options: argparse.Namespace) -> Scena
     for manifest in items:
         manifest["metadata"].pop("annotations", None)
     return trace_scenario(items, name="openb", title=title, seed=options.seed)
+
+
+def _upgrade_text(scenario: Scenario, options: argparse.Namespace) -> str:
+    """What moves from the first release to the last, each difference under its cause."""
+    before, *through, after = [release_named(name) for name in options.upgrade]
+    found = preview(scenario, before, after, through=through or steps_between(before, after)[1:-1])
+    return (json.dumps(found.document()) if options.json else "\n".join(upgrade_lines(found))) + "\n"
 
 
 def _scenario_text(scenario: Scenario, record: bool, *, as_json: bool) -> str:

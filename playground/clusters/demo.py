@@ -10,7 +10,6 @@ from scheduler_core.objects.documents import load_documents
 
 NAME: Final = "storefront-3z"
 SEED: Final = 20260101
-RELEASE: Final = "1.34"  # what its story was written for
 
 
 def ensure_demo() -> Cluster:
@@ -21,7 +20,7 @@ def ensure_demo() -> Cluster:
 
 def create_demo(*, owner: Any = None) -> Cluster:
     """A fresh demo cluster. Its pending pods are not tried yet: the first Step is the newcomer's."""
-    cluster = create_cluster(name=NAME, owner=owner, seed=SEED, kubernetes_release=RELEASE)
+    cluster = create_cluster(name=NAME, owner=owner, seed=SEED)
     apply_documents(cluster=cluster, objects=demo_objects())
     return cluster
 

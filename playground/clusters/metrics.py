@@ -30,6 +30,7 @@ from playground.clusters.models import (
 )
 from playground.engine.batch import DriveResult
 from playground.engine.entries import CycleRecord
+from playground.engine.releases import release_of
 from scheduler_core.schema.tables import table_beside
 
 logger = logging.getLogger(__name__)
@@ -137,10 +138,14 @@ class Counts:
 
     def batch(self, cluster: Cluster, result: DriveResult, duration_s: float) -> None:
         """The cycles and queue moves of a batch; the time it took is shared among its cycles alike."""
+        has_entities = release_of(cluster.release).has("EntityMetrics")
         for move in result.moves:
             queue = _QUEUE_OF_LANE.get(move.target)
             if queue is not None and move.source != move.target and move.event != "SchedulerStarted":
                 self.add("scheduler_queue_incoming_pods_total", queue=queue, event=move.event)
+                if has_entities:
+                    entities = "scheduler_queue_incoming_entities_total"
+                    self.add(entities, queue=queue, event=move.event, type="pod")
         cycles = result.cycles
         decided = [cycle for cycle in cycles if cycle.outcome in _RESULTS]
         for cycle in decided:
@@ -254,6 +259,9 @@ def metrics_text(cluster: Cluster | None = None) -> str:
         .values_list("lane", "n")
     )
     lines += gauge("scheduler_pending_pods", ((f'queue="{lane}"', lanes.get(lane, 0)) for lane in _QUEUES))
+    if cluster is None or release_of(cluster.release).has("EntityMetrics"):
+        entities = ((f'queue="{lane}",type="pod"', lanes.get(lane, 0)) for lane in _QUEUES)
+        lines += gauge("scheduler_queued_entities", entities)
     rejectors: Counter[str] = Counter()
     for of_cluster in QueueSnapshot.objects.filter(**of).values_list("head__rejectors", flat=True):
         rejectors.update(of_cluster or {})

@@ -1,6 +1,7 @@
 """Releases of Kubernetes as the site knows them: plain documents, their gates, and which one new clusters follow."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,27 +9,10 @@ from typing import Any, Final
 
 import scheduler_core
 from scheduler_core import releases
-from scheduler_core.releases import Release
+from scheduler_core.releases import Gate, Release, ReleaseDifference, differences
 
 DEFAULT: Final = releases.DEFAULT.name
 """What a new cluster follows where none is named."""
-
-
-@dataclass(frozen=True, slots=True)
-class GateOutline:
-    """A feature gate in one release.
-
-    Attributes
-    ----------
-    before
-        The default in the release before; None where that one does not have the gate.
-    """
-
-    name: str
-    stage: str
-    default: bool
-    locked: bool
-    before: bool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,29 +22,33 @@ class ReleaseOutline:
     Attributes
     ----------
     patch
-        The version that was recorded, `v1.36.2`.
+        The version it is, `v1.36.2`.
     n_agreed
-        Recorded decisions of that version that the engine agrees with; 0 = none were recorded.
+        Recorded decisions of that version, or with its gates, that the engine agrees with; 0 = none were recorded.
     gates
         By name.
-    changes
-        What it changed without a gate: name and sentence, those of earlier releases left out.
-    not_modelled
-        What it changes that the engine does not do.
-    rests_on
-        What is known of it where it was not recorded whole.
-    flipped
-        Gates whose default is not that of the release before.
+    follows
+        Name of the release it changes; empty for the oldest.
+    differences
+        What it changes of that one, and how each is known.
     """
 
     name: str
     patch: str
     n_agreed: int
-    gates: tuple[GateOutline, ...]
-    changes: tuple[tuple[str, str], ...]
-    flipped: tuple[str, ...]
-    not_modelled: tuple[str, ...]
-    rests_on: str
+    gates: Mapping[str, Gate]
+    follows: str
+    differences: tuple[ReleaseDifference, ...]
+
+    @property
+    def changes(self) -> tuple[ReleaseDifference, ...]:
+        """What it changed without a gate."""
+        return tuple(one for one in self.differences if not one.is_gate)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many differences are known in which way; ways without one are left out."""
+        return dict(Counter(one.known for one in self.differences))
 
 
 def release_names() -> tuple[str, ...]:
@@ -70,33 +58,18 @@ def release_names() -> tuple[str, ...]:
 
 def release_outlines() -> list[ReleaseOutline]:
     """Every release, oldest first."""
-    found = []
-    before: Release | None = None
-    for release in releases.RELEASES.values():
-        found.append(_outline(release, before))
-        before = release
-    return found
-
-
-def _outline(release: Release, before: Release | None) -> ReleaseOutline:
-    known = {} if before is None else before.gates
-    gates = tuple(
-        GateOutline(
-            name, gate.stage, gate.default, gate.locked, known[name].default if name in known else None
+    known = releases.RELEASES
+    return [
+        ReleaseOutline(
+            release.name,
+            release.patch,
+            release.n_agreed,
+            release.gates,
+            release.follows,
+            tuple(differences(known[release.follows], release)) if release.follows else (),
         )
-        for name, gate in sorted(release.gates.items())
-    )
-    earlier = {} if before is None else before.changes
-    return ReleaseOutline(
-        release.name,
-        release.patch,
-        release.n_agreed,
-        gates,
-        tuple((name, said) for name, said in release.changes.items() if name not in earlier),
-        tuple(gate.name for gate in gates if before is not None and bool(gate.before) is not gate.default),
-        release.not_modelled,
-        release.rests_on,
-    )
+        for release in known.values()
+    ]
 
 
 def release_of(document: Mapping[str, Any] | None) -> Release:

@@ -19,7 +19,7 @@ from playground.engine.scenarios import FreshRun, MadeText, SavedReplay, load, p
 from playground.engine.seeds import SeedRun, run_seed
 from scheduler_core.errors import ConfigurationError
 from scheduler_core.framework.record import BOUND
-from scheduler_core.releases import release_from
+from scheduler_core.releases import release_from, steps_between
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.load import dump_scenario
 from scheduler_core.scenario.openb import lookalike
@@ -131,7 +131,9 @@ def upgraded(
         print(json.dumps({"step": step, "share": share}), file=sys.stderr, flush=True)
 
     try:
-        found = preview(load(document), release_from(before), release_from(after), progress=tell)
+        older, newer = release_from(before), release_from(after)
+        through = steps_between(older, newer)[1:-1]
+        found = preview(load(document), older, newer, through=through, progress=tell)
     except ConfigurationError as error:
         said = f"the configuration cannot be used with both releases: {error}"
         raise ScenarioError([Problem("scheduler", said)]) from None

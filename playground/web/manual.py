@@ -19,7 +19,7 @@ from markdown_it.token import Token
 from playground.web.pages import INDEX
 
 CHAPTERS: Final = (
-    "reading", "import", "scenarios", "plan", "extenders", "plugins", "team", "api", "drive", "glossary",
+    "reading", "import", "scenarios", "releases", "plan", "extenders", "plugins", "team", "api", "drive", "glossary",
 )  # fmt: skip
 """Their order; each is a file of docs/."""
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from scheduler_core.cli import release_options, reports
 from scheduler_core.cli.manifests import read_scenario
+from scheduler_core.releases import steps_between
 from scheduler_core.scenario import (
     ScenarioError,
     ScenarioRun,
@@ -104,26 +105,26 @@ SHOWN = 10
 
 
 def _run_upgrade(options: argparse.Namespace) -> int:
-    if len(options.scenarios) != 1 or len(options.release) > 2:
-        raise reports.Unusable("--release: one scenario is decided by at most two releases")
+    if len(options.scenarios) != 1:
+        raise reports.Unusable("--release: releases are compared by one scenario")
     scenario = read_scenario(options.scenarios[0])
-    first = options.release[0] if len(options.release) == 2 else None
-    before = release_options.named(first, None, scenario.release)
-    last = options.release[-1] if options.release else None
+    *earlier, last = options.release or [None]
+    first, *through = [release_options.named(name, None, scenario.release) for name in earlier or [None]]
     after = release_options.named(last, options.feature_gates, scenario.release)
-    found = preview(scenario, before, after)
-    reports.show(options, found.document(), _upgrade_lines(found))
+    found = preview(scenario, first, after, through=through or steps_between(first, after)[1:-1])
+    reports.show(options, found.document(), upgrade_lines(found))
     return DIFFERENT if found.differences else SAME
 
 
-def _upgrade_lines(found: UpgradePreview) -> Iterator[str]:
+def upgrade_lines(found: UpgradePreview) -> Iterator[str]:
+    """What an upgrade changes, for people: every difference under its cause, and in what the releases differ."""
     yield found.sentence
     yield f"pods without a node: {found.n_unbound[0]:,} before, {found.n_unbound[1]:,} after"
     for cause in found.causes:
         proof = f"with {'this' if len(cause.toggles) == 1 else 'these'} put back they do not differ"
         yield f"{cause.name}: {len(cause.differences):,}; {proof}"
         for toggle in cause.toggles:
-            yield f"  {toggle.sentence or f'the feature gate {toggle.name}'}"
+            yield f"  {toggle.known}: {toggle.text}"
         pods = (
             f"  {one.pod}: {one.before or 'no node'} -> {one.after or 'no node'}" for one in cause.differences
         )
@@ -136,3 +137,10 @@ def _upgrade_lines(found: UpgradePreview) -> Iterator[str]:
         yield f"  {found.before.title}: {parted.a}"
         yield f"  {found.after.title}: {parted.b}"
         yield from (f"    {one.plugin} of {one.node}: {one.a} -> {one.b}" for one in parted.scores[:6])
+    for step in found.steps:
+        yield f"from {step.before.name} to {step.after.name}: {step.sentence}"
+        yield from (f"  {cause.name}: {len(cause.differences):,}" for cause in step.causes)
+    between = found.between
+    if between:
+        yield f"{found.before.name} and {found.after.name} differ in"
+    yield from (f"  {one.name} ({one.known}): {one.text}" for one in between)

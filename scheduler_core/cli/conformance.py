@@ -6,14 +6,16 @@ import argparse
 import gzip
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from scheduler_core.cli.release import release_lines
 from scheduler_core.cli.reports import Unusable
 from scheduler_core.clock import SECOND_NS, measure_ns
-from scheduler_core.releases import OLDEST, Release, release_named
+from scheduler_core.releases import OLDEST, RELEASES, Release, release_named
 
 
 class Difference(NamedTuple):
@@ -95,23 +97,41 @@ def run(options: argparse.Namespace) -> int:
     """Run the command; the exit status is 1 when a case failed, 2 when a file is none of cases."""
     keys = tuple(options.keys.split(",")) if options.keys else ()
     excluded = set(filter(None, options.excluded.split(",")))
-    passed = failed = 0
+    if not options.paths and not options.versions:
+        raise Unusable("name files of cases, or --versions")
+    counts: Counter[tuple[str, bool]] = Counter()
+    by_release: Counter[tuple[str, bool]] = Counter()
     started_ns = measure_ns()
     for path in [file for given in options.paths for file in _files(Path(given))]:
-        counts = [0, 0]
         for case in read_cases(path):
             if case["family"] in excluded or (options.explain and case["name"] != options.explain):
                 continue
             differences = run_case(case, keys)
-            counts[bool(differences)] += 1
+            counts[path.name, not differences] += 1
+            by_release[release_of(case).title, not differences] += 1
             if differences and (options.explain or options.list):
                 _show(case["name"], differences, every=bool(options.explain))
-        passed, failed = passed + counts[0], failed + counts[1]
-        if any(counts):
-            print(f"{path.name}: {counts[0]} passed, {counts[1]} failed")
-    print(f"took {(measure_ns() - started_ns) / SECOND_NS:.1f} s", file=sys.stderr)
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed else 0
+        if counts[path.name, True] + counts[path.name, False]:
+            print(f"{path.name}: {_counted(counts, path.name)}")
+    if options.versions:
+        print("\n".join(_versions(by_release)))
+    if options.paths:
+        print(f"took {(measure_ns() - started_ns) / SECOND_NS:.1f} s", file=sys.stderr)
+        print(f"{sum(n for (_, passed), n in counts.items() if passed)} passed, ", end="")
+        print(f"{sum(n for (_, passed), n in counts.items() if not passed)} failed")
+    return 1 if any(not passed for _, passed in counts) else 0
+
+
+def _counted(counts: Counter[tuple[str, bool]], name: str) -> str:
+    return f"{counts[name, True]} passed, {counts[name, False]} failed"
+
+
+def _versions(by_release: Counter[tuple[str, bool]]) -> Iterator[str]:
+    """What is known of every release: its recorded decisions, and how each thing it changes is known."""
+    for title in dict.fromkeys(title for title, _ in by_release):
+        yield f"as {title}: {_counted(by_release, title)}"
+    for release in RELEASES.values():
+        yield from release_lines(release)
 
 
 def _files(path: Path) -> list[Path]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from scheduler_core.dynamic_resources.model import Claim, Device, Manifest, Request
 from scheduler_core.dynamic_resources.pools import DevicePool
@@ -23,29 +23,47 @@ class UndefinedCapacity(Exception):
     """A request names a capacity that the device does not have."""
 
 
-def consumed(request: Request, device: Device) -> Amounts:
-    """What a request takes of each capacity of a shared device, rounded up by the device's policy."""
+class AllocationError(Exception):
+    """An attempt that ends in an error, in Kubernetes' words."""
+
+
+def consumed(request: Request, device: Device, release: Release) -> Amounts:
+    """What a request takes of each capacity of a shared device, rounded up by the device's policy.
+
+    Raises
+    ------
+    AllocationError
+        An amount is negative, or lies beyond what the range can count (from 1.37 on).
+    """
     asked = request.capacity_requests
-    return {name: _consumed(asked.get(name), capacity) for name, capacity in device.capacity.items()}
+    amounts = {}
+    for name, capacity in device.capacity.items():
+        try:
+            amounts[name] = _consumed(asked.get(name), capacity, release)
+            if amounts[name].sign() < 0 and release.has("CapacityRequestsChecked"):
+                raise AllocationError("capacity value is negative")
+        except AllocationError as error:
+            raise AllocationError(f'capacity "{name}": {error}') from None
+    return amounts
 
 
-def has_room(request: Request, device: Device, taken: Mapping[str, Quantity]) -> bool:
+def has_room(request: Request, device: Device, taken: Mapping[str, Quantity], release: Release) -> bool:
     """Whether the device has what the request takes besides what is taken.
 
     Raises
     ------
     UndefinedCapacity
+    AllocationError
     """
-    asked, capacities = request.capacity_requests, device.capacity
-    if any(name not in capacities for name in asked):
+    capacities = device.capacity
+    if any(name not in capacities for name in request.capacity_requests):
         raise UndefinedCapacity
-    for name, capacity in capacities.items():
-        amount = _consumed(asked.get(name), capacity)
-        if _violates(amount, capacity.get("requestPolicy")):
+    for name, amount in consumed(request, device, release).items():
+        if _violates(amount, capacities[name].get("requestPolicy"), release):
             return False
         if name in taken:
             amount = amount.add(taken[name])
-        if amount.cmp(read_quantity(str(capacity["value"]))) > 0:
+        if amount.cmp(read_quantity(str(capacities[name]["value"]))) > 0:
             return False
     return True
 
@@ -55,7 +73,7 @@ def add_amounts(amounts: Amounts, more: Mapping[str, Quantity]) -> None:
         amounts[name] = amounts[name].add(amount) if name in amounts else amount
 
 
-def _consumed(asked: Any, capacity: Mapping[str, Any]) -> Quantity:
+def _consumed(asked: Any, capacity: Mapping[str, Any], release: Release) -> Quantity:
     policy = capacity.get("requestPolicy")
     if asked is None:
         default = policy.get("default") if policy else None
@@ -65,32 +83,66 @@ def _consumed(asked: Any, capacity: Mapping[str, Any]) -> Quantity:
         return amount
     valid_range = policy.get("validRange")
     if valid_range and valid_range.get("min") is not None:
-        return _rounded_up(amount, valid_range)
+        return _rounded_up(amount, valid_range, release)
     for value in policy.get("validValues") or ():
         if amount.cmp(read_quantity(str(value))) <= 0:
             return read_quantity(str(value))
     return amount
 
 
-def _rounded_up(amount: Quantity, valid_range: Mapping[str, Any]) -> Quantity:
+_MOST: Final = 2**63 - 1
+
+
+def _counts_thousandths(valid_range: Mapping[str, Any], release: Release) -> bool:
+    """Whether a range counts in thousandths: every bound is a whole number of them, the step at least one."""
+    if not release.gate("DRAFractionalCapacityRange"):
+        return False
+    bounds = [
+        read_quantity(str(valid_range[key]))
+        for key in ("min", "max", "step")
+        if valid_range.get(key) is not None
+    ]
+    step = read_quantity(str(valid_range["step"]))
+    return all(_is_exact(bound) for bound in bounds) and step.milli_value() >= 1
+
+
+def _is_exact(amount: Quantity) -> bool:
+    """Whether an amount is a whole number of thousandths that an int64 holds."""
+    return amount.cmp(Quantity(amount.milli_value(), -3, False, amount.format)) == 0
+
+
+def _rounded_up(amount: Quantity, valid_range: Mapping[str, Any], release: Release) -> Quantity:
     least = read_quantity(str(valid_range["min"]))
     if amount.cmp(least) < 0:
         return least
     if valid_range.get("step") is None:
         return amount
-    step, start = read_quantity(str(valid_range["step"])).value(), least.value()
-    steps = -(-(amount.value() - start) // step)
-    return read_quantity(_binary(start + step * steps))
+    in_thousandths, is_checked = (
+        _counts_thousandths(valid_range, release),
+        release.has("CapacityRequestsChecked"),
+    )
+    step = read_quantity(str(valid_range["step"]))
+    asked, start, each = (
+        one.milli_value() if in_thousandths else one.value() for one in (amount, least, step)
+    )
+    if is_checked:
+        if in_thousandths and not _is_exact(amount):
+            raise AllocationError(f"{_CANNOT}: request {amount} is not a representable milli value")
+        if not in_thousandths and amount.cmp(Quantity(_MOST, 0, False, amount.format)) > 0:
+            raise AllocationError(f"{_CANNOT}: request {amount} exceeds MaxInt64")
+    rounded = start - (start - asked) // each * each
+    if is_checked and rounded > _MOST and (in_thousandths or start >= 0):
+        beyond = "the milli-value range" if in_thousandths else "MaxInt64"
+        raise AllocationError(f"{_CANNOT}: rounding request {amount} up to the next step passes {beyond}")
+    whole, left = divmod(rounded, 1000) if in_thousandths else (rounded, 0)
+    number = (rounded, -3) if left else (whole, 0)
+    return read_quantity(Quantity(*number, False, step.format if is_checked else "BinarySI").canonical())
 
 
-def _binary(value: int) -> str:
-    for power, suffix in ((60, "Ei"), (50, "Pi"), (40, "Ti"), (30, "Gi"), (20, "Mi"), (10, "Ki")):
-        if value and value % (1 << power) == 0:
-            return f"{value >> power}{suffix}"
-    return str(value)
+_CANNOT: Final = "capacity request cannot be represented in the device's range arithmetic"
 
 
-def _violates(amount: Quantity, policy: Mapping[str, Any] | None) -> bool:
+def _violates(amount: Quantity, policy: Mapping[str, Any] | None, release: Release) -> bool:
     if not policy:
         return False
     default = policy.get("default")
@@ -103,14 +155,13 @@ def _violates(amount: Quantity, policy: Mapping[str, Any] | None) -> bool:
             return True
         if step is None:
             return False
-        start = read_quantity(str(valid_range["min"])).value() if valid_range.get("min") is not None else 0
-        return (amount.value() - start) % read_quantity(str(step)).value() != 0
+        least = read_quantity(str(valid_range.get("min") or 0))
+        if _counts_thousandths(valid_range, release):
+            apart = amount.milli_value() - least.milli_value()
+            return not _is_exact(amount) or apart % read_quantity(str(step)).milli_value() != 0
+        return (amount.value() - least.value()) % read_quantity(str(step)).value() != 0
     values = policy.get("validValues") or ()
     return bool(values) and all(amount.cmp(read_quantity(str(value))) != 0 for value in values)
-
-
-class AllocationError(Exception):
-    """An attempt that ends in an error, in Kubernetes' words."""
 
 
 @dataclass(slots=True)

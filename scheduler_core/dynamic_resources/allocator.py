@@ -42,13 +42,16 @@ from scheduler_core.releases import Release
 class Constraint:
     """A rule between the devices of some requests of a claim: they match in an attribute, or all differ in it.
 
-    Of distinct values one is remembered a request, the last one: so upstream.
+    Of distinct values only the last one of each request is remembered until 1.36 (`of_each_device` is false).
     """
 
-    def __init__(self, names: tuple[str, ...], attribute: str, *, is_distinct: bool) -> None:
+    def __init__(
+        self, names: tuple[str, ...], attribute: str, *, is_distinct: bool, of_each_device: bool = False
+    ) -> None:
         self.names = names
         self.attribute = attribute
         self.is_distinct = is_distinct
+        self.of_each_device = of_each_device
         self.values: dict[str, tuple[str, Any]] = {}
         self.n_devices = 0
 
@@ -61,9 +64,15 @@ class Constraint:
         value = device.attribute(self.attribute)
         if value is None or (self.n_devices and (value in self.values.values()) is self.is_distinct):
             return False
-        self.values[request.base_name if self.is_distinct else ""] = value
+        self.values[self._key(request, self.n_devices)] = value
         self.n_devices += 1
         return True
+
+    def _key(self, request: Request, number: int) -> str:
+        """Under which a value is remembered, of the device with a number."""
+        if not self.is_distinct:
+            return ""
+        return str(number) if self.of_each_device else request.base_name
 
     def words(self, device: Device) -> str:
         """Why it refuses a device."""
@@ -79,7 +88,7 @@ class Constraint:
         if self.applies_to(request):
             self.n_devices -= 1
             if self.is_distinct:
-                self.values.pop(request.base_name, None)
+                self.values.pop(self._key(request, self.n_devices), None)
 
 
 NOTHING = read_quantity("0")
@@ -229,9 +238,10 @@ class NodeSearch:
         self.chosen_alternative: dict[tuple[int, int], int] = {}
         self.taking: dict[DeviceId, set[int]] = {}
         self.taking_capacity: dict[DeviceId, Amounts] = {}
-        # By the name of the pool alone, as upstream: drivers whose pools have one name share the first one's counters.
-        self.counters: dict[str, dict[tuple[str, str], Quantity]] = {}
-        self.available: dict[str, dict[tuple[str, str], Quantity]] = {}
+        # Until 1.36 by the name of the pool alone: drivers whose pools have one name share the first one's counters.
+        self._first_of_key = 0 if self.release.has("CountersByDriver") else 1
+        self.counters: dict[tuple[str, ...], dict[tuple[str, str], Quantity]] = {}
+        self.available: dict[tuple[str, ...], dict[tuple[str, str], Quantity]] = {}
         self.selectable: dict[tuple[DeviceId, tuple[int, int, int]], bool] = {}
         self._bindable = release_has_binding(self.release)
         self._names_devices = self.release.has("DeviceErrorsNamed")
@@ -291,7 +301,12 @@ class NodeSearch:
             if item.get("matchAttribute") is not None:
                 constraints.append(Constraint(names, item["matchAttribute"], is_distinct=False))
             elif item.get("distinctAttribute") is not None and self._consumable:
-                constraints.append(Constraint(names, item["distinctAttribute"], is_distinct=True))
+                of_each_device = self.release.has("DistinctForEachDevice")
+                constraints.append(
+                    Constraint(
+                        names, item["distinctAttribute"], is_distinct=True, of_each_device=of_each_device
+                    )
+                )
             else:
                 raise AllocationError(
                     f"claim {claim.key}, constraint #{number}: empty constraint (unsupported constraint type?)"
@@ -477,7 +492,7 @@ class NodeSearch:
         add_amounts(taken, self.shared.allocated.capacity.get(device.id, {}))
         add_amounts(taken, self.taking_capacity.get(device.id, {}))
         try:
-            return has_room(request, device, taken)
+            return has_room(request, device, taken, self.release)
         except UndefinedCapacity:
             return False
 
@@ -512,7 +527,7 @@ class NodeSearch:
             return None
         amounts: Amounts | None = None
         if is_shared:
-            amounts = consumed(request, device)
+            amounts = consumed(request, device, self.release)
             self._take_capacity(device, amounts, taken)
         self.results[index].append(Chosen(request, device, amounts))
         taken.append(self.results[index].pop)
@@ -604,10 +619,11 @@ class NodeSearch:
         return device in self.shared.allocated.capacity or device in self.taking_capacity
 
     def _take_counters(self, device: Device, pool: DevicePool) -> bool:
-        available = self.available.get(pool.key[1])
+        key = pool.key[self._first_of_key :]
+        available = self.available.get(key)
         if available is None:
-            available = self.available[pool.key[1]] = self.available_counters(pool)
-        taken = self.counters.setdefault(pool.key[1], {})
+            available = self.available[key] = self.available_counters(pool)
+        taken = self.counters.setdefault(key, {})
         for name, amount in counted(device):
             taken[name] = taken[name].add(amount) if name in taken else amount
         # A counter that allocated devices overdrew blocks the pool, whether this search takes of it or not.
@@ -618,7 +634,8 @@ class NodeSearch:
 
     def _missing_counter(self, device: Device, pool: DevicePool) -> str:
         """The first counter of which less is left than the device takes."""
-        available, taken = self.available[pool.key[1]], self.counters[pool.key[1]]
+        key = pool.key[self._first_of_key :]
+        available, taken = self.available[key], self.counters[key]
         for (set_name, name), amount in counted(device):
             left = available.get((set_name, name))
             if left is None:
@@ -631,7 +648,7 @@ class NodeSearch:
         return overdrawn(short)[0]
 
     def _give_counters_back(self, device: Device, pool: DevicePool) -> None:
-        taken = self.counters[pool.key[1]]
+        taken = self.counters[pool.key[self._first_of_key :]]
         for name, amount in counted(device):
             taken[name] = taken[name].sub(amount)
 

@@ -254,9 +254,14 @@ def _say_capacity(attempt: NodeSearch, request: Request, device: Device, say: An
     held = ", ".join(f"{value} {name}" for name, value in taken.items()) or "nothing"
     whole = ", ".join(f"{item['value']} {name}" for name, item in device.capacity.items())
     try:
-        ok = not attempt.release.gate("DRAConsumableCapacity") or has_room(request, device, taken)
+        ok = not attempt.release.gate("DRAConsumableCapacity") or has_room(
+            request, device, taken, attempt.release
+        )
     except UndefinedCapacity:
         say(CAPACITY, False, f"asks for {asked}, which the device does not have")
+        return
+    except AllocationError as error:
+        say(CAPACITY, False, str(error))
         return
     say(CAPACITY, ok, f"asks for {asked}; {held} of {whole} taken")
 

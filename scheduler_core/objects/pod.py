@@ -251,7 +251,9 @@ def _spec_key(meta: ObjectMeta, manifest: Document) -> _SpecKey | None:
 
 
 def says_nothing_of_requests(status: Document) -> bool:
-    """Whether no container is being resized in place; False where a status cannot be read."""
+    """Whether neither pod nor container is being resized in place; False where a status cannot be read."""
+    if "resources" in status:
+        return False
     for key in ("containerStatuses", "initContainerStatuses"):
         items = status.get(key)
         if items is None:

@@ -387,9 +387,10 @@ SERVED_EARLY: Final[Mapping[str, str]] = {
     "scheduling.k8s.io/v1alpha2": "1.34",
     "resource.k8s.io/v1alpha3/devicetaintrules": "1.34",
     "resource.k8s.io/v1beta2/devicetaintrules": "1.36",
+    "resource.k8s.io/v1/devicetaintrules": "1.37",
 }
 """What is not stable and served all the same, as an API server's --runtime-config names it (with all its kinds, or one
-resource of it), and the first release here that does."""
+resource of it), or stable later than in the oldest release; and the first release here that serves it."""
 _STABLE: Final = re.compile(r"(.*/)?v[0-9]+")
 _VERSION: Final = re.compile(r"v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?")
 _CLOSE: Final = 0.75
@@ -441,8 +442,11 @@ def served_kinds(early: Iterable[str] = SERVED_EARLY) -> list[dict[str, Any]]:
     return [
         said
         for said in upstream_kinds()
-        if _STABLE.fullmatch(said["apiVersion"])
-        or named & {said["apiVersion"], f"{said['apiVersion']}/{said['plural']}"}
+        if named & {said["apiVersion"], f"{said['apiVersion']}/{said['plural']}"}
+        or (
+            _STABLE.fullmatch(said["apiVersion"])
+            and f"{said['apiVersion']}/{said['plural']}" not in SERVED_EARLY
+        )
     ]
 
 

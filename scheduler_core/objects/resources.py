@@ -292,7 +292,8 @@ def summed_requests(manifest: Document, *, as_sums: bool = False) -> PodRequests
     """Those of any pod.
 
     A pod that is being resized has what it asks for, what it was allocated and what it has. Until 1.36 the largest of
-    the three counts for each container, from 1.37 on (`as_sums`) the largest of the pod's three sums.
+    the three counts for each container, from 1.37 on (`as_sums`) the largest of the pod's three sums, and of what the
+    pod as a whole asks for, was allocated and has.
     """
     spec = mapping(manifest, "spec", "")
     status = mapping(manifest, "status", "")
@@ -318,6 +319,11 @@ def summed_requests(manifest: Document, *, as_sums: bool = False) -> PodRequests
     pod_resources = mapping(spec, "resources", "spec")
     pod_level = resource_list(pod_resources, "requests", "spec.resources") if pod_resources else {}
     pod_level = {name: amount for name, amount in pod_level.items() if is_supported_pod_level_resource(name)}
+    if as_sums and pod_level and status.get("resources") is not None:
+        has = resource_list(mapping(status, "resources", "status"), "requests", "status.resources")
+        allocated = resource_list(status, "allocatedResources", "status")
+        largest = _largest(({} if resize_infeasible else pod_level, allocated, has))
+        pod_level = {name: largest.get(name, 0) for name in pod_level}
     overhead = resource_list(spec, "overhead", "spec")
 
     def total_with(missing: Mapping[str, int], at_pod_level: NanoList) -> NanoList:

@@ -66,11 +66,13 @@ class HintMap:
         return known
 
 
-def build_hint_map(registrations: Mapping[str, Sequence[ClusterEventWithHint]]) -> HintMap:
+def build_hint_map(
+    registrations: Mapping[str, Sequence[ClusterEventWithHint]], *, with_node_taints: bool = True
+) -> HintMap:
     """The hint table of a profile from what its plugins register, in the order of the plugins.
 
-    A plugin that wants Node/Add but not Node/UpdateNodeTaint gets one more entry, Node/UpdateNodeTaint with
-    the answer Queue: upstream's stand-in for node additions that an old check used to filter out.
+    Until 1.36 (`with_node_taints`) a plugin that wants Node/Add but not Node/UpdateNodeTaint gets one more entry,
+    Node/UpdateNodeTaint with the answer Queue: a stand-in for node additions that an old check used to filter out.
     """
     entries = []
     for plugin, events in registrations.items():
@@ -80,7 +82,11 @@ def build_hint_map(registrations: Mapping[str, Sequence[ClusterEventWithHint]]) 
             entries.append(HintEntry(event, plugin, registration.hint or always_queue))
             if event.resource == NODE:
                 node_actions |= int(event.action)
-        if node_actions & ActionType.ADD and not node_actions & ActionType.UPDATE_NODE_TAINT:
+        if (
+            with_node_taints
+            and node_actions & ActionType.ADD
+            and not node_actions & ActionType.UPDATE_NODE_TAINT
+        ):
             entries.append(HintEntry(ClusterEvent(NODE, ActionType.UPDATE_NODE_TAINT), plugin, always_queue))
     return HintMap(entries)
 

@@ -3,7 +3,7 @@
 The newer release is brought to the older one step by step. At the first cycle that is decided otherwise, the fewest
 gates and changes are looked for that, put back, have it decided as before; then the whole run is made with them put
 back, and so on until nothing differs. A cause is proved by the run with it alone put back; what vanishes in no such run
-vanishes with those found before it, which is said.
+vanishes with those found before it, which is said. An upgrade over several releases is decided step by step as well.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Final
 
-from scheduler_core.releases import Release
+from scheduler_core.releases import NOT_MODELLED, Release, ReleaseDifference, differences
 from scheduler_core.scenario.difference import (
     MOVED,
     NEWLY_EVICTED,
@@ -35,22 +36,6 @@ KINDS: Final = (MOVED, NEWLY_PENDING, NEWLY_PLACED, NEWLY_EVICTED, OTHER_WORDS, 
 
 Progress = Callable[[str, float], None]
 """Is told what is being run, and the share that is done; may raise to end it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Toggle:
-    """A gate or change in which two releases differ.
-
-    Attributes
-    ----------
-    is_gate : bool
-    sentence : str
-        What a change without a gate is; empty for a gate.
-    """
-
-    name: str
-    is_gate: bool
-    sentence: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +74,7 @@ class Cause:
 
     Attributes
     ----------
-    toggles : tuple of Toggle
+    toggles : tuple of ReleaseDifference
         More than one where only together they make the difference.
     proved : str
         `alone`: shown by a run with this alone put back; `together`: by one with all of these put back, and not by
@@ -98,7 +83,7 @@ class Cause:
         What moves first; in the order of the run.
     """
 
-    toggles: tuple[Toggle, ...]
+    toggles: tuple[ReleaseDifference, ...]
     proved: str
     differences: tuple[UpgradeDifference, ...]
 
@@ -124,6 +109,8 @@ class UpgradePreview:
         The first decision that differs, with every score.
     n_runs : int
         Whole runs that were made.
+    steps : tuple of UpgradePreview
+        The same from each release on the way to the next; empty where there is none between.
     """
 
     before: Release
@@ -135,11 +122,17 @@ class UpgradePreview:
     unexplained: tuple[UpgradeDifference, ...]
     parted: Divergence | None = field(repr=False)
     n_runs: int = 2
+    steps: tuple[UpgradePreview, ...] = ()
 
     @property
     def differences(self) -> list[UpgradeDifference]:
         """All of them."""
         return [one for cause in self.causes for one in cause.differences] + list(self.unexplained)
+
+    @property
+    def between(self) -> list[ReleaseDifference]:
+        """All in which the two releases differ, whether it changes something here or not."""
+        return differences(self.before, self.after)
 
     def counts(self) -> dict[str, int]:
         """How many differences there are of each kind."""
@@ -196,7 +189,7 @@ class UpgradePreview:
             "causes": [
                 {
                     "name": cause.name,
-                    "toggles": [dataclasses.asdict(toggle) for toggle in cause.toggles],
+                    "toggles": [{**dataclasses.asdict(one), "is_gate": one.is_gate} for one in cause.toggles],
                     "proved": cause.proved,
                     "n": len(cause.differences),
                     "differences": [dataclasses.asdict(one) for one in cause.differences[:limit]],
@@ -204,6 +197,24 @@ class UpgradePreview:
                 for cause in self.causes
             ],
             "unexplained": [dataclasses.asdict(one) for one in self.unexplained[:limit]],
+            "between": [dataclasses.asdict(one) for one in self.between],
+            "steps": [
+                {
+                    "before": step.before.document(),
+                    "after": step.after.document(),
+                    "sentence": step.sentence,
+                    "counts": step.counts(),
+                    "causes": [
+                        {
+                            "name": cause.name,
+                            "n": len(cause.differences),
+                            "differences": [dataclasses.asdict(one) for one in cause.differences[:limit]],
+                        }
+                        for cause in step.causes
+                    ],
+                }
+                for step in self.steps
+            ],
             "firstDivergence": None
             if parted is None
             else {
@@ -220,29 +231,16 @@ class UpgradePreview:
         }
 
 
-def toggles_between(older: Release, newer: Release) -> list[Toggle]:
-    """Gates and changes in which two releases differ, those of gates first."""
-    names = sorted({*older.gates, *newer.gates, *older.switched, *newer.switched})
-    gates = [
-        Toggle(name, True) for name in names if _is_gate(name, older, newer) and _parts(name, older, newer)
+def toggles_between(older: Release, newer: Release) -> list[ReleaseDifference]:
+    """What can be switched of that in which two releases differ."""
+    return [
+        one
+        for one in differences(older, newer)
+        if one.known != NOT_MODELLED and (not one.is_gate or older.gate(one.name) is not newer.gate(one.name))
     ]
-    changes = [
-        Toggle(name, False, said)
-        for name, said in newer.changes.items()
-        if newer.has(name) is not older.has(name)
-    ]
-    return gates + changes
 
 
-def _is_gate(name: str, *releases: Release) -> bool:
-    return any(name in release.gates for release in releases)
-
-
-def _parts(name: str, older: Release, newer: Release) -> bool:
-    return older.gate(name) is not newer.gate(name)
-
-
-def put_back(newer: Release, older: Release, toggles: Iterable[Toggle]) -> Release:
+def put_back(newer: Release, older: Release, toggles: Iterable[ReleaseDifference]) -> Release:
     """The newer release with some gates and changes as in the older one."""
     return newer.with_switched(
         {one.name: older.gate(one.name) if one.is_gate else older.has(one.name) for one in toggles}
@@ -254,6 +252,7 @@ def preview(
     before: Release,
     after: Release,
     *,
+    through: Sequence[Release] = (),
     first_of_ties: bool = False,
     progress: Progress | None = None,
 ) -> UpgradePreview:
@@ -261,6 +260,8 @@ def preview(
 
     Parameters
     ----------
+    through : sequence of Release
+        Releases on the way (`releases.steps_between`), each of which is decided by and compared with the next too.
     first_of_ties : bool
         Equals are taken by name, as in the recorded production trace; by the scenario's seed otherwise.
 
@@ -269,7 +270,17 @@ def preview(
     ScenarioError
         It cannot be run in one of them.
     """
-    return _Search(scenario, before, after, first_of_ties, progress or _quiet).preview()
+    told, way = progress or _quiet, [before, *through, after]
+    pairs = list(pairwise(way)) if through else []
+    n_searches, runs = 1 + len(pairs), dict[Release, ScenarioRun]()
+    found = []
+    for place, (one, other) in enumerate([(before, after), *pairs]):
+
+        def progressed(step: str, share: float, place: int = place) -> None:
+            told(step, (place + share) / n_searches)
+
+        found.append(_Search(scenario, one, other, first_of_ties, progressed, runs).preview())
+    return dataclasses.replace(found[0], steps=tuple(found[1:]), n_runs=len(runs))
 
 
 def _quiet(step: str, share: float) -> None:
@@ -282,7 +293,13 @@ Ends = Mapping[str, tuple[str, str, str]]
 
 class _Search:
     def __init__(
-        self, scenario: Scenario, before: Release, after: Release, first_of_ties: bool, progress: Progress
+        self,
+        scenario: Scenario,
+        before: Release,
+        after: Release,
+        first_of_ties: bool,
+        progress: Progress,
+        runs: dict[Release, ScenarioRun],
     ) -> None:
         # What was recorded, and what an end must be, is of the scenario's own release.
         steps = tuple(step for step in scenario.steps if step.upgrade is None and step.expect is None)
@@ -293,7 +310,7 @@ class _Search:
         is_upgrade = set(before.changes) <= set(after.changes)
         self.newer, self.older = (after, before) if is_upgrade else (before, after)
         self.toggles = toggles_between(self.older, self.newer)
-        self.n_runs = 0
+        self.runs = runs
         self.share = 0.0
 
     def preview(self) -> UpgradePreview:
@@ -315,22 +332,25 @@ class _Search:
             tuple(sorted(causes, key=lambda cause: -len(cause.differences))),
             tuple(rest),
             parted,
-            self.n_runs,
         )
 
     # ---- runs
 
     def _run(self, release: Release, what: str) -> ScenarioRun:
         self.progress(f"deciding as {what}", self.share)
-        self.n_runs += 1
-        found = run(self.scenario, full_traces=False, release=release, first_of_ties=self.first_of_ties)
+        if release not in self.runs:
+            self.runs[release] = run(
+                self.scenario, full_traces=False, release=release, first_of_ties=self.first_of_ties
+            )
         self.share += (1 - self.share) * 0.3
-        return found
+        return self.runs[release]
 
-    def _chain(self, older: ScenarioRun, newer: ScenarioRun) -> list[tuple[tuple[Toggle, ...], Ends]]:
+    def _chain(
+        self, older: ScenarioRun, newer: ScenarioRun
+    ) -> list[tuple[tuple[ReleaseDifference, ...], Ends]]:
         """Toggles in the order they are found, each with how pods end once they and those before are put back."""
-        found: list[tuple[tuple[Toggle, ...], Ends]] = []
-        back: list[Toggle] = []
+        found: list[tuple[tuple[ReleaseDifference, ...], Ends]] = []
+        back: list[ReleaseDifference] = []
         current = newer
         while True:
             parted = _first_other_digest(older, current)
@@ -351,7 +371,9 @@ class _Search:
             )
             found.append((tuple(wanted), _ends(current)))
 
-    def _needed(self, number: int, back: Sequence[Toggle], left: Sequence[Toggle]) -> list[Toggle]:
+    def _needed(
+        self, number: int, back: Sequence[ReleaseDifference], left: Sequence[ReleaseDifference]
+    ) -> list[ReleaseDifference]:
         """The fewest of the toggles left that, put back too, have a cycle decided as before; none if all do not.
 
         Each is the last one of the shortest row of toggles that does: without it the row before it does not.
@@ -361,16 +383,16 @@ class _Search:
             self.progress(f"looking for what decides cycle {number}", self.share)
             return run_prefix(self.scenario, number, release=release, first_of_ties=self.first_of_ties)
 
-        tried: dict[tuple[int, frozenset[Toggle]], bool] = {}
+        tried: dict[tuple[int, frozenset[ReleaseDifference]], bool] = {}
 
-        def agrees(some: Sequence[Toggle]) -> bool:
+        def agrees(some: Sequence[ReleaseDifference]) -> bool:
             key = number, frozenset(some)
             if key not in tried:
                 tried[key] = digests(put_back(self.newer, self.older, [*back, *some])) == wanted
             return tried[key]
 
         wanted = digests(self.older)
-        needed: list[Toggle] = []
+        needed: list[ReleaseDifference] = []
         rest = list(left)
         while True:
             # The shortest row of the rest that does: short ones are tried first.
@@ -401,7 +423,7 @@ class _Search:
 
     def _attributed(
         self,
-        chain: Sequence[tuple[tuple[Toggle, ...], Ends]],
+        chain: Sequence[tuple[tuple[ReleaseDifference, ...], Ends]],
         differences: Sequence[UpgradeDifference],
         older: Ends,
     ) -> tuple[list[Cause], list[UpgradeDifference]]:
@@ -438,7 +460,7 @@ def _taken_away(
 _WORD = re.compile(r"[A-Z]?[a-z]+")
 
 
-def _likely_first(toggles: Sequence[Toggle], parted: Divergence) -> list[Toggle]:
+def _likely_first(toggles: Sequence[ReleaseDifference], parted: Divergence) -> list[ReleaseDifference]:
     """The toggles, those whose names have most words in common with what differs first: only the order of a search."""
     plugins = {score.plugin for score in parted.scores if (score.a or 0) != (score.b or 0)}
     told = " ".join(
@@ -448,7 +470,7 @@ def _likely_first(toggles: Sequence[Toggle], parted: Divergence) -> list[Toggle]
     # Words like `pod` stand in many names, and so tell little.
     shared = Counter(stem for toggle in toggles for stem in _stems(toggle.name))
 
-    def in_common(toggle: Toggle) -> float:
+    def in_common(toggle: ReleaseDifference) -> float:
         return sum(1 / shared[stem] for stem in sorted(_stems(toggle.name) & stems))
 
     return sorted(toggles, key=lambda one: -in_common(one))

@@ -196,7 +196,7 @@ def test_a_pod_that_does_not_wait_at_permit_takes_no_answer(api: Api, cluster: C
 
 def test_version_names_what_is_emulated(api: Api) -> None:
     version = api.get("/version").json()
-    assert version["emulates"] == "v1.36.2"
+    assert version["emulates"] == "v1.37.0"
     assert version["releases"] == ["1.34", "1.35", "1.35.6", "1.36", "1.36.3", "1.37"]
     assert version["engine"]
     assert "every node" in version["sampling"]["default"]

@@ -89,16 +89,17 @@ def test_the_story_of_a_pod_goes_on_while_one_reads(page, asgi_server, demo, com
 
 
 def test_weights_are_moved_on_the_page_of_the_cycle(page, asgi_server, demo, complaints):
-    request_run(cluster=demo, until="cycle")
+    for _ in range(4):
+        request_run(cluster=demo, until="cycle")
     work(demo)
-    page.goto(f"{asgi_server}/c/{demo.public_id}/cycles/1/")
+    page.goto(f"{asgi_server}/c/{demo.public_id}/cycles/4/")
     page.locator("#weights-box summary").focus()
     page.keyboard.press("Enter")
-    slider = page.locator("#w-NodeResourcesBalancedAllocation")
+    slider = page.locator("#w-TaintToleration")
     slider.focus()
-    expect(page.locator("#weights")).to_contain_text("node-a1 or node-b1 win above")
-    slider.press("End")
-    expect(page.locator("#weights")).to_contain_text("was 1")
-    assert focus(page) == "w-NodeResourcesBalancedAllocation" and page.url.endswith("/cycles/1/")
+    expect(page.locator("#weights")).to_contain_text("node-b2 wins above")
+    slider.press("Home")
+    expect(page.locator("#weights")).to_contain_text("was 3")
+    assert focus(page) == "w-TaintToleration" and page.url.endswith("/cycles/4/")
     page.locator("#weights-reset").click()
     expect(page.locator("#weights")).to_contain_text("As recorded")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from playground.clusters.drive.advance import advance
-from playground.clusters.drive.config import set_config
+from playground.clusters.drive.config import set_config, set_release
 from playground.clusters.drive.memory import EngineMemory
 from playground.clusters.drive.runs import request_run
 from playground.clusters.lifecycle import delete_cluster, reset_cluster
@@ -64,6 +64,20 @@ def test_what_the_scheduler_did_is_counted_under_upstreams_names(client: Any) ->
     assert found[f'{incoming}{{event="UnschedulablePodAdd",queue="active"}}'] == "4"
     assert found[f'{incoming}{{event="ScheduleAttemptFailure",queue="unschedulable"}}'] == "3"
     assert found['scheduler_unschedulable_pods{plugin="NodeResourcesFit"}'] == "1"
+    assert (
+        found['scheduler_queued_entities{queue="active",type="pod"}']
+        == found['scheduler_pending_pods{queue="active"}']
+    )
+
+
+@pytest.mark.parametrize(("release", "counted"), [("1.36", False), ("1.37", True)])
+def test_entities_are_counted_from_1_37_on(client: Any, release: str, counted: bool) -> None:
+    cluster = make_cluster(make_node("n1", "1"), make_pod("a"))
+    set_release(cluster=cluster, name=release)
+    request_run(cluster=cluster)
+    advance(cluster_id=cluster.pk, memory=EngineMemory())
+    said = client.get("/metrics").content.decode()
+    assert ("scheduler_queue_incoming_entities_total{" in said) is counted
 
 
 def test_a_pod_bound_at_its_second_attempt_is_observed_with_the_time_between_them(client: Any) -> None:

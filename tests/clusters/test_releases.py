@@ -1,6 +1,5 @@
 """The release of Kubernetes a cluster follows: chosen, changed as an input of its log, and carried everywhere."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from playground.clusters.objects.apply import apply_documents
 from playground.engine.releases import DEFAULT, release_names
 from playground.engine.scenarios import opening_of, run_fresh
 from playground.scenarios.services import forking, moments
+from scheduler_core.releases.draft import draft
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.clusters.test_real_engine import run
 
@@ -40,9 +40,9 @@ def upgraded() -> Cluster:
     return cluster
 
 
-def test_a_new_cluster_follows_the_newest_release_that_is_proved() -> None:
+def test_a_new_cluster_follows_the_newest_release_with_recorded_decisions() -> None:
     cluster = create_cluster(name="new")
-    assert cluster.kubernetes_release == DEFAULT == "1.36"
+    assert cluster.kubernetes_release == DEFAULT == "1.37"
     assert Cluster(name="a row from before there was a choice").release == {"name": "1.34", "switched": {}}
 
 
@@ -114,32 +114,43 @@ def test_a_configuration_the_release_does_not_take_is_told_before_the_release_ch
     assert cluster.kubernetes_release == "1.36"
 
 
-@pytest.fixture
-def made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A release in one file, as if it stood in the package."""
-    text = 'follows: "1.36"\npatch: v9.99.0\ngates: {NodeDeclaredFeatures: GA off}\n'
-    (tmp_path / "v9_99.yaml").write_text(text)
+MADE_UP = 'follows: "1.36"\npatch: v9.99.0\nfrom_notes: {NodeDeclaredFeatures: GA off}\n'
+DATA = Path(__file__).parents[1] / "scheduler_core" / "releases" / "data"
+
+
+def drafted() -> str:
+    """1.38.0-alpha.2 as the command drafts it."""
+    texts = [(DATA / name).read_text() for name in ("gates-1.38.0-alpha.2.yaml", "notes-1.38.0-alpha.2.md")]
+    return draft("1.38", texts[0], texts[1], patch="v1.38.0-alpha.2").text
+
+
+@pytest.mark.parametrize(
+    ("name", "patch", "text", "said"),
+    [
+        ("9.99", "v9.99.0", MADE_UP, "Beta, on → GA, off"),
+        ("1.38", "v1.38.0-alpha.2", drafted(), "A topology spread constraint with an empty"),
+    ],
+)
+def test_a_release_of_one_file_is_on_every_surface_and_no_default_before_it_is_proved(
+    name: str, patch: str, text: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, client: Any
+) -> None:
+    (tmp_path / f"v{name.replace('.', '_')}.yaml").write_text(text)
     monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
     monkeypatch.setattr(package, "RELEASES", package.found_releases())
-    yield
-
-
-def test_a_release_of_one_file_is_on_every_surface_and_no_default_before_it_is_proved(
-    made_up: None, client: Any
-) -> None:
-    assert release_names()[-1] == "9.99"
-    assert DEFAULT == "1.36"
-    assert '<option value="9.99">' in client.get("/new/").content.decode()
+    assert release_names()[-1] == name
+    assert DEFAULT == "1.37"
+    assert f'<option value="{name}">' in client.get("/new/").content.decode()
     listed = client.get("/api/v1/releases/").json()["items"]
-    assert [item["name"] for item in listed][-1] == "9.99"
+    assert [item["name"] for item in listed][-1] == name and not listed[-1]["default"]
+    assert {one["known"] for one in listed[-1]["differences"]} <= {"from release notes", "not modelled"}
     made = client.post(
-        "/api/v1/clusters/", {"name": "next", "kubernetesRelease": "9.99"}, content_type="application/json"
+        "/api/v1/clusters/", {"name": "next", "kubernetesRelease": name}, content_type="application/json"
     ).json()
-    assert made["kubernetesRelease"] == "9.99"
-    assert client.get(f"/k8s/{made['id']}/version").json()["gitVersion"] == "v9.99.0"
+    assert made["kubernetesRelease"] == name
+    assert client.get(f"/k8s/{made['id']}/version").json()["gitVersion"] == patch
     page = client.get(f"/c/{made['id']}/config/release/").content.decode()
-    assert "follows <b>Kubernetes 9.99</b>" in page
+    assert f"follows <b>Kubernetes {name}</b>" in page and said in page
     upgrade = client.get(f"/c/{made['id']}/upgrade/").content.decode()
-    assert '<option value="9.99"' in upgrade
+    assert f'<option value="{name}"' in upgrade
     assert client.post(f"/c/{made['id']}/config/release/", {"release": "1.35"}).status_code == 302
     assert client.get(f"/api/v1/clusters/{made['id']}/release/").json()["kubernetesRelease"] == "1.35"

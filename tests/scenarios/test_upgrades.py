@@ -52,13 +52,36 @@ def test_a_preview_tells_each_difference_by_its_cause_and_changes_nothing(client
     asked.refresh_from_db()
     assert asked.state == "done", asked.problem
     html = client.get(page).content.decode()
-    assert "Untolerated<wbr>Taints<wbr>Unnamed" in html and "proved alone" in html
+    assert "Untolerated<wbr>Taints<wbr>Unnamed" in html and "verified alone" in html
     assert "untolerated taint(s)" in html and "untolerated taint {disk: full}" in html
     found = asked.answer
     assert found is not None and found["unexplained"] == []
     assert [cause["name"] for cause in found["causes"]] == ["UntoleratedTaintsUnnamed"]
     cluster.refresh_from_db()
     assert (cluster.kubernetes_release, cluster.last_seq) == ("1.34", last)
+
+
+def test_a_preview_over_three_releases_shows_which_step_moves_what(client: Client) -> None:
+    cluster = tainted()
+    asked = request_upgrade(cluster, "1.37")
+    questions.answer(question_id=asked.pk)
+    page = f"/c/{cluster.public_id}/upgrade/"
+    told = client.get(f"/api/v1{page.replace('/c/', '/clusters/')}").json()["result"]
+    steps = {
+        (step["before"]["name"], step["after"]["name"]): [cause["name"] for cause in step["causes"]]
+        for step in told["steps"]
+    }
+    assert steps == {
+        ("1.34", "1.35"): ["UntoleratedTaintsUnnamed"],
+        ("1.35", "1.36"): [],
+        ("1.36", "1.37"): ["NoClaimsUnsaid"],
+    }
+    html = client.get(page).content.decode()
+    assert "Which step moves what" in html and "1.36 → 1.37" in html
+    known = {one["name"]: one["known"] for one in told["between"]}
+    assert known["VolumeLimitScaling"] == "proved" and known["PreemptionTold"] == "from release notes"
+    assert known["EntityMetrics"] == "not modelled"
+    assert "Volume<wbr>Limit<wbr>Scaling" in html and "not modelled" in html
 
 
 def test_page_rest_command_line_share_and_test_say_the_same(

@@ -1,15 +1,29 @@
 """Kubernetes 1.37 by what its notes and the published output of real clusters say."""
 
 import json
+import re
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from scheduler_core.dynamic_resources.allocation import AllocationError, consumed, has_room
+from scheduler_core.dynamic_resources.allocator import Constraint
+from scheduler_core.errors import ConfigurationError
+from scheduler_core.framework.cluster_event import NODE, ActionType, ClusterEvent
 from scheduler_core.framework.example import scores
 from scheduler_core.objects.pod import pod_from, resized_as_sums
+from scheduler_core.objects.reading import type_of
 from scheduler_core.plugins.image_locality import ImageLocality
 from scheduler_core.plugins.inter_pod_affinity import InterPodAffinity
-from scheduler_core.releases import RELEASES, release_named
+from scheduler_core.releases import (
+    FROM_NOTES,
+    NOT_MODELLED,
+    PROVED,
+    RELEASES,
+    differences,
+    release_named,
+)
 from scheduler_core.scenario import load_scenario, run_scenario
 from scheduler_core.scenario.upgrade import preview
 from scheduler_core.sim.simulation import Simulation
@@ -159,6 +173,18 @@ def test_a_pod_resized_in_opposite_directions_asks_for_the_largest_sum() -> None
     assert resized_as_sums(at_rest) is at_rest
 
 
+@pytest.mark.parametrize(("reason", "cpu_milli"), [("Deferred", 3000), ("Infeasible", 2000)])
+def test_a_resized_pod_as_a_whole_asks_for_the_largest_of_three(reason: str, cpu_milli: int) -> None:
+    given = pod("p", "500m", resources={"requests": {"cpu": "3"}})
+    given["status"] = {
+        "resources": {"requests": {"cpu": "1"}},
+        "allocatedResources": {"cpu": "2"},
+        "conditions": [{"type": "PodResizePending", "status": "True", "reason": reason}],
+    }
+    assert pod_from(given).requests["cpu"] == 3000
+    assert resized_as_sums(pod_from(given)).requests["cpu"] == cpu_milli
+
+
 def test_the_room_of_a_resized_pod_is_that_of_the_release() -> None:
     running = resized(("3", "1"), ("1", "2"))
     running["spec"]["nodeName"] = "n1"
@@ -194,10 +220,25 @@ def test_images_of_volumes_raise_the_size_that_scores_most() -> None:
         assert found == {"n1": points, "n2": 0}
 
 
-def test_what_is_not_modelled_is_listed() -> None:
+def test_each_difference_says_how_it_is_known() -> None:
+    found = {one.name: one for one in differences(RELEASES["1.36"], RELEASES["1.37"])}
+    known = {
+        name: found[name].known for name in ("StorageCapacityScoring", "PreemptionTold", "CompositePodGroup")
+    }
+    assert list(known.values()) == [PROVED, FROM_NOTES, NOT_MODELLED]
+    assert all(one.sentence.endswith(".") for one in found.values())
+    assert found["StorageCapacityScoring"].text.startswith("Alpha, off -> Beta, on. VolumeBinding prefers")
+    assert found["GangScheduling"].text == "Alpha, off -> gone. GenericWorkload does the same."
+    back = differences(RELEASES["1.37"], RELEASES["1.36"])
+    assert {(one.name, one.known) for one in back} == {(one.name, one.known) for one in found.values()}
+
+
+def test_a_gate_that_is_gone_is_what_the_release_says() -> None:
     newest = RELEASES["1.37"]
-    assert newest.not_modelled and all(text.endswith(".") for text in newest.not_modelled)
-    assert RELEASES["1.36"].not_modelled == ()
+    assert newest.gate("SidecarContainers") and not newest.gate("GangScheduling")
+    assert newest.with_gates({"GenericWorkload": True}).gate("GangScheduling")
+    with pytest.raises(ConfigurationError, match=r"is no feature gate of 1\.37"):
+        newest.with_gates({"GangScheduling": True})
 
 
 @pytest.mark.parametrize("release", ["1.36", "1.37"])
@@ -269,3 +310,124 @@ def test_of_an_infeasible_resize_what_the_container_has_counts() -> None:
         "containerStatuses": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}],
     }
     assert pod_from(given).requests["cpu"] == 1000
+
+
+def takes(release: str, asked: str | None, value: str = "4", **policy: Any) -> str:
+    """What a request takes of a device's capacity `share`."""
+    request: Any = SimpleNamespace(capacity_requests={} if asked is None else {"share": asked})
+    device: Any = SimpleNamespace(capacity={"share": {"value": value, "requestPolicy": policy}})
+    amounts = consumed(request, device, release_named(release))
+    fits = has_room(request, device, {}, release_named(release))
+    return f"{amounts['share']}{'' if fits else ' refused'}"
+
+
+@pytest.mark.parametrize(
+    ("asked", "bounds", "before", "now"),
+    [
+        ("600m", {"min": "500m", "step": "250m"}, "1", "750m"),
+        ("100m", {"min": "500m", "step": "250m"}, "500m", "500m"),
+        ("1", {"min": "500m", "step": "500m"}, "1", "1"),
+        ("3", {"min": "500m", "max": "2", "step": "500m"}, "3 refused", "3 refused"),
+        ("1500Mi", {"min": "1Gi", "step": "1Gi"}, "2Gi refused", "2Gi refused"),
+        ("1500u", {"min": "1m", "step": "1m"}, "1", None),
+    ],
+)
+def test_the_range_of_a_request_policy_may_be_in_thousandths(
+    asked: str, bounds: dict[str, str], before: str, now: str | None
+) -> None:
+    # Source: consumable_capacity.go roundUpRange and violateValidRange, v1.37
+    assert takes("1.36", asked, validRange=bounds) == before
+    if now is None:
+        with pytest.raises(AllocationError, match="request 1500u is not a representable milli value"):
+            takes("1.37", asked, validRange=bounds)
+    else:
+        assert takes("1.37", asked, validRange=bounds) == now
+
+
+@pytest.mark.parametrize(
+    ("asked", "policy", "words"),
+    [
+        ("-1", {}, 'capacity "share": capacity value is negative'),
+        ("10E", {"validRange": {"min": "1", "max": "20E", "step": "1"}}, "request 10E exceeds MaxInt64"),
+        ("10E", {"validRange": {"min": "1", "step": "1"}}, "request 10E is not a representable milli value"),
+    ],
+)
+def test_a_capacity_request_that_cannot_be_is_an_error(
+    asked: str, policy: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(AllocationError, match=re.escape(words)):
+        takes("1.37", asked, **policy)
+
+
+@pytest.mark.parametrize(("release", "role"), [("1.36.3", "wrong"), ("1.37", "read")])
+def test_a_device_taint_rule_is_stable(release: str, role: str) -> None:
+    assert type_of("resource.k8s.io/v1", "DeviceTaintRule", release).role == role
+    assert type_of("resource.k8s.io/v1beta2", "DeviceTaintRule", release).role == "read"
+
+
+def slices_of(driver: str) -> list[dict[str, Any]]:
+    """A pool `n1` of one device that takes the only unit of the pool's counter."""
+    counters = {"units": {"value": "1"}}
+    parts: list[dict[str, Any]] = [
+        {"sharedCounters": [{"name": "s", "counters": counters}]},
+        {"devices": [{"name": "d0", "consumesCounters": [{"counterSet": "s", "counters": counters}]}]},
+    ]
+    pool = {"name": "n1", "generation": 1, "resourceSliceCount": 2}
+    return [
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceSlice",
+            "metadata": {"name": f"{driver}-{number}"},
+            "spec": {"driver": driver, "nodeName": "n1", "pool": pool, **part},
+        }
+        for number, part in enumerate(parts)
+    ]
+
+
+@pytest.mark.parametrize(("release", "fits"), [("1.36", False), ("1.37", True)])
+def test_drivers_with_one_pool_name_have_counters_of_their_own(release: str, fits: bool) -> None:
+    drivers = ("gpu.x", "net.y")
+    classes = [
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "DeviceClass",
+            "metadata": {"name": driver},
+            "spec": {"selectors": [{"cel": {"expression": f'device.driver == "{driver}"'}}]},
+        }
+        for driver in drivers
+    ]
+    requests = [{"name": f"r{n}", "exactly": {"deviceClassName": name}} for n, name in enumerate(drivers)]
+    claim = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "both"},
+        "spec": {"devices": {"requests": requests}},
+    }
+    slices = [one for driver in drivers for one in slices_of(driver)]
+    wants = pod("p", "1", resourceClaims=[{"name": "c", "resourceClaimName": "both"}])
+    found = decided(release, node("n1", "4"), *classes, *slices, claim, wants).world.pod("default", "p")
+    assert found is not None and bool(found.node_name) is fits
+
+
+@pytest.mark.parametrize(("of_each_device", "accepted"), [(False, True), (True, False)])
+def test_a_distinct_attribute_holds_for_each_device_of_a_request(
+    of_each_device: bool, accepted: bool
+) -> None:
+    rule = Constraint((), "nic", is_distinct=True, of_each_device=of_each_device)
+    request: Any = SimpleNamespace(base_name="paths", full_name="paths")
+    first, second = (
+        SimpleNamespace(attribute=lambda name, value=value: ("string", value)) for value in ("nic-0", "nic-1")
+    )
+    devices: list[Any] = [first, second]
+    assert rule.add(request, devices[0]) and rule.add(request, devices[1])
+    assert rule.add(request, devices[0]) is accepted
+    if not accepted:
+        rule.remove(request, devices[1])
+        assert not rule.add(request, devices[0]) and rule.add(request, devices[1])
+
+
+@pytest.mark.parametrize(("release", "wakes"), [("1.36", True), ("1.37", False)])
+def test_changed_taints_wake_no_pod_that_waits_for_new_nodes(release: str, wakes: bool) -> None:
+    hints = Simulation(release=release_named(release)).scheduler.queue._hints["default-scheduler"]
+    asked = {name for name, _ in hints.interested(ClusterEvent(NODE, ActionType.UPDATE_NODE_TAINT))}
+    assert "TaintToleration" in asked and ("NodeResourcesFit" in asked) is wakes

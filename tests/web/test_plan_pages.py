@@ -111,7 +111,7 @@ def test_page_rest_and_command_line_give_the_same_bytes(
             made = client.post(reverse("web:plan-share", args=[cluster.public_id, question.public_id]))
             dump.write_bytes(client.get(f"{made['Location']}cluster.json").content)
         capsys.readouterr()
-        main(["plan", "--json", str(dump), *arguments])
+        main(["plan", "--json", "--release", cluster.kubernetes_release, str(dump), *arguments])
         assert capsys.readouterr().out == body, fields
 
 

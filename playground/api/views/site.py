@@ -56,7 +56,7 @@ def releases_list(call: Call) -> Any:
             "ReleaseAnswer",
             release,
             default=release.name == DEFAULT,
-            changes=[{"name": name, "sentence": said} for name, said in release.changes],
+            gates=[shown("GateAnswer", gate, name=name) for name, gate in sorted(release.gates.items())],
         )
         for release in release_outlines()
     ]

@@ -246,14 +246,10 @@ def release(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     shown = shown or next(one for one in outlines if one.name == cluster.kubernetes_release)
     is_own = shown.name == cluster.kubernetes_release
     switched = cluster.feature_gates if is_own else {}
+    changed = {one.name: one for one in shown.differences}
     rows = [
-        {
-            "gate": gate,
-            "switched": switched.get(gate.name),
-            "is_on": switched.get(gate.name, gate.default),
-            "is_flipped": gate.before is not None and gate.before is not gate.default,
-        }
-        for gate in shown.gates
+        {"name": name, "gate": gate, "difference": changed.get(name), "switched": switched.get(name)}
+        for name, gate in sorted(shown.gates.items())
     ]
     context = {
         "releases": outlines,

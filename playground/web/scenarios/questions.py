@@ -218,6 +218,14 @@ def _shown_upgrade(request: HttpRequest, question: Question | None, of: Mapping[
         "found": found,
         "figures": [(words, counts[kind]) for kind, words in FIGURES],
         "causes": [_cause(cause) for cause in found["causes"]],
+        "steps": [
+            {
+                **step,
+                "n": sum(step["counts"].values()),
+                "causes": [_cause(cause) for cause in step["causes"]],
+            }
+            for step in found["steps"]
+        ],
         # JSON is YAML.
         "test": f"expect:\n- {json.dumps(test)}\n" if test else "",
         "command": _command(before, after),

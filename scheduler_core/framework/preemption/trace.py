@@ -299,7 +299,7 @@ def preemption_document(result: PostFilterResult, event: str | None, *, full: bo
     return {
         **({} if trace is None else trace.explain() if full else trace.summary()),
         "code": result.status.code.name,
-        "message": "" if result.status.is_success else result.status.message,
+        "message": result.status.message,
         "event": event,
         "nominatedNode": result.nominated_node_name or None,
         "victims": [victim.key for victim in result.victims],

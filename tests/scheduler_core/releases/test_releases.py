@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,8 @@ from scheduler_core.cli.conformance import read_cases
 from scheduler_core.errors import ConfigurationError, InvalidObject
 from scheduler_core.objects.defaults import prepare
 from scheduler_core.plugins import REGISTRY, default_configuration, load_configuration
-from scheduler_core.releases import OLDEST, RELEASES, Release, release_named
+from scheduler_core.releases import NOT_MODELLED, OLDEST, RELEASES, Release, release_named
+from scheduler_core.releases.draft import draft
 from scheduler_core.scenario import ScenarioError, dump_scenario, load_scenario, scenario_digest
 from scheduler_core.sim.changes import WriteObject
 from scheduler_core.sim.simulation import Simulation
@@ -88,6 +90,17 @@ def test_a_change_without_a_gate_came_with_a_release() -> None:
     assert not OLDEST.has("BalancedAllocationByChange")
 
 
+def test_every_change_that_is_modelled_is_asked_for_and_no_other_is() -> None:
+    root = Path(__file__).parents[3]
+    files = [file for folder in ("scheduler_core", "playground") for file in (root / folder).rglob("*.py")]
+    asked = set(re.findall(r'\.has\("(\w+)"\)', "".join(file.read_text() for file in files)))
+    changes = {name: change for release in RELEASES.values() for name, change in release.changes.items()}
+    modelled = {name for name, change in changes.items() if change.known != NOT_MODELLED}
+    # The first gives a plugin its score, by the release's own table; the second is in the table of served versions.
+    assert modelled - asked == {"DynamicResourcesScores", "TaintRulesInV1"}
+    assert not asked & (set(changes) - modelled)
+
+
 def test_the_default_sets_are_those_of_the_releases() -> None:
     # Source: pkg/scheduler/apis/config/v1/default_plugins.go, v1.34, v1.35, v1.36
     sets = {name: REGISTRY.in_release(release).catalog.defaults for name, release in RELEASES.items()}
@@ -127,8 +140,15 @@ def test_an_argument_of_a_later_release_is_unknown_to_an_earlier_one() -> None:
 MADE_UP = """\
 follows: "1.36"
 patch: v9.99.0
-gates: {NodeDeclaredFeatures: GA off}
+from_notes: {NodeDeclaredFeatures: GA off}
 """
+DATA = Path(__file__).parent / "data"
+ALPHA = draft(
+    "1.38",
+    (DATA / "gates-1.38.0-alpha.2.yaml").read_text(),
+    (DATA / "notes-1.38.0-alpha.2.md").read_text(),
+    patch="v1.38.0-alpha.2",
+).text
 COMMANDS = """\
 import json, sys
 from contextlib import redirect_stdout
@@ -156,6 +176,7 @@ def one_more_file(tmp_path: Path) -> Path:
             if entry.name not in ("__pycache__", "releases"):
                 (copied / entry.relative_to(package)).symlink_to(entry)
     (copied / "releases" / "v9_99.yaml").write_text(MADE_UP)
+    (copied / "releases" / "v1_38.yaml").write_text(ALPHA)
     return tmp_path
 
 
@@ -188,13 +209,15 @@ def test_a_release_that_only_flips_a_gate_is_one_file(one_more_file: Path) -> No
         ["compare", "s.json", "--json", "--release", "1.35", "--release", "9.99"],
         ["conformance", "on.jsonl"],
         ["conformance", "off.jsonl"],
+        ["compare", "s.json", "--json", "--release", "1.36", "--release", "v1.38.0-alpha.2"],
+        ["conformance", "--versions", "on.jsonl"],
     ]
     done = subprocess.run(
         [sys.executable, "-c", COMMANDS, json.dumps(commands)],
         cwd=one_more_file, env={**os.environ, "PYTHONPATH": str(one_more_file), "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    newest, plugins, decided, on, later, across, agrees, differs = json.loads(done.stdout)
+    newest, plugins, decided, on, later, across, agrees, differs, alpha, versions = json.loads(done.stdout)
     assert newest == "9.99" and "NodeDeclaredFeatures" not in plugins
     told = [json.loads(said) for _, said in (decided, on)]
     assert [one["emulates"] for one in told] == ["v9.99.0", "v9.99.0"]
@@ -203,6 +226,16 @@ def test_a_release_that_only_flips_a_gate_is_one_file(one_more_file: Path) -> No
     assert [cause["name"] for cause in compared["causes"]] == ["NodeDeclaredFeatures"]
     assert json.loads(across[1])["same"]
     assert (agrees[0], differs[0]) == (0, 1)
+    up = json.loads(alpha[1])
+    assert [(step["before"]["name"], step["after"]["name"]) for step in up["steps"]] == [
+        ("1.36", "1.37"),
+        ("1.37", "1.38"),
+    ]
+    known = {one["name"]: one["known"] for one in up["between"]}
+    assert known["Note141340"] == "not modelled" and known["DRADeviceTaints"] == "from release notes"
+    assert "as Kubernetes 9.99 with NodeDeclaredFeatures=true: 1 passed, 0 failed" in versions[1]
+    assert "9.99 (v9.99.0): no recorded decisions, changes of 1.36: 1 from release notes" in versions[1]
+    assert "  not modelled: Note141340: A topology spread constraint" in versions[1]
 
 
 def cluster(release: Release) -> Simulation:

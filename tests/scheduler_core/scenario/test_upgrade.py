@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scheduler_core.cli.main import main
-from scheduler_core.releases import RELEASES, Release, release_named
+from scheduler_core.releases import RELEASES, Release, release_named, steps_between
 from scheduler_core.scenario import ScenarioError, load_scenario, run_scenario
 from scheduler_core.scenario.gallery import ORDER, gallery_text
 from scheduler_core.scenario.upgrade import preview, toggles_between
@@ -125,6 +125,37 @@ def test_all_that_differs_between_releases_can_be_put_back() -> None:
     assert toggles_between(NEW, NEW) == []
 
 
+def test_an_upgrade_over_three_releases_says_which_step_moves_what() -> None:
+    # 1.35 to 1.36 moves by balance, 1.36 to 1.37 changes the message of the pod that fits nowhere.
+    scenario = load_scenario(document(*UNEVEN, *PODS, TOO_LARGE, kubernetesRelease="1.35"))
+    way = steps_between(RELEASES["1.35"], RELEASES["1.37"])
+    assert [release.name for release in way] == ["1.35", "1.36", "1.37"]
+    result = preview(scenario, way[0], way[-1], through=way[1:-1])
+    first, second = result.steps
+    assert [cause.name for cause in first.causes] == ["BalancedAllocationByChange"]
+    assert [cause.name for cause in second.causes] == ["NoClaimsUnsaid"]
+    alone = preview(scenario, RELEASES["1.36"], RELEASES["1.37"])
+    assert (second.sentence, second.differences) == (alone.sentence, alone.differences)
+    moved = {one.pod for one in (*first.differences, *second.differences)}
+    assert moved == {one.pod for one in result.differences} and "default/large" in moved
+    told = result.document()
+    assert [(step["before"]["name"], step["after"]["name"]) for step in told["steps"]] == [
+        ("1.35", "1.36"),
+        ("1.36", "1.37"),
+    ]
+    back = preview(scenario, way[-1], way[0], through=way[1:-1][::-1])
+    assert [cause.name for step in back.steps for cause in step.causes] == [
+        "NoClaimsUnsaid",
+        "BalancedAllocationByChange",
+    ]
+
+
+def test_between_adjacent_releases_there_is_no_step() -> None:
+    assert steps_between(RELEASES["1.36"], RELEASES["1.36.3"])[1:-1] == []
+    assert steps_between(RELEASES["1.36.3"], RELEASES["1.36"])[1:-1] == []
+    assert [one.name for one in steps_between(RELEASES["1.37"], RELEASES["1.34"])][1:-1] == ["1.36", "1.35"]
+
+
 @pytest.mark.parametrize(
     ("expected", "holds"),
     [
@@ -156,6 +187,15 @@ def test_the_command_compares_one_file_in_two_releases(
     told = json.loads(capsys.readouterr().out)
     assert [cause["name"] for cause in told["causes"]] == ["BalancedAllocationByChange"]
     assert told["unexplained"] == [] and told["firstDivergence"]["scores"]
+    assert [step["after"]["name"] for step in told["steps"]] == ["1.35", "1.36"]
+    three = [item for name in ("1.34", "1.36", "1.37") for item in ("--release", name)]
+    assert main(["compare", str(file), *three]) == 1
+    said = capsys.readouterr().out
+    assert (
+        "from 1.34 to 1.36: On 1.36, of 12 pods" in said and "from 1.36 to 1.37: No decision differs" in said
+    )
+    assert "  StorageCapacityScoring (proved): Alpha, off -> Beta, on. VolumeBinding" in said
+    assert "  CompositePodGroup (not modelled): none -> Alpha, off." in said
     assert main(["compare", str(file), "--release", "1.35"]) == 0
     assert "No decision differs on 1.35" in capsys.readouterr().out
     assert main(["compare", str(file), "--release", "1.99"]) == 2
