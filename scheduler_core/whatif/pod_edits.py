@@ -38,7 +38,7 @@ _MARKS: Mapping[str, str] = {
     "karpenter.sh/unregistered": "nodes that are not set up yet",
 }
 """Taints of nodes that are broken, about to go or kept for the cluster itself; others are people's."""
-_RENAMED: Mapping[str, str] = {
+RENAMED: Mapping[str, str] = {
     "beta.kubernetes.io/os": "kubernetes.io/os",
     "beta.kubernetes.io/arch": "kubernetes.io/arch",
     "beta.kubernetes.io/instance-type": "node.kubernetes.io/instance-type",
@@ -155,7 +155,7 @@ def _meant(key: str, value: str, labels: Labels) -> tuple[str, str] | None:
     """The label that may have been meant by one that nothing carries."""
     if value in labels.get(key, {}):
         return None
-    for other in [*([_RENAMED[key]] if key in _RENAMED else []), *_keys_near(key, labels)]:
+    for other in [*([RENAMED[key]] if key in RENAMED else []), *_keys_near(key, labels)]:
         if value in labels.get(other, {}):
             return other, value
     known = labels.get(key, {})
@@ -293,7 +293,7 @@ def corrected_topology(pod: Pod, nodes: Labels) -> Iterator[Variant]:
     paths += [(*affinity, index) for index in range(len(at(_spec(pod), *affinity) or ()))]
     for path in paths:
         key = str(_found(_spec(pod), path).get("topologyKey"))
-        to = _RENAMED.get(key) or next(iter(_keys_near(key, nodes)), "")
+        to = RENAMED.get(key) or next(iter(_keys_near(key, nodes)), "")
         if key not in nodes and to in nodes:
             title, note = f"Correct the topology key {key} to {to}", f"No node has the label {key}"
             yield _variant(pod, "correct-spread", title, setting({(*path, "topologyKey"): to}), note=note)
@@ -345,7 +345,7 @@ def corrected_tolerations(pod: Pod, taints: Sequence[Taint]) -> Iterator[Variant
     for taint in taints:
         for place, item in enumerate(_spec(pod).get("tolerations") or ()):
             key = str(item.get("key") or "")
-            meant = key == taint.key or is_near(key, taint.key) or _RENAMED.get(key) == taint.key
+            meant = key == taint.key or is_near(key, taint.key) or RENAMED.get(key) == taint.key
             if not key or not meant or (taint.key.startswith(LIFECYCLE) and key == taint.key):
                 continue
             toleration = _toleration(taint)
