@@ -43,7 +43,7 @@ from scheduler_core.objects.storage import (
 from scheduler_core.sim.controllers.volume_binder import DEFAULT_CLASS
 from scheduler_core.whatif.fixes import Fix, amount_words, draft, written
 from scheduler_core.whatif.fork import INSTANCE_TYPE, Fork
-from scheduler_core.whatif.pod_edits import RENAMED, REQUIRED, STARTING, is_passing, nearest
+from scheduler_core.whatif.pod_edits import RENAMED, REQUIRED, STARTING, TAINTS, is_passing, nearest
 
 _ABOVE_ALL = 2**62
 CLAIM_SIZE = "1Gi"
@@ -109,31 +109,8 @@ def _ailment(key: str) -> tuple[str, str] | None:
             f"without the agent of {agent}",
             f"Look at the DaemonSet of {agent}: its pod takes the taint away",
         )
-    return _AILMENTS.get(key)
-
-
-_AILMENTS: Final[Mapping[str, tuple[str, str]]] = {
-    "node.kubernetes.io/not-ready": ("not ready", "Look at its kubelet and its network plugin"),
-    "node.kubernetes.io/unreachable": ("unreachable", "Its kubelet does not answer: bring the machine back"),
-    "node.kubernetes.io/network-unavailable": ("without a network", "Look at its network plugin"),
-    "node.kubernetes.io/disk-pressure": (
-        "short of disk space",
-        "Free disk space: images, logs, emptyDir volumes",
-    ),
-    "node.kubernetes.io/memory-pressure": (
-        "short of memory",
-        "Look at what uses its memory beyond its requests",
-    ),
-    "node.kubernetes.io/pid-pressure": ("short of process ids", "Look at what starts so many processes"),
-    "node.kubernetes.io/out-of-service": ("out of service", "Take the taint away once the machine is back"),
-    "node.cloudprovider.kubernetes.io/shutdown": ("shut down", "Start the machine"),
-    "node.cloudprovider.kubernetes.io/uninitialized": (
-        "uninitialized",
-        "Look at the cloud controller manager",
-    ),
-    "karpenter.sh/unregistered": ("not registered", "Look at Karpenter's NodeClaim of it"),
-}
-"""Taints that go when a node is well: what the node is, and what to look at."""
+    row = TAINTS.get(key, {})
+    return (row["ailment"], row["look"]) if "ailment" in row else None
 
 
 def provided(node: Node, resource: str, amount: int, why: str) -> NodeEdit:

@@ -12,6 +12,7 @@ from scheduler_core.objects.defaults import PriorityClass
 from scheduler_core.objects.node import LABEL_HOSTNAME, TAINT_UNSCHEDULABLE, Taint
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.objects.resources import CPU, EPHEMERAL_STORAGE, MEMORY, quantity_nano
+from scheduler_core.schema.tables import table_beside
 from scheduler_core.whatif.fixes import HARMS, KEEPS, OWNER, Fix, apart, draft, written
 from scheduler_core.whatif.patches import inline
 
@@ -24,20 +25,8 @@ STARTING: Final = "/agent-not-ready"
 HASH_LABEL: Final = "pod-template-hash"
 MOST_LOWERED: Final = 0.2
 """Share of a request above which lowering it is never a headline."""
-_MARKS: Mapping[str, str] = {
-    TAINT_UNSCHEDULABLE: "cordoned nodes",
-    "node.kubernetes.io/not-ready": "nodes that are not ready",
-    "node.kubernetes.io/unreachable": "nodes that are unreachable",
-    "node-role.kubernetes.io/control-plane": "the control plane",
-    "node-role.kubernetes.io/master": "the control plane",
-    "node.cloudprovider.kubernetes.io/uninitialized": "nodes that are not set up yet",
-    "node.cloudprovider.kubernetes.io/shutdown": "nodes that are shut down",
-    "ToBeDeletedByClusterAutoscaler": "nodes that are about to go",
-    "DeletionCandidateOfClusterAutoscaler": "nodes that are about to go",
-    "karpenter.sh/disrupted": "nodes that are about to go",
-    "karpenter.sh/unregistered": "nodes that are not set up yet",
-}
-"""Taints of nodes that are broken, about to go or kept for the cluster itself; others are people's."""
+TAINTS: Final[Mapping[str, Mapping[str, str]]] = table_beside(__file__, "taints.yaml")
+"""Taints of nodes that are broken, about to go or kept for the cluster itself."""
 RENAMED: Mapping[str, str] = {
     "beta.kubernetes.io/os": "kubernetes.io/os",
     "beta.kubernetes.io/arch": "kubernetes.io/arch",
@@ -488,14 +477,14 @@ def marked_by(taint: Taint) -> str:
     """What nodes with a taint are, where it keeps off pods that are not meant for such nodes; else empty."""
     if taint.key.endswith(STARTING):
         return "nodes that are not set up yet"
-    return _MARKS.get(taint.key) or (
+    return TAINTS.get(taint.key, {}).get("marks") or (
         "nodes that are not well or not in use" if LIFECYCLE in taint.key else ""
     )
 
 
 def is_passing(key: str) -> bool:
     """Whether a taint of this key says how a node is now, which a new node of its kind would not be."""
-    marks = key.startswith(LIFECYCLE) or key.endswith(STARTING) or key in _MARKS
+    marks = key.startswith(LIFECYCLE) or key.endswith(STARTING) or key in TAINTS
     return marks and not key.startswith("node-role.kubernetes.io/")
 
 
