@@ -588,7 +588,11 @@ class Search:
 
     def _relax_spread(self) -> None:
         pod, fits = self.pod, self.fork.fits
-        for index, before in pod_edits.hard_spread(pod, self.template):
+        hard = list(pod_edits.hard_spread(pod, self.template))
+        every = pod_edits.honoring(pod, *(index for index, _ in hard)) if len(hard) > 1 else None
+        if every is not None:
+            self._prove(every)
+        for index, before in hard:
             item = pod.manifest["spec"]["topologySpreadConstraints"][index]
             values = {node.meta.labels.get(item.get("topologyKey")) for node in self.fork.nodes()} - {None}
             revision = pod_edits.matching_label_keys(pod, index) if self._old_pods() else None

@@ -596,17 +596,22 @@ def _with_constraint(
     return _variant(pod, kind, title, edit, **more)
 
 
-def honoring(pod: Pod, index: int) -> Variant | None:
-    """The pod with a spread constraint that counts only nodes it may go to; None where it does already."""
-    item = _spec(pod)["topologySpreadConstraints"][index]
+def honoring(pod: Pod, *indexes: int) -> Variant | None:
+    """The pod with spread constraints that count only nodes it may go to; None where one of them does already."""
     # What is not written is Honor for affinity and Ignore for taints.
     asked = {"nodeTaintsPolicy": "Ignore", "nodeAffinityPolicy": "Honor"}
-    fields = {name: "Honor" for name, default in asked.items() if (item.get(name) or default) != "Honor"}
-    if not fields:
-        return None
-    title = f"Set {' and '.join(f'{name}: Honor' for name in fields)} in the spread over {{key}}"
+    changes: dict[tuple[str | int, ...], str] = {}
+    for index in indexes:
+        item = _spec(pod)["topologySpreadConstraints"][index]
+        names = [name for name, default in asked.items() if (item.get(name) or default) != "Honor"]
+        changes |= {("topologySpreadConstraints", index, name): "Honor" for name in names}
+        if not names:
+            return None
+    fields = dict.fromkeys(f"{path[-1]}: Honor" for path in changes)
+    keys = [_spec(pod)["topologySpreadConstraints"][index].get("topologyKey") for index in indexes]
+    title = f"Set {' and '.join(fields)} in the spread over {' and '.join(keys)}"
     note = "It then counts only nodes that the pod may go to"
-    return _with_constraint(pod, index, "honor-policy", title, fields, note=note)
+    return _variant(pod, "honor-policy", title, setting(changes), note=note)
 
 
 def with_max_skew(pod: Pod, index: int, max_skew: int) -> Variant:
