@@ -33,7 +33,7 @@ from scheduler_core.whatif.cluster_edits import (
 )
 from scheduler_core.whatif.fork import INSTANCE_TYPE, ZONE, EqualNodes, Fork, Report, group_of, silent
 from scheduler_core.whatif.headroom import room_of
-from scheduler_core.whatif.pod_edits import is_passing
+from scheduler_core.whatif.pod_edits import RENAMED, is_passing
 from scheduler_core.whatif.prices import NodeType, PriceList, estimated
 from scheduler_core.whatif.workloads import Alike, classes_of, daemon_pods, unpinned, without_rules
 
@@ -267,7 +267,7 @@ def kinds_for(fork: Fork, pod: Pod, prices: PriceList, most: int) -> list[tuple[
             f"with {', '.join(f'{key}={value}' for key, value in labels.items() if key not in (ZONE, LABEL_HOSTNAME))}",
         )
         for labels in wanted_labels(pod)
-        if not labels.keys() & _OF_TYPE
+        if not labels.keys() & (_OF_TYPE | RENAMED.keys())
         and fork.cache.node(labels.get(LABEL_HOSTNAME, "")) is None
         and all(labels.get(key, known[0]) in known for key, known in _MACHINES.items())
     ]

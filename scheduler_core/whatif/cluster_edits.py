@@ -43,7 +43,7 @@ from scheduler_core.objects.storage import (
 from scheduler_core.sim.controllers.volume_binder import DEFAULT_CLASS
 from scheduler_core.whatif.fixes import Fix, amount_words, draft, written
 from scheduler_core.whatif.fork import INSTANCE_TYPE, Fork
-from scheduler_core.whatif.pod_edits import REQUIRED, STARTING, is_passing, nearest
+from scheduler_core.whatif.pod_edits import RENAMED, REQUIRED, STARTING, TAINTS, is_passing, nearest
 
 _ABOVE_ALL = 2**62
 CLAIM_SIZE = "1Gi"
@@ -56,6 +56,8 @@ MAX_PLACES: Final = 20
 _ZONES: Final = (LABEL_ZONE, LABEL_REGION, LABEL_ZONE_BETA, LABEL_REGION_BETA)
 
 MAX_POOLS: Final = 3
+ONE_POD: Final = "ReadWriteOncePod"
+SHARED_ON_NODE: Final = "ReadWriteOnce"
 
 Labels = Mapping[str, str]
 NodeEdit = tuple[Fix, Node]
@@ -107,31 +109,8 @@ def _ailment(key: str) -> tuple[str, str] | None:
             f"without the agent of {agent}",
             f"Look at the DaemonSet of {agent}: its pod takes the taint away",
         )
-    return _AILMENTS.get(key)
-
-
-_AILMENTS: Final[Mapping[str, tuple[str, str]]] = {
-    "node.kubernetes.io/not-ready": ("not ready", "Look at its kubelet and its network plugin"),
-    "node.kubernetes.io/unreachable": ("unreachable", "Its kubelet does not answer: bring the machine back"),
-    "node.kubernetes.io/network-unavailable": ("without a network", "Look at its network plugin"),
-    "node.kubernetes.io/disk-pressure": (
-        "short of disk space",
-        "Free disk space: images, logs, emptyDir volumes",
-    ),
-    "node.kubernetes.io/memory-pressure": (
-        "short of memory",
-        "Look at what uses its memory beyond its requests",
-    ),
-    "node.kubernetes.io/pid-pressure": ("short of process ids", "Look at what starts so many processes"),
-    "node.kubernetes.io/out-of-service": ("out of service", "Take the taint away once the machine is back"),
-    "node.cloudprovider.kubernetes.io/shutdown": ("shut down", "Start the machine"),
-    "node.cloudprovider.kubernetes.io/uninitialized": (
-        "uninitialized",
-        "Look at the cloud controller manager",
-    ),
-    "karpenter.sh/unregistered": ("not registered", "Look at Karpenter's NodeClaim of it"),
-}
-"""Taints that go when a node is well: what the node is, and what to look at."""
+    row = TAINTS.get(key, {})
+    return (row["ailment"], row["look"]) if "ailment" in row else None
 
 
 def provided(node: Node, resource: str, amount: int, why: str) -> NodeEdit:
@@ -204,7 +183,7 @@ def labelled(nodes: Sequence[Node], labels: Labels, number: int = 1) -> tuple[Fi
     """The first of nodes that are alike, with these labels; None where it has them, or where they say what it is."""
     node = nodes[0]
     put = {key: value for key, value in labels.items() if node.meta.labels.get(key) != value}
-    if not put or any(key.startswith(_FACTS) for key in put):
+    if not put or any(key.startswith(_FACTS) or key in RENAMED for key in put):
         return None
     was = {key: node.meta.labels[key] for key in put if key in node.meta.labels}
     n_others = len(nodes) - number
@@ -233,11 +212,27 @@ def missing_claims(pod: Pod, listers: Listers) -> list[str]:
 
 def unbound_claims(pod: Pod, listers: Listers) -> Iterator[PersistentVolumeClaim]:
     """Claims of the pod's volumes that are there and have no volume."""
+    return (claim for claim in _claims(pod, listers) if not claim.volume_name)
+
+
+def _claims(pod: Pod, listers: Listers) -> Iterator[PersistentVolumeClaim]:
     for volume in pod.volumes:
         name = (volume.get("persistentVolumeClaim") or {}).get("claimName") or ""
         claim = listers.get("PersistentVolumeClaim", pod.namespace, name) if name else None
-        if claim is not None and not claim.volume_name:
+        if claim is not None:
             yield claim
+
+
+def claims_shared(pod: Pod, listers: Listers) -> Iterator[ClaimEdit]:
+    """The pod's claims that are for one pod alone, each for all pods of a node."""
+    for claim in _claims(pod, listers):
+        if claim.volume_name and ONE_POD in claim.access_modes:
+            spec = {**claim.manifest["spec"], "accessModes": [SHARED_ON_NODE]}
+            title = f"Recreate the claim {claim.meta.name} with {SHARED_ON_NODE}, for the same volume"
+            note = f"It is {ONE_POD}: no second pod may use it. Or run one pod of the workload"
+            manifest = {**claim.manifest, "spec": spec}
+            fix = draft("recreate-claim", title, note=note, harm="its pods start again")
+            yield fix, [manifest], [persistent_volume_claim_from(manifest)]
 
 
 def claims_created(pod: Pod, names: Sequence[str], listers: Listers) -> Iterator[ClaimEdit]:

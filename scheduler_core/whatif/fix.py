@@ -50,6 +50,7 @@ from scheduler_core.whatif.workloads import (
     left_out_words,
     owner_of,
     passes_by,
+    refused_pods,
     spec_of_owner,
     top_owner,
     waiting_pods,
@@ -255,12 +256,14 @@ class _Counsel:
         are = "is" if len(pods) == 1 else "are"
         held = left_out_words(len(pods) - len(ready))
         headline = f"{counted(len(pods), 'pod')} {are} pending, for {counted(reasons, 'reason')}{held}."
+        refused = tuple(refused_pods(self.simulation)) if subject == PENDING else ()
         return FixAnswer(
             subject,
             name,
             "",
             tuple(pod.key for pod in pods),
-            headline if pods else "No pod is pending.",
+            headline if pods else " ".join(("No pod is pending.", *refused[:1])),
+            causes=refused,
             n_nodes=len(fork.snapshot.order),
             fixes=() if best is None else (best,),
             best=best,

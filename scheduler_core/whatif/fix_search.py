@@ -36,6 +36,7 @@ from scheduler_core.whatif.backlog import PLACE_LABELS, NodeChoice, cheapest_nod
 from scheduler_core.whatif.causes import cause_of, device_requests, held_amounts, resizes
 from scheduler_core.whatif.fixes import (
     CHANGES,
+    KEEPS,
     POD,
     Displaced,
     Fix,
@@ -502,14 +503,19 @@ class Search:
         ]
 
     def _pairs(self) -> None:
-        """Two edits of the pod, where no single edit helps that leaves others in peace and wants no new node."""
-        if any(_is_harmless(fix) for fix in self.fixes):
+        """Two edits of the pod, where no single edit helps that leaves others in peace and wants no new node.
+
+        A mistake beside another edit comes before a change of what was asked for.
+        """
+        harmless = [fix for fix in self.fixes if _is_harmless(fix)]
+        if any(fix.kind == KEEPS for fix in harmless) or (harmless and not self.mistakes):
             return
         n_proven = 0
         done: set[frozenset[str]] = set()
-        for first in self.not_alone:
+        for first in self.mistakes if harmless else self.not_alone:
             smaller = (found for _, found in self._smaller(first.pod) if found is not None)
-            for second in (*self._variants_of(first.pod), *smaller):
+            corrected = pod_edits.corrected_tolerations(first.pod, self.taints)
+            for second in (*corrected, *self._variants_of(first.pod), *smaller):
                 titles = frozenset((first.fix.title, second.fix.title))
                 if len(titles) < 2 or titles in done:
                     continue
@@ -582,7 +588,11 @@ class Search:
 
     def _relax_spread(self) -> None:
         pod, fits = self.pod, self.fork.fits
-        for index, before in pod_edits.hard_spread(pod, self.template):
+        hard = list(pod_edits.hard_spread(pod, self.template))
+        every = pod_edits.honoring(pod, *(index for index, _ in hard)) if len(hard) > 1 else None
+        if every is not None:
+            self._prove(every)
+        for index, before in hard:
             item = pod.manifest["spec"]["topologySpreadConstraints"][index]
             values = {node.meta.labels.get(item.get("topologyKey")) for node in self.fork.nodes()} - {None}
             revision = pod_edits.matching_label_keys(pod, index) if self._old_pods() else None
@@ -654,6 +664,7 @@ class Search:
             *cluster_edits.volumes_created(self.pod, listers),
             *cluster_edits.storage_extended(self.pod, listers),
             *cluster_edits.claims_recreated(self.fork, self.pod),
+            *cluster_edits.claims_shared(self.pod, listers),
         ):
             made = {"write": [without_given(one) for one in manifests]}
             self._try(Trial(replace(found, change=made), objects=tuple(objects)))
@@ -873,11 +884,16 @@ class Search:
     def _label_nodes(self) -> None:
         """Label nodes as the pod asks: of one kind as many as all pods need."""
         wanted = cluster_edits.wanted_labels(self.pod)
+        # Where nodes have the labels already, they were not forgotten.
+        carried = [node.meta.labels.items() for node in self.fork.nodes()]
+        there = [labels for labels in wanted if any(labels.items() <= one for one in carried)]
         shapes = self._shapes(self._feasible(cluster_edits.without_node_rules(self.pod))) if wanted else []
         n_proved = 0
         for alike in shapes:
             for labels in wanted:
                 found = cluster_edits.labelled(alike, labels)
+                if found is not None and labels in there:
+                    found = (replace(found[0], headline=False), found[1])
                 if (
                     found is None
                     or n_proved == self.limits.per_kind

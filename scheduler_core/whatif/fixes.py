@@ -9,6 +9,7 @@ from typing import Any, Final
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, amount_text
 from scheduler_core.records import Documented
+from scheduler_core.schema.tables import table_beside
 
 KEEPS, CHANGES, HARMS = "keeps", "changes", "harms"
 KINDS: Final = (KEEPS, CHANGES, HARMS)
@@ -24,50 +25,8 @@ MILD: Final = 2
 POD, WORKLOAD, PENDING = SUBJECTS = ("pod", "workload", "pending")
 
 WHATS: Final[Mapping[str, tuple[str, str, float]]] = {
-    "correct-selector": (KEEPS, OWNER, 0.01),
-    "correct-affinity": (KEEPS, OWNER, 0.01),
-    "correct-toleration": (KEEPS, OWNER, 0.01),
-    "correct-claim": (KEEPS, OWNER, 0.01),
-    "correct-class": (KEEPS, OWNER, 0.01),
-    "correct-scheduler": (KEEPS, OWNER, 0.01),
-    "correct-node-name": (KEEPS, OWNER, 0.01),
-    "correct-resource": (KEEPS, OWNER, 0.01),
-    "correct-spread": (KEEPS, OWNER, 0.01),
-    "correct-request": (KEEPS, OWNER, 0.02),
-    "honor-policy": (KEEPS, OWNER, 0.05),
-    "match-label-keys": (KEEPS, OWNER, 0.05),
-    "rollout": (KEEPS, OWNER, 0.1),
-    "create-claim": (KEEPS, OWNER, 1.0),
-    "wait": (KEEPS, OWNER, 0.2),
-    "release-volume": (KEEPS, NODES, 0.05),
-    "create-volume": (KEEPS, NODES, 0.5),
-    "add-storage": (KEEPS, NODES, 0.5),
-    "provide-resource": (KEEPS, NODES, 0.05),
-    "repair-node": (KEEPS, NODES, 0.05),
-    "uncordon": (KEEPS, NODES, 0.1),
-    "label-node": (KEEPS, NODES, 0.2),
-    "add-node": (KEEPS, NODES, 1.0),
-    "take-back-resize": (KEEPS, NODES, 0.1),
-    "move-pods": (KEEPS, NODES, 1.0),
-    "together": (KEEPS, NODES, 1.0),
-    "lower-request": (CHANGES, OWNER, 0.0),
-    "lower-devices": (CHANGES, OWNER, 0.0),
-    "relax-spread": (CHANGES, OWNER, 0.0),
-    "drop-spread": (CHANGES, OWNER, 0.7),
-    "drop-selector": (CHANGES, OWNER, 0.6),
-    "drop-requirement": (CHANGES, OWNER, 0.6),
-    "drop-anti-affinity-term": (CHANGES, OWNER, 0.7),
-    "drop-affinity-term": (CHANGES, OWNER, 0.7),
-    "drop-node-affinity": (CHANGES, OWNER, 0.8),
-    "drop-host-port": (CHANGES, OWNER, 0.65),
-    "drop-device-selector": (CHANGES, OWNER, 0.6),
-    "recreate-claim": (CHANGES, OWNER, 0.8),
-    "tolerate": (CHANGES, NODES, 0.5),
-    "pair": (CHANGES, OWNER, 2.0),
-    "raise-priority": (HARMS, OTHERS, 0.5),
-    "reject": (HARMS, OTHERS, 0.5),
-    "delete-pod": (HARMS, OTHERS, 1.0),
-    "free-room": (HARMS, OTHERS, 1.0),
+    what: (kind, decides, size)
+    for what, (kind, decides, size) in table_beside(__file__, "fixes.yaml").items()
 }
 """What is changed -> kind, who decides, size, where a fix does not say otherwise."""
 

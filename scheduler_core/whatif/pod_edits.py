@@ -12,6 +12,7 @@ from scheduler_core.objects.defaults import PriorityClass
 from scheduler_core.objects.node import LABEL_HOSTNAME, TAINT_UNSCHEDULABLE, Taint
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.objects.resources import CPU, EPHEMERAL_STORAGE, MEMORY, quantity_nano
+from scheduler_core.schema.tables import table_beside
 from scheduler_core.whatif.fixes import HARMS, KEEPS, OWNER, Fix, apart, draft, written
 from scheduler_core.whatif.patches import inline
 
@@ -24,21 +25,9 @@ STARTING: Final = "/agent-not-ready"
 HASH_LABEL: Final = "pod-template-hash"
 MOST_LOWERED: Final = 0.2
 """Share of a request above which lowering it is never a headline."""
-_MARKS: Mapping[str, str] = {
-    TAINT_UNSCHEDULABLE: "cordoned nodes",
-    "node.kubernetes.io/not-ready": "nodes that are not ready",
-    "node.kubernetes.io/unreachable": "nodes that are unreachable",
-    "node-role.kubernetes.io/control-plane": "the control plane",
-    "node-role.kubernetes.io/master": "the control plane",
-    "node.cloudprovider.kubernetes.io/uninitialized": "nodes that are not set up yet",
-    "node.cloudprovider.kubernetes.io/shutdown": "nodes that are shut down",
-    "ToBeDeletedByClusterAutoscaler": "nodes that are about to go",
-    "DeletionCandidateOfClusterAutoscaler": "nodes that are about to go",
-    "karpenter.sh/disrupted": "nodes that are about to go",
-    "karpenter.sh/unregistered": "nodes that are not set up yet",
-}
-"""Taints of nodes that are broken, about to go or kept for the cluster itself; others are people's."""
-_RENAMED: Mapping[str, str] = {
+TAINTS: Final[Mapping[str, Mapping[str, str]]] = table_beside(__file__, "taints.yaml")
+"""Taints of nodes that are broken, about to go or kept for the cluster itself."""
+RENAMED: Mapping[str, str] = {
     "beta.kubernetes.io/os": "kubernetes.io/os",
     "beta.kubernetes.io/arch": "kubernetes.io/arch",
     "beta.kubernetes.io/instance-type": "node.kubernetes.io/instance-type",
@@ -155,7 +144,7 @@ def _meant(key: str, value: str, labels: Labels) -> tuple[str, str] | None:
     """The label that may have been meant by one that nothing carries."""
     if value in labels.get(key, {}):
         return None
-    for other in [*([_RENAMED[key]] if key in _RENAMED else []), *_keys_near(key, labels)]:
+    for other in [*([RENAMED[key]] if key in RENAMED else []), *_keys_near(key, labels)]:
         if value in labels.get(other, {}):
             return other, value
     known = labels.get(key, {})
@@ -293,7 +282,7 @@ def corrected_topology(pod: Pod, nodes: Labels) -> Iterator[Variant]:
     paths += [(*affinity, index) for index in range(len(at(_spec(pod), *affinity) or ()))]
     for path in paths:
         key = str(_found(_spec(pod), path).get("topologyKey"))
-        to = _RENAMED.get(key) or next(iter(_keys_near(key, nodes)), "")
+        to = RENAMED.get(key) or next(iter(_keys_near(key, nodes)), "")
         if key not in nodes and to in nodes:
             title, note = f"Correct the topology key {key} to {to}", f"No node has the label {key}"
             yield _variant(pod, "correct-spread", title, setting({(*path, "topologyKey"): to}), note=note)
@@ -345,7 +334,7 @@ def corrected_tolerations(pod: Pod, taints: Sequence[Taint]) -> Iterator[Variant
     for taint in taints:
         for place, item in enumerate(_spec(pod).get("tolerations") or ()):
             key = str(item.get("key") or "")
-            meant = key == taint.key or is_near(key, taint.key) or _RENAMED.get(key) == taint.key
+            meant = key == taint.key or is_near(key, taint.key) or RENAMED.get(key) == taint.key
             if not key or not meant or (taint.key.startswith(LIFECYCLE) and key == taint.key):
                 continue
             toleration = _toleration(taint)
@@ -488,14 +477,14 @@ def marked_by(taint: Taint) -> str:
     """What nodes with a taint are, where it keeps off pods that are not meant for such nodes; else empty."""
     if taint.key.endswith(STARTING):
         return "nodes that are not set up yet"
-    return _MARKS.get(taint.key) or (
+    return TAINTS.get(taint.key, {}).get("marks") or (
         "nodes that are not well or not in use" if LIFECYCLE in taint.key else ""
     )
 
 
 def is_passing(key: str) -> bool:
     """Whether a taint of this key says how a node is now, which a new node of its kind would not be."""
-    marks = key.startswith(LIFECYCLE) or key.endswith(STARTING) or key in _MARKS
+    marks = key.startswith(LIFECYCLE) or key.endswith(STARTING) or key in TAINTS
     return marks and not key.startswith("node-role.kubernetes.io/")
 
 
@@ -607,17 +596,22 @@ def _with_constraint(
     return _variant(pod, kind, title, edit, **more)
 
 
-def honoring(pod: Pod, index: int) -> Variant | None:
-    """The pod with a spread constraint that counts only nodes it may go to; None where it does already."""
-    item = _spec(pod)["topologySpreadConstraints"][index]
+def honoring(pod: Pod, *indexes: int) -> Variant | None:
+    """The pod with spread constraints that count only nodes it may go to; None where one of them does already."""
     # What is not written is Honor for affinity and Ignore for taints.
     asked = {"nodeTaintsPolicy": "Ignore", "nodeAffinityPolicy": "Honor"}
-    fields = {name: "Honor" for name, default in asked.items() if (item.get(name) or default) != "Honor"}
-    if not fields:
-        return None
-    title = f"Set {' and '.join(f'{name}: Honor' for name in fields)} in the spread over {{key}}"
+    changes: dict[tuple[str | int, ...], str] = {}
+    for index in indexes:
+        item = _spec(pod)["topologySpreadConstraints"][index]
+        names = [name for name, default in asked.items() if (item.get(name) or default) != "Honor"]
+        changes |= {("topologySpreadConstraints", index, name): "Honor" for name in names}
+        if not names:
+            return None
+    fields = dict.fromkeys(f"{path[-1]}: Honor" for path in changes)
+    keys = [_spec(pod)["topologySpreadConstraints"][index].get("topologyKey") for index in indexes]
+    title = f"Set {' and '.join(fields)} in the spread over {' and '.join(keys)}"
     note = "It then counts only nodes that the pod may go to"
-    return _with_constraint(pod, index, "honor-policy", title, fields, note=note)
+    return _variant(pod, "honor-policy", title, setting(changes), note=note)
 
 
 def with_max_skew(pod: Pod, index: int, max_skew: int) -> Variant:

@@ -7,15 +7,16 @@ read from the owner reference: a ReplicaSet whose name ends in its pods' `pod-te
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.objects.quantity import quantity_milli_value
 from scheduler_core.objects.reading import USE_ANNOTATION
 from scheduler_core.objects.resources import CPU
-from scheduler_core.sim.admission import with_default_tolerations
+from scheduler_core.sim.admission import RefusedObject, with_default_tolerations
 from scheduler_core.sim.kubelet_admission import unready_claims
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.validation.admission import prepare
@@ -23,6 +24,7 @@ from scheduler_core.whatif.fork import Fork, homeless
 from scheduler_core.whatif.pod_edits import REQUIRED
 
 HASH_LABEL = "pod-template-hash"
+_REPLICATED: Final = ("ReplicaSet", "ReplicationController", "StatefulSet")
 TEMPLATED = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "Job")
 """Kinds whose `spec.template` is a pod that may be copied."""
 
@@ -174,6 +176,31 @@ def pending_pods(simulation: Simulation) -> tuple[list[Pod], list[str]]:
     if n_foreign:
         left_out.append(f"{n_foreign:,} pods wait for a scheduler that is not here.")
     return found, left_out
+
+
+def refused_pods(simulation: Simulation) -> Iterator[str]:
+    """Workloads that have fewer pods than they ask for, as their namespace's limits allow no more, a sentence each."""
+    world = simulation.world
+    n_pods = Counter(
+        (owner.kind, pod.namespace, owner.name)
+        for pod in alive_pods(simulation)
+        if (owner := pod.meta.controller) is not None
+    )
+    for kind in _REPLICATED:
+        for stored in world.all(kind):
+            manifest = stored.manifest
+            meta, spec = manifest["metadata"], manifest.get("spec") or {}
+            namespace, name, wanted = meta["namespace"], meta["name"], spec.get("replicas", 1)
+            there = n_pods[kind, namespace, name]
+            if there >= wanted or not world.limits.limit(namespace):
+                continue
+            template = spec.get("template") or {}
+            labels = {**(template.get("metadata") or {}), "namespace": namespace, "name": f"{name}-more"}
+            pod = {"apiVersion": "v1", "kind": "Pod", "metadata": labels, "spec": template.get("spec") or {}}
+            try:
+                world.limits.admitted(pod)
+            except RefusedObject as error:
+                yield f"{kind} {namespace}/{name} has {there} of {wanted} pods: {error.reason}."
 
 
 def left_out_words(number: int, which: str = "of them") -> str:

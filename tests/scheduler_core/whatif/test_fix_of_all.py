@@ -74,3 +74,32 @@ def test_nodes_that_are_idle_are_used_before_any_is_bought() -> None:
     run = run_scenario(load_scenario(scenario_of_dump(documents)), full_traces=False)
     best = fix(run.simulation, {}).best
     assert best is not None and best.cost == 0 and "ncordon" in best.title and best.placed == best.of
+
+
+def test_pods_that_a_quota_refuses_are_said() -> None:
+    quota = {"metadata": {"name": "compute", "namespace": "shop"}, "spec": {"hard": {"pods": "1"}}}
+    template = {
+        "metadata": {"labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    }
+    spec = {"replicas": 3, "selector": {"matchLabels": {"app": "web"}}, "template": template}
+    documents = [
+        {"apiVersion": "v1", "kind": "ResourceQuota", **quota},
+        {
+            "apiVersion": "apps/v1",
+            "kind": "ReplicaSet",
+            "metadata": {"name": "web", "namespace": "shop"},
+            "spec": spec,
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": "n1"},
+            "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "10"}},
+        },
+    ]
+    run = run_scenario(load_scenario(scenario_of_dump(documents)), full_traces=False)
+    answer = fix(run.simulation, {})
+    limits = "exceeded quota: compute, requested: pods=1, used: pods=1, limited: pods=1"
+    assert answer.causes == (f"ReplicaSet shop/web has 1 of 3 pods: {limits}.",)
+    assert answer.headline == f"No pod is pending. {answer.causes[0]}"

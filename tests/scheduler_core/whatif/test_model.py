@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import scheduler_core.whatif.model_checks as casualty_module
+import scheduler_core.whatif.model as casualty_module
 from scheduler_core.cli.main import main
 from scheduler_core.framework.attempt import Attempt
 from scheduler_core.framework.preemption import candidates
