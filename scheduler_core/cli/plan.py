@@ -23,9 +23,9 @@ from scheduler_core.releases import DEFAULT
 from scheduler_core.scenario import Scenario, ScenarioError, load_scenario, run_scenario
 from scheduler_core.scenario.types import KIND
 from scheduler_core.sim.simulation import Simulation
-from scheduler_core.whatif.answers import answer_question, answer_text, first_of
+from scheduler_core.whatif.answers import answer_question, answer_text
 from scheduler_core.whatif.fix import NotPending, fix
-from scheduler_core.whatif.fixes import FixAnswer
+from scheduler_core.whatif.fixes import FixAnswer, first_of
 from scheduler_core.whatif.prices import read_prices
 from scheduler_core.whatif.questions import DRAIN, GOOD, LOSE
 from scheduler_core.whatif.take_away import BLOCKED, ENDING, LOST, PENDING, WITH_NODE

@@ -23,7 +23,7 @@ from scheduler_core.whatif.backlog import (
     run_plan,
 )
 from scheduler_core.whatif.consolidate import Fewer, fewer_nodes, replay_steps
-from scheduler_core.whatif.fixes import money, owner_words
+from scheduler_core.whatif.fixes import counted, first_of, money, owner_words
 from scheduler_core.whatif.fork import ZONE, Fork, Report, group_of, silent
 from scheduler_core.whatif.headroom import Headroom, headroom
 from scheduler_core.whatif.questions import (
@@ -425,8 +425,7 @@ def answer_backlog(simulation: Simulation, fork: Fork, question: PlanQuestion, r
     for pod, message in plan.waiting:
         by_reason.setdefault(message, []).append(pod.key)
     for message, keys in sorted(by_reason.items(), key=lambda item: (-len(item[1]), item[0])):
-        more = f" and {len(keys) - 3:,} more" if len(keys) > 3 else ""
-        text = f"{', '.join(keys[:3])}{more} {finds(len(keys))} no node of the list."
+        text = f"{first_of(keys)} {finds(len(keys))} no node of the list."
         answer.line(BAD, text, message, count=len(keys))
     for pod in pods:
         node = plan.placed.get(pod.key)
@@ -670,7 +669,6 @@ def fewer_verdict(found: Fewer) -> str:
 
 # ---- sentences
 
-_NAMED = 3
 NOUNS = {"topology.kubernetes.io/zone": "zone", "topology.kubernetes.io/region": "region"}
 
 
@@ -726,11 +724,6 @@ def until_deleted(n_nodes: int) -> str:
 
 def held_words(number: int) -> str:
     return "is held up by a budget" if number == 1 else "are held up by a budget"
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 pod`, `3 pods`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def finds(number: int) -> str:
@@ -790,7 +783,7 @@ def room_verdict(rooms: Sequence[tuple[str, Headroom]], n_workloads: int) -> str
     )
     if not full:
         return f"At least one more pod of each of {asked} fits."
-    named = ", ".join(full[:_NAMED]) + (f" and {len(full) - _NAMED:,} more" if len(full) > _NAMED else "")
+    named = first_of(full)
     have = "has" if len(full) == 1 else "have"
     return f"{len(full):,} of {asked} {have} no room for another pod: {named}."
 
@@ -831,15 +824,6 @@ def without_label(label: str, nodes: Sequence[str], total: int) -> str:
 def names_of(pods: Sequence[Followed]) -> str:
     """The first few, and how many more."""
     return first_of([item.pod for item in pods])
-
-
-def first_of(every: Sequence[str]) -> str:
-    """The first few names, and how many more."""
-    names = list(every[:_NAMED])
-    more = len(every) - len(names)
-    if more:
-        return f"{', '.join(names)} and {more:,} more"
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 _Asked = Callable[[Simulation, Fork, PlanQuestion, Report], Answer]

@@ -24,7 +24,7 @@ from scheduler_core.whatif.cluster_edits import (
     volume_places,
     volumes_created,
 )
-from scheduler_core.whatif.fixes import NodeGroup, apart
+from scheduler_core.whatif.fixes import NodeGroup, apart, first_of
 from scheduler_core.whatif.fork import Fork, group_of
 from scheduler_core.whatif.pod_edits import (
     CORDON,
@@ -482,7 +482,7 @@ def _closed_domains(fork: Fork, pod: Pod) -> Iterator[str]:
 
 
 def _closed_sentence(constraint: Any, words: str, names: list[str]) -> str:
-    shown = f"{', '.join(names[:3])}{f' and {len(names) - 3} more' if len(names) > 3 else ''}"
+    shown = first_of(names)
     adjective = "emptiest" if constraint.minimum else "empty"
     which, there = (
         (f"The {adjective} domain", "is a node that is")

@@ -23,7 +23,6 @@ from scheduler_core.whatif.fix_search import (
     Trial,
     bound_words,
     cost_of,
-    counted,
     limits_of,
     make,
     nodes_words,
@@ -36,6 +35,7 @@ from scheduler_core.whatif.fixes import (
     Fix,
     FixAnswer,
     Stage,
+    counted,
     draft,
     harmed,
     price_words,
@@ -286,12 +286,14 @@ class _Counsel:
         edit_of = {pod.uid: part.best for part in free if part.best is not None for pod in part.pods}
         changes = [part.best for part in free if part.best is not None]
         stages = [Stage("Now", len(pods), "no cost", "nothing moves")]
-        made: list[Trial] = []
-        for change in changes:
-            made.append(change)
-            landed, _ = self._run(pods, made, edit_of)
-            harm = change.fix.harm
-            stages.append(Stage(change.fix.title, len(pods) - len(landed), change.fix.price, harm))
+        with fork.changes():
+            n_left = len(pods) - self._n_placed([pod for pod in pods if pod.uid not in edit_of])
+            for part in free:
+                if (change := part.best) is not None:
+                    make(fork, change)
+                    n_left -= self._n_placed([change.of(pod) for pod in part.pods])
+                    self._place_moved([change])
+                    stages.append(Stage(change.fix.title, n_left, change.fix.price, change.fix.harm))
         landed, left = self._run(pods, changes, edit_of)
         nodes: list[NodeChoice] = []
         bound: float | None = None
@@ -363,10 +365,18 @@ class _Counsel:
                     left.append(edited)
                 else:
                     landed.append((edited, node))
-            for change in changes:
-                for gone in change.gone if change.fix.what == "move-pods" else ():
-                    fork.place(homeless(gone), preempt=False)
+            self._place_moved(changes)
         return landed, left
+
+    def _n_placed(self, pods: Sequence[Pod]) -> int:
+        """How many of the pods find a node, one after the other."""
+        fork = self.fork
+        known = (pod for pod in pods if pod.scheduler_name in fork.scheduler.profiles)
+        return sum(fork.place(pod, preempt=False).node is not None for pod in known)
+
+    def _place_moved(self, changes: Sequence[Trial]) -> None:
+        moves = (change for change in changes if change.fix.what == "move-pods")
+        self._n_placed([homeless(pod) for change in moves for pod in change.gone])
 
 
 def _is_free(fix: Fix) -> bool:

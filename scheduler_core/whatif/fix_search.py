@@ -42,7 +42,9 @@ from scheduler_core.whatif.fixes import (
     Fix,
     FixAnswer,
     amount_words,
+    counted,
     draft,
+    first_of,
     harmed,
     money,
     owner_words,
@@ -152,10 +154,6 @@ def make(fork: Fork, change: Trial) -> None:
     fork.create(change.objects)
     for pod, node in change.placed:
         fork.put_pod(pod, node)
-
-
-def counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def cost_of(nodes: Sequence[NodeChoice]) -> float | None:
@@ -1257,8 +1255,7 @@ def _evicted_words(decision: Decision) -> tuple[str, ...]:
     found = decision.post_filter
     if found is None or not found.status.is_success or not found.nominated_node_name:
         return ()
-    names = [pod.key for pod in found.victims]
-    who = f"{', '.join(names[:3])}{f' and {len(names) - 3} more' if len(names) > 3 else ''}"
+    who = first_of([pod.key for pod in found.victims])
     return (f"The scheduler makes room on {found.nominated_node_name} by itself: it evicts {who}.",)
 
 

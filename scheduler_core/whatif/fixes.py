@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -21,6 +21,8 @@ DECIDERS: Final = (OWNER, NODES, OTHERS)
 
 MILD: Final = 2
 """Restarts for each pod that is placed, of pods that may move and all land: what a drain does every day."""
+
+_NAMED: Final = 3
 
 POD, WORKLOAD, PENDING = SUBJECTS = ("pod", "workload", "pending")
 
@@ -201,7 +203,7 @@ def harmed(fix: Fix, displaced: tuple[Displaced, ...]) -> Fix:
     """The fix with what becomes of the pods that have to go."""
     lost = sum(item.node is None for item in displaced)
     restarts = len(displaced) - lost
-    words = [_count(restarts, "restart"), f"{_count(lost, 'pod')} lost" if lost else ""]
+    words = [counted(restarts, "restart") if restarts else "", f"{counted(lost, 'pod')} lost" if lost else ""]
     harm = ", ".join(word for word in words if word) or fix.harm
     return replace(fix, displaced=displaced, restarts=restarts, lost=lost, harm=harm)
 
@@ -222,8 +224,18 @@ def owner_words(pod: Pod) -> str:
     return "" if controller is None else f"{controller.kind} {controller.name}"
 
 
-def _count(number: int, noun: str) -> str:
-    return "" if not number else f"{number:,} {noun}{'' if number == 1 else 's'}"
+def counted(number: int, noun: str) -> str:
+    """`1 pod`, `3 pods`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def first_of(every: Sequence[str]) -> str:
+    """The first few names, and how many more."""
+    names = list(every[:_NAMED])
+    more = len(every) - len(names)
+    if more:
+        return f"{', '.join(names)} and {more:,} more"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def written(resource: str, amount: int) -> str:
@@ -240,7 +252,7 @@ def written(resource: str, amount: int) -> str:
 def amount_words(resource: str, amount: int) -> str:
     """An amount for a person: `2.4 CPU`, `7.5 Gi memory`, `1 nvidia.com/gpu`."""
     if resource == PODS:
-        return _count(amount, "pod") or "no pod"
+        return counted(amount, "pod") if amount else "no pod"
     return f"{amount_text(resource, amount)} {'CPU' if resource == CPU else resource}"
 
 

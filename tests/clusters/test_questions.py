@@ -110,6 +110,28 @@ def test_every_edit_told_places_the_pod_in_a_branch_of_its_own() -> None:
 
 
 @pytest.mark.dialect
+def test_what_is_known_of_some_workloads_is_in_the_row_before_the_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = full_cluster()
+    apply_documents(cluster=cluster, objects=[make_pod("larger", cpu="1900m")])
+    work(cluster)
+    monkeypatch.setattr(questions, "PARTLY_EVERY_S", -1.0)
+    states: list[tuple[str, int]] = []
+
+    def change(row: Question, **columns: Any) -> bool:
+        if "answer" in columns and columns.get("state") is None:
+            kept = Question.objects.get(pk=row.pk)
+            states.append((kept.state, len(columns["answer"]["workloads"])))
+        return original(row, **columns)
+
+    original = Question.change
+    monkeypatch.setattr(Question, "change", change)
+    question = answered(cluster, "fix")
+    assert states == [("running", 1), ("running", 2)]
+    assert question.answer is not None and len(question.answer["workloads"]) == 2 and question.answer["best"]
+
+
 def test_asking_twice_is_asking_once_until_something_happens(
     sent: list[tuple[str, dict[str, Any]]], django_capture_on_commit_callbacks: Any
 ) -> None:
