@@ -404,11 +404,6 @@ def dump_scenario(scenario: types.Scenario) -> str:
     return dump_yaml([scenario_document(scenario)]).removeprefix("---\n")
 
 
-def json_schema() -> dict[str, Any]:
-    """JSON Schema, draft 2020-12."""
-    return dict(SCHEMA)
-
-
 def schema_text() -> str:
-    """As the published file holds it."""
+    """The JSON Schema, draft 2020-12, as the published file holds it."""
     return json.dumps(SCHEMA, indent=1, ensure_ascii=False) + "\n"

@@ -10,9 +10,9 @@ import pytest
 
 import scheduler_core.scenario
 from scheduler_core.objects.documents import load_documents
-from scheduler_core.scenario.form import _PARTS, part_of
+from scheduler_core.scenario.form import _PARTS, SCHEMA, part_of
 from scheduler_core.scenario.gallery import ORDER, gallery_text
-from scheduler_core.scenario.load import json_schema, schema_text
+from scheduler_core.scenario.load import schema_text
 from scheduler_core.scenario.run import run as run_scenario
 from scheduler_core.scenario.types import Scenario
 from tests.scheduler_core.scenario.builders import document, make_scenario
@@ -21,16 +21,16 @@ PUBLISHED = Path(scheduler_core.scenario.__file__).parent / "scenario.schema.jso
 
 
 def test_every_property_of_the_schema_is_a_field_of_its_part() -> None:
-    parts = json_schema()["$defs"]
+    parts = SCHEMA["$defs"]
     assert {name: set(_PARTS[name].fields) for name in parts} == {
         name: set(part["properties"]) for name, part in parts.items()
     }
     older = {"apiVersion", "kind", "emulates"}
-    assert set(part_of(Scenario).fields) == set(json_schema()["properties"]) - older
+    assert set(part_of(Scenario).fields) == set(SCHEMA["properties"]) - older
 
 
 def test_the_metrics_of_the_schema_are_the_figures_of_a_run() -> None:
-    metric = json_schema()["$defs"]["Expectation"]["properties"]["metric"]
+    metric = SCHEMA["$defs"]["Expectation"]["properties"]["metric"]
     assert set(metric["enum"]) == set(run_scenario(make_scenario()).metrics())
 
 
@@ -44,8 +44,8 @@ def test_gallery_scenarios_satisfy_the_schema(name: str) -> None:
 
 
 def test_the_schema_refuses_what_the_loader_refuses() -> None:
-    validator = jsonschema.Draft202012Validator(json_schema())
-    validator.check_schema(json_schema())
+    validator = jsonschema.Draft202012Validator(SCHEMA)
+    validator.check_schema(SCHEMA)
     for wrong in ({"stepz": []}, {"steps": [{"run": "idel"}]}, {"seed": -1}, {"expect": [{"pod": "a/b/c"}]}):
         assert not validator.is_valid({**document(), **wrong})
     assert validator.is_valid(document())
