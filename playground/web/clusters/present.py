@@ -114,7 +114,7 @@ def _verdict(facts: Mapping[str, Any], outcomes: Mapping[str, Any] | None) -> st
     pending = facts["pending"]
     if not pending:
         return f"All {_number(facts['placed'], 'pod')} have a node: none is pending."
-    words = f"{_number(pending, 'pod')} {_is(pending)} pending"
+    words = f"{_number(pending, 'pod')} {'is' if pending == 1 else 'are'} pending"
     if outcomes is None:
         return f"{words}."
     placed = sum(bool(told["node"]) for told in outcomes.values())
@@ -183,10 +183,6 @@ def _pool(pool: Mapping[str, Any], zones: Sequence[str]) -> dict[str, Any]:
 
 def _number(n: int, what: str) -> str:
     return f"{n:,} {what}{'' if n == 1 else 's'}"
-
-
-def _is(n: int) -> str:
-    return "is" if n == 1 else "are"
 
 
 def progress_of(draft: Draft) -> int:
