@@ -1,16 +1,13 @@
 """Refusals of the services, ready to be shown at the line and the field they are about."""
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import yaml
-
 from playground.clusters.drive.config import read_config
 from playground.clusters.errors import ClusterError, InvalidManifest
 from playground.clusters.objects.admission import read_posted
-from scheduler_core.objects.documents import decoded
+from scheduler_core.objects.documents import LineMap, decoded
 from scheduler_core.objects.reading import dump_yaml
 
 AROUND = 3
@@ -49,11 +46,13 @@ def problems_of(error: ClusterError, text: str | bytes = "", *, by_path: bool = 
 
 
 def _problem(error: ClusterError, lines: list[str], document: str) -> Problem:
-    line = getattr(error, "line", None) or line_of(document, getattr(error, "path", ""))
+    line, path = getattr(error, "line", None), getattr(error, "path", "")
+    if line is None and path and (place := LineMap(document).place(0, path)):
+        line = place[0]
     kind, name = getattr(error, "kind", ""), getattr(error, "name", "")
     return Problem(
         message=error.message,
-        path=getattr(error, "path", "") or getattr(error, "field", ""),
+        path=path or getattr(error, "field", ""),
         line=line,
         about=f"{kind} {name}".strip() if isinstance(error, InvalidManifest) else "",
         excerpt=_excerpt(lines, line) if line else (),
@@ -63,9 +62,6 @@ def _problem(error: ClusterError, lines: list[str], document: str) -> Problem:
 def _excerpt(lines: list[str], line: int) -> tuple[Line, ...]:
     first, last = max(1, line - AROUND), min(len(lines), line + AROUND)
     return tuple(Line(i, lines[i - 1][:400], i == line) for i in range(first, last + 1))
-
-
-_STEP = re.compile(r"[^.\[\]]+|\[\d+\]")
 
 
 def read_mapping(text: str) -> dict[str, Any]:
@@ -99,36 +95,3 @@ def read_configuration(text: str) -> dict[str, Any]:
 def yaml_of(documents: Iterable[Mapping[str, Any]]) -> str:
     """Return the documents as YAML, without the ``---`` before the first one."""
     return dump_yaml(documents).removeprefix("---\n")
-
-
-def line_of(text: str, path: str) -> int | None:
-    """Return the line (from 1) of a field path like ``profiles[0].plugins``, or of its deepest part there is.
-
-    >>> line_of("a:\\n- b: 1\\n  c: 2\\n", "a[0].c"), line_of("a: 1", "b")
-    (3, None)
-    """
-    if not path:
-        return None
-    try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.YAMLError:
-        return None
-    line = None
-    for step in _STEP.findall(path):
-        found = _child(node, step)
-        if found is None:
-            return line
-        node, line = found
-    return line
-
-
-def _child(node: Any, step: str) -> tuple[Any, int] | None:
-    if isinstance(node, yaml.SequenceNode) and step.startswith("["):
-        index = int(step[1:-1])
-        if index < len(node.value):
-            return node.value[index], node.value[index].start_mark.line + 1
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            if key.value == step:
-                return value, key.start_mark.line + 1
-    return None
