@@ -23,7 +23,7 @@ from playground.scenarios.choices import ScenarioState, Visibility
 from playground.scenarios.services.proof import is_whole
 from playground.web.cycles.present import view_cycle
 from playground.web.looks import View
-from playground.web.problems import Problem, problems_of
+from playground.web.problems import problems_of
 from playground.web.requests import HtmxHttpRequest, done, positive_int, site_user
 from playground.web.scenarios import past_board
 from playground.web.scenarios.past_board import nothing_new
@@ -333,7 +333,7 @@ def _replay(
     cluster: Cluster,
     cycle: str | None,
     edit: str = "",
-    problems: Sequence[Problem] = (),
+    problems: Sequence[View] = (),
     status: int = 200,
 ) -> HttpResponse:
     context = past_board.moment_context(request, selectors.cluster_ticks(cluster), cycle, cluster=cluster) | {
