@@ -7,18 +7,8 @@ Selectors find rows and services write them; what is handed one says so by its t
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from playground.accounts.models import (
-        AccessToken,
-        AuditEntry,
-        Invitation,
-        Team,
-        User,
-    )
-
-__all__ = [
-    "AccessToken",
-    "AuditEntry",
-    "Invitation",
-    "Team",
-    "User",
-]
+    from playground.accounts.models import AccessToken as AccessToken
+    from playground.accounts.models import AuditEntry as AuditEntry
+    from playground.accounts.models import Invitation as Invitation
+    from playground.accounts.models import Team as Team
+    from playground.accounts.models import User as User

@@ -69,7 +69,12 @@ def _operation(
     examples: Mapping[str, Any],
 ) -> dict[str, Any]:
     parameters: list[dict[str, Any]] = [
-        {"in": "path", "name": name, "required": True, "schema": {"type": _type(name in INTEGERS)}}
+        {
+            "in": "path",
+            "name": name,
+            "required": True,
+            "schema": {"type": "integer" if name in INTEGERS else "string"},
+        }
         for name in re.findall(r"{(\w+)}", path)
     ]
     for where in ("query", "header"):
@@ -93,10 +98,6 @@ def _operation(
     if "request" in said:
         made["requestBody"] = _request(said["request"], examples)
     return made
-
-
-def _type(is_integer: bool) -> str:
-    return "integer" if is_integer else "string"
 
 
 def _request(said: Any, examples: Mapping[str, Any]) -> dict[str, Any]:

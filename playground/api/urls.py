@@ -7,32 +7,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pkgutil import iter_modules, resolve_name
 from typing import Any, Final
 
 from django.urls import URLPattern, path, re_path
 
+from playground.api import views
 from playground.api.documentation import INTEGERS, declared
-from playground.api.views import (
-    clusters,
-    events,
-    judge,
-    manifests,
-    objects,
-    openapi,
-    people,
-    questions,
-    runs,
-    scenarios,
-    settings,
-    site,
-)
+from playground.api.views import objects, openapi, questions
 from playground.api.views.base import PREFIX, Nothing, view_of
 
 app_name = "api"
 
-_MODULES: Final = (
-    clusters, events, judge, manifests, objects, people, questions, runs, scenarios, settings, site
-)  # fmt: skip
+_MODULES: Final = [resolve_name(f"{views.__name__}.{found.name}") for found in iter_modules(views.__path__)]
 _FUNCTIONS: Final = {name: does for module in _MODULES for name, does in vars(module).items()}
 _FUNCTIONS.update(objects.MORE | questions.MORE)
 

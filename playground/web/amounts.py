@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final, NamedTuple
+
+from scheduler_core.objects.fields import format_time_ns
 
 GIB = 1024**3
 MIB = 1024**2
@@ -111,12 +112,8 @@ def since_start(at_ns: int | None, start_ns: int | None) -> str:
 
 
 def rfc3339(at_ns: int | None) -> str:
-    """Return virtual time as RFC3339 with milliseconds, as the API writes it."""
-    if at_ns is None:
-        return ""
-    whole, rest = divmod(at_ns, SECOND_NS)
-    stamp = datetime.fromtimestamp(whole, tz=UTC)
-    return f"{stamp:%Y-%m-%dT%H:%M:%S}.{rest // 1_000_000:03}Z"
+    """Return virtual time as the API writes it."""
+    return "" if at_ns is None else format_time_ns(at_ns)
 
 
 SHORT: Final = 14

@@ -83,8 +83,6 @@ def _groups(nodes: Sequence[Mapping[str, Any]]) -> list[View]:
             "words": words,
             "refusals": refusals,
             "names": names,
-            "first": names[:4],
-            "n_more": max(len(names) - 4, 0),
         }
         for (verdict, words, refusals), names in ordered
     ]

@@ -14,7 +14,6 @@ from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from markdown_it import MarkdownIt
-from markdown_it.token import Token
 
 from playground.web.pages import INDEX
 
@@ -73,16 +72,16 @@ def chapter(name: str) -> Chapter:
                 headings.append((ident, inline.content.replace("`", "")))
         elif token.type == "fence":
             token.info = token.info.partition(" ")[0]
-    for token in tokens:
-        if token.children:
-            token.children = _with_paths(token.children)
     html = nh3.clean(
         reader.renderer.render(tokens, reader.options, {}),
+        attribute_filter=_with_path,
         attributes={"*": {"id"}, "a": {"href"}, "code": {"class"}, "td": {"style"}, "th": {"style"}},
         url_schemes={"http", "https"},
         link_rel="noopener",
         filter_style_properties=set(),
     )
+    # Of a link that leads nowhere here only its words are left.
+    html = re.sub(r'<a rel="noopener">(.*?)</a>', r"\1", html, flags=re.S)
     # What scrolls sideways is reached with the keyboard.
     return Chapter(name, title, html.replace("<pre>", '<pre tabindex="0">'), tuple(headings))
 
@@ -91,24 +90,16 @@ def _ident(words: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", words.lower().replace("'", "")).strip("-")
 
 
-def _with_paths(tokens: list[Token]) -> list[Token]:
-    """Links between files of docs/ as paths of the site; of a link to another file only its words are left."""
-    kept: list[Token] = []
-    leaves_out = False
-    for token in tokens:
-        if token.type == "link_open":
-            target = str(token.attrGet("href"))
-            file, _, heading = target.partition("#")
-            name = file.removesuffix(".md")
-            leaves_out = False
-            if file.endswith(".md") and (name in CHAPTERS or name == INDEX):
-                path = "/manual/" if name == INDEX else f"/manual/{name}/"
-                token.attrSet("href", f"{path}#{heading}" if heading else path)
-            elif not target.startswith(("http:", "https:", "/", "#")):
-                leaves_out = True
-        if not (leaves_out and token.type in ("link_open", "link_close")):
-            kept.append(token)
-    return kept
+def _with_path(tag: str, attribute: str, value: str) -> str | None:
+    """The target of a link: of one to a file of docs/ its path on the site, of one to another file none."""
+    file, _, heading = value.partition("#")
+    name = file.removesuffix(".md")
+    if attribute != "href" or value.startswith(("http:", "https:", "/", "#")):
+        return value
+    if not file.endswith(".md") or name not in (*CHAPTERS, INDEX):
+        return None
+    path = "/manual/" if name == INDEX else f"/manual/{name}/"
+    return f"{path}#{heading}" if heading else path
 
 
 def page(request: HttpRequest, name: str = INDEX) -> HttpResponse:

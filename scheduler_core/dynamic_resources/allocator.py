@@ -245,6 +245,9 @@ class NodeSearch:
         self.selectable: dict[tuple[DeviceId, tuple[int, int, int]], bool] = {}
         self._bindable = release_has_binding(self.release)
         self._names_devices = self.release.has("DeviceErrorsNamed")
+        self._with_lists = self.release.gate("DRAListTypeAttributes") or self.release.has(
+            "ListAttributesInCEL"
+        )
         self._consumable = self.release.gate("DRAConsumableCapacity")
         self._gives_back = self.release.has("RefusedDevicesGiveBack")
 
@@ -463,7 +466,9 @@ class NodeSearch:
         ):
             for number, selector in enumerate(selectors):
                 try:
-                    if not compiled(selector["cel"]["expression"]).matches(device):
+                    if not compiled(selector["cel"]["expression"]).matches(
+                        device, with_lists=self._with_lists
+                    ):
                         return False
                 except DeviceSelectorError as error:
                     raise AllocationError(

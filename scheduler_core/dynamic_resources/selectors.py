@@ -38,14 +38,21 @@ class Selector:
         )
         self._answers: dict[Any, bool | str] = {}
 
-    def matches(self, device: Device) -> bool:
+    def matches(self, device: Device, *, with_lists: bool = True) -> bool:
         """Whether the device is selected; asked once for all devices that are alike.
+
+        Parameters
+        ----------
+        with_lists : bool
+            Attributes may be lists; where not, a device with one is an error whatever the selector asks for.
 
         Raises
         ------
         SelectorError
         """
         key = _likeness(device)
+        if not with_lists and key[-1]:
+            raise DeviceSelectorError(f"CEL runtime error: attribute {key[-1]}: unsupported attribute value")
         answer = self._answers.get(key)
         if answer is None:
             answer = self._answers[key] = self._ask(device)
@@ -72,7 +79,9 @@ class Selector:
         for name, value in device.attributes.items():
             domain, identifier = _qualified(name, driver)
             kind, held = next(iter(value.items()))
-            attributes.setdefault(domain, {})[identifier] = semver_value(held) if kind == "version" else held
+            if kind in ("version", "versions"):
+                held = [semver_value(one) for one in held] if kind == "versions" else semver_value(held)
+            attributes.setdefault(domain, {})[identifier] = held
         for name, value in device.capacity.items():
             domain, identifier = _qualified(name, driver)
             capacity.setdefault(domain, {})[identifier] = quantity_value(str(value["value"]))
@@ -91,14 +100,17 @@ def compiled(text: str) -> Selector:
 
 
 def _likeness(device: Device) -> Any:
-    """Devices with equal values are asked about once."""
+    """Devices with equal values are asked about once; last the name of an attribute that is a list."""
     cached = device.__dict__.get("_likeness")
     if cached is None:
+        values = {name: next(iter(value.items())) for name, value in sorted(device.attributes.items())}
+        lists = [name for name, (_, held) in values.items() if isinstance(held, list)]
         cached = (
             device.id[0],
-            tuple(sorted((name, *next(iter(value.items()))) for name, value in device.attributes.items())),
+            tuple((name, kind, repr(held)) for name, (kind, held) in values.items()),
             tuple(sorted((name, str(value["value"])) for name, value in device.capacity.items())),
             device.is_shared,
+            lists[0] if lists else "",
         )
         device.__dict__["_likeness"] = cached
     return cached

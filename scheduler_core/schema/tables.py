@@ -12,6 +12,12 @@ from typing import Any, Final, NamedTuple
 import yaml
 
 _FOLDER: Final = Path(__file__).parent
+SCALARS: Final = frozenset(
+    (
+        "string", "bool", "int32", "int64", "double", "bytes", "quantity", "time", "microtime", "intOrString",
+        "json", "raw", "fieldsV1", "schemaOrArray", "schemaOrBool", "schemaOrStrings",
+    )
+)  # fmt: skip
 
 
 class Field(NamedTuple):

@@ -16,6 +16,8 @@ from scheduler_core.errors import InvalidObject
 
 MAX_NODES = 500
 """Nodes of the search tree; a count, not a time, so that an answer is the same everywhere."""
+FULL_SEARCH = 300
+"""Columns up to which so many nodes are searched; of a larger problem fewer, as each takes longer."""
 
 
 class Milp:
@@ -172,7 +174,10 @@ def least_cost(bins: Sequence[Bin], demands: Sequence[Demand], *, together: bool
         for demand, column in here.items():
             at_most = float(bins[members[0]].takes[demand])
             problem.row(-np.inf, 0, {column: 1.0, **dict.fromkeys(members, -at_most)})
-    found = problem.solve(mip_max_nodes=MAX_NODES, mip_rel_gap=1e-6, threads=1, random_seed=0)
+    # A node takes about as long as the square of the columns.
+    share = min(1.0, FULL_SEARCH / max(problem.n_columns, 1)) ** 2
+    nodes = max(round(MAX_NODES * share), 1)
+    found = problem.solve(mip_max_nodes=nodes, mip_rel_gap=1e-6, threads=1, random_seed=0)
     if found is None:
         return Bounded(0.0, tuple(one.least for one in bins))
     _, dual = found

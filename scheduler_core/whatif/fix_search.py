@@ -76,7 +76,9 @@ MAX_OPTIONS: Final = 3
 MAX_MOVED: Final = 12
 """Pods for which room is made together."""
 MOST_LUCK: Final = 1_000
-"""Decisions that the other seeds of one answer may cost: a count, so that each machine answers the same."""
+"""Decisions that the other seeds of the best fix may cost: a count, so that each machine answers the same."""
+OTHERS_LUCK: Final = 600
+"""The same, of all fixes that are shown beside it."""
 MOST_WRITTEN: Final = 100
 """Pods whose manifests a fix holds, where no owner's template is there."""
 
@@ -319,17 +321,19 @@ class Search:
     def _with_luck(self, change: Trial, most: int) -> tuple[Fix, int]:
         """The fix with how many seeds it holds in, and the decisions that this cost."""
         fix, n_pods = change.fix, len(self.pods)
+        if not self.fork.draws(lambda: self._run(change)):
+            return replace(fix, seeds=Fork.N_SEEDS, holds=Fork.N_SEEDS), n_pods
         seeds, holds = self.fork.luck(n_pods, lambda: len(self._run(change)) >= fix.placed, most)
         return replace(fix, seeds=seeds, holds=holds), seeds * n_pods
 
     def _proved(self, shown: Sequence[Fix]) -> tuple[Fix, ...]:
         """The fixes that are shown, with the seeds of each as far as they cost little beside the best's."""
-        left, found = MOST_LUCK, []
+        left, found = OTHERS_LUCK, []
         changes = {change.fix.title: change for change in self.found}
         for fix in shown:
             change = changes[fix.title]
             if not change.fix.seeds and left > 0:
-                proved, cost = self._with_luck(change, min(left, MOST_LUCK // 4))
+                proved, cost = self._with_luck(change, min(left, max(OTHERS_LUCK // 3, len(self.pods))))
                 fix, left = replace(fix, seeds=proved.seeds, holds=proved.holds), left - cost
             found.append(fix)
         return tuple(found)

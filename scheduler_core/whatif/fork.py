@@ -217,6 +217,15 @@ class Fork:
         self._start_index, self._streams = 0, Randomness(seed).state()
         self.rewind()
 
+    def draws(self, run: Callable[[], object]) -> bool:
+        """Whether a run draws from any stream; where it does not, it is the same with every seed."""
+        self.rewind()
+        self._drew = False
+        run()
+        self.rewind()
+        found, self._drew = self._drew, True
+        return found
+
     def luck(
         self, n_decisions: int, holds: Callable[[], bool], most: int, report: Report = silent
     ) -> tuple[int, int]:

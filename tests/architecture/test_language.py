@@ -80,14 +80,13 @@ def test_a_vague_first_line_would_be_found() -> None:
 ALIKE = {
     "the row of it, or what the site hands on of it": (
         "ForeignDecision InstalledPlugin MockExtender NamespaceLimits Pod PodDisruptionBudget "
-        "PriorityClass Problem QueueMove Run Scenario Step Verification"
+        "PriorityClass QueueMove Run Scenario Step Verification"
     ),
     "the same at another layer: choices in a database, a protocol where a type would be a circle, a line of a page": (
         "Entry ExtenderCall Judgement Lane ListOf Node NodeUse"
     ),
     "upstream's name for both: what a configuration says, and what runs": "Extender Plugin",
     "each plugin's own": "Reservation State",
-    "a part of one page or table, known in its file alone": "Line",
     "part of the API for plugins; elsewhere a comparison of clusters": "Comparison",
     "Kubernetes' fields in one, those of a document in the other": "Field",
     "a cluster after a cycle, by the site and in the formal model": "Moment",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -50,10 +51,14 @@ def test_the_recordings_of_a_release_are_not_those_of_the_one_before() -> None:
     assert sum(bool(run_case(case)) for case in older) > len(older) // 4
 
 
+def _between(said: re.Match[str]) -> str:
+    """What is left in place of the words: the blank before those that go on."""
+    return " " if said[0].startswith(" ") and said[1] else ""
+
+
 def told_by_1_37(case: Mapping[str, Any]) -> dict[str, Any]:
     """A recording of 1.36 as 1.37 words it: no claims to deallocate, and a sentence where preemption succeeds."""
-    text = json.dumps(case["expect"]).replace("no new claims to deallocate, ", "")
-    expect = json.loads(text)
+    expect = json.loads(re.sub(r" ?no new claims to deallocate(, )?", _between, json.dumps(case["expect"])))
     found = expect.get("preemption") or {}
     if found.get("code") == "Success":
         node, n_victims = found["nominatedNode"], len(found["victims"])

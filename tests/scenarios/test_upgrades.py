@@ -80,7 +80,7 @@ def test_a_preview_over_three_releases_shows_which_step_moves_what(client: Clien
     assert "Which step moves what" in html and "1.36 → 1.37" in html
     known = {one["name"]: one["known"] for one in told["between"]}
     assert known["VolumeLimitScaling"] == "proved" and known["PreemptionTold"] == "from release notes"
-    assert known["EntityMetrics"] == "not modelled"
+    assert known["CompositePodGroup"] == "not modelled"
     assert "Volume<wbr>Limit<wbr>Scaling" in html and "not modelled" in html
 
 

@@ -9,6 +9,8 @@ import pytest
 
 from scheduler_core.dynamic_resources.allocation import AllocationError, consumed, has_room
 from scheduler_core.dynamic_resources.allocator import Constraint
+from scheduler_core.dynamic_resources.model import slice_from
+from scheduler_core.dynamic_resources.selectors import DeviceSelectorError, compiled
 from scheduler_core.errors import ConfigurationError
 from scheduler_core.framework.cluster_event import NODE, ActionType, ClusterEvent
 from scheduler_core.framework.example import scores
@@ -363,6 +365,31 @@ def test_a_capacity_request_that_cannot_be_is_an_error(
 def test_a_device_taint_rule_is_stable(release: str, role: str) -> None:
     assert type_of("resource.k8s.io/v1", "DeviceTaintRule", release).role == role
     assert type_of("resource.k8s.io/v1beta2", "DeviceTaintRule", release).role == "read"
+
+
+@pytest.mark.parametrize(
+    ("expression", "attribute"),
+    [
+        ('"a" in device.attributes["gpu.x"].models', {"models": {"strings": ["a", "b"]}}),
+        ('2 in device.attributes["gpu.x"].models', {"models": {"ints": [1, 2]}}),
+        (
+            'device.attributes["gpu.x"].models[0].isGreaterThan(semver("1.0.0"))',
+            {"models": {"versions": ["2.0.0"]}},
+        ),
+    ],
+)
+def test_a_selector_reads_attributes_that_are_lists(expression: str, attribute: dict[str, Any]) -> None:
+    part = {"devices": [{"name": "d0", "attributes": attribute}], "driver": "gpu.x", "nodeName": "n1"}
+    device = slice_from(
+        {
+            "metadata": {"name": "s"},
+            "spec": {**part, "pool": {"name": "n1", "generation": 1, "resourceSliceCount": 1}},
+        }
+    ).devices()[0]
+    assert compiled(expression).matches(device)
+    # Source: dynamic-resource-allocation/cel/compile.go getAttributeValue, v1.36
+    with pytest.raises(DeviceSelectorError, match="attribute models: unsupported attribute value"):
+        compiled(expression).matches(device, with_lists=False)
 
 
 def slices_of(driver: str) -> list[dict[str, Any]]:

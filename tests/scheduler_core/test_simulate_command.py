@@ -43,7 +43,7 @@ def test_each_pod_lands_or_waits_for_a_reason(tmp_path: Path, capsys: pytest.Cap
     assert _told(capsys, path)[1] == told
     assert main(["simulate", path]) == 1
     text = capsys.readouterr().out
-    assert text.startswith("1 pod bound in 2 cycles; 1 waits. Kubernetes 1.36, seed 0.\n")
+    assert text.startswith("1 pod bound in 2 cycles; 1 waits. Kubernetes 1.37, seed 0.\n")
     assert "default/web -> " in text and "1 waits: 0/2 nodes are available" in text
     misspelt = _pod("web")
     misspelt["spec"]["nodeSelectr"] = {"zone": "a"}

@@ -12,19 +12,12 @@ from playground.api.errors import PreconditionFailed
 from playground.api.representations import shown
 from playground.api.views.base import Call, tags_of
 from playground.api.views.people import team_of
-from playground.clusters import branches, demo
+from playground.clusters import branches, demo, lifecycle
 from playground.clusters.access import get_parent
 from playground.clusters.board.overview import branches_overview, cluster_summary, clusters_overview
 from playground.clusters.choices import ClockMode, QuestionKind
 from playground.clusters.drive.runs import unpark_cluster
 from playground.clusters.errors import InvalidInput
-from playground.clusters.lifecycle import (
-    clone_cluster,
-    create_cluster,
-    delete_cluster,
-    rename_cluster,
-    reset_cluster,
-)
 from playground.clusters.objects.actions import act_on_nodes, act_on_pods
 from playground.clusters.objects.apply import apply_documents
 from playground.engine.configuration import without_effect
@@ -79,7 +72,7 @@ def clusters_create(call: Call) -> Any:
     wanted = call.body
     objects = demo.demo_objects() if wanted.pop("demo") else ()
     team = team_of(wanted.pop("team", None), call.person)
-    cluster = create_cluster(
+    cluster = lifecycle.create_cluster(
         owner=call.person,
         team=team,
         kubernetes_release=wanted.pop("kubernetesRelease", None),
@@ -102,24 +95,24 @@ def clusters_rename(call: Call, cluster: Cluster) -> Any:
     """Rename a cluster; clock and configuration have other paths."""
     asked = call.body
     check_if_match(call, cluster)
-    return answer(rename_cluster(cluster=cluster, **asked))
+    return answer(lifecycle.rename_cluster(cluster=cluster, **asked))
 
 
 def clusters_delete(call: Call, cluster: Cluster) -> None:
     """The cluster and everything in it is gone; a run at work on it cannot commit afterwards."""
     check_if_match(call, cluster)
-    delete_cluster(cluster=cluster, by=call.person)
+    lifecycle.delete_cluster(cluster=cluster, by=call.person)
 
 
 def clusters_clone(call: Call, cluster: Cluster) -> Any:
     """A new cluster of yours with the objects of this one as they are now, bound pods included."""
     name = call.body.get("name") or f"{cluster.name[:95]} copy"
-    return answer(clone_cluster(cluster=cluster, name=name, owner=call.person), 201)
+    return answer(lifecycle.clone_cluster(cluster=cluster, name=name, owner=call.person), 201)
 
 
 def clusters_reset(call: Call, cluster: Cluster) -> Any:
     """Back to the start of its clock: what people wrote stays, what the engine did is forgotten."""
-    return answer(reset_cluster(cluster=cluster))
+    return answer(lifecycle.reset_cluster(cluster=cluster))
 
 
 def clusters_unpark(call: Call, cluster: Cluster) -> Any:

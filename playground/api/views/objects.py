@@ -23,14 +23,9 @@ from playground.clusters.board.overview import counts_by_kind, objects_of_kind
 from playground.clusters.custom_kinds import table_of
 from playground.clusters.errors import Conflict, InvalidInput, InvalidManifest, NotFound
 from playground.clusters.kinds import Kind
+from playground.clusters.objects import write
 from playground.clusters.objects.admission import FieldValidation
 from playground.clusters.objects.queries import get_object, selected_objects, selection_of
-from playground.clusters.objects.write import (
-    create_object,
-    delete_object,
-    patch_object,
-    replace_object,
-)
 from scheduler_core.objects.merge import merge_patch
 
 if TYPE_CHECKING:
@@ -117,7 +112,7 @@ def _patch(
     version = _asked_version(call, live)
     fields = FieldValidation(call.field_validation)
     with _precondition(version):
-        stored = patch_object(
+        stored = write.patch_object(
             cluster=cluster,
             kind=kind,
             namespace=namespace,
@@ -134,7 +129,7 @@ def _delete(
 ) -> Any:
     version = _asked_version(call, get_object(cluster, kind, namespace, name))
     with _precondition(version):
-        return delete_object(
+        return write.delete_object(
             cluster=cluster,
             kind=kind,
             namespace=namespace,
@@ -172,7 +167,7 @@ def _typed_create(call: Call, kind: Kind, cluster: Cluster) -> Any:
     if not call.request.data:
         raise InvalidInput(f"a {kind.kind} is expected in the body")
     fields = FieldValidation(call.field_validation)
-    stored = create_object(cluster=cluster, manifest=_checked(call.request.data, kind), fields=fields)
+    stored = write.create_object(cluster=cluster, manifest=_checked(call.request.data, kind), fields=fields)
     response = _answer(stored, 201, fields)
     response["Location"] = f"{call.request.path.rstrip('/')}/{_place(kind, stored)}/"
     return response
@@ -283,7 +278,7 @@ def objects_replace(call: Call, cluster: Cluster, kind: str, namespace: str, nam
         meta["namespace"] = namespace
     fields = FieldValidation(call.field_validation)
     with _precondition(version):
-        stored = replace_object(cluster=cluster, manifest={**manifest, "metadata": meta}, fields=fields)
+        stored = write.replace_object(cluster=cluster, manifest={**manifest, "metadata": meta}, fields=fields)
     return _answer(stored, fields=fields)
 
 

@@ -11,26 +11,10 @@ from playground.api.representations import shown
 from playground.api.views.base import Call
 from playground.clusters.board.pods import assumed_pods
 from playground.clusters.choices import ClockMode
-from playground.clusters.drive.config import (
-    checked_config,
-    convert_config,
-    delete_rule,
-    job_duration,
-    set_assumed_expiry,
-    set_clock,
-    set_config,
-    set_job_duration,
-    set_release,
-    write_rule,
-)
-from playground.clusters.drive.extender_calls import allow_extender_host, allowed_by_person, refused_hosts
+from playground.clusters.drive import config as driving
+from playground.clusters.drive import extender_calls
 from playground.clusters.errors import InvalidInput, InvalidManifest
-from playground.clusters.extenders.mock import (
-    create_mock_extender,
-    delete_mock_extender,
-    mock_extender_url,
-    update_mock_extender,
-)
+from playground.clusters.extenders import mock
 from playground.clusters.objects.queries import list_mock_extenders
 from playground.engine.configuration import outline_and_problem, without_effect
 from playground.engine.releases import patch_of
@@ -59,9 +43,9 @@ def config_write(call: Call, cluster: Cluster) -> Any:
     """
     config = dict(call.request.data)
     try:
-        return config_read(call, set_config(cluster=cluster, config=config))
+        return config_read(call, driving.set_config(cluster=cluster, config=config))
     except InvalidManifest as error:
-        if convert_config(cluster=cluster, config=config)[1]:
+        if driving.convert_config(cluster=cluster, config=config)[1]:
             way = reverse("api:config_convert", args=[cluster.public_id])
             error.message += f". POST {way} converts it to v1"
         raise
@@ -69,7 +53,7 @@ def config_write(call: Call, cluster: Cluster) -> Any:
 
 def config_default(call: Call, cluster: Cluster) -> Any:
     """From now on."""
-    return config_read(call, set_config(cluster=cluster, config=None))
+    return config_read(call, driving.set_config(cluster=cluster, config=None))
 
 
 def config_convert(call: Call, cluster: Cluster) -> Any:
@@ -78,10 +62,10 @@ def config_convert(call: Call, cluster: Cluster) -> Any:
     From v1beta3 only the version line changes. `kept` is false for what v1 cannot say; `problem` is the first thing
     that is wrong with the result.
     """
-    document, changes = convert_config(cluster=cluster, config=dict(call.request.data))
+    document, changes = driving.convert_config(cluster=cluster, config=dict(call.request.data))
     problem = None
     try:
-        checked_config(document, cluster.release)
+        driving.checked_config(document, cluster.release)
     except InvalidManifest as error:
         problem = f"{error.path}: {error.message}"
     changed = [shown("ConfigChange", change) for change in changes]
@@ -100,7 +84,7 @@ def release_write(call: Call, cluster: Cluster) -> Any:
     changes nothing.
     """
     wanted = call.body
-    set_release(cluster=cluster, name=wanted["kubernetesRelease"], gates=wanted.get("featureGates"))
+    driving.set_release(cluster=cluster, name=wanted["kubernetesRelease"], gates=wanted.get("featureGates"))
     return release_read(call, cluster)
 
 
@@ -118,7 +102,9 @@ def assumed_pods_write(call: Call, cluster: Cluster) -> Any:
     It counts from the end of a pod's binding; for those assumed already, from now on. A pod that expired gives
     its room back and is tried again when it changes.
     """
-    set_assumed_expiry(cluster=cluster, after_ns=round(call.body["durationToExpireAssumedPodSeconds"] * 1e9))
+    driving.set_assumed_expiry(
+        cluster=cluster, after_ns=round(call.body["durationToExpireAssumedPodSeconds"] * 1e9)
+    )
     cluster.refresh_from_db()
     return assumed_pods_read(call, cluster)
 
@@ -133,7 +119,7 @@ def clock_write(call: Call, cluster: Cluster) -> Any:
     mode, rate = call.body["mode"], call.body["rate"]
     if mode == "1x":
         mode, rate = ClockMode.REALTIME, 1.0
-    return representations.clock(set_clock(cluster=cluster, mode=mode, rate=rate))
+    return representations.clock(driving.set_clock(cluster=cluster, mode=mode, rate=rate))
 
 
 def rules_write(call: Call, cluster: Cluster, rule: str) -> Any:
@@ -143,39 +129,42 @@ def rules_write(call: Call, cluster: Cluster, rule: str) -> Any:
         raise InvalidInput("a rule is named with letters, digits and '-'", field="rule", value=rule)
     weight, profile = args.pop("weight", 1), call.query("profile", DEFAULT_PROFILE)
     return config_read(
-        call, write_rule(cluster=cluster, profile=profile, name=rule, args=args, weight=weight)
+        call, driving.write_rule(cluster=cluster, profile=profile, name=rule, args=args, weight=weight)
     )
 
 
 def rules_delete(call: Call, cluster: Cluster, rule: str) -> Any:
     """From the next cycle on."""
     profile = call.query("profile", DEFAULT_PROFILE)
-    return config_read(call, delete_rule(cluster=cluster, profile=profile, name=rule))
+    return config_read(call, driving.delete_rule(cluster=cluster, profile=profile, name=rule))
 
 
 def extender_hosts_allow(call: Call, cluster: Cluster, host: str) -> Any:
     """`host:port` of an extender of the configuration inside the network. On a machine of one's own only: elsewhere
     the operator names such hosts (403)."""
-    return _hosts(allow_extender_host(cluster=cluster, host=host))
+    return _hosts(extender_calls.allow_extender_host(cluster=cluster, host=host))
 
 
 def extender_hosts_forbid(call: Call, cluster: Cluster, host: str) -> Any:
     """Twice is once."""
-    return _hosts(allow_extender_host(cluster=cluster, host=host, allowed=False))
+    return _hosts(extender_calls.allow_extender_host(cluster=cluster, host=host, allowed=False))
 
 
 def _hosts(cluster: Cluster) -> Any:
-    return {"allowed": sorted(allowed_by_person(cluster)), "refused": list(refused_hosts(cluster))}
+    return {
+        "allowed": sorted(extender_calls.allowed_by_person(cluster)),
+        "refused": list(extender_calls.refused_hosts(cluster)),
+    }
 
 
 def job_duration_read(call: Call, cluster: Cluster) -> Any:
     """What the cluster says; a pod, its Job or its Namespace may say otherwise."""
-    return {"duration": job_duration(cluster)}
+    return {"duration": driving.job_duration(cluster)}
 
 
 def job_duration_write(call: Call, cluster: Cluster) -> Any:
     """Of those that are made from now on: `90s`, `5m`, `never`; empty is the default."""
-    return {"duration": set_job_duration(cluster=cluster, lasting=call.body["duration"])}
+    return {"duration": driving.set_job_duration(cluster=cluster, lasting=call.body["duration"])}
 
 
 def mock_extenders_list(call: Call, cluster: Cluster) -> Any:
@@ -188,20 +177,20 @@ def mock_extenders_create(call: Call, cluster: Cluster) -> Any:
 
     It is asked once the scheduler configuration names its `urlPrefix` in an extender.
     """
-    return mock_extenders_read(call, cluster, create_mock_extender(cluster=cluster, **call.body))
+    return mock_extenders_read(call, cluster, mock.create_mock_extender(cluster=cluster, **call.body))
 
 
 def mock_extenders_read(call: Call, cluster: Cluster, extender: MockExtender) -> Any:
     """Its rules, and how many requests it has answered."""
     url = f"/api/v1/clusters/{cluster.public_id}/mock-extenders/{extender.public_id}/"
-    return shown("MockExtender", extender, url=url, urlPrefix=mock_extender_url(extender))
+    return shown("MockExtender", extender, url=url, urlPrefix=mock.mock_extender_url(extender))
 
 
 def mock_extenders_write(call: Call, cluster: Cluster, extender: MockExtender) -> Any:
     """Name and rules are replaced, and calls count from 0 again; its `urlPrefix` stays."""
-    return mock_extenders_read(call, cluster, update_mock_extender(extender=extender, **call.body))
+    return mock_extenders_read(call, cluster, mock.update_mock_extender(extender=extender, **call.body))
 
 
 def mock_extenders_delete(call: Call, cluster: Cluster, extender: MockExtender) -> None:
     """A scheduler configuration that still names it gets 404 from then on."""
-    delete_mock_extender(extender=extender)
+    mock.delete_mock_extender(extender=extender)

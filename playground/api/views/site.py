@@ -8,14 +8,7 @@ from playground.api.documentation import REASONS
 from playground.api.representations import shown
 from playground.api.views.base import Call
 from playground.clusters.errors import NotFound
-from playground.engine.releases import (
-    DEFAULT,
-    engine_readme,
-    known_differences,
-    patch_of,
-    release_names,
-    release_outlines,
-)
+from playground.engine import releases
 from scheduler_core.version import ENGINE_VERSION
 
 PATHS = {
@@ -36,8 +29,8 @@ def index_read(call: Call) -> Any:
 def version_read(call: Call) -> Any:
     """The release new clusters follow, all there are, the engine's own, where they are known to differ."""
     return {
-        "emulates": patch_of({"name": DEFAULT}),
-        "releases": list(release_names()),
+        "emulates": releases.patch_of({"name": releases.DEFAULT}),
+        "releases": list(releases.release_names()),
         "engine": ENGINE_VERSION,
         "api": "v1",
         "sampling": {
@@ -45,7 +38,7 @@ def version_read(call: Call) -> Any:
             "profiles": "a profile's percentageOfNodesToScore is honoured; a cycle's nodesEvaluated"
             " says how many nodes it looked at",
         },
-        "knownDifferences": known_differences(engine_readme()),
+        "knownDifferences": releases.known_differences(releases.engine_readme()),
     }
 
 
@@ -55,10 +48,10 @@ def releases_list(call: Call) -> Any:
         shown(
             "ReleaseAnswer",
             release,
-            default=release.name == DEFAULT,
+            default=release.name == releases.DEFAULT,
             gates=[shown("GateAnswer", gate, name=name) for name, gate in sorted(release.gates.items())],
         )
-        for release in release_outlines()
+        for release in releases.release_outlines()
     ]
 
 

@@ -17,30 +17,12 @@ from django.template.loader import render_to_string
 from django.urls import reverse, reverse_lazy
 from django.utils import timezone
 
-from playground.accounts import audit, invitations, passwords, teams
+from playground.accounts import audit, invitations, passwords, sessions, teams, throttle, tokens
 from playground.accounts.addresses import client_address, origin_of
-from playground.accounts.audit import ACTIONS, entries_for, may_see_address
 from playground.accounts.choices import Role
 from playground.accounts.limits import count
-from playground.accounts.passwords import change_email, change_password, may_mail
-from playground.accounts.sessions import end_other_sessions, end_session, sessions_of
-from playground.accounts.teams import AccountError, everyone, person_by_number, teams_of
-from playground.accounts.throttle import remember_device
-from playground.accounts.tokens import create_token, delete_token, tokens_of
 from playground.scenarios.services.storage import quota_of
-from playground.web.accounts.forms import (
-    ROLES,
-    ChangePasswordForm,
-    EmailForm,
-    InviteForm,
-    NewAccountForm,
-    NewPasswordForm,
-    PatientLoginForm,
-    ResetForm,
-    TeamForm,
-    TokenForm,
-    check_own_password,
-)
+from playground.web.accounts import forms
 from playground.web.requests import done, positive_int, visible_clusters
 
 if TYPE_CHECKING:
@@ -78,15 +60,15 @@ class Login(auth_views.LoginView):
     """The login page of team mode."""
 
     template_name = "accounts/login.html"
-    authentication_form = PatientLoginForm
+    authentication_form = forms.PatientLoginForm
     redirect_authenticated_user = True
     next_page = "/"
-    extra_context = {"may_mail": may_mail}
+    extra_context = {"may_mail": passwords.may_mail}
 
     def form_valid(self, form: Any) -> HttpResponse:
         response = super().form_valid(form)
         audit.record("login", by=form.get_user(), about=form.get_user(), address=client_address(self.request))
-        remember_device(self.request, response, form.get_user())
+        throttle.remember_device(self.request, response, form.get_user())
         return response
 
     def form_invalid(self, form: Any) -> HttpResponse:
@@ -110,39 +92,39 @@ def account(request: PersonsRequest) -> HttpResponse:
     """Show a user's tokens and teams. POST makes a token, which this one answer shows."""
     rows = visible_clusters(request).order_by("-created").values_list("public_id", "name")
     clusters = [(public_id, f"{name} ({public_id})") for public_id, name in rows[:200]]
-    form = TokenForm(request.POST or None, clusters=clusters)
+    form = forms.TokenForm(request.POST or None, clusters=clusters)
     if request.method != "POST":
         return _account_page(request, form)
     if form.is_valid():
         data = form.cleaned_data
         try:
-            _, made = create_token(
+            _, made = tokens.create_token(
                 user=request.user,
                 name=data["name"],
                 scope=data["scope"],
                 cluster=data["cluster"],
                 days=int(data["days"]) if data["days"] else None,
             )
-        except AccountError as error:
+        except teams.AccountError as error:
             form.add_error("name", error.message)
         else:
-            form = TokenForm(clusters=clusters)
+            form = forms.TokenForm(clusters=clusters)
             return _account_page(request, form, made=made, made_for=data["cluster"], status=201)
     return _account_page(request, form, status=400)
 
 
 def _account_page(
-    request: PersonsRequest, form: TokenForm, *, made: str = "", made_for: str = "", status: int = 200
+    request: PersonsRequest, form: forms.TokenForm, *, made: str = "", made_for: str = "", status: int = 200
 ) -> HttpResponse:
     context = {
         "form": form,
         "made": made,
         "made_for": made_for,
-        "tokens": tokens_of(request.user),
-        "teams": teams_of(request.user),
-        "team_form": TeamForm(auto_id="id_team_%s"),
+        "tokens": tokens.tokens_of(request.user),
+        "teams": teams.teams_of(request.user),
+        "team_form": forms.TeamForm(auto_id="id_team_%s"),
         "now": timezone.now(),
-        "sessions": sessions_of(request.user),
+        "sessions": sessions.sessions_of(request.user),
         "session_key": request.session.session_key,
         "quota": quota_of(request.user),
         "server": f"{request.scheme}://{request.get_host()}",
@@ -152,29 +134,29 @@ def _account_page(
 
 def token_delete(request: PersonsRequest, token_id: int) -> HttpResponse:
     """Delete a token; it stops working at once."""
-    delete_token(user=request.user, token_id=token_id)
+    tokens.delete_token(user=request.user, token_id=token_id)
     return redirect("accounts:account")
 
 
 def session_end(request: PersonsRequest, session: str) -> HttpResponse:
     """End a session, which may be this one: its user is asked to log in again."""
-    if not end_session(user=request.user, handle=session):
+    if not sessions.end_session(user=request.user, handle=session):
         raise Http404("There is no such session.")
     return done(request, "The session is ended.", "accounts:account")
 
 
 def sessions_end(request: PersonsRequest) -> HttpResponse:
     """End all of one's sessions but this one."""
-    number = end_other_sessions(user=request.user, but=request.session.session_key)
+    number = sessions.end_other_sessions(user=request.user, but=request.session.session_key)
     words = f"{number} other session{'' if number == 1 else 's'} ended."
     return done(request, words, "accounts:account")
 
 
 def change(request: PersonsRequest) -> HttpResponse:
     """Change the password; other sessions end, this one goes on."""
-    form = ChangePasswordForm(request.user, request.POST or None)
+    form = forms.ChangePasswordForm(request.user, request.POST or None)
     if request.method == "POST" and form.is_valid():
-        change_password(
+        passwords.change_password(
             user=request.user,
             password=form.cleaned_data["new_password1"],
             address=client_address(request),
@@ -183,7 +165,7 @@ def change(request: PersonsRequest) -> HttpResponse:
         update_session_auth_hash(request, request.user)
         words = "The password is changed; you are logged out everywhere else."
         response = done(request, words, "accounts:account")
-        remember_device(request, response, request.user)
+        throttle.remember_device(request, response, request.user)
         return response
     status = 400 if request.method == "POST" else 200
     return render(request, "accounts/password.html", {"form": form}, status=status)
@@ -191,15 +173,15 @@ def change(request: PersonsRequest) -> HttpResponse:
 
 def email(request: PersonsRequest) -> HttpResponse:
     """Change where reset links go; it takes the password."""
-    form = EmailForm(request.POST or None, initial={"email": request.user.email})
+    form = forms.EmailForm(request.POST or None, initial={"email": request.user.email})
     status = 400 if request.method == "POST" else 200
     if request.method == "POST" and form.is_valid():
         try:
-            check_own_password(request.user, form.cleaned_data["password"])
+            forms.check_own_password(request.user, form.cleaned_data["password"])
         except ValidationError as error:
             form.add_error("password", error)
         else:
-            change_email(user=request.user, email=form.cleaned_data["email"])
+            passwords.change_email(user=request.user, email=form.cleaned_data["email"])
             return done(request, "The mail address is changed.", "accounts:account")
     return render(request, "accounts/email.html", {"form": form}, status=status)
 
@@ -210,9 +192,9 @@ class Reset(auth_views.PasswordResetView):
     template_name = "accounts/reset.html"
     email_template_name = "accounts/reset_mail.txt"
     subject_template_name = "accounts/reset_subject.txt"
-    form_class = ResetForm
+    form_class = forms.ResetForm
     success_url = reverse_lazy("accounts:reset-sent")
-    extra_context = {"may_mail": may_mail}
+    extra_context = {"may_mail": passwords.may_mail}
 
     def form_valid(self, form: Any) -> HttpResponse:
         address = client_address(self.request)
@@ -220,7 +202,7 @@ class Reset(auth_views.PasswordResetView):
         keys = (f"mail:address:{origin_of(address)}", f"mail:to:{mail}"[:100])
         # Each is counted, whichever is over; beyond that the answer is the same and nothing is sent.
         most = max(count(key, period_s=3600)[0] for key in keys)
-        if most <= MAILS_PER_HOUR and may_mail():
+        if most <= MAILS_PER_HOUR and passwords.may_mail():
             for user in form.get_users(form.cleaned_data["email"]):
                 audit.record("reset-asked", about=user, address=address)
             return super().form_valid(form)
@@ -236,13 +218,13 @@ class ResetConfirm(auth_views.PasswordResetConfirmView):
     """Set a new password with the link; it works once, and who has it is logged in on this device."""
 
     template_name = "accounts/reset_confirm.html"
-    form_class = NewPasswordForm
+    form_class = forms.NewPasswordForm
     success_url = reverse_lazy("accounts:account")
 
     def form_valid(self, form: Any) -> HttpResponse:
         user: User = form.user
         address = client_address(self.request)
-        change_password(
+        passwords.change_password(
             user=user, password=form.cleaned_data["new_password1"], how="password-reset", address=address
         )
         self.request.session.pop(auth_views.INTERNAL_RESET_SESSION_TOKEN, None)
@@ -258,7 +240,7 @@ def invitation(request: HttpRequest, secret: str) -> HttpResponse:
     found = invitations.invitation_of(secret)
     if found is None:
         return render(request, "accounts/invitation_over.html", status=404)
-    form = None if request.user.is_authenticated else NewAccountForm(request.POST or None)
+    form = None if request.user.is_authenticated else forms.NewAccountForm(request.POST or None)
     status = 200
     if request.method == "POST":
         status = 400
@@ -269,7 +251,7 @@ def invitation(request: HttpRequest, secret: str) -> HttpResponse:
                 return _welcome(request, found)
             if form.is_valid():
                 return _as_new(request, secret, found, form)
-        except AccountError as error:
+        except teams.AccountError as error:
             if form is None:
                 raise
             form.add_error("username" if error.reason == "AlreadyExists" else None, error.message)
@@ -277,7 +259,7 @@ def invitation(request: HttpRequest, secret: str) -> HttpResponse:
     return render(request, "accounts/invitation.html", context, status=status)
 
 
-def _as_new(request: HttpRequest, secret: str, found: Invitation, form: NewAccountForm) -> HttpResponse:
+def _as_new(request: HttpRequest, secret: str, found: Invitation, form: forms.NewAccountForm) -> HttpResponse:
     user = invitations.accept_as_new(
         secret=secret,
         name=form.cleaned_data["username"],
@@ -294,7 +276,7 @@ def _log_in(request: HttpRequest, response: HttpResponse, user: User, how: str) 
     """Begin a session on this device, which is a known one from now on."""
     login(request, user, "django.contrib.auth.backends.ModelBackend")
     audit.record("login", by=user, about=user, address=client_address(request), detail=how)
-    remember_device(request, response, user)
+    throttle.remember_device(request, response, user)
 
 
 def _welcome(request: HttpRequest, found: Invitation) -> HttpResponse:
@@ -306,16 +288,16 @@ def _welcome(request: HttpRequest, found: Invitation) -> HttpResponse:
 
 def team_new(request: PersonsRequest) -> HttpResponse:
     """Make a team; who makes it owns it."""
-    form = TeamForm(request.POST)
+    form = forms.TeamForm(request.POST)
     if not form.is_valid():
-        raise AccountError("Conflict", "A team needs a name of at most 100 characters.")
+        raise teams.AccountError("Conflict", "A team needs a name of at most 100 characters.")
     made = teams.create_team(name=form.cleaned_data["name"], owner=request.user)
     return redirect("accounts:team", made.pk)
 
 
 def invite(request: PersonsRequest, team: Team | None = None) -> HttpResponse:
     """Invite a person to a team, or to the site alone; this one answer shows the link."""
-    form = InviteForm(request.POST, mails=may_mail(), of_team=team is not None)
+    form = forms.InviteForm(request.POST, mails=passwords.may_mail(), of_team=team is not None)
     if not form.is_valid():
         return _invited_page(request, team, form=form, status=400)
     invitation, secret = invitations.create_invitation(by=request.user, team=team, **form.cleaned_data)
@@ -350,16 +332,21 @@ def team_member(request: PersonsRequest, team: Team) -> HttpResponse:
 
 
 def team_page(
-    request: PersonsRequest, team: Team, *, form: InviteForm | None = None, status: int = 200, **also: Any
+    request: PersonsRequest,
+    team: Team,
+    *,
+    form: forms.InviteForm | None = None,
+    status: int = 200,
+    **also: Any,
 ) -> HttpResponse:
     """Show who is in it, and to its owners roles and invitations."""
     members = list(team.memberships.select_related("user").order_by("user__username"))
     owns = any(one.user_id == request.user.pk and one.role == Role.OWNER for one in members)
     context = {
         "members": members,
-        "roles": ROLES,
+        "roles": forms.ROLES,
         "owns": owns,
-        "form": form or InviteForm(mails=may_mail()),
+        "form": form or forms.InviteForm(mails=passwords.may_mail()),
         "invitations": invitations.open_invitations(request.user, team) if owns else [],
         **also,
     }
@@ -368,7 +355,7 @@ def team_page(
 
 def people_reset(request: PersonsRequest, user_id: int) -> HttpResponse:
     """Make a link that sets a new password once, to be passed on by hand."""
-    person = person_by_number(user_id)
+    person = teams.person_by_number(user_id)
     link = request.build_absolute_uri(passwords.hand_out_reset(by=request.user, user=person))
     return people(request, made=link, made_what="reset", made_for=person.get_username(), status=201)
 
@@ -377,18 +364,18 @@ def people_action(request: PersonsRequest, user_id: int, action: str) -> HttpRes
     """Close an account, or open it again."""
     if action not in ("close", "open"):
         raise Http404(f'There is no "{action}" to do.')
-    passwords.set_active(by=request.user, user=person_by_number(user_id), active=action == "open")
+    passwords.set_active(by=request.user, user=teams.person_by_number(user_id), active=action == "open")
     return redirect("accounts:people")
 
 
 def people(
-    request: PersonsRequest, *, form: InviteForm | None = None, status: int = 200, **also: Any
+    request: PersonsRequest, *, form: forms.InviteForm | None = None, status: int = 200, **also: Any
 ) -> HttpResponse:
     """Show all accounts, and the open invitations to the site."""
-    rows = everyone().order_by("username")
+    rows = teams.everyone().order_by("username")
     context = {
         "people": rows[:PEOPLE_SHOWN],
-        "form": form or InviteForm(mails=may_mail(), of_team=False),
+        "form": form or forms.InviteForm(mails=passwords.may_mail(), of_team=False),
         "invitations": invitations.open_invitations(request.user, None),
         **also,
     }
@@ -398,18 +385,18 @@ def people(
 def audit_list(request: PersonsRequest) -> HttpResponse:
     """Show the audit entries a user may read, newest first; ``?action=`` chooses, ``?before=`` goes on."""
     action, before = request.GET.get("action", ""), positive_int(request.GET.get("before"))
-    found = list(entries_for(request.user, action=action, before=before)[: ENTRIES_SHOWN + 1])
+    found = list(audit.entries_for(request.user, action=action, before=before)[: ENTRIES_SHOWN + 1])
     entries: list[dict[str, Any]] = [
         {
             "row": row,
-            "words": ACTIONS.get(row.action, row.action),
-            "address": row.address if may_see_address(row, request.user) else "",
+            "words": audit.ACTIONS.get(row.action, row.action),
+            "address": row.address if audit.may_see_address(row, request.user) else "",
         }
         for row in found[:ENTRIES_SHOWN]
     ]
     context = {
         "entries": entries,
-        "actions": ACTIONS,
+        "actions": audit.ACTIONS,
         "action": action,
         "next": found[ENTRIES_SHOWN - 1].pk if len(found) > ENTRIES_SHOWN else None,
     }

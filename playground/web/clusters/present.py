@@ -12,7 +12,6 @@ from playground.web.questions.fixes import view_fix
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Draft
-    from playground.web.problems import Problem
 
 DUMP_LINE = "kubectl get nodes,pods,deploy,rs,sts,ds,jobs,pdb,pc,pv,pvc,sc,csinodes -A -o yaml > cluster.yaml"
 """Brings what answers hang on: owners too, without which nothing would recreate a deleted pod."""
@@ -62,7 +61,7 @@ def missing_words(owners: Mapping[str, int]) -> str:
     return f"{pods} not in this text ({kinds}): nothing recreates a pod that is deleted or evicted here."
 
 
-def import_hint(problems: Sequence[Problem]) -> dict[str, str] | None:
+def import_hint(problems: Sequence[Mapping[str, Any]]) -> dict[str, str] | None:
     """Advice on a text that was refused, where its first problem is one that many meet.
 
     A `title`, `words`, and the `line` that brings what is missing.
@@ -70,16 +69,16 @@ def import_hint(problems: Sequence[Problem]) -> dict[str, str] | None:
     first = problems[0] if problems else None
     if first is None:
         return None
-    if first.message.startswith("no PriorityClass with name "):
+    if first["message"].startswith("no PriorityClass with name "):
         words = (
             "Pods name classes that are not in this text. Dump them too, and add them to it after a line ---."
         )
         return {"title": "Priority classes are missing.", "words": words, "line": CLASS_LINE}
-    written = first.excerpt[0].text if first.excerpt else ""
-    if first.line == 1 and re.match(r"(NAMESPACE|NAME) {2,}", written):
+    written = first["excerpt"][0][1] if first["excerpt"] else ""
+    if first["line"] == 1 and re.match(r"(NAMESPACE|NAME) {2,}", written):
         words = "It becomes a dump with -o yaml:"
         return {"title": "This is the table kubectl prints.", "words": words, "line": DUMP_LINE}
-    if any(line.bad and line.text.lstrip(" ").startswith("\t") for line in first.excerpt):
+    if any(is_bad and text.lstrip(" ").startswith("\t") for _, text, is_bad in first["excerpt"]):
         return {"title": "A line is indented by a tab.", "words": "YAML is indented by spaces only."}
     return None
 
@@ -114,7 +113,7 @@ def _verdict(facts: Mapping[str, Any], outcomes: Mapping[str, Any] | None) -> st
     pending = facts["pending"]
     if not pending:
         return f"All {_number(facts['placed'], 'pod')} have a node: none is pending."
-    words = f"{_number(pending, 'pod')} {_is(pending)} pending"
+    words = f"{_number(pending, 'pod')} {'is' if pending == 1 else 'are'} pending"
     if outcomes is None:
         return f"{words}."
     placed = sum(bool(told["node"]) for told in outcomes.values())
@@ -183,10 +182,6 @@ def _pool(pool: Mapping[str, Any], zones: Sequence[str]) -> dict[str, Any]:
 
 def _number(n: int, what: str) -> str:
     return f"{n:,} {what}{'' if n == 1 else 's'}"
-
-
-def _is(n: int) -> str:
-    return "is" if n == 1 else "are"
 
 
 def progress_of(draft: Draft) -> int:

@@ -14,36 +14,20 @@ from django.urls import reverse
 from django.utils.text import slugify
 
 from playground.bodies import in_parts
-from playground.clusters import drafts, lanes
+from playground.clusters import drafts, lanes, lifecycle
 from playground.clusters.board.overview import figures_of
 from playground.clusters.branches import apply_branch, edits_of
 from playground.clusters.drive.config import job_duration, set_job_duration
 from playground.clusters.drive.runs import unpark_cluster
 from playground.clusters.errors import ClusterError, InvalidInput
-from playground.clusters.lifecycle import (
-    clone_cluster,
-    create_cluster,
-    delete_cluster,
-    export_manifests,
-    rename_cluster,
-    reset_cluster,
-)
 from playground.clusters.objects.actions import expand_pool
 from playground.clusters.objects.apply import ApplyResult, apply_documents
 from playground.clusters.objects.queries import current_run
 from playground.clusters.trouble import why_waiting
 from playground.scenarios.branch_difference import KINDS
 from playground.scenarios.branch_difference import difference as difference_of
+from playground.web.clusters import present
 from playground.web.clusters.forms import ClusterNameForm, ImportForm, NodePoolForm
-from playground.web.clusters.present import (
-    DUMP_LINE,
-    import_hint,
-    missing_words,
-    progress_of,
-    rebuilt_words,
-    view_import,
-)
-from playground.web.clusters.present import preview as preview_pool
 from playground.web.problems import problems_of, yaml_of
 from playground.web.requests import (
     HtmxHttpRequest,
@@ -63,7 +47,7 @@ def new_blank(request: HttpRequest) -> HttpResponse:
     form = ClusterNameForm(request.POST or None, initial={"name": "my-cluster"})
     if request.method == "POST" and form.is_valid():
         try:
-            cluster = create_cluster(
+            cluster = lifecycle.create_cluster(
                 name=form.cleaned_data["name"],
                 kubernetes_release=form.cleaned_data["kubernetes_release"] or None,
                 owner=site_user(request),
@@ -93,19 +77,19 @@ def action(request: HttpRequest, cluster: Cluster, action: str) -> HttpResponse:
         return redirect(f"{reverse('web:settings', args=[cluster.public_id])}?confirm={action}#{action}")
     match action:
         case "rename":
-            rename_cluster(cluster=cluster, name=name)
+            lifecycle.rename_cluster(cluster=cluster, name=name)
             words = f"The cluster is called {name} now."
         case "clone":
             owner = site_user(request)
-            clone = clone_cluster(cluster=cluster, name=name or f"{cluster.name} copy", owner=owner)
+            clone = lifecycle.clone_cluster(cluster=cluster, name=name or f"{cluster.name} copy", owner=owner)
             words = f"{clone.name} is a copy of {cluster.name}."
             return done(request, words, "web:board", clone.public_id)
         case "reset":
-            reset_cluster(cluster=cluster)
+            lifecycle.reset_cluster(cluster=cluster)
             words = "Back to the start: what you wrote is kept, what the engine did is gone."
             return done(request, words, "web:board", cluster.public_id)
         case "delete":
-            delete_cluster(cluster=cluster, by=site_user(request))
+            lifecycle.delete_cluster(cluster=cluster, by=site_user(request))
             return done(request, f"{cluster.name} is deleted.", "web:home")
         case "jobs":
             lasting = set_job_duration(cluster=cluster, lasting=request.POST.get("duration", "").strip())
@@ -121,7 +105,7 @@ def action(request: HttpRequest, cluster: Cluster, action: str) -> HttpResponse:
 
 def export(request: HttpRequest, cluster: Cluster) -> StreamingHttpResponse:
     """Every object people can apply again, as a YAML file."""
-    response = in_parts(request, export_manifests(cluster), "application/yaml; charset=utf-8")
+    response = in_parts(request, lifecycle.export_manifests(cluster), "application/yaml; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{slugify(cluster.name) or "cluster"}.yaml"'
     return response
 
@@ -154,7 +138,7 @@ def pools(request: HtmxHttpRequest, cluster: Cluster | None = None) -> HttpRespo
     context = {
         "cluster": cluster,
         "form": form,
-        "preview": preview_pool(nodes) if nodes else None,
+        "preview": present.preview(nodes) if nodes else None,
         "sample": yaml_of(nodes[:1]) if nodes else "",
     }
     template = "clusters/pool_preview.html" if request.htmx else "clusters/pools.html"
@@ -169,7 +153,7 @@ def _apply(
     if cluster is not None:
         return cluster, apply_documents(cluster=cluster, **manifests)
     with transaction.atomic():
-        target = create_cluster(
+        target = lifecycle.create_cluster(
             name=wanted["cluster_name"] or "my-cluster",
             kubernetes_release=wanted["kubernetes_release"] or None,
             owner=site_user(request),
@@ -250,7 +234,11 @@ def manifests(request: HtmxHttpRequest, cluster: Cluster | None = None) -> HttpR
 
 def _render(request: HtmxHttpRequest, context: dict[str, Any], status: int = 200) -> HttpResponse:
     template = "clusters/dump.html" if request.htmx else "clusters/dump_page.html"
-    context |= {"tab": "import", "dump_line": DUMP_LINE, "hint": import_hint(context.get("problems") or ())}
+    context |= {
+        "tab": "import",
+        "dump_line": present.DUMP_LINE,
+        "hint": present.import_hint(context.get("problems") or ()),
+    }
     return render(request, template, context, status=status)
 
 
@@ -272,7 +260,7 @@ def _bring(
     elif cluster is not None and is_preview:
         # Without a transaction: a text takes up to a second, and others want to write meanwhile.
         result = apply_documents(cluster=cluster, dry_run=True, **given)
-        return {"preview": view_import(drafts.summary_of(result))}
+        return {"preview": present.view_import(drafts.summary_of(result))}
     else:
         cluster, result = _apply(request, cluster, data, **given)
         _tell(request, drafts.summary_of(result))
@@ -281,13 +269,13 @@ def _bring(
 
 
 def _of_draft(found: Draft) -> dict[str, Any]:
-    context: dict[str, Any] = {"draft": found, "percent": progress_of(found), "polls": found.is_open}
+    context: dict[str, Any] = {"draft": found, "percent": present.progress_of(found), "polls": found.is_open}
     if found.is_open:
         context["why_waiting"] = why_waiting(lanes.ASK, found.touched)
     if found.problems:
         context["problems"] = problems_of(drafts.error_from(found.problems), drafts.text_of(found))
     elif "import" in found.answer:
-        context["preview"] = view_import(found.answer["import"], found.answer)
+        context["preview"] = present.view_import(found.answer["import"], found.answer)
     return context
 
 
@@ -299,9 +287,9 @@ def _tell(request: HttpRequest, summary: Mapping[str, Any]) -> None:
     kinds = sorted({row["name"].partition(" ")[0] for row in summary["ignored"]["changes"]})
     ignored = f" Ignored kinds: {', '.join(kinds)}." if kinds else ""
     messages.success(request, f"{words}.{ignored}")
-    if said := rebuilt_words(summary["rebuilt"]):
+    if said := present.rebuilt_words(summary["rebuilt"]):
         messages.info(request, said)
-    if missing := missing_words(summary["missingOwners"]):
+    if missing := present.missing_words(summary["missingOwners"]):
         messages.warning(request, f"Owners are missing. {missing}")
     if summary["leftOut"]:
         messages.warning(request, f"Left out: {'; '.join(summary['leftOut'][:TOLD_AT_ONCE])}.")

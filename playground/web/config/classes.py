@@ -11,14 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from playground.clusters import kinds
-from playground.clusters.board.pods import (
-    BudgetUse,
-    ClassesView,
-    budget_uses,
-    class_uses,
-    pods_below,
-    pods_selected,
-)
+from playground.clusters.board import pods
 from playground.clusters.errors import ClusterError, InvalidInput
 from playground.clusters.log.rows import row_of
 from playground.clusters.objects.queries import label_selector_of, selector_text
@@ -70,7 +63,7 @@ class PriorityClassForm(ManifestForm):
         """Whether every cluster has the class: it stays, and is no default."""
         return self.manifest is not None and self.manifest["metadata"]["name"].startswith(SYSTEM_PREFIX)
 
-    def standing(self, cluster: Cluster, view: ClassesView) -> dict[str, Any]:
+    def standing(self, cluster: Cluster, view: pods.ClassesView) -> dict[str, Any]:
         """The place of the class among the others; empty while no value is named."""
         text = str(self["value"].value() or "")
         if not re.fullmatch(r"-?[0-9]{1,10}", text) or not -(2**31) <= int(text) < 2**31:
@@ -83,7 +76,7 @@ class PriorityClassForm(ManifestForm):
             "above": above[-1] if above else "",
             "below": next((row.name for row in others if row.value < value), ""),
             "never": self["policy"].value() == "Never",
-            "n_below": pods_below(cluster, value),
+            "n_below": pods.pods_below(cluster, value),
         }
 
 
@@ -148,7 +141,7 @@ class BudgetForm(ManifestForm):
             selector = label_selector_of(str(self["selector"].value() or ""))
         except InvalidInput as error:
             return {"problem": error.message}
-        n_pods, n_nodes = pods_selected(cluster, namespace, selector)
+        n_pods, n_nodes = pods.pods_selected(cluster, namespace, selector)
         return {"namespace": namespace, "n_pods": n_pods, "n_nodes": n_nodes}
 
 
@@ -156,7 +149,7 @@ F = TypeVar("F", bound=ManifestForm)
 MOST_MARKS = 24
 
 
-def class_rows(view: ClassesView, scale: PriorityScale) -> list[dict[str, Any]]:
+def class_rows(view: pods.ClassesView, scale: PriorityScale) -> list[dict[str, Any]]:
     """The classes with their marks; shares of the bar are percents of the pods that name a class."""
     named = max(1, view.n_pods - view.n_unnamed)
     rows: list[dict[str, Any]] = []
@@ -176,7 +169,7 @@ def class_rows(view: ClassesView, scale: PriorityScale) -> list[dict[str, Any]]:
     return rows
 
 
-def budget_row(use: BudgetUse) -> dict[str, Any]:
+def budget_row(use: pods.BudgetUse) -> dict[str, Any]:
     """One budget: its selector as text, and ranges to draw a mark a pod by.
 
     Pods that must stay, that may go, and that are not healthy though the budget expects them.
@@ -204,7 +197,7 @@ def classes(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     action = request.POST.get("action", "")
     class_form = _form(PriorityClassForm, request, cluster, "class")
     budget_form = _form(BudgetForm, request, cluster, "budget")
-    view = class_uses(cluster)
+    view = pods.class_uses(cluster)
     context: dict[str, Any] = {"class_form": class_form, "budget_form": budget_form}
     if request.method != "POST" and "stands" in request.GET:
         about_class = request.GET["stands"] == "class"
@@ -228,7 +221,7 @@ def classes(request: HttpRequest, cluster: Cluster) -> HttpResponse:
                 words = f"{form.KIND} {meta['name']} is saved; it counts from the next cycle on."
                 anchor = "-".join((f"#{action}", *filter(None, (meta.get("namespace"), meta["name"]))))
                 return done(request, words, "web:classes", cluster.public_id, anchor=anchor)
-    uses = budget_uses(cluster)
+    uses = pods.budget_uses(cluster)
     context |= {
         "able": [use.row.name for use in view.classes if use.may_evict],
         "held": [

@@ -15,48 +15,16 @@ from django.urls import reverse
 
 from playground.clusters import questions
 from playground.clusters.choices import QuestionKind
-from playground.clusters.drive.config import (
-    checked_config,
-    convert_config,
-    delete_rule,
-    set_assumed_expiry,
-    set_config,
-    set_release,
-    write_rule,
-)
-from playground.clusters.drive.extender_calls import allow_extender_host, allowed_by_person, refused_hosts
+from playground.clusters.drive import config as driving
+from playground.clusters.drive import extender_calls
 from playground.clusters.errors import ClusterError, InvalidInput, NotFound
-from playground.clusters.extenders.mock import (
-    create_mock_extender,
-    delete_mock_extender,
-    mock_extender_url,
-    update_mock_extender,
-)
+from playground.clusters.extenders import mock
 from playground.clusters.objects.queries import list_mock_extenders
 from playground.clusters.questions import get_question
-from playground.engine import rules
-from playground.engine.configuration import (
-    ConfigurationOutline,
-    ProfileOutline,
-    is_policy,
-    outline_and_problem,
-    without_effect,
-)
+from playground.engine import configuration, rules
 from playground.engine.plugins import problems as plugin_problems
 from playground.engine.releases import release_outlines, title_of
-from playground.web.config.present import (
-    DEFAULT,
-    EMPTY,
-    EXAMPLE,
-    edited,
-    installed_plugins,
-    read_rules,
-    rules_text,
-    unwired,
-    view_profile,
-    wired,
-    wiring_of,
-)
+from playground.web.config import present
 from playground.web.problems import problems_of, read_configuration, yaml_of
 from playground.web.questions.views import question_context
 from playground.web.requests import done, positive_int, posted_gates
@@ -131,7 +99,7 @@ class RuleForm(forms.Form):
 
 def config(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """Show the configuration as YAML; saving checks it, errors come back at their line."""
-    text = yaml_of([cluster.config or EMPTY])
+    text = yaml_of([cluster.config or present.EMPTY])
     problems: list[Any] = []
     document: dict[str, Any] | None = None
     changes: Any = ()
@@ -146,12 +114,12 @@ def config(request: HttpRequest, cluster: Cluster) -> HttpResponse:
         try:
             document = _asked_for(request, cluster)
             if is_conversion and document:
-                document, changes = convert_config(cluster=cluster, config=document)
-            text = yaml_of([document or EMPTY])
+                document, changes = driving.convert_config(cluster=cluster, config=document)
+            text = yaml_of([document or present.EMPTY])
             if is_conversion:
-                checked_config(document, cluster.release)
+                driving.checked_config(document, cluster.release)
             else:
-                set_config(cluster=cluster, config=document)
+                driving.set_config(cluster=cluster, config=document)
         except ClusterError as error:
             problems, status = problems_of(error, text, by_path=True), error.status
         if not problems and not is_conversion:
@@ -160,12 +128,12 @@ def config(request: HttpRequest, cluster: Cluster) -> HttpResponse:
             return done(
                 request, f"{words} from the next cycle on.", "web:config", cluster.public_id, anchor=query
             )
-    running, unusable = outline_and_problem(cluster.config, cluster.release)
+    running, unusable = configuration.outline_and_problem(cluster.config, cluster.release)
     profile = _profile(request, running)
     context = {
         "profiles": [p.scheduler_name for p in running.profiles],
-        "profile": view_profile(profile),
-        "installed": installed_plugins(profile),
+        "profile": present.view_profile(profile),
+        "installed": present.installed_plugins(profile),
         "plugin_problems": plugin_problems(),
         "extenders": running.extenders,
         "mocks": list_mock_extenders(cluster),
@@ -173,11 +141,13 @@ def config(request: HttpRequest, cluster: Cluster) -> HttpResponse:
         "problems": problems,
         "is_default": cluster.config is None,
         "changes": changes,
-        "is_convertible": bool(problems and document and convert_config(cluster=cluster, config=document)[1]),
+        "is_convertible": bool(
+            problems and document and driving.convert_config(cluster=cluster, config=document)[1]
+        ),
         "unusable": unusable,
-        "without_effect": without_effect(cluster.config, cluster.release),
-        "refused_hosts": refused_hosts(cluster),
-        "allowed_hosts": sorted(allowed_by_person(cluster)),
+        "without_effect": configuration.without_effect(cluster.config, cluster.release),
+        "refused_hosts": extender_calls.refused_hosts(cluster),
+        "allowed_hosts": sorted(extender_calls.allowed_by_person(cluster)),
         "embedded": site.EMBEDDED,
         "expiry_s": cluster.assumed_expiry_ns / 1e9,
     }
@@ -187,7 +157,7 @@ def config(request: HttpRequest, cluster: Cluster) -> HttpResponse:
 def _allow_host(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """Let this server call an extender inside the network, or no longer."""
     host, allowed = request.POST["host"], request.POST.get("action") != "forbid"
-    allow_extender_host(cluster=cluster, host=host, allowed=allowed)
+    extender_calls.allow_extender_host(cluster=cluster, host=host, allowed=allowed)
     words = f"{host} may {'be called from now on' if allowed else 'no longer be called'}."
     return done(request, words, "web:config", cluster.public_id, anchor="#extenders")
 
@@ -198,17 +168,19 @@ def _set_expiry(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     if not re.fullmatch(r"[0-9]{1,12}(\.[0-9]{0,9})?", written):
         raise InvalidInput(f"{written!r} is no number of seconds; nothing was changed.", field="expiry")
     seconds = float(written)
-    set_assumed_expiry(cluster=cluster, after_ns=round(seconds * 1e9))
+    driving.set_assumed_expiry(cluster=cluster, after_ns=round(seconds * 1e9))
     said = f"expire after {seconds:g} s without news" if seconds else "never expire, as in kube-scheduler"
     words = f"Assumed pods {said}, from now on."
     return done(request, words, "web:config", cluster.public_id, anchor="#assumed")
 
 
 def _profile_name(request: HttpRequest) -> str:
-    return request.POST.get("profile") or request.GET.get("profile") or DEFAULT
+    return request.POST.get("profile") or request.GET.get("profile") or present.DEFAULT
 
 
-def _profile(request: HttpRequest, running: ConfigurationOutline) -> ProfileOutline:
+def _profile(
+    request: HttpRequest, running: configuration.ConfigurationOutline
+) -> configuration.ProfileOutline:
     named = [one for one in running.profiles if one.scheduler_name == _profile_name(request)]
     return next(iter(named), running.profiles[0])
 
@@ -220,12 +192,12 @@ def _asked_for(request: HttpRequest, cluster: Cluster) -> dict[str, Any] | None:
         return None
     if action != "points":
         return read_configuration(request.POST.get("text", ""))
-    if is_policy(cluster.config):
+    if configuration.is_policy(cluster.config):
         raise InvalidInput("a Policy has no profiles to switch: change its text, or write a configuration")
-    running, unusable = outline_and_problem(cluster.config, cluster.release)
+    running, unusable = configuration.outline_and_problem(cluster.config, cluster.release)
     if unusable:
         raise InvalidInput(f"the configuration cannot be used, so nothing in it can be switched: {unusable}")
-    return edited(cluster.config, _profile(request, running), request.POST.dict())
+    return present.edited(cluster.config, _profile(request, running), request.POST.dict())
 
 
 def release(request: HttpRequest, cluster: Cluster) -> HttpResponse:
@@ -237,7 +209,7 @@ def release(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     status = 200
     if request.method == "POST":
         try:
-            set_release(cluster=cluster, name=wanted, gates=posted_gates(request))
+            driving.set_release(cluster=cluster, name=wanted, gates=posted_gates(request))
         except ClusterError as error:
             problems, status = problems_of(error, ""), error.status
         else:
@@ -287,7 +259,7 @@ def rule_page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
         "rules": known,
         "form": form,
         "names": rules.NAMES,
-        "is_policy": is_policy(cluster.config),
+        "is_policy": configuration.is_policy(cluster.config),
         "tried": asked,
         "answer": None if asked is None else asked.answer,
     }
@@ -326,14 +298,14 @@ def _done(request: HttpRequest, cluster: Cluster, profile: str, form: RuleForm) 
         )
         query = {"profile": profile, "rule": name, "weight": weight, "tried": asked.public_id}
         return redirect(f"{page}?{urlencode(query)}#tried")
-    write_rule(cluster=cluster, profile=profile, name=name, args=args, weight=weight)
+    driving.write_rule(cluster=cluster, profile=profile, name=name, args=args, weight=weight)
     words = f"The rule {name} is saved; it counts from the next cycle on."
     return done(request, words, f"{page}?{urlencode({'profile': profile, 'rule': name})}")
 
 
 def _delete(request: HttpRequest, cluster: Cluster, profile: str) -> HttpResponse:
     name = request.POST.get("name", "")
-    delete_rule(cluster=cluster, profile=profile, name=name)
+    driving.delete_rule(cluster=cluster, profile=profile, name=name)
     query = f"?{urlencode({'profile': profile})}"
     return done(request, f"The rule {name} is deleted.", "web:rules", cluster.public_id, anchor=query)
 
@@ -344,7 +316,7 @@ def extender(request: HttpRequest, cluster: Cluster, extender: MockExtender | No
     POST with ``action``: ``save``, ``ask`` (by the configuration), ``leave``, ``delete``.
     """
     action = request.POST.get("action", "save")
-    text = EXAMPLE if extender is None else rules_text(extender.rules)
+    text = present.EXAMPLE if extender is None else present.rules_text(extender.rules)
     name = "" if extender is None else extender.name
     problems, status = [], 200
     if request.method == "POST":
@@ -361,8 +333,8 @@ def extender(request: HttpRequest, cluster: Cluster, extender: MockExtender | No
     context: dict[str, Any] = {"name": name, "text": text, "problems": problems, "verbs": VERBS}
     if extender is not None:
         context |= {
-            "url": mock_extender_url(extender),
-            "wiring": wiring_of(extender, cluster.config),
+            "url": mock.mock_extender_url(extender),
+            "wiring": present.wiring_of(extender, cluster.config),
             "calls": [(verb, extender.calls.get(verb, 0)) for verb in VERBS],
         }
     return render(request, "config/extender.html", context, status=status)
@@ -374,27 +346,27 @@ def _do(
     """Do what was asked, and say so."""
     name = request.POST.get("name", "")
     if found is None:
-        made = create_mock_extender(cluster=cluster, rules=read_rules(text), name=name)
+        made = mock.create_mock_extender(cluster=cluster, rules=present.read_rules(text), name=name)
         return made, "The mock extender is there. Say below what the scheduler asks it."
     match action:
         case "ask":
-            config = wired(
+            config = present.wired(
                 cluster.config,
                 found,
                 verbs=request.POST.getlist("verbs"),
                 weight=positive_int(request.POST.get("weight")) or 1,
                 ignorable="ignorable" in request.POST,
             )
-            set_config(cluster=cluster, config=config)
+            driving.set_config(cluster=cluster, config=config)
             return found, "The scheduler asks it from the next cycle on."
         case "leave":
-            set_config(cluster=cluster, config=unwired(cluster.config, found))
+            driving.set_config(cluster=cluster, config=present.unwired(cluster.config, found))
             return found, "The scheduler does not ask it any more."
         case "delete":
             with transaction.atomic():
-                if wiring_of(found, cluster.config)["wired"]:
-                    set_config(cluster=cluster, config=unwired(cluster.config, found))
-                delete_mock_extender(extender=found)
+                if present.wiring_of(found, cluster.config)["wired"]:
+                    driving.set_config(cluster=cluster, config=present.unwired(cluster.config, found))
+                mock.delete_mock_extender(extender=found)
             return found, "The mock extender is deleted."
-    update_mock_extender(extender=found, rules=read_rules(text), name=name)
+    mock.update_mock_extender(extender=found, rules=present.read_rules(text), name=name)
     return found, "The rules are saved; calls are counted from 0 again."

@@ -138,6 +138,9 @@ def view_load(
     return {
         "text": text,
         "problem": problem,
+        "width": WIDTH,
+        "height": HEIGHT,
+        "example": EXAMPLE,
         "charts": charts,
         "ticks": ticks,
         "now_x": now_x,

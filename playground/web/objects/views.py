@@ -22,16 +22,7 @@ from playground.clusters.objects.write import delete_object, patch_object, repla
 from playground.scenarios.services import forking
 from playground.web.fields import ManifestForm, PairsField, QuantityField, TaintsField
 from playground.web.listing import NODE_BUTTONS, Listing
-from playground.web.objects.present import (
-    CARRIERS,
-    EXAMPLE,
-    HEIGHT,
-    WIDTH,
-    anchored,
-    view_kinds,
-    view_load,
-    view_objects,
-)
+from playground.web.objects import present
 from playground.web.problems import problems_of, yaml_of
 from playground.web.requests import done, next_page, positive_int
 from scheduler_core.sim.load import LOAD
@@ -81,13 +72,13 @@ CLASSES = ("PriorityClass", "PodDisruptionBudget")
 
 def held(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """Every kind the cluster has, how many objects, and which of them shape placement."""
-    view = view_kinds(cluster, effect=request.GET.get("effect", ""), with_none="none" in request.GET)
+    view = present.view_kinds(cluster, effect=request.GET.get("effect", ""), with_none="none" in request.GET)
     return render(request, "objects/kinds.html", {"view": view})
 
 
 def of_kind(request: HttpRequest, cluster: Cluster, kind: str) -> HttpResponse:
     """The objects of one kind, a page of them."""
-    view = view_objects(
+    view = present.view_objects(
         cluster, _kind(cluster, kind), named=request.GET.get("name", ""), after=request.GET.get("after", "")
     )
     return render(request, "objects/list.html", {"view": view})
@@ -124,7 +115,7 @@ def edit(request: HttpRequest, cluster: Cluster, kind: str, namespace: str, name
         "problems": problems,
         "form": form,
         "resource_version": row.resource_version,
-        "carries_load": kind in CARRIERS,
+        "carries_load": kind in present.CARRIERS,
     }
     return render(request, "objects/edit.html", context, status=status)
 
@@ -180,7 +171,7 @@ def _page_after(cluster: Cluster, kind: Kind, namespace: str, name: str) -> tupl
 
 def load(request: HttpRequest, cluster: Cluster, kind: str, namespace: str, name: str) -> HttpResponse:
     """Draw what the pods of a workload use over time; saving writes the annotation."""
-    known = table_of(cluster).by_row_kind(kind) if kind in CARRIERS else None
+    known = table_of(cluster).by_row_kind(kind) if kind in present.CARRIERS else None
     row = None if known is None else row_of(cluster, known, namespace, name)
     if known is None or row is None:
         raise Http404(f'{kind} "{namespace}/{name}" has no load here')
@@ -188,7 +179,7 @@ def load(request: HttpRequest, cluster: Cluster, kind: str, namespace: str, name
     if request.method == "POST":
         text = request.POST.get("text", "").strip()
         if text and "anchor" in request.POST:
-            text = anchored(text, virtual_now_ns(cluster))
+            text = present.anchored(text, virtual_now_ns(cluster))
         patch = {"metadata": {"annotations": {LOAD: text or None}}}
         try:
             patch_object(cluster=cluster, kind=known, namespace=namespace, name=name, patch=patch)
@@ -197,11 +188,9 @@ def load(request: HttpRequest, cluster: Cluster, kind: str, namespace: str, name
         else:
             words = f"The load of {name} is drawn." if text else f"{name} has no load any more."
             return done(request, words, "web:load", cluster.public_id, kind, namespace, name)
-    view = view_load(cluster, known, row.manifest, text)
-    context = {
-        "kind": kind, "namespace": namespace, "name": name,
-        "view": view, "problem": view["problem"] or problem, "width": WIDTH, "height": HEIGHT, "example": EXAMPLE,
-    }  # fmt: skip
+    view = present.view_load(cluster, known, row.manifest, text)
+    problem = view["problem"] or problem
+    context = {"kind": kind, "namespace": namespace, "name": name, "view": view, "problem": problem}
     return render(request, "objects/load.html", context, status=status)
 
 

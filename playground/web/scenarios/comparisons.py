@@ -42,7 +42,8 @@ def ask(request: HttpRequest) -> HttpResponse:
     """Choose two sides or more."""
     user = site_user(request)
     if request.method == "POST":
-        sides = [_side(request, letter) for letter in LETTERS if letter in "ab" or _is_named(request, letter)]
+        named = {name.partition("-link")[0] for name, value in request.POST.items() if value.strip()}
+        sides = [_side(request, letter) for letter in LETTERS if letter in {"a", "b"} | named]
         comparison = comparing.request_comparison(
             a=sides[0],
             b=sides[1],
@@ -65,10 +66,6 @@ def ask(request: HttpRequest) -> HttpResponse:
         "visibilities": [("", "those who see all sides now"), *visibilities_for(request)],
     }
     return render(request, "scenarios/compare_ask.html", context)
-
-
-def _is_named(request: HttpRequest, letter: str) -> bool:
-    return bool(request.POST.get(letter, "").strip() or request.POST.get(f"{letter}-link", "").strip())
 
 
 def _side(request: HttpRequest, name: str) -> dict[str, Any]:
@@ -112,7 +109,7 @@ def page(request: HttpRequest, comparison: Comparison) -> HttpResponse:
             ],
             "shown_all": bool(request.GET.get("all")) or found["nMoved"] <= MOVED_SHOWN,
             "swap": "&".join(
-                f"{letter}={_ref(side)}"
+                f"{letter}={side['kind']}/{side['id']}"
                 for letter, side in zip(LETTERS, (comparison.b, comparison.a, *comparison.more), strict=False)
             ),
         }
@@ -159,10 +156,6 @@ def _score_table(divergence: dict[str, Any]) -> list[dict[str, Any]]:
             cells.append({"value": row["totals"][place], "total": True, "chosen": row["chosen"][place]})
         rows.append({"node": row["node"], "cells": cells})
     return rows
-
-
-def _ref(side: dict[str, Any]) -> str:
-    return f"{side['kind']}/{side['id']}"
 
 
 def _figures(numbers: dict[str, list[float]], sides: list[View]) -> list[View]:

@@ -21,7 +21,8 @@ from playground.scenarios import selectors
 from playground.scenarios.choices import Visibility
 from playground.scenarios.services import shares
 from playground.security import CONTENT_SECURITY_POLICY
-from playground.web.problems import Problem, problems_of
+from playground.web.looks import View
+from playground.web.problems import problems_of
 from playground.web.requests import HtmxHttpRequest, download, positive_int, site_user, wants_login
 from playground.web.scenarios.shares import (
     moment_context,
@@ -166,7 +167,7 @@ def _brought(request: HttpRequest) -> HttpResponse:
     return shared_page(request, shared)
 
 
-def _opening(request: HttpRequest, problems: list[Problem], status: int) -> HttpResponse:
+def _opening(request: HttpRequest, problems: list[View], status: int) -> HttpResponse:
     context = {
         "problems": problems,
         "visibilities": visibilities_for(request),

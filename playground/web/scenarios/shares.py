@@ -24,7 +24,7 @@ from playground.scenarios.services import forking, moments, shares
 from playground.scenarios.services.proof import is_whole, request_verification, request_whole_cycle
 from playground.web.cycles.present import view_cycle
 from playground.web.looks import View
-from playground.web.problems import Problem, problems_of
+from playground.web.problems import problems_of
 from playground.web.requests import HtmxHttpRequest, done, positive_int, site_user
 from playground.web.scenarios import past_board
 from playground.web.scenarios.past_board import nothing_new
@@ -334,7 +334,7 @@ def _replay(
     cluster: Cluster,
     cycle: str | None,
     edit: str = "",
-    problems: Sequence[Problem] = (),
+    problems: Sequence[View] = (),
     status: int = 200,
 ) -> HttpResponse:
     context = past_board.moment_context(request, selectors.cluster_ticks(cluster), cycle, cluster=cluster) | {

@@ -40,7 +40,9 @@ def test_the_plan_says_of_each_workload_what_the_pages_of_its_pods_say() -> None
         assert all(alike_pending(simulation, pod) == alike for pod in (alike[0], alike[-1]))
         page, mine = fix(simulation, {"pod": alike[-1].key}), said[alike[0].key]
         assert replace(page, subject=mine.subject, name=mine.name) == mine, alike[0].key
-        assert all(one.seeds and set(one.lands) <= set(mine.pods) for one in mine.fixes), alike[0].key
+        assert all(set(one.lands) <= set(mine.pods) for one in mine.fixes), alike[0].key
+        assert mine.best is not None and mine.best.seeds, alike[0].key
+        assert all(one.seeds for one in mine.fixes if one.of <= 100), alike[0].key
 
 
 def test_what_is_known_of_some_workloads_comes_before_the_whole() -> None:
