@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -326,6 +327,14 @@ def _missing(fork: Fork, pod: Pod) -> Iterator[str]:
             what = "claim" if kind == "PersistentVolumeClaim" else kind
             key = f"{namespace}/{name}" if namespace else name
             yield f"{who} names the {what} {key}, which is not there{close}."
+    devices: Counter[str] = Counter()
+    for one in listers.all("ResourceSlice"):
+        spec = one.manifest["spec"]
+        devices[spec.get("nodeName") or ""] += len(spec.get("devices") or ())
+    most = max(devices.values(), default=0)
+    for claim, request in device_requests(fork, pod):
+        if (count := int(request.get("count") or 1)) > most > 0 and "" not in devices:
+            yield f"The claim {claim} asks for {count} devices on one node, and no node has more than {most}."
     for one in claims:
         if not one.storage_class and listers.get("StorageClass", "", "") is None:
             which = f"The claim {one.meta.name} names no StorageClass, and none is the default"
