@@ -15,6 +15,8 @@ from typing import Any, Final
 
 import yaml
 
+from tests.manifests import make_object
+
 Manifest = dict[str, Any]
 
 _LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
@@ -363,22 +365,18 @@ def _reference(owner: Manifest) -> Manifest:
 
 
 def _class(name: str, value: int) -> Manifest:
-    made = {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": name},
-        "value": value,
-    }
+    made = make_object("scheduling.k8s.io/v1", "PriorityClass", name, value=value)
     return made | ({"globalDefault": True} if name == "standard" else {})
 
 
 def _budget(namespace: str, name: str) -> Manifest:
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": f"{name}-availability", "namespace": namespace},
-        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app.kubernetes.io/name": name}}},
-    }
+    return make_object(
+        "policy/v1",
+        "PodDisruptionBudget",
+        f"{name}-availability",
+        namespace=namespace,
+        spec={"maxUnavailable": 1, "selector": {"matchLabels": {"app.kubernetes.io/name": name}}},
+    )
 
 
 def _suffix(owner: str, index: int) -> str:

@@ -20,13 +20,8 @@ from django.test import Client, RequestFactory
 from playground.accounts import addresses, throttle
 from playground.accounts.models import AuditEntry, User
 from playground.settings import _network
-
-RIGHT = "correct horse battery"
-
-
-@pytest.fixture(autouse=True)
-def team_mode(settings: Any, db: None) -> None:
-    settings.EMBEDDED = False
+from tests.accounts.world import RIGHT
+from tests.tables import table
 
 
 @pytest.fixture
@@ -219,20 +214,7 @@ def test_failures_are_in_the_audit_list_without_what_was_typed() -> None:
 
 @pytest.mark.parametrize(
     ("trusted", "peer", "forwarded", "wanted"),
-    [
-        ("", "192.0.2.1", "203.0.113.5", "192.0.2.1"),
-        ("10.0.0.0/8", "10.0.0.2", "203.0.113.5", "203.0.113.5"),
-        ("10.0.0.0/8", "10.0.0.2", "1.2.3.4, 203.0.113.5", "203.0.113.5"),
-        ("10.0.0.0/8", "10.0.0.2", "1.2.3.4, 203.0.113.5, 10.9.9.9", "203.0.113.5"),
-        ("10.0.0.0/8", "192.0.2.1", "203.0.113.5", "192.0.2.1"),
-        ("10.0.0.0/8", "10.0.0.2", "nonsense", "10.0.0.2"),
-        ("10.0.0.0/8", "10.0.0.2", "203.0.113.5, nonsense", "10.0.0.2"),
-        ("10.0.0.0/8", "::ffff:10.0.0.2", "203.0.113.5", "203.0.113.5"),
-        ("10.0.0.0/8", "10.0.0.2", "", "10.0.0.2"),
-        ("unix", "", "203.0.113.5", "203.0.113.5"),
-        ("", "", "203.0.113.5", ""),
-        ("fd00::/8", "fd00::1", "2001:db8::7", "2001:db8::7"),
-    ],
+    table(__file__, "only_trusted_hops_say_from_where_a_request_comes"),
 )
 def test_only_trusted_hops_say_from_where_a_request_comes(
     settings: Any, trusted: str, peer: str, forwarded: str, wanted: str

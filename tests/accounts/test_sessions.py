@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from django.test import Client
 from django.utils import timezone
@@ -11,23 +9,12 @@ from django.utils import timezone
 from playground.accounts import passwords
 from playground.accounts.models import AuditEntry, Session, User
 from playground.accounts.sessions import SEEN_EVERY, sessions_of
-
-PASSWORD = "correct horse battery"
-
-
-@pytest.fixture(autouse=True)
-def team_mode(settings: Any, db: None) -> None:
-    settings.EMBEDDED = False
-
-
-@pytest.fixture
-def ada() -> User:
-    return User.objects.create_user("ada", password=PASSWORD)
+from tests.accounts.world import RIGHT
 
 
 def logged_in(browser: str, name: str = "ada", address: str = "192.0.2.7") -> Client:
     client = Client(headers={"user-agent": browser}, REMOTE_ADDR=address)
-    answer = client.post("/account/login/", {"username": name, "password": PASSWORD})
+    answer = client.post("/account/login/", {"username": name, "password": RIGHT})
     assert answer.status_code == 302, answer.content
     return client
 
@@ -39,7 +26,7 @@ def is_in(client: Client) -> bool:
 @pytest.mark.dialect
 def test_each_is_listed_with_its_browser_and_ended_alone_or_with_all_others(ada: User) -> None:
     clients = {name: logged_in(name) for name in ("laptop", "phone", "library")}
-    User.objects.create_user("bob", password=PASSWORD)
+    User.objects.create_user("bob", password=RIGHT)
     bob = logged_in("bobs", "bob")
     rows = {row.browser: row for row in sessions_of(ada)}
     assert set(rows) == set(clients)
@@ -65,7 +52,7 @@ def test_each_is_listed_with_its_browser_and_ended_alone_or_with_all_others(ada:
 
 def test_a_new_password_and_a_closed_account_leave_no_row_of_an_old_session(ada: User) -> None:
     laptop, phone = logged_in("laptop"), logged_in("phone")
-    form = {"old_password": PASSWORD, "new_password1": "staple battery", "new_password2": "staple battery"}
+    form = {"old_password": RIGHT, "new_password1": "staple battery", "new_password2": "staple battery"}
     assert laptop.post("/account/password/", form).status_code == 302
     assert is_in(laptop) and not is_in(phone)
     assert [row.browser for row in sessions_of(ada)] == ["laptop"]
@@ -74,7 +61,7 @@ def test_a_new_password_and_a_closed_account_leave_no_row_of_an_old_session(ada:
     assert not Session.objects.filter(user=ada).exists()
     passwords.set_active(by=root, user=ada, active=True)
     assert not is_in(laptop)
-    passwords.change_password(user=ada, password=PASSWORD, how="password-reset")
+    passwords.change_password(user=ada, password=RIGHT, how="password-reset")
     logged_in("laptop")
     passwords.change_password(user=ada, password="another", how="password-reset")
     assert not Session.objects.filter(user=ada).exists()

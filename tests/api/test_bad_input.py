@@ -9,6 +9,7 @@ import pytest
 from playground.clusters.models import Cluster, LogEntry
 from tests.api.conftest import Api
 from tests.clusters.builders import make_node, make_pod
+from tests.tables import table
 
 GOOD = "apiVersion: v1\nkind: Namespace\nmetadata: {name: good}\n---\n"
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec: {{containers: [{container}]}}\n"
@@ -76,18 +77,7 @@ def test_other_media_types_are_refused(api: Api, cluster: Cluster, media: str) -
 
 @pytest.mark.parametrize(
     ("body", "field"),
-    [
-        ({}, "name"),
-        ({"name": ""}, "name"),
-        ({"name": 7}, "name"),
-        ({"name": "x" * 101}, "name"),
-        ({"name": "a\nb"}, None),
-        ({"name": "x", "colour": "red"}, "colour"),
-        ({"name": "x", "seed": -1}, "seed"),
-        ({"name": "x", "seed": True}, "seed"),
-        ({"name": "x", "config": []}, "config"),
-        ({"name": "x", "config": {"kind": "Pod"}}, "kind"),
-    ],
+    table(__file__, "a_cluster_needs_a_name_and_takes_no_unknown_keys"),
 )
 def test_a_cluster_needs_a_name_and_takes_no_unknown_keys(
     api: Api, body: dict[str, Any], field: str | None
@@ -117,16 +107,7 @@ def test_a_run_wants_cycle_idle_or_a_duration(api: Api, cluster: Cluster, until:
 
 @pytest.mark.parametrize(
     "path",
-    [
-        "/clusters/nope/",
-        "/clusters/nope/cycles/",
-        "/nothing/here",
-        "/clusters/{id}/runs/nope/",
-        "/clusters/{id}/cycles/99/",
-        "/clusters/{id}/cycles/x/",
-        "/clusters/{id}/pods/default/nope/",
-        "/problems/Nope/",
-    ],
+    table(__file__, "what_is_not_there_is_a_problem_too"),
 )
 def test_what_is_not_there_is_a_problem_too(api: Api, cluster: Cluster, path: str) -> None:
     answer = api.get(path.format(id=cluster.public_id))

@@ -6,14 +6,10 @@ from playground.clusters.models import Cluster, LogEntry
 from tests.api.conftest import Api
 from tests.clusters.builders import make_node, make_pod
 from tests.scenarios.documents import small_text
+from tests.tables import table
 
 HUGE = "1e999999999"
-YAML = f"""
-apiVersion: v1
-kind: Pod
-metadata: {{name: huge}}
-spec: {{containers: [{{name: c, image: i, resources: {{requests: {{cpu: "{HUGE}"}}}}}}]}}
-"""
+YAML = table(__file__, "YAML")
 
 
 def test_no_surface_takes_it(api: Api, cluster: Cluster) -> None:

@@ -10,6 +10,7 @@ from playground.clusters.extenders.mock import create_mock_extender
 from playground.clusters.models import Cluster, MockExtender
 from tests.api.conftest import Api
 from tests.clusters.builders import make_cluster
+from tests.tables import table
 
 DENY = {"rules": [{"deny": {"nodes": ["n1"], "reason": "no licence"}}], "name": "licences"}
 
@@ -45,15 +46,7 @@ def test_a_mock_extender_lives_and_dies(api: Api, here: str) -> None:
 
 @pytest.mark.parametrize(
     ("body", "field"),
-    [
-        ({}, "rules"),
-        ({"rules": {}}, "rules"),
-        ({"rules": [1]}, "rules[0]"),
-        ({"rules": [], "colour": "red"}, "colour"),
-        ({"rules": [{"deny": {"node": ["n1"]}}]}, "rules[0].deny.node"),
-        ({"rules": [{"slow": {"by": "soon"}}]}, "rules[0].slow.by"),
-        ({"rules": [], "name": "a\u0007b"}, "name"),
-    ],
+    table(__file__, "rules_that_mean_nothing_are_refused_with_their_path"),
 )
 def test_rules_that_mean_nothing_are_refused_with_their_path(
     api: Api, here: str, body: dict[str, Any], field: str

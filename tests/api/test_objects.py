@@ -13,18 +13,8 @@ from tests.api.conftest import Api
 from tests.clusters.builders import make_node, make_pod
 from tests.tables import table
 
-CLASS = {
-    "apiVersion": "scheduling.k8s.io/v1",
-    "kind": "PriorityClass",
-    "metadata": {"name": "gold"},
-    "value": 9,
-}
-BUDGET = {
-    "apiVersion": "policy/v1",
-    "kind": "PodDisruptionBudget",
-    "metadata": {"name": "web", "namespace": "default"},
-    "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}},
-}
+CLASS = table(__file__, "CLASS")
+BUDGET = table(__file__, "BUDGET")
 KINDS = {
     "nodes": (make_node("fresh"), "fresh", {"spec": {"unschedulable": True}}),
     "pods": (make_pod("fresh"), "default/fresh", {"metadata": {"labels": {"a": "b"}}}),

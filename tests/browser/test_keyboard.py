@@ -7,11 +7,8 @@ from playwright.sync_api import expect
 from playground.clusters.models import Cluster, Pod, Question
 from playground.scenarios.models import Scenario
 from playground.scenarios.services import request_moment
-from tests.scenarios.conftest import sent, work
 from tests.scenarios.test_clusters import made_by_hand
 from tests.scenarios.test_pages import EDIT
-
-__all__ = ["sent", "work"]
 
 
 def focus(page):

@@ -35,7 +35,7 @@ def answered(cluster, kind, **params):
 
 
 @pytest.fixture
-def large(transactional_db, no_broker):
+def large(transactional_db, wakes):
     """Two hundred nodes after a run, and answers of its pages."""
 
     def make():

@@ -9,10 +9,7 @@ from playground.clusters.demo import create_demo
 from playground.clusters.drive.memory import EngineMemory
 from playground.scenarios.services import request_comparison, share
 from tests.rare_cycles import run_until
-from tests.scenarios.conftest import sent, work
 from tests.scenarios.documents import PACKING, small, text_of
-
-__all__ = ["sent", "work"]
 
 LETTERS = Path(__file__).with_name("letters.js").read_text()
 

@@ -5,6 +5,7 @@ import pytest
 from tests.browser.boxes import out_of_bounds, sideways
 from tests.browser.looks import LOOKS, seen_wrong
 from tests.browser.tabs import Walker
+from tests.tables import table
 
 PAGE = """<!doctype html><html lang="en"><head><title>A page</title>
 <meta name="viewport" content="width=device-width"><style>
@@ -17,26 +18,7 @@ WIDE = '<div id="wide" style="width: 340px">too wide</div>'
 
 @pytest.mark.parametrize(
     ("body", "said"),
-    [
-        (RIGHT, []),
-        (WIDE, ['40 px out of its box: div#wide. "too wide" of main. "A pagetoo wide"']),
-        (
-            f'<div style="overflow: hidden">{WIDE}</div>',
-            ["px of text cut: div.", "px cut: div#wide."],
-        ),
-        (f'<div style="overflow: hidden" title="too wide, in full">{WIDE}</div>', []),
-        (f'<div style="overflow: auto">{WIDE}</div>', []),
-        (f'<div class="vh">{WIDE}</div><div style="width: 1px; overflow: hidden">{WIDE}</div>', []),
-        (
-            '<div style="display: flex; width: 90px"><i style="flex: none; margin-right: -30px">one two</i>'
-            "<i>three</i></div>",
-            ['i. "one two" lies under i. "three"'],
-        ),
-        (
-            '<p style="overflow: hidden; width: 40px; white-space: nowrap">words that are cut</p>',
-            ['px of text cut: p. "words that are cut"'],
-        ),
-    ],
+    table(__file__, "boxes_out_of_their_place_are_found"),
 )
 def test_boxes_out_of_their_place_are_found(page, body, said):
     page.set_content(PAGE % body)
@@ -72,25 +54,7 @@ def test_each_look_has_its_own_faults(page, body, said):
 
 @pytest.mark.parametrize(
     ("body", "said"),
-    [
-        (RIGHT, []),
-        (
-            '<button style="outline: none">Press</button>',
-            ["button Press does not show that it has the focus"],
-        ),
-        (
-            '<button id="it">Press</button><div style="position: fixed; inset: 0; background: red"></div>',
-            ["button it is hidden while it has the focus"],
-        ),
-        (
-            '<a href="#" onfocus="this.nextSibling.focus()">a</a><i tabindex="-1" style="outline: 2px solid">b</i>',
-            ["""not reached: <a href="#" onfocus="this.nextSibling.focus()" data-stop="0">a</a>"""],
-        ),
-        (
-            '<p hx-trigger="every 2s" hx-swap="outerHTML"><button>Press</button></p>',
-            ['would lose the focus: <button data-stop="0">Press</button>'],
-        ),
-    ],
+    table(__file__, "what_a_keyboard_does_not_reach_is_found"),
 )
 def test_what_a_keyboard_does_not_reach_is_found(page, body, said):
     page.set_content(PAGE % body)

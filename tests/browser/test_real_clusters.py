@@ -40,7 +40,7 @@ def real_run():
 
 
 @pytest.fixture
-def real(transactional_db, no_broker):
+def real(transactional_db, wakes):
     return real_run()
 
 
@@ -56,7 +56,7 @@ def board(asgi_server, cluster, query=""):
 @nightly
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_five_thousand_nodes_are_found(page, asgi_server, transactional_db, no_broker, complaints):
+def test_five_thousand_nodes_are_found(page, asgi_server, transactional_db, wakes, complaints):
     cluster = load(5000, 5400)
     page.goto(board(asgi_server, cluster, "?q=g5.12xlarge+eu-central-1a"))
     expect(page.locator(".sums")).to_contain_text(re.compile(r"\d+ of 5,000\s+nodes"))
@@ -150,9 +150,7 @@ def test_nodes_are_grouped_by_type_pool_and_zone_and_summed_over_the_group(
     expect(page.get_by_role("region", name="eu-central-1c", exact=True)).to_be_visible()
 
 
-def test_the_table_sums_the_group_and_not_its_page(
-    page, asgi_server, transactional_db, no_broker, complaints
-):
+def test_the_table_sums_the_group_and_not_its_page(page, asgi_server, transactional_db, wakes, complaints):
     cluster = load(300, 800)
     page.goto(board(asgi_server, cluster, "?view=table&group=none"))
     region = page.get_by_role("region", name="All nodes")

@@ -9,13 +9,10 @@ from playwright.sync_api import expect
 
 from tests.browser.looks import seen_wrong
 from tests.clusters.builders import make_cluster, make_node, make_pod
-from tests.scenarios.conftest import sent
 from tests.web.test_schedulers_page import LEASES, lease
 
-__all__ = ["sent"]
 
-
-@pytest.mark.usefixtures("sent")
+@pytest.mark.usefixtures("wakes")
 def test_what_starts_a_scheduler_is_copied_whole_and_those_seen_are_told(
     page: Any, asgi_server: str, complaints: Any
 ) -> None:

@@ -12,36 +12,14 @@ from playground.clusters.models import Cluster
 from playground.clusters.objects.apply import apply_documents
 from tests.clusters.builders import make_node, make_pod
 from tests.kube_api.conftest import PODS, Kube
+from tests.tables import table
 
 FORBIDDEN = "Forbidden: resourceVersionMatch is forbidden"
 
 
 @pytest.mark.parametrize(
     ("query", "said"),
-    [
-        ("resourceVersionMatch=Exact", f"{FORBIDDEN} unless resourceVersion is provided"),
-        ("resourceVersionMatch=NotOlderThan", f"{FORBIDDEN} unless resourceVersion is provided"),
-        (
-            "resourceVersionMatch=newest&resourceVersion=1",
-            'Unsupported value: "newest": supported values: "Exact", "NotOlderThan", ""',
-        ),
-        (
-            "resourceVersionMatch=Exact&resourceVersion=0",
-            'Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"',
-        ),
-        (
-            "resourceVersionMatch=Exact&resourceVersion=1&continue=x&limit=1",
-            f"{FORBIDDEN} when continue is provided",
-        ),
-        (
-            "watch=1&resourceVersionMatch=NotOlderThan&resourceVersion=1",
-            f"{FORBIDDEN} for watch unless sendInitialEvents is provided",
-        ),
-        (
-            "watch=1&sendInitialEvents=true",
-            "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
-        ),
-    ],
+    table(__file__, "a_match_of_versions_is_validated_as_upstream"),
 )
 def test_a_match_of_versions_is_validated_as_upstream(kube: Kube, query: str, said: str) -> None:
     refused = kube.get(f"{PODS}?{query}")

@@ -16,27 +16,13 @@ from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.queries import get_object, list_objects
 from playground.clusters.objects.write import create_object, delete_object, patch_object
 from tests.kube_api.conftest import eventually
+from tests.manifests import make_object
+from tests.tables import table
 
 pytestmark = pytest.mark.any_database
 
 GROUP = "gardens.example"
-DEFINITION: dict[str, Any] = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": f"beds.{GROUP}"},
-    "spec": {
-        "group": GROUP,
-        "scope": "Namespaced",
-        "names": {"kind": "Bed", "plural": "beds"},
-        "versions": [{
-            "name": "v1", "served": True, "storage": True, "subresources": {"status": {}},
-            "schema": {"openAPIV3Schema": {"type": "object", "properties": {
-                "spec": {"type": "object", "properties": {"plants": {"type": "integer", "minimum": 0}}},
-                "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
-            }}},
-        }],
-    },
-}  # fmt: skip
+DEFINITION: dict[str, Any] = table(__file__, "DEFINITION")
 FINALIZER = "gardens.example/compost"
 
 
@@ -64,16 +50,16 @@ def gardener(server: str, composted: list[str]) -> kopf.OperatorRegistry:
     def create(body: kopf.Body, spec: kopf.Spec, name: str, **_: Any) -> dict[str, Any]:
         labels = {"bed": name}
         containers = [{"name": "plant", "image": "plant:1"}]
-        child = {
-            "apiVersion": "apps/v1",
-            "kind": "Deployment",
-            "metadata": {"name": name},
-            "spec": {
+        child = make_object(
+            "apps/v1",
+            "Deployment",
+            name,
+            spec={
                 "replicas": spec["plants"],
                 "selector": {"matchLabels": labels},
                 "template": {"metadata": {"labels": labels}, "spec": {"containers": containers}},
             },
-        }
+        )
         kopf.adopt(child, owner=body)
         apps().create_namespaced_deployment("default", child, _preload_content=False)
         kopf.info(body, reason="Planted", message=f"{spec['plants']} of them")
@@ -126,12 +112,7 @@ def test_an_operator_keeps_what_its_objects_ask_for(live_cluster: Cluster, compo
     def running() -> int:
         return Pod.objects.filter(cluster=live_cluster, labels__bed="herbs", phase="Running").count()
 
-    manifest = {
-        "apiVersion": f"{GROUP}/v1",
-        "kind": "Bed",
-        "metadata": {"name": "herbs"},
-        "spec": {"plants": 2},
-    }
+    manifest = make_object(f"{GROUP}/v1", "Bed", "herbs", spec={"plants": 2})
     create_object(cluster=live_cluster, manifest=manifest, namespace="default")
     eventually(lambda: running() == 2)
     eventually(lambda: (bed().get("status") or {}).get("create") == {"planted": 2})

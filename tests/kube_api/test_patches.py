@@ -9,34 +9,14 @@ import pytest
 from playground.clusters.objects.write import merge_patch
 from playground.kube_api.patches import json_patch, strategic_merge_patch
 from playground.kube_api.status import Refusal
+from tests.tables import table
 
-POD: dict[str, Any] = {
-    "apiVersion": "v1",
-    "kind": "Pod",
-    "metadata": {"finalizers": ["a", "b"]},
-    "spec": {
-        "containers": [{"name": "a", "image": "a:1"}, {"name": "b", "image": "b:1"}],
-        "tolerations": [{"key": "x"}, {"key": "y"}],
-        "nodeSelector": {"disk": "ssd", "zone": "z"},
-    },
-}
+POD: dict[str, Any] = table(__file__, "POD")
 
 
 @pytest.mark.parametrize(
     ("target", "patch", "result"),
-    [  # RFC 7386, appendix A
-        ({"a": "b"}, {"a": "c"}, {"a": "c"}),
-        ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
-        ({"a": "b"}, {"a": None}, {}),
-        ({"a": "b", "b": "c"}, {"a": None}, {"b": "c"}),
-        ({"a": ["b"]}, {"a": "c"}, {"a": "c"}),
-        ({"a": "c"}, {"a": ["b"]}, {"a": ["b"]}),
-        ({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}),
-        ({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}),
-        ({"e": None}, {"a": 1}, {"e": None, "a": 1}),
-        ([1, 2], {"a": "b", "c": None}, {"a": "b"}),
-        ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
-    ],
+    table(__file__, "merge_patch"),
 )
 def test_merge_patch(target: Any, patch: Any, result: Any) -> None:
     assert merge_patch(target, patch) == result
@@ -111,16 +91,7 @@ def test_what_is_no_strategic_patch_is_refused(patch: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     ("operations", "result"),
-    [  # RFC 6902, appendix A
-        ([{"op": "add", "path": "/b", "value": 1}], {"a": [1, 2], "o": {"x~/y": 1}, "b": 1}),
-        ([{"op": "add", "path": "/a/1", "value": 9}], {"a": [1, 9, 2], "o": {"x~/y": 1}}),
-        ([{"op": "add", "path": "/a/-", "value": 9}], {"a": [1, 2, 9], "o": {"x~/y": 1}}),
-        ([{"op": "remove", "path": "/a/0"}], {"a": [2], "o": {"x~/y": 1}}),
-        ([{"op": "replace", "path": "/o/x~0~1y", "value": 2}], {"a": [1, 2], "o": {"x~/y": 2}}),
-        ([{"op": "move", "from": "/a", "path": "/c"}], {"c": [1, 2], "o": {"x~/y": 1}}),
-        ([{"op": "copy", "from": "/a/0", "path": "/c"}], {"a": [1, 2], "c": 1, "o": {"x~/y": 1}}),
-        ([{"op": "test", "path": "/a/0", "value": 1}], {"a": [1, 2], "o": {"x~/y": 1}}),
-    ],
+    table(__file__, "json_patch"),
 )
 def test_json_patch(operations: list[Any], result: Any) -> None:
     target = {"a": [1, 2], "o": {"x~/y": 1}}
@@ -130,19 +101,7 @@ def test_json_patch(operations: list[Any], result: Any) -> None:
 
 @pytest.mark.parametrize(
     "operation",
-    [
-        {"op": "remove", "path": "/nope"},
-        {"op": "replace", "path": "/a/7", "value": 1},
-        {"op": "add", "path": "/a/x", "value": 1},
-        {"op": "test", "path": "/a/0", "value": 3},
-        {"op": "add", "path": "/b"},
-        {"op": "fly", "path": "/a"},
-        {"op": "move", "path": "/a"},
-        {"op": "remove", "path": ""},
-        {"op": "add", "path": "a", "value": 1},
-        {"path": 3},
-        "x",
-    ],
+    table(__file__, "what_does_not_fit_is_refused"),
 )
 def test_what_does_not_fit_is_refused(operation: Any) -> None:
     with pytest.raises(Refusal):

@@ -10,6 +10,7 @@ from playground.clusters.objects.apply import apply_documents
 from playground.kube_api.metrics import with_metrics
 from tests.clusters.builders import make_node, make_pod
 from tests.kube_api.conftest import PODS, SERVED, TABLE, Kube, Work
+from tests.tables import table
 
 
 def names(answer) -> list[str]:
@@ -135,19 +136,7 @@ def test_a_long_list_comes_in_pages(kube: Kube, cluster: Cluster) -> None:
 
 @pytest.mark.parametrize(
     ("selector", "found"),
-    [
-        ("app=web", ["a", "b"]),
-        ("app==web,tier=front", ["a"]),
-        ("app!=web", ["c", "p1"]),
-        ("app in (web,db)", ["a", "b", "c"]),
-        ("app notin (web)", ["c", "p1"]),
-        ("tier", ["a"]),
-        ("!app", ["p1"]),
-        ("size > 3", ["b"]),
-        ("size<3", ["a"]),
-        ("app in (web), !tier", ["b"]),
-        ("", ["a", "b", "c", "p1"]),
-    ],
+    table(__file__, "label_selectors"),
 )
 @pytest.mark.dialect
 def test_label_selectors(kube: Kube, cluster: Cluster, selector: str, found: list[str]) -> None:
@@ -166,14 +155,7 @@ def test_label_selectors(kube: Kube, cluster: Cluster, selector: str, found: lis
 
 @pytest.mark.parametrize(
     ("selector", "found"),
-    [
-        ("spec.nodeName=n1", ["here"]),
-        ("spec.nodeName!=n1", ["p1"]),
-        ("spec.nodeName=", ["p1"]),
-        ("metadata.name=p1", ["p1"]),
-        ("status.phase!=Succeeded,status.phase!=Failed,spec.nodeName=n1", ["here"]),
-        ("metadata.namespace=other", []),
-    ],
+    table(__file__, "field_selectors"),
 )
 @pytest.mark.dialect
 def test_field_selectors(kube: Kube, cluster: Cluster, selector: str, found: list[str]) -> None:
@@ -184,18 +166,7 @@ def test_field_selectors(kube: Kube, cluster: Cluster, selector: str, found: lis
 
 @pytest.mark.parametrize(
     ("query", "said"),
-    [
-        ("fieldSelector=spec.color=red", "field label not supported: spec.color"),
-        ("fieldSelector=x", "invalid selector: 'x'; can't understand 'x'"),
-        ("labelSelector=a in b", "unable to parse requirement: found 'b' expected: '('"),
-        ("labelSelector=a=b=c", "found '=', expected: ',' or 'end of string'"),
-        ("limit=x", ""),
-        ("includeObject=All", ""),
-        ("watch=maybe", ""),
-        ("resourceVersion=-1", ""),
-        ("continue=eyJ2IjogMX0=", ""),
-        ("labelSelector=%00", ""),
-    ],
+    table(__file__, "a_query_that_cannot_be_read_is_a_bad_request"),
 )
 def test_a_query_that_cannot_be_read_is_a_bad_request(kube: Kube, query: str, said: str) -> None:
     answer = kube.client.get(f"{kube.prefix}{PODS}?{query}")
@@ -214,11 +185,11 @@ def test_fields_of_other_kinds_are_selected_by(kube: Kube) -> None:
     assert said == f'"spec.replicas" is not a known field selector: only {known}'
 
 
-def test_tables_have_the_columns_kubectl_prints(kube: Kube, cluster: Cluster, work: Work) -> None:
+def test_tables_have_the_columns_kubectl_prints(kube: Kube, cluster: Cluster, visit: Work) -> None:
     request_run(cluster=cluster, until="idle")
-    work(cluster)
+    visit(cluster)
     request_run(cluster=cluster, until="5m")
-    work(cluster)
+    visit(cluster)
     table = kube.get(PODS, accept=TABLE).json()
     assert table["kind"] == "Table"
     shown = [column["name"] for column in table["columnDefinitions"] if not column["priority"]]

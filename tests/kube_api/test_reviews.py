@@ -12,6 +12,7 @@ from playground.accounts.models import User
 from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cluster, LogEntry
 from tests.kube_api.conftest import PODS, Kube
+from tests.tables import table
 
 ACCESS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 RULES = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
@@ -45,13 +46,7 @@ def test_the_local_user_may_do_what_there_is(kube: Kube) -> None:
 
 @pytest.mark.parametrize(
     "body",
-    [
-        {},
-        {"spec": []},
-        {"spec": {}},
-        {"spec": {"resourceAttributes": 1}},
-        {"kind": "Pod", "apiVersion": "v1", "spec": {}},
-    ],
+    table(__file__, "a_review_that_asks_nothing_is_a_bad_request"),
 )
 def test_a_review_that_asks_nothing_is_a_bad_request(kube: Kube, body: dict[str, Any]) -> None:
     answer = kube.post(ACCESS, body)

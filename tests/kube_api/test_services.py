@@ -8,18 +8,15 @@ import pytest
 
 from playground.clusters.objects.apply import apply_documents
 from tests.kube_api.conftest import Kube
+from tests.manifests import make_object
+from tests.tables import table
 
 SERVICES = "/api/v1/namespaces/default/services"
 
 
 def service(name: str, **spec: Any) -> dict[str, Any]:
     ports = [{"name": "a", "port": 80}, {"name": "b", "port": 81}]
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": name},
-        "spec": {"ports": ports} | spec,
-    }
+    return make_object("v1", "Service", name, spec={"ports": ports} | spec)
 
 
 def test_addresses_differ_and_are_of_the_usual_range(kube: Kube) -> None:
@@ -32,18 +29,7 @@ def test_addresses_differ_and_are_of_the_usual_range(kube: Kube) -> None:
 
 @pytest.mark.parametrize(
     ("spec", "address", "n_ports"),
-    [
-        ({"clusterIP": "None"}, "None", 0),
-        ({"clusterIP": "10.96.7.7"}, "10.96.7.7", 0),
-        ({"type": "ExternalName", "externalName": "x.example"}, None, 0),
-        ({"clusterIP": "10.96.7.7", "type": "NodePort"}, "10.96.7.7", 2),
-        ({"clusterIP": "10.96.7.7", "type": "LoadBalancer"}, "10.96.7.7", 2),
-        (
-            {"clusterIP": "10.96.7.7", "type": "LoadBalancer", "allocateLoadBalancerNodePorts": False},
-            "10.96.7.7",
-            0,
-        ),
-    ],
+    table(__file__, "each_type_gets_what_it_needs"),
 )
 def test_each_type_gets_what_it_needs(
     kube: Kube, spec: dict[str, Any], address: str | None, n_ports: int
@@ -70,17 +56,8 @@ def test_what_was_given_stays_over_every_way_to_write(kube: Kube, cluster: Any) 
 
 @pytest.mark.parametrize(
     ("spec", "message"),
-    [
-        ({"ports": [{"port": 0}]},
-         "spec.ports[0].port: Invalid value: 0: must be between 1 and 65535, inclusive"),
-        ({"ports": [{"port": 80}, {"port": 81}]},
-         "[spec.ports[0].name: Required value, spec.ports[1].name: Required value]"),
-        ({"ports": [{"port": 80, "name": "a"}, {"port": 81, "name": "a"}]},
-         'spec.ports[1].name: Duplicate value: "a"'),
-        ({"type": "Open"}, 'spec.type: Unsupported value: "Open": supported values: "ClusterIP", "ExternalName",'
-         ' "LoadBalancer", "NodePort"'),
-    ],
-)  # fmt: skip
+    table(__file__, "a_service_that_cannot_be_is_refused"),
+)
 def test_a_service_that_cannot_be_is_refused(kube: Kube, spec: dict[str, Any], message: str) -> None:
     assert kube.post(SERVICES, service("x", **spec)).json()["message"] == f'Service "x" is invalid: {message}'
 

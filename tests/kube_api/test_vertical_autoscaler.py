@@ -12,21 +12,12 @@ from playground.clusters.models import Cluster
 from playground.clusters.objects.write import replace_object
 from tests.clusters.builders import make_cluster, make_node
 from tests.kube_api.kubectls import Kubectl, programs
+from tests.tables import table
 
 pytestmark = [pytest.mark.kubectl, pytest.mark.slow]
 
 DEFINITION = (Path(__file__).parent / "data" / "vertical_autoscaler.yaml").read_text()
-OBJECT: dict[str, Any] = {
-    "apiVersion": "autoscaling.k8s.io/v1",
-    "kind": "VerticalPodAutoscaler",
-    "metadata": {"name": "web"},
-    "spec": {
-        "targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
-        "updatePolicy": {"updateMode": "Auto"},
-        "resourcePolicy": {"containerPolicies": [
-            {"containerName": "*", "minAllowed": {"cpu": "100m", "memory": "64Mi"}, "maxAllowed": {"cpu": 2}}]},
-    },
-}  # fmt: skip
+OBJECT: dict[str, Any] = table(__file__, "OBJECT")
 RECOMMENDED = {
     "conditions": [{"type": "RecommendationProvided", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}],
     "recommendation": {"containerRecommendations": [

@@ -16,6 +16,7 @@ from playground.clusters.models import Cluster, LogEntry, Pod
 from playground.clusters.objects.apply import apply_documents
 from tests.clusters.builders import make_pod
 from tests.kube_api.conftest import PODS, TABLE, Kube, Work
+from tests.manifests import make_object
 
 DATA = Path(__file__).parent / "data"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
@@ -23,11 +24,11 @@ DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 
 def make_deployment(name: str = "web", replicas: int = 2, image: str = "web:1") -> dict[str, Any]:
     labels = {"app": name}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name},
-        "spec": {
+    return make_object(
+        "apps/v1",
+        "Deployment",
+        name,
+        spec={
             "replicas": replicas,
             "selector": {"matchLabels": labels},
             "template": {
@@ -35,7 +36,7 @@ def make_deployment(name: str = "web", replicas: int = 2, image: str = "web:1") 
                 "spec": {"containers": [{"name": "main", "image": image}]},
             },
         },
-    }
+    )
 
 
 def test_a_pod_is_submitted(kube: Kube, cluster: Cluster) -> None:
@@ -213,15 +214,15 @@ def test_a_dry_run_answers_and_keeps_nothing(kube: Kube) -> None:
     assert LogEntry.objects.count() == before
 
 
-def test_a_pod_on_a_node_terminates_for_its_grace_period(kube: Kube, cluster: Cluster, work: Work) -> None:
+def test_a_pod_on_a_node_terminates_for_its_grace_period(kube: Kube, cluster: Cluster, visit: Work) -> None:
     request_run(cluster=cluster, until="idle")
-    work(cluster)
+    visit(cluster)
     going = kube.delete(f"{PODS}/p1", {"gracePeriodSeconds": 20}).json()
     assert going["kind"] == "Pod"
     assert going["metadata"]["deletionGracePeriodSeconds"] == 20
     assert kube.get(PODS, accept=TABLE).json()["rows"][0]["cells"][2] == "Terminating"
     request_run(cluster=cluster, until="30s")
-    work(cluster)
+    visit(cluster)
     assert kube.get(f"{PODS}/p1").status_code == 404
 
 
@@ -296,21 +297,21 @@ def test_a_binding_of_another_pod_of_that_name_is_refused(kube: Kube, key: str) 
     assert kube.post(f"{PODS}/p1/binding", binding).status_code == 201
 
 
-def test_an_eviction_honours_the_budget(kube: Kube, cluster: Cluster, work: Work) -> None:
+def test_an_eviction_honours_the_budget(kube: Kube, cluster: Cluster, visit: Work) -> None:
     pods = []
     for name in ("a", "b"):
         pod = make_pod(name)
         pod["metadata"]["labels"] = {"app": "db"}
         pods.append(pod)
-    budget = {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": "db"},
-        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "db"}}},
-    }
+    budget = make_object(
+        "policy/v1",
+        "PodDisruptionBudget",
+        "db",
+        spec={"minAvailable": 1, "selector": {"matchLabels": {"app": "db"}}},
+    )
     apply_documents(cluster=cluster, objects=[*pods, budget])
     request_run(cluster=cluster, until="idle")
-    work(cluster)
+    visit(cluster)
     eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "a"}}
     assert kube.post(f"{PODS}/a/eviction", eviction).status_code == 201
     refused = kube.post(f"{PODS}/b/eviction", eviction | {"metadata": {"name": "b"}})

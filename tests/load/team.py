@@ -27,6 +27,7 @@ from typing import Any
 
 from tests import servers
 from tests.deploy.commands import ROOT, team
+from tests.manifests import make_object
 from tests.play.kills import NODE
 
 HOST = "playground.example"
@@ -285,12 +286,7 @@ class Person:
 
 def pod(name: str) -> dict[str, Any]:
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}}}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"containers": [container]},
-    }
+    return make_object("v1", "Pod", name, namespace="default", spec={"containers": [container]})
 
 
 class _Thread(threading.Thread):

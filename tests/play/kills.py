@@ -20,23 +20,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.manifests import make_object
+from tests.tables import table
+
 ROOT = Path(__file__).resolve().parents[2]
 BOUND_WITHIN_S = 10.0
-NODE = {
-    "apiVersion": "v1",
-    "kind": "Node",
-    "metadata": {"name": "n1"},
-    "status": {"allocatable": {"cpu": "100000", "memory": "10000Gi", "pods": "100000"}},
-}
+NODE = table(__file__, "NODE")
 
 
 def pod(name: str) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"containers": [{"name": "c", "image": "i"}]},
-    }
+    return make_object(
+        "v1", "Pod", name, namespace="default", spec={"containers": [{"name": "c", "image": "i"}]}
+    )
 
 
 class Site:
@@ -48,12 +43,23 @@ class Site:
         Of its environment, besides ours: a database and a broker of a server.
     within
         A command that runs the one that follows it somewhere else.
+    options
+        Of `manage.py play`, besides the port.
+    answer_s
+        So long an answer is waited for before it is asked for again.
     """
 
     def __init__(
-        self, data: Path, port: int, *, variables: Mapping[str, str] | None = None, within: Sequence[str] = ()
+        self,
+        data: Path,
+        port: int,
+        *,
+        variables: Mapping[str, str] | None = None,
+        within: Sequence[str] = (),
+        options: Sequence[str] = (),
+        answer_s: float = 10.0,
     ) -> None:
-        self.address = f"http://127.0.0.1:{port}"
+        self.port, self.address, self._answer_s = port, f"http://127.0.0.1:{port}", answer_s
         environment = {
             name: value
             for name, value in os.environ.items()
@@ -61,16 +67,17 @@ class Site:
         }
         data.mkdir(parents=True, exist_ok=True)
         self.data = data
-        self._log = data.with_name(f"{data.name}.log").open("wb")
-        self.process = subprocess.Popen(
-            [*within, sys.executable, "manage.py", "play", "--port", str(port)],
-            cwd=ROOT,
-            env=environment | {"PLAYGROUND_DATA": str(data), **(variables or {})},
-            stdin=subprocess.DEVNULL,
-            stdout=self._log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        self.log = data.with_name(f"{data.name}.log")
+        with self.log.open("wb") as said:
+            self.process = subprocess.Popen(
+                [*within, sys.executable, "manage.py", "play", "--port", str(port), *options],
+                cwd=ROOT,
+                env=environment | {"PLAYGROUND_DATA": str(data), **(variables or {})},
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
 
     def send(self, method: str, path: str, body: Any = None, *, patience_s: float = 60.0) -> Any:
         """JSON of the answer; tried again while the site does not answer, or answers that it cannot now."""
@@ -81,7 +88,7 @@ class Site:
                 self.address + path, data, {"Content-Type": "application/json"}, method=method
             )
             try:
-                with urllib.request.urlopen(request, timeout=10) as answer:
+                with urllib.request.urlopen(request, timeout=self._answer_s) as answer:
                     return json.load(answer)
             except urllib.error.HTTPError as error:
                 with error:
@@ -152,7 +159,6 @@ class Site:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        self._log.close()
 
 
 def run(

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 NOTE = "Look at the <b>giant</b>:\nit fits nowhere."
 
 
-def test_it_opens_at_the_cycle_its_author_chose_and_says_his_note(client, sent):
+def test_it_opens_at_the_cycle_its_author_chose_and_says_his_note(client, wakes):
     shared = share(document=small_text(), note=f"  {NOTE}\r\n", opens_at=2).scenario
     assert (shared.note, shared.opens_at) == (NOTE, 2)
     page = client.get(f"/s/{shared.public_id}/").content.decode()
@@ -23,13 +23,13 @@ def test_it_opens_at_the_cycle_its_author_chose_and_says_his_note(client, sent):
     assert 'id="cyc-shown">5</span>' in client.get(f"/s/{shared.public_id}/?cycle=5").content.decode()
 
 
-def test_a_share_without_a_moment_opens_at_its_last_cycle_as_before(client, sent):
+def test_a_share_without_a_moment_opens_at_its_last_cycle_as_before(client, wakes):
     shared = share(document=small_text()).scenario
     assert (shared.note, shared.opens_at) == ("", None)
     assert 'id="cyc-shown">5</span>' in client.get(f"/s/{shared.public_id}/").content.decode()
 
 
-def test_another_note_or_moment_is_another_share_and_the_same_is_the_same(sent):
+def test_another_note_or_moment_is_another_share_and_the_same_is_the_same(wakes):
     plain = share(document=small_text())
     noted = share(document=small_text(), note=NOTE)
     later = share(document=small_text(), note=NOTE, opens_at=2)
@@ -48,13 +48,13 @@ def test_another_note_or_moment_is_another_share_and_the_same_is_the_same(sent):
         ({"note": "a\0b"}, "U[+]0000"),
     ],
 )
-def test_a_moment_that_is_not_there_and_a_long_note_are_refused_and_nothing_is_kept(sent, changes, said):
+def test_a_moment_that_is_not_there_and_a_long_note_are_refused_and_nothing_is_kept(wakes, changes, said):
     with pytest.raises(InvalidInput, match=said):
         share(document=small_text(), **changes)
     assert not Scenario.objects.exists()
 
 
-def test_the_form_keeps_what_was_written_when_it_is_refused(client, sent):
+def test_the_form_keeps_what_was_written_when_it_is_refused(client, wakes):
     answer = client.post("/s/new/", {"text": small_text(), "note": NOTE, "opens_at": "77"})
     page = answer.content.decode()
     assert answer.status_code == 400 and "there is no cycle 77" in page

@@ -50,7 +50,7 @@ def miscounted(html, route, cluster):
     ]
 
 
-def test_every_page_of_one_of_each_names_the_cluster_and_counts_rightly(client, db, no_broker):
+def test_every_page_of_one_of_each_names_the_cluster_and_counts_rightly(client, db, wakes):
     """Of much of everything: `test_pages`."""
     cluster = factories.make_cluster("one-of-each", n_nodes=1)
     factories.add_cycle(cluster, "scored", number=1)
@@ -67,7 +67,7 @@ def test_every_page_of_one_of_each_names_the_cluster_and_counts_rightly(client, 
 
 
 @pytest.fixture
-def demo(db, no_broker):
+def demo(db, wakes):
     cluster = create_demo()
     run_until(cluster, "idle")
     cluster.refresh_from_db()
