@@ -31,7 +31,7 @@ from tests.browser.boxes import out_of_bounds, sideways
 from tests.browser.looks import LIGHT, LOOKS, NONE_WANTED, PHONE, is_wanted, nightly, seen_wrong, wear
 from tests.browser.test_account_and_api import ada
 from tests.browser.test_accounts_walk import log_in
-from tests.browser.test_letters import unexplained
+from tests.browser.test_looks import unexplained
 from tests.browser.test_real_clusters import load, real_run
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.clusters.devices import claiming, gpu_node, template

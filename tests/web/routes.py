@@ -1,7 +1,7 @@
 """Every route of the site, which of them show a page, and where that page is.
 
 Pages that need no argument, or the id of a cluster alone, are found here by themselves, and walked by
-`tests.web.test_pages`, `test_words`, `test_manual`, `tests.browser.test_pages`, `test_keyboard` and `test_every_page`.
+`tests.web.test_pages`, `test_words`, `tests.browser.test_pages`, `test_keyboard` and `test_every_page`.
 Of the others `MORE` has an address in a small cluster, and `tests.browser.test_every_page` one in a real one's size.
 """
 

@@ -16,8 +16,7 @@ from tests.markup import html_of
 from tests.tables import table
 from tests.web import factories, routes
 from tests.web.routes import ADDRESSES, C
-from tests.web.test_manual import help_of
-from tests.web.test_words import miscounted
+from tests.web.test_words import help_of, miscounted
 
 pytestmark = pytest.mark.django_db
 
