@@ -32,6 +32,9 @@ WAIT_S = 60.0
 class Playground(kills.Site):
     """A running playground with a data folder of its own."""
 
+    def __init__(self, data: Path) -> None:
+        super().__init__(data, free_port())
+
     def wait_until_it_says(self, words: str) -> str:
         return str(wait_for(lambda: next((line for line in self.said() if words in line), "")))
 
@@ -46,7 +49,7 @@ class Playground(kills.Site):
 
 @pytest.fixture
 def playground(tmp_path: Path) -> Iterator[Playground]:
-    playground = Playground(tmp_path / "data", free_port())
+    playground = Playground(tmp_path / "data")
     yield playground
     if playground.process.poll() is None:
         playground.process.kill()
