@@ -125,7 +125,6 @@ def _small_visits(folder: Path) -> None:
 def _wrong_clocks(folder: Path) -> None:
     """Processes whose wall clocks are ahead or behind by as many seconds as the folder says, each by its own."""
     from playground.clusters import clock
-    from playground.play import rooms
 
     true_now = clock.wall_now
 
@@ -136,4 +135,5 @@ def _wrong_clocks(folder: Path) -> None:
             return true_now()
         return true_now() + timedelta(seconds=ahead_s[os.getpid() % len(ahead_s)])
 
-    rooms.take_turn = partial(rooms.take_turn, now=wall_now)  # type: ignore[assignment]
+    rooms = import_module("playground.play.rooms")
+    rooms.take_turn = partial(rooms.take_turn, now=wall_now)  # type: ignore[attr-defined]

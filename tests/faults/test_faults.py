@@ -7,13 +7,13 @@ import os
 import subprocess
 import sys
 from datetime import timedelta
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from playground.clusters.clock import wall_now
-from playground.play import rooms
 from tests.faults import points
 from tests.faults.mutants import MUTANTS, edited
 
@@ -53,6 +53,7 @@ def test_every_mutant_is_an_edit_of_the_code_as_it_is(name: str) -> None:
 def test_a_deciding_process_has_the_wall_clock_that_the_folder_says(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    rooms = import_module("playground.play.rooms")
     given: dict[str, Any] = {}
     monkeypatch.setattr(rooms, "take_turn", given.update)
     points._wrong_clocks(tmp_path)
