@@ -25,7 +25,7 @@ from scheduler_core.whatif.cluster_edits import (
     volume_places,
     volumes_created,
 )
-from scheduler_core.whatif.fixes import NodeGroup, apart, first_of
+from scheduler_core.whatif.fixes import NodeGroup, apart, counted, first_of
 from scheduler_core.whatif.fork import Fork, group_of
 from scheduler_core.whatif.pod_edits import (
     CORDON,
@@ -331,10 +331,17 @@ def _missing(fork: Fork, pod: Pod) -> Iterator[str]:
     for one in listers.all("ResourceSlice"):
         spec = one.manifest["spec"]
         devices[spec.get("nodeName") or ""] += len(spec.get("devices") or ())
-    most = max(devices.values(), default=0)
-    for claim, request in device_requests(fork, pod):
-        if (count := int(request.get("count") or 1)) > most > 0 and "" not in devices:
+    most, total = max(devices.values(), default=0), devices.total()
+    allocations = (
+        at(one.manifest, "status", "allocation", "devices") for one in listers.all("ResourceClaim")
+    )
+    in_use = sum(len((found or {}).get("results") or ()) for found in allocations)
+    for claim, request in device_requests(fork, pod) if total else ():
+        count = int(request.get("count") or 1)
+        if count > most and "" not in devices:
             yield f"The claim {claim} asks for {count} devices on one node, and no node has more than {most}."
+        elif total - in_use < count:
+            yield f"The claim {claim} asks for {counted(count, 'device')}, and {in_use:,} of all {total:,} are in use."
     for one in claims:
         if not one.storage_class and listers.get("StorageClass", "", "") is None:
             which = f"The claim {one.meta.name} names no StorageClass, and none is the default"
