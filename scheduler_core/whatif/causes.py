@@ -15,7 +15,7 @@ from scheduler_core.framework.attempt import Attempt
 from scheduler_core.framework.failure import PluginFailure
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod, pod_from
-from scheduler_core.objects.resources import CPU, amount_text
+from scheduler_core.objects.resources import CPU, amount_text, named
 from scheduler_core.sim.kubelet_admission import claims_of
 from scheduler_core.whatif.cluster_edits import (
     claims_recreated,
@@ -173,11 +173,6 @@ def _missing_shares(fork: Fork, pod: Pod, rows: Rows) -> tuple[NDArray[np.float6
         which = np.where(share > worst, len(names) - 1, which)
         worst = np.maximum(worst, share)
     return worst, [names[place] if place >= 0 else "" for place in which.tolist()]
-
-
-def named(resource: str) -> str:
-    """A resource in words: `CPU`, `memory`, `gpu`."""
-    return "CPU" if resource == CPU else resource.rsplit("/", 1)[-1]
 
 
 def _sentence(
@@ -544,8 +539,7 @@ def _missing_words(fork: Fork, pod: Pod, row: int) -> list[str]:
         short = amount - fork.free(name, row)
         if short > 0:
             none = fork.allocatable(name, row) == 0
-            short_name = name.rsplit("/", 1)[-1]
-            words.append(f"no {short_name}" if none else f"{amount_text(name, short)} {named(name)} short")
+            words.append(f"no {named(name)}" if none else f"{amount_text(name, short)} {named(name)} short")
     if fork.free("pods", row) <= 0:
         words.append("no room for a pod")
     return words

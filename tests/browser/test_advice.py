@@ -178,3 +178,31 @@ def test_who_leaves_wants_no_answer_and_who_cancels_is_not_asked_again(page, asg
         page.wait_for_timeout(1_000)
     expect(told).to_be_visible()
     wait_until(page, lambda: not any(question.is_open for question in Question.objects.all()))
+
+
+def _answered_newest() -> None:
+    """Be the worker for what was asked last, once its row is there."""
+    wait_until(lambda: Question.objects.exclude(state="done").exists())
+    questions.answer(question_id=Question.objects.latest("pk").pk, memory=EngineMemory())
+
+
+def test_a_nodes_panel_leads_to_its_drain(
+    page: Any, asgi_server: str, asked: Cluster, complaints: Any
+) -> None:
+    page.goto(f"{asgi_server}/c/{asked.public_id}/?node=node-a1")
+    page.get_by_role("button", name="What a drain does").press("Enter")
+    _answered_newest()
+    expect(page.locator("#verdict")).to_be_visible()
+    expect(page.locator("main")).to_contain_text("Drain nodes: node-a1")
+    expect(page.locator(".sums")).to_contain_text("leave")
+
+
+def test_a_try_of_fifty_copies_answers_for_fifty(
+    page: Any, asgi_server: str, asked: Cluster, complaints: Any
+) -> None:
+    page.goto(f"{asgi_server}/c/{asked.public_id}/pods/new/")
+    page.get_by_label("Name", exact=True).fill("many")
+    page.get_by_label("Copies").fill("50")
+    page.get_by_role("button", name="Try it").click()
+    _answered_newest()
+    expect(page.locator("main")).to_contain_text("of 50 copies find a node")

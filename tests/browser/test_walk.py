@@ -254,7 +254,7 @@ def test_the_clock_runs_by_itself_at_1x(page, asgi_server, cluster, complaints):
 def test_a_pod_opens_in_the_inspector_and_escape_leads_back(page, asgi_server, cluster, complaints):
     page.goto(f"{asgi_server}/c/{cluster.public_id}/")
     box = page.locator("#inspector")
-    page.locator("svg.bar [data-pod]").first.click()
+    page.locator("article.node svg.bar g").first.click()
     expect(box).to_contain_text("Scheduler's cache")
     page.locator("#q-default-train-2").focus()
     page.keyboard.press("Enter")

@@ -275,7 +275,7 @@ def _use(row: Mapping[str, Any], reserved: Mapping[str, str]) -> PodUse:
 
 # ---- Nodes in lists, found by parts of their names or by labels
 
-PAGE_SIZE: Final = 100
+PAGE_SIZE: Final = 25
 
 
 @dataclass(frozen=True)

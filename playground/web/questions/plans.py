@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -20,6 +21,7 @@ from playground.clusters.choices import QuestionKind, WorkState
 from playground.clusters.errors import ClusterError
 from playground.clusters.questions import is_stale, latest_question, newest_plans
 from playground.scenarios import services as sharing
+from playground.web.listing import Alike, alike
 from playground.web.questions.views import STOP_POLLING, arrives_at, question_context
 from playground.web.requests import HtmxHttpRequest, site_user
 from scheduler_core.errors import InvalidObject
@@ -215,7 +217,7 @@ PITCH: Final = 25
 A_ROW: Final = 28
 MANY: Final = 1_200
 """Nodes from which on a map has one path for all nodes of a state, and no glyphs."""
-MOVES_SHOWN: Final = 100
+GROUPS_SHOWN: Final = 30
 LINES_SHOWN: Final = 60
 
 TITLES: Final = {
@@ -245,6 +247,14 @@ _OUTCOMES: Final = {
     "with-node": ("goes with its node", "", "dash"),
     "ending": ("was ending", "", "dash"),
     "lands": ("", "ok", "arrow"),
+}
+_SUMS: Final = {
+    "lands": ("lands elsewhere", "land elsewhere"),
+    "pending": ("finds no node", "find no node"),
+    "blocked": ("is held up", "are held up"),
+    "lost": ("is lost", "are lost"),
+    "with-node": ("goes with its node", "go with their node"),
+    "ending": ("was ending", "were ending"),
 }
 _LATER: Final = ("", "warn", "wait")
 _RANK: Final = {"lands": 1, "with-node": 2, "ending": 2}
@@ -298,13 +308,17 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Move:
-    """One pod that has to leave."""
+class Moves:
+    """Pods of one workload that leave and fare alike."""
 
-    facts: Mapping[str, Any]
+    alike: Alike[Mapping[str, Any]]
     words: str
     css: str
     icon: str
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        return self.alike.first
 
     @property
     def namespace(self) -> str:
@@ -312,7 +326,21 @@ class Move:
 
     @property
     def name(self) -> str:
-        return str(self.facts["pod"]).partition("/")[2]
+        pod = str(self.facts["pod"]).partition("/")[2]
+        return pod if self.alike.n == 1 else str(self.facts["owner"]).partition(" ")[2] or pod
+
+    @property
+    def start(self) -> str:
+        return self._places("from")
+
+    @property
+    def end(self) -> str:
+        return self._places("node")
+
+    def _places(self, key: str) -> str:
+        """The node, or how many."""
+        nodes = {move[key] for move in self.alike.items if move[key]}
+        return f"{len(nodes):,} nodes" if len(nodes) > 1 else next(iter(nodes), "")
 
 
 @dataclass(frozen=True)
@@ -327,7 +355,7 @@ class PlanView:
     groups: tuple[MapGroup, ...]
     legend: tuple[tuple[str, str, str], ...]
     lines: tuple[Line, ...]
-    moves: tuple[Move, ...]
+    moves: tuple[Moves, ...]
 
     @property
     def n_lines_hidden(self) -> int:
@@ -335,7 +363,21 @@ class PlanView:
 
     @property
     def n_moves_hidden(self) -> int:
-        return int(self.answer["nMoves"]) - len(self.moves)
+        return int(self.answer["nMoves"]) - sum(moves.alike.n for moves in self.moves)
+
+    @property
+    def sums(self) -> str:
+        """What becomes of the pods, in numbers that add up."""
+        own = [move for move in self.answer["moves"] if not move["because"]]
+        others = [move for move in self.answer["moves"] if move["because"]]
+        verbs = (
+            ("leaves its node", "leave their nodes")
+            if own and own[0]["from"]
+            else ("is pending", "are pending")
+        )
+        return " ".join(
+            (_sum(own, "", verbs), _sum(others, " of other nodes", ("is evicted", "are evicted")))
+        ).strip()
 
     @property
     def luck(self) -> str:
@@ -362,12 +404,31 @@ def view_plan(answer: Mapping[str, Any]) -> PlanView:
     there = {node[1] for group in answer["map"] for node in group["nodes"]}
     legend = tuple((_STATES[key][0], _STATES[key][1], _STATES[key][2]) for key in _STATES if key in there)
     lines = tuple(Line(item, *LOOKS[item["tone"]][1:]) for item in answer["lines"][:LINES_SHOWN])
-    shown = sorted(answer["moves"], key=lambda move: _RANK.get(move["outcome"], 0))
+    ranked = sorted(
+        alike(answer["moves"], _fate), key=lambda one: (_RANK.get(one.first["outcome"], 0), -one.n)
+    )
     moves = tuple(
-        Move(item, *(_LATER if item["onceDeleted"] else _OUTCOMES[item["outcome"]]))
-        for item in shown[:MOVES_SHOWN]
+        Moves(one, *(_LATER if one.first["onceDeleted"] else _OUTCOMES[one.first["outcome"]]))
+        for one in ranked[:GROUPS_SHOWN]
     )
     return PlanView(answer, title_of(answer["question"]), css, icon_css, icon, groups, legend, lines, moves)
+
+
+def _sum(moves: Sequence[Mapping[str, Any]], whose: str, verbs: tuple[str, str]) -> str:
+    if not moves:
+        return ""
+    counts = Counter(move["outcome"] for move in moves)
+    *parts, last = (
+        f"{counts[key]:,} {words[counts[key] != 1]}" for key, words in _SUMS.items() if counts[key]
+    )
+    listed = f"{', '.join(parts)} and {last}" if parts else last
+    many = len(moves) != 1
+    return f"{len(moves):,} pod{'s' if many else ''}{whose} {verbs[many]}: {listed}."
+
+
+def _fate(move: Mapping[str, Any]) -> tuple[str, ...]:
+    namespace, _, name = move["pod"].partition("/")
+    return namespace, move["owner"] or name, move["outcome"], move["because"], move["onceDeleted"] or ""
 
 
 def title_of(question: Mapping[str, Any]) -> str:
