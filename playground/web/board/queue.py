@@ -18,7 +18,7 @@ from playground.web.pods.present import cache_state, group_of
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster
 
-LANE_LIMIT = 12
+LANE_LIMIT = 8
 GROUPS_LIMIT = 40
 GROUPED = ("backoff", "unschedulable", "gated")
 """Lanes whose pods are grouped where there are more than `LANE_LIMIT`; of activeQ the order is what matters."""

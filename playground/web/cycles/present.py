@@ -546,11 +546,11 @@ def _cell(plugin: str, node: str, verdict: Mapping[str, Any], stopped: str | Non
     return {"plugin": plugin, "state": state, "reason": ", ".join(reasons or ()), "amounts": ""}
 
 
-SCORE_BEST = 6
+SCORE_BEST = 4
 """Nodes of the winner's pool that a large table shows."""
 SCORE_POOLS = 8
 """Other pools of which a large table shows the best node."""
-TIED_NAMED = 6
+TIED_NAMED = 3
 MAX_NODE_SCORE = 100
 
 EXTENDERS = "extenders"
