@@ -51,7 +51,7 @@ MEMBERS_SHOWN: Final = 10
 class Alike(Generic[T]):
     """Things that a page shows once, with their number; the first ones are listed where it is opened."""
 
-    key: Hashable
+    key: Any
     items: Sequence[T]
 
     @property
