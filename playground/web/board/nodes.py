@@ -368,7 +368,8 @@ def view_nodes(
         for value, members in by_value.items()
     }
     most = max(map(len, by_value.values()), default=0)
-    draw = _CardDrawer(cluster, scale, shown if drawn == "cards" else {}, address.node, reserved)
+    with_cards = [use for members in shown.values() for use in members] if drawn == "cards" else []
+    cards = _cards(cluster, scale, with_cards, address.node, reserved)
     groups = [
         {
             "name": value or "All nodes",
@@ -378,7 +379,7 @@ def view_nodes(
             "n_pods": sum(use.n_pods for use in members),
             "cpu_milli": sum(use.cpu_milli for use in members),
             "used_cpu_milli": sum(use.used_cpu_milli for use in members),
-            "cards": [draw.card(use) for use in shown[value]] if drawn == "cards" else (),
+            "cards": [cards[use.name] for use in shown[value]] if drawn == "cards" else (),
             "n_more": len(members) - len(shown[value]),
             "heat": _heat(cluster, address, group_by, value, by, members, most) if drawn == "heat" else None,
             "members": shown[value] if drawn != "cards" else (),
@@ -477,37 +478,32 @@ def _heat(
     return _HEATS.get(key, lambda: heat_map(squares_of(members, by), most=most))
 
 
-class _CardDrawer:
-    """Draws cards of the nodes that are shown; pods and devices of others are not read."""
-
-    def __init__(
-        self,
-        cluster: Cluster,
-        scale: PriorityScale,
-        shown: Mapping[str, Sequence[NodeUse]],
-        selected: str,
-        reserved: Mapping[str, str] | None,
-    ) -> None:
-        self.scale = scale
-        self.selected = selected
-        names = [use.name for members in shown.values() for use in members]
-        self.pods = pods_on(cluster, names, reserved=reserved) if names else {}
-        self.devices = devices_on_nodes(cluster) if names else {}
-
-    def card(self, use: NodeUse) -> View:
-        """The card of one of them; what is used includes what reserved pods hold."""
-        pods = self.pods.get(use.name, ())
+def _cards(
+    cluster: Cluster,
+    scale: PriorityScale,
+    nodes: Sequence[NodeUse],
+    selected: str,
+    reserved: Mapping[str, str] | None,
+) -> dict[str, View]:
+    """The cards of nodes by name; what is used includes what reserved pods hold."""
+    names = [use.name for use in nodes]
+    pods_of = pods_on(cluster, names, reserved=reserved) if names else {}
+    devices = devices_on_nodes(cluster) if names else {}
+    found = {}
+    for use in nodes:
+        pods = pods_of.get(use.name, ())
         # The scheduler counts a pod that waits at Permit as if it ran there; the API server knows nothing of it yet.
         held = [pod for pod in pods if pod.reserved]
         card = node_card(
             use,
             pods,
-            self.scale,
+            scale,
             cpu_milli=use.used_cpu_milli + sum(pod.cpu_milli for pod in held),
             memory_bytes=use.used_memory_bytes + sum(pod.memory_bytes for pod in held),
         )
-        card["extended"] += _devices(self.devices.get(use.name, ()))
-        return card | {"n_reserved": len(held), "selected": use.name == self.selected}
+        card["extended"] += _devices(devices.get(use.name, ()))
+        found[use.name] = card | {"n_reserved": len(held), "selected": use.name == selected}
+    return found
 
 
 def node_card(

@@ -22,6 +22,7 @@ from playground.clusters.errors import ClusterError
 from playground.clusters.questions import is_stale, latest_question, newest_plans
 from playground.scenarios import services as sharing
 from playground.web.listing import Alike, alike
+from playground.web.looks import View
 from playground.web.questions.views import STOP_POLLING, arrives_at, question_context
 from playground.web.requests import HtmxHttpRequest, site_user
 from scheduler_core.errors import InvalidObject
@@ -268,46 +269,6 @@ LOOKS: Final = {
 
 
 @dataclass(frozen=True)
-class Square:
-    """One node of a map."""
-
-    x: int
-    y: int
-    css: str
-    fill_y: float
-    fill: float
-    glyph: str
-    title: str
-
-    @property
-    def middle(self) -> tuple[int, int]:
-        return self.x + SIZE // 2, self.y + SIZE // 2
-
-
-@dataclass(frozen=True)
-class MapGroup:
-    """The nodes of one group."""
-
-    name: str
-    shape: str
-    n_nodes: int
-    width: int
-    height: int
-    squares: tuple[Square, ...]
-    paths: tuple[tuple[str, str], ...]
-    words: str
-
-
-@dataclass(frozen=True)
-class Line:
-    """One sentence with its cause."""
-
-    facts: Mapping[str, Any]
-    css: str
-    icon: str
-
-
-@dataclass(frozen=True)
 class Moves:
     """Pods of one workload that leave and fare alike."""
 
@@ -352,9 +313,9 @@ class PlanView:
     css: str
     icon_css: str
     icon: str
-    groups: tuple[MapGroup, ...]
+    groups: tuple[View, ...]
     legend: tuple[tuple[str, str, str], ...]
-    lines: tuple[Line, ...]
+    lines: tuple[View, ...]
     moves: tuple[Moves, ...]
 
     @property
@@ -403,7 +364,10 @@ def view_plan(answer: Mapping[str, Any]) -> PlanView:
     groups = tuple(_group(group, n_nodes > MANY) for group in answer["map"])
     there = {node[1] for group in answer["map"] for node in group["nodes"]}
     legend = tuple((_STATES[key][0], _STATES[key][1], _STATES[key][2]) for key in _STATES if key in there)
-    lines = tuple(Line(item, *LOOKS[item["tone"]][1:]) for item in answer["lines"][:LINES_SHOWN])
+    lines = tuple(
+        {"facts": item, "css": LOOKS[item["tone"]][1], "icon": LOOKS[item["tone"]][2]}
+        for item in answer["lines"][:LINES_SHOWN]
+    )
     ranked = sorted(
         alike(answer["moves"], _fate), key=lambda one: (_RANK.get(one.first["outcome"], 0), -one.n)
     )
@@ -441,24 +405,25 @@ def title_of(question: Mapping[str, Any]) -> str:
     return f"{title}: {about}" if about and question["ask"] != "any-domain" else title
 
 
-def _group(group: Mapping[str, Any], many: bool) -> MapGroup:
+def _group(group: Mapping[str, Any], many: bool) -> View:
+    """The map of one group of nodes; of many nodes one path for all of a state."""
     nodes: Sequence[Sequence[Any]] = group["nodes"]
     pitch, a_row = (9, 78) if many else (PITCH, A_ROW)
     places = [(index % a_row * pitch, index // a_row * pitch) for index in range(len(nodes))]
-    width = min(len(nodes), a_row) * pitch
-    height = ((len(nodes) - 1) // a_row + 1) * pitch
-    counts: dict[str, int] = {}
-    for node in nodes:
-        counts[node[1]] = counts.get(node[1], 0) + 1
-    words = ", ".join(f"{number:,} {_SHORT[state]}" for state, number in counts.items() if state in _SHORT)
-    if many:
-        paths: dict[str, list[str]] = {}
-        for node, (x, y) in zip(nodes, places, strict=True):
-            paths.setdefault(_STATES[node[1]][0], []).append(f"M{x} {y}h7v7h-7z")
-        drawn = tuple((css, "".join(parts)) for css, parts in paths.items())
-        return MapGroup(group["name"], group["shape"], len(nodes), width, height, (), drawn, words)
-    squares = tuple(_square(node, *place) for node, place in zip(nodes, places, strict=True))
-    return MapGroup(group["name"], group["shape"], len(nodes), width, height, squares, (), words)
+    counts = Counter(node[1] for node in nodes)
+    paths: dict[str, list[str]] = {}
+    for node, (x, y) in zip(nodes, places, strict=True) if many else ():
+        paths.setdefault(_STATES[node[1]][0], []).append(f"M{x} {y}h7v7h-7z")
+    return {
+        "name": group["name"],
+        "shape": group["shape"],
+        "n_nodes": len(nodes),
+        "width": min(len(nodes), a_row) * pitch,
+        "height": ((len(nodes) - 1) // a_row + 1) * pitch,
+        "squares": [] if many else [_square(node, *at) for node, at in zip(nodes, places, strict=True)],
+        "paths": [(css, "".join(parts)) for css, parts in paths.items()],
+        "words": ", ".join(f"{n:,} {_SHORT[state]}" for state, n in counts.items() if state in _SHORT),
+    }
 
 
 _SHORT: Final = {
@@ -472,19 +437,20 @@ _SHORT: Final = {
 }
 
 
-def _square(node: Sequence[Any], x: int, y: int) -> Square:
+def _square(node: Sequence[Any], x: int, y: int) -> View:
     name, state, share, number = node[:4]
     css, glyph, words = _STATES[state]
     if number and state in ("strands", "takes"):
         glyph = str(number) if number < 100 else "99"
     fill = round(SIZE * min(max(share, 0), 100) / 100, 1)
     told = f", {number}" if number else ""
-    return Square(
-        x,
-        y,
-        css,
-        round(y + SIZE - fill, 1),
-        fill,
-        glyph,
-        f"{name}: {words.split(',')[0]}{told}; {share}% cpu",
-    )
+    return {
+        "x": x,
+        "y": y,
+        "middle": (x + SIZE // 2, y + SIZE // 2),
+        "css": css,
+        "fill_y": round(y + SIZE - fill, 1),
+        "fill": fill,
+        "glyph": glyph,
+        "title": f"{name}: {words.split(',')[0]}{told}; {share}% cpu",
+    }
