@@ -221,7 +221,7 @@ def release(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     is_own = shown.name == cluster.kubernetes_release
     switched = cluster.feature_gates if is_own else {}
     changed = {one.name: one for one in shown.differences}
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"name": name, "gate": gate, "difference": changed.get(name), "switched": switched.get(name)}
         for name, gate in sorted(shown.gates.items())
     ]
