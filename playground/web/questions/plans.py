@@ -250,7 +250,7 @@ _OUTCOMES: Final = {
     "lands": ("", "ok", "arrow"),
 }
 _SUMS: Final = {
-    "lands": ("lands elsewhere", "land elsewhere"),
+    "lands": ("finds a node", "find a node"),
     "pending": ("finds no node", "find no node"),
     "blocked": ("is held up", "are held up"),
     "lost": ("is lost", "are lost"),
@@ -331,14 +331,10 @@ class PlanView:
         """What becomes of the pods, in numbers that add up."""
         own = [move for move in self.answer["moves"] if not move["because"]]
         others = [move for move in self.answer["moves"] if move["because"]]
-        verbs = (
-            ("leaves its node", "leave their nodes")
-            if own and own[0]["from"]
-            else ("is pending", "are pending")
-        )
-        return " ".join(
-            (_sum(own, "", verbs), _sum(others, " of other nodes", ("is evicted", "are evicted")))
-        ).strip()
+        leave = ("leaves its node", "leave their nodes")
+        verbs = leave if own and own[0]["from"] else ("is pending", "are pending")
+        evicted = _sum(others, " of other nodes", ("is evicted", "are evicted"))
+        return f"{_sum(own, '', verbs)} {evicted}".strip()
 
     @property
     def luck(self) -> str:
