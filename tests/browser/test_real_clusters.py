@@ -58,7 +58,7 @@ def board(asgi_server, cluster, query=""):
 @pytest.mark.timeout(600)
 def test_five_thousand_nodes_are_found(page, asgi_server, transactional_db, wakes, complaints):
     cluster = load(5000, 5400)
-    page.goto(board(asgi_server, cluster, "?q=g5.12xlarge+eu-central-1a"))
+    page.goto(board(asgi_server, cluster, "?view=cards&q=g5.12xlarge+eu-central-1a"))
     expect(page.locator(".sums")).to_contain_text(re.compile(r"\d+ of 5,000\s+nodes"))
     expect(page.locator("article.node").first).to_be_visible()  # few enough for cards again
 
