@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import hypothesis
@@ -71,6 +71,60 @@ def asgi_server(transactional_db: None) -> Iterator[str]:
 
     with served() as place:
         yield f"http://{place}"
+
+
+@pytest.fixture
+def wakes(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
+    """Wake-ups, (task, arguments): written down in place of being sent. No worker is part of a test without `work`."""
+    from playground.clusters import wake
+    from playground.clusters.models import Question
+
+    written: list[tuple[str, dict[str, Any]]] = []
+
+    def send(task: str, **how: Any) -> bool:
+        asked = how.get("question_id")
+        # A run is done where it is waited for, see below.
+        if asked is None or not Question.objects.filter(pk=asked, kind=Question.Kind.PROCESS).exists():
+            written.append((task, how))
+        return True
+
+    def send_group(task: str, many: Iterable[Mapping[str, Any]]) -> bool:
+        return all(send(task, **how) for how in many)
+
+    monkeypatch.setattr(wake, "send", send)
+    monkeypatch.setattr(wake, "send_group", send_group)
+    return written
+
+
+@pytest.fixture
+def work(wakes: list[tuple[str, dict[str, Any]]]) -> Callable[[], None]:
+    """Be the worker: do what was sent until nothing is left."""
+    from celery import current_app
+
+    from playground.clusters import tasks as cluster_tasks
+    from playground.clusters import wake
+    from playground.clusters.drive.advance import advance
+    from playground.clusters.drive.memory import EngineMemory
+    from playground.scenarios import tasks as scenario_tasks
+
+    del cluster_tasks, scenario_tasks
+    memory = EngineMemory()
+
+    def run() -> None:
+        for _ in range(200):
+            if not wakes:
+                return
+            task, how = wakes.pop(0)
+            how.pop("countdown_s", None)
+            if task == wake.ADVANCE:  # no task: what decides looks at the rows
+                left: Any = advance(**how, memory=memory).more or None
+            else:
+                left = current_app.tasks[task](**how)
+            if left is not None and left is not False:  # its turn was over
+                wakes.append((task, how))
+        raise AssertionError("work does not end")
+
+    return run
 
 
 @pytest.fixture(autouse=True)

@@ -15,6 +15,9 @@ from typing import Any, Final
 
 import yaml
 
+from tests.manifests import make_object
+from tests.tables import table
+
 Manifest = dict[str, Any]
 
 _LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
@@ -34,19 +37,11 @@ class Pool:
     gpus: int = 0
 
 
-POOLS: Final = (
-    Pool("general", "m6i.4xlarge", "n2-standard-16", 16, 64, 0.48),
-    Pool("memory", "r6i.2xlarge", "n2-highmem-8", 8, 64, 0.18),
-    Pool("batch", "c6i.2xlarge", "c2-standard-8", 8, 16, 0.28),
-    Pool("gpu", "g5.12xlarge", "a2-highgpu-4g", 48, 192, 0.06, gpus=4),
-)
-CLASSES: Final = (("business-critical", 100_000), ("standard", 1_000), ("batch", 100))
-NAMESPACES: Final = ("shop", "search", "payments", "data", "ml", "web", "platform", "reports")
-NAMES: Final = (
-    "checkout", "cart", "catalog", "storefront", "session", "recommendation-engine", "blog", "thumbnailer", "worker",
-    "indexer-refresh", "billing", "ledger", "notifications", "gateway", "feature-recomputation", "media-transcoder",
-)  # fmt: skip
-DAEMONS: Final = ("node-exporter", "aws-node", "fluent-bit")
+POOLS: Final = tuple(Pool(**row) for row in table(__file__, "POOLS"))
+CLASSES: Final = table(__file__, "CLASSES")
+NAMESPACES: Final = table(__file__, "NAMESPACES")
+NAMES: Final = table(__file__, "NAMES")
+DAEMONS: Final = table(__file__, "DAEMONS")
 
 
 @dataclass(frozen=True)
@@ -68,32 +63,7 @@ class _Workload:
         return int(self.cpu[:-1]) if self.cpu.endswith("m") else 1000 * int(self.cpu)
 
 
-PENDING: Final = (
-    _Workload("search", "indexer", "ReplicaSet", 8, "15800m", 2, "standard"),
-    _Workload("data", "spark-exec-wide", "ReplicaSet", 6, "1", 200, "batch"),
-    _Workload(
-        "shop",
-        "checkout-canary",
-        "ReplicaSet",
-        6,
-        "500m",
-        1,
-        "standard",
-        more={"nodeSelector": {"disk": "nvme"}},
-    ),
-    _Workload("ml", "trainer-big", "Job", 3, "4", 16, "standard", gpus=8),
-    _Workload("reports", "nightly-render", "Job", 200, "60", 4, "batch"),
-    _Workload(
-        "payments",
-        "fraud",
-        "StatefulSet",
-        2,
-        "2",
-        4,
-        "standard",
-        more={"schedulingGates": [{"name": "a.b/quota"}]},
-    ),
-)
+PENDING: Final = tuple(_Workload(**row) for row in table(__file__, "PENDING"))
 """Workloads whose pods find no node, each for another reason."""
 
 
@@ -134,10 +104,7 @@ def real_dump(
     """
     chance = random.Random(seed)
     made = [_class(name, value) for name, value in CLASSES]
-    made += [
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-        for name in (*NAMESPACES, "kube-system")
-    ]
+    made += [make_object("v1", "Namespace", name) for name in (*NAMESPACES, "kube-system")]
     nodes = [*_nodes(chance, n_nodes, cloud)]
     made += [node.manifest for node in nodes]
     holders: list[Manifest] = []
@@ -363,22 +330,18 @@ def _reference(owner: Manifest) -> Manifest:
 
 
 def _class(name: str, value: int) -> Manifest:
-    made = {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": name},
-        "value": value,
-    }
+    made = make_object("scheduling.k8s.io/v1", "PriorityClass", name, value=value)
     return made | ({"globalDefault": True} if name == "standard" else {})
 
 
 def _budget(namespace: str, name: str) -> Manifest:
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": f"{name}-availability", "namespace": namespace},
-        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app.kubernetes.io/name": name}}},
-    }
+    return make_object(
+        "policy/v1",
+        "PodDisruptionBudget",
+        f"{name}-availability",
+        namespace=namespace,
+        spec={"maxUnavailable": 1, "selector": {"matchLabels": {"app.kubernetes.io/name": name}}},
+    )
 
 
 def _suffix(owner: str, index: int) -> str:

@@ -188,25 +188,37 @@ def find_redis() -> Found | None:
     """A Redis or Valkey server, running or to be started."""
     if url := os.environ.get("TEST_REDIS_URL"):
         return _running(url, "TEST_REDIS_URL")
-    if program := shutil.which("redis-server") or shutil.which("valkey-server"):
-        return Found(f"throw-away server from {program}", lambda: start_redis(program))
+    if program := redis_program():
+        return Found(f"throw-away server from {program}", lambda: ((redis := Redis()).url, redis.end))
     return None
 
 
-def start_redis(program: str, port: int | None = None) -> tuple[str, Callable[[], None]]:
-    folder = tempfile.mkdtemp(prefix="playground-redis-")
-    port = port or free_port()
-    process = _started(
-        [program, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", folder],
-        "eady to accept connections",
-    )
+def redis_program() -> str | None:
+    return shutil.which("redis-server") or shutil.which("valkey-server")
 
-    def stop() -> None:
-        process.terminate()
-        process.communicate(timeout=START_TIMEOUT_S)
-        shutil.rmtree(folder, ignore_errors=True)
 
-    return f"redis://127.0.0.1:{port}/0", stop
+class Redis:
+    """A throw-away server at one address; it keeps nothing when it is ended."""
+
+    def __init__(self) -> None:
+        self._port = free_port()
+        self.url = f"redis://127.0.0.1:{self._port}/0"
+        self.begin()
+
+    def begin(self) -> None:
+        program = redis_program()
+        if program is None:
+            raise SystemExit("no redis-server was found")
+        self._folder = tempfile.mkdtemp(prefix="playground-redis-")
+        self.process = _started(
+            [program, "--port", str(self._port), "--bind", "127.0.0.1", "--save", "", "--dir", self._folder],
+            "eady to accept connections",
+        )
+
+    def end(self) -> None:
+        self.process.terminate()
+        self.process.communicate(timeout=START_TIMEOUT_S)
+        shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def find_rabbitmq() -> Found | None:

@@ -372,7 +372,8 @@ def _read(draft: Draft, text: bytes) -> list[dict[str, Any]]:
     result = apply_documents(
         cluster=None, posted=read_posted(text), dry_run=True, rebuild_owners=draft.wanted["rebuildOwners"]
     )
-    draft.answer = {"import": summary_of(result), "facts": facts_of_dump(result.manifests)}
+    facts = facts_of_dump(result.manifests)
+    draft.answer = {"import": summary_of(result), "squares": facts.pop("squares"), "facts": facts}
     return result.manifests
 
 

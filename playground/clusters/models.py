@@ -12,6 +12,7 @@ from playground.clusters import choices
 from playground.clusters.packed import HexField, PackedJSONField
 from playground.engine.columns import FINISHED
 from playground.engine.entries import CycleWords
+from scheduler_core.sim.controllers.deployment import deployment_behind
 
 ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"  # no l, o, 0, 1: ids are read aloud and typed
 
@@ -680,6 +681,11 @@ class Pod(ObjectRow):
     lane = models.CharField(max_length=16, choices=Lane.choices, blank=True, default="")
     # where the scheduler counts it before it is bound: at Permit, and until its Binding is heard of
     reserved_node = models.CharField(max_length=253, blank=True, default="")
+
+    @property
+    def workload(self) -> tuple[str, str]:
+        """(kind, name) of its controlling owner, or of the Deployment behind a ReplicaSet."""
+        return deployment_behind(self.owner_kind, self.owner_name, self.labels)
 
     class Meta:
         constraints = [

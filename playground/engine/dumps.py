@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from scheduler_core.errors import InvalidObject
 from scheduler_core.framework.record import CycleTrace
 from scheduler_core.scenario import ScenarioError, load_scenario, run_scenario
 from scheduler_core.scenario.types import API_VERSION, KIND
+from scheduler_core.sim.controllers.deployment import deployment_behind
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif.fix import fix
 from scheduler_core.whatif.fork import group_of
@@ -31,7 +32,6 @@ OWNERS: Final = (
 )
 MOST_GROUPS: Final = 60
 """Of pending pods and of nodes that are told; of the rest only how many there are."""
-HASH_LABEL: Final = "pod-template-hash"
 MOST_SECONDS: Final = 60.0
 """Processor time spent on pending pods; how many were left is said."""
 REASONS_A_GROUP: Final = 3
@@ -52,14 +52,19 @@ def facts_of_dump(manifests: Sequence[Manifest]) -> dict[str, Any]:
         kind, namespace, name, pods, count, requests, gated), ``moreGroups``, ``pools`` (nodes by pool and instance
         type: zones, allocatable and requested amounts), ``morePools``, ``zones`` (name -> nodes),
         ``budgets``, ``claimsMissing`` (claims pods name that are not here), ``saidUnschedulable`` (pods for
-        which the dump says that a scheduler found no node).
+        which the dump says that a scheduler found no node), ``squares`` (of each node its name, the percent of its cpu
+        that is requested, whether it is ready, and whether it is cordoned).
     """
     nodes = {str(m["metadata"]["name"]): node_columns(m) for m in manifests if m["kind"] == "Node"}
     pods = [(m, pod_columns(m)) for m in manifests if m["kind"] == "Pod"]
     placed = [(m, row) for m, row in pods if row["node_name"] and row["phase"] not in FINISHED]
     waiting = [(m, row) for m, row in pods if not row["node_name"] and row["phase"] not in FINISHED]
     groups = _pending_groups(manifests, waiting)
-    pools = _pools(nodes, [row for _, row in placed])
+    used: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for _, row in placed:
+        amounts = {"cpu": row["cpu_milli"], "memory": row["memory_bytes"], "pods": 1, **row["extended"]}
+        used[row["node_name"]].update(amounts)
+    pools = _pools(nodes, used)
     claims = {
         (m["metadata"].get("namespace", "default"), m["metadata"]["name"])
         for m in manifests
@@ -79,6 +84,15 @@ def facts_of_dump(manifests: Sequence[Manifest]) -> dict[str, Any]:
         "budgets": sum(m["kind"] == "PodDisruptionBudget" for m in manifests),
         "claimsMissing": len(wanted - claims),
         "saidUnschedulable": [key_of(m) for m, _ in waiting if _is_said_unschedulable(m)],
+        "squares": [
+            (
+                name,
+                round(100 * used[name]["cpu"] / row["cpu_milli"]) if row["cpu_milli"] else None,
+                row["ready"],
+                row["unschedulable"],
+            )
+            for name, row in nodes.items()
+        ],
     }
 
 
@@ -156,20 +170,13 @@ def _top_owner(
         if upper is None:
             break
         kind, name, uid = str(upper["kind"]), str(upper["name"]), str(upper.get("uid"))
-    suffix = f"-{row['labels'].get(HASH_LABEL, '')}"
-    if kind == "ReplicaSet" and len(suffix) > 1 and name.endswith(suffix):
-        return "Deployment", name.removesuffix(suffix)
-    return kind, name
+    return deployment_behind(kind, name, row["labels"])
 
 
 def _pools(
-    nodes: Mapping[str, Mapping[str, Any]], placed: Iterable[Mapping[str, Any]]
+    nodes: Mapping[str, Mapping[str, Any]], used: defaultdict[str, Counter[str]]
 ) -> list[dict[str, Any]]:
     """Nodes by pool and instance type, the largest first. Amounts in millicores, bytes and counts."""
-    used: dict[str, Counter[str]] = {}
-    for row in placed:
-        amounts = used.setdefault(row["node_name"], Counter())
-        amounts.update({"cpu": row["cpu_milli"], "memory": row["memory_bytes"], "pods": 1, **row["extended"]})
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for name, row in nodes.items():
         of = group_of(row["labels"])
@@ -194,7 +201,7 @@ def _pools(
                 **row["extended"],
             }
         )
-        pool["used"].update(used.get(name, Counter()))
+        pool["used"].update(used[name])
     made = [{**pool, **{key: dict(pool[key]) for key in ("zones", "has", "used")}} for pool in found.values()]
     return sorted(made, key=lambda one: (-one["nodes"], one["pool"], one["type"]))
 

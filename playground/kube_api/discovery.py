@@ -96,21 +96,30 @@ def _resources(kind: Kind) -> Iterator[dict[str, Any]]:
         "namespaced": kind.namespaced,
         "kind": kind.kind,
         "verbs": list(kind.verbs),
-        **({"shortNames": list(kind.short_names)} if kind.short_names else {}),
-        **({"categories": list(kind.categories)} if kind.categories else {}),
+        **_names(kind),
     }
-    for name in kind.subresources:
-        own = ("", "", kind.kind, ["get", "patch", "update"])
-        in_group, in_version, kind_name, verbs = _SUBRESOURCES.get(name, own)
+    for name, group, version, kind_name, verbs in _subresources(kind):
+        place = {key: text for key, text in (("group", group), ("version", version)) if text}
         yield {
             "name": f"{kind.plural}/{name}",
             "singularName": "",
             "namespaced": kind.namespaced,
-            **({"group": in_group} if in_group else {}),
-            **({"version": in_version} if in_version else {}),
+            **place,
             "kind": kind_name,
-            "verbs": list(verbs),
+            "verbs": verbs,
         }
+
+
+def _names(kind: Kind) -> dict[str, list[str]]:
+    """The short names and categories, as far as there are any."""
+    found = {"shortNames": list(kind.short_names), "categories": list(kind.categories)}
+    return {key: names for key, names in found.items() if names}
+
+
+def _subresources(kind: Kind) -> Iterator[tuple[str, str, str, str, list[str]]]:
+    """Name, group and version (empty = those of the kind), kind and verbs of each subresource."""
+    for name in kind.subresources:
+        yield name, *_SUBRESOURCES.get(name, ("", "", kind.kind, ["get", "patch", "update"]))
 
 
 def aggregated(table: KindTable, core: bool, version: str) -> dict[str, Any]:
@@ -146,31 +155,27 @@ def aggregated(table: KindTable, core: bool, version: str) -> dict[str, Any]:
 
 
 def _discovered(kind: Kind) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    subresources = [
+        {
+            "subresource": name,
+            "responseKind": {
+                "group": group if version else kind.group,
+                "version": version or kind.version,
+                "kind": kind_name,
+            },
+            "verbs": verbs,
+        }
+        for name, group, version, kind_name, verbs in _subresources(kind)
+    ]
+    return {
         "resource": kind.plural,
         "responseKind": {"group": kind.group, "version": kind.version, "kind": kind.kind},
         "scope": "Namespaced" if kind.namespaced else "Cluster",
         "singularResource": kind.singular,
         "verbs": list(kind.verbs),
+        **_names(kind),
+        **({"subresources": subresources} if subresources else {}),
     }
-    if kind.short_names:
-        found["shortNames"] = list(kind.short_names)
-    if kind.categories:
-        found["categories"] = list(kind.categories)
-    subresources = []
-    for name in kind.subresources:
-        own = (kind.group, kind.version, kind.kind, ["get", "patch", "update"])
-        in_group, in_version, kind_name, verbs = _SUBRESOURCES.get(name, own)
-        subresources.append(
-            {
-                "subresource": name,
-                "responseKind": {"group": in_group, "version": in_version, "kind": kind_name},
-                "verbs": list(verbs),
-            }
-        )
-    if subresources:
-        found["subresources"] = subresources
-    return found
 
 
 _LIVE: Final = ("ping", "log", "etcd")

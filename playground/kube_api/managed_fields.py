@@ -128,14 +128,7 @@ def applied(
         given_up = from_fields(mine.get("fieldsV1")) - owns - held
         _remove(result, to_fields(given_up), root_of(wanted))
     result = _merged(result, wanted, root_of(wanted))
-    entry = {
-        "manager": manager,
-        "operation": "Apply",
-        "apiVersion": wanted.get("apiVersion"),
-        "time": time,
-        "fieldsType": "FieldsV1",
-        "fieldsV1": to_fields(owns),
-    }
+    entry = _entry(manager, "Apply", wanted, time, owns)
     if mine is not None and mine.get("fieldsV1") == entry["fieldsV1"]:
         entry["time"] = mine.get("time", time)
     return result, _ordered([*others, entry])
@@ -164,15 +157,17 @@ def updated(live: Document, new: Document, *, manager: str, time: str) -> list[d
         paths -= {path for path in changed if path[-1] != "."}
         if paths:
             kept.append(entry | {"fieldsV1": to_fields(paths)})
-    entry = {
+    return _ordered([*kept, _entry(manager, "Update", new, time, own)] if own else kept)
+
+
+def _entry(manager: str, operation: str, document: Document, time: str, owns: set[Path]) -> dict[str, Any]:
+    said = {
         "manager": manager,
-        "operation": "Update",
-        "apiVersion": new.get("apiVersion"),
+        "operation": operation,
+        "apiVersion": document.get("apiVersion"),
         "time": time,
-        "fieldsType": "FieldsV1",
-        "fieldsV1": to_fields(own),
     }
-    return _ordered([*kept, entry] if own else kept)
+    return {**said, "fieldsType": "FieldsV1", "fieldsV1": to_fields(owns)}
 
 
 def _ordered(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:

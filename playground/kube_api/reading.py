@@ -146,49 +146,35 @@ class Form:
 
     def one(self, cluster: Cluster, kind: Kind, manifest: dict[str, Any]) -> dict[str, Any]:
         """One object."""
-        hosts = _hosts(cluster, kind, [manifest])
-        manifest = presented(kind, manifest, patch_of(cluster.release), hosts)
+        [shown] = _presented(cluster, kind, [manifest])
         if self.shape == "Table":
-            return table(
-                kind,
-                [manifest],
-                virtual_now_ns(cluster),
-                api_version=self.api_version,
-                include=self.include,
-                metadata={"resourceVersion": manifest["metadata"].get("resourceVersion", "")},
-            )
-        return partial(manifest) if self.shape else manifest
+            version = shown["metadata"].get("resourceVersion", "")
+            return self._table(cluster, kind, [shown], {"resourceVersion": version})
+        return partial(shown) if self.shape else shown
 
     def many(
         self, cluster: Cluster, kind: Kind, manifests: list[dict[str, Any]], metadata: dict[str, Any]
     ) -> dict[str, Any]:
         """A list."""
-        patch = patch_of(cluster.release)
-        hosts = _hosts(cluster, kind, manifests)
-        manifests = [presented(kind, manifest, patch, hosts) for manifest in manifests]
+        shown = _presented(cluster, kind, manifests)
         if self.shape == "Table":
-            now_ns = virtual_now_ns(cluster)
-            return table(
-                kind,
-                manifests,
-                now_ns,
-                api_version=self.api_version,
-                include=self.include,
-                metadata=metadata,
-            )
+            return self._table(cluster, kind, shown, metadata)
+        list_kind, api_version = f"{kind.kind}List", kind.api_version
         if self.shape:
-            return {
-                "kind": "PartialObjectMetadataList",
-                "apiVersion": self.api_version,
-                "metadata": metadata,
-                "items": [partial(manifest) for manifest in manifests],
-            }
-        return {
-            "kind": f"{kind.kind}List",
-            "apiVersion": kind.api_version,
-            "metadata": metadata,
-            "items": manifests,
-        }
+            list_kind, api_version, shown = f"{self.shape}List", self.api_version, [*map(partial, shown)]
+        return {"kind": list_kind, "apiVersion": api_version, "metadata": metadata, "items": shown}
+
+    def _table(
+        self, cluster: Cluster, kind: Kind, shown: list[dict[str, Any]], metadata: dict[str, Any]
+    ) -> dict[str, Any]:
+        now_ns = virtual_now_ns(cluster)
+        how = {"api_version": self.api_version, "include": self.include}
+        return table(kind, shown, now_ns, metadata=metadata, **how)
+
+
+def _presented(cluster: Cluster, kind: Kind, manifests: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    patch, hosts = patch_of(cluster.release), _hosts(cluster, kind, manifests)
+    return [presented(kind, manifest, patch, hosts) for manifest in manifests]
 
 
 def _hosts(cluster: Cluster, kind: Kind, manifests: list[dict[str, Any]]) -> dict[str, str]:

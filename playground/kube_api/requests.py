@@ -28,7 +28,7 @@ YAML_TYPES: Final = ("application/yaml", "application/x-yaml", "text/yaml")
 MERGE: Final = "application/merge-patch+json"
 STRATEGIC: Final = "application/strategic-merge-patch+json"
 JSON_PATCH: Final = "application/json-patch+json"
-APPLY: Final = ("application/apply-patch+yaml", "application/apply-patch+cbor")[:1]
+APPLY: Final = ("application/apply-patch+yaml",)
 PATCH_TYPES: Final = (JSON_PATCH, MERGE, STRATEGIC, *APPLY)
 
 MOST_BYTES: Final = 3 * 2**20

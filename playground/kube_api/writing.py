@@ -39,6 +39,7 @@ from playground.kube_api.read_defaults import with_read_defaults
 from playground.kube_api.reading import page_of, switched
 from playground.kube_api.requests import APPLY, JSON_PATCH, MERGE, Target, document_of, manifest_of, patch_of
 from playground.kube_api.status import Refusal, success
+from playground.kube_api.tables import path_of, values
 from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.merge import merge_patch
 
@@ -493,8 +494,8 @@ def scale_of(kind: Kind, manifest: Mapping[str, Any]) -> dict[str, Any]:
         replicas = 1 if replicas is None else replicas
     else:
         paths = _paths(kind)
-        replicas, now = _at(manifest, paths["specReplicasPath"]), _at(manifest, paths["statusReplicasPath"])
-        words = _at(manifest, paths.get("labelSelectorPath", ""))
+        named = ("specReplicasPath", "statusReplicasPath", "labelSelectorPath")
+        replicas, now, words = (_at(manifest, paths.get(name, "")) for name in named)
         if not isinstance(replicas, int):
             said = f'the spec replicas field "{paths["specReplicasPath"]}" does not exist'
             raise Refusal("InternalError", f"Internal error occurred: {said}")
@@ -524,10 +525,8 @@ def _paths(kind: Kind) -> Mapping[str, str]:
     return found
 
 
-def _at(value: Any, path: str) -> Any:
-    for part in filter(None, path.split(".")):
-        value = value.get(part) if isinstance(value, Mapping) else None
-    return value if path else None
+def _at(manifest: Mapping[str, Any], path: str) -> Any:
+    return next(iter(values(manifest, path_of(path))), None)
 
 
 def _with(value: Mapping[str, Any], path: list[str], replicas: int) -> dict[str, Any]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 from urllib.parse import urlencode
+from zlib import crc32
 
 from scheduler_core.schema.tables import table_beside
 
@@ -40,6 +41,51 @@ def sorted_columns(columns: Iterable[tuple[str, str, bool]], sort: str) -> tuple
         order = {key: "ascending", f"-{key}": "descending"}.get(sort, "")
         made.append(Column(key, words, is_number, order, other if sort == first else first))
     return tuple(made)
+
+
+T = TypeVar("T")
+MEMBERS_SHOWN: Final = 10
+
+
+@dataclass(frozen=True)
+class Alike(Generic[T]):
+    """Things that a page shows once, with their number; the first ones are listed where it is opened."""
+
+    key: Any
+    items: Sequence[T]
+
+    @property
+    def id(self) -> str:
+        """The same while the key is."""
+        return f"{crc32(repr(self.key).encode()):08x}"
+
+    @property
+    def first(self) -> T:
+        return self.items[0]
+
+    @property
+    def last(self) -> T:
+        return self.items[-1]
+
+    @property
+    def n(self) -> int:
+        return len(self.items)
+
+    @property
+    def shown(self) -> Sequence[T]:
+        return self.items[:MEMBERS_SHOWN]
+
+    @property
+    def n_more(self) -> int:
+        return max(0, len(self.items) - MEMBERS_SHOWN)
+
+
+def alike(items: Iterable[T], key: Callable[[T], Hashable]) -> list[Alike[T]]:
+    """Groups of the items with equal keys, in the order of their first ones."""
+    found: dict[Hashable, list[T]] = {}
+    for item in items:
+        found.setdefault(key(item), []).append(item)
+    return [Alike(*one) for one in found.items()]
 
 
 @dataclass(frozen=True)

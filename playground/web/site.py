@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import re
 from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
@@ -16,6 +17,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template import TemplateSyntaxError
 from django.template.loader import get_template
+from django.template.loaders.filesystem import Loader
 from django.urls import reverse
 from django_htmx.middleware import HtmxDetails
 from whitenoise.middleware import WhiteNoiseMiddleware
@@ -39,6 +41,21 @@ def site(request: HttpRequest) -> dict[str, Any]:
         "engine_version": ENGINE_VERSION,
         "help_path": help_path(match.app_name, match.url_name or "") if match else help_path("", ""),
     }
+
+
+_AS_WRITTEN: Final = re.compile(r"(<(?:pre|textarea)\b.*?</(?:pre|textarea)>)", re.DOTALL)
+
+
+class Templates(Loader):
+    """The templates without their indentation: a quarter of a page's weight."""
+
+    def get_contents(self, origin: Any) -> str:
+        text = super().get_contents(origin)
+        if not origin.name.endswith(".html"):
+            return text
+        parts = _AS_WRITTEN.split(text)
+        parts[::2] = [re.sub(r"\s*\n\s*", "\n", part) for part in parts[::2]]
+        return "".join(parts)
 
 
 KNOWN: Final = frozenset(

@@ -65,6 +65,16 @@ def quantity_nano(value: Any, path: str) -> int:
     return _clipped(quantity_at(value, path))
 
 
+def named(resource: str) -> str:
+    """A resource in a sentence.
+
+    >>> named("cpu"), named("memory"), named("nvidia.com/gpu")
+    ('CPU', 'memory', 'GPU')
+    """
+    word = resource.rsplit("/", 1)[-1]
+    return word.upper() if word in ("cpu", "gpu") else word
+
+
 def amount_text(resource: str, amount: int) -> str:
     """An amount in whole units for a person, its resource left out: two decimals, below one core whole millicores.
 

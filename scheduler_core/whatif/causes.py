@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,7 +15,7 @@ from scheduler_core.framework.attempt import Attempt
 from scheduler_core.framework.failure import PluginFailure
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod, pod_from
-from scheduler_core.objects.resources import CPU, amount_text
+from scheduler_core.objects.resources import CPU, amount_text, named
 from scheduler_core.sim.kubelet_admission import claims_of
 from scheduler_core.whatif.cluster_edits import (
     claims_recreated,
@@ -24,7 +25,7 @@ from scheduler_core.whatif.cluster_edits import (
     volume_places,
     volumes_created,
 )
-from scheduler_core.whatif.fixes import NodeGroup, apart, first_of
+from scheduler_core.whatif.fixes import NodeGroup, apart, counted, first_of
 from scheduler_core.whatif.fork import Fork, group_of
 from scheduler_core.whatif.pod_edits import (
     CORDON,
@@ -174,11 +175,6 @@ def _missing_shares(fork: Fork, pod: Pod, rows: Rows) -> tuple[NDArray[np.float6
     return worst, [names[place] if place >= 0 else "" for place in which.tolist()]
 
 
-def named(resource: str) -> str:
-    """A resource in words: `CPU`, `memory`, `gpu`."""
-    return "CPU" if resource == CPU else resource.rsplit("/", 1)[-1]
-
-
 def _sentence(
     fork: Fork,
     attempt: Attempt,
@@ -326,6 +322,21 @@ def _missing(fork: Fork, pod: Pod) -> Iterator[str]:
             what = "claim" if kind == "PersistentVolumeClaim" else kind
             key = f"{namespace}/{name}" if namespace else name
             yield f"{who} names the {what} {key}, which is not there{close}."
+    devices: Counter[str] = Counter()
+    for one in listers.all("ResourceSlice"):
+        spec = one.manifest["spec"]
+        devices[spec.get("nodeName") or ""] += len(spec.get("devices") or ())
+    most, total = max(devices.values(), default=0), devices.total()
+    allocations = (
+        at(one.manifest, "status", "allocation", "devices") for one in listers.all("ResourceClaim")
+    )
+    in_use = sum(len((found or {}).get("results") or ()) for found in allocations)
+    for claim, request in device_requests(fork, pod) if total else ():
+        count = int(request.get("count") or 1)
+        if count > most and "" not in devices:
+            yield f"The claim {claim} asks for {count} devices on one node, and no node has more than {most}."
+        elif total - in_use < count:
+            yield f"The claim {claim} asks for {counted(count, 'device')}, and {in_use:,} of all {total:,} are in use."
     for one in claims:
         if not one.storage_class and listers.get("StorageClass", "", "") is None:
             which = f"The claim {one.meta.name} names no StorageClass, and none is the default"
@@ -528,8 +539,7 @@ def _missing_words(fork: Fork, pod: Pod, row: int) -> list[str]:
         short = amount - fork.free(name, row)
         if short > 0:
             none = fork.allocatable(name, row) == 0
-            short_name = name.rsplit("/", 1)[-1]
-            words.append(f"no {short_name}" if none else f"{amount_text(name, short)} {named(name)} short")
+            words.append(f"no {named(name)}" if none else f"{amount_text(name, short)} {named(name)} short")
     if fork.free("pods", row) <= 0:
         words.append("no room for a pod")
     return words

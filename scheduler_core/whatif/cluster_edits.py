@@ -154,6 +154,20 @@ def slice_of(node_name: str, driver: str, count: int) -> dict[str, Any]:
     }
 
 
+def slice_like(manifest: Mapping[str, Any], node_name: str, factor: int) -> dict[str, Any]:
+    """The devices of a node as those of another one, so many times as many."""
+    spec = manifest["spec"]
+    devices = [
+        {**one, "name": f"{one['name']}{f'-{turn}' if turn else ''}"}
+        for turn in range(factor)
+        for one in spec.get("devices") or ()
+    ]
+    pool = {**spec["pool"], "name": node_name}
+    meta = {"name": f"{node_name}-{spec['driver']}-{manifest['metadata']['name']}"[:253]}
+    spec = {**spec, "nodeName": node_name, "pool": pool, "devices": devices}
+    return {**manifest, "metadata": meta, "spec": spec}
+
+
 def said_to_have(node: Node, resource: str, types: Collection[str] = ()) -> str:
     """What says that a node has devices of which it reports none; empty where nothing does.
 

@@ -32,7 +32,14 @@ from scheduler_core.scheduler import Scheduler
 from scheduler_core.sim.kubelet_admission import claims_of
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif import cluster_edits, pod_edits
-from scheduler_core.whatif.backlog import PLACE_LABELS, NodeChoice, cheapest_nodes, kinds_for, names_of_nodes
+from scheduler_core.whatif.backlog import (
+    FACTORS,
+    PLACE_LABELS,
+    NodeChoice,
+    cheapest_nodes,
+    kinds_for,
+    names_of_nodes,
+)
 from scheduler_core.whatif.causes import cause_of, device_requests, held_amounts, resizes
 from scheduler_core.whatif.fixes import (
     CHANGES,
@@ -295,6 +302,7 @@ class Search:
             ("cordoned nodes", self._uncordon),
             ("labels of nodes", self._label_nodes),
             ("new nodes", self._add_nodes),
+            ("new nodes with devices", self._add_device_nodes),
             ("higher priorities", self._raise_priority),
             ("other pods leaving", self._departures),
             ("room for all", self._make_room),
@@ -985,6 +993,40 @@ class Search:
             size=float(len(chosen)),
         )
         self._try(Trial(fix, nodes=manifests))
+
+    def _add_device_nodes(self) -> None:
+        """Nodes like those whose drivers publish devices, for all pods; with more devices where one asks for more."""
+        fork = self.fork
+        slices: dict[str, list[Any]] = {}
+        for one in fork.cache.listers.all("ResourceSlice") if _has_device_claims(self.pod) else ():
+            slices.setdefault(one.manifest["spec"].get("nodeName") or "", []).append(one.manifest)
+        rows = [fork.cache.nodes.row_of[name] for name in slices if fork.cache.node(name) is not None]
+        for alike in self._shapes(rows):
+            if self._device_nodes(alike[0], slices[alike[0].name]):
+                return
+
+    def _device_nodes(self, like: Node, slices: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether such nodes help: one, as many as all pods need, or one with more devices."""
+        price = self.prices.price_of(like.meta.labels)
+
+        def tries(number: int, factor: int) -> bool:
+            names = [f"plan-node-{place + 1}" for place in range(number)]
+            made = [cluster_edits.slice_like(one, to, factor) for to in names for one in slices]
+            nodes = tuple(cluster_edits.node_like(like, to) for to in names)
+            more = f", with {factor} times its devices" if factor > 1 else ""
+            title = f"Add {'a node' if number == 1 else f'{number} nodes'} like {like.name}{more}"
+            cost = None if price is None else price * number * factor
+            change = {"write": [*(without_given(node.manifest) for node in nodes), *made]}
+            fix = draft("add-node", title, cost=cost, price=price_words(cost), change=change)
+            return self._try(Trial(fix, nodes=nodes, objects=tuple(map(plain_object_from, made))))
+
+        if not tries(1, 1):
+            return any(tries(1, factor) for factor in FACTORS[:3])
+        placed = self.found[-1].fix.placed
+        number = min(math.ceil(len(self.pods) / max(placed, 1)), MAX_SHAPES)
+        if number > 1 and tries(number, 1):
+            del self.found[-2]
+        return True
 
     def _enough(self, zones: Sequence[NodeChoice], number: int) -> list[NodeChoice]:
         """So many nodes of one kind over its zones that all pods land, or as many as help."""

@@ -10,6 +10,7 @@ from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, amount_text
 from scheduler_core.records import Documented
 from scheduler_core.schema.tables import table_beside
+from scheduler_core.sim.controllers.deployment import deployment_behind
 
 KEEPS, CHANGES, HARMS = "keeps", "changes", "harms"
 KINDS: Final = (KEEPS, CHANGES, HARMS)
@@ -219,9 +220,11 @@ def price_words(cost: float | None) -> str:
 
 
 def owner_words(pod: Pod) -> str:
-    """`Kind name` of its controller, empty without one."""
+    """`Kind name` of its controller, or of the Deployment behind a ReplicaSet; empty without one."""
     controller = pod.meta.controller
-    return "" if controller is None else f"{controller.kind} {controller.name}"
+    if controller is None:
+        return ""
+    return " ".join(deployment_behind(controller.kind, controller.name, pod.labels))
 
 
 def counted(number: int, noun: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from scheduler_core.objects.defaults import PriorityClass
 from scheduler_core.objects.node import LABEL_HOSTNAME, TAINT_UNSCHEDULABLE, Taint
 from scheduler_core.objects.pod import Pod, pod_from
-from scheduler_core.objects.resources import CPU, EPHEMERAL_STORAGE, MEMORY, quantity_nano
+from scheduler_core.objects.resources import CPU, EPHEMERAL_STORAGE, MEMORY, named, quantity_nano
 from scheduler_core.schema.tables import table_beside
 from scheduler_core.whatif.fixes import HARMS, KEEPS, OWNER, Fix, apart, draft, written
 from scheduler_core.whatif.patches import inline
@@ -656,9 +656,8 @@ def with_request(pod: Pod, resource: str, amount: int, used: int = 0) -> Variant
     after = lowered.requests.get(resource, 0)
     if after > amount:
         return None
-    short = resource.rsplit("/", 1)[-1]
     was, to = apart(resource, before, after)
-    title = f"Lower the {short} request from {was} to {to}"
+    title = f"Lower the {named(resource)} request from {was} to {to}"
     size = (before - after) / before
     measured = f"pods like it use {written(resource, used)} at most" if used else "measure what it uses first"
     note = f"{100 - 100 * size:.0f} % of the request: {measured}" if after else "It asks for none"

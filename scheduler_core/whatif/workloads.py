@@ -17,13 +17,13 @@ from scheduler_core.objects.quantity import quantity_milli_value
 from scheduler_core.objects.reading import USE_ANNOTATION
 from scheduler_core.objects.resources import CPU
 from scheduler_core.sim.admission import RefusedObject, with_default_tolerations
+from scheduler_core.sim.controllers.deployment import HASH_LABEL, deployment_behind
 from scheduler_core.sim.kubelet_admission import unready_claims
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.validation.admission import prepare
 from scheduler_core.whatif.fork import Fork, homeless
 from scheduler_core.whatif.pod_edits import REQUIRED
 
-HASH_LABEL = "pod-template-hash"
 _REPLICATED: Final = ("ReplicaSet", "ReplicationController", "StatefulSet")
 TEMPLATED = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "Job")
 """Kinds whose `spec.template` is a pod that may be copied."""
@@ -47,10 +47,7 @@ def owner_of(simulation: Simulation, pod: Pod) -> tuple[str, str]:
             return kind, name
         kind, name = above.kind, above.name
         stored = world.get(kind, pod.namespace, name)
-    suffix = f"-{pod.labels.get(HASH_LABEL, '')}"
-    if kind == "ReplicaSet" and len(suffix) > 1 and name.endswith(suffix):
-        return "Deployment", name.removesuffix(suffix)
-    return kind, name
+    return deployment_behind(kind, name, pod.labels)
 
 
 def spec_of_owner(simulation: Simulation, pod: Pod) -> dict[str, object] | None:

@@ -20,7 +20,17 @@ let opener = '';
 
 // One SVG for thousands of nodes: a point or an arrow key becomes an index, the index a name, the name a request.
 const NS = 'http://www.w3.org/2000/svg', CELL = 10;
-const namesOf = svg => (seen.get(svg) || (seen.set(svg, svg.parentElement.querySelector('[data-names]').content.textContent.split(' ')), seen.get(svg)));
+const namesOf = svg => {
+  if (!seen.has(svg)) {
+    const { content, dataset } = svg.parentElement.querySelector('[data-names]');
+    let before = '';
+    seen.set(svg, content.textContent.split(' ').map(coded => {
+      before = before.slice(0, parseInt(coded[0], 36)) + coded.slice(1);
+      return before + dataset.names;
+    }));
+  }
+  return seen.get(svg);
+};
 const mark = (svg, index) => {
   const columns = Number(svg.dataset.columns);
   let cursor = svg.querySelector('.cursor');
@@ -70,11 +80,11 @@ document.addEventListener('keydown', event => {
 });
 // A piece of a node's bar is a pod to be opened; the list of the node in the inspector is the way to it by keyboard.
 document.addEventListener('click', event => {
-  const piece = event.target.closest?.('svg.bar [data-pod]');
+  const title = event.target.closest?.('article.node svg.bar g')?.querySelector('title');
   const base = document.querySelector('[data-inspector]')?.dataset.inspector;
-  if (!piece || !base) return;
+  if (!title || !base) return;
   opener = '';
-  window.htmx?.ajax('GET', `${base}?pod=${encodeURIComponent(piece.dataset.pod)}`, { target: '#inspector', swap: 'outerHTML' });
+  window.htmx?.ajax('GET', `${base}?pod=${encodeURIComponent(title.textContent.split(':')[0])}`, { target: '#inspector', swap: 'outerHTML' });
 });
 // What was picked last counts, from the moment it is asked for: an answer on its way, of a tick or of a pick before, tells
 // of something else and is let go; the next tick brings the rest of it again.
@@ -100,7 +110,7 @@ document.addEventListener('htmx:oobBeforeSwap', event => {
 // What the inspector shows is marked at once, not with the next tick. What was opened with a key takes the focus; Escape
 // gives it back.
 document.addEventListener('click', event => {
-  const link = event.target.closest?.('[hx-target="#inspector"]');
+  const link = event.target.closest?.('[data-select]');
   if (link && !link.closest('#inspector')) opener = event.detail === 0 ? link.id : '';
 });
 document.addEventListener('keydown', event => {

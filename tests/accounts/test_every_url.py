@@ -10,7 +10,6 @@ import re
 from typing import Any, Final
 
 import pytest
-from django.test import Client
 from django.urls import get_resolver
 
 from playground.accounts import teams
@@ -19,12 +18,10 @@ from playground.clusters.lifecycle import create_cluster
 from playground.clusters.objects.apply import apply_documents
 from playground.scenarios.models import Scenario
 from playground.scenarios.services import shares
-from tests.accounts.world import METHODS, SECRET, asked, contents, make_people, make_world, methods
-from tests.api.conftest import wakes
+from tests.accounts.world import METHODS, SECRET, asked, client_of, contents, make_people, make_world, methods
 from tests.clusters.builders import make_node
 from tests.scenarios.documents import small_text
-
-__all__ = ["wakes"]
+from tests.tables import table
 
 # Parameters that name what belongs to a person or a team: to others it is not there.
 OWNED: Final = frozenset(
@@ -36,76 +33,8 @@ OWNED: Final = frozenset(
 # Parameters whose holder has been given a secret, or that name nothing of anybody's.
 OPEN_PARAMETERS: Final = frozenset(("secret", "uidb64", "reason", "rest", "public_id"))
 
-# Paths without parameters: of the site, for everybody.
-OPEN: Final = frozenset(
-    [
-        "healthz",
-        "readyz",
-        "metrics",
-        "api/v1",
-        "api/v1/version",
-        "api/v1/problems",
-        "api/v1/openapi.json",
-        "api/v1/openapi.yaml",
-        "api/v1/docs",
-        "api/v1/gallery",
-        "oembed",
-        "open",
-        "account/login",
-        "account/reset",
-        "account/reset/sent",
-        "manual",
-        "gallery",
-        "gallery/gpu/four-ways",
-    ]
-)
-# One's own; a login is asked for.
-OWN: Final = frozenset(
-    [
-        "api/v1/tokens",
-        "api/v1/teams",
-        "api/v1/quota",
-        "api/v1/releases",
-        "api/v1/audit",
-        "api/v1/clusters",
-        "api/v1/drafts",
-        "api/v1/scenarios",
-        "api/v1/comparisons",
-        "api/v1/gallery/at-scale/make",
-        "account",
-        "account/logout",
-        "account/password",
-        "account/email",
-        "account/sessions/end-others",
-        "account/teams",
-        "account/audit",
-        "s",
-        "s/new",
-        "gallery/at-scale/make",
-        "compare",
-        "differs",
-        "about",
-        "find",
-        "watch",
-        "new",
-        "new/pools",
-        "new/import",
-    ]
-) | {""}
-# For administrators; to others they do not exist.
-ADMINISTRATORS: Final = frozenset(
-    ("account/people", "account/people/invite", "api/v1/people", "api/v1/people/invitations")
-)
-# Teaching scenarios and the manual are public.
-PUBLIC: Final = frozenset(
-    (
-        "gallery/<slug:name>",
-        "gallery/<slug:name>/open",
-        "api/v1/gallery/<str:name>",
-        "api/v1/gallery/<str:name>/open",
-        "manual/<slug:name>",
-    )
-)
+RULES: Final = {rule: frozenset(paths) for rule, paths in table(__file__, "RULES").items()}
+"""Rule -> routes that have it by themselves."""
 
 
 def parameters_of(route: str) -> set[str]:
@@ -120,18 +49,15 @@ def rule_of(route: str) -> str:
     LookupError
         None: a new route says here who may see it.
     """
-    parameters = parameters_of(route)
-    bare = route.removesuffix("$").rstrip("/")
-    if bare in PUBLIC:
-        return "open"
+    bare, parameters = route.removesuffix("$").rstrip("/"), parameters_of(route)
+    for rule, routes in RULES.items():
+        if bare in routes:
+            return rule
     if parameters & OWNED:
         return "owned"
-    if parameters and parameters & OPEN_PARAMETERS:
+    if parameters & OPEN_PARAMETERS:
         return "open"
-    for name, paths in (("open", OPEN), ("own", OWN), ("administrators", ADMINISTRATORS)):
-        if bare in paths:
-            return name
-    raise LookupError(f'no rule says who may see "{route}": add one to this file')
+    raise LookupError(f'no rule says who may see "{route}": add one to the YAML beside this file')
 
 
 METHODS_OF: Final = dict(sorted(methods(get_resolver().url_patterns)))
@@ -160,9 +86,7 @@ def test_every_route_has_a_rule() -> None:
 
 
 @pytest.fixture
-def people(settings: Any, db: None, wakes: list[Any], monkeypatch: pytest.MonkeyPatch) -> dict[str, User]:
-    settings.EMBEDDED = False
-    settings.PLAYGROUND_WRITE_RATE = settings.PLAYGROUND_REQUEST_RATE = "1000000/day"
+def people(monkeypatch: pytest.MonkeyPatch) -> dict[str, User]:
     monkeypatch.setattr("playground.web.accounts.views.MAILS_PER_HOUR", 10_000)
     for where in ("playground.web.scenarios", "playground.scenarios.services"):
         monkeypatch.setattr(
@@ -175,13 +99,6 @@ def people(settings: Any, db: None, wakes: list[Any], monkeypatch: pytest.Monkey
 def names(people: dict[str, User]) -> dict[str, str]:
     """The values of the parameters: what ada and her team have."""
     return make_world(people)
-
-
-def client_of(person: User | None) -> Client:
-    client = Client()
-    if person is not None:
-        client.force_login(person)
-    return client
 
 
 def told(answer: Any) -> str:

@@ -16,33 +16,14 @@ from playground.accounts.choices import Role
 from playground.accounts.models import AccessToken, AuditEntry, Invitation, Session, Team, User
 from playground.accounts.teams import AccountError
 from playground.clusters.lifecycle import create_cluster, delete_cluster
-from tests.api.conftest import wakes
+from tests.accounts.world import RIGHT, client_of
 
-__all__ = ["wakes"]
-
-RIGHT = "correct horse battery"
 NEW = {"password1": "staple battery horse", "password2": "staple battery horse"}
-
-
-@pytest.fixture(autouse=True)
-def team_mode(settings: Any, db: None, wakes: list[Any]) -> None:
-    settings.EMBEDDED = False
-
-
-@pytest.fixture
-def ada() -> User:
-    return User.objects.create_user("ada", password=RIGHT, email="ada@example.org")
 
 
 @pytest.fixture
 def team(ada: User) -> Team:
     return teams.create_team(name="platform", owner=ada)
-
-
-def client_of(person: User) -> Client:
-    client = Client()
-    client.force_login(person)
-    return client
 
 
 def link_in(page: Any) -> str:

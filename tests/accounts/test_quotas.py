@@ -23,27 +23,9 @@ from playground.scenarios.models import Scenario
 from playground.scenarios.services.comparing import request_comparison
 from playground.scenarios.services.forking import fork
 from playground.scenarios.services.shares import delete_share, share
-from tests.api.conftest import wakes
+from tests.accounts.world import client_of
 from tests.clusters.builders import make_node, make_pod
 from tests.scenarios.documents import small_text
-
-__all__ = ["wakes"]
-
-
-@pytest.fixture(autouse=True)
-def team_mode(settings: Any, db: None, wakes: list[Any]) -> None:
-    settings.EMBEDDED = False
-
-
-@pytest.fixture
-def ada() -> User:
-    return User.objects.create_user("ada")
-
-
-def client_of(person: User) -> Client:
-    client = Client()
-    client.force_login(person)
-    return client
 
 
 def test_no_surface_makes_one_cluster_too_many(ada: User, settings: Any) -> None:

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from django.test import Client
 
 from playground.accounts.models import User
 from playground.clusters.models import Cluster
 from tests.accounts.test_every_url import METHODS_OF, path_of
-from tests.accounts.world import SECRET, asked, make_people, make_world
-from tests.api.conftest import wakes
+from tests.accounts.world import SECRET, asked, client_of, make_people, make_world
 from tests.clusters.builders import make_pod
-
-__all__ = ["wakes"]
 
 # Beginning a run, or a question about it, is an editor's; these only read, though they are posted.
 READING_POSTS = (
@@ -34,26 +28,14 @@ READING_POSTS = (
 ROUTES = [route for route in METHODS_OF if "cluster_id" in route and not route.endswith("/ticks/")]
 
 
-@pytest.fixture(autouse=True)
-def team_mode(settings: Any, db: None, wakes: list[Any]) -> None:
-    settings.EMBEDDED = False
-    settings.PLAYGROUND_WRITE_RATE = settings.PLAYGROUND_REQUEST_RATE = "100000/day"
-
-
 @pytest.fixture
-def names(team_mode: None) -> dict[str, str]:
+def names() -> dict[str, str]:
     return make_world(make_people()) | {"action": "rename"}
-
-
-def client_of(name: str) -> Client:
-    client = Client()
-    client.force_login(User.objects.get(username=name))
-    return client
 
 
 @pytest.mark.slow
 def test_a_viewer_looks_and_changes_nothing(names: dict[str, str]) -> None:
-    vic = client_of("vic")
+    vic = client_of(User.objects.get(username="vic"))
     before = Cluster.objects.get().next_seq
     shown = 0
     for route in ROUTES:
@@ -75,7 +57,7 @@ def test_a_viewer_looks_and_changes_nothing(names: dict[str, str]) -> None:
 
 def test_an_editor_changes_and_only_an_owner_deletes(names: dict[str, str]) -> None:
     cluster = Cluster.objects.get()
-    ed, ada = client_of("ed"), client_of("ada")
+    ed, ada = client_of(User.objects.get(username="ed")), client_of(User.objects.get(username="ada"))
     here = f"/api/v1/clusters/{cluster.public_id}/"
     body = {"name": "renamed"}
     assert ed.patch(here, body, content_type="application/json").status_code == 200

@@ -15,14 +15,7 @@ from playground.accounts.models import AccessToken, Tally, User
 from playground.clusters.extenders.mock import create_mock_extender
 from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cluster
-from tests.api.conftest import Api, wakes
-
-__all__ = ["wakes"]
-
-
-@pytest.fixture(autouse=True)
-def team_mode(settings: Any, db: None) -> None:
-    settings.EMBEDDED = False
+from tests.api.conftest import Api
 
 
 def person(name: str) -> User:

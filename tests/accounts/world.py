@@ -8,7 +8,7 @@ from typing import Any, Final
 import yaml
 from django.apps import apps
 from django.contrib.auth import login
-from django.test import RequestFactory
+from django.test import Client, RequestFactory
 from django.urls import URLPattern, URLResolver
 
 from playground.accounts import audit, invitations, teams, tokens
@@ -26,36 +26,16 @@ from playground.clusters.objects.apply import apply_documents
 from playground.scenarios.services import comparing, proof, shares
 from playground.scenarios.services.verdicts import share_verdict
 from tests.clusters.builders import make_node, make_pod
+from tests.manifests import make_object
 from tests.scenarios.documents import small_text
+from tests.tables import table
 
 SECRET: Final = "xyzzy"
+RIGHT: Final = "correct horse battery"
+"""The password of ada."""
 METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
 # What the parameters name that are no ids.
-NAMES: Final = {
-    "namespace": "default",
-    "pod": "p1",
-    "node": "n1",
-    "priority_class": "important",
-    "budget": "keep",
-    "kind": "pod",
-    "number": "1",
-    "seq": "1",
-    "path": "api/v1/namespaces/default/pods/p1",
-    "user": "vic",
-    "action": "close",
-    "group": "train",
-    "rule": "ssd",
-    "host": "127.0.0.1:8888",
-    "reason": "NotFound",
-    "verb": "filter",
-    "uidb64": "MQ",
-    "token": "set-password",
-    "name": "p1",
-    # Who has these was given them: a mock extender's address, a link.
-    "public_id": "nothing",
-    "secret": "nothing",
-    "rest": "nothing",
-}
+NAMES: Final = table(__file__, "NAMES")
 # Rows of the site's own, which come and go.
 NOT_CONTENT: Final = frozenset(("Tally", "LanePulse", "Job", "Turn"))
 
@@ -76,6 +56,21 @@ def methods(
 def asked(client: Any, method: str, path: str, body: bytes = b"{}") -> Any:
     data = body if method != "GET" else b""
     return client.generic(method, path, data, content_type="application/json")
+
+
+def client_of(person: User | None) -> Client:
+    client = Client()
+    if person is not None:
+        client.force_login(person)
+    return client
+
+
+def bearer(user: User, **how: Any) -> Client:
+    """A program with a token of a user, which it has used once."""
+    _, text = tokens.create_token(user=user, name="t", **how)
+    client = Client(headers={"Authorization": f"Bearer {text}"})
+    client.get("/api/v1/version")
+    return client
 
 
 def make_people() -> dict[str, User]:
@@ -149,18 +144,14 @@ def _cluster(team: Team) -> Cluster:
     marked = {"annotations": {"note": SECRET}}
     pods = [make_pod("p1"), make_pod("big", cpu="90", nodeSelector={SECRET: SECRET})]
     node = make_node("n1")
-    important = {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": "important"},
-        "value": 7,
-    }
-    keep = {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": "keep", "namespace": "default"},
-        "spec": {"minAvailable": 0, "selector": {"matchLabels": {"app": SECRET}}},
-    }
+    important = make_object("scheduling.k8s.io/v1", "PriorityClass", "important", value=7)
+    keep = make_object(
+        "policy/v1",
+        "PodDisruptionBudget",
+        "keep",
+        namespace="default",
+        spec={"minAvailable": 0, "selector": {"matchLabels": {"app": SECRET}}},
+    )
     for manifest in (*pods, node, important, keep):
         manifest["metadata"] |= marked
     apply_documents(cluster=cluster, objects=[node, important, keep, *pods])

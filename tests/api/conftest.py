@@ -9,26 +9,12 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from playground.clusters import wake
 from playground.clusters.drive.advance import Visit, advance
 from playground.clusters.drive.memory import EngineMemory
 from playground.clusters.models import Cluster
 from playground.engine.batch import Budget
 from tests.api import told
 from tests.clusters.builders import make_cluster, make_node, make_pod
-
-
-@pytest.fixture
-def wakes(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
-    """Wake-ups are written down instead of sent: no worker is part of these tests."""
-    sent: list[tuple[str, dict[str, Any]]] = []
-
-    def send(task: str, **how: Any) -> bool:
-        sent.append((task, how))
-        return True
-
-    monkeypatch.setattr(wake, "send", send)
-    return sent
 
 
 class Api:
@@ -68,11 +54,11 @@ def cluster(db: None, wakes: list[Any]) -> Cluster:
 
 
 @pytest.fixture
-def work(django_capture_on_commit_callbacks: Any) -> Iterator[Callable[[Cluster], None]]:
+def visit(django_capture_on_commit_callbacks: Any) -> Iterator[Callable[[Cluster], None]]:
     """A worker's visit to a cluster, in this thread."""
     memory = EngineMemory()
 
-    def visit(cluster: Cluster) -> None:
+    def look(cluster: Cluster) -> None:
         report = advance(
             cluster_id=cluster.pk,
             memory=memory,
@@ -81,4 +67,4 @@ def work(django_capture_on_commit_callbacks: Any) -> Iterator[Callable[[Cluster]
         cluster.refresh_from_db()
         assert report.state in ("driven", "idle"), cluster.last_error
 
-    yield visit
+    yield look

@@ -9,6 +9,8 @@ import pytest
 from playground.clusters.models import Cluster, LogEntry
 from tests.api.conftest import Api
 from tests.clusters.builders import make_node, make_pod
+from tests.scenarios.documents import small_text
+from tests.tables import table
 
 GOOD = "apiVersion: v1\nkind: Namespace\nmetadata: {name: good}\n---\n"
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec: {{containers: [{container}]}}\n"
@@ -76,18 +78,7 @@ def test_other_media_types_are_refused(api: Api, cluster: Cluster, media: str) -
 
 @pytest.mark.parametrize(
     ("body", "field"),
-    [
-        ({}, "name"),
-        ({"name": ""}, "name"),
-        ({"name": 7}, "name"),
-        ({"name": "x" * 101}, "name"),
-        ({"name": "a\nb"}, None),
-        ({"name": "x", "colour": "red"}, "colour"),
-        ({"name": "x", "seed": -1}, "seed"),
-        ({"name": "x", "seed": True}, "seed"),
-        ({"name": "x", "config": []}, "config"),
-        ({"name": "x", "config": {"kind": "Pod"}}, "kind"),
-    ],
+    table(__file__, "a_cluster_needs_a_name_and_takes_no_unknown_keys"),
 )
 def test_a_cluster_needs_a_name_and_takes_no_unknown_keys(
     api: Api, body: dict[str, Any], field: str | None
@@ -117,16 +108,7 @@ def test_a_run_wants_cycle_idle_or_a_duration(api: Api, cluster: Cluster, until:
 
 @pytest.mark.parametrize(
     "path",
-    [
-        "/clusters/nope/",
-        "/clusters/nope/cycles/",
-        "/nothing/here",
-        "/clusters/{id}/runs/nope/",
-        "/clusters/{id}/cycles/99/",
-        "/clusters/{id}/cycles/x/",
-        "/clusters/{id}/pods/default/nope/",
-        "/problems/Nope/",
-    ],
+    table(__file__, "what_is_not_there_is_a_problem_too"),
 )
 def test_what_is_not_there_is_a_problem_too(api: Api, cluster: Cluster, path: str) -> None:
     answer = api.get(path.format(id=cluster.public_id))
@@ -158,3 +140,41 @@ def test_several_problems_of_one_request_come_together(api: Api, cluster: Cluste
 def test_every_reason_is_explained_where_a_problem_points(api: Api) -> None:
     problem = api.get("/clusters/nope/").json()
     assert api.client.get(problem["type"]).json()["reason"] == problem["reason"]
+
+
+# ---- A quantity no computer adds up is refused on every surface
+
+
+HUGE = "1e999999999"
+YAML = table(__file__, "YAML")
+
+
+def test_no_surface_takes_it(api: Api, cluster: Cluster) -> None:
+    here, kube = f"/clusters/{cluster.public_id}", f"/k8s/{cluster.public_id}/api/v1"
+    before = LogEntry.objects.count()
+    share = small_text().replace("cpu: '1'", f"cpu: '{HUGE}'", 1)
+    assert HUGE in share
+    client = api.client
+    answers = {
+        "apply": api.yaml(f"{here}/apply", YAML),
+        "pods": api.post(f"{here}/pods/", make_pod("huge", cpu=HUGE)),
+        "nodes": api.post(f"{here}/nodes/", make_node("huge", cpu=HUGE)),
+        "try": api.yaml(f"{here}/try", YAML),
+        "share": api.yaml("/scenarios/", share),
+        "kubectl": client.post(
+            f"{kube}/namespaces/default/pods", make_pod("huge", cpu=HUGE), content_type="application/json"
+        ),
+        "kubectl patch": client.patch(
+            f"{kube}/nodes/n1/status",
+            {"status": {"allocatable": {"cpu": HUGE}}},
+            content_type="application/merge-patch+json",
+        ),
+        "pod page": client.post(
+            f"/c/{cluster.public_id}/pods/new/", {"action": "yaml", "yaml": YAML, "then": "queue"}
+        ),
+        "import page": client.post(f"/c/{cluster.public_id}/import/", {"action": "import", "text": YAML}),
+        "share page": client.post("/s/new/", {"text": share}),
+    }
+    told = {name: (answer.status_code, HUGE in answer.content.decode()) for name, answer in answers.items()}
+    assert all(status in (400, 422) and named for status, named in told.values()), told
+    assert LogEntry.objects.count() == before

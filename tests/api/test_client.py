@@ -15,16 +15,13 @@ import httpx
 import pytest
 
 from playground.api.documentation import document
-from playground.clusters import wake
 from playground.clusters.models import Cluster, Cycle, Pod
 from playground.scenarios.services import shares
 from tests.api import told
-from tests.api.test_pages_as_operations import PAGES, NoOperation
+from tests.api.test_pages_as_operations import PAGES
 from tests.clusters.builders import make_node, make_pod
-from tests.scenarios.conftest import sent, work
+from tests.manifests import scheduler_config
 from tests.scenarios.documents import small, text_of
-
-__all__ = ["sent", "work"]
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "kube_playground_client"
@@ -104,11 +101,8 @@ class Caller:
 
 
 @pytest.fixture
-def do(here: Path, asgi_server: str, sent: list[Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[Caller]:
+def do(here: Path, asgi_server: str, wakes: list[Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[Caller]:
     """The client; work that is done in many pieces is written down like any other."""
-    monkeypatch.setattr(
-        wake, "send_group", lambda task, parts: sent.extend((task, dict(p)) for p in parts) or True
-    )
     # The production-sized scenario takes minutes to make.
     monkeypatch.setattr(
         "playground.scenarios.services.gallery.share_lookalike",
@@ -128,7 +122,7 @@ def test_the_generated_client_does_every_action_of_the_pages(do: Caller, work: C
     shared(do, work)
     imported(do, work)
     refused_without_a_login(do)
-    wanted = {name for names in PAGES.values() if not isinstance(names, NoOperation) for name in names}
+    wanted = {name for names in PAGES.values() if not isinstance(names, str) for name in names}
     assert wanted - do.called == set()
 
 
@@ -247,11 +241,7 @@ def written(do: Caller, c: str) -> None:
         body=do.model("MockExtenderRules", rules=[{"deny": {"nodes": ["n1"]}}]),
     )
     do("mock_extenders_delete", c, mock.id)
-    config = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "extenders": [{"urlPrefix": "http://127.0.0.1:8888", "filterVerb": "filter"}],
-    }
+    config = scheduler_config(extenders=[{"urlPrefix": "http://127.0.0.1:8888", "filterVerb": "filter"}])
     do("config_convert", c, body=do.model("Manifest", **config))
     do("config_write", c, body=do.model("Manifest", **config))
     do("extender_hosts_allow", c, "127.0.0.1:8888")

@@ -18,7 +18,7 @@ MANIFESTS = table(__file__, "MANIFESTS")
 
 
 @pytest.mark.dialect
-def test_the_whole_way_from_a_name_to_an_explained_cycle(api: Api, work: Callable[[Cluster], None]) -> None:
+def test_the_whole_way_from_a_name_to_an_explained_cycle(api: Api, visit: Callable[[Cluster], None]) -> None:
     made = api.post("/clusters/", {"name": "demo"})
     assert made.status_code == 201
     id = made.json()["id"]
@@ -31,7 +31,7 @@ def test_the_whole_way_from_a_name_to_an_explained_cycle(api: Api, work: Callabl
     assert asked.status_code == 202
     run = asked.json()["id"]
     assert api.get(f"/clusters/{id}/runs/{run}/").json()["state"] == "queued"
-    work(Cluster.objects.get(public_id=id))
+    visit(Cluster.objects.get(public_id=id))
     done = api.get(f"/clusters/{id}/runs/{run}/").json()
     assert (done["state"], done["stop"], done["cyclesDone"], done["progress"]) == ("done", "idle", 1, 1.0)
     listed = api.get(f"/clusters/{id}/cycles/").json()["items"]
@@ -47,11 +47,11 @@ def test_the_whole_way_from_a_name_to_an_explained_cycle(api: Api, work: Callabl
 
 
 def test_a_pending_pod_names_plugin_and_reason_of_each_node(
-    api: Api, work: Callable[[Cluster], None], cluster: Cluster
+    api: Api, visit: Callable[[Cluster], None], cluster: Cluster
 ) -> None:
     apply_documents(cluster=cluster, objects=[make_pod("big", cpu="64")])
     api.post(f"/clusters/{cluster.public_id}/run", {"until": "idle"})
-    work(cluster)
+    visit(cluster)
     number = Cycle.objects.get(cluster=cluster, pod_name="big").number
     explained = api.get(f"/clusters/{cluster.public_id}/cycles/{number}/").json()
     assert explained["filter"] == {
@@ -100,11 +100,11 @@ def test_clusters_are_listed_newest_first_in_pages(api: Api) -> None:
 
 
 @pytest.mark.dialect
-def test_cycles_and_runs_come_in_pages(api: Api, cluster: Cluster, work: Callable[[Cluster], None]) -> None:
+def test_cycles_and_runs_come_in_pages(api: Api, cluster: Cluster, visit: Callable[[Cluster], None]) -> None:
     apply_documents(cluster=cluster, objects=[make_pod(f"q{i}", cpu="100m") for i in range(4)])
     for _ in range(5):
         request_run(cluster=cluster, until="cycle")
-    work(cluster)
+    visit(cluster)
     for what, key in (("cycles", "cycle"), ("runs", "id")):
         seen, path = [], f"/api/v1/clusters/{cluster.public_id}/{what}/?limit=2"
         while path:
@@ -125,9 +125,9 @@ def test_a_rename_checks_the_version_it_saw(api: Api, cluster: Cluster) -> None:
     assert api.get(path, if_none_match=tag).status_code == 200
 
 
-def test_a_clone_and_a_reset_begin_anew(api: Api, cluster: Cluster, work: Callable[[Cluster], None]) -> None:
+def test_a_clone_and_a_reset_begin_anew(api: Api, cluster: Cluster, visit: Callable[[Cluster], None]) -> None:
     request_run(cluster=cluster, until="idle")
-    work(cluster)
+    visit(cluster)
     path = f"/clusters/{cluster.public_id}"
     clone = api.post(f"{path}/clone", {"name": "twin"}).json()
     assert (clone["name"], clone["bound"], clone["cycles"]) == ("twin", 1, 0)

@@ -13,9 +13,6 @@ from playground.clusters.models import Change, Cluster, Draft
 from tests.api.conftest import Api
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.real_dump import as_yaml
-from tests.scenarios.conftest import sent, work
-
-__all__ = ["sent", "work"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -66,9 +63,9 @@ def test_a_dump_is_previewed_and_committed(
     assert api.get(f"/clusters/{draft['cluster']}/").status_code == 200
 
 
-def test_what_nothing_is_to_be_decided_of_is_done_at_once_and_kept(api: Api, work: Any, sent: Any) -> None:
+def test_what_nothing_is_to_be_decided_of_is_done_at_once_and_kept(api: Api, work: Any, wakes: Any) -> None:
     draft = previewed(api, as_yaml([make_node("n1")]))
-    assert (draft["state"], draft["preview"]["decided"], sent) == ("done", None, [])
+    assert (draft["state"], draft["preview"]["decided"], wakes) == ("done", None, [])
     assert api.post(f"/drafts/{draft['id']}/commit").status_code == 202
     work()
     assert Cluster.objects.get().name == "imported"

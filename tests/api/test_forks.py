@@ -13,9 +13,7 @@ from playground.scenarios.services.shares import share
 from scheduler_core.scenario.gallery import gallery_text
 from tests.api.conftest import Api
 from tests.clusters.builders import make_cluster, make_node, make_pod
-from tests.scenarios.conftest import sent, work
-
-__all__ = ["sent", "work"]
+from tests.manifests import make_object, scheduler_config
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -153,12 +151,7 @@ def test_lessons_are_listed_read_and_opened(api: Api, work: Any) -> None:
 
 def test_objects_of_every_kind_are_read_changed_and_deleted(api: Api, ran: Cluster) -> None:
     base = f"/clusters/{ran.public_id}"
-    service = {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": "web"},
-        "spec": {"ports": [{"port": 80}]},
-    }
+    service = make_object("v1", "Service", "web", spec={"ports": [{"port": 80}]})
     assert api.post(f"{base}/apply", service).status_code == 200
     held = {one["kind"]: one["objects"] for one in api.get(f"{base}/objects/").json()["items"]}
     assert held["Service"] == 1 and held["Node"] == 2
@@ -197,11 +190,7 @@ def test_rules_hosts_and_jobs_are_set(api: Api, ran: Cluster) -> None:
     assert api.send("DELETE", f"{base}/config/rules/ssd/").status_code == 200
     assert api.send("DELETE", f"{base}/config/rules/ssd/").status_code == 404
     assert api.send("PUT", f"{base}/config/extender-hosts/127.0.0.1:1/").status_code == 400
-    config = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "extenders": [{"urlPrefix": "http://127.0.0.1:8888", "filterVerb": "filter"}],
-    }
+    config = scheduler_config(extenders=[{"urlPrefix": "http://127.0.0.1:8888", "filterVerb": "filter"}])
     assert api.send("PUT", f"{base}/config/", config).status_code == 200
     host = f"{base}/config/extender-hosts/127.0.0.1:8888/"
     assert api.send("PUT", host).json() == {"allowed": ["127.0.0.1:8888"], "refused": []}

@@ -26,27 +26,11 @@ from tests.api.conftest import Api
 from tests.api.hostile_bodies import CHARSETS, HOSTILE
 from tests.clusters.builders import make_node, make_pod
 from tests.scenarios.documents import small_text
+from tests.tables import table
 
 JSON = "application/json"
-BUDGET = {
-    "apiVersion": "policy/v1",
-    "kind": "PodDisruptionBudget",
-    "metadata": {"name": "web"},
-    "spec": {"minAvailable": 1},
-}
-NAMES = {
-    "namespace": "default",
-    "pod": "p1",
-    "node": "n1",
-    "priority_class": "system-node-critical",
-    "budget": "web",
-    "team": "platform",
-    "user": "grace",
-    "number": "1",
-    "kind": "Pod",
-    "name": "p1",
-    "rule": "ssd",
-}
+BUDGET = table(__file__, "BUDGET")
+NAMES = table(__file__, "NAMES")
 
 
 def writes() -> Iterator[tuple[str, str, str]]:

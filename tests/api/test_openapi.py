@@ -35,6 +35,7 @@ from playground.clusters.models import Cluster
 from playground.wsgi import application
 from tests.api.conftest import Api
 from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.tables import table
 
 pytestmark = pytest.mark.any_database
 
@@ -78,25 +79,8 @@ def test_every_operation_has_words_and_examples() -> None:
 
 # Right refusals: a pod that does not wait at Permit, a change that is not the last one; tokens and teams where no user
 # logs in.
-REFUSED = {
-    "changes_undo": 409,
-    "permits_decide": 409,
-    "tokens_create": 409,
-    "teams_create": 409,
-    "teams_set_member": 404,
-    "teams_invite": 404,
-    "people_invite": 404,
-}
-NAMES = {
-    "namespace": "default",
-    "pod": "p1",
-    "node": "n1",
-    "priority_class": "gold",
-    "budget": "web",
-    "team": "platform",
-    "user": "grace",
-    "number": "1",
-}
+REFUSED = table(__file__, "REFUSED")
+NAMES = table(__file__, "NAMES")
 MADE = ("extender_id",)  # ids that are drawn
 
 

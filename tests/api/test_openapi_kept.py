@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from playground.api.documentation import document
+from tests.tables import table
 
 pytestmark = pytest.mark.any_database
 
@@ -18,30 +19,7 @@ KEPT = Path(__file__).parent / "data" / "openapi-1.0.0.json.xz"
 WORDS = frozenset(
     {"description", "summary", "example", "examples", "title", "tags", "info", "servers", "x-spec-enum-id"}
 )
-_EDITS = "fix answers a pod, a workload or all that is pending (decision 0016): one question in place of two"
-LOST = {
-    **dict.fromkeys(
-        (
-            "paths./api/v1/clusters/{cluster_id}/pods/{namespace}/{pod}/what-would-it-take",
-            "components.schemas.Edits",
-            "components.schemas.EditedWorkload",
-            "components.schemas.FailedEdit",
-            "components.schemas.Distance",
-            "components.schemas.PlanEdit",
-            "components.schemas.PlanAnswer.properties.edits",
-            "components.schemas.ProvenEdit",
-            "components.schemas.RestOfPlan",
-            "components.schemas.EditChange.properties.move",
-            "components.schemas.Question.properties.kind",
-            "components.schemas.QuestionAnswer",
-            "components.schemas.Rank.properties.rank.minimum",
-        ),
-        _EDITS,
-    ),
-    # The same as `action`, which was its second name.
-    "components.schemas.Draft.properties.deed": "answered twice",
-    "components.schemas.Draft.required.deed": "answered twice",
-}
+LOST = {place: why for why, places in table(__file__, "LOST").items() for place in places}
 
 
 def facts(value: Any, path: str = "") -> Iterator[str]:

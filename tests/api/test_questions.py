@@ -14,14 +14,9 @@ from playground.clusters.models import Cluster, Question
 from playground.clusters.objects.apply import apply_documents
 from tests.api.conftest import Api
 from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.tables import table
 
-POD = """
-apiVersion: v1
-kind: Pod
-metadata: {name: tried}
-spec:
-  containers: [{name: c, image: a, resources: {requests: {cpu: 400m}}}]
-"""
+POD = table(__file__, "POD")
 
 
 @pytest.fixture
@@ -78,15 +73,7 @@ def test_the_answer_of_an_equal_question_is_there_at_once(api: Api, cluster: Clu
 
 @pytest.mark.parametrize(
     ("path", "status", "reason"),
-    [
-        ("fix default/absent", 404, "NotFound"),
-        ("fix default/small", 409, "Conflict"),
-        ("fix large", 400, "Invalid"),
-        ("pods/default/large/why-not", 400, "Invalid"),
-        ("cycles/999/weights", 404, "NotFound"),
-        ("seeds?seeds=51", 400, "Invalid"),
-        ("try", 400, "Invalid"),
-    ],
+    table(__file__, "what_cannot_be_asked_is_a_problem"),
 )
 def test_what_cannot_be_asked_is_a_problem(
     api: Api, cluster: Cluster, path: str, status: int, reason: str

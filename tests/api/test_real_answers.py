@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from playground.clusters import questions, wake
+from playground.clusters import questions
 from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Cluster, Cycle, ForeignDecision, Pod, Question
 from playground.scenarios.services.forking import fork
@@ -24,10 +24,10 @@ from tests.api.conftest import Api
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.kube_api.conftest import Kube
 from tests.kube_api.schedulers import Faulty, Packing
-from tests.scenarios.conftest import sent, work
 from tests.scenarios.test_forks import own_site, walked
+from tests.tables import table
 
-__all__ = ["own_site", "sent", "work"]
+__all__ = ["own_site"]
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -36,23 +36,7 @@ pytestmark = [
     pytest.mark.timeout(400),
 ]
 
-POD = {
-    "apiVersion": "v1",
-    "kind": "Pod",
-    "metadata": {"name": "tried"},
-    "spec": {"containers": [{"name": "c", "image": "a", "resources": {"requests": {"cpu": "100m"}}}]},
-}
-
-
-@pytest.fixture
-def one_by_one(sent: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Work that is done in many pieces is written down like any other."""
-
-    def send_group(task: str, parts: list[dict[str, Any]]) -> bool:
-        sent.extend((task, dict(part)) for part in parts)
-        return True
-
-    monkeypatch.setattr(wake, "send_group", send_group)
+POD = table(__file__, "POD")
 
 
 @pytest.fixture
@@ -118,9 +102,7 @@ def test_every_cycle_and_story_is_as_told(
     assert all(story["story"] for story in read["stories"] if story["exists"])
 
 
-def test_every_answer_about_a_cluster_is_as_told(
-    own_site: None, one_by_one: None, work: Any, api: Api
-) -> None:
+def test_every_answer_about_a_cluster_is_as_told(own_site: None, work: Any, api: Api) -> None:
     _, cluster = opened("partitioned-gpu", work)
     base, asked = f"/clusters/{cluster.public_id}", Asked(api, work)
     devices = asked(f"{base}/cycles/1/devices")["answer"]
@@ -145,7 +127,7 @@ def test_every_answer_about_a_cluster_is_as_told(
         assert api.get(found["url"].removeprefix("/api/v1") + "answer.json").status_code == 200
 
 
-def test_edits_weights_draws_and_seeds_are_as_told(one_by_one: None, work: Any, api: Api) -> None:
+def test_edits_weights_draws_and_seeds_are_as_told(work: Any, api: Api) -> None:
     cluster = make_cluster(
         make_node("n1", cpu="2"),
         make_node("n2", cpu="2"),
@@ -166,9 +148,7 @@ def test_edits_weights_draws_and_seeds_are_as_told(one_by_one: None, work: Any, 
     assert seeds["nSeeds"] == 4 and seeds["states"]
 
 
-def test_what_searches_and_comparisons_find_is_as_told(
-    own_site: None, one_by_one: None, work: Any, api: Api
-) -> None:
+def test_what_searches_and_comparisons_find_is_as_told(own_site: None, work: Any, api: Api) -> None:
     scenario, cluster = opened("preemption-budget", work)
     other = share(document=gallery_text("ties-spread").encode()).scenario
     asked = Asked(api, work)

@@ -16,6 +16,7 @@ from playground.accounts.models import KeptAnswer, User
 from playground.accounts.tokens import create_token
 from playground.clusters.models import Cluster, Run
 from tests.api.conftest import Api
+from tests.tables import table
 
 NEW = {"name": "once"}
 KEY = "3f1c-a"
@@ -33,16 +34,7 @@ def problem(answer: Any, status: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("method", "path", "status", "how"),
-    [
-        ("GET", "/nothing/here", 404, {}),
-        ("GET", "/clusters/unheardof1/", 404, {}),
-        ("PUT", "/clusters/", 405, {}),
-        ("POST", "/docs/", 405, {}),
-        ("POST", "/clusters/", 415, {"media": "text/plain"}),
-        ("POST", "/clusters/", 400, {"media": "application/json"}),
-        ("POST", "/clusters/", 403, {"Origin": "https://elsewhere.example"}),
-        ("GET", "/version", 403, {"Host": "elsewhere.example"}),
-    ],
+    table(__file__, "every_refusal_has_one_form"),
 )
 def test_every_refusal_has_one_form(
     api: Api, method: str, path: str, status: int, how: dict[str, str]

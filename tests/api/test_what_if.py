@@ -13,6 +13,7 @@ from playground.clusters.objects.actions import act_on_nodes
 from playground.clusters.objects.apply import apply_documents
 from tests.api.conftest import Api
 from tests.clusters.builders import make_pod
+from tests.tables import table
 
 
 def test_the_last_change_is_listed_first_and_undone(api: Api, cluster: Cluster) -> None:
@@ -33,18 +34,7 @@ def test_the_last_change_is_listed_first_and_undone(api: Api, cluster: Cluster) 
 
 @pytest.mark.parametrize(
     ("body", "status", "words"),
-    [
-        ({"action": "cordon"}, 400, "name pods or nodes, and not both"),
-        (
-            {"action": "delete", "pods": ["default/a"], "nodes": ["n1"]},
-            400,
-            "name pods or nodes, and not both",
-        ),
-        ({"action": "cordon", "pods": ["default/a"]}, 400, "what is done with pods is one of delete"),
-        ({"action": "delete", "pods": ["a"]}, 400, "write namespace/name"),
-        ({"action": "delete", "pods": ["default/nothing"]}, 404, 'pods "nothing" not found'),
-        ({"action": "taint", "nodes": ["n1"], "value": "x"}, 400, "is not a taint"),
-    ],
+    table(__file__, "a_bad_action_is_refused_by_name"),
 )
 def test_a_bad_action_is_refused_by_name(
     api: Api, cluster: Cluster, body: dict[str, Any], status: int, words: str
@@ -74,13 +64,13 @@ def test_a_branch_is_applied_to_its_parent(api: Api, cluster: Cluster) -> None:
     assert (lone.status_code, "is no branch of another cluster" in lone.json()["detail"]) == (409, True)
 
 
-def test_a_branch_is_compared_with_its_parent(api: Api, cluster: Cluster, work: Any) -> None:
+def test_a_branch_is_compared_with_its_parent(api: Api, cluster: Cluster, visit: Any) -> None:
     branch = clone_cluster(cluster=cluster, name="what if")
     act_on_nodes(cluster=branch, action="cordon", nodes=["n1"])
     for each in (cluster, branch):
         apply_documents(cluster=each, objects=[make_pod("new")])
         request_run(cluster=each)
-        work(each)
+        visit(each)
     found = api.get(f"/clusters/{branch.public_id}/difference").json()
     was, now = (Pod.objects.get(cluster=each, name="new").node_name for each in (cluster, branch))
     assert now == "n2"

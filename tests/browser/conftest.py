@@ -5,9 +5,9 @@ from playwright.sync_api import expect
 
 from tests.browser.waits import PATIENCE_S
 from tests.web import factories
-from tests.web.conftest import no_broker, readable_traces
+from tests.web.conftest import readable_traces
 
-__all__ = ["no_broker", "readable_traces"]
+__all__ = ["readable_traces"]
 
 expect.set_options(timeout=1000 * PATIENCE_S)
 
@@ -46,7 +46,7 @@ def page(browser, browser_context_args, pages_left):
 
 
 @pytest.fixture
-def cluster(transactional_db, no_broker):
+def cluster(transactional_db, wakes):
     return factories.full_cluster()
 
 

@@ -18,13 +18,12 @@ from playground.clusters.objects.apply import apply_documents
 from tests.browser.looks import EVERY_LOOK, Looks, what_is_wrong
 from tests.browser.waits import wait_until
 from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.tables import table
 
 
 @pytest.fixture
-def asked(transactional_db: None, no_broker: Any, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+def asked(transactional_db: None, wakes: Any) -> Cluster:
     """A cluster with a pending pod and every question about it answered."""
-    groups: list[dict[str, Any]] = []
-    monkeypatch.setattr(wake, "send_group", lambda task, many: bool(groups.extend(many)) or True)
     taint = {"key": "gpu", "value": "t4", "effect": "NoSchedule"}
     cluster = make_cluster(
         make_node("node-a1", cpu="4"),
@@ -49,22 +48,16 @@ def asked(transactional_db: None, no_broker: Any, monkeypatch: pytest.MonkeyPatc
     ):
         question = questions.ask(cluster=cluster, kind=kind, params=params)
         questions.answer(question_id=question.pk, memory=EngineMemory())
-    for part in groups:
-        questions.run_seeds(**part)
+    for task, how in wakes:
+        if task == wake.SEEDS:
+            questions.run_seeds(**how)
     assert not Question.objects.exclude(state="done").exists()
     return cluster
 
 
 TRIED = "apiVersion: v1\nkind: Pod\nmetadata: {name: tried}\nspec: {containers: [{name: c, image: i}]}\n"
 
-PAGES = {
-    "fixes and why not": "/c/{id}/pods/default/large/fix/?node=node-b1",
-    "all that is pending": "/c/{id}/fix/",
-    "why not then": "/c/{id}/cycles/1/why-not/?node=node-a2",
-    "weights": "/c/{id}/cycles/1/weights/",
-    "weights set": "/c/{id}/cycles/1/weights/?w-NodeResourcesFit=9",
-    "luck": "/c/{id}/luck/",
-}
+PAGES = table(__file__, "PAGES")
 
 
 @EVERY_LOOK
@@ -185,3 +178,31 @@ def test_who_leaves_wants_no_answer_and_who_cancels_is_not_asked_again(page, asg
         page.wait_for_timeout(1_000)
     expect(told).to_be_visible()
     wait_until(page, lambda: not any(question.is_open for question in Question.objects.all()))
+
+
+def _answered_newest() -> None:
+    """Be the worker for what was asked last, once its row is there."""
+    wait_until(lambda: Question.objects.exclude(state="done").exists())
+    questions.answer(question_id=Question.objects.latest("pk").pk, memory=EngineMemory())
+
+
+def test_a_nodes_panel_leads_to_its_drain(
+    page: Any, asgi_server: str, asked: Cluster, complaints: Any
+) -> None:
+    page.goto(f"{asgi_server}/c/{asked.public_id}/?node=node-a1")
+    page.get_by_role("button", name="What a drain does").press("Enter")
+    _answered_newest()
+    expect(page.locator("#verdict")).to_be_visible()
+    expect(page.locator("main")).to_contain_text("Drain nodes: node-a1")
+    expect(page.locator(".sums")).to_contain_text("leave")
+
+
+def test_a_try_of_fifty_copies_answers_for_fifty(
+    page: Any, asgi_server: str, asked: Cluster, complaints: Any
+) -> None:
+    page.goto(f"{asgi_server}/c/{asked.public_id}/pods/new/")
+    page.get_by_label("Name", exact=True).fill("many")
+    page.get_by_label("Copies").fill("50")
+    page.get_by_role("button", name="Try it").click()
+    _answered_newest()
+    expect(page.locator("main")).to_contain_text("of 50 copies find a node")

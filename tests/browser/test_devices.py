@@ -16,9 +16,6 @@ from tests import servers
 from tests.browser.looks import seen_wrong
 from tests.clusters.builders import make_cluster
 from tests.clusters.devices import claiming, gpu_node, template
-from tests.scenarios.conftest import sent, work
-
-__all__ = ["sent", "work"]
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.kubectl]
 

@@ -34,7 +34,7 @@ from tests.browser.boxes import out_of_bounds, sideways
 from tests.browser.looks import LIGHT, LOOKS, NONE_WANTED, PHONE, is_wanted, nightly, seen_wrong, wear
 from tests.browser.test_account_and_api import ada
 from tests.browser.test_accounts_walk import log_in
-from tests.browser.test_letters import unexplained
+from tests.browser.test_looks import unexplained
 from tests.browser.test_real_clusters import load, real_run
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.clusters.devices import claiming, gpu_node, template
@@ -42,12 +42,12 @@ from tests.kube_api.conftest import Kube
 from tests.kube_api.schedulers import Faulty, Packing
 from tests.rare_cycles import run_until
 from tests.real_dump import as_yaml, real_dump, with_few_waiting
-from tests.scenarios.conftest import sent, work
 from tests.scenarios.documents import PACKING, small, text_of
-from tests.web.routes import NO_PAGES, PLAIN, ROUTES, C
+from tests.tables import table
+from tests.web.routes import NO_PAGES, PLAIN, ROUTES
 from tests.web.test_group_page import gang
 
-__all__ = ["ada", "sent", "work"]
+__all__ = ["ada"]
 
 WIDTHS = (1920, 1440, 1280, 1024, 800, 390)
 DESK = 1440
@@ -59,61 +59,12 @@ DAY = {"n_nodes": 80, "n_pods": 700}
 PAGES = {
     **{route: (address,) for route, address in PLAIN.items()},
     "web:manual-chapter": tuple(f"/manual/{chapter}/" for chapter in CHAPTERS),
-    "web:find-all": ("/find/?q=prod",),
-    "web:find": (f"{C}find/?q=ip-10",),
-    "web:draft": ("/new/import/{draft}/",),
-    "web:board": (
-        C,
-        f"{C}?node={{node}}",
-        f"{C}?pod={{pending}}",
-        f"{C}?pod={{placed}}",
-        f"{C}?view=heat&by=nvidia.com/gpu",
-        f"{C}?view=table&sort=-cpu",
-        f"{C}?group=topology.kubernetes.io/zone&q=memory",
-        "/c/{branch}/",
-        "/c/{devices}/?node=gpu-pool-a100-eu-central-1a-0",
-    ),
-    "web:difference": ("/c/{branch}/difference/",),
-    "web:cycle": tuple(f"{C}cycles/{{{n}}}/" for n in ("bound", "unschedulable")),
-    "web:pods": (f"{C}pods/", f"{C}pods/?q=nightly"),
-    "web:group": ("/c/{gang}/groups/default/train/",),
-    "web:pod": (f"{C}pods/{{pending}}/", f"{C}pods/{{placed}}/", f"{C}pods/{{decided}}/"),
-    "web:fix": (f"{C}pods/{{pending}}/fix/", f"{C}pods/{{pending}}/fix/?node={{node}}"),
-    "web:cycle-why": tuple(f"{C}cycles/{{{n}}}/why-not/?node={{node}}" for n in ("bound", "unschedulable")),
-    "web:cycle-devices": ("/c/{devices}/cycles/1/devices/",),
-    "web:weights": (f"{C}cycles/{{bound}}/weights/",),
-    "web:question": (f"{C}questions/{{tried}}/",),
-    "web:plan-answer": (f"{C}plan/{{drain}}/", f"{C}plan/{{headroom}}/", "/c/{few}/plan/{backlog}/"),
-    "web:verdict": ("/v/{verdict}/",),
-    "web:objects-of-kind": (f"{C}objects/Pod/", f"{C}objects/ReplicaSet/"),
-    "web:object": (f"{C}objects/Node/-/{{node}}/", f"{C}objects/Pod/{{placed}}/"),
-    "web:load": (f"{C}load/Deployment/search/indexer/",),
-    "web:extender": (f"{C}config/extenders/{{extender}}/",),
-    "web:schedulers": (f"{C}schedulers/", "/c/{judged}/schedulers/"),
-    "web:judge": ("/c/{judged}/judge/",),
-    "web:judged": ("/c/{judged}/judge/{decision}/",),
-    "web:settings": (f"{C}cluster/?confirm=delete",),
-    "scenarios:page": ("/s/{share}/", "/s/{share}/?cycle=2", "/s/{differs}/"),
-    "scenarios:embed": ("/s/{share}/embed/",),
-    "scenarios:link": ("/s/{share}/link/",),
-    "scenarios:delete": ("/s/{share}/delete/",),
-    "scenarios:optimum": ("/s/{share}/optimum/",),
-    "scenarios:upgrade": ("/s/{share}/upgrade/",),
-    "scenarios:model": ("/s/{share}/model/",),
-    "scenarios:luck": ("/s/{share}/luck/",),
-    "scenarios:cycle": ("/s/{share}/cycles/1/", "/s/{share}/cycles/1/?node=n1&plugin=NodeResourcesFit"),
-    "scenarios:compare": ("/compare/{compared}/",),
+    **table(__file__, "PAGES"),
 }
 """Addresses of each route that shows a page, beside the plain ones; words in braces are from `world`."""
 
 
-OF_NODES = frozenset(
-    f"web:{name}"
-    for name in (
-        "home", "draft", "board", "find", "find-all", "nodes", "cycles", "cycle", "cycle-why", "pods", "pod",
-        "fix", "fix-all", "weights", "difference", "plan", "plan-answer", "verdict", "objects-of-kind", "object",
-    )
-)  # fmt: skip
+OF_NODES = frozenset(table(__file__, "OF_NODES"))
 """What names nodes: the other pages are no others in another cloud."""
 
 LOOKED_AT = ("web:board", "scenarios:", "web:share", "web:replay", "web:optimum")
@@ -125,23 +76,9 @@ SCROLL_ON_A_PHONE = ("Heat map", "Filter matrix", "Score table", "Scores")
 RULES = ({"score": {"nodes": ["n3"], "points": 10}},)
 
 
-ACCOUNTS = {
-    "accounts:account": ("/account/",),
-    "accounts:password": ("/account/password/",),
-    "accounts:email": ("/account/email/",),
-    "accounts:team": ("/account/teams/{team}/",),
-    "accounts:people": ("/account/people/",),
-    "accounts:audit": ("/account/audit/",),
-    "accounts:invitation": ("/account/invitation/{invitation}/", "/account/invitation/none/"),
-}
+ACCOUNTS = table(__file__, "ACCOUNTS")
 """Those of one who is logged in to a site for a team."""
-OF_STRANGERS = {
-    "accounts:login": ("/account/login/",),
-    "accounts:reset": ("/account/reset/",),
-    "accounts:reset-sent": ("/account/reset/sent/",),
-    "accounts:reset-confirm": ("/account/reset/none/none/",),
-    "accounts:invitation": ("/account/invitation/{invitation}/",),
-}
+OF_STRANGERS = table(__file__, "OF_STRANGERS")
 
 
 def test_every_route_is_measured_or_shows_no_page_for_a_reason():

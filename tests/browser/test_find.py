@@ -92,14 +92,6 @@ def test_where_no_cluster_is_open_clusters_are_found(page, asgi_server, real, co
     expect(page).to_have_url(re.compile(f"/c/{real.public_id}/$"))
 
 
-def test_the_palette_is_a_page_without_script(browser, asgi_server, real):
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(board(asgi_server, real, "find/?q=indexer"))
-    expect(page.get_by_role("region", name="Pods")).to_contain_text("indexer")
-    context.close()
-
-
 def test_pods_are_filtered_and_sorted_and_the_address_says_so(page, asgi_server, real, complaints):
     page.goto(board(asgi_server, real, "pods/"))
     heading, rows = page.locator("#rows h2"), page.locator("#rows tbody tr")

@@ -11,10 +11,7 @@ from playwright.sync_api import expect
 from playground.scenarios.services.moments import request_moment
 from playground.scenarios.services.shares import share
 from tests.browser.looks import seen_wrong
-from tests.scenarios.conftest import sent, work
 from tests.scenarios.documents import small_text
-
-__all__ = ["sent", "work"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -16,7 +16,7 @@ from tests.real_dump import as_yaml, real_dump
 
 @BOTH_WIDTHS
 def test_the_first_door_leads_to_a_board_that_says_what_to_do(
-    page, asgi_server, transactional_db, no_broker, complaints, width
+    page, asgi_server, transactional_db, wakes, complaints, width
 ):
     page.set_viewport_size({"width": width, "height": 844})
     page.goto(asgi_server)
@@ -29,7 +29,7 @@ def test_the_first_door_leads_to_a_board_that_says_what_to_do(
 
 
 def test_the_second_door_shows_what_a_dump_holds_before_anything_is_kept(
-    page, asgi_server, transactional_db, no_broker, complaints
+    page, asgi_server, transactional_db, wakes, complaints
 ):
     page.goto(asgi_server)
     expect(page.locator("#dump-line")).to_contain_text("deploy,rs,sts,ds,jobs,pdb")
@@ -45,9 +45,7 @@ def test_the_second_door_shows_what_a_dump_holds_before_anything_is_kept(
     assert Cluster.objects.get().nodes.count() == 6
 
 
-def test_an_import_makes_missing_owners_and_says_so(
-    page, asgi_server, transactional_db, no_broker, complaints
-):
+def test_an_import_makes_missing_owners_and_says_so(page, asgi_server, transactional_db, wakes, complaints):
     page.goto(f"{asgi_server}/new/import/")
     text = as_yaml(real_dump(4, 240, owners=False))
     page.locator("#text").evaluate("(e, text) => { e.value = text; }", text)
@@ -64,7 +62,7 @@ def test_an_import_makes_missing_owners_and_says_so(
 
 @BOTH_WIDTHS
 def test_the_preview_says_who_is_pending_and_why_as_soon_as_a_worker_knows(
-    page, asgi_server, transactional_db, no_broker, complaints, width
+    page, asgi_server, transactional_db, wakes, complaints, width
 ):
     page.set_viewport_size({"width": width, "height": 844})
     page.goto(f"{asgi_server}/new/import/")
@@ -88,7 +86,7 @@ def test_the_preview_says_who_is_pending_and_why_as_soon_as_a_worker_knows(
 
 
 def test_a_file_that_is_too_large_is_told_before_it_is_sent_and_read_when_it_is_packed(
-    page, asgi_server, transactional_db, no_broker, complaints, settings
+    page, asgi_server, transactional_db, wakes, complaints, settings
 ):
     settings.PLAYGROUND_MAX_UPLOAD_BYTES = 2**20
     text = (as_yaml(real_dump(4, 240)) + "#" * 2**21).encode()
@@ -109,7 +107,7 @@ def test_a_file_that_is_too_large_is_told_before_it_is_sent_and_read_when_it_is_
     expect(page.locator("#import-preview")).to_contain_text(re.compile(r"\d+ to create"))
 
 
-def test_who_leaves_the_preview_wants_no_answer(page, asgi_server, transactional_db, no_broker):
+def test_who_leaves_the_preview_wants_no_answer(page, asgi_server, transactional_db, wakes):
     page.goto(f"{asgi_server}/new/import/")
     page.locator("#text").evaluate("(e, text) => { e.value = text; }", as_yaml(real_dump(4, 240)))
     page.locator("#import-see").click()
@@ -141,7 +139,7 @@ def test_a_branch_knows_its_parent_and_runs_itself(page, asgi_server, cluster, c
     expect(page.locator(".brbar")).to_have_count(0)
 
 
-def test_a_lesson_is_told_from_its_first_stop(page, asgi_server, transactional_db, no_broker, complaints):
+def test_a_lesson_is_told_from_its_first_stop(page, asgi_server, transactional_db, wakes, complaints):
     lesson = gallery_scenario("tie-break-4-fewest-victims")
     first = lesson.path[0]["cycle"] if lesson.path else 1
     assert lesson.n_cycles > first

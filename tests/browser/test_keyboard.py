@@ -7,11 +7,8 @@ from playwright.sync_api import expect
 from playground.clusters.models import Cluster, Pod, Question
 from playground.scenarios.models import Scenario
 from playground.scenarios.services.moments import request_moment
-from tests.scenarios.conftest import sent, work
 from tests.scenarios.test_clusters import made_by_hand
 from tests.scenarios.test_pages import EDIT
-
-__all__ = ["sent", "work"]
 
 
 def focus(page):
@@ -75,6 +72,7 @@ def test_the_configuration_is_switched_and_weighed(page, asgi_server, cluster, c
 
 def test_the_matrix_and_the_folds_of_a_preemption(page, asgi_server, cluster, complaints):
     page.goto(f"{asgi_server}/c/{cluster.public_id}/cycles/9/")
+    press(page, page.locator("#filter-box > summary"))
     part = page.locator("#filter [data-part]").first
     press(page, part)
     expect(part).to_have_attribute("aria-pressed", "true")

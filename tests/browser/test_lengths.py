@@ -1,29 +1,27 @@
-"""How long and how heavy pages of a 200-node cluster are before something is opened: equal things are shown once."""
+"""How long and heavy pages of a cluster are before something is opened: equal things are shown once."""
 
 import pytest
 
-from playground.clusters import questions
+from playground.clusters import drafts, questions
+from playground.clusters.demo import create_demo
 from playground.clusters.drive.memory import EngineMemory
-from playground.clusters.models import Cycle, Node, Pod, Question
+from playground.clusters.models import Cycle, Draft, Manifest, Node, Pod, Question
 from playground.clusters.objects.apply import apply_documents
 from tests.browser.boxes import out_of_bounds
-from tests.browser.looks import BOTH_WIDTHS, wear
+from tests.browser.looks import BOTH_WIDTHS, nightly, wear
 from tests.browser.test_real_clusters import load
 from tests.clusters.builders import make_pod
 from tests.rare_cycles import run_until
+from tests.real_dump import as_yaml, real_dump, with_few_waiting
 from tests.web import factories
+from tests.web.routes import PLAIN
 
 DESK_PX, PHONE_PX = 900, 844
-MOST = (4, 150, 60)
-"""Screens, kilobytes, and controls that are seen."""
-LONGER = {
-    "board": (10, 440, 130),
-    "pods": (14, 170, 340),
-    "cycles": (8, 150, 130),
-}
-"""Pages that are longer than they should be: they grow no further."""
-LONGER_ON_A_PHONE = {"cycle": (5, 150, 60), "cycle without a node": (5, 150, 60)}
-CONTROLS = "main :is(a[href], button, input:not([type=hidden]), select, textarea, summary)"
+SCREENS, KILOBYTES = 4, 150
+CONTROLS = {"cycle": 60}
+"""How many controls are seen at most on pages whose names begin so."""
+MOST_CONTROLS = 110
+SEEN = "main :is(a[href], button, input:not([type=hidden]), select, textarea, summary)"
 
 
 def answered(cluster, kind, **params):
@@ -34,68 +32,144 @@ def answered(cluster, kind, **params):
     return question
 
 
+def run(n_nodes, n_pods):
+    """A cluster after a run in which pods are bound, evicted and left without a node."""
+    cluster = load(n_nodes, n_pods)
+    late = make_pod("recommendation-engine-7c9d8f6b5-late0")
+    apply_documents(
+        cluster=cluster, objects=[late, make_pod("vip", cpu="15", priorityClassName="business-critical")]
+    )
+    run_until(cluster, "idle")
+    cluster.refresh_from_db()
+    return cluster
+
+
 @pytest.fixture
-def large(transactional_db, no_broker):
+def large(transactional_db, wakes):
     """Two hundred nodes after a run, and answers of its pages."""
 
     def make():
-        cluster = load(200, 2400)
-        apply_documents(cluster=cluster, objects=[make_pod("recommendation-engine-7c9d8f6b5-late0")])
-        run_until(cluster, "idle")
-        cluster.refresh_from_db()
+        cluster = run(200, 3000)
         pod = Pod.objects.filter(cluster=cluster, name__startswith="nightly-render").order_by("pk").first()
         answered(cluster, "fix", pod=f"{pod.namespace}/{pod.name}")
         answered(cluster, "fix")
+        nodes = [*Node.objects.filter(cluster=cluster).order_by("pk").values_list("name", flat=True)[:3]]
+        for ask in ("drain", "lose"):
+            answered(cluster, "plan", ask=ask, nodes=nodes)
+        for ask in ("any-node", "any-domain", "consolidate", "headroom"):
+            answered(cluster, "plan", ask=ask)
+        answered(
+            cluster, "weights", cycle=Cycle.objects.filter(cluster=cluster, outcome="bound").last().number
+        )
         return cluster
 
-    return factories.copied("large", make)
+    dump = as_yaml(with_few_waiting(real_dump(200, 2600)))
+    cluster = factories.copied("large", make)
+    drafts.work_on(draft_id=drafts.start_preview(text=dump, keep=True).pk)
+    return cluster
 
 
 def pages_of(cluster):
+    """Every page of a cluster by name: those that need nothing else by their route."""
     c = f"/c/{cluster.public_id}/"
-    waiting = Question.objects.filter(cluster=cluster, kind="fix", params__has_key="pod").get().params["pod"]
-    drain = answered(cluster, "plan", ask="drain", nodes=[Node.objects.filter(cluster=cluster).first().name])
-    pending = Cycle.objects.filter(cluster=cluster, outcome="unschedulable").first()
-    bound = Cycle.objects.filter(cluster=cluster, outcome="bound").last()
-    return {
-        "fix of a pod": f"{c}pods/{waiting}/fix/",
-        "fix of all": f"{c}fix/",
-        "pod": f"{c}pods/{waiting}/",
-        "plan": f"{c}plan/",
-        "drain": f"{c}plan/{drain.public_id}/",
-        "cycle without a node": f"{c}cycles/{pending.number}/",
-        "cycle": f"{c}cycles/{bound.number}/",
-        "board": c,
-        "pods": f"{c}pods/",
-        "cycles": f"{c}cycles/",
+    own = {
+        route.partition(":")[2]: address.format(c=cluster.public_id)
+        for route, address in PLAIN.items()
+        if "{c}" in address and route != "web:difference"  # of a branch
     }
+    found = {"board, a node": f"{c}?node={Node.objects.filter(cluster=cluster).first().name}"}
+    found |= {f"board, {view}": f"{c}?view={view}" for view in ("cards", "heat", "table")}
+    found["pods, pending"] = f"{c}pods/?lane=pending"
+    cycles = Cycle.objects.filter(cluster=cluster)
+    for outcome in ("bound", "unschedulable", "preempting"):
+        if number := cycles.filter(outcome=outcome).values_list("number", flat=True).last():
+            found[f"cycle, {outcome}"] = f"{c}cycles/{number}/"
+    for name, pods in (("placed", Pod.objects.exclude(node_name="")), ("pending", Pod.objects.pending())):
+        pod = pods.filter(cluster=cluster).order_by("pk").first()
+        found[f"pod, {name}"] = f"{c}pods/{pod.namespace}/{pod.name}/"
+        found[f"object, {name}"] = f"{c}objects/Pod/{pod.namespace}/{pod.name}/"
+    for question in Question.objects.filter(cluster=cluster, state="done"):
+        if question.kind == "plan":
+            found[question.params["ask"]] = f"{c}plan/{question.public_id}/"
+        elif question.kind == "weights":
+            found["weights"] = f"{c}cycles/{question.params['cycle']}/weights/"
+        elif pod := question.params.get("pod"):
+            found["fix of a pod"] = f"{c}pods/{pod}/fix/"
+    found |= {f"objects of kind {kind}": f"{c}objects/{kind}/" for kind in ("Node", "Pod", "ReplicaSet")}
+    if load := Manifest.objects.filter(cluster=cluster, kind="Deployment").first():
+        found["load"] = f"{c}load/Deployment/{load.namespace}/{load.name}/"
+    if draft := Draft.objects.last():
+        found["preview"] = f"/new/import/{draft.public_id}/"
+    return own | found
 
 
-@pytest.mark.timeout(900)
+def too_much(page, url, pages, width):
+    """What is longer, heavier or has more controls than it may, or leaves its box."""
+    found = []
+    for name, path in pages.items():
+        wear(page, "light", width)
+        answer = page.goto(url + path)
+        assert answer.ok, path
+        height = page.evaluate("document.documentElement.scrollHeight")
+        controls = page.locator(SEEN).evaluate_all("all => all.filter(e => e.checkVisibility()).length")
+        most = CONTROLS.get(name.partition(",")[0], MOST_CONTROLS)
+        for what, value, limit in (
+            ("screens", height / (DESK_PX if width > 800 else PHONE_PX), SCREENS),
+            ("KB", len(answer.body()) / 1024, KILOBYTES),
+            ("controls", controls, most),
+        ):
+            if value > limit:
+                found.append(f"{name} at {width}: {value:.1f} {what}, {limit} at most")
+        found += [f"{name} at {width}: {wrong}" for wrong in out_of_bounds(page)]
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
 @BOTH_WIDTHS
 def test_no_page_of_a_large_cluster_is_long_or_heavy(page, asgi_server, large, width):
-    found = []
-    longer = LONGER if width > 800 else LONGER | LONGER_ON_A_PHONE
-    for name, path in pages_of(large).items():
-        wear(page, "light", width)
-        weight = len(page.goto(asgi_server + path).body()) / 1024
-        height = page.evaluate("document.documentElement.scrollHeight")
-        screens = height / (DESK_PX if width > 800 else PHONE_PX)
-        controls = page.locator(CONTROLS).evaluate_all("all => all.filter(e => e.checkVisibility()).length")
-        if out_of_bounds(page):
-            found.append(f"{name} at {width}: {out_of_bounds(page)}")
-        for what, value, most in zip(
-            ("screens", "KB", "controls"), (screens, weight, controls), longer.get(name, MOST), strict=True
-        ):
-            if value > most:
-                found.append(f"{name} at {width}: {value:.1f} {what}, {most} at most")
+    found = too_much(page, asgi_server, pages_of(large), width)
     assert not found, "\n".join(found)
 
 
+@BOTH_WIDTHS
+def test_no_page_of_the_demo_is_long_or_heavy(page, asgi_server, transactional_db, no_broker, width):
+    cluster = create_demo()
+    run_until(cluster, "idle")
+    cluster.refresh_from_db()
+    answered(cluster, "fix")
+    found = too_much(page, asgi_server, pages_of(cluster), width)
+    assert not found, "\n".join(found)
+
+
+@nightly
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("width", [1440, 390])
+def test_the_main_pages_of_five_thousand_nodes_are_not_long_or_heavy(
+    page, asgi_server, transactional_db, no_broker, width
+):
+    cluster = factories.copied("five-thousand", lambda: run(5000, 5400))
+    names = (
+        "board",
+        "pods",
+        "cycles",
+        "cycle, bound",
+        "cycle, unschedulable",
+        "nodes",
+        "plan",
+        "pod, pending",
+    )
+    pages = pages_of(cluster)
+    found = too_much(page, asgi_server, {name: pages[name] for name in names}, width)
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_group_of_nodes_opens_in_pages_by_keyboard_and_closes_again(page, asgi_server, large):
     wear(page, "light", 1440)
-    page.goto(asgi_server + pages_of(large)["cycle"])
+    page.goto(asgi_server + pages_of(large)["cycle, bound"])
     rows = page.locator("#filter table.mx tbody tr")
     assert not rows.count()
     page.locator("#of-g0").press("Enter")

@@ -11,10 +11,7 @@ from playwright.sync_api import expect
 from playground.scenarios.models import Scenario
 from playground.scenarios.services.shares import share
 from tests.browser.looks import seen_wrong
-from tests.scenarios.conftest import sent, work
 from tests.scenarios.documents import small_text
-
-__all__ = ["sent", "work"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 EVIL = "</script><script>window.hit=1</script><img src=x onerror=window.hit=2>"

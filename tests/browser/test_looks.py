@@ -1,10 +1,20 @@
 """What measures all pages finds what it is made to find, and nothing on a page that is right."""
 
+from pathlib import Path
+
 import pytest
 
+from playground.clusters import questions
+from playground.clusters.demo import create_demo
+from playground.clusters.drive.memory import EngineMemory
+from playground.scenarios.services.comparing import request_comparison
+from playground.scenarios.services.shares import share
 from tests.browser.boxes import out_of_bounds, sideways
 from tests.browser.looks import LOOKS, seen_wrong
 from tests.browser.tabs import Walker
+from tests.rare_cycles import run_until
+from tests.scenarios.documents import PACKING, small, text_of
+from tests.tables import table
 
 PAGE = """<!doctype html><html lang="en"><head><title>A page</title>
 <meta name="viewport" content="width=device-width"><style>
@@ -17,26 +27,7 @@ WIDE = '<div id="wide" style="width: 340px">too wide</div>'
 
 @pytest.mark.parametrize(
     ("body", "said"),
-    [
-        (RIGHT, []),
-        (WIDE, ['40 px out of its box: div#wide. "too wide" of main. "A pagetoo wide"']),
-        (
-            f'<div style="overflow: hidden">{WIDE}</div>',
-            ["px of text cut: div.", "px cut: div#wide."],
-        ),
-        (f'<div style="overflow: hidden" title="too wide, in full">{WIDE}</div>', []),
-        (f'<div style="overflow: auto">{WIDE}</div>', []),
-        (f'<div class="vh">{WIDE}</div><div style="width: 1px; overflow: hidden">{WIDE}</div>', []),
-        (
-            '<div style="display: flex; width: 90px"><i style="flex: none; margin-right: -30px">one two</i>'
-            "<i>three</i></div>",
-            ['i. "one two" lies under i. "three"'],
-        ),
-        (
-            '<p style="overflow: hidden; width: 40px; white-space: nowrap">words that are cut</p>',
-            ['px of text cut: p. "words that are cut"'],
-        ),
-    ],
+    table(__file__, "boxes_out_of_their_place_are_found"),
 )
 def test_boxes_out_of_their_place_are_found(page, body, said):
     page.set_content(PAGE % body)
@@ -72,25 +63,7 @@ def test_each_look_has_its_own_faults(page, body, said):
 
 @pytest.mark.parametrize(
     ("body", "said"),
-    [
-        (RIGHT, []),
-        (
-            '<button style="outline: none">Press</button>',
-            ["button Press does not show that it has the focus"],
-        ),
-        (
-            '<button id="it">Press</button><div style="position: fixed; inset: 0; background: red"></div>',
-            ["button it is hidden while it has the focus"],
-        ),
-        (
-            '<a href="#" onfocus="this.nextSibling.focus()">a</a><i tabindex="-1" style="outline: 2px solid">b</i>',
-            ["""not reached: <a href="#" onfocus="this.nextSibling.focus()" data-stop="0">a</a>"""],
-        ),
-        (
-            '<p hx-trigger="every 2s" hx-swap="outerHTML"><button>Press</button></p>',
-            ['would lose the focus: <button data-stop="0">Press</button>'],
-        ),
-    ],
+    table(__file__, "what_a_keyboard_does_not_reach_is_found"),
 )
 def test_what_a_keyboard_does_not_reach_is_found(page, body, said):
     page.set_content(PAGE % body)
@@ -102,3 +75,52 @@ def test_what_is_around_a_page_is_walked_once(page):
     for said in (["it: button top does not show that it has the focus"], []):
         page.set_content('<button id="top" style="outline: none">Top</button>' + PAGE % RIGHT)
         assert walker.lost_on("it") == said
+
+
+# ---- A letter that stands for something says for what: in its title, beside it, or as the key of what it is on
+
+
+LETTERS = Path(__file__).with_name("letters.js").read_text()
+
+
+def letters_on(page) -> dict[str, bool]:
+    """Letters that are drawn on the page as it is now, with their places; whether they say what they stand for."""
+    return page.evaluate(LETTERS)
+
+
+def unexplained(page) -> list[str]:
+    """Those that do not."""
+    return [where for where, explained in letters_on(page).items() if not explained]
+
+
+@pytest.fixture
+def places(transactional_db, work):
+    """The demo after its run, asked everything that is answered with letters, and two runs compared."""
+    demo = create_demo()
+    run_until(demo, "idle")
+    for params in ({"kind": "seeds", "params": {"seeds": 3}}, {"kind": "weights", "params": {"cycle": 1}}):
+        asked = questions.ask(cluster=demo, **params)
+        questions.answer(question_id=asked.pk, memory=EngineMemory())
+    sides = [
+        share(document=text_of(small() | changes)).scenario
+        for changes in ({}, {"scheduler": PACKING, "title": "The same, packed"})
+    ]
+    a, b = ({"kind": "scenario", "id": side.public_id, "cycle": None} for side in sides)
+    compared = request_comparison(a=a, b=b)
+    work()
+    c = f"/c/{demo.public_id}"
+    return {
+        f"{c}/": "TA", f"{c}/pods/": "", f"{c}/cycles/1/": "", f"{c}/cycles/1/weights/": "", f"{c}/luck/": "",
+        f"{c}/config/classes/": "", f"{c}/replay/": "U", f"/s/{sides[0].public_id}/": "U",
+        f"/compare/{compared.public_id}/": "AB", "/compare/": "AB",
+    }  # fmt: skip
+
+
+def test_each_letter_on_a_page_says_what_it_stands_for(page, asgi_server, places):
+    found = []
+    for path, letters in places.items():
+        page.goto(asgi_server + path)
+        drawn = letters_on(page)
+        assert set(letters) <= {where[0] for where in drawn}, (path, drawn)
+        found += [f"{path}: {where}" for where in unexplained(page)]
+    assert not found, "\n".join(found)

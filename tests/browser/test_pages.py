@@ -12,6 +12,7 @@ from tests.browser.looks import EVERY_LOOK, LIGHT, LOOKS, PHONE, nightly, seen_w
 from tests.browser.tabs import Walker
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.manifests import priority_class
+from tests.tables import table
 from tests.web.routes import ADDRESSES
 from tests.web.test_classes_page import make_budget
 
@@ -36,7 +37,7 @@ def test_every_page_is_accessible_fits_and_is_walked_by_keyboard(
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_pages_of_rare_cycles_are_accessible_and_fit(
-    page, asgi_server, transactional_db, no_broker, settings, complaints
+    page, asgi_server, transactional_db, wakes, settings, complaints
 ):
     settings.PLAYGROUND_OWN_URL = asgi_server  # where the mock extender answers
     pages = {}
@@ -100,12 +101,7 @@ CUT_NAMES = """names => [...document.querySelectorAll('h1, h3, h4, th[scope=row]
     .map(e => e.textContent.trim())"""
 
 
-ERRORS = {
-    404: ("404.html", {"exception": "There is no cluster."}),
-    403: ("403.html", {}),
-    400: ("403_csrf.html", {}),
-    500: ("500.html", {}),
-}
+ERRORS = table(__file__, "ERRORS")
 
 
 def answered_with(answer, route):

@@ -10,9 +10,6 @@ from playwright.sync_api import expect
 from tests.browser.looks import LOOKS, seen_wrong, wear
 from tests.browser.steps import do_every_step
 from tests.clusters.builders import make_cluster, make_node, make_pod
-from tests.scenarios.conftest import sent, work
-
-__all__ = ["sent", "work"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -9,13 +9,10 @@ from playground.clusters.models import Cluster
 from playground.scenarios.services.moments import request_moment
 from playground.scenarios.services.shares import share
 from tests.browser.steps import do_every_step
-from tests.scenarios.conftest import sent, work
 from tests.scenarios.documents import small, text_of
 from tests.scenarios.test_clusters import made_by_hand
 from tests.scenarios.test_pages import EDIT
 from tests.tables import table
-
-__all__ = ["sent", "work"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -7,8 +7,8 @@ from playwright.sync_api import expect
 from playground.clusters.models import Cluster, Node
 from playground.scenarios.models import Verdict
 from tests.browser.looks import BOTH_WIDTHS
+from tests.browser.test_first_minutes import working
 from tests.browser.test_keyboard import tab_to
-from tests.browser.test_newcomer import working
 from tests.real_dump import as_yaml, real_dump
 
 __all__ = ["working"]

@@ -20,7 +20,7 @@ PASTE = """(field, text) => {
 }"""
 
 
-def test_a_newcomer_imports_a_cluster_and_asks_for_a_run(page, asgi_server, no_broker, complaints):
+def test_a_newcomer_imports_a_cluster_and_asks_for_a_run(page, asgi_server, wakes, complaints):
     page.goto(asgi_server)
     page.get_by_role("link", name="Paste or upload YAML").click()
     page.get_by_label("Or pasted").fill(MANIFESTS)
@@ -38,7 +38,7 @@ def test_a_newcomer_imports_a_cluster_and_asks_for_a_run(page, asgi_server, no_b
     expect(page.get_by_role("button", name="Step one cycle")).to_be_visible()
 
 
-def test_what_is_pasted_while_the_page_still_loads_is_asked_about(page, asgi_server, no_broker, complaints):
+def test_what_is_pasted_while_the_page_still_loads_is_asked_about(page, asgi_server, wakes, complaints):
     with held_back(page, r"/htmx-.*\.js") as until_asked:
         page.goto(f"{asgi_server}/new/import/", wait_until="commit")
         page.get_by_label("Or pasted").fill(MANIFESTS)
@@ -46,7 +46,7 @@ def test_what_is_pasted_while_the_page_still_loads_is_asked_about(page, asgi_ser
     expect(page.locator("#import-preview")).to_contain_text("Gadget g")
 
 
-def test_an_error_in_the_manifests_is_shown_at_its_line(page, asgi_server, no_broker, db):
+def test_an_error_in_the_manifests_is_shown_at_its_line(page, asgi_server, wakes, db):
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{asgi_server}/new/import/")
     sending, field = page.locator("#import-sending"), page.get_by_label("Or pasted")
@@ -227,24 +227,6 @@ def test_what_is_typed_while_an_answer_is_on_its_way_is_kept(page, asgi_server, 
     expect(page.locator("#text")).to_have_value(re.compile("cpu: 700m"))
 
 
-@pytest.mark.parametrize("path", ["", "cycles/", "cycles/3/?part=r0", "pods/new/", "config/"])
-def test_pages_read_without_script(browser, asgi_server, cluster, path):
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(f"{asgi_server}/c/{cluster.public_id}/{path}")
-    expect(page.locator("main")).to_be_visible()
-    context.close()
-
-
-def test_a_step_works_without_script(browser, asgi_server, cluster):
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(f"{asgi_server}/c/{cluster.public_id}/")
-    page.get_by_role("button", name="Step one cycle").click()
-    expect(page.locator("#runbar")).to_contain_text("waiting for a worker")
-    context.close()
-
-
 def test_the_heat_map_is_pointed_at_and_walked_in(page, asgi_server, cluster, complaints):
     page.goto(f"{asgi_server}/c/{cluster.public_id}/?view=heat&group=none")
     box = page.locator("svg.heat").bounding_box()
@@ -272,7 +254,7 @@ def test_the_clock_runs_by_itself_at_1x(page, asgi_server, cluster, complaints):
 def test_a_pod_opens_in_the_inspector_and_escape_leads_back(page, asgi_server, cluster, complaints):
     page.goto(f"{asgi_server}/c/{cluster.public_id}/")
     box = page.locator("#inspector")
-    page.locator("svg.bar [data-pod]").first.click()
+    page.locator("article.node svg.bar g").first.click()
     expect(box).to_contain_text("Scheduler's cache")
     page.locator("#q-default-train-2").focus()
     page.keyboard.press("Enter")

@@ -107,7 +107,7 @@ def test_a_node_is_edited_and_is_as_before_by_keyboard(page, asgi_server, cluste
 
 
 @pytest.fixture
-def branched(transactional_db, no_broker):
+def branched(transactional_db, wakes):
     """A cluster that ran, and a branch of it in which a node was cordoned and its pod made anew."""
     parent = make_cluster(
         *(make_node(f"n{n}") for n in (1, 2, 3)), *(make_pod(f"p{n}", "2") for n in range(4))

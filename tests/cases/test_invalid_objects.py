@@ -26,7 +26,6 @@ from scheduler_core.scenario import ScenarioError
 from tests.kube_api.conftest import Kube
 from tests.kube_api.conftest import cluster as cluster
 from tests.kube_api.conftest import kube as kube
-from tests.kube_api.conftest import wakes as wakes
 
 Manifest = dict[str, Any]
 DATA = Path(__file__).parent / "data"

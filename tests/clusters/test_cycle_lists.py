@@ -5,7 +5,7 @@ import time
 import pytest
 from django.db import connection
 
-from playground.clusters.history.cycles import SORTS, CycleSearch, cycle_page, plugins_that_ended
+from playground.clusters.history.cycles import PAGE_SIZE, SORTS, CycleSearch, cycle_page, plugins_that_ended
 from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cycle
 
@@ -73,7 +73,7 @@ def test_each_filter_keeps_what_it_says_and_all_of_them_together():
     everything = [*Cycle.objects.filter(cluster=cluster).order_by("-number")]
 
     def expected(keeps):
-        return [cycle.number for cycle in everything if keeps(cycle)][:50]
+        return [cycle.number for cycle in everything if keeps(cycle)][:PAGE_SIZE]
 
     assert numbers(cluster) == expected(lambda c: True)
     assert numbers(cluster, outcome="preempting") == expected(lambda c: c.outcome == "preempting")
@@ -91,7 +91,7 @@ def test_each_filter_keeps_what_it_says_and_all_of_them_together():
 @pytest.mark.dialect
 def test_sorting_is_by_the_column_and_then_the_newest_first():
     cluster = with_cycles(200)
-    assert numbers(cluster, sort="number") == [*range(1, 51)]
+    assert numbers(cluster, sort="number") == [*range(1, PAGE_SIZE + 1)]
     by = {
         "pod": lambda c: (c.pod_namespace, c.pod_name),
         "outcome": lambda c: c.outcome,
@@ -112,16 +112,16 @@ def test_sorting_is_by_the_column_and_then_the_newest_first():
                     if key(c) == value
                 ]
             pages = [
-                n for page in range(1, 5) for n in numbers(cluster, page, sort=f"{'-' * descending}{sort}")
+                n for page in range(1, 9) for n in numbers(cluster, page, sort=f"{'-' * descending}{sort}")
             ]
             assert pages == wanted, (sort, descending)
 
 
 @pytest.mark.dialect
 def test_a_page_beyond_the_last_is_the_last():
-    cluster = with_cycles(120)
+    cluster = with_cycles(70)
     found = cycle_page(cluster, CycleSearch(), page=99)
-    assert (found.n_found, found.page, found.n_pages) == (120, 3, 3)
+    assert (found.n_found, found.page, found.n_pages) == (70, 3, 3)
     assert [cycle.number for cycle in found.cycles] == [*range(20, 0, -1)]
 
 

@@ -72,7 +72,7 @@ def test_the_number_of_queries_does_not_grow(n_nodes: int, django_assert_num_que
 def test_nodes_pods_lanes_and_the_newest_run_are_read() -> None:
     cluster = grown(2)
     uses = node_uses(cluster)
-    assert [(use.name, use.used_cpu_milli, use.cpu_percent, use.n_pods) for use in uses] == [
+    assert [(use.name, use.used_cpu_milli, use.percent("cpu"), use.n_pods) for use in uses] == [
         ("n000", 2000, 100, 2),
         ("n001", 2000, 100, 2),
     ]

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-from urllib.error import HTTPError, URLError
 
 import pytest
 
 from tests.clusters.builders import make_node, make_pod
-from tests.deploy.commands import ROOT
 from tests.servers import free_port
+from tests.site import ROOT, Site
 
 pytestmark = [
     pytest.mark.slow,
@@ -113,62 +109,41 @@ def test_the_core_alone_simulates_a_dump(bare: Bare) -> None:
 
 
 @pytest.fixture
-def played(bare: Bare, tmp_path: Path) -> Iterator[tuple[Bare, str]]:
+def played(bare: Bare, tmp_path: Path) -> Iterator[tuple[Bare, Site]]:
     bare.install(str(built(bare, ROOT)))
     port = free_port()
-    log = tmp_path / "log"
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [bare.bin / "kube-scheduler-playground", "--port", str(port)],
-            env=bare.environment,
-            cwd=bare.home,
-            stdout=output,
-            stderr=output,
-        )
-    address = f"http://127.0.0.1:{port}"
+    command = [str(bare.bin / "kube-scheduler-playground"), "--port", str(port)]
+    site = Site(command, port, log=tmp_path / "log", environment=bare.environment, cwd=bare.home)
     try:
-        until_s = time.monotonic() + WAIT_S
-        while True:
-            try:
-                asked(f"{address}/readyz")
-                break
-            except (AssertionError, URLError, OSError):
-                assert process.poll() is None and time.monotonic() < until_s, log.read_text()
-                time.sleep(0.2)
-        yield bare, address
+        site.wait_until_ready(WAIT_S)
+        yield bare, site
     finally:
-        process.send_signal(signal.SIGINT)
-        process.wait(30)
+        site.stop()
 
 
-def asked(url: str, body: Any = None) -> str:
-    data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(url, data, {"Content-Type": "application/json"} if data else {})
-    try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            return str(answer.read().decode())
-    except HTTPError as error:
-        raise AssertionError((url, error.code, error.read()[:500])) from None
+def test_one_command_leads_to_a_first_explained_pod(played: tuple[Bare, Site]) -> None:
+    bare, site = played
 
+    def shown(path: str) -> str:
+        status, text = site.ask("GET", path)
+        assert status == 200, (path, text[:500])
+        return text
 
-def test_one_command_leads_to_a_first_explained_pod(played: tuple[Bare, str]) -> None:
-    bare, address = played
-    home = asked(address)
+    home = shown("/")
     style = next(word for word in home.split('"') if word.startswith("/static/") and ".css" in word)
-    assert "{" in asked(address + style)
-    assert "How to read a cycle" in asked(f"{address}/manual/reading/")
-    made = json.loads(asked(f"{address}/api/v1/clusters/", {"name": "first"}))
-    cluster = f"{address}/api/v1/clusters/{made['id']}"
-    asked(
-        f"{cluster}/apply", {"apiVersion": "v1", "kind": "List", "items": [make_node("n1"), make_pod("web")]}
-    )
-    asked(f"{cluster}/run", {"until": "idle"})
+    assert "{" in shown(style)
+    assert "How to read a cycle" in shown("/manual/reading/")
+    made = site.send("POST", "/api/v1/clusters/", {"name": "first"})
+    cluster = f"/api/v1/clusters/{made['id']}"
+    objects = {"apiVersion": "v1", "kind": "List", "items": [make_node("n1"), make_pod("web")]}
+    site.send("POST", f"{cluster}/apply", objects)
+    site.send("POST", f"{cluster}/run", {"until": "idle"})
     until_s = time.monotonic() + WAIT_S
-    while not (cycles := json.loads(asked(f"{cluster}/cycles/"))["items"]):
+    while not (cycles := site.send("GET", f"{cluster}/cycles/")["items"]):
         assert time.monotonic() < until_s
         time.sleep(0.2)
     assert cycles[0]["sentence"] == "default/web bound to n1: the only node."
-    assert "bound to" in asked(f"{address}/c/{made['id']}/cycles/1/")
+    assert "bound to" in shown(f"/c/{made['id']}/cycles/1/")
     # What it keeps is in the person's own folder for such data, not where it was started.
     assert list((bare.home / ".local" / "share" / "kube-scheduler-playground").glob("*.sqlite3"))
     assert [path.name for path in bare.home.iterdir()] == [".local"]

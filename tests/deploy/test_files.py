@@ -19,9 +19,6 @@ from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cluster
 from playground.clusters.objects.apply import apply_documents
 from tests.deploy.commands import ROOT, commands, team
-from tests.kube_api.conftest import wakes
-
-__all__ = ["wakes"]
 
 DEPLOY = ROOT / "deploy"
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))

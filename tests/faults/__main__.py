@@ -21,9 +21,7 @@ from typing import Any
 
 from tests import servers
 from tests.faults import mutants
-
-ROOT = Path(__file__).resolve().parents[2]
-PEOPLE = 100_000
+from tests.site import ROOT, TEAM
 
 
 def main() -> int:
@@ -138,18 +136,15 @@ def _servers(ends: contextlib.ExitStack) -> tuple[str, Callable[[], None]]:
     ends.callback(stop)
     os.environ["DATABASE_URL"], drop = servers.make_database(url, "faults")
     ends.callback(drop)
-    redis = _Redis()
-    ends.callback(redis.stop)
-    os.environ |= {
-        "CELERY_BROKER_URL": redis.url,
-        "PLAYGROUND_MODE": "team",
-        "PLAYGROUND_SECRET_KEY": "a secret key of the tests, long enough for the check",
-        "PLAYGROUND_HOSTS": "playground.example",
-        "PLAYGROUND_REQUEST_RATE": f"{PEOPLE}/min",
-        "PLAYGROUND_WRITE_RATE": f"{PEOPLE}/min",
-        "PLAYGROUND_MAX_CLUSTERS": str(PEOPLE),
-    }
-    return f"PostgreSQL ({database.where}) and Redis", redis.restart
+    redis = servers.Redis()
+    ends.callback(redis.end)
+    os.environ |= {**TEAM, "CELERY_BROKER_URL": redis.url}
+
+    def restart() -> None:
+        redis.end()
+        redis.begin()
+
+    return f"PostgreSQL ({database.where}) and Redis", restart
 
 
 def _token() -> str:
@@ -183,31 +178,6 @@ def _lose_messages() -> None:
     from playground.celery import app
 
     app.control.purge()
-
-
-class _Redis:
-    """A throw-away Redis that keeps nothing when it is killed, at one address."""
-
-    def __init__(self) -> None:
-        self._port = servers.free_port()
-        self.restart()
-
-    @property
-    def url(self) -> str:
-        return f"redis://127.0.0.1:{self._port}/0"
-
-    def restart(self) -> None:
-        self.stop()
-        program = shutil.which("redis-server") or shutil.which("valkey-server")
-        if program is None:
-            raise SystemExit("no redis-server was found")
-        _, self._stop = servers.start_redis(program, port=self._port)
-
-    def stop(self) -> None:
-        self._stop()
-
-    def _stop(self) -> None:
-        """Nothing runs yet."""
 
 
 def _find_mutants(options: argparse.Namespace) -> int:

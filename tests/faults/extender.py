@@ -95,11 +95,11 @@ class Extender:
         }
         path = f"/k8s/{self._clusters[key]}/api/v1/namespaces/{namespace}/pods/{name}/binding"
         try:
-            code, answer = self._site.try_once("POST", path, binding)
+            code, answer = self._site.ask("POST", path, binding)
         except OSError as error:
             return {"Error": str(error)}
         if code != 201:
-            return {"Error": f"{code} {str(answer)[:200]}"}
+            return {"Error": f"{code} {answer[:200]}"}
         # Who has given up waiting may be on the way with another call already.
         in_time = time.monotonic() - began_s < HEARD_WITHIN_S
         with self._lock:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.clusters.builders import make_node, make_pod
 from tests.faults.site import Site
-from tests.manifests import priority_class
+from tests.manifests import make_object, priority_class, scheduler_config
 
 REQUEST = "faults/request"
 CHANGE = "faults/change"
@@ -269,10 +269,7 @@ class Person:
 
 
 def configuration(permit: bool, extender: str | None) -> dict[str, Any]:
-    document: dict[str, Any] = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-    }
+    document: dict[str, Any] = scheduler_config()
     if permit:
         document["profiles"] = [{"plugins": {"permit": {"enabled": [{"name": "ManualApproval"}]}}}]
     if extender:
@@ -296,11 +293,12 @@ def _list(items: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _deployment(name: str, replicas: int) -> dict[str, Any]:
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {
+    return make_object(
+        "apps/v1",
+        "Deployment",
+        name,
+        namespace="default",
+        spec={
             "replicas": replicas,
             "selector": {"matchLabels": {"app": name}},
             "template": {
@@ -310,4 +308,4 @@ def _deployment(name: str, replicas: int) -> dict[str, Any]:
                 },
             },
         },
-    }
+    )

@@ -18,31 +18,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from tests.tables import table
+
 LONGEST_STALL_S = 40.0
 WHERE = signal.SIGRTMIN + 5
 """Has a process write to its log where it stands."""
 _CLUSTERS = "playground.clusters."
-STEPS = {
-    "leases.claim": f"{_CLUSTERS}drive.lease.claim",
-    "leases.release": f"{_CLUSTERS}drive.lease.release",
-    "advance.load": f"{_CLUSTERS}drive.advance.load",
-    "Engine.drive": "playground.engine.batch.Engine.drive",
-    "advance.commit_batch": f"{_CLUSTERS}drive.advance.commit_batch",
-    "commit.locked": f"{_CLUSTERS}drive.commit.locked",
-    "commit._fold": f"{_CLUSTERS}drive.commit._fold",
-    "commit._keep_checkpoint": f"{_CLUSTERS}drive.commit._keep_checkpoint",
-    "commit._keep_queue": f"{_CLUSTERS}drive.commit._keep_queue",
-    "commit._move_run": f"{_CLUSTERS}drive.commit._move_run",
-    "extenders.intend": f"{_CLUSTERS}drive.extender_calls.intend",
-    "extenders._sent": f"{_CLUSTERS}drive.extender_calls._sent",
-    "extenders._keep_answer": f"{_CLUSTERS}drive.extender_calls._keep_answer",
-    "LogWriter.flush": f"{_CLUSTERS}log.writer.LogWriter.flush",
-    "wake.send": f"{_CLUSTERS}wake.send",
-    "jobs.put": "playground.clusters.jobs.put",
-    "jobs.claim": "playground.clusters.jobs.claim",
-    "jobs.finish": "playground.clusters.jobs.finish",
-    "questions.run_seeds": f"{_CLUSTERS}questions.run_seeds",
-}
+STEPS = table(__file__, "STEPS")
 """Every step between a request and the rows that come of it: of the web process, of those that decide, and of work."""
 
 
@@ -143,7 +125,6 @@ def _small_visits(folder: Path) -> None:
 def _wrong_clocks(folder: Path) -> None:
     """Processes whose wall clocks are ahead or behind by as many seconds as the folder says, each by its own."""
     from playground.clusters import clock
-    from playground.clusters.drive.turns import take_turn
 
     true_now = clock.wall_now
 
@@ -154,4 +135,5 @@ def _wrong_clocks(folder: Path) -> None:
             return true_now()
         return true_now() + timedelta(seconds=ahead_s[os.getpid() % len(ahead_s)])
 
-    take_turn = partial(take_turn, now=wall_now)  # type: ignore[assignment]
+    rooms = import_module("playground.play.rooms")
+    rooms.take_turn = partial(rooms.take_turn, now=wall_now)  # type: ignore[attr-defined]

@@ -17,7 +17,8 @@ from tests.faults.chaos import KINDS, Chaos, Means
 from tests.faults.extender import Extender
 from tests.faults.people import Person
 from tests.faults.scenes import Scenes
-from tests.faults.site import Site, SiteDown
+from tests.faults.site import Site
+from tests.site import SiteDown
 
 SCENES = (
     *("two_at_once", "written_meanwhile", "fail_over", "answer_taken_over", "taken_over", "reset"),

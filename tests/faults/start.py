@@ -14,6 +14,8 @@ import sys
 import time
 from pathlib import Path
 
+from tests.deploy.commands import team
+
 RESTART_S = 0.2
 PR_SET_PDEATHSIG = 1
 
@@ -47,8 +49,7 @@ def _end_with_parent() -> None:
 
 def commands(port: str) -> dict[str, list[str]]:
     """The long-running commands of the README's team section, by a name for each process."""
-    readme = Path("README.md").read_text()
-    lines = [line.split() for line in readme.splitlines() if line.startswith(("    uvicorn ", "    celery "))]
+    lines = [line.split() for line in team() if line.startswith(("uvicorn ", "celery "))]
     found: dict[str, list[str]] = {}
     for words in lines:
         if words[0] == "uvicorn":

@@ -6,11 +6,15 @@ import json
 import os
 import subprocess
 import sys
+from datetime import timedelta
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from playground.clusters.clock import wall_now
+from tests.faults import points
 from tests.faults.mutants import MUTANTS, edited
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,6 +48,18 @@ def test_every_mutant_is_an_edit_of_the_code_as_it_is(name: str) -> None:
     mutant = MUTANTS[name]
     text = (ROOT / mutant.path).read_text()
     compile(edited(mutant, text), mutant.path, "exec")
+
+
+def test_a_deciding_process_has_the_wall_clock_that_the_folder_says(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    rooms = import_module("playground.play.rooms")
+    given: dict[str, Any] = {}
+    monkeypatch.setattr(rooms, "take_turn", given.update)
+    points._wrong_clocks(tmp_path)
+    rooms.take_turn()
+    (tmp_path / "clocks").write_text("[7200.0]")
+    assert given["now"]() - wall_now() > timedelta(seconds=7100)
 
 
 @pytest.mark.slow

@@ -18,11 +18,11 @@ from playground.clusters.drive.advance import advance
 from playground.clusters.drive.config import set_clock
 from playground.clusters.drive.memory import EngineMemory
 from playground.clusters.models import Cluster
-from tests.api.conftest import Api, wakes, work
+from tests.api.conftest import Api, visit
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.kube_api.kubectls import Kubectl, programs
 
-__all__ = ["cluster", "kube", "wakes", "work"]
+__all__ = ["cluster", "kube", "visit"]
 
 PODS = "/api/v1/namespaces/default/pods"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"

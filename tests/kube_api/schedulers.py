@@ -100,7 +100,7 @@ def _requests(pod: dict[str, Any]) -> int:
     return sum(_milli(item["resources"].get("requests", {}).get("cpu", "0m")) for item in containers)
 
 
-def pass_time(cluster: Cluster, work: Callable[[Cluster], None], until: str = "5s") -> None:
+def pass_time(cluster: Cluster, visit: Callable[[Cluster], None], until: str = "5s") -> None:
     """Let virtual time go on."""
     request_run(cluster=cluster, until=until)
-    work(cluster)
+    visit(cluster)

@@ -1,7 +1,7 @@
-"""Clients that programs are written with, against a real server: each does the same.
+"""Clients that programs are written with, against a real server; the official one checks all answers by its models.
 
-An object of a definition's kind is created, patched, applied server-side, given a status, and deleted while a finalizer
-holds it; a watch sees all of it.
+Each does the same: an object of a definition's kind is created, patched, applied server-side, given a status, and
+deleted while a finalizer holds it; a watch sees all of it.
 """
 
 from __future__ import annotations
@@ -26,19 +26,20 @@ from lightkube.resources.apps_v1 import Deployment
 from lightkube.resources.core_v1 import Node, Pod
 from lightkube.types import PatchType
 
+from playground.clusters.drive.advance import advance
+from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Cluster
+from playground.clusters.objects.apply import apply_documents
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.kube_api.kubectls import kubeconfig
+from tests.kube_api.test_writing import make_deployment
+from tests.manifests import make_object
 
 pytestmark = pytest.mark.any_database
 
-GROUP, HOLD = "workshop.example", "workshop.example/hold"
+NS, GROUP, HOLD = "default", "workshop.example", "workshop.example/hold"
 STORY = ["ADDED", "MODIFIED", "MODIFIED", "MODIFIED", "MODIFIED", "DELETED"]
-DEFINITION: dict[str, Any] = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": f"tools.{GROUP}"},
-    "spec": {
+DEFINITION: dict[str, Any] = make_object("apiextensions.k8s.io/v1", "CustomResourceDefinition", f"tools.{GROUP}", spec={
         "group": GROUP,
         "scope": "Namespaced",
         "names": {"kind": "Tool", "plural": "tools"},
@@ -50,8 +51,7 @@ DEFINITION: dict[str, Any] = {
                 "status": {"type": "object", "properties": {"phase": {"type": "string"}}},
             }}},
         }],
-    },
-}  # fmt: skip
+    })  # fmt: skip
 
 
 def tool(**spec: Any) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def tool(**spec: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def paused(transactional_db: None, wakes: list[Any]) -> Cluster:
-    return make_cluster(make_node("n1"), make_pod("p1"))
+    return make_cluster(make_node("n1"), make_node("n2"), make_pod("p1"))
 
 
 @pytest.fixture
@@ -77,6 +77,68 @@ def official(server: str) -> Iterator[client.ApiClient]:
     yield connection
     connection.rest_client.pool_manager.clear()
     connection.close()
+
+
+@pytest.fixture
+def core(official: client.ApiClient) -> client.CoreV1Api:
+    return client.CoreV1Api(official)
+
+
+def pod(name: str) -> client.V1Pod:
+    container = client.V1Container(
+        name="c", image="x", resources=client.V1ResourceRequirements(requests={"cpu": "100m"})
+    )
+    return client.V1Pod(
+        metadata=client.V1ObjectMeta(name=name, labels={"app": "x"}),
+        spec=client.V1PodSpec(containers=[container]),
+    )
+
+
+def test_lists_and_reads(core: client.CoreV1Api, official: client.ApiClient) -> None:
+    assert [node.metadata.name for node in core.list_node().items] == ["n1", "n2"]
+    assert core.read_namespaced_pod("p1", NS).spec.containers[0].name == "c"
+    assert client.VersionApi(official).get_code().git_version == "v1.34.1"
+    assert client.AppsV1Api(official).list_deployment_for_all_namespaces().items == []
+    assert {c.metadata.name for c in client.SchedulingV1Api(official).list_priority_class().items} == {
+        "system-cluster-critical",
+        "system-node-critical",
+    }
+
+
+def test_creates_patches_binds_and_deletes(core: client.CoreV1Api) -> None:
+    created = core.create_namespaced_pod(NS, pod("made"))
+    assert created.metadata.uid
+    assert [p.metadata.name for p in core.list_namespaced_pod(NS, label_selector="app=x").items] == ["made"]
+    patched = core.patch_namespaced_pod("made", NS, {"metadata": {"labels": {"more": "1"}}})
+    assert patched.metadata.labels == {"app": "x", "more": "1"}
+    core.patch_node("n1", {"spec": {"unschedulable": True}})
+    assert core.read_node("n1").spec.unschedulable
+    target = client.V1ObjectReference(api_version="v1", kind="Node", name="n2")
+    binding = client.V1Binding(metadata=client.V1ObjectMeta(name="made"), target=target)
+    core.create_namespaced_binding(NS, binding, _preload_content=False)
+    assert core.read_namespaced_pod("made", NS).spec.node_name == "n2"
+    core.delete_namespaced_pod("made", NS, grace_period_seconds=0)
+    with pytest.raises(client.ApiException) as gone:
+        core.read_namespaced_pod("made", NS)
+    assert gone.value.status == 404
+    with pytest.raises(client.ApiException) as twice:
+        core.create_namespaced_pod(NS, pod("p1"))
+    assert (twice.value.status, twice.value.reason) == (409, "Conflict")
+
+
+def test_what_the_engine_writes_fits_the_models_too(
+    core: client.CoreV1Api, official: client.ApiClient, paused: Cluster
+) -> None:
+    apply_documents(cluster=paused, objects=[make_deployment(), make_pod("huge", cpu="99")])
+    request_run(cluster=paused, until="1m")
+    advance(cluster_id=paused.pk)
+    pods = core.list_namespaced_pod(NS).items
+    assert {p.status.phase for p in pods} == {"Running", "Pending"}
+    assert any(e.reason == "FailedScheduling" for e in core.list_namespaced_event(NS).items)
+    apps = client.AppsV1Api(official)
+    assert apps.read_namespaced_deployment("web", NS).status.ready_replicas == 2
+    assert apps.list_namespaced_replica_set(NS).items[0].metadata.owner_references[0].kind == "Deployment"
+    assert apps.read_namespaced_deployment_scale("web", NS).spec.replicas == 2
 
 
 def test_the_official_client_and_its_dynamic_one(official: client.ApiClient) -> None:
@@ -144,7 +206,7 @@ def test_lightkube(server: str) -> None:
         scaled = api.get(Deployment.Scale, "web")
         scaled.spec.replicas = 5
         assert api.replace(scaled).spec.replicas == 5
-        assert [node.metadata.name for node in api.list(Node)] == ["n1"]
+        assert [node.metadata.name for node in api.list(Node)] == ["n1", "n2"]
         assert [pod.metadata.name for pod in api.list(Pod, namespace="*")] == ["p1"]
 
 

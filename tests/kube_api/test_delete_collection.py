@@ -9,6 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from playground.clusters.models import Cluster, LogEntry, Pod
 from tests.clusters.builders import make_cluster, make_pod
 from tests.kube_api.conftest import PODS, Kube
+from tests.manifests import make_object
 
 N_PODS = 60
 
@@ -38,12 +39,7 @@ def test_many_pods_go_in_one_write(kube: Kube, cluster: Cluster) -> None:
 
 def test_one_that_may_not_go_keeps_all(kube: Kube, cluster: Cluster) -> None:
     classes = "/apis/scheduling.k8s.io/v1/priorityclasses"
-    body = {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": "a-first"},
-        "value": 1,
-    }
+    body = make_object("scheduling.k8s.io/v1", "PriorityClass", "a-first", value=1)
     assert kube.post(classes, body).status_code == 201
     assert kube.delete(classes).status_code == 403
     assert kube.get(f"{classes}/a-first").status_code == 200

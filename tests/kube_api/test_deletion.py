@@ -12,6 +12,7 @@ from playground.clusters.models import Cluster, Pod
 from tests.clusters.builders import make_pod
 from tests.kube_api.conftest import PODS, Kube, Work
 from tests.kube_api.test_writing import DEPLOYMENTS, make_deployment
+from tests.tables import table
 
 SETS = "/apis/apps/v1/namespaces/default/replicasets"
 MAPS = "/api/v1/namespaces/default/services"
@@ -22,31 +23,25 @@ def service(name: str, *finalizers: str) -> dict[str, Any]:
             "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]}}  # fmt: skip
 
 
-def idle(cluster: Cluster, work: Work) -> None:
+def idle(cluster: Cluster, visit: Work) -> None:
     request_run(cluster=cluster)
-    work(cluster)
+    visit(cluster)
 
 
 @pytest.mark.parametrize(
     ("options", "left"),
-    [
-        ({"propagationPolicy": "Orphan"}, 2),
-        ({"orphanDependents": True}, 2),
-        ({"propagationPolicy": "Background"}, 0),
-        ({"propagationPolicy": "Foreground"}, 0),
-        ({}, 0),
-    ],
+    table(__file__, "dependents_go_with_their_owner_or_stay_without_one"),
 )
 @pytest.mark.dialect
 def test_dependents_go_with_their_owner_or_stay_without_one(
-    kube: Kube, cluster: Cluster, work: Work, options: dict[str, Any], left: int
+    kube: Kube, cluster: Cluster, visit: Work, options: dict[str, Any], left: int
 ) -> None:
     assert kube.post(DEPLOYMENTS, make_deployment()).status_code == 201
-    idle(cluster, work)
+    idle(cluster, visit)
     [before] = kube.get(SETS).json()["items"]
     assert before["metadata"]["ownerReferences"][0]["kind"] == "Deployment"
     assert kube.delete(f"{DEPLOYMENTS}/web", options or None).status_code == 200
-    idle(cluster, work)
+    idle(cluster, visit)
     sets = kube.get(SETS).json()["items"]
     assert [item["metadata"].get("ownerReferences") for item in sets] == [None] * (left > 0)
     assert Pod.objects.filter(cluster=cluster, owner_kind="ReplicaSet").count() == left
@@ -55,7 +50,7 @@ def test_dependents_go_with_their_owner_or_stay_without_one(
     # The set's pods lose their owner in turn; and a set of no Deployment is not adopted.
     name = sets[0]["metadata"]["name"]
     assert kube.delete(f"{SETS}/{name}", {"propagationPolicy": "Orphan"}).status_code == 200
-    idle(cluster, work)
+    idle(cluster, visit)
     pods = [row.manifest["metadata"] for row in Pod.objects.filter(cluster=cluster, name__startswith="web-")]
     assert len(pods) == left and not any("ownerReferences" in meta for meta in pods)
 
@@ -96,7 +91,7 @@ def test_kubernetes_own_finalizers_keep_nothing(kube: Kube) -> None:
     assert kube.get(f"{MAPS}/own").status_code == 404
 
 
-def test_a_gated_pod_says_that_its_gates_hold_it_back(kube: Kube, cluster: Cluster, work: Work) -> None:
+def test_a_gated_pod_says_that_its_gates_hold_it_back(kube: Kube, cluster: Cluster, visit: Work) -> None:
     gated = make_pod("gated", schedulingGates=[{"name": "example.com/wait"}])
     created = kube.post(PODS, gated).json()
     [condition] = created["status"]["conditions"]
@@ -106,20 +101,20 @@ def test_a_gated_pod_says_that_its_gates_hold_it_back(kube: Kube, cluster: Clust
     deployment = make_deployment(replicas=2)
     deployment["spec"]["template"]["spec"]["schedulingGates"] = [{"name": "example.com/wait"}]
     kube.post(DEPLOYMENTS, deployment)
-    idle(cluster, work)
+    idle(cluster, visit)
     pods = Pod.objects.filter(cluster=cluster, name__startswith="web-")
     reasons = [row.manifest["status"]["conditions"][0]["reason"] for row in pods]
     assert reasons == ["SchedulingGated"] * 2
     freed = kube.patch(f"{PODS}/gated", {"spec": {"schedulingGates": None}})
     assert freed.status_code == 200
-    idle(cluster, work)
+    idle(cluster, visit)
     bound = kube.get(f"{PODS}/gated").json()
     [scheduled] = [item for item in bound["status"]["conditions"] if item["type"] == "PodScheduled"]
     assert scheduled["status"] == "True" and "reason" not in scheduled
 
 
 def test_what_a_kind_that_shapes_no_placement_owned_goes_with_it(
-    kube: Kube, cluster: Cluster, work: Work
+    kube: Kube, cluster: Cluster, visit: Work
 ) -> None:
     maps = "/api/v1/namespaces/default/configmaps"
     owners = [kube.post(maps, {"metadata": {"name": name}}).json()["metadata"] for name in ("a", "b")]
@@ -135,9 +130,9 @@ def test_what_a_kind_that_shapes_no_placement_owned_goes_with_it(
     last = {"apiVersion": "v1", "kind": "ConfigMap", "name": "chain", "uid": chain["uid"]}
     end = {**service("end"), "metadata": {"name": "end", "ownerReferences": [last]}}
     assert kube.post(MAPS, end).status_code == 201
-    idle(cluster, work)
+    idle(cluster, visit)
     assert kube.delete(f"{maps}/a").status_code == 200
-    idle(cluster, work)
+    idle(cluster, visit)
     assert kube.get(DEPLOYMENTS).json()["items"] == kube.get(SETS).json()["items"] == []
     assert not Pod.objects.filter(cluster=cluster, owner_kind="ReplicaSet").exists()
     left = {item["metadata"]["name"]: item["metadata"] for item in kube.get(maps).json()["items"]}
@@ -156,21 +151,21 @@ def test_an_owner_that_is_orphaned_leaves_objects_of_every_kind(kube: Kube) -> N
 
 
 def test_finalizers_keep_a_pod_that_has_ended_and_its_room_is_free(
-    kube: Kube, cluster: Cluster, work: Work
+    kube: Kube, cluster: Cluster, visit: Work
 ) -> None:
     held = make_pod("held", cpu="3")
     held["metadata"]["finalizers"] = ["example.com/clean"]
     assert kube.post(PODS, held).status_code == 201
-    idle(cluster, work)
+    idle(cluster, visit)
     node = kube.get(f"{PODS}/held").json()["spec"]["nodeName"]
     assert kube.delete(f"{PODS}/held").status_code == 200
-    idle(cluster, work)
+    idle(cluster, visit)
     ended = kube.get(f"{PODS}/held").json()
     assert ended["status"]["phase"] == "Succeeded"
     assert ended["metadata"]["deletionGracePeriodSeconds"] == 0
     assert kube.post(PODS, make_pod("next", cpu="3")).status_code == 201
     assert kube.post(PODS, make_pod("last", cpu="3")).status_code == 201
-    idle(cluster, work)
+    idle(cluster, visit)
     assert {kube.get(f"{PODS}/{name}").json()["spec"].get("nodeName") for name in ("next", "last")} >= {node}
     added = kube.patch(
         f"{PODS}/held", {"metadata": {"finalizers": ["example.com/more", "example.com/clean"]}}
@@ -178,12 +173,12 @@ def test_finalizers_keep_a_pod_that_has_ended_and_its_room_is_free(
     assert added.status_code == 422
     assert kube.patch(f"{PODS}/held", {"metadata": {"finalizers": None}}).status_code == 200
     assert kube.get(f"{PODS}/held").status_code == 404
-    idle(cluster, work)
+    idle(cluster, visit)
     assert kube.get(f"{PODS}/held").status_code == 404
 
 
 def test_a_pod_that_is_held_and_has_no_node_is_not_scheduled(
-    kube: Kube, cluster: Cluster, work: Work
+    kube: Kube, cluster: Cluster, visit: Work
 ) -> None:
     held = make_pod("held", schedulingGates=[{"name": "example.com/wait"}])
     held["metadata"]["finalizers"] = ["example.com/clean"]
@@ -191,7 +186,7 @@ def test_a_pod_that_is_held_and_has_no_node_is_not_scheduled(
     gone = kube.delete(f"{PODS}/held").json()
     assert gone["metadata"]["deletionTimestamp"]
     assert kube.patch(f"{PODS}/held", {"spec": {"schedulingGates": None}}).status_code == 200
-    idle(cluster, work)
+    idle(cluster, visit)
     assert "nodeName" not in kube.get(f"{PODS}/held").json()["spec"]
     lanes, _ = lanes_of(cluster, full=True)
     assert not any(lanes.values())

@@ -22,6 +22,7 @@ from scheduler_core.scenario.load import load_scenario
 from tests.clusters.builders import make_cluster
 from tests.clusters.devices import GROUP, claim, claiming, gpu_node, template
 from tests.kube_api.conftest import TABLE, Kube
+from tests.manifests import make_object
 from tests.tables import table
 
 
@@ -80,6 +81,8 @@ def test_what_the_cluster_decides_about_claims_is_stored_and_listed(kube: Kube, 
         "Age",
     ]
     assert slices["rows"][0]["cells"][1:4] == ["g1", "gpu.playground.dev", "g1-gpu"]
+    more = kube.get(f"{CLAIMS}/shared").json() | {"spec": claim(count=2)["spec"]}
+    assert "field is immutable" in kube.put(f"{CLAIMS}/shared", more).json()["message"]
     classes = kube.get(f"/apis/{GROUP}/deviceclasses").json()["items"]
     assert [item["metadata"]["name"] for item in classes] == ["gpu.playground.dev"]
 
@@ -131,17 +134,17 @@ def test_the_first_beta_is_read_as_today_is_written(pool: Cluster) -> None:
     flat = claim("flat")
     [request] = flat["spec"]["devices"]["requests"]
     flat["spec"]["devices"]["requests"] = [{"name": "gpu", **request["exactly"], "count": 2}]
-    slice_of_old = {
-        "apiVersion": "resource.k8s.io/v1beta1",
-        "kind": "ResourceSlice",
-        "metadata": {"name": "old"},
-        "spec": {
+    slice_of_old = make_object(
+        "resource.k8s.io/v1beta1",
+        "ResourceSlice",
+        "old",
+        spec={
             "driver": "old.example",
             "nodeName": "g1",
             "pool": {"name": "old", "resourceSliceCount": 1},
             "devices": [{"name": "d0", "basic": {"attributes": {"model": {"string": "x"}}}}],
         },
-    }
+    )
     apply_documents(cluster=pool, objects=[{**flat, "apiVersion": "resource.k8s.io/v1beta1"}, slice_of_old])
     stored = Manifest.objects.get(cluster=pool, name="flat").manifest
     assert stored["apiVersion"] == GROUP
@@ -157,12 +160,9 @@ def test_the_first_beta_is_read_as_today_is_written(pool: Cluster) -> None:
 
 def test_groups_and_workloads_are_kept_and_a_broken_one_is_refused(pool: Cluster) -> None:
     policy = {"gang": {"minCount": 2}}
-    group = {
-        "apiVersion": "scheduling.k8s.io/v1alpha2",
-        "kind": "PodGroup",
-        "metadata": {"name": "g", "namespace": "default"},
-        "spec": {"schedulingPolicy": policy},
-    }
+    group = make_object(
+        "scheduling.k8s.io/v1alpha2", "PodGroup", "g", namespace="default", spec={"schedulingPolicy": policy}
+    )
     workload = {
         **group,
         "kind": "Workload",
@@ -187,12 +187,7 @@ def rule(version: str, selector: dict[str, Any] | None = None, **taint: str) -> 
     spec: dict[str, Any] = {"taint": {"key": "example.com/broken", "effect": "NoExecute", **taint}}
     if selector is not None:
         spec["deviceSelector"] = selector
-    return {
-        "apiVersion": f"{RESOURCES}/{version}",
-        "kind": "DeviceTaintRule",
-        "metadata": {"name": "r"},
-        "spec": spec,
-    }
+    return make_object(f"{RESOURCES}/{version}", "DeviceTaintRule", "r", spec=spec)
 
 
 def kube_of(client: Client, release: str) -> Kube:
@@ -247,20 +242,8 @@ SUBDOMAIN = (
 
 @pytest.mark.parametrize(
     ("selector", "taint", "words"),
-    [
-        ({"driver": ""}, {}, "spec.deviceSelector.driver: Required value"),
-        ({"driver": "!x"}, {}, f'spec.deviceSelector.driver: Invalid value: "!x": {SUBDOMAIN}'),
-        ({"driver": "a" * 64}, {}, "spec.deviceSelector.driver: Too long: may not be more than 63 bytes"),
-        ({"pool": ""}, {}, "spec.deviceSelector.pool: Required value"),
-        ({"pool": "a/!x"}, {}, f'spec.deviceSelector.pool: Invalid value: "!x": {SUBDOMAIN}'),
-        ({"device": "a.b"}, {}, 'spec.deviceSelector.device: Invalid value: "a.b": must not contain dots'),
-        (None, {"key": ""}, 'spec.taint.key: Invalid value: "": name part must be non-empty'),
-        (None, {"value": "!x"}, 'spec.taint.value: Invalid value: "!x": a valid label must be an empty string or'),
-        (None, {"effect": ""}, "spec.taint.effect: Required value"),
-        (None, {"effect": "Never"},
-            'spec.taint.effect: Unsupported value: "Never": supported values: "NoExecute", "NoSchedule", "None"'),
-    ],
-)  # fmt: skip
+    table(__file__, "what_an_api_server_refuses_is_refused"),
+)
 def test_what_an_api_server_refuses_is_refused(
     client: Client, db: None, selector: dict[str, Any] | None, taint: dict[str, str], words: str
 ) -> None:

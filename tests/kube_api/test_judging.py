@@ -35,9 +35,11 @@ def real(db: None, wakes: list[Any]) -> Cluster:
     return make_cluster(*RECORDED["d-preemption"]["objects"])
 
 
-def test_the_recorded_real_scheduler_agrees_in_all_it_decided(client: Any, real: Cluster, work: Work) -> None:
-    work(real)
-    replay(Kube(client, f"/k8s/{real.public_id}"), "d-preemption", lambda: pass_time(real, work))
+def test_the_recorded_real_scheduler_agrees_in_all_it_decided(
+    client: Any, real: Cluster, visit: Work
+) -> None:
+    visit(real)
+    replay(Kube(client, f"/k8s/{real.public_id}"), "d-preemption", lambda: pass_time(real, visit))
     rows = judge(real)
     assert told(rows) == [
         ("filler-1", "bind", "n2", "agree"),
@@ -110,10 +112,10 @@ def test_a_faulty_scheduler_binds_where_a_filter_says_no(client: Any, db: None, 
 
 
 def test_verdicts_do_not_depend_on_batches_or_on_checkpoints(
-    client: Any, real: Cluster, work: Work, monkeypatch: pytest.MonkeyPatch
+    client: Any, real: Cluster, visit: Work, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    work(real)
-    replay(Kube(client, f"/k8s/{real.public_id}"), "d-preemption", lambda: pass_time(real, work))
+    visit(real)
+    replay(Kube(client, f"/k8s/{real.public_id}"), "d-preemption", lambda: pass_time(real, visit))
     at_once = [(row.verdict, row.our_node, bytes(row.trace or b"")) for row in judge(real)]
     ForeignDecision.objects.update(verdict="", trace=None)
     monkeypatch.setattr("playground.clusters.foreign.decisions.CHUNK_S", 0.0)
@@ -126,7 +128,7 @@ def test_verdicts_do_not_depend_on_batches_or_on_checkpoints(
 
 
 def test_a_scheduler_that_makes_room_by_itself_is_told_as_a_preemption(
-    kube: Kube, cluster: Cluster, work: Work
+    kube: Kube, cluster: Cluster, visit: Work
 ) -> None:
     apply_documents(cluster=cluster, objects=[make_pod("big", cpu="4", schedulerName="mine")])
     for name in ("x", "y"):
@@ -144,10 +146,10 @@ def test_a_scheduler_that_makes_room_by_itself_is_told_as_a_preemption(
 
 
 def test_what_people_and_our_own_engine_do_is_no_other_schedulers_decision(
-    kube: Kube, cluster: Cluster, work: Work
+    kube: Kube, cluster: Cluster, visit: Work
 ) -> None:
     request_run(cluster=cluster)
-    work(cluster)
+    visit(cluster)
     assert kube.send("DELETE", f"{PODS}/p1", user_agent="kubectl/v1.34.1").status_code == 200
     apply_documents(cluster=cluster, objects=[make_pod("p2", schedulerName="mine")])
     patch = {"status": {"nominatedNodeName": "n1", "conditions": []}}
@@ -168,10 +170,12 @@ def test_a_binding_that_is_refused_or_dry_leaves_no_decision(kube: Kube, cluster
     assert entry.payload["by"].startswith("mine/1")
 
 
-def test_a_reset_forgets_decisions_and_leaves_nothing_bound(kube: Kube, cluster: Cluster, work: Work) -> None:
+def test_a_reset_forgets_decisions_and_leaves_nothing_bound(
+    kube: Kube, cluster: Cluster, visit: Work
+) -> None:
     binding = {"metadata": {"name": "p1"}, "target": {"name": "n1"}}
     assert kube.send("POST", f"{PODS}/p1/binding", binding, user_agent="mine/1").status_code == 201
-    work(cluster)
+    visit(cluster)
     reset_cluster(cluster=cluster)
     assert not ForeignDecision.objects.exists()
     pod = kube.get(f"{PODS}/p1").json()

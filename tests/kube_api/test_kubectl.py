@@ -22,10 +22,10 @@ from playground.clusters.kinds import KINDS
 from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cluster, Cycle, Pod, PriorityClass
 from tests.clusters.builders import make_cluster
-from tests.clusters.devices import claim, claiming, gpu_node, template
 from tests.in_thread import served
 from tests.kube_api.conftest import eventually
 from tests.kube_api.kubectls import Kubectl, programs
+from tests.manifests import make_object
 from tests.markup import html_of
 from tests.tables import table
 
@@ -34,42 +34,6 @@ pytestmark = [pytest.mark.kubectl, pytest.mark.slow]
 EVERY_KIND = Path(__file__).parent / "data" / "every_kind.yaml"
 
 DEPLOYMENT = table(__file__, "DEPLOYMENT")
-
-
-def test_a_gpu_pool_with_claims(kubectl: Kubectl) -> None:
-    pods = [claiming("a"), claiming("b", of="two-gpus")]
-    objects = [gpu_node("g1", "gpu=3"), template(), template("two-gpus", count=2), claim("spare")]
-    for manifest in (*objects, *pods):
-        assert "created" in kubectl("apply", "-f", "-", text=json.dumps(manifest))
-    eventually(lambda: Pod.objects.filter(name__in=("a", "b"), node_name="g1").count() == 2)
-    shown = kubectl("get", "resourceclaims")
-    assert re.search(r"NAME\s+STATE\s+AGE", shown)
-    assert len(re.findall(r"^[ab]-gpu-\S+\s+allocated,reserved\s", shown, re.MULTILINE)) == 2
-    assert re.search(r"^spare\s+pending\s", shown, re.MULTILINE)
-    claims = json.loads(kubectl("get", "resourceclaims", "-o", "json"))["items"]
-    results = [
-        item["device"]
-        for one in claims
-        for item in one["status"].get("allocation", {}).get("devices", {}).get("results", ())
-    ]
-    assert sorted(results) == ["gpu-0", "gpu-1", "gpu-2"]
-    listed = kubectl("get", "resourceslices,deviceclasses,resourceclaimtemplates")
-    assert re.search(r"NAME\s+NODE\s+DRIVER\s+POOL\s+AGE", listed)
-    assert re.search(r"g1\s+gpu\.playground\.dev\s+g1-gpu", listed)
-    assert "deviceclass.resource.k8s.io/gpu.playground.dev" in listed
-    assert "resourceclaimtemplate.resource.k8s.io/two-gpus" in listed
-    assert "Allocation" in kubectl("describe", "resourceclaim", claims[0]["metadata"]["name"])
-    explained = kubectl("explain", "resourceclaims.spec.devices.requests.exactly")
-    assert "allocationMode" in explained and "<integer>" in explained
-    assert "minCount" in kubectl("explain", "podgroups.spec.schedulingPolicy.gang")
-    refused = kubectl.run("apply", "-f", "-", text=json.dumps(claim("spare", count=2)))
-    assert refused.returncode == 1 and "field is immutable" in refused.stderr
-    labelled = claim("spare")
-    labelled["metadata"]["labels"] = {"team": "training"}
-    assert "configured" in kubectl("apply", "-f", "-", text=json.dumps(labelled))
-    kubectl("delete", "pod", "b", "--grace-period=0", "--force")
-    eventually(lambda: len(json.loads(kubectl("get", "resourceclaims", "-o", "json"))["items"]) == 2)
-    assert "deleted" in kubectl("delete", "resourceclaim/spare", "resourceclaimtemplate/two-gpus")
 
 
 def running(app: str, count: int) -> Callable[[], bool]:
@@ -165,12 +129,12 @@ def test_a_pending_pod_is_described_as_its_cycle_page_tells_it(
 ) -> None:
     kubectl("taint", "node", "n2", "dedicated=db:NoSchedule")
     pod = json.dumps(
-        {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": "huge"},
-            "spec": {"containers": [{"name": "c", "image": "x", "resources": {"requests": {"cpu": "64"}}}]},
-        }
+        make_object(
+            "v1",
+            "Pod",
+            "huge",
+            spec={"containers": [{"name": "c", "image": "x", "resources": {"requests": {"cpu": "64"}}}]},
+        )
     )
     kubectl("create", "-f", "-", text=pod)
     eventually(lambda: "FailedScheduling" in kubectl("get", "events"))
@@ -418,6 +382,7 @@ def test_a_personal_token_opens_ones_own_cluster_and_no_other(
         assert "You must be logged in to the server" in stranger.stderr
 
 
+@pytest.mark.nightly("playground/kube_api/")
 @pytest.mark.timeout(400)  # some fifty calls of kubectl
 @pytest.mark.parametrize("program", programs(), ids=lambda program: Path(program).name)
 def test_every_kind_is_read_described_and_explained_on_the_demo_and_freshly_applied(

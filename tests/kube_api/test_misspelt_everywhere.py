@@ -1,10 +1,8 @@
-"""A misspelt field is told on every surface, once, with its path and the nearest name; the table of fields is one."""
+"""A misspelt field is told on every surface, once, by path and nearest name; on /k8s: `test_field_validation`."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +10,10 @@ import pytest
 from django.test import Client
 
 from playground.clusters.models import Cluster, LogEntry
+from scheduler_core.cli.main import main
 from scheduler_core.scenario import ScenarioError, load_scenario, run_scenario
 from scheduler_core.scenario.load import field_notes
 from tests.clusters.builders import make_node, make_pod
-from tests.kube_api.conftest import PODS, Kube
-from tests.scenarios.conftest import sent
-
-__all__ = ["sent"]
 
 CONFIG = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 FIELD, NEAR = "spec.nodeSelectr", "(did you mean nodeSelector?)"
@@ -41,11 +36,6 @@ def scenario(pod: dict[str, Any]) -> dict[str, Any]:
         "objects": [make_node("n1")],
         "steps": steps,
     }
-
-
-def test_the_kubernetes_api(kube: Kube, misspelt: dict[str, Any]) -> None:
-    told_once(kube.post(f"{PODS}?fieldValidation=Strict", misspelt).json()["message"])
-    told_once(kube.post(PODS, misspelt)["Warning"].replace("\\", ""))
 
 
 def test_the_rest_api_of_one_object(client: Client, cluster: Cluster, misspelt: dict[str, Any]) -> None:
@@ -99,32 +89,24 @@ def test_an_object_that_is_edited_on_its_page(client: Client, cluster: Cluster) 
 
 
 def test_a_scenario_notes_it_in_the_library_and_on_the_command_line(
-    misspelt: dict[str, Any], tmp_path: Path
+    misspelt: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     document = scenario(misspelt)
     [note] = run_scenario(load_scenario(document)).notes
     told_once(note, f"steps[0].apply[0].{FIELD}")
     path = tmp_path / "scenario.json"
     path.write_text(json.dumps(document))
-    run = subprocess.run(
-        [sys.executable, "-m", "scheduler_core", "replay", str(path)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    told_once(run.stdout)
+    assert main(["replay", str(path)]) == 0
+    told_once(capsys.readouterr().out)
     dump = tmp_path / "dump.json"
     dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [make_node("n1"), misspelt]}))
-    asked = subprocess.run(
-        [sys.executable, "-m", "scheduler_core", "plan", str(dump), "any-node"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    told_once(asked.stderr, f'Pod wrong: unknown field "{FIELD}"')
+    main(["plan", str(dump), "any-node"])
+    told_once(capsys.readouterr().err, f'Pod wrong: unknown field "{FIELD}"')
 
 
 @pytest.mark.django_db(transaction=True)
 def test_sharing_a_scenario_tells_it_over_rest_and_on_its_page(
-    client: Client, misspelt: dict[str, Any], sent: list[Any]
+    client: Client, misspelt: dict[str, Any], wakes: list[Any]
 ) -> None:
     """The run that stands before the link notes it too; the answer and the page tell it once each."""
     path = f"steps[0].apply[0].{FIELD}"
@@ -138,7 +120,7 @@ def test_sharing_a_scenario_tells_it_over_rest_and_on_its_page(
 
 
 def test_sharing_a_scenario_refuses_it_where_that_is_wanted_and_keeps_nothing(
-    client: Client, misspelt: dict[str, Any], sent: list[Any], transactional_db: None
+    client: Client, misspelt: dict[str, Any], wakes: list[Any], transactional_db: None
 ) -> None:
     path, text = f"steps[0].apply[0].{FIELD}", json.dumps(scenario(misspelt))
     strict = "/api/v1/scenarios/?fieldValidation=Strict"

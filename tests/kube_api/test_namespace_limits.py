@@ -61,19 +61,8 @@ def test_containers_get_the_defaults_of_their_namespace_and_an_annotation_says_s
 
 @pytest.mark.parametrize(
     ("item", "requests", "limits", "said"),
-    [
-        ({"max": {"cpu": "1"}}, {"cpu": "2"}, {"cpu": "2"}, "maximum cpu usage per Container is 1, but limit is 2"),
-        ({"min": {"memory": "64Mi"}}, {"memory": "32Mi"}, None,
-         "minimum memory usage per Container is 64Mi, but request is 32Mi"),
-        ({"maxLimitRequestRatio": {"cpu": "2"}}, {"cpu": "500m"}, {"cpu": "1500m"},
-         "cpu max limit to request ratio per Container is 2, but provided ratio is 3.000000"),
-        ({"type": "Pod", "max": {"cpu": "1"}}, {"cpu": "1"}, None,
-         "maximum cpu usage per Pod is 1.  No limit is specified"),
-        ({"min": {"cpu": "1"}, "max": {"memory": "1Gi"}}, {"cpu": "500m"}, {"cpu": "1", "memory": "2Gi"},
-         "[minimum cpu usage per Container is 1, but request is 500m, maximum memory usage per Container is 1Gi, but"
-         " limit is 2Gi]"),
-    ],
-)  # fmt: skip
+    table(__file__, "what_a_limit_range_does_not_allow_is_refused"),
+)
 def test_what_a_limit_range_does_not_allow_is_refused(
     kube: Kube, item: dict[str, Any], requests: Any, limits: Any, said: str
 ) -> None:
@@ -164,7 +153,7 @@ def test_one_text_is_held_to_what_it_brings_itself_and_nothing_of_it_is_kept(clu
 
 
 def test_rest_and_pages_refuse_in_the_same_words(
-    client: Client, cluster: Cluster, kube: Kube, work: Work
+    client: Client, cluster: Cluster, kube: Kube, visit: Work
 ) -> None:
     kube.post(QUOTAS, quota(hard={"pods": "1"}))
     said = "exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1"
@@ -203,17 +192,8 @@ def test_every_scope_goes_with_pods_and_with_resources_of_a_name_of_ones_own(kub
 
 @pytest.mark.parametrize(
     ("item", "message"),
-    [
-        ({"min": {"cpu": "2"}, "max": {"cpu": "1"}},
-         'spec.limits[0].min[cpu]: Invalid value: "2": min value 2 is greater than max value 1'),
-        ({"defaultRequest": {"cpu": "2"}, "default": {"cpu": "1"}},
-         "default request value 2 is greater than default limit value 1"),
-        ({"default": {"cpu": "2"}, "max": {"cpu": "1"}}, "default value 2 is greater than max value 1"),
-        ({"maxLimitRequestRatio": {"cpu": "500m"}}, "ratio 500m is less than 1"),
-        ({"type": "Pod", "default": {"cpu": "1"}}, "may not be specified when `type` is 'Pod'"),
-        ({"type": "PersistentVolumeClaim", "max": {"cpu": "1"}}, "either minimum or maximum storage value"),
-    ],
-)  # fmt: skip
+    table(__file__, "a_limit_range_out_of_order_is_refused"),
+)
 def test_a_limit_range_out_of_order_is_refused(kube: Kube, item: Any, message: str) -> None:
     answer = kube.post(RANGES, limit_range(**item))
     assert (answer.status_code, answer.json()["reason"]) == (422, "Invalid"), answer.content

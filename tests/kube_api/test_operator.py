@@ -3,40 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import kopf
 import pytest
+import requests
 
 from playground.clusters.custom_kinds import table_of
-from playground.clusters.models import Cluster, Pod
+from playground.clusters.models import Cluster, ForeignDecision, Pod
 from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.queries import get_object, list_objects
 from playground.clusters.objects.write import create_object, delete_object, patch_object
+from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.kube_api.conftest import eventually
+from tests.manifests import make_object
+from tests.tables import table
+from tests.web.test_schedulers_page import copied
 
 pytestmark = pytest.mark.any_database
 
 GROUP = "gardens.example"
-DEFINITION: dict[str, Any] = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": f"beds.{GROUP}"},
-    "spec": {
-        "group": GROUP,
-        "scope": "Namespaced",
-        "names": {"kind": "Bed", "plural": "beds"},
-        "versions": [{
-            "name": "v1", "served": True, "storage": True, "subresources": {"status": {}},
-            "schema": {"openAPIV3Schema": {"type": "object", "properties": {
-                "spec": {"type": "object", "properties": {"plants": {"type": "integer", "minimum": 0}}},
-                "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
-            }}},
-        }],
-    },
-}  # fmt: skip
+DEFINITION: dict[str, Any] = table(__file__, "DEFINITION")
 FINALIZER = "gardens.example/compost"
 
 
@@ -64,16 +56,16 @@ def gardener(server: str, composted: list[str]) -> kopf.OperatorRegistry:
     def create(body: kopf.Body, spec: kopf.Spec, name: str, **_: Any) -> dict[str, Any]:
         labels = {"bed": name}
         containers = [{"name": "plant", "image": "plant:1"}]
-        child = {
-            "apiVersion": "apps/v1",
-            "kind": "Deployment",
-            "metadata": {"name": name},
-            "spec": {
+        child = make_object(
+            "apps/v1",
+            "Deployment",
+            name,
+            spec={
                 "replicas": spec["plants"],
                 "selector": {"matchLabels": labels},
                 "template": {"metadata": {"labels": labels}, "spec": {"containers": containers}},
             },
-        }
+        )
         kopf.adopt(child, owner=body)
         apps().create_namespaced_deployment("default", child, _preload_content=False)
         kopf.info(body, reason="Planted", message=f"{spec['plants']} of them")
@@ -126,12 +118,7 @@ def test_an_operator_keeps_what_its_objects_ask_for(live_cluster: Cluster, compo
     def running() -> int:
         return Pod.objects.filter(cluster=live_cluster, labels__bed="herbs", phase="Running").count()
 
-    manifest = {
-        "apiVersion": f"{GROUP}/v1",
-        "kind": "Bed",
-        "metadata": {"name": "herbs"},
-        "spec": {"plants": 2},
-    }
+    manifest = make_object(f"{GROUP}/v1", "Bed", "herbs", spec={"plants": 2})
     create_object(cluster=live_cluster, manifest=manifest, namespace="default")
     eventually(lambda: running() == 2)
     eventually(lambda: (bed().get("status") or {}).get("create") == {"planted": 2})
@@ -150,3 +137,31 @@ def test_an_operator_keeps_what_its_objects_ask_for(live_cluster: Cluster, compo
     assert events is not None
     told = [row.manifest for row in list_objects(live_cluster, events)]
     assert [each["message"] for each in told if each["reason"] == "Planted"] == ["2 of them"]
+
+
+# ---- The program that the page gives to begin with, as it stands there, against a real server
+
+
+def test_the_program_of_the_page_schedules_and_is_seen(
+    asgi_server: str, wakes: list[Any], tmp_path: Path
+) -> None:
+    wanted = (("mine", "my-scheduler"), ("other", "default-scheduler"))
+    cluster = make_cluster(make_node("n1"), *(make_pod(name, schedulerName=by) for name, by in wanted))
+    page = requests.get(f"{asgi_server}/c/{cluster.public_id}/schedulers/", timeout=30).text
+    (tmp_path / "kubeconfig.yaml").write_text(copied(page, "kubeconfig"))
+    (tmp_path / "scheduler.py").write_text(copied(page, "starter"))
+    rest = f"{asgi_server}/api/v1/clusters/{cluster.public_id}/schedulers/"
+    with subprocess.Popen([sys.executable, "scheduler.py"], cwd=tmp_path, stderr=subprocess.PIPE) as running:
+        try:
+            eventually(lambda: running.poll() is not None or ForeignDecision.objects.exists())
+        finally:
+            running.terminate()
+        assert running.stderr is not None
+        assert "Error" not in running.stderr.read().decode()
+    assert [(row.pod_name, row.node) for row in ForeignDecision.objects.all()] == [("mine", "n1")]
+    [program] = requests.get(rest, timeout=30).json()["programs"]
+    assert (program["author"], program["schedulerNames"], program["binds"]) == (
+        "my-scheduler/v1",
+        ["my-scheduler"],
+        1,
+    )

@@ -23,7 +23,7 @@ from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.clusters.test_real_engine import run
 from tests.kube_api.conftest import PODS, Kube
 from tests.kube_api.test_writing import DEPLOYMENTS, make_deployment
-from tests.manifests import priority_class
+from tests.manifests import make_object, priority_class
 
 WORDS = (
     "the integer value of priority (2147483647) must not be provided in pod spec; priority admission controller "
@@ -234,12 +234,13 @@ GROUPS = "/apis/scheduling.k8s.io/v1alpha2/namespaces/default/podgroups"
 
 
 def make_group(**spec: Any) -> dict[str, Any]:
-    return {
-        "apiVersion": "scheduling.k8s.io/v1alpha2",
-        "kind": "PodGroup",
-        "metadata": {"name": "greedy", "namespace": "default"},
-        "spec": {"schedulingPolicy": {"gang": {"minCount": 1}}, **spec},
-    }
+    return make_object(
+        "scheduling.k8s.io/v1alpha2",
+        "PodGroup",
+        "greedy",
+        namespace="default",
+        spec={"schedulingPolicy": {"gang": {"minCount": 1}}, **spec},
+    )
 
 
 def test_a_group_has_the_priority_of_its_class_and_evicts_no_system_pod(
@@ -305,15 +306,3 @@ def test_what_agrees_is_taken_and_an_update_keeps_what_admission_said(kube: Kube
     spec = kube.post(PODS, make_pod("later")).json()["spec"]
     assert (spec["priority"], spec["priorityClassName"]) == (3, "usual")
     assert kube.get(f"{PODS}/dumped").json()["spec"]["preemptionPolicy"] == "Never"
-
-
-def test_every_cluster_has_the_systems_classes_and_keeps_them(kube: Kube, cluster: Cluster) -> None:
-    path = "/apis/scheduling.k8s.io/v1/priorityclasses/system-node-critical"
-    assert kube.get(path).json()["preemptionPolicy"] == "PreemptLowerPriority"
-    assert kube.delete(path).status_code == 403
-    assert kube.patch(path, {"globalDefault": True}).status_code == 422
-    # One that an earlier version stored without the default is read with it.
-    row = PriorityClass.objects.get(name="system-node-critical")
-    del row.manifest["preemptionPolicy"]
-    row.save()
-    assert kube.get(path).json()["preemptionPolicy"] == "PreemptLowerPriority"

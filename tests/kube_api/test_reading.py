@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-import pytest
+import doctest
+import gzip
+import json
+from pathlib import Path
+from typing import Any
 
+import pytest
+import yaml
+from django.test import Client
+
+from playground.clusters import kinds
 from playground.clusters.drive.runs import request_run
+from playground.clusters.kinds import Kind
 from playground.clusters.models import Cluster, Node
 from playground.clusters.objects.apply import apply_documents
+from playground.kube_api import cells, tables
 from playground.kube_api.metrics import with_metrics
 from tests.clusters.builders import make_node, make_pod
 from tests.kube_api.conftest import PODS, SERVED, TABLE, Kube, Work
+from tests.tables import table
 
 
 def names(answer) -> list[str]:
@@ -135,19 +147,7 @@ def test_a_long_list_comes_in_pages(kube: Kube, cluster: Cluster) -> None:
 
 @pytest.mark.parametrize(
     ("selector", "found"),
-    [
-        ("app=web", ["a", "b"]),
-        ("app==web,tier=front", ["a"]),
-        ("app!=web", ["c", "p1"]),
-        ("app in (web,db)", ["a", "b", "c"]),
-        ("app notin (web)", ["c", "p1"]),
-        ("tier", ["a"]),
-        ("!app", ["p1"]),
-        ("size > 3", ["b"]),
-        ("size<3", ["a"]),
-        ("app in (web), !tier", ["b"]),
-        ("", ["a", "b", "c", "p1"]),
-    ],
+    table(__file__, "label_selectors"),
 )
 @pytest.mark.dialect
 def test_label_selectors(kube: Kube, cluster: Cluster, selector: str, found: list[str]) -> None:
@@ -166,14 +166,7 @@ def test_label_selectors(kube: Kube, cluster: Cluster, selector: str, found: lis
 
 @pytest.mark.parametrize(
     ("selector", "found"),
-    [
-        ("spec.nodeName=n1", ["here"]),
-        ("spec.nodeName!=n1", ["p1"]),
-        ("spec.nodeName=", ["p1"]),
-        ("metadata.name=p1", ["p1"]),
-        ("status.phase!=Succeeded,status.phase!=Failed,spec.nodeName=n1", ["here"]),
-        ("metadata.namespace=other", []),
-    ],
+    table(__file__, "field_selectors"),
 )
 @pytest.mark.dialect
 def test_field_selectors(kube: Kube, cluster: Cluster, selector: str, found: list[str]) -> None:
@@ -184,18 +177,7 @@ def test_field_selectors(kube: Kube, cluster: Cluster, selector: str, found: lis
 
 @pytest.mark.parametrize(
     ("query", "said"),
-    [
-        ("fieldSelector=spec.color=red", "field label not supported: spec.color"),
-        ("fieldSelector=x", "invalid selector: 'x'; can't understand 'x'"),
-        ("labelSelector=a in b", "unable to parse requirement: found 'b' expected: '('"),
-        ("labelSelector=a=b=c", "found '=', expected: ',' or 'end of string'"),
-        ("limit=x", ""),
-        ("includeObject=All", ""),
-        ("watch=maybe", ""),
-        ("resourceVersion=-1", ""),
-        ("continue=eyJ2IjogMX0=", ""),
-        ("labelSelector=%00", ""),
-    ],
+    table(__file__, "a_query_that_cannot_be_read_is_a_bad_request"),
 )
 def test_a_query_that_cannot_be_read_is_a_bad_request(kube: Kube, query: str, said: str) -> None:
     answer = kube.client.get(f"{kube.prefix}{PODS}?{query}")
@@ -214,11 +196,11 @@ def test_fields_of_other_kinds_are_selected_by(kube: Kube) -> None:
     assert said == f'"spec.replicas" is not a known field selector: only {known}'
 
 
-def test_tables_have_the_columns_kubectl_prints(kube: Kube, cluster: Cluster, work: Work) -> None:
+def test_tables_have_the_columns_kubectl_prints(kube: Kube, cluster: Cluster, visit: Work) -> None:
     request_run(cluster=cluster, until="idle")
-    work(cluster)
+    visit(cluster)
     request_run(cluster=cluster, until="5m")
-    work(cluster)
+    visit(cluster)
     table = kube.get(PODS, accept=TABLE).json()
     assert table["kind"] == "Table"
     shown = [column["name"] for column in table["columnDefinitions"] if not column["priority"]]
@@ -276,3 +258,127 @@ def test_an_old_kubectl_reads_a_budget_it_describes_and_nothing_else_in_the_vers
         kube.get(f"{then}/b/status"),
     )
     assert {answer.status_code for answer in answers} == {404}
+
+
+# ---- The tables kubectl prints, of every kind: as recorded, and those of a name alone
+
+
+DATA = Path(__file__).parent / "data"
+OBJECTS = yaml.safe_load((DATA / "printed_objects.yaml").read_text())
+RECORDED = json.loads((DATA / "printed_tables.json").read_text())
+NOW_NS = 1_768_000_000_000_000_000
+KINDS = {kind.row_kind: kind for kind in kinds.KINDS}
+
+
+def _kind(name: str) -> Kind:
+    found = KINDS.get(name) or kinds.by_resource("v1", "componentstatuses")
+    assert found is not None and found.row_kind == name
+    return found
+
+
+def test_every_kind_is_recorded() -> None:
+    assert set(RECORDED) == {*KINDS, "ComponentStatus"} >= set(OBJECTS)
+
+
+@pytest.mark.parametrize("name", sorted(RECORDED))
+def test_a_kind_prints_its_recorded_columns(name: str) -> None:
+    """The first row is of an object with nothing but a name."""
+    kind = _kind(name)
+    objects = [{"metadata": {"name": "bare"}}, *OBJECTS.get(name, ())]
+    made = tables.table(
+        kind, [{"apiVersion": kind.api_version, "kind": kind.kind, **each} for each in objects], NOW_NS
+    )
+    columns = [
+        " ".join([each["name"], each["type"], each["format"], str(each["priority"])])
+        for each in made["columnDefinitions"]
+    ]
+    assert columns == RECORDED[name]["columns"]
+    assert [row["cells"] for row in made["rows"]] == RECORDED[name]["rows"]
+
+
+def test_ages_are_written_as_kubectl_writes_them() -> None:
+    assert doctest.testmod(cells).attempted and not doctest.testmod(cells).failed
+
+
+# ---- What a list or a watch may ask of versions and pages, in a real API server's words, and how answers are packed
+
+
+FORBIDDEN = "Forbidden: resourceVersionMatch is forbidden"
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    table(__file__, "a_match_of_versions_is_validated_as_upstream"),
+)
+def test_a_match_of_versions_is_validated_as_upstream(kube: Kube, query: str, said: str) -> None:
+    refused = kube.get(f"{PODS}?{query}")
+    assert refused.status_code == 422
+    body = refused.json()
+    assert body["reason"] == "Invalid"
+    assert body["message"] == f'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: {said}'
+    assert body["details"]["causes"][0]["field"] == "resourceVersionMatch"
+
+
+def test_initial_events_are_of_watches_and_several_faults_are_said_together(kube: Kube) -> None:
+    said = kube.get(f"{PODS}?sendInitialEvents=true").json()["message"]
+    assert said.endswith("sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list")
+    said = kube.get(f"{PODS}?resourceVersionMatch=x").json()["message"]
+    assert "is invalid: [resourceVersionMatch: Forbidden" in said and said.endswith('"NotOlderThan", ""]')
+    watched = f"{PODS}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=1"
+    assert kube.get(watched).status_code == 200
+    version = kube.get(PODS).json()["metadata"]["resourceVersion"]
+    for match in ("Exact", "NotOlderThan"):
+        assert kube.get(f"{PODS}?resourceVersionMatch={match}&resourceVersion={version}").status_code == 200
+
+
+def test_a_page_says_how_many_remain_unless_a_selector_counts(kube: Kube, cluster: Cluster) -> None:
+    apply_documents(cluster=cluster, objects=[make_pod(f"p{number}") for number in range(5)])
+    n_pods = len(kube.get(PODS).json()["items"])
+    left, token, seen = n_pods, "", 0
+    while True:
+        metadata = (page := kube.get(f"{PODS}?limit=2&continue={token}").json())["metadata"]
+        seen += len(page["items"])
+        left = n_pods - seen
+        assert metadata.get("remainingItemCount") == (left or None)
+        token = metadata.get("continue", "")
+        if not token:
+            break
+    assert seen == n_pods
+    for selector in ("labelSelector=!nothing", "fieldSelector=status.phase!=Failed"):
+        metadata = kube.get(f"{PODS}?limit=2&{selector}").json()["metadata"]
+        assert metadata["continue"] and "remainingItemCount" not in metadata
+
+
+def test_answers_are_packed_for_who_takes_that_and_streams_are_not(client: Client, cluster: Cluster) -> None:
+    apply_documents(cluster=cluster, objects=[make_node(f"n{number}") for number in range(30)])
+    takes: dict[str, Any] = {"HTTP_ACCEPT_ENCODING": "gzip"}
+    for path in (
+        f"/k8s/{cluster.public_id}/api/v1/nodes",
+        f"/api/v1/clusters/{cluster.public_id}/nodes/",
+        f"/c/{cluster.public_id}/",
+    ):
+        plain, packed = client.get(path), client.get(path, **takes)
+        assert "Content-Encoding" not in plain and packed["Content-Encoding"] == "gzip", path
+        assert len(packed.content) < len(plain.content) / 2
+        assert "Accept-Encoding" in packed["Vary"]
+        if path.startswith("/k8s/"):
+            assert gzip.decompress(packed.content) == plain.content
+        elif "ETag" in packed:
+            again = client.get(path, HTTP_IF_NONE_MATCH=packed["ETag"], **takes)
+            assert again.status_code == 304
+    streamed = client.get(f"/api/v1/clusters/{cluster.public_id}/events", **takes)
+    assert streamed.streaming and "Content-Encoding" not in streamed
+    here = f"/api/v1/clusters/{cluster.public_id}/"
+    tag = client.get(here)["ETag"]
+    body = {"name": "renamed"}
+    weak = client.patch(
+        here, body, content_type="application/json", HTTP_IF_MATCH=f"W/{tag.removeprefix('W/')}"
+    )
+    assert weak.status_code == 200
+
+
+def test_a_wrong_word_in_rest_lists_the_right_ones(client: Client, cluster: Cluster) -> None:
+    path = f"/api/v1/clusters/{cluster.public_id}/clock/"
+    refused = client.put(path, {"mode": "2x"}, content_type="application/json")
+    assert refused.status_code == 400
+    assert refused.json()["detail"].startswith('mode: "2x" is none of paused, ')

@@ -31,15 +31,15 @@ def pod(name: str, cpu: str, **container: Any) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
 
 
-def started(kube: Kube, cluster: Cluster, work: Work, *pods: dict[str, Any]) -> None:
+def started(kube: Kube, cluster: Cluster, visit: Work, *pods: dict[str, Any]) -> None:
     for one in pods:
         assert kube.post(PODS, one).status_code == 201
-    idle(cluster, work)
+    idle(cluster, visit)
 
 
-def idle(cluster: Cluster, work: Work) -> None:
+def idle(cluster: Cluster, visit: Work) -> None:
     request_run(cluster=cluster)
-    work(cluster)
+    visit(cluster)
 
 
 def resize(kube: Kube, name: str, kind: str = "strategic-merge-patch+json", **resources: Any) -> Any:
@@ -53,12 +53,12 @@ def pending(kube: Kube, name: str) -> tuple[str, str] | None:
     return (found[0]["reason"], found[0]["message"]) if found else None
 
 
-def test_a_running_pod_gets_what_it_asks_for(kube: Kube, cluster: Cluster, work: Work) -> None:
-    started(kube, cluster, work, pod("a", "1"))
+def test_a_running_pod_gets_what_it_asks_for(kube: Kube, cluster: Cluster, visit: Work) -> None:
+    started(kube, cluster, visit, pod("a", "1"))
     answer = resize(kube, "a", requests={"cpu": "2"})
     assert answer.status_code == 200, answer.content
     assert answer.json()["metadata"]["generation"] == 2
-    idle(cluster, work)
+    idle(cluster, visit)
     found = kube.get(f"{PODS}/a").json()
     [status] = found["status"]["containerStatuses"]
     assert status["allocatedResources"] == {"cpu": "2", "memory": "64Mi"}
@@ -69,39 +69,39 @@ def test_a_running_pod_gets_what_it_asks_for(kube: Kube, cluster: Cluster, work:
 
 
 def test_the_scheduler_counts_with_what_it_asks_for_and_a_smaller_pod_makes_room(
-    kube: Kube, cluster: Cluster, work: Work
+    kube: Kube, cluster: Cluster, visit: Work
 ) -> None:
-    started(kube, cluster, work, pod("a", "3"), pod("b", "2"))
+    started(kube, cluster, visit, pod("a", "3"), pod("b", "2"))
     assert Pod.objects.get(cluster=cluster, name="b").node_name == ""
     resize(kube, "a", requests={"cpu": "1"})
-    idle(cluster, work)
+    idle(cluster, visit)
     assert Pod.objects.get(cluster=cluster, name="b").node_name == "n1"
 
 
-def test_one_that_does_not_fit_waits_or_never_will(kube: Kube, cluster: Cluster, work: Work) -> None:
-    started(kube, cluster, work, pod("a", "1"), pod("b", "2"))
+def test_one_that_does_not_fit_waits_or_never_will(kube: Kube, cluster: Cluster, visit: Work) -> None:
+    started(kube, cluster, visit, pod("a", "1"), pod("b", "2"))
     resize(kube, "a", requests={"cpu": "3"})
-    idle(cluster, work)
+    idle(cluster, visit)
     said = "Node didn't have enough resource: cpu, requested: 3000, used: 2000, capacity: 4000"
     assert pending(kube, "a") == ("Deferred", said)
     [status] = kube.get(f"{PODS}/a").json()["status"]["containerStatuses"]
     assert status["allocatedResources"]["cpu"] == "1"
     kube.delete(f"{PODS}/b")
-    idle(cluster, work)
+    idle(cluster, visit)
     assert pending(kube, "a") is None
     resize(kube, "a", requests={"cpu": "9"})
-    idle(cluster, work)
+    idle(cluster, visit)
     said = "Node didn't have enough capacity: cpu, requested: 9000, capacity: 4000"
     assert pending(kube, "a") == ("Infeasible", said)
     # What it has counts, not what it cannot have.
     assert Pod.objects.get(cluster=cluster, name="a").cpu_milli == 3000
 
 
-def test_a_policy_may_have_the_container_started_anew(kube: Kube, cluster: Cluster, work: Work) -> None:
+def test_a_policy_may_have_the_container_started_anew(kube: Kube, cluster: Cluster, visit: Work) -> None:
     policy = [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]
-    started(kube, cluster, work, pod("a", "1", resizePolicy=policy))
+    started(kube, cluster, visit, pod("a", "1", resizePolicy=policy))
     resize(kube, "a", requests={"cpu": "2"})
-    idle(cluster, work)
+    idle(cluster, visit)
     assert kube.get(f"{PODS}/a").json()["status"]["containerStatuses"][0]["restartCount"] == 1
 
 

@@ -23,9 +23,9 @@ def workload(kind: str, image: str, **spec: Any) -> dict[str, Any]:
     return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "db"}, "spec": own}
 
 
-def idle(cluster: Cluster, work: Work) -> None:
+def idle(cluster: Cluster, visit: Work) -> None:
     request_run(cluster=cluster)
-    work(cluster)
+    visit(cluster)
 
 
 def history(kube: Kube) -> list[dict[str, Any]]:
@@ -40,61 +40,61 @@ def image_of(revision: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("kind", ["StatefulSet", "DaemonSet"])
 def test_a_template_is_recorded_and_can_be_gone_back_to(
-    kube: Kube, cluster: Cluster, work: Work, kind: str
+    kube: Kube, cluster: Cluster, visit: Work, kind: str
 ) -> None:
     path = f"{APPS}/{kind.lower()}s"
     annotations = {"kubernetes.io/change-cause": "first"}
     first = workload(kind, "db:1")
     first["metadata"]["annotations"] = annotations
     assert kube.post(path, first).status_code == 201
-    idle(cluster, work)
+    idle(cluster, visit)
     [only] = history(kube)
     assert (only["revision"], image_of(only), only["metadata"]["annotations"]) == (1, "db:1", annotations)
     [owner] = only["metadata"]["ownerReferences"]
     assert owner["kind"] == kind and owner["controller"]
     assert kube.patch(f"{path}/db", {"spec": {"template": {"spec": {"containers": [
         {"name": "c", "image": "db:2"}]}}}}).status_code == 200  # fmt: skip
-    idle(cluster, work)
+    idle(cluster, visit)
     assert [(item["revision"], image_of(item)) for item in history(kube)] == [(1, "db:1"), (2, "db:2")]
     undone = kube.send("PATCH", f"{path}/db", json.dumps(history(kube)[0]["data"]),
                        media="application/strategic-merge-patch+json")  # fmt: skip
     assert undone.status_code == 200, undone.content
-    idle(cluster, work)
+    idle(cluster, visit)
     assert [(item["revision"], image_of(item)) for item in history(kube)] == [(2, "db:2"), (3, "db:1")]
     pods = Pod.objects.filter(cluster=cluster, owner_kind=kind)
     assert {row.manifest["spec"]["containers"][0]["image"] for row in pods} == {"db:1"}
     assert kube.delete(f"{path}/db").status_code == 200
-    idle(cluster, work)
+    idle(cluster, visit)
     assert history(kube) == []
 
 
-def test_a_history_is_as_long_as_it_may_be(kube: Kube, cluster: Cluster, work: Work) -> None:
+def test_a_history_is_as_long_as_it_may_be(kube: Kube, cluster: Cluster, visit: Work) -> None:
     kube.post(f"{APPS}/statefulsets", workload("StatefulSet", "db:1", revisionHistoryLimit=1))
     for number in range(2, 6):
         template = {"spec": {"containers": [{"name": "c", "image": f"db:{number}"}]}}
         assert kube.patch(f"{APPS}/statefulsets/db", {"spec": {"template": template}}).status_code == 200
-        idle(cluster, work)
+        idle(cluster, visit)
     found = [image_of(item) for item in history(kube)]
     assert found[-1] == "db:5" and len(found) <= 3 and "db:1" not in found
 
 
 def test_a_template_that_comes_back_with_its_defaults_is_the_same(
-    kube: Kube, cluster: Cluster, work: Work
+    kube: Kube, cluster: Cluster, visit: Work
 ) -> None:
     path = f"{APPS}/deployments/db"
     assert kube.post(f"{APPS}/deployments", workload("Deployment", "db:1")).status_code == 201
-    idle(cluster, work)
+    idle(cluster, visit)
     read = kube.get(path).json()
     assert read["spec"]["template"]["spec"]["dnsPolicy"] == "ClusterFirst"
     assert kube.put(path, read).json()["metadata"]["generation"] == 1
     kube.patch(path, {"spec": {"template": {"spec": {"containers": [{"name": "c", "image": "db:2"}]}}}})
-    idle(cluster, work)
+    idle(cluster, visit)
     assert numbers(kube) == {"db:1": ("1", None), "db:2": ("2", None)}
     # As `kubectl rollout undo` sends it: the template of the ReplicaSet as it was read, without its hash.
     operations = [{"op": "replace", "path": "/spec/template", "value": read["spec"]["template"]},
                   {"op": "replace", "path": "/metadata/annotations", "value": {}}]  # fmt: skip
     assert kube.patch(path, operations, "json-patch+json").status_code == 200
-    idle(cluster, work)
+    idle(cluster, visit)
     assert numbers(kube) == {"db:1": ("3", "1"), "db:2": ("2", None)}
     assert kube.get(path).json()["metadata"]["annotations"][f"{DEPLOYMENT}/revision"] == "3"
 

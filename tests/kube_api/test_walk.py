@@ -13,6 +13,7 @@ from playground.clusters.drive.config import set_clock
 from playground.clusters.models import Cluster, Pod
 from tests.kube_api.conftest import eventually
 from tests.kube_api.kubectls import Kubectl
+from tests.manifests import make_object
 from tests.tables import table
 
 pytestmark = [pytest.mark.kubectl, pytest.mark.slow]
@@ -124,12 +125,7 @@ def test_kubelets_refuse_what_does_not_fit(kubectl: Kubectl, fast: Cluster) -> N
 
 def test_a_pod_is_resized(kubectl: Kubectl, fast: Cluster) -> None:
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "100m"}}}
-    pod = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "grows"},
-        "spec": {"containers": [container]},
-    }
+    pod = make_object("v1", "Pod", "grows", spec={"containers": [container]})
     kubectl("apply", "-f", "-", text=json.dumps(pod))
     eventually(lambda: Pod.objects.get(name="grows").phase == "Running")
     patch = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "200m"}}}]}}
@@ -170,7 +166,7 @@ def test_finalizers_orphans_and_the_foreground(kubectl: Kubectl, fast: Cluster) 
     assert Pod.objects.filter(labels__app="first").count() == 0
 
 
-@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "DaemonSet"])
+@pytest.mark.parametrize("kind", ["StatefulSet", "DaemonSet"])
 def test_rollouts_are_undone(kubectl: Kubectl, fast: Cluster, kind: str) -> None:
     spec: dict[str, Any] = {} if kind == "DaemonSet" else {"replicas": 2}
     if kind == "StatefulSet":

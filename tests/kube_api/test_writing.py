@@ -16,6 +16,8 @@ from playground.clusters.models import Cluster, LogEntry, Pod
 from playground.clusters.objects.apply import apply_documents
 from tests.clusters.builders import make_pod
 from tests.kube_api.conftest import PODS, TABLE, Kube, Work
+from tests.manifests import make_object
+from tests.tables import table
 
 DATA = Path(__file__).parent / "data"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
@@ -23,11 +25,11 @@ DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 
 def make_deployment(name: str = "web", replicas: int = 2, image: str = "web:1") -> dict[str, Any]:
     labels = {"app": name}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name},
-        "spec": {
+    return make_object(
+        "apps/v1",
+        "Deployment",
+        name,
+        spec={
             "replicas": replicas,
             "selector": {"matchLabels": labels},
             "template": {
@@ -35,7 +37,7 @@ def make_deployment(name: str = "web", replicas: int = 2, image: str = "web:1") 
                 "spec": {"containers": [{"name": "main", "image": image}]},
             },
         },
-    }
+    )
 
 
 def test_a_pod_is_submitted(kube: Kube, cluster: Cluster) -> None:
@@ -213,15 +215,15 @@ def test_a_dry_run_answers_and_keeps_nothing(kube: Kube) -> None:
     assert LogEntry.objects.count() == before
 
 
-def test_a_pod_on_a_node_terminates_for_its_grace_period(kube: Kube, cluster: Cluster, work: Work) -> None:
+def test_a_pod_on_a_node_terminates_for_its_grace_period(kube: Kube, cluster: Cluster, visit: Work) -> None:
     request_run(cluster=cluster, until="idle")
-    work(cluster)
+    visit(cluster)
     going = kube.delete(f"{PODS}/p1", {"gracePeriodSeconds": 20}).json()
     assert going["kind"] == "Pod"
     assert going["metadata"]["deletionGracePeriodSeconds"] == 20
     assert kube.get(PODS, accept=TABLE).json()["rows"][0]["cells"][2] == "Terminating"
     request_run(cluster=cluster, until="30s")
-    work(cluster)
+    visit(cluster)
     assert kube.get(f"{PODS}/p1").status_code == 404
 
 
@@ -296,21 +298,21 @@ def test_a_binding_of_another_pod_of_that_name_is_refused(kube: Kube, key: str) 
     assert kube.post(f"{PODS}/p1/binding", binding).status_code == 201
 
 
-def test_an_eviction_honours_the_budget(kube: Kube, cluster: Cluster, work: Work) -> None:
+def test_an_eviction_honours_the_budget(kube: Kube, cluster: Cluster, visit: Work) -> None:
     pods = []
     for name in ("a", "b"):
         pod = make_pod(name)
         pod["metadata"]["labels"] = {"app": "db"}
         pods.append(pod)
-    budget = {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": "db"},
-        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "db"}}},
-    }
+    budget = make_object(
+        "policy/v1",
+        "PodDisruptionBudget",
+        "db",
+        spec={"minAvailable": 1, "selector": {"matchLabels": {"app": "db"}}},
+    )
     apply_documents(cluster=cluster, objects=[*pods, budget])
     request_run(cluster=cluster, until="idle")
-    work(cluster)
+    visit(cluster)
     eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "a"}}
     assert kube.post(f"{PODS}/a/eviction", eviction).status_code == 201
     refused = kube.post(f"{PODS}/b/eviction", eviction | {"metadata": {"name": "b"}})
@@ -463,3 +465,66 @@ def test_only_kinds_that_count_generations_have_one(
     labelled = {"metadata": {"labels": {"a": "b"}}}
     patched = kube.patch(f"{path}/{body['metadata']['name']}", labelled).json()
     assert patched["metadata"].get("generation") == (1 if counts else None)
+
+
+# ---- Services get what an API server gives them: addresses, node ports; and keep both
+
+
+SERVICES = "/api/v1/namespaces/default/services"
+
+
+def service(name: str, **spec: Any) -> dict[str, Any]:
+    ports = [{"name": "a", "port": 80}, {"name": "b", "port": 81}]
+    return make_object("v1", "Service", name, spec={"ports": ports} | spec)
+
+
+def test_addresses_differ_and_are_of_the_usual_range(kube: Kube) -> None:
+    made = [kube.post(SERVICES, service(name)).json()["spec"] for name in ("a", "b")]
+    addresses = [spec["clusterIP"] for spec in made]
+    assert addresses[0] != addresses[1] and all(one.startswith("10.96.") for one in addresses)
+    assert [spec["clusterIPs"] for spec in made] == [[one] for one in addresses]
+    assert made[0]["ipFamilies"] == ["IPv4"] and "nodePort" not in made[0]["ports"][0]
+
+
+@pytest.mark.parametrize(
+    ("spec", "address", "n_ports"),
+    table(__file__, "each_type_gets_what_it_needs"),
+)
+def test_each_type_gets_what_it_needs(
+    kube: Kube, spec: dict[str, Any], address: str | None, n_ports: int
+) -> None:
+    made = kube.post(SERVICES, service("x", **spec)).json()["spec"]
+    assert (made.get("clusterIP"), made.get("clusterIPs")) == (address, address and [address])
+    assert len({port["nodePort"] for port in made["ports"] if "nodePort" in port}) == n_ports
+
+
+def test_what_was_given_stays_over_every_way_to_write(kube: Kube, cluster: Any) -> None:
+    first = kube.post(SERVICES, service("x", type="NodePort")).json()["spec"]
+    again = service("x", type="NodePort", selector={"app": "web"})
+    assert kube.put(f"{SERVICES}/x", again).json()["spec"] == first | {"selector": {"app": "web"}}
+    result = apply_documents(cluster=cluster, objects=[again])
+    assert [item.name for item in result.unchanged] == ["x"]
+    assert kube.put(f"{SERVICES}/x", service("x")).json()["spec"]["clusterIP"] == first["clusterIP"]
+    ports = kube.put(f"{SERVICES}/x", service("x", type="NodePort")).json()["spec"]["ports"]
+    assert all(30000 <= port["nodePort"] < 32768 for port in ports)
+    other = kube.patch(f"{SERVICES}/x", {"spec": {"clusterIP": "10.96.9.9", "clusterIPs": ["10.96.9.9"]}})
+    assert other.json()["message"] == (
+        'Service "x" is invalid: spec.clusterIPs[0]: Invalid value: ["10.96.9.9"]: may not change once set'
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    table(__file__, "a_service_that_cannot_be_is_refused"),
+)
+def test_a_service_that_cannot_be_is_refused(kube: Kube, spec: dict[str, Any], message: str) -> None:
+    assert kube.post(SERVICES, service("x", **spec)).json()["message"] == f'Service "x" is invalid: {message}'
+
+
+def test_a_service_that_becomes_a_name_and_an_address_again(kube: Kube) -> None:
+    kube.post(SERVICES, service("x"))
+    named = kube.put(f"{SERVICES}/x", service("x", type="ExternalName", externalName="x.example")).json()[
+        "spec"
+    ]
+    assert "clusterIP" not in named
+    assert kube.put(f"{SERVICES}/x", service("x")).json()["spec"]["clusterIP"].startswith("10.96.")

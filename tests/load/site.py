@@ -22,6 +22,7 @@ from typing import Any
 
 from playground.play.processes import descendants
 from tests import servers
+from tests.play import kills
 
 ROOT = Path(__file__).resolve().parents[2]
 POSTED_AT_ONCE = 5000
@@ -157,12 +158,7 @@ class Site:
     """`manage.py play` on a database of its own."""
 
     def __init__(self, database: str, folder: Path, workers: int, ends: contextlib.ExitStack) -> None:
-        from tests.load.__main__ import _answers, _start, _until
-
-        folder.mkdir(parents=True)
-        for name in ("DATABASE_URL", "CELERY_BROKER_URL"):
-            os.environ.pop(name, None)
-        os.environ["PLAYGROUND_DATA"] = str(folder)
+        variables: dict[str, str] = {}
         self._size = self._sqlite_bytes(folder / "playground.sqlite3")
         if database == "postgresql":
             found = servers.find_postgresql()
@@ -170,14 +166,15 @@ class Site:
                 raise SystemExit("PostgreSQL is needed; say --on sqlite to do without")
             url, stop = found.start()
             ends.callback(stop)
-            os.environ["DATABASE_URL"], drop = servers.make_database(url, "load_site")
+            variables["DATABASE_URL"], drop = servers.make_database(url, "load_site")
             ends.callback(drop)
-            self._size = self._postgresql_bytes(os.environ["DATABASE_URL"])
-        port = servers.free_port()
-        self.address = f"http://127.0.0.1:{port}"
-        command = [sys.executable, "manage.py", "play", "--port", str(port), "--workers", str(workers)]
-        _start(command, folder / "play.log", ends)
-        _until(lambda: _answers(f"{self.address}/readyz"), 180, "play does not get ready")
+            self._size = self._postgresql_bytes(variables["DATABASE_URL"])
+        options = ["--workers", str(workers)]
+        self._site = kills.Site(
+            folder, servers.free_port(), variables=variables, options=options, answer_s=60.0
+        )
+        ends.callback(self._site.stop)
+        self._site.wait_until_ready()
 
     def run(
         self, n_nodes: int, n_pods: int, kind: str, *, n_clusters: int = 1, warm_up: int = 0
@@ -212,31 +209,24 @@ class Site:
         }
 
     def _make(self, name: str, n_nodes: int) -> str:
-        from tests.load.__main__ import _send
-
-        made = _send(f"{self.address}/api/v1/clusters/", {"name": name})
-        cluster = f"{self.address}/api/v1/clusters/{made['id']}"
+        made = self._site.send("POST", "/api/v1/clusters/", {"name": name})
+        cluster = f"/api/v1/clusters/{made['id']}"
         self._post(cluster, nodes(n_nodes))
         return cluster
 
-    @staticmethod
-    def _post(cluster: str, objects: list[dict[str, Any]]) -> None:
-        from tests.load.__main__ import _send
-
+    def _post(self, cluster: str, objects: list[dict[str, Any]]) -> None:
         for part in _parts(objects):
-            _send(f"{cluster}/apply", {"apiVersion": "v1", "kind": "List", "items": part})
+            self._site.send("POST", f"{cluster}/apply", {"apiVersion": "v1", "kind": "List", "items": part})
 
     def _finish(self, clusters: list[str], *, n_pods: int) -> tuple[float, float]:
         """Run all until idle; seconds, and the longest that one of them stood without a step ahead."""
-        from tests.load.__main__ import _send
-
         began = time.monotonic()
-        runs = [_send(f"{cluster}/run", {"until": "idle"}) for cluster in clusters]
+        runs = [self._site.send("POST", f"{cluster}/run", {"until": "idle"}) for cluster in clusters]
         moved, longest, going = [began] * len(runs), 0.0, set(range(len(runs)))
         while going:
             time.sleep(WATCHED_EVERY_S)
             for number in sorted(going):
-                run, done = _get(f"{self.address}{runs[number]['url']}"), runs[number]["cyclesDone"]
+                run, done = self._site.send("GET", runs[number]["url"]), runs[number]["cyclesDone"]
                 now = time.monotonic()
                 if run["cyclesDone"] != done:
                     longest, moved[number] = max(longest, now - moved[number]), now
@@ -281,13 +271,6 @@ class Site:
 def _parts(objects: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
     for start in range(0, len(objects), POSTED_AT_ONCE):
         yield objects[start : start + POSTED_AT_ONCE]
-
-
-def _get(url: str) -> Any:
-    import urllib.request
-
-    with urllib.request.urlopen(url, timeout=60) as answer:
-        return json.load(answer)
 
 
 def _cpu_seconds(pid: int) -> dict[int, float]:

@@ -13,7 +13,6 @@ import contextlib
 import http.client
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -26,10 +25,11 @@ from pathlib import Path
 from typing import Any
 
 from tests import servers
-from tests.deploy.commands import ROOT, team
+from tests.deploy.commands import team
+from tests.manifests import make_object
 from tests.play.kills import NODE
+from tests.site import ROOT, TEAM, Door
 
-HOST = "playground.example"
 BOUND_WITHIN_S = 10.0
 STREAMS_OF_A_PERSON = 15
 READY_EVERY_S = 0.5
@@ -88,25 +88,21 @@ def be_busy(round_: Round, folder: Path, stops: contextlib.ExitStack) -> dict[st
     stops
         What ends the servers and processes.
     """
-    found, redis = servers.find_postgresql(), shutil.which("redis-server") or shutil.which("valkey-server")
-    if found is None or redis is None:
+    found = servers.find_postgresql()
+    if found is None or servers.redis_program() is None:
         raise SystemExit("PostgreSQL and Redis are needed")
     url, stop = found.start()
     stops.callback(stop)
     database, drop = servers.make_database(url, "team")
     stops.callback(drop)
-    broker = Broker(redis)
-    stops.callback(lambda: broker.end())  # that of the newest: an outage starts another
+    broker = Broker()
+    stops.callback(broker.end)
     port = servers.free_port()
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("PLAYGROUND_")
     } | {
+        **TEAM,
         "PLAYGROUND_DATA": str(folder),
-        "PLAYGROUND_MODE": "team",
-        "PLAYGROUND_SECRET_KEY": "a secret key of the load rounds, long enough for the check",
-        "PLAYGROUND_HOSTS": HOST,
-        "PLAYGROUND_REQUEST_RATE": "100000/min",
-        "PLAYGROUND_WRITE_RATE": "100000/min",
         "DATABASE_URL": database,
         "CELERY_BROKER_URL": broker.url,
         "DJANGO_SETTINGS_MODULE": "playground.settings",
@@ -217,59 +213,29 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-class Broker:
-    """A Redis at one address that can be away: ended with all its messages, or stopped."""
-
-    def __init__(self, program: str) -> None:
-        self._program, self._port = program, servers.free_port()
-        self.url, self.end = servers.start_redis(program, port=self._port)
+class Broker(servers.Redis):
+    """A Redis that can be away: ended with all its messages, or stopped."""
 
     def away(self, seconds: float, over: threading.Event, *, killed: bool) -> None:
         if killed:
             self.end()
             over.wait(seconds)
-            _, self.end = servers.start_redis(self._program, port=self._port)
+            self.begin()
         else:
-            found = subprocess.run(
-                ["pgrep", "-f", f"redis-server.*:{self._port}$"], capture_output=True, text=True, check=True
-            )
-            pid = int(found.stdout.split()[0])
-            os.kill(pid, signal.SIGSTOP)
+            self.process.send_signal(signal.SIGSTOP)
             over.wait(seconds)
-            os.kill(pid, signal.SIGCONT)
+            self.process.send_signal(signal.SIGCONT)
 
 
-class Person:
-    """Speaks with the site by a token."""
+class Person(Door):
+    """Speaks with the site by a token, and asks once."""
 
     def __init__(self, port: int, token: str) -> None:
-        self._port = port
-        self.headers = {
-            "Authorization": f"Bearer {token}",
-            "Host": HOST,
-            "X-Forwarded-Proto": "https",
-            "Content-Type": "application/json",
-        }
-
-    def connect(self, timeout_s: float = 60.0) -> http.client.HTTPConnection:
-        return http.client.HTTPConnection("127.0.0.1", self._port, timeout=timeout_s)
-
-    def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        with contextlib.closing(self.connect()) as connection:
-            connection.request(method, path, None if body is None else json.dumps(body), self.headers)
-            answer = connection.getresponse()
-            text = answer.read()
-        return answer.status, json.loads(text) if text else None
-
-    def send(self, method: str, path: str, body: Any = None) -> Any:
-        status, answer = self.ask(method, path, body)
-        if status >= 400:
-            raise OSError(f"{method} {path}: {status} {str(answer)[:300]}")
-        return answer
+        super().__init__(port, token=token, patience_s=0.0)
 
     def ready(self) -> dict[str, str]:
         """The checks of `/readyz` that are not ok."""
-        checks: dict[str, str] = self.ask("GET", "/readyz")[1]["checks"]
+        checks: dict[str, str] = json.loads(self.ask("GET", "/readyz")[1])["checks"]
         return {name: said for name, said in checks.items() if said != "ok"}
 
     def make(self, name: str, n_pods: int) -> str:
@@ -285,12 +251,7 @@ class Person:
 
 def pod(name: str) -> dict[str, Any]:
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}}}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"containers": [container]},
-    }
+    return make_object("v1", "Pod", name, namespace="default", spec={"containers": [container]})
 
 
 class _Thread(threading.Thread):

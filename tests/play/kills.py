@@ -7,39 +7,30 @@ the end of the site.
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
-import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests import site
+from tests.manifests import make_object
+from tests.tables import table
+
 BOUND_WITHIN_S = 10.0
-NODE = {
-    "apiVersion": "v1",
-    "kind": "Node",
-    "metadata": {"name": "n1"},
-    "status": {"allocatable": {"cpu": "100000", "memory": "10000Gi", "pods": "100000"}},
-}
+NODE = table(__file__, "NODE")
 
 
 def pod(name: str) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"containers": [{"name": "c", "image": "i"}]},
-    }
+    return make_object(
+        "v1", "Pod", name, namespace="default", spec={"containers": [{"name": "c", "image": "i"}]}
+    )
 
 
-class Site:
+class Site(site.Site):
     """`manage.py play` on a port, with a data folder of its own.
 
     Parameters
@@ -48,12 +39,20 @@ class Site:
         Of its environment, besides ours: a database and a broker of a server.
     within
         A command that runs the one that follows it somewhere else.
+    options
+        Of `manage.py play`, besides the port.
     """
 
     def __init__(
-        self, data: Path, port: int, *, variables: Mapping[str, str] | None = None, within: Sequence[str] = ()
+        self,
+        data: Path,
+        port: int,
+        *,
+        variables: Mapping[str, str] | None = None,
+        within: Sequence[str] = (),
+        options: Sequence[str] = (),
+        answer_s: float = 10.0,
     ) -> None:
-        self.address = f"http://127.0.0.1:{port}"
         environment = {
             name: value
             for name, value in os.environ.items()
@@ -61,73 +60,13 @@ class Site:
         }
         data.mkdir(parents=True, exist_ok=True)
         self.data = data
-        self._log = data.with_name(f"{data.name}.log").open("wb")
-        self.process = subprocess.Popen(
-            [*within, sys.executable, "manage.py", "play", "--port", str(port)],
-            cwd=ROOT,
-            env=environment | {"PLAYGROUND_DATA": str(data), **(variables or {})},
-            stdin=subprocess.DEVNULL,
-            stdout=self._log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
+        super().__init__(
+            [*within, sys.executable, "manage.py", "play", "--port", str(port), *options],
+            port,
+            log=data.with_name(f"{data.name}.log"),
+            environment=environment | {"PLAYGROUND_DATA": str(data), **(variables or {})},
+            answer_s=answer_s,
         )
-
-    def send(self, method: str, path: str, body: Any = None, *, patience_s: float = 60.0) -> Any:
-        """JSON of the answer; tried again while the site does not answer, or answers that it cannot now."""
-        data = None if body is None else json.dumps(body).encode()
-        until_s = time.monotonic() + patience_s
-        while True:
-            request = urllib.request.Request(
-                self.address + path, data, {"Content-Type": "application/json"}, method=method
-            )
-            try:
-                with urllib.request.urlopen(request, timeout=10) as answer:
-                    return json.load(answer)
-            except urllib.error.HTTPError as error:
-                with error:
-                    said = error.read()
-                if error.code == 409 and method == "POST":
-                    return {}  # an earlier try of ours had come through
-                if error.code < 500 or time.monotonic() > until_s:
-                    raise AssertionError(f"{method} {path}: {error.code} {said[:300]!r}") from None
-            except OSError:
-                if time.monotonic() > until_s:
-                    raise
-            time.sleep(0.05)
-
-    def ask(self, method: str, path: str, body: Any = None) -> tuple[int, str]:
-        """Status and text of the first answer, whatever it says."""
-        data = None if body is None else json.dumps(body).encode()
-        headers = {"Content-Type": "application/json"}
-        request = urllib.request.Request(self.address + path, data, headers, method=method)
-        try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, error.read().decode()
-
-    def wait_until_ready(self, patience_s: float = 180.0) -> None:
-        self.send("GET", "/readyz", patience_s=patience_s)
-
-    def processes(self) -> dict[int, str]:
-        """Process id -> name, of all processes of the site but the supervisor."""
-        listing = subprocess.run(
-            ["ps", "-eo", "pid=,ppid=,stat=,comm="], capture_output=True, text=True, check=True
-        ).stdout
-        rows = [line.split(None, 3) for line in listing.splitlines()]
-        found: dict[int, str] = {}
-        parents = {self.process.pid}
-        while True:
-            more = {
-                int(pid): name
-                for pid, parent, state, name in rows
-                if int(parent) in parents and int(pid) not in found and not state.startswith("Z")
-            }
-            if not more:
-                return found
-            found |= more
-            parents = set(more)
 
     def bind_one(self, cluster: str, name: str) -> float:
         """Submit a pod to a cluster at 1x and wait for its node; the seconds that took."""
@@ -144,15 +83,6 @@ class Site:
                 raise AssertionError(f"{name} is not bound after 120 s: {self.send('GET', '/readyz')}")
             time.sleep(0.02)
         return posted_s, time.monotonic() - began_s
-
-    def stop(self) -> None:
-        self.process.send_signal(signal.SIGINT)
-        try:
-            self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        self._log.close()
 
 
 def run(

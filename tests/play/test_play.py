@@ -29,69 +29,31 @@ ROOT = Path(__file__).resolve().parents[2]
 WAIT_S = 60.0
 
 
-class Playground:
+class Playground(kills.Site):
     """A running playground with a data folder of its own."""
 
     def __init__(self, data: Path) -> None:
-        self.data = data
-        self.port = free_port()
-        environment = {
-            name: value
-            for name, value in os.environ.items()
-            if name not in ("CELERY_BROKER_URL", "DATABASE_URL", "DJANGO_ALLOW_ASYNC_UNSAFE")
-        }
-        self.process = subprocess.Popen(
-            [sys.executable, "manage.py", "play", "--port", str(self.port)],
-            cwd=ROOT,
-            env=environment | {"PLAYGROUND_DATA": str(data)},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
-        self.said: list[str] = []
+        super().__init__(data, free_port())
 
     def wait_until_it_says(self, words: str) -> str:
-        assert self.process.stdout
-        for line in self.process.stdout:
-            self.said.append(line)
-            if words in line:
-                return line
-        raise AssertionError("".join(self.said) + self.worker_log())
+        return str(wait_for(lambda: next((line for line in self.said() if words in line), "")))
 
-    def get(self, path: str, **headers: str) -> tuple[int, bytes]:
-        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", headers=headers)
-        try:
-            with urllib.request.urlopen(request, timeout=10) as answer:
-                return answer.status, answer.read()
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, error.read()
+    def said(self) -> list[str]:
+        return self.log.read_text().splitlines()
 
-    def worker_log(self) -> str:
-        log = self.data / "worker.log"
-        return log.read_text() if log.exists() else ""
-
-    def processes(self) -> dict[int, str]:
-        """Process id -> name, of the site's own processes."""
-        rows = subprocess.run(
-            ["ps", "-eo", "pid=,ppid=,comm="], capture_output=True, text=True, check=True
-        ).stdout
-        found = [line.split(None, 2) for line in rows.splitlines()]
-        return {int(pid): name for pid, parent, name in found if int(parent) == self.process.pid}
-
-    def end(self) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.communicate()
+    def own(self) -> list[int]:
+        """The site's own processes, by id."""
+        listed = Path(f"/proc/{self.process.pid}/task").glob("*/children")
+        return [int(pid) for children in listed for pid in children.read_text().split()]
 
 
 @pytest.fixture
 def playground(tmp_path: Path) -> Iterator[Playground]:
     playground = Playground(tmp_path / "data")
     yield playground
-    playground.end()
+    if playground.process.poll() is None:
+        playground.process.kill()
+    playground.process.wait()
 
 
 def gone(pids: list[int]) -> bool:
@@ -107,12 +69,12 @@ def test_play_serves_says_where_and_stops_cleanly_also_while_a_live_page_is_open
     assert line.startswith(f"Playground ready: http://127.0.0.1:{playground.port}/")
     assert "Ctrl-C" in line
     demo = re.search(r"Demo cluster: http://127\.0\.0\.1:\d+(/\S+/) ", line)
-    assert playground.get(demo[1])[0] == 200
-    assert playground.get("/")[0] == 200
-    assert playground.get("/healthz") == (200, b"ok\n")
-    status, body = playground.get("/readyz")
+    assert playground.ask("GET", demo[1])[0] == 200
+    assert playground.ask("GET", "/")[0] == 200
+    assert playground.ask("GET", "/healthz") == (200, "ok\n")
+    status, body = playground.ask("GET", "/readyz")
     assert (status, json.loads(body)["ready"]) == (200, True)
-    workers = list(playground.processes())
+    workers = playground.own()
     assert len(workers) == 4  # web, two that decide, one that works
     with urllib.request.urlopen(f"http://127.0.0.1:{playground.port}{demo[1]}ticks/") as stream:
         assert b"retry" in stream.readline()
@@ -121,7 +83,7 @@ def test_play_serves_says_where_and_stops_cleanly_also_while_a_live_page_is_open
         assert playground.process.wait(10) == 0
         assert time.monotonic() - started_s < 6
     assert gone(workers)
-    assert "Traceback" not in "".join(playground.said) + playground.process.stdout.read()
+    assert "Traceback" not in playground.log.read_text()
 
 
 @pytest.mark.slow
@@ -139,21 +101,17 @@ def test_a_gang_at_permit_a_veto_and_a_preemption_run_live_and_all_ends_with_a_k
 ) -> None:
     playground.wait_until_it_says("Playground ready")
     browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
-    address = f"http://127.0.0.1:{playground.port}"
+    address = playground.address
     with browser.open(f"{address}/gallery/") as page:
         token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.read().decode())[1]
     form = urllib.parse.urlencode({"csrfmiddlewaretoken": token}).encode()
     with browser.open(f"{address}/gallery/gang-evicts-around-a-veto/open/", form) as board:
         cluster = board.url.rstrip("/").rpartition("/")[2]
     api = f"/api/v1/clusters/{cluster}"
-    clock = urllib.request.Request(
-        f"{address}{api}/clock/", b'{"mode": "1x"}', {"Content-Type": "application/json"}, method="PUT"
-    )
-    with urllib.request.urlopen(clock) as answer:
-        assert answer.status == 200
+    playground.send("PUT", f"{api}/clock/", {"mode": "1x"})
 
     def read(path: str) -> dict:
-        status, body = playground.get(path)
+        status, body = playground.ask("GET", path)
         return json.loads(body) if status == 200 else {}
 
     def waiting() -> list[str]:
@@ -162,7 +120,7 @@ def test_a_gang_at_permit_a_veto_and_a_preemption_run_live_and_all_ends_with_a_k
     assert wait_for(lambda: len(waiting()) == 2 and waiting()) == ["default/train-1", "default/train-2"]
     third = wait_for(lambda: read(f"{api}/cycles/3/"))
     assert (third["pod"], third["outcome"]) == ("default/train-3", "preempting")
-    assert b"no licence on this node" in playground.get(f"/c/{cluster}/cycles/1/")[1]
+    assert "no licence on this node" in playground.ask("GET", f"/c/{cluster}/cycles/1/")[1]
 
     def pods() -> dict[str, str]:
         items = read(f"/k8s/{cluster}/api/v1/namespaces/default/pods").get("items", [])
@@ -172,7 +130,7 @@ def test_a_gang_at_permit_a_veto_and_a_preemption_run_live_and_all_ends_with_a_k
     bound = wait_for(lambda: "batch" not in pods() and all(pods().values()) and pods())
     assert bound["train-3"] == "node-c"
     assert {bound["train-1"], bound["train-2"]} == {"node-a", "node-b"}
-    processes = list(playground.processes())
+    processes = playground.own()
     playground.process.kill()
     playground.process.wait()
     wait_for(lambda: gone(processes))

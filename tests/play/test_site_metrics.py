@@ -26,10 +26,7 @@ from playground.clusters.drive.runs import request_run
 from playground.clusters.jobs import Signs
 from playground.clusters.models import Cluster, Job, LanePulse, Run
 from playground.play import health, rooms
-from tests.api.conftest import wakes
 from tests.clusters.builders import make_cluster, make_node, make_pod
-
-__all__ = ["wakes"]
 
 pytestmark = pytest.mark.django_db
 RULES = Path(__file__).resolve().parents[2] / "deploy/prometheus/alerts.yaml"

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tests.tables import table
+
 POD = "shop/web"
 
 
@@ -90,36 +92,9 @@ SPREAD = (
     f"topologySpreadConstraints: [{{maxSkew: 1, topologyKey: {ZONE}, whenUnsatisfiable: DoNotSchedule, "
     "labelSelector: {matchLabels: {tier: front}}}]"
 )
-BIG_VOLUME = (
-    "---\n{apiVersion: v1, kind: PersistentVolume, metadata: {name: disk}, spec: {capacity: {storage: 1Gi}, "
-    "accessModes: [ReadWriteOnce], storageClassName: local, local: {path: /d}, nodeAffinity: {required: "
-    "{nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [gone]}]}]}}, "
-    "claimRef: {namespace: shop, name: data}}}\n"
-    "---\n{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data, namespace: shop}, spec: "
-    "{accessModes: [ReadWriteOnce], storageClassName: local, volumeName: disk, resources: {requests: "
-    "{storage: 1Gi}}}, status: {phase: Bound}}\n"
-)
+BIG_VOLUME = table(__file__, "BIG_VOLUME")
 
-EDITS = {
-    "volume of another node": "add-node",
-    "cpu": "lower-request",
-    "memory": "lower-request",
-    "taint": "tolerate",
-    "node selector": "drop-selector",
-    "node affinity": "drop-node-affinity",
-    "affinity to a pod that is not there": "drop-affinity-term",
-    "anti-affinity": "drop-anti-affinity-term",
-    "topology spread": "relax-spread",
-    "host port": "drop-host-port",
-    "claim that is not there": "create-claim",
-    "cordoned node": "uncordon",
-    "priority without preemption": "raise-priority",
-    "more important pods under a budget": "delete-pod",
-    "resources of the pod as a whole": "lower-request",
-    "extended resource": "lower-request",
-    "huge pages": "lower-request",
-    "as many pods as the node takes": "add-node",
-}
+EDITS = table(__file__, "EDITS")
 """Case -> kind of a single change that places its pod; of the others none does, or it waits for more than a node."""
 
 CASES = [

@@ -18,7 +18,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         playground.wait_until_it_says("Playground ready")
         yield f"http://127.0.0.1:{playground.port}"
     finally:
-        playground.end()
+        playground.stop()
 
 
 @pytest.fixture(scope="package")

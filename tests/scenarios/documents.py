@@ -4,6 +4,7 @@ from typing import Any
 
 import yaml
 
+from tests.manifests import make_object
 from tests.tables import table
 
 
@@ -18,12 +19,7 @@ def node(name: str, *, cpu: str = "4", memory: str = "8Gi", **labels: str) -> di
 
 def pod(name: str, *, cpu: str = "1", memory: str = "1Gi", **spec: Any) -> dict[str, Any]:
     container = {"name": "c", "image": "web:1", "resources": {"requests": {"cpu": cpu, "memory": memory}}}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"containers": [container], **spec},
-    }
+    return make_object("v1", "Pod", name, namespace="default", spec={"containers": [container], **spec})
 
 
 PACKING = table(__file__, "PACKING")

@@ -26,7 +26,7 @@ def link_of(client, scenario):
     return answer.json()["link"]
 
 
-def test_a_link_brings_scenario_note_and_moment_into_an_instance_that_never_saw_it(client, sent):
+def test_a_link_brings_scenario_note_and_moment_into_an_instance_that_never_saw_it(client, wakes):
     scenario = shared()
     link = link_of(client, scenario)
     assert link.startswith("http://testserver/open/#1.")
@@ -39,7 +39,7 @@ def test_a_link_brings_scenario_note_and_moment_into_an_instance_that_never_saw_
     assert answer["Location"] == f"/s/{again.public_id}/"
 
 
-def test_rest_takes_a_link_and_a_saved_file_where_it_takes_yaml(client, sent):
+def test_rest_takes_a_link_and_a_saved_file_where_it_takes_yaml(client, wakes):
     scenario = shared()
     link = link_of(client, scenario)
     page = client.get(f"/api/v1/scenarios/{scenario.public_id}/replay")
@@ -53,7 +53,7 @@ def test_rest_takes_a_link_and_a_saved_file_where_it_takes_yaml(client, sent):
         assert (read["digest"], read["note"], read["opensAt"]) == (scenario.digest, NOTE, 2)
 
 
-def test_the_page_saves_the_file_under_the_scenarios_name(client, sent):
+def test_the_page_saves_the_file_under_the_scenarios_name(client, wakes):
     scenario = shared()
     page = client.get(f"/s/{scenario.public_id}/").content.decode()
     assert (
@@ -75,7 +75,7 @@ def test_the_page_saves_the_file_under_the_scenarios_name(client, sent):
         (lambda line: "javascript:alert(1)", "no carried scenario"),
     ],
 )
-def test_a_mangled_link_is_refused_and_nothing_is_kept(client, sent, change, said):
+def test_a_mangled_link_is_refused_and_nothing_is_kept(client, wakes, change, said):
     link = link_of(client, shared())
     Scenario.objects.all().delete()
     line = change(link.partition("#")[2])
@@ -86,7 +86,7 @@ def test_a_mangled_link_is_refused_and_nothing_is_kept(client, sent, change, sai
     assert not Scenario.objects.exists()
 
 
-def test_a_scenario_that_does_not_fit_a_link_says_so_with_both_sizes(client, sent):
+def test_a_scenario_that_does_not_fit_a_link_says_so_with_both_sizes(client, wakes):
     import random
 
     draw = random.Random(3)
@@ -112,7 +112,7 @@ def test_a_scenario_that_does_not_fit_a_link_says_so_with_both_sizes(client, sen
     assert answer.status_code == 302 and answer["Location"] == f"/s/{large.public_id}/"
 
 
-def test_a_share_that_is_decided_otherwise_today_makes_no_file(client, sent):
+def test_a_share_that_is_decided_otherwise_today_makes_no_file(client, wakes):
     scenario = shared()
     Scenario.objects.filter(pk=scenario.pk).update(decisions_digest="0" * 64)
     answer = client.get(f"/api/v1/scenarios/{scenario.public_id}/replay")
@@ -122,7 +122,7 @@ def test_a_share_that_is_decided_otherwise_today_makes_no_file(client, sent):
     assert answer.status_code == 409 and "not been run yet" in answer.json()["detail"]
 
 
-def test_another_teams_share_has_no_link_and_no_file_and_bringing_one_wants_a_login(sent, settings, db):
+def test_another_teams_share_has_no_link_and_no_file_and_bringing_one_wants_a_login(wakes, settings, db):
     ada = User.objects.create_user("ada", password="x")
     private = share(document=small_text(), owner=ada, visibility="private").scenario
     public = share(document=small_text(), owner=ada, visibility="public").scenario

@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.test import Client
 from django.utils import timezone
 
 from playground.accounts import teams
@@ -18,11 +17,12 @@ from playground.scenarios.models import Comparison
 from playground.scenarios.services.comparing import request_comparison
 from playground.scenarios.services.shares import share
 from playground.scenarios.services.storage import tidy
+from tests.accounts.world import client_of
 from tests.scenarios.documents import small_text
 
 
 @pytest.fixture
-def people(settings: Any, db: None, sent: Any) -> dict[str, User]:
+def people(settings: Any, db: None, wakes: Any) -> dict[str, User]:
     settings.EMBEDDED = False
     found = {name: User.objects.create_user(name) for name in ("ada", "bob", "vic", "eve")}
     team = teams.create_team(name="platform", owner=found["ada"])
@@ -42,13 +42,6 @@ def of_cluster(owner: User | None = None, team: Any = None) -> dict[str, Any]:
 def of_share(owner: User | None, visibility: str) -> dict[str, Any]:
     scenario = share(document=small_text(), owner=owner, visibility=visibility).scenario
     return {"kind": "scenario", "id": scenario.public_id, "cycle": None}
-
-
-def client_of(person: User | None) -> Client:
-    client = Client()
-    if person is not None:
-        client.force_login(person)
-    return client
 
 
 def answers(comparison: Comparison, person: User | None) -> list[int]:

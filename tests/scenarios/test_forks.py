@@ -16,15 +16,11 @@ from playground.scenarios.services.shares import share
 from scheduler_core.scenario import load_scenario, run_scenario
 from scheduler_core.scenario.gallery import ORDER, gallery_text
 from tests.scenarios.documents import node, pod, small_text
+from tests.tables import table
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-POLICY = {
-    "apiVersion": "v1",
-    "kind": "Policy",
-    "predicates": [{"name": "PodFitsResources"}],
-    "priorities": [{"name": "MostRequestedPriority", "weight": 2}],
-}
+POLICY = table(__file__, "POLICY")
 
 
 @pytest.fixture
@@ -59,10 +55,10 @@ def walked(cluster: Cluster, work) -> Cluster:
 @pytest.mark.any_database
 @pytest.mark.parametrize("name", ORDER)
 def test_a_teaching_scenario_decides_in_a_cluster_what_it_decides_by_itself(
-    name, own_site, unrecorded, sent, work
+    name, own_site, unrecorded, wakes, work
 ):
     scenario = share_one(name, gallery_text(name).encode())
-    sent.clear()
+    wakes.clear()
     cluster = walked(fork(scenario=scenario), work)
     run = run_scenario(load_scenario(gallery_text(name)))
     urls = [one["urlPrefix"] for one in (cluster.config or {}).get("extenders") or ()]
@@ -90,7 +86,7 @@ def test_a_policy_is_forked_and_configured(own_site, work):
     assert mine == list(scenario.cycles.order_by("number").values_list("digest", flat=True)) != []
 
 
-def test_the_page_of_a_policy_shows_it_and_has_no_switches_to_save(client, sent):
+def test_the_page_of_a_policy_shows_it_and_has_no_switches_to_save(client, wakes):
     cluster = create_cluster(name="old", config=POLICY)
     page = client.get(f"/c/{cluster.public_id}/config/")
     assert page.status_code == 200 and "MostRequestedPriority" in page.content.decode()
@@ -100,7 +96,7 @@ def test_the_page_of_a_policy_shows_it_and_has_no_switches_to_save(client, sent)
     assert cluster.config == POLICY
 
 
-def test_a_broken_policy_is_refused_with_its_field(client, sent):
+def test_a_broken_policy_is_refused_with_its_field(client, wakes):
     broken = POLICY | {"priorities": [{"name": "MostRequestedPriority", "weight": -2}]}
     answer = client.post(
         "/api/v1/scenarios/", small_text(scheduler=broken).encode(), content_type="application/yaml"
@@ -109,18 +105,7 @@ def test_a_broken_policy_is_refused_with_its_field(client, sent):
     assert not Scenario.objects.exists()
 
 
-VETO = {
-    "apiVersion": "kubescheduler.config.k8s.io/v1",
-    "kind": "KubeSchedulerConfiguration",
-    "extenders": [
-        {
-            "urlPrefix": "http://gone.example/x",
-            "filterVerb": "filter",
-            "nodeCacheCapable": True,
-            "httpTimeout": "2s",
-        }
-    ],
-}
+VETO = table(__file__, "VETO")
 
 
 def test_branches_and_clones_have_mock_extenders_of_their_own(own_site, work):
@@ -142,7 +127,7 @@ def test_branches_and_clones_have_mock_extenders_of_their_own(own_site, work):
         assert url.endswith(cluster.mock_extenders.get().public_id)
 
 
-def test_a_fork_says_which_extender_is_asked_now(client, sent):
+def test_a_fork_says_which_extender_is_asked_now(client, wakes):
     calls = [{"extender": 0, "verb": "filter", "answer": {"NodeNames": ["node-a"]}} for _ in range(5)]
     scenario = share(document=small_text(scheduler=VETO, extenders={"cassette": calls})).scenario
     answer = client.post(f"/s/{scenario.public_id}/fork/", follow=True)
@@ -150,11 +135,11 @@ def test_a_fork_says_which_extender_is_asked_now(client, sent):
 
 
 @pytest.mark.dialect
-def test_a_step_that_is_undone_is_still_to_be_done_and_the_cluster_unchanged_again(unrecorded, sent, work):
+def test_a_step_that_is_undone_is_still_to_be_done_and_the_cluster_unchanged_again(unrecorded, wakes, work):
     from playground.scenarios.services.forking import undo
 
     scenario = share_one(ORDER[0], gallery_text(ORDER[0]).encode())
-    sent.clear()
+    wakes.clear()
     cluster = fork(scenario=scenario)
     first = selectors.origin_state(cluster)
     words = do_next_step(cluster=cluster)

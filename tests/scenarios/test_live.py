@@ -15,7 +15,7 @@ from playground.scenarios import selectors
 from playground.scenarios.services.forking import make_from_cluster, make_text
 from playground.scenarios.services.moments import request_moment
 from tests.engine.extender_server import serving
-from tests.manifests import priority_class
+from tests.manifests import priority_class, scheduler_config
 from tests.scenarios.documents import node, pod
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -55,11 +55,9 @@ def lived(work) -> Cluster:
         cluster.refresh_from_db()
 
     with serving(answer) as server:
-        config = {
-            "apiVersion": "kubescheduler.config.k8s.io/v1",
-            "kind": "KubeSchedulerConfiguration",
-            "profiles": [{"plugins": {"permit": {"enabled": [{"name": "ManualApproval"}]}}}],
-            "extenders": [
+        config = scheduler_config(
+            profiles=[{"plugins": {"permit": {"enabled": [{"name": "ManualApproval"}]}}}],
+            extenders=[
                 {
                     "urlPrefix": f"http://127.0.0.1:{server.port}",
                     "nodeCacheCapable": True,
@@ -70,7 +68,7 @@ def lived(work) -> Cluster:
                     "preemptVerb": "preempt",
                 }
             ],
-        }
+        )
         set_config(cluster=cluster, config=config)
         apply_documents(
             cluster=cluster,

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from playground.accounts.models import User
-from playground.clusters import jobs, questions
+from playground.clusters import jobs, questions, wake
 from playground.clusters.drive.runs import request_run
 from playground.clusters.errors import Conflict, InvalidInput
 from playground.clusters.lifecycle import create_cluster
@@ -13,6 +13,7 @@ from playground.clusters.models import Question, SeedEnd
 from playground.clusters.objects.apply import apply_documents
 from playground.scenarios.services.shares import share
 from scheduler_core.scenario.gallery import gallery_text
+from tests.manifests import scheduler_config
 from tests.scenarios.documents import node, pod, small_text
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -34,25 +35,12 @@ def drawn(work):
     return scenario
 
 
-@pytest.fixture
-def groups(sent, monkeypatch):
-    """Groups of tasks that were sent."""
-    from playground.clusters import wake
-
-    found: list[tuple[str, int]] = []
-
-    def send_group(task, many):
-        parts = [dict(one) for one in many]
-        found.append((task, len(parts)))
-        sent.extend((task, part) for part in parts)
-        return True
-
-    monkeypatch.setattr(wake, "send_group", send_group)
-    return found
-
-
 @pytest.mark.dialect
-def test_fifty_seeds_are_a_group_of_tasks_and_their_end_states_are_counted(client, drawn, groups, work):
+def test_fifty_seeds_are_a_group_of_tasks_and_their_end_states_are_counted(client, drawn, work, monkeypatch):
+    groups, inner = [], wake.send_group
+    monkeypatch.setattr(
+        wake, "send_group", lambda task, many: groups.append((task, len(many))) or inner(task, many)
+    )
     assert "Not run yet" in words(client.get(f"/s/{drawn.public_id}/luck/"))
     answer = client.post(f"/s/{drawn.public_id}/luck/", {"seeds": "50"})
     assert answer.status_code == 302
@@ -80,12 +68,8 @@ def test_fifty_seeds_are_a_group_of_tasks_and_their_end_states_are_counted(clien
     assert request_luck(drawn, seeds=50) != found, "but what another engine found is"
 
 
-def test_draws_sampling_and_queue_order_are_marked(groups, work):
-    config = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "percentageOfNodesToScore": 10,
-    }
+def test_draws_sampling_and_queue_order_are_marked(work):
+    config = scheduler_config(percentageOfNodesToScore=10)
     nodes = [node(f"n-{i:03}", cpu="2") for i in range(150)]
     pods = [pod("one"), pod("big-a", cpu="1500m", nodeName="n-000"), pod("two", nodeSelector={"only": "a"}),
             pod("three", nodeSelector={"only": "a"})]  # fmt: skip
@@ -99,7 +83,7 @@ def test_draws_sampling_and_queue_order_are_marked(groups, work):
     assert counts["sampling"] >= 1 and counts["tie"] >= 1 and counts["queueOrder"] == 2
 
 
-def test_what_cannot_be_run_is_refused(client, drawn, groups):
+def test_what_cannot_be_run_is_refused(client, drawn):
     with pytest.raises(InvalidInput, match="from 2 to 50"):
         request_luck(drawn, seeds=51)
     drawn.n_cycles = 8152
@@ -113,7 +97,7 @@ def test_what_cannot_be_run_is_refused(client, drawn, groups):
     assert "from 2 to 50" in words(client.get(f"/s/{drawn.public_id}/luck/"))
 
 
-def test_readers_of_a_served_site_may_look_and_not_ask(client, drawn, groups, settings):
+def test_readers_of_a_served_site_may_look_and_not_ask(client, drawn, settings):
     settings.EMBEDDED = False
     assert client.get(f"/s/{drawn.public_id}/luck/").status_code == 200
     client.post(f"/s/{drawn.public_id}/luck/")
@@ -123,21 +107,21 @@ def test_readers_of_a_served_site_may_look_and_not_ask(client, drawn, groups, se
     assert Question.objects.get().kind == "luck"
 
 
-def test_a_lost_message_is_sent_again_for_the_seeds_that_are_left(drawn, groups, work, sent):
+def test_a_lost_message_is_sent_again_for_the_seeds_that_are_left(drawn, work, wakes):
     asked = request_luck(drawn, seeds=10)
     questions.answer(question_id=asked.pk)
-    questions.run_seeds(**sent[-1][1])
-    sent.clear()
+    questions.run_seeds(**wakes[-1][1])
+    wakes.clear()
     request_luck(drawn, seeds=10)
-    assert not sent, "asking again is not what brings lost work back"
+    assert not wakes, "asking again is not what brings lost work back"
     assert jobs.adopt() == 1
     job = jobs.Job.objects.get()
-    sent.append((job.task, dict(job.params)))
+    wakes.append((job.task, dict(job.params)))
     work()
     assert Question.objects.get().state == "done"
 
 
-def test_the_luck_of_a_cluster_marks_its_decisions_too(client, groups, work):
+def test_the_luck_of_a_cluster_marks_its_decisions_too(client, work):
     cluster = create_cluster(name="c", seed=2**63 - 1, start_ns=1_767_312_000_000_000_000)
     apply_documents(cluster=cluster, objects=[node("a"), node("b"), pod("p")])
     request_run(cluster=cluster, until="idle")

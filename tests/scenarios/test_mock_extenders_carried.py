@@ -14,6 +14,7 @@ from playground.clusters.objects.apply import apply_documents
 from playground.engine.scenarios import run_fresh
 from playground.scenarios.services.forking import fork, make_from_cluster, make_text
 from playground.scenarios.services.moments import branch
+from tests.manifests import scheduler_config
 from tests.scenarios.documents import node, pod
 from tests.scenarios.test_forks import own_site, walked
 
@@ -32,11 +33,7 @@ LATE = pod("late") | {"metadata": {"name": "late", "namespace": "default", "labe
 def configured(cluster: Cluster, *verbs: str, rules: list[dict[str, Any]]) -> MockExtender:
     mock = create_mock_extender(cluster=cluster, rules=rules)
     extender = {"urlPrefix": mock_extender_url(mock), "httpTimeout": "20s", "weight": 5}
-    config = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "extenders": [extender | {f"{verb}Verb": verb for verb in verbs}],
-    }
+    config = scheduler_config(extenders=[extender | {f"{verb}Verb": verb for verb in verbs}])
     set_config(cluster=cluster, config=config)
     return mock
 

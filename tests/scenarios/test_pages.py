@@ -20,6 +20,7 @@ from playground.web.scenarios import gallery as gallery_pages
 from tests.markup import html_of
 from tests.scenarios.documents import PACKING, node, pod, small, small_text, text_of
 from tests.scenarios.test_clusters import made_by_hand
+from tests.tables import table
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
 
@@ -87,12 +88,12 @@ def test_htmx_gets_the_moment_alone(client, scenario):
     assert "HX-Request" in whole["Vary"]
 
 
-def test_a_moment_not_known_yet_is_asked_for_once(client, scenario, sent, work):
+def test_a_moment_not_known_yet_is_asked_for_once(client, scenario, wakes, work):
     first = client.get(f"/s/{scenario.public_id}/?cycle=2")
     assert "A worker decides this stretch again" in words(first)
-    assert len(sent) == 1
+    assert len(wakes) == 1
     client.get(f"/s/{scenario.public_id}/?cycle=2&wait=1")
-    assert len(sent) == 1
+    assert len(wakes) == 1
     # The page that waits is left as it is, with the focus and what was written there.
     ask = {"path": f"/s/{scenario.public_id}/?cycle=2&wait=1", "headers": {"HX-Request": "true"}}
     assert client.get(**ask).status_code == 204
@@ -179,16 +180,6 @@ def test_names_on_a_share_s_pages_are_escaped(client, work):
         assert b"<script>alert" not in client.get(path).content
 
 
-def test_the_embed_may_be_framed_and_nothing_else_may(client, scenario):
-    embed = client.get(f"/s/{scenario.public_id}/embed/")
-    assert "frame-ancestors *" in embed["Content-Security-Policy"]
-    assert "X-Frame-Options" not in embed
-    assert "<form" not in embed.content.decode()
-    page = client.get(f"/s/{scenario.public_id}/")
-    assert "frame-ancestors 'none'" in page["Content-Security-Policy"]
-    assert page["X-Frame-Options"] == "DENY"
-
-
 def test_no_page_has_inline_script_or_style(client, scenario, work):
     cluster = made_by_hand(work)
     for path in (
@@ -218,12 +209,7 @@ def test_forking_and_branching_make_clusters(client, scenario):
     assert Cluster.objects.count() == 2
 
 
-EDIT = """\
-apiVersion: v1
-kind: Node
-metadata: {name: extra}
-status: {allocatable: {cpu: "99", memory: 64Gi, pods: "10"}}
-"""
+EDIT = table(__file__, "EDIT")
 
 
 @pytest.mark.parametrize("of", ["share", "cluster"])
@@ -244,7 +230,7 @@ def test_a_branch_begins_with_the_edit_that_was_written(client, scenario, work, 
     assert made.pods.exclude(node_name="").count() == 2
 
 
-def test_a_form_shares_what_was_written_and_shows_errors_at_their_line(client, sent):
+def test_a_form_shares_what_was_written_and_shows_errors_at_their_line(client, wakes):
     bad = small_text(stepz=[])
     answer = client.post("/s/new/", {"text": bad, "visibility": "unlisted"})
     assert answer.status_code == 400 and "did you mean" in words(answer)
@@ -394,14 +380,14 @@ def test_every_page_has_a_fixed_number_of_queries(client, scenario, work, django
             assert client.get(path).status_code == 200
 
 
-def test_a_share_whose_message_was_lost_is_verified_all_the_same(sent):
+def test_a_share_whose_message_was_lost_is_verified_all_the_same(wakes):
     share(document=small_text())
-    sent.clear()
+    wakes.clear()
     assert jobs.adopt() == 1
     assert jobs.Job.objects.get().task.endswith(".verify")
 
 
-def test_the_gallery_is_grouped_and_every_card_leads_along_its_path(client, sent):
+def test_the_gallery_is_grouped_and_every_card_leads_along_its_path(client, wakes):
     page = html_of(client.get("/gallery/"))
     titles = re.findall(r'<h2 id="h-[a-z-]+">([^<]+)</h2>', page)
     assert titles == [
@@ -413,7 +399,7 @@ def test_the_gallery_is_grouped_and_every_card_leads_along_its_path(client, sent
     assert "No scenario speaks of that" in words(client.get("/gallery/?q=nonsense"))
 
 
-def test_the_large_one_is_made_when_it_is_asked_for(client, sent, monkeypatch):
+def test_the_large_one_is_made_when_it_is_asked_for(client, wakes, monkeypatch):
     workers = []
 
     def asked(do, text, of, *, ask):

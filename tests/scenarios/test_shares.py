@@ -6,18 +6,19 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from playground.clusters.errors import ClusterError, Forbidden, InvalidInput, InvalidManifest, TooLarge
+from playground.clusters.errors import ClusterError, Forbidden, InvalidInput, InvalidManifest
 from playground.clusters.models import Question, SeedEnd
 from playground.scenarios.models import RecordedCycle, Scenario, Verification
 from playground.scenarios.services.shares import delete_share, share
 from scheduler_core.scenario.types import MAX_STEPS
 from tests.manifests import priority_class
 from tests.scenarios.documents import node, pod, small, small_text, text_of
+from tests.tables import table
 
 pytestmark = pytest.mark.django_db
 
 
-def test_a_share_keeps_the_document_and_what_was_decided(sent, django_capture_on_commit_callbacks):
+def test_a_share_keeps_the_document_and_what_was_decided(wakes, django_capture_on_commit_callbacks):
     text = small_text()
     with django_capture_on_commit_callbacks(execute=True):
         shared = share(document=text)
@@ -28,7 +29,7 @@ def test_a_share_keeps_the_document_and_what_was_decided(sent, django_capture_on
     assert len(scenario.digest) == len(scenario.decisions_digest) == 64
     outcomes = [cycle.outcome for cycle in scenario.cycles.order_by("number")]
     assert outcomes.count("bound") == 4 and outcomes.count("unschedulable") == 1
-    assert [task for task, _ in sent] == ["playground.scenarios.tasks.verify"]
+    assert [task for task, _ in wakes] == ["playground.scenarios.tasks.verify"]
 
 
 @pytest.mark.parametrize(
@@ -44,7 +45,7 @@ def test_a_share_keeps_the_document_and_what_was_decided(sent, django_capture_on
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("n_nodes", [0, 300])
-def test_objects_an_api_server_refuses_are_refused_at_once(sent, wrong, place, words, n_nodes):
+def test_objects_an_api_server_refuses_are_refused_at_once(wakes, wrong, place, words, n_nodes):
     """Also of a scenario that is too large to be run before its link is given out."""
     document = small()
     document["objects"] += [wrong, *(node(f"more-{number}") for number in range(n_nodes))]
@@ -55,7 +56,7 @@ def test_objects_an_api_server_refuses_are_refused_at_once(sent, wrong, place, w
     assert not Scenario.objects.exists()
 
 
-def test_a_class_may_come_go_and_come_again_before_it_is_named(sent):
+def test_a_class_may_come_go_and_come_again_before_it_is_named(wakes):
     gold, high = priority_class("gold", 7), pod("high", priorityClassName="gold")
     gone = {"delete": {"kind": "PriorityClass", "name": "gold"}}
     for steps, allowed in (
@@ -73,15 +74,8 @@ def test_a_class_may_come_go_and_come_again_before_it_is_named(sent):
         assert refused.value.path == "steps[2].apply[0].spec.priorityClassName"
 
 
-def test_ids_are_short_and_never_end_in_what_a_chat_cuts_off(sent):
-    shared = [share(document=small_text(seed=seed)).scenario.public_id for seed in range(3)]
-    assert len(set(shared)) == 3
-    for public_id in shared:
-        assert len(public_id) == 12 and public_id.isalnum() and public_id.isascii()
-
-
 @pytest.mark.dialect
-def test_the_same_owner_content_and_visibility_is_the_same_share(sent):
+def test_the_same_owner_content_and_visibility_is_the_same_share(wakes):
     first = share(document=small_text())
     again = share(document=small_text())
     assert again.scenario == first.scenario
@@ -91,7 +85,7 @@ def test_the_same_owner_content_and_visibility_is_the_same_share(sent):
     assert other.scenario != first.scenario and other.scenario.digest == first.scenario.digest
 
 
-def test_notation_is_no_part_of_the_content_and_the_answer_says_so(sent):
+def test_notation_is_no_part_of_the_content_and_the_answer_says_so(wakes):
     first = share(document=small_text())
     again = share(document=json.dumps(small()))
     assert again.scenario == first.scenario
@@ -100,15 +94,9 @@ def test_notation_is_no_part_of_the_content_and_the_answer_says_so(sent):
 
 @pytest.mark.parametrize(
     "words",
-    [
-        {"title": "Other words"},
-        {"name": "other"},
-        {"lesson": "Mind the giant."},
-        {"expect": [{"pod": "giant", "state": "pending"}]},
-        {"steps": [{"run": "idle"}, {"expect": [{"pod": "giant", "state": "pending"}]}]},
-    ],
+    table(__file__, "other_words_of_the_same_content_are_another_share_and_none_is_lost"),
 )
-def test_other_words_of_the_same_content_are_another_share_and_none_is_lost(sent, words):
+def test_other_words_of_the_same_content_are_another_share_and_none_is_lost(wakes, words):
     first = share(document=small_text())
     other = share(document=small_text(**words))
     assert other.created and other.scenario.public_id != first.scenario.public_id
@@ -118,7 +106,7 @@ def test_other_words_of_the_same_content_are_another_share_and_none_is_lost(sent
     assert share(document=small_text(**words)).scenario == other.scenario
 
 
-def test_deleting_one_share_leaves_the_other_of_the_same_content(sent):
+def test_deleting_one_share_leaves_the_other_of_the_same_content(wakes):
     unlisted = share(document=small_text())
     public = share(document=small_text(), visibility="public")
     delete_share(scenario=unlisted.scenario)
@@ -127,7 +115,7 @@ def test_deleting_one_share_leaves_the_other_of_the_same_content(sent):
     assert back.created and back.scenario.public_id != unlisted.scenario.public_id
 
 
-def test_a_share_without_an_owner_needs_its_code_to_be_deleted_on_a_served_site(sent, settings):
+def test_a_share_without_an_owner_needs_its_code_to_be_deleted_on_a_served_site(wakes, settings):
     shared = share(document=small_text())
     settings.EMBEDDED = False
     with pytest.raises(Forbidden):
@@ -136,7 +124,7 @@ def test_a_share_without_an_owner_needs_its_code_to_be_deleted_on_a_served_site(
     assert not Scenario.objects.exists()
 
 
-def test_an_expired_share_makes_room_for_a_new_one(sent):
+def test_an_expired_share_makes_room_for_a_new_one(wakes):
     from datetime import timedelta
 
     from django.utils import timezone
@@ -174,32 +162,22 @@ def test_an_expired_share_makes_room_for_a_new_one(sent):
     ],
     ids=lambda value: None if isinstance(value, dict) else str(value)[:30],
 )
-def test_a_bad_document_is_refused_with_its_path_and_nothing_is_kept(sent, changes, field, words):
+def test_a_bad_document_is_refused_with_its_path_and_nothing_is_kept(wakes, changes, field, words):
     with pytest.raises(InvalidManifest) as caught:
         share(document=small_text(**changes))
     assert caught.value.path.startswith(field)
     assert words in caught.value.message
     assert not Scenario.objects.exists() and not RecordedCycle.objects.exists()
-    assert not Verification.objects.exists() and not sent
+    assert not Verification.objects.exists() and not wakes
 
 
-def test_what_is_no_yaml_names_its_line(sent):
+def test_what_is_no_yaml_names_its_line(wakes):
     with pytest.raises(InvalidManifest) as caught:
         share(document="apiVersion: scheduling.playground/v1\nkind: [Scenario\n")
     assert caught.value.line is not None
 
 
-def test_the_size_cap_is_said(sent, settings):
-    settings.PLAYGROUND_MAX_SCENARIO_BYTES = 1000
-    with pytest.raises(TooLarge, match="at most 1,000 are shared"):
-        share(
-            document=text_of(
-                {"apiVersion": "scheduling.playground/v1", "kind": "Scenario", "title": "x" * 2000}
-            )
-        )
-
-
-def test_a_team_share_needs_a_team(sent):
+def test_a_team_share_needs_a_team(wakes):
     with pytest.raises(ClusterError, match="no team to share with"):
         share(document=small_text(), visibility="team")
 
@@ -236,7 +214,7 @@ def test_an_expired_share_is_tidied_away_and_one_of_the_same_content_is_not(work
 
 
 @pytest.mark.dialect
-def test_old_proofs_are_tidied_away_and_the_newest_stay(sent, monkeypatch):
+def test_old_proofs_are_tidied_away_and_the_newest_stay(wakes, monkeypatch):
     from playground.scenarios.services import storage
 
     monkeypatch.setattr(storage, "KEPT_PROOFS", 2)
@@ -266,7 +244,7 @@ def test_a_comparison_goes_with_its_shares(client, work):
     assert [client.get(page).status_code for page in pages] == [404, 404]
 
 
-def test_a_fork_does_not_tell_strangers_the_title_of_a_teams_share(client, settings, sent):
+def test_a_fork_does_not_tell_strangers_the_title_of_a_teams_share(client, settings, wakes):
     from playground.accounts.models import Membership, Team, User
 
     settings.EMBEDDED = False

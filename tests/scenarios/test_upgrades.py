@@ -21,12 +21,7 @@ from scheduler_core.scenario import dump_scenario, load_scenario, run_scenario
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.clusters.test_real_engine import run
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def no_wakes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("playground.clusters.wake.send", lambda task, **how: True)
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("wakes")]
 
 
 def request_upgrade(cluster: Cluster, name: str) -> Question:

@@ -28,15 +28,5 @@ def readable_traces(monkeypatch):
 
 
 @pytest.fixture
-def no_broker(monkeypatch):
-    """Wake-ups go nowhere: no worker is part of these tests."""
-    from playground.clusters import wake
-
-    sent: list[str] = []
-    monkeypatch.setattr(wake, "send", lambda task, **_: bool(sent.append(task)) or True)
-    return sent
-
-
-@pytest.fixture
-def cluster(db, no_broker):
+def cluster(db, wakes):
     return factories.full_cluster()

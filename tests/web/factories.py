@@ -13,6 +13,7 @@ from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cluster, Cycle, Event, Pod, QueueMove, QueueSnapshot
 from playground.clusters.objects.actions import expand_pool
 from playground.clusters.objects.apply import apply_documents
+from tests.manifests import make_object
 from tests.tables import table
 from tests.web.cases import explanation
 
@@ -38,13 +39,7 @@ def pod(
     if class_:
         body["priorityClassName"] = class_
     status = {"phase": "Running"} if node else {"phase": "Pending"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": body,
-        "status": status,
-    }
+    return make_object("v1", "Pod", name, namespace="default", spec=body, status=status)
 
 
 def make_cluster(name: str = "storefront-3z", *, n_nodes: int = 12, owner: Any = None) -> Cluster:

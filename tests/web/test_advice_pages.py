@@ -20,32 +20,13 @@ from playground.clusters.objects.write import delete_object
 from playground.web.questions.present import Segment
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.markup import html_of
+from tests.tables import table
 
-YAML = """
-apiVersion: v1
-kind: Pod
-metadata: {name: tried}
-spec:
-  containers: [{name: c, image: a, resources: {requests: {cpu: 400m}}}]
-"""
+YAML = table(__file__, "YAML")
 
 
 @pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
-    messages: list[tuple[str, dict[str, Any]]] = []
-    monkeypatch.setattr(
-        wake, "send", lambda task, countdown_s=None, **how: bool(messages.append((task, how))) or True
-    )
-    monkeypatch.setattr(
-        wake,
-        "send_group",
-        lambda task, many: bool(messages.extend((task, dict(how)) for how in many)) or True,
-    )
-    return messages
-
-
-@pytest.fixture
-def cluster(db: None, sent: list[Any]) -> Cluster:
+def cluster(db: None, wakes: list[Any]) -> Cluster:
     taint = {"key": "gpu", "value": "t4", "effect": "NoSchedule"}
     made = make_cluster(
         make_node("node-a1", cpu="4"),
@@ -242,13 +223,13 @@ def test_a_pod_is_tried_without_being_submitted(client: Client, cluster: Cluster
 
 
 def test_luck_is_run_as_a_group_and_counted(
-    client: Client, cluster: Cluster, sent: list[tuple[str, dict[str, Any]]]
+    client: Client, cluster: Cluster, wakes: list[tuple[str, dict[str, Any]]]
 ) -> None:
     assert 'id="arriving"' in page(client, "luck", cluster.public_id)
     assert 'hx-trigger="load, submit"' not in page(client, "luck", cluster.public_id, query="?cancelled=1")
     client.post(reverse("web:luck", args=[cluster.public_id]), {"seeds": "10"})
     work_off()
-    for task, how in list(sent):
+    for task, how in list(wakes):
         if task == wake.SEEDS:
             questions.run_seeds(**how)
     html = page(client, "luck", cluster.public_id)
@@ -290,12 +271,7 @@ def test_no_page_runs_a_cycle(client: Client, cluster: Cluster, monkeypatch: pyt
 
 @pytest.mark.parametrize(
     ("name", "args", "most"),
-    [
-        ("fix", ("c", "default", "large"), 6),
-        ("weights", ("c", 1), 4),
-        ("luck", ("c",), 4),
-        ("cycle-why", ("c", 1), 4),
-    ],
+    table(__file__, "the_number_of_queries_is_pinned"),
 )
 def test_the_number_of_queries_is_pinned(
     client: Client, cluster: Cluster, name: str, args: Any, most: int, django_assert_max_num_queries: Any

@@ -16,12 +16,13 @@ from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.write import set_cordon
 from playground.web.listing import NODE_BUTTONS, POD_BUTTONS
 from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.tables import table
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def cluster(no_broker) -> Cluster:
+def cluster(wakes) -> Cluster:
     return make_cluster(make_node("n1"), make_node("n2"), *(make_pod(f"p{number}") for number in range(3)))
 
 
@@ -48,17 +49,7 @@ def test_the_page_names_the_last_change_and_undoes_it(client, cluster):
     assert "Nothing to undo" in client.get(path("changes", cluster)).content.decode()
 
 
-DEPLOYMENT = """
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web, namespace: shop}
-spec:
-  replicas: 2
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec: {containers: [{name: c, image: i}]}
-"""
+DEPLOYMENT = table(__file__, "DEPLOYMENT")
 NODE, POD = "objects/Node/-/n1/", "objects/Pod/default/p1/"
 EDITS = {
     "a node's labels and taints": (NODE, {"action": "form", "labels": "disk=ssd", "taints": "gpu=t4:NoSchedule"}),
@@ -165,13 +156,7 @@ def test_nodes_are_found_by_label_and_changed_together(client, cluster):
 
 @pytest.mark.parametrize(
     ("posted", "words"),
-    [
-        ({"action": "cordon", "of": "nodes"}, "Choose 1 to 1,000 nodes."),
-        ({"action": "", "pod": ["default/p0"]}, "alert"),
-        ({"action": "delete"}, "Choose 1 to 1,000 pods."),
-        ({"action": "label", "node": ["n1"], "label": ""}, "A label is key=value, and key- takes it off."),
-        ({"action": "delete", "pod": ["default/p9"]}, "not found."),
-    ],
+    table(__file__, "a_refused_action_says_why_and_does_nothing"),
 )
 def test_a_refused_action_says_why_and_does_nothing(client, cluster, posted, words):
     before = Cluster.objects.get(pk=cluster.pk).next_seq

@@ -14,13 +14,9 @@ from playground.clusters.objects.apply import apply_documents
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.manifests import priority_class
 from tests.markup import html_of
+from tests.tables import table
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def no_wakes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("playground.clusters.wake.send", lambda task, **how: True)
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("wakes")]
 
 
 def make_budget(
@@ -192,15 +188,7 @@ def test_a_budget_is_made_and_changed_by_its_form(client: Client, cluster: Clust
 
 @pytest.mark.parametrize(
     ("wrong", "words"),
-    [
-        ({"amount": "120%"}, "must not be greater than 100%"),
-        ({"amount": "-1"}, "must be greater than or equal to 0"),
-        ({"amount": "few"}, "a valid percent string must be a numeric string followed by an ending"),
-        ({"selector": "app in web"}, "is not a label requirement"),
-        ({"name": "Web!"}, "a lowercase RFC 1123 subdomain must"),
-        ({"namespace": "nowhere"}, "not found"),
-        ({"name": "db"}, "already exists"),
-    ],
+    table(__file__, "what_is_wrong_with_a_budget_is_said_at_its_form"),
 )
 def test_what_is_wrong_with_a_budget_is_said_at_its_form(
     client: Client, cluster: Cluster, wrong: dict[str, str], words: str

@@ -6,6 +6,7 @@ from django.urls import reverse
 from playground.engine.configuration import outline
 from playground.web.config import present
 from playground.web.config.present import edited
+from tests.manifests import scheduler_config
 from tests.markup import html_of
 from tests.web.cases import by_attribute
 from tests.web.test_pages import get
@@ -56,18 +57,16 @@ def test_a_weight_is_changed():
 
 
 def test_what_was_written_besides_stays():
-    written = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "profiles": [
+    written = scheduler_config(
+        profiles=[
             {
                 "schedulerName": "packing",
                 "pluginConfig": [
                     {"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "MostAllocated"}}}
                 ],
             }
-        ],
-    }
+        ]
+    )
     profile = outline(written).profiles[0]
     assert any("MostAllocated" in words for words in view_profile(profile).differences)
     document = edited(written, profile, fields(profile) | {"w:ImageLocality": "3"})

@@ -26,7 +26,7 @@ def run(cluster: Cluster) -> None:
 
 
 @pytest.fixture
-def parent(no_broker) -> Cluster:
+def parent(wakes) -> Cluster:
     """Three nodes of four cpu; four pods of two on them, one that fits nowhere."""
     nodes = [make_node(f"n{number}") for number in (1, 2, 3)]
     cluster = make_cluster(

@@ -9,18 +9,11 @@ from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Cycle, MockExtender
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.markup import html_of
+from tests.tables import table
 
 pytestmark = pytest.mark.django_db
 
-RULES = """\
-rules:
-- deny:
-    nodes: [n1]
-    reason: no quota on n1
-- score:
-    nodes: [n3]
-    points: 10
-"""
+RULES = table(__file__, "RULES")
 
 
 @pytest.fixture

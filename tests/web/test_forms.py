@@ -15,30 +15,9 @@ from tests.web import factories
 pytestmark = pytest.mark.django_db
 
 HTMX = {"HTTP_HX_REQUEST": "true"}
-NODE = """\
-apiVersion: v1
-kind: Node
-metadata: {name: n1}
-status:
-  allocatable: {cpu: "8", memory: 32Gi, pods: "110"}
----
-apiVersion: example.com/v1
-kind: Wombat
-metadata: {name: w}
-"""
+NODE = table(__file__, "NODE")
 BAD = NODE.replace('cpu: "8"', "cpu: 8x")
-POOL = {
-    "cluster_name": "pool",
-    "pool": "gpu",
-    "count": "5",
-    "zones": "a, b",
-    "cpu": "4",
-    "memory": "8Gi",
-    "pods": "110",
-    "extended": "nvidia.com/gpu=2",
-    "labels": "disk=ssd",
-    "taints": "gpu=true:NoSchedule",
-}
+POOL = table(__file__, "POOL")
 POD = {"name": "p", "namespace": "default", "copies": "1", "cpu": "500m", "memory": "1Gi", "image": "x",
        "action": "form"}  # fmt: skip
 
@@ -47,53 +26,41 @@ def url(name, *args):
     return reverse(f"web:{name}", args=args)
 
 
-def test_a_blank_cluster(client, no_broker):
+def test_a_blank_cluster(client, wakes):
     response = client.post(url("new-blank"), {"name": "demo"})
     assert response.status_code == 302 and Cluster.objects.get().name == "demo"
 
 
-def test_a_blank_cluster_needs_a_name_and_says_so_at_the_field(client, no_broker):
+def test_a_blank_cluster_needs_a_name_and_says_so_at_the_field(client, wakes):
     response = client.post(url("new-blank"), {"name": ""})
     assert response.status_code == 400
     assert 'aria-describedby="id_name_error"' in html_of(response)
 
 
-def test_a_node_pool_makes_a_cluster(client, no_broker):
+def test_a_node_pool_makes_a_cluster(client, wakes):
     client.post(url("new-pools"), POOL)
     nodes = Node.objects.filter(cluster__name="pool")
     assert nodes.count() == 5 and sorted({node.zone for node in nodes}) == ["a", "b"]
     assert nodes[0].extended["nvidia.com/gpu"] == 2
 
 
-def test_the_pool_preview_keeps_nothing(client, no_broker):
+def test_the_pool_preview_keeps_nothing(client, wakes):
     html = html_of(client.post(url("new-pools"), POOL | {"action": "preview"}, **HTMX))
     assert "gpu-1" in html and not Cluster.objects.exists()
 
 
 @pytest.mark.parametrize(
     ("field", "value", "words"),
-    [
-        ("cpu", "1x", "Invalid value: &quot;1x&quot;: quantities must match the regular expression"),
-        ("cpu", "-1", "Invalid value: &quot;-1&quot;: must be greater than or equal to 0"),
-        ("taints", "gpu", "not a taint"),
-        ("labels", "ssd", "not key=value"),
-        ("extended", "gpu=1", "not an extended resource"),
-        ("count", "0", "greater than or equal to 1"),
-        (
-            "pool",
-            "Upper",
-            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters",
-        ),
-    ],
+    table(__file__, "a_bad_pool_is_refused_at_its_field"),
 )
-def test_a_bad_pool_is_refused_at_its_field(client, no_broker, field, value, words):
+def test_a_bad_pool_is_refused_at_its_field(client, wakes, field, value, words):
     response = client.post(url("new-pools"), POOL | {field: value})
     html = html_of(response)
     assert response.status_code == 400 and words in html and f'id="id_{field}_error"' in html
     assert not Cluster.objects.exists()
 
 
-def test_an_import_shows_what_it_will_do_before_it_does_it(client, no_broker):
+def test_an_import_shows_what_it_will_do_before_it_does_it(client, wakes):
     response = client.post(url("new-import"), {"text": NODE, "action": "preview"}, **HTMX)
     html = html_of(response)
     assert "1 ignored" in html and "Wombat w" in html and "makes this kind" in html and "n1" in html
@@ -103,7 +70,7 @@ def test_an_import_shows_what_it_will_do_before_it_does_it(client, no_broker):
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-def test_a_file_is_imported_like_pasted_text(client, no_broker, encoding):
+def test_a_file_is_imported_like_pasted_text(client, wakes, encoding):
     upload = SimpleUploadedFile("cluster.yaml", NODE.replace("\n", "\r\n").encode(encoding))
     client.post(url("new-import"), {"text": "", "upload": upload, "cluster_name": "f", "action": "import"})
     assert Node.objects.get().name == "n1"
@@ -113,7 +80,7 @@ def packed_upload(data):
     return {"text": "", "upload": SimpleUploadedFile("cluster.yaml.gz", data), "cluster_name": "f"}
 
 
-def test_a_packed_file_is_imported_like_the_text_in_it(client, no_broker):
+def test_a_packed_file_is_imported_like_the_text_in_it(client, wakes):
     first, second = NODE[: len(NODE) // 2].encode(), NODE[len(NODE) // 2 :].encode()
     data = gzip.compress(first) + gzip.compress(second) + bytes(7)  # as several processors write it, padded
     client.post(url("new-import"), packed_upload(data) | {"action": "import"})
@@ -135,23 +102,20 @@ PACKED = gzip.compress(NODE.encode())
     ],
     ids=["a bomb", "a bomb in parts", "many parts", "truncated", "damaged", "too large"],
 )
-@pytest.mark.parametrize("action", ["preview", "import"])
-def test_a_file_that_is_too_large_or_damaged_is_refused_in_words(
-    client, no_broker, settings, data, words, action
-):
+def test_a_file_that_is_too_large_or_damaged_is_refused_in_words(client, wakes, settings, data, words):
     settings.PLAYGROUND_MAX_UPLOAD_BYTES, settings.PLAYGROUND_MAX_UNPACKED_BYTES = 2**20, 8 * 2**20
-    response = client.post(url("new-import"), packed_upload(data) | {"action": action})
+    response = client.post(url("new-import"), packed_upload(data) | {"action": "import"})
     assert response.status_code == 400 and words in html_of(response)
     assert not Cluster.objects.exists()
 
 
-def test_pasted_text_that_is_too_large_is_refused_in_the_same_words(client, no_broker, settings):
+def test_pasted_text_that_is_too_large_is_refused_in_the_same_words(client, wakes, settings):
     settings.PLAYGROUND_MAX_UPLOAD_BYTES = 2**20
     response = client.post(url("new-import"), {"text": "#" * (2**20 + 1), "action": "import"})
     assert response.status_code == 400 and "at most 1 MB are taken. Pack" in html_of(response)
 
 
-def test_a_packed_dump_may_have_more_than_a_request(client, no_broker, settings, monkeypatch):
+def test_a_packed_dump_may_have_more_than_a_request(client, wakes, settings, monkeypatch):
     """A worker reads it, for its preview and for its cluster."""
     settings.PLAYGROUND_MAX_UPLOAD_BYTES, settings.PLAYGROUND_MAX_UNPACKED_BYTES = 2000, 20_000
     monkeypatch.setattr(drafts, "READ_AT_ONCE_BYTES", 2000)
@@ -167,7 +131,7 @@ def test_a_packed_dump_may_have_more_than_a_request(client, no_broker, settings,
 
 @pytest.mark.parametrize("action", ["preview", "import"])
 def test_a_packed_dump_for_a_cluster_that_is_there_may_have_as_much_and_no_more(
-    client, cluster, no_broker, settings, action
+    client, cluster, wakes, settings, action
 ):
     settings.PLAYGROUND_MAX_UPLOAD_BYTES, settings.PLAYGROUND_MAX_UNPACKED_BYTES = 2000, 20_000
     here = url("import", cluster.public_id)
@@ -178,7 +142,7 @@ def test_a_packed_dump_for_a_cluster_that_is_there_may_have_as_much_and_no_more(
         assert cluster.nodes.filter(name="n1").exists() == (action == "import")
 
 
-def test_a_bad_import_names_the_line_and_keeps_nothing(client, no_broker):
+def test_a_bad_import_names_the_line_and_keeps_nothing(client, wakes):
     response = client.post(url("new-import"), {"text": BAD, "cluster_name": "bad", "action": "import"})
     html = html_of(response)
     assert response.status_code == 400 and "line 5" in html and "8x" in html and 'class="ebad"' in html
@@ -199,11 +163,11 @@ OF_A_CLASS = "spec: {priorityClassName: gold, nodeName: n7, containers: [{name: 
     ],
     ids=["table", "tab", "no class", "no node"],
 )  # fmt: skip
-def test_what_many_paste_first_is_told_what_is_missing(client, no_broker, text, words):
+def test_what_many_paste_first_is_told_what_is_missing(client, wakes, text, words):
     assert words in html_of(client.post(url("new-import"), {"text": text, "action": "preview"}, **HTMX))
 
 
-def test_an_empty_import_is_refused(client, no_broker):
+def test_an_empty_import_is_refused(client, wakes):
     assert client.post(url("new-import"), {"text": " ", "action": "import"}).status_code == 400
 
 
@@ -237,20 +201,7 @@ def test_the_form_writes_the_yaml_beside_it(client, cluster):
     assert not Pod.objects.filter(cluster=cluster, name="p").exists()
 
 
-EDITED = """\
-apiVersion: v1
-kind: Pod
-metadata: {name: typed, namespace: default}
-spec:
-  terminationGracePeriodSeconds: 5
-  tolerations:
-  - {key: gpu, operator: Exists, effect: NoSchedule}
-  - {key: spot, operator: Equal, value: "true"}
-  containers:
-  - name: main
-    image: x
-    resources: {requests: {cpu: 250m}}
-"""
+EDITED = table(__file__, "EDITED")
 
 
 def test_the_form_follows_the_yaml(client, cluster):

@@ -16,15 +16,11 @@ from playground.clusters.objects.apply import apply_documents
 from playground.web.pods.present import story_steps
 from tests.clusters.builders import START_NS, make_node, make_pod
 from tests.clusters.test_real_engine import run
+from tests.manifests import make_object
 from tests.markup import html_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("wakes")]
 GATES = {"GenericWorkload": True, "GangScheduling": True}
-
-
-@pytest.fixture(autouse=True)
-def no_wakes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("playground.clusters.wake.send", lambda task, **how: True)
 
 
 def gang(gates: dict[str, bool] | None = None) -> Cluster:
@@ -32,12 +28,13 @@ def gang(gates: dict[str, bool] | None = None) -> Cluster:
     cluster = create_cluster(
         name="gang", seed=7, start_ns=START_NS, kubernetes_release="1.36", feature_gates=gates or GATES
     )
-    group: dict[str, Any] = {
-        "apiVersion": "scheduling.k8s.io/v1alpha2",
-        "kind": "PodGroup",
-        "metadata": {"name": "train", "namespace": "default"},
-        "spec": {"schedulingPolicy": {"gang": {"minCount": 3}}},
-    }
+    group: dict[str, Any] = make_object(
+        "scheduling.k8s.io/v1alpha2",
+        "PodGroup",
+        "train",
+        namespace="default",
+        spec={"schedulingPolicy": {"gang": {"minCount": 3}}},
+    )
     members = [
         make_pod(f"train-{place}", cpu="3", schedulingGroup={"podGroupName": "train"}) for place in range(3)
     ]

@@ -6,7 +6,6 @@ import sys
 import pytest
 from django.urls import reverse
 
-from playground.clusters import wake
 from playground.clusters.drive.advance import advance
 from playground.clusters.drive.config import set_config
 from playground.clusters.drive.runs import request_run
@@ -15,6 +14,7 @@ from playground.engine import plugins
 from playground.scenarios.services.shares import share
 from scheduler_core import installed_plugins
 from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.manifests import scheduler_config
 from tests.markup import html_of
 from tests.plugin_packages import BROKEN, PACKAGE, install
 from tests.scenarios.documents import text_of
@@ -23,11 +23,10 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def site(tmp_path, monkeypatch):
+def site(tmp_path, monkeypatch, wakes):
     monkeypatch.syspath_prepend(tmp_path)
     # Runs of shared scenarios are processes of their own.
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setattr(wake, "send", lambda *_, **__: True)
     install(tmp_path, PACKAGE)
     install(tmp_path, BROKEN)
     plugins.use(None)
@@ -44,10 +43,7 @@ def config(**args):
     profile = {"schedulerName": "default-scheduler", "plugins": {"multiPoint": multi}}
     if args:
         profile["pluginConfig"] = [{"name": "NightShift", "args": args}]
-    return {
-        "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
-        "profiles": [profile],
-    }  # fmt: skip
+    return scheduler_config(profiles=[profile])  # fmt: skip
 
 
 def night_node(name, slots=None):

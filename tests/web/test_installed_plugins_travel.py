@@ -25,15 +25,15 @@ from playground.scenarios.services.proof import verify_now
 from scheduler_core.scenario import load_scenario, run_scenario
 from tests.clusters.builders import make_cluster
 from tests.markup import html_of
-from tests.web.test_advice_pages import sent, work_off
+from tests.web.test_advice_pages import work_off
 from tests.web.test_installed_plugins import config, night_node, shift_pod, site
 
-__all__ = ["sent", "site"]
+__all__ = ["site"]
 INSTALL = "pip install night-shift==1.2"
 
 
 @pytest.fixture
-def night(db: None, site: Any, sent: list[Any]) -> Cluster:
+def night(db: None, site: Any, wakes: list[Any]) -> Cluster:
     """Three slots of the night, taken; a pod that waits for a fourth."""
     pods = [shift_pod(name, "night") for name in ("late", "later", "latest", "last")]
     made = make_cluster(night_node("n1", 1), night_node("n2", 2), *pods)
@@ -57,7 +57,7 @@ def decisions(cluster: Cluster) -> list[tuple[str, str, str]]:
 
 
 def test_every_question_about_a_cluster_that_uses_a_package_is_answered(
-    client: Client, night: Cluster, sent: list[tuple[str, dict[str, Any]]]
+    client: Client, night: Cluster, wakes: list[tuple[str, dict[str, Any]]]
 ) -> None:
     waits = Cycle.objects.filter(cluster=night).exclude(outcome="bound").order_by("number").first()
     assert waits is not None
@@ -74,7 +74,7 @@ def test_every_question_about_a_cluster_that_uses_a_package_is_answered(
         for form in forms:
             assert client.post(reverse(f"web:{name}", args=args), form).status_code == 302, (name, form)
     work_off()
-    for task, how in list(sent):
+    for task, how in list(wakes):
         if task == wake.SEEDS:
             questions.run_seeds(**how)
     asked = Question.objects.filter(cluster=night)

@@ -19,13 +19,11 @@ from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.kube_api.conftest import PODS, Kube
 from tests.kube_api.schedulers import Faulty, Packing
 from tests.markup import html_of
-from tests.web.test_advice_pages import page, sent
-
-__all__ = ["sent"]
+from tests.web.test_advice_pages import page
 
 
 @pytest.fixture
-def cluster(client: Client, db: None, sent: list[Any]) -> Cluster:
+def cluster(client: Client, db: None, wakes: list[Any]) -> Cluster:
     """A packing scheduler and a faulty one have been at work."""
     nodes = [make_node(name, cpu="4") for name in ("n1", "n2", "n3")]
     wanted = [("pack-a", "1", "bin-packer"), ("pack-b", "3", "bin-packer"), ("pack-c", "9", "bin-packer"),
@@ -149,22 +147,10 @@ def test_pages_tell_whose_pods_they_are(client: Client, cluster: Cluster) -> Non
     assert "waits for the scheduler unheard-of" in seen(client, "pod", place, "default", "stray")
 
 
-def test_a_cluster_of_our_own_decisions_says_how_to_begin(client: Client, db: None, sent: list[Any]) -> None:
+def test_a_cluster_of_our_own_decisions_says_how_to_begin(client: Client, db: None, wakes: list[Any]) -> None:
     made = make_cluster(make_node("n1"))
     html = page(client, "judge", made.public_id)
     assert "No other scheduler has decided anything here" in html
-    assert not Question.objects.exists()
-
-
-@pytest.mark.usefixtures("cluster")
-def test_strangers_see_nothing(
-    client: Client, cluster: Cluster, settings: Any, django_user_model: Any
-) -> None:
-    settings.EMBEDDED = False
-    client.force_login(django_user_model.objects.create_user(username="stranger"))
-    for name, args in (("judge", ()), ("judged", (5, "bind"))):
-        assert client.get(reverse(f"web:{name}", args=(cluster.public_id, *args))).status_code == 404
-    assert client.get(f"/api/v1/clusters/{cluster.public_id}/judge/").status_code == 404
     assert not Question.objects.exists()
 
 

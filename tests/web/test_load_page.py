@@ -14,6 +14,7 @@ from playground.clusters.objects.write import create_object
 from playground.web.objects.present import HEIGHT, WIDTH, anchored, lasting
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.kube_api.test_writing import make_deployment
+from tests.manifests import make_object
 from tests.markup import html_of
 
 LOAD = "playground.dev/load"
@@ -24,11 +25,7 @@ def cluster(db: None) -> Cluster:
     made = make_cluster(make_node("n1"), make_pod("p1"))
     create_object(cluster=made, manifest=make_deployment(), namespace="default")
     scaled = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
-    autoscaler = {
-        "apiVersion": "autoscaling/v2",
-        "kind": "HorizontalPodAutoscaler",
-        "metadata": {"name": "follows"},
-    }
+    autoscaler = make_object("autoscaling/v2", "HorizontalPodAutoscaler", "follows")
     create_object(
         cluster=made,
         manifest={**autoscaler, "spec": {"scaleTargetRef": scaled, "maxReplicas": 7}},

@@ -13,10 +13,10 @@ from playground.web.home import find_in_cluster
 from playground.web.looks import PriorityScale
 from playground.web.pages import help_path
 from tests.markup import html_of
+from tests.tables import table
 from tests.web import factories, routes
 from tests.web.routes import ADDRESSES, C
-from tests.web.test_manual import help_of
-from tests.web.test_words import miscounted
+from tests.web.test_words import help_of, miscounted
 
 pytestmark = pytest.mark.django_db
 
@@ -149,7 +149,7 @@ def test_a_pod_opens_in_the_inspector(client, cluster, django_assert_max_num_que
 
 def test_pieces_of_bars_and_rows_of_a_node_lead_to_their_pod(client, cluster):
     page = html_of(get(client, "board", cluster.public_id, node="node-1"))
-    key = re.search(r'<g data-pod="([^"]+)">', page).group(1)
+    key = re.search(r"<g>\s*<title>([^:]+): ", page).group(1)
     assert Pod.objects.filter(cluster=cluster, name=key.partition("/")[2]).exists()
     rows = page.partition("Pods on node-1")[2]
     assert f'hx-get="{reverse("web:inspector", args=[cluster.public_id])}?pod=' in rows
@@ -281,24 +281,24 @@ def test_pods_of_a_lane_are_listed(client, cluster):
     assert Pod.objects.filter(cluster=cluster).count() > 5
 
 
-def test_a_trace_that_was_not_kept_is_asked_of_a_worker(client, cluster, no_broker):
+def test_a_trace_that_was_not_kept_is_asked_of_a_worker(client, cluster, wakes):
     cluster.cycles.filter(number=1).update(trace=None)
     html = html_of(get(client, "cycle", cluster.public_id, 1))
-    assert no_broker[-1] == "playground.clusters.tasks.recompute_trace"
+    assert wakes[-1][0] == "playground.clusters.tasks.recompute_trace"
     assert "A worker decides this cycle again" in html and "every 500ms" in html
     cluster.cycles.filter(number=1).update(trace_note="Engine 2 decides this cycle differently.")
     html = html_of(get(client, "cycle", cluster.public_id, 1))
     assert "decides this cycle differently" in html and "every 500ms" not in html
 
 
-def test_a_large_table_of_nodes_has_pages(client, no_broker):
+def test_a_large_table_of_nodes_has_pages(client, wakes):
     big = factories.make_cluster("big", n_nodes=250)
-    first = html_of(get(client, "board", big.public_id, view="table"))
-    assert "Page 1 of 2" in first and ">node-250<" not in first
-    assert ">node-250<" in html_of(get(client, "board", big.public_id, view="table", page=2))
+    first = html_of(get(client, "board", big.public_id, view="table", group="none"))
+    assert "Page 1 of 13" in first and ">node-250<" not in first
+    assert ">node-250<" in html_of(get(client, "board", big.public_id, view="table", group="none", page=13))
 
 
-def test_above_two_hundred_nodes_the_board_is_a_heat_map(client, no_broker):
+def test_above_two_hundred_nodes_the_board_is_a_heat_map(client, wakes):
     big = factories.make_cluster("big", n_nodes=250)
     html = html_of(get(client, "board", big.public_id))
     assert 'class="heat"' in html and "Nodes by requested cpu" in html
@@ -327,17 +327,7 @@ def test_what_a_reader_meets_is_explained_where_it_is_met(client, cluster):
 
 @pytest.mark.parametrize(
     ("words", "title"),
-    [
-        ("extender", "Configuration"),
-        ("policy", "Configuration"),
-        ("approval", "Configuration"),
-        ("permit", "Board"),
-        ("backoff", "Board"),
-        ("priority class", "Classes and budgets"),
-        ("gpu", "Add a node pool"),
-        ("optimum", "Best joint placement"),
-        ("model", "Formal model"),
-    ],
+    table(__file__, "find_knows_the_words_of_the_field"),
 )
 def test_find_knows_the_words_of_the_field(cluster, words, title):
     (pages,) = (group for group in find_in_cluster(cluster, words) if group.title == "Pages")
@@ -367,7 +357,7 @@ def test_auto_lets_the_clock_run_and_pause_stops_it(client, cluster):
     assert client.post(url, {"mode": "backwards"}, follow=True).status_code == 200
 
 
-def test_zones_group_even_when_each_has_one_node(client, no_broker):
+def test_zones_group_even_when_each_has_one_node(client, wakes):
     small = factories.make_cluster("small", n_nodes=3)
     html = html_of(get(client, "board", small.public_id))
     assert 'aria-label="zone-a"' in html and 'aria-label="zone-c"' in html
@@ -408,7 +398,7 @@ def test_a_broken_page_says_that_nothing_was_changed(cluster, monkeypatch):
     assert response.status_code == 500 and "Something broke on our side" in html and "boom" not in html
 
 
-def test_the_guide_names_the_next_pods_until_the_user_has_looked_around(client, no_broker):
+def test_the_guide_names_the_next_pods_until_the_user_has_looked_around(client, wakes):
     fresh = factories.make_cluster("fresh")
     html = html_of(get(client, "board", fresh.public_id))
     assert "First steps" in html and "Step again" in html

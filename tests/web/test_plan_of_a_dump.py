@@ -21,13 +21,10 @@ from scheduler_core.cli import plan
 from scheduler_core.cli.main import main
 from tests.clusters.builders import make_cluster
 from tests.scheduler_core.whatif import cloud
-from tests.web.test_advice_pages import page, sent
-
-__all__ = ["sent"]
+from tests.web.test_advice_pages import page
 
 ZONE = "topology.kubernetes.io/zone"
 NODE = "ip-10-0-128-{}.eu-central-1.compute.internal"
-nightly = pytest.mark.nightly("scheduler_core/whatif/", "scheduler_core/cli/", "playground/engine/")
 Asked = tuple[dict[str, Any], list[str]]
 
 # What a question costs grows with the cluster: of the large one those that a person waits for, of a small one the rest.
@@ -49,15 +46,14 @@ OF_20: list[Asked] = [
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
+@pytest.mark.nightly("scheduler_core/whatif/", "scheduler_core/cli/", "playground/engine/")
 @pytest.mark.parametrize(
-    ("size", "asked"),
-    [pytest.param((200, 3_000, 3), OF_200, marks=nightly), ((20, 150, 3), OF_20)],
-    ids=["200-nodes", "20-nodes"],
+    ("size", "asked"), [((200, 3_000, 3), OF_200), ((20, 150, 3), OF_20)], ids=["200-nodes", "20-nodes"]
 )
 def test_page_rest_and_command_line_give_the_same_bytes(
     client: Client,
     db: None,
-    sent: list[Any],
+    wakes: list[Any],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -107,17 +103,14 @@ def ask(client: Client, cluster: Cluster, params: dict[str, Any], memory: Engine
     return row
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("size", [(20, 150, 3), pytest.param((200, 3_000, 3), marks=nightly)])
 def test_what_a_pod_of_a_dump_takes_is_the_same_by_page_rest_and_command_line(
     client: Client,
     db: None,
-    sent: list[Any],
+    wakes: list[Any],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
-    size: tuple[int, int, int],
 ) -> None:
-    cluster, memory, objects = make_cluster(), EngineMemory(), cloud.cluster(*size)
+    cluster, memory, objects = make_cluster(), EngineMemory(), cloud.cluster(20, 150, 3)
     fill(cluster, objects, memory)
     stays = cluster.pods.filter(node_name="").first()
     assert stays is not None
@@ -132,17 +125,7 @@ def test_what_a_pod_of_a_dump_takes_is_the_same_by_page_rest_and_command_line(
     html = page(client, "fix", cluster.public_id, stays.namespace, stays.name).replace("<wbr>", "")
     dump = tmp_path / "dump.json"
     dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
-    main(
-        [
-            "plan",
-            "--json",
-            "--release",
-            "1.34",
-            str(dump),
-            "fix",
-            f"{stays.namespace}/{stays.name}",
-        ]
-    )
+    main(["plan", "--json", "--release", "1.34", str(dump), "fix", f"{stays.namespace}/{stays.name}"])
     by_command = json.loads(capsys.readouterr().out)
     assert by_rest["fixes"] and _without_draws(by_rest) == _without_draws(by_command)
     for found in by_command["fixes"]:

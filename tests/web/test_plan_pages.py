@@ -25,9 +25,9 @@ from playground.scenarios.models import Verdict
 from scheduler_core.cli.main import main
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.markup import html_of
-from tests.web.test_advice_pages import page, sent
+from tests.tables import table
+from tests.web.test_advice_pages import page
 
-__all__ = ["sent"]
 ZONE = "topology.kubernetes.io/zone"
 
 
@@ -51,7 +51,7 @@ def _node(name: str, zone: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def cluster(db: None, sent: list[Any]) -> Cluster:
+def cluster(db: None, wakes: list[Any]) -> Cluster:
     objects = [
         *(_node(f"node-{name}", zone) for name, zone in zip("abc", "xyy", strict=True)),
         *(_owned(f"web-{index}") for index in range(6)),
@@ -78,16 +78,7 @@ def asked(client: Client, cluster: Cluster, **fields: str) -> Question:
     return question
 
 
-QUESTIONS: list[tuple[dict[str, str], list[str]]] = [
-    ({"ask": "drain", "nodes": "node-a"}, ["drain", "node-a"]),
-    ({"ask": "lose", "label": f"{ZONE}=y"}, ["lose", "-l", f"{ZONE}=y"]),
-    ({"ask": "any-node"}, ["any-node"]),
-    ({"ask": "any-domain"}, ["any-domain"]),
-    ({"ask": "headroom"}, ["headroom"]),
-    ({"ask": "headroom", "workload": "Pod default/web-0"}, ["headroom", "--workload", "Pod/default/web-0"]),
-    ({"ask": "backlog"}, ["backlog"]),
-    ({"ask": "consolidate"}, ["consolidate"]),
-]
+QUESTIONS: list[tuple[dict[str, str], list[str]]] = table(__file__, "QUESTIONS")
 
 
 def test_page_rest_and_command_line_give_the_same_bytes(
@@ -163,16 +154,7 @@ def test_a_question_that_waits_can_be_cancelled_and_is_asked_anew(client: Client
 
 @pytest.mark.parametrize(
     ("body", "field"),
-    [
-        ({"ask": "what"}, "ask"),
-        ({}, "ask"),
-        ({"ask": "drain"}, "nodes"),
-        ({"ask": "drain", "nodes": "node-a"}, "nodes"),
-        ({"ask": "lose", "label": "zone"}, "label"),
-        ({"ask": "any-node", "nodes": ["a"]}, "nodes"),
-        ({"ask": "headroom", "workload": "web"}, "workload"),
-        ({"ask": "backlog", "prices": [{"name": "x", "cpu": "1", "memory": "1Gi"}]}, "prices[0].price"),
-    ],
+    table(__file__, "what_cannot_be_asked_is_named_and_nothing_is_kept"),
 )
 def test_what_cannot_be_asked_is_named_and_nothing_is_kept(
     client: Client, cluster: Cluster, body: dict[str, Any], field: str

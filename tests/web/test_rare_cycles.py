@@ -10,64 +10,13 @@ from playground.clusters.objects.apply import apply_documents
 from tests import rare_cycles
 from tests.markup import html_of
 from tests.rare_cycles import RARE_CYCLES
+from tests.tables import table
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 # PreFilter leaves the one node that its affinity names.
-NAMED = """
-apiVersion: v1
-kind: Pod
-metadata: {name: named}
-spec:
-  containers: [{name: main, image: x}]
-  affinity:
-    nodeAffinity:
-      requiredDuringSchedulingIgnoredDuringExecution:
-        nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [node-2]}]}]
-"""
-SAID = {
-    "zero-nodes": (
-        "default/web-0 could not be scheduled: the cluster has no node.",
-        "The cluster had no node",
-        "no nodes available to schedule pods",
-        "goes to backoffQ",
-    ),
-    "one-node": (
-        "default/web-0 bound to node-1: the only node.",
-        "skipped: node-1 was the only feasible node, so there was nothing to compare",
-    ),
-    "pre-filter": (
-        "default/web-0 fits no node: VolumeRestrictions rejected it in PreFilter.",
-        "VolumeRestrictions: no node was filtered",
-        'persistentvolumeclaim "data" not found',
-        "so none was asked",
-        "a plugin failed, so no pod is evicted",  # DynamicResources, which kube-scheduler too has answer "not found"
-    ),
-    "many-nodes": (
-        "default/web-0 fits no node.",
-        "240 Insufficient cpu node-4: cpu: wants 9, 8 free of 8, 1 short",
-    ),
-    "waiting": (
-        "default/web-0 waits at Permit on node-2",
-        "node-2 is reserved until a user decides",
-        "what it requests (1 cpu, 2 Gi) counts as used on node-2",
-        "ManualApproval, up to 600 s",
-        "600 s",
-        "Allow Reject",
-    ),
-    "plugin-error": (
-        "default/web-0 could not be scheduled: NodeVolumeLimits failed in Filter.",
-        "PVC default/scratch-0-tmp was not created for pod default/scratch-0 (pod is not owner)",
-        "An error is not a rejection",
-    ),
-    "extender-error": (
-        "default/web-0 could not be scheduled: an extender failed to filter.",
-        "code 503",
-        "failed, 503",
-        "licences are down",
-        "An error is not a rejection",
-    ),
-}
+NAMED = table(__file__, "NAMED")
+SAID = table(__file__, "SAID")
 
 
 def words_of(response):

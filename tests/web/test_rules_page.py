@@ -5,7 +5,7 @@ import re
 import pytest
 from django.urls import reverse
 
-from playground.clusters import questions, wake
+from playground.clusters import questions
 from playground.clusters.drive.advance import advance
 from playground.clusters.drive.memory import EngineMemory
 from playground.clusters.drive.runs import request_run
@@ -16,12 +16,7 @@ from playground.scenarios.services.shares import share
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.markup import html_of
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def unsent(monkeypatch):
-    monkeypatch.setattr(wake, "send", lambda *_, **__: True)
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("wakes")]
 
 
 RULE = {

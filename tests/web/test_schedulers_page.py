@@ -14,11 +14,9 @@ from django.urls import reverse
 
 from playground.clusters.models import Cluster
 from tests.clusters.builders import make_cluster, make_node, make_pod
-from tests.kube_api.conftest import Kube, wakes
+from tests.kube_api.conftest import Kube
 from tests.kube_api.schedulers import Packing
 from tests.markup import html_of
-
-__all__ = ["wakes"]
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 

@@ -42,16 +42,6 @@ class NodeUse(NamedTuple):
     n_pods: int
     used_extended: dict[str, int]
 
-    @property
-    def cpu_percent(self) -> int:
-        """Requested share of the allocatable cpu, 0 to 100."""
-        return min(100, round(100 * self.used_cpu_milli / self.cpu_milli)) if self.cpu_milli else 0
-
-    @property
-    def memory_percent(self) -> int:
-        """Requested share of the allocatable memory, 0 to 100."""
-        return min(100, round(100 * self.used_memory_bytes / self.memory_bytes)) if self.memory_bytes else 0
-
     def amounts(self, resource: str) -> tuple[int, int]:
         """(requested, allocatable) of a resource; ``pods`` for their number."""
         match resource:
@@ -275,7 +265,7 @@ def _use(row: Mapping[str, Any], reserved: Mapping[str, str]) -> PodUse:
 
 # ---- Nodes in lists, found by parts of their names or by labels
 
-PAGE_SIZE: Final = 100
+PAGE_SIZE: Final = 25
 
 
 @dataclass(frozen=True)

@@ -5,28 +5,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from django.db.models import Count, F, OrderBy, Q, QuerySet
-from django.db.models.expressions import Combinable
+from django.db.models import Case, Count, F, Min, Q, QuerySet, Sum, When
 from django.db.models.functions import Length
 
 from playground.clusters.memo import Memo
 from playground.clusters.models import Cluster, Cycle, Pod, PodDisruptionBudget, PriorityClass
 from playground.clusters.objects.queries import matcher
 
-PAGE_SIZE = 100
+PAGE_SIZE = 25
 RUNS: Final = "running"
 PENDING: Final = "pending"
 STATES: Final = (PENDING, RUNS, *(lane for lane in Pod.Lane.values if lane))
 """What pods are looked for by: with and without a node, and the lanes of the queue."""
-SORTS: Final[Mapping[str, str]] = {
-    "name": "name",
-    "namespace": "namespace",
-    "lane": "lane",
-    "priority": "priority",
-    "cpu": "cpu_milli",
-    "memory": "memory_bytes",
-    "node": "node_name",
+SORTS: Final[Mapping[str, F | Min]] = {
+    "name": Min("name"),
+    "namespace": F("namespace"),
+    "lane": F("lane"),
+    "priority": F("priority"),
+    "cpu": F("cpu_milli"),
+    "memory": F("memory_bytes"),
+    "node": Min("node_name"),
 }
+_ALIKE: Final = ("namespace", "owner_name", "lane", "phase", "priority", "cpu_milli", "memory_bytes")
+"""What pods of one owner have in common that are one row."""
 
 
 @dataclass(frozen=True)
@@ -53,27 +54,46 @@ class PodSearch:
     sort: str = ""
 
 
+class PodRow(NamedTuple):
+    """A pod, or the first of `n` pods that are alike, on `n_nodes` nodes."""
+
+    pod: Pod
+    n: int
+    n_nodes: int
+
+
 @dataclass(frozen=True)
 class PodPage:
-    """A page of pods, from 1, and how many were found."""
+    """A page of rows, from 1, and how many pods were found."""
 
-    pods: list[Pod]
+    rows: list[PodRow]
     n_found: int
     page: int
     n_pages: int
 
 
 def pod_page(cluster: Cluster, search: PodSearch, *, page: int = 1, limit: int = PAGE_SIZE) -> PodPage:
-    """One page of what is looked for. Three queries."""
+    """One page of what is looked for. Three queries.
+
+    Alike pods of one owner are a row, until a name, a node or an owner is asked for.
+    """
     found = _found(cluster, search)
-    n_found = found.count()
-    n_pages = max(1, -(-n_found // limit))
+    one_by_one = search.q or search.node or search.owner
+    single = F("name") if one_by_one else Case(When(owner_name="", then=F("name")))
+    groups = found.order_by().values(*_ALIKE, single=single)
+    total = groups.annotate(n=Count("*")).aggregate(rows=Count("*"), pods=Sum("n"))
+    n_pages = max(1, -(-total["rows"] // limit))
     page = min(max(1, page), n_pages)
-    ids = [
-        *found.order_by(*_order(search.sort)).values_list("pk", flat=True)[(page - 1) * limit : page * limit]
-    ]
-    by_id = Pod.objects.defer("manifest", "labels").in_bulk(ids)
-    return PodPage([by_id[pk] for pk in ids if pk in by_id], n_found, page, n_pages)
+    counted = groups.annotate(
+        first=Min("pk"),
+        n=Count("*"),
+        n_nodes=Count("node_name", distinct=True),
+        column=SORTS.get(search.sort.removeprefix("-"), Min("pk")),
+    ).order_by("-column" if search.sort.startswith("-") else "column", "namespace", "first")
+    rows = [*counted.values_list("first", "n", "n_nodes")[(page - 1) * limit : page * limit]]
+    by_id = Pod.objects.defer("manifest").in_bulk([row[0] for row in rows])
+    there = [PodRow(by_id[pk], n, n_nodes) for pk, n, n_nodes in rows if pk in by_id]
+    return PodPage(there, total["pods"] or 0, page, n_pages)
 
 
 def namespaces_of(cluster: Cluster) -> list[str]:
@@ -141,18 +161,6 @@ def _found(cluster: Cluster, search: PodSearch) -> QuerySet[Pod]:
     elif search.lane in STATES:
         found = found.filter(lane=search.lane)
     return found
-
-
-def _order(sort: str) -> list[str | Combinable | OrderBy]:
-    """By expressions: for a column itself SQLite would walk an index of all pods instead of the few that are meant."""
-    column = SORTS.get(sort.removeprefix("-"))
-    if column is None:
-        return [F("pk") + 0]
-    if column in ("name", "namespace"):
-        other = "namespace" if column == "name" else "name"
-        return [f"-{column}" if sort.startswith("-") else column, other]
-    by = F(column)
-    return [by.desc() if sort.startswith("-") else by.asc(), "namespace", "name"]
 
 
 def pod_of_cycle(cycle: Cycle) -> Pod | None:

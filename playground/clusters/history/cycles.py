@@ -147,8 +147,8 @@ def count_ties(cluster: Cluster) -> int:
 
 # ---- Cycles for the feed, the list and the page of one cycle
 
-PAGE_SIZE = 50
-FEED_SIZE = 30
+PAGE_SIZE = 25
+FEED_SIZE = 400
 SORTS: Final[Mapping[str, tuple[str, ...]]] = {
     "number": (),
     "pod": ("pod_namespace", "pod_name"),

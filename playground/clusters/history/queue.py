@@ -9,6 +9,7 @@ from django.db.models import F, Q
 from playground.clusters.memo import Memo
 from playground.clusters.models import Cluster, Pod, QueueSnapshot
 from playground.engine.compressed import decompress, from_json
+from scheduler_core.sim.controllers.deployment import deployment_behind
 
 LANES: Final = ("active", "permit", "binding", "backoff", "unschedulable", "gated", "foreign")
 """In the order pages show them; ``foreign`` = pods of another scheduler, or of a kind not simulated."""
@@ -192,7 +193,6 @@ def _item(lane: str, position: int, item: Mapping[str, Any], now_ns: int) -> Que
 
 MOST_GROUPED = 5000
 """Pods of a lane that are looked at; a longer lane is not grouped."""
-HASH_LABEL = "pod-template-hash"
 
 Owner = tuple[str, str]
 
@@ -285,8 +285,7 @@ def _deployments(
     rows = Pod.objects.filter(cluster=cluster, name__in={pod.partition("/")[2] for pod in firsts})
     found = {}
     for namespace, name, labels in rows.order_by().values_list("namespace", "name", "labels"):
-        _, _, owner, _, _ = firsts.get(f"{namespace}/{name}", ("", "", "", "", ""))
-        suffix = f"-{labels.get(HASH_LABEL, '')}"
-        if len(suffix) > 1 and owner.endswith(suffix):
-            found[namespace, owner] = ("Deployment", namespace, owner.removesuffix(suffix))
+        if key := firsts.get(f"{namespace}/{name}"):
+            kind, title = deployment_behind(key[0], key[2], labels)
+            found[namespace, key[2]] = (kind, namespace, title)
     return found

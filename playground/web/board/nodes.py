@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
 from math import ceil
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlencode
 
 from playground.clusters.board.nodes import DeviceUse, NodeUse, PodUse, devices_on_nodes, node_uses, pods_on
@@ -172,7 +171,6 @@ def bar(resource: str, allocatable: int, used: int, pods: Sequence[PodUse], scal
         segments.append(
             {
                 **piece(start, min(width, round(100 - round(start, 2), 2)), room=9),
-                "pod": f"{pod.namespace}/{pod.name}",
                 "mark": mark,
                 "title": _title(pod, mark),
                 "terminating": pod.terminating,
@@ -207,60 +205,97 @@ def _title(pod: PodUse, mark: PriorityMark) -> str:
 COLUMNS = ((40, 20), (160, 40))
 MOST_COLUMNS = 80
 CELL = 10
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 LEVELS = 6
 
 
-def heat_map(nodes: Sequence[NodeUse], by: str = "cpu", *, most: int = 0) -> View:
+def _front_coded(names: Iterable[str]) -> Iterator[str]:
+    before = ""
+    for name in names:
+        pairs = zip(before, name, strict=False)
+        shared = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(before), len(name)))
+        shared = min(shared, len(_DIGITS) - 1)
+        yield _DIGITS[shared] + name[shared:]
+        before = name
+
+
+class MapNode(NamedTuple):
+    """A node on a map; `percent` of a resource is requested, None where it has none of it."""
+
+    name: str
+    percent: int | None
+    ready: bool = True
+    unschedulable: bool = False
+
+
+def squares_of(nodes: Iterable[NodeUse], by: str = "cpu") -> list[MapNode]:
+    """The nodes by their share of a resource."""
+    return [MapNode(node.name, node.percent(by), node.ready, node.unschedulable) for node in nodes]
+
+
+def landing_map(nodes: Sequence[MapNode], lands: Collection[str]) -> View:
+    """The nodes, fullest first, with those on which pods land, new ones last: `n_taken` and `n_new` of them."""
+    new = {*lands} - {node.name for node in nodes}
+    in_order = sorted(nodes, key=lambda node: -1 if node.percent is None else node.percent, reverse=True)
+    drawn = heat_map([*in_order, *(MapNode(name, 0) for name in sorted(new))], lands={*lands}, new=new)
+    return drawn | {"n_nodes": len(nodes), "n_taken": len({*lands} - new), "n_new": len(new)}
+
+
+def heat_map(
+    nodes: Sequence[MapNode], *, most: int = 0, lands: Collection[str] = (), new: Collection[str] = ()
+) -> View:
     """Draw the nodes in the order given, by their share of a resource; those that have none of it get a dash.
 
     Parameters
     ----------
     most
         Nodes of the largest map beside this one: the squares of all have one size.
+    lands, new
+        Names of those on which pods land, and of those that are not there yet.
 
     Returns
     -------
     dict
-        Paths on a grid of square cells; `levels` are (class, path), ``h0`` to ``h5``: the higher the share, the higher
-        and the darker the fill. `names` of nodes in the order of the cells, separated by blanks: a place in the grid
-        becomes a node.
+        `paths` (class, path) on a grid of square cells, ``h0`` to ``h5``: the higher the share, the higher and the
+        darker the fill. `names` of nodes in the order of the cells, separated by blanks, without the `end` that all
+        have, each after a digit to base 36: how many of its letters are those of the name before.
     """
     n_nodes = max(most, len(nodes))
     columns = next((columns for limit, columns in COLUMNS if n_nodes <= limit), MOST_COLUMNS)
     levels: list[list[str]] = [[] for _ in range(LEVELS)]
-    not_ready: list[str] = []
-    cordoned: list[str] = []
-    without: list[str] = []
+    marks: dict[str, list[str]] = {"cell": [], "mkc": [], "mk": [], "takes": [], "new": []}
     for i, node in enumerate(nodes):
         x, y = (i % columns) * CELL, (i // columns) * CELL
-        share = node.percent(by)
-        if share is None:
-            without.append(f"M{x + 2.5:g} {y + 4}h3")
+        if not x:
+            marks["cell"].append(f"M0 {y + 4}h{CELL * min(columns, len(nodes) - i) - 2}")
+        share = min(100, node.percent or 0)
         fill = max(1, round(8 * share / 100)) if share else 0
-        if share and fill:
-            levels[min(LEVELS - 1, share * LEVELS // 100)].append(f"M{x} {y + 8 - fill}h8v{fill}h-8z")
+        if node.name in new:
+            marks["new"].append(f"M{x + 0.5:g} {y + 0.5:g}h7v7h-7zm3.5 2v3m-1.5-1.5h3")
+        elif node.name in lands:
+            marks["takes"].append(f"M{x} {y + 4}h8")
+        elif node.percent is None:
+            marks["mkc"].append(f"M{x + 2.5:g} {y + 4}h3")
+        elif fill:
+            levels[min(LEVELS - 1, share * LEVELS // 100)].append(f"M{x + 4} {y + 8}v-{fill}")
         if not node.ready:
-            not_ready.append(f"M{x + 1} {y + 1}l6 6m0-6l-6 6")
+            marks["mk"].append(f"M{x + 1} {y + 1}l6 6m0-6l-6 6")
         elif node.unschedulable:
-            cordoned.append(f"M{x + 0.5:g} {y + 4}h7")
-    rows = -(-len(nodes) // columns)
+            marks["mkc"].append(f"M{x + 0.5:g} {y + 4}h7")
+    domains = {"".join(node.name.partition(".")[1:]) for node in nodes}
+    end = next(iter(domains)) if len(domains) == 1 else ""
     return {
         "columns": columns,
-        "names": " ".join(node.name for node in nodes),
+        "names": " ".join(_front_coded(node.name.removesuffix(end) for node in nodes)),
+        "end": end,
         "width": columns * CELL,
-        "height": max(rows, 1) * CELL,
-        "cells": _grid(len(nodes), columns),
-        "levels": [(f"h{level}", "".join(paths)) for level, paths in enumerate(levels) if paths],
-        "not_ready": "".join(not_ready),
-        "cordoned": "".join(cordoned),
-        "without": "".join(without),
+        "height": max(-(-len(nodes) // columns), 1) * CELL,
+        "paths": [
+            ("cell", "".join(marks["cell"])),
+            *((f"h{level}", "".join(paths)) for level, paths in enumerate(levels) if paths),
+            *((css, "".join(marks[css])) for css in ("takes", "new", "mkc", "mk") if marks[css]),
+        ],
     }
-
-
-@lru_cache(maxsize=64)  # groups are often of one size, and stay so
-def _grid(n_cells: int, columns: int) -> str:
-    """The squares behind the fills."""
-    return "".join(f"M{(i % columns) * CELL} {(i // columns) * CELL}h8v8h-8z" for i in range(n_cells))
 
 
 def histogram(nodes: Sequence[NodeUse], by: str = "cpu") -> list[tuple[str, str, int, int]]:
@@ -277,9 +312,10 @@ def histogram(nodes: Sequence[NodeUse], by: str = "cpu") -> list[tuple[str, str,
 
 CARD_LIMIT = 200
 ALL_CARDS = 60
-"""Up to so many nodes every card is shown; above, the first ones of each group."""
-CARDS_A_GROUP = 12
-TABLE_PAGE = 200
+"""Up to so many nodes every card is shown; above, a map where nothing else is asked for."""
+FEW_CARDS = 12
+"""Of more nodes, the first ones of each group: so many in all."""
+TABLE_PAGE = 20
 MAX_PIPS = 16
 MEBIBYTE = 2**20
 NODE_COLUMNS = (
@@ -299,7 +335,7 @@ def view_nodes(
     *,
     reserved: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Find, sort and group the nodes; cards up to `CARD_LIMIT` nodes, a heat map above or when asked.
+    """Find, sort and group the nodes; cards up to `ALL_CARDS` nodes, a heat map above or when asked.
 
     Returns
     -------
@@ -317,7 +353,7 @@ def view_nodes(
     by = address.by if address.by in resources else "cpu"
     cards_allowed = len(found) <= CARD_LIMIT
     drawn = "table" if address.view == "table" else "heat"
-    if cards_allowed and address.view in ("", "cards"):
+    if cards_allowed and (address.view == "cards" or (not address.view and len(found) <= ALL_CARDS)):
         drawn = "cards"
     n_pages = max(1, ceil(len(found) / TABLE_PAGE)) if drawn == "table" else 1
     page = min(address.page, n_pages)
@@ -325,15 +361,15 @@ def view_nodes(
     for use in found:
         value = "" if group_by == NOT_GROUPED else use.labels.get(group_by, NO_LABEL)
         by_value.setdefault(value, []).append(use)
-    on_page = (
-        {use.name for use in found[(page - 1) * TABLE_PAGE : page * TABLE_PAGE]} if drawn == "table" else ()
-    )
+    in_order = [use.name for _, members in sorted(by_value.items()) for use in members]
+    on_page = {*in_order[(page - 1) * TABLE_PAGE : page * TABLE_PAGE]} if drawn == "table" else ()
     shown = {
         value: _shown(members, address, value, drawn, len(found), len(by_value), on_page)
         for value, members in by_value.items()
     }
     most = max(map(len, by_value.values()), default=0)
-    draw = _CardDrawer(cluster, scale, shown if drawn == "cards" else {}, address.node, reserved)
+    with_cards = [use for members in shown.values() for use in members] if drawn == "cards" else []
+    cards = _cards(cluster, scale, with_cards, address.node, reserved)
     groups = [
         {
             "name": value or "All nodes",
@@ -343,7 +379,7 @@ def view_nodes(
             "n_pods": sum(use.n_pods for use in members),
             "cpu_milli": sum(use.cpu_milli for use in members),
             "used_cpu_milli": sum(use.used_cpu_milli for use in members),
-            "cards": [draw.card(use) for use in shown[value]] if drawn == "cards" else (),
+            "cards": [cards[use.name] for use in shown[value]] if drawn == "cards" else (),
             "n_more": len(members) - len(shown[value]),
             "heat": _heat(cluster, address, group_by, value, by, members, most) if drawn == "heat" else None,
             "members": shown[value] if drawn != "cards" else (),
@@ -386,7 +422,7 @@ def _shown(
         return [use for use in members if use.name in on_page]
     if drawn == "heat" or n_found <= ALL_CARDS or address.open == (value or NOT_GROUPED):
         return members
-    most = CARDS_A_GROUP if n_groups > 1 else ALL_CARDS
+    most = max(2, FEW_CARDS // n_groups)
     # What is selected is to be seen, wherever it stands.
     return [use for i, use in enumerate(members) if i < most or use.name == address.node]
 
@@ -439,40 +475,35 @@ def _heat(
     """The map of a group, drawn once a version: a tick about the clock or a run finds it here."""
     what = (group_by, value, by, address.q, address.sort)
     key = (cluster.public_id, cluster.generation, cluster.version, *what)
-    return _HEATS.get(key, lambda: heat_map(members, by, most=most))
+    return _HEATS.get(key, lambda: heat_map(squares_of(members, by), most=most))
 
 
-class _CardDrawer:
-    """Draws cards of the nodes that are shown; pods and devices of others are not read."""
-
-    def __init__(
-        self,
-        cluster: Cluster,
-        scale: PriorityScale,
-        shown: Mapping[str, Sequence[NodeUse]],
-        selected: str,
-        reserved: Mapping[str, str] | None,
-    ) -> None:
-        self.scale = scale
-        self.selected = selected
-        names = [use.name for members in shown.values() for use in members]
-        self.pods = pods_on(cluster, names, reserved=reserved) if names else {}
-        self.devices = devices_on_nodes(cluster) if names else {}
-
-    def card(self, use: NodeUse) -> View:
-        """The card of one of them; what is used includes what reserved pods hold."""
-        pods = self.pods.get(use.name, ())
+def _cards(
+    cluster: Cluster,
+    scale: PriorityScale,
+    nodes: Sequence[NodeUse],
+    selected: str,
+    reserved: Mapping[str, str] | None,
+) -> dict[str, View]:
+    """The cards of nodes by name; what is used includes what reserved pods hold."""
+    names = [use.name for use in nodes]
+    pods_of = pods_on(cluster, names, reserved=reserved) if names else {}
+    devices = devices_on_nodes(cluster) if names else {}
+    found = {}
+    for use in nodes:
+        pods = pods_of.get(use.name, ())
         # The scheduler counts a pod that waits at Permit as if it ran there; the API server knows nothing of it yet.
         held = [pod for pod in pods if pod.reserved]
         card = node_card(
             use,
             pods,
-            self.scale,
+            scale,
             cpu_milli=use.used_cpu_milli + sum(pod.cpu_milli for pod in held),
             memory_bytes=use.used_memory_bytes + sum(pod.memory_bytes for pod in held),
         )
-        card["extended"] += _devices(self.devices.get(use.name, ()))
-        return card | {"n_reserved": len(held), "selected": use.name == self.selected}
+        card["extended"] += _devices(devices.get(use.name, ()))
+        found[use.name] = card | {"n_reserved": len(held), "selected": use.name == selected}
+    return found
 
 
 def node_card(

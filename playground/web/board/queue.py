@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
-from zlib import crc32
 
 from playground.clusters.board.nodes import node_uses, pods_on
 from playground.clusters.history.cycles import last_cycle_of, placed_by
@@ -12,14 +11,14 @@ from playground.clusters.history.queue import LANE_TITLES, PendingGroup, QueueIt
 from playground.clusters.history.story import find_pod
 from playground.web import amounts
 from playground.web.amounts import requested
+from playground.web.listing import Alike
 from playground.web.looks import PriorityScale, View
 from playground.web.pods.present import cache_state, group_of
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster
 
-LANE_LIMIT = 12
-GROUP_LIMIT = 10
+LANE_LIMIT = 8
 GROUPS_LIMIT = 40
 GROUPED = ("backoff", "unschedulable", "gated")
 """Lanes whose pods are grouped where there are more than `LANE_LIMIT`; of activeQ the order is what matters."""
@@ -92,15 +91,16 @@ def view_lanes(
 
 
 def _group(lane: str, group: PendingGroup, scale: PriorityScale, now_ns: int) -> View:
-    first, count = group.items[0], len(group.items)
-    facts = "|".join((lane, group.kind, group.namespace, group.name, first.priority_class, group.reason))
+    first = group.items[0]
+    facts = (lane, group.kind, group.namespace, group.name, first.priority_class, group.reason)
+    alike = Alike(facts, group.items)
     return {
-        "key": f"{lane}-{crc32(facts.encode()):08x}",
+        "key": f"{lane}-{alike.id}",
         "group": group,
         "mark": scale.mark(first.priority, first.priority_class),
-        "items": [_view(lane, item, scale, now_ns) for item in group.items[:GROUP_LIMIT]],
-        "count": count,
-        "n_more": max(0, count - GROUP_LIMIT),
+        "items": [_view(lane, item, scale, now_ns) for item in alike.shown],
+        "count": alike.n,
+        "n_more": alike.n_more,
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -37,12 +38,12 @@ from playground.clusters.pulse import HERE, RETRY, changes
 from playground.clusters.trouble import why_cluster_waits
 from playground.web.board.nodes import NODE_COLUMNS, BoardAddress, view_nodes
 from playground.web.board.queue import inspect, reserved_nodes, view_lanes
-from playground.web.listing import sorted_columns
+from playground.web.listing import Alike, sorted_columns
 from playground.web.looks import priority_scale
 from playground.web.requests import HtmxHttpRequest, digest_of, get_cluster
 
 if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster, Run
+    from playground.clusters.row_types import Cluster, Cycle, Run
 
 
 async def tick_events(pk: int) -> AsyncIterator[bytes]:
@@ -62,6 +63,9 @@ FRAGMENTS = (
 )
 STOP_POLLING = 286
 GUIDED_CYCLES = 3
+FEED_SHOWN = 20
+LEAST_ALIKE = 3
+"""Cycles from which on neighbours that ended alike are one entry of the feed."""
 
 
 def board(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
@@ -240,7 +244,7 @@ def _context(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
         "columns": sorted_columns(NODE_COLUMNS, address.sort or "name") if nodes["view"] == "table" else (),
         "lanes": lanes,
         "n_queued": sum(lane["count"] for lane in lanes if lane["key"] != "foreign"),
-        "feed": recent_cycles(cluster),
+        "feed": view_feed(recent_cycles(cluster)),
         "n_cycles": n_cycles,
         "n_foreign": 0 if n_cycles else n_foreign_decisions(cluster),
         "guide": _guide(ready, n_cycles),
@@ -250,6 +254,21 @@ def _context(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
         "streams": isinstance(request, ASGIRequest),
         **_run_context(cluster),
     }
+
+
+def view_feed(cycles: Sequence[Cycle]) -> list[Alike[Cycle]]:
+    """Entries of the feed: neighbouring cycles of one workload with one end are one; its name begins the `key`."""
+
+    def ended(cycle: Cycle) -> tuple[str, ...]:
+        workload = cycle.pod_name.rpartition("-")[0] or cycle.pod_name
+        return workload, cycle.pod_namespace, cycle.outcome, "" if cycle.node else cycle.message
+
+    runs = [Alike(key, [*run]) for key, run in groupby(cycles, ended)]
+    return [
+        one
+        for run in runs
+        for one in ([run] if run.n >= LEAST_ALIKE else [Alike(run.key, [cycle]) for cycle in run.items])
+    ][:FEED_SHOWN]
 
 
 def _address_now(request: HtmxHttpRequest) -> BoardAddress:

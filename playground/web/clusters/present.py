@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from playground.web import amounts
+from playground.web.board.nodes import MapNode, landing_map
 from playground.web.questions.fixes import view_fix
 
 if TYPE_CHECKING:
@@ -27,16 +28,19 @@ def view_import(summary: Mapping[str, Any], answer: Mapping[str, Any] | None = N
     -------
     dict
         The `summary`, the `facts` of a draft, or None, what is said of owners `missing` or `rebuilt`, the `dump`
-        before it becomes a cluster, or None, and its best `fix` (`view_fix`), or None.
+        before it becomes a cluster, or None, its best `fix` (`view_fix`), or None, and a `map` of its nodes.
     """
     facts = (answer or {}).get("facts")
+    fix = (answer or {}).get("fix")
+    squares = [MapNode(*one) for one in (answer or {}).get("squares", ())]
     return {
         "summary": summary,
         "facts": facts,
         "missing": missing_words(summary["missingOwners"]),
         "rebuilt": rebuilt_words(summary["rebuilt"]),
-        "dump": _dump(facts, (answer or {}).get("decided")) if facts and facts["nodes"] else None,
-        "fix": view_fix(answer["fix"]) if answer and answer.get("fix") else None,
+        "dump": _dump(facts, (answer or {}).get("decided"), fix) if facts and facts["nodes"] else None,
+        "fix": view_fix(fix, squares) if fix else None,
+        "map": landing_map(squares, ()) if squares else None,
     }
 
 
@@ -83,7 +87,10 @@ def import_hint(problems: Sequence[Mapping[str, Any]]) -> dict[str, str] | None:
     return None
 
 
-def _dump(facts: Mapping[str, Any], decided: Mapping[str, Any] | None) -> dict[str, Any]:
+def _dump(
+    facts: Mapping[str, Any], decided: Mapping[str, Any] | None, fix: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    fixes = {item["name"]: item for item in (fix or {}).get("workloads", ())}
     zones: list[str] = facts["zones"]
     outcomes: Mapping[str, Any] = (decided or {}).get("pods", {})
     reasons: Counter[str] = Counter()
@@ -97,7 +104,9 @@ def _dump(facts: Mapping[str, Any], decided: Mapping[str, Any] | None) -> dict[s
         "facts": facts,
         "verdict": _verdict(facts, outcomes if decided else None),
         "groups": [
-            _pending(group, outcomes if decided else None, facts["nodes"]) for group in facts["groups"]
+            _pending(group, outcomes if decided else None, facts["nodes"])
+            | {"fix": fixes.get(f"{group['kind']} {group['namespace']}/{group['name']}")}
+            for group in facts["groups"]
         ],
         "by_reason": sorted(reasons.items(), key=lambda item: (-item[1], item[0])),
         "pools": [_pool(pool, zones) for pool in facts["pools"]],

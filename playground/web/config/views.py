@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
@@ -25,6 +26,7 @@ from playground.engine import configuration, rules
 from playground.engine.plugins import problems as plugin_problems
 from playground.engine.releases import release_outlines, title_of
 from playground.web.config import present
+from playground.web.listing import alike
 from playground.web.problems import problems_of, read_configuration, yaml_of
 from playground.web.questions.views import question_context
 from playground.web.requests import done, positive_int, posted_gates
@@ -219,7 +221,7 @@ def release(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     is_own = shown.name == cluster.kubernetes_release
     switched = cluster.feature_gates if is_own else {}
     changed = {one.name: one for one in shown.differences}
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"name": name, "gate": gate, "difference": changed.get(name), "switched": switched.get(name)}
         for name, gate in sorted(shown.gates.items())
     ]
@@ -227,11 +229,18 @@ def release(request: HttpRequest, cluster: Cluster) -> HttpResponse:
         "releases": outlines,
         "shown": shown,
         "is_own": is_own,
-        "open_gates": [row for row in rows if not row["gate"].locked],
+        "gates": sorted(
+            alike((row for row in rows if not row["gate"].locked), _is_news), key=lambda part: not part.key
+        ),
         "locked_gates": [row for row in rows if row["gate"].locked],
         "problems": problems,
     }
     return render(request, "config/release.html", context, status=status)
+
+
+def _is_news(row: Mapping[str, Any]) -> bool:
+    """Whether a gate is new, has another default than in the release before, or is switched."""
+    return row["difference"] is not None or row["switched"] is not None
 
 
 def rule_page(request: HttpRequest, cluster: Cluster) -> HttpResponse:

@@ -12,6 +12,7 @@ from typing import Any
 from playground.clusters.drive.extender_calls import WireCall, matched
 from playground.engine.plugins import drawn
 from playground.web.cycles.preemption import view_preemption
+from playground.web.listing import Alike, alike
 from playground.web.looks import View, outcome_of, piece
 
 # Source: pkg/scheduler/schedule_one.go minFeasibleNodesToFind, v1.34.
@@ -248,17 +249,14 @@ def view_filter(
     )
     listed = [*feasible, *rejected]
     large = len(verdicts) > EACH_NODE_LIMIT
-    members = _members(verdicts, listed, pools or {}) if large else {}
-    groups = [
-        _group(explanation, f"g{number}", alike, nodes)
-        for number, (alike, nodes) in enumerate(members.items())
-    ]
-    nodes_of = {group["part"]: nodes for group, nodes in zip(groups, members.values(), strict=True)}
+    equal = _equal(verdicts, listed, pools or {}) if large else []
+    groups = [_group(explanation, f"g{number}", one) for number, one in enumerate(equal)]
+    nodes_of = {group["part"]: one.items for group, one in zip(groups, equal, strict=True)}
     selected = part if part in nodes_of or part in {one["key"] for one in parts} else None
     for one in parts:
         one["pressed"] = one["key"] == selected
     if selected in nodes_of:
-        listed = nodes_of[selected]
+        listed = [*nodes_of[selected]]
     elif selected == FEASIBLE_PART:
         listed = list(feasible)
     elif selected is not None:
@@ -290,7 +288,6 @@ def view_filter(
         "n_selected": n_selected,
         "page": page if large else 1,
         "n_pages": n_pages,
-        "has_extender": bool(explanation.get("extenders")),
     }
 
 
@@ -385,25 +382,22 @@ def _cells(columns: Sequence[View], stops_at: int | None) -> tuple[str, ...]:
     return tuple(cells)
 
 
-Alike = tuple[str, str, str, str]
-"""What equal nodes share: plugin, code and reason, empty for nodes that fit, and their pool."""
-
-
-def _members(
-    verdicts: Mapping[str, Any], listed: Sequence[str], pools: Mapping[str, str]
-) -> dict[Alike, list[str]]:
+def _equal(verdicts: Mapping[str, Any], listed: Sequence[str], pools: Mapping[str, str]) -> list[Alike[str]]:
     """Equal nodes in the order listed; pools are left aside where they would make too many groups."""
-    members: dict[Alike, list[str]] = {}
-    for node in listed:
+
+    def fate(node: str) -> tuple[str, str, str, str]:
         verdict = verdicts[node]
         code, reason = ("", "") if verdict is None else (str(verdict.get("code", "")), _joined(verdict))
-        members.setdefault((_plugin(verdict), code, reason, pools.get(node, "")), []).append(node)
-    return _members(verdicts, listed, {}) if pools and len(members) > GROUPS_LIMIT else members
+        return _plugin(verdict), code, reason, pools.get(node, "")
+
+    found = alike(listed, fate)
+    return _equal(verdicts, listed, {}) if pools and len(found) > GROUPS_LIMIT else found
 
 
-def _group(explanation: Mapping[str, Any], part: str, alike: Alike, nodes: Sequence[str]) -> View:
-    plugin, code, reason, pool = alike
-    verdict = explanation["filter"][nodes[0]]
+def _group(explanation: Mapping[str, Any], part: str, equal: Alike[str]) -> View:
+    plugin, code, reason, pool = equal.key
+    nodes = equal.items
+    verdict = explanation["filter"][equal.first]
     source = plugin
     if verdict is not None and not plugin:
         source = _source_without_plugin(explanation, verdict)
@@ -514,15 +508,15 @@ def view_reason_matrix(
         cells = [_cell(name, node, alone[name], stopped) for name in plugins]
         pool = (pools or {}).get(node, "")
         told = (pool, *((cell["state"], cell["reason"]) for cell in cells))
-        alike: Any = told if len(names) > EACH_NODE_LIMIT else node
-        if alike in rows:
-            rows[alike]["count"] += 1
+        key: Any = told if len(names) > EACH_NODE_LIMIT else node
+        if key in rows:
+            rows[key]["count"] += 1
             continue
         for cell in cells:
             if node in (alone[cell["plugin"]].get("fails") or ()):
                 cell["amounts"] = amounts_of(explanation, cell["plugin"], node)
         also = [cell for cell in cells if cell["state"] == "also"]
-        rows[alike] = {"node": node, "pool": pool, "count": 1, "cells": cells, "also": also}
+        rows[key] = {"node": node, "pool": pool, "count": 1, "cells": cells, "also": also}
     shown = sorted(rows.values(), key=lambda row: -row["count"])[:EACH_NODE_LIMIT]
     return {
         "plugins": plugins,
@@ -546,11 +540,11 @@ def _cell(plugin: str, node: str, verdict: Mapping[str, Any], stopped: str | Non
     return {"plugin": plugin, "state": state, "reason": ", ".join(reasons or ()), "amounts": ""}
 
 
-SCORE_BEST = 6
+SCORE_BEST = 4
 """Nodes of the winner's pool that a large table shows."""
 SCORE_POOLS = 8
 """Other pools of which a large table shows the best node."""
-TIED_NAMED = 6
+TIED_NAMED = 3
 MAX_NODE_SCORE = 100
 
 EXTENDERS = "extenders"

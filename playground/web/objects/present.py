@@ -19,7 +19,7 @@ from scheduler_core.sim.load import LOAD, Load, LoadError, load_from
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster
 
-SHOWN: Final = 100
+SHOWN: Final = 25
 _WORDS: Final = {
     READ: ("eye", "the scheduler reads", "Shapes placement", "A change here can move a pod."),
     MAKES: (

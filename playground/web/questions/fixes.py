@@ -11,11 +11,13 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
+from playground.clusters.board.nodes import node_uses
 from playground.clusters.choices import QuestionKind
 from playground.clusters.drive.turns import expect_questions
 from playground.clusters.history.cycles import last_cycle_named
 from playground.clusters.history.story import find_pod
 from playground.clusters.questions import get_question, is_stale, latest_question
+from playground.web.board.nodes import MapNode, landing_map, squares_of
 from playground.web.looks import priority_scale
 from playground.web.questions.present import view_why
 from playground.web.questions.views import (
@@ -78,6 +80,8 @@ def fix(request: HtmxHttpRequest, cluster: Cluster, namespace: str = "", name: s
             asked, page = _asked(request, cluster, params, page)
         return waiting(request, cluster, asked) if request.htmx else redirect(page)
     question = _question(cluster, params, request.GET.get("question", ""))
+    answer = question.answer if question is not None else None
+    squares = squares_of(node_uses(cluster)) if answer is not None and answer["subject"] != "pod" else ()
     context = question_context(request, cluster, question) | {
         "namespace": namespace,
         "name": name,
@@ -85,7 +89,7 @@ def fix(request: HtmxHttpRequest, cluster: Cluster, namespace: str = "", name: s
         "node": node,
         "arrives": arrives_at(request) and not cluster.is_parked,
         "ask": page,
-        "view": view_fix(question.answer) if question is not None and question.answer is not None else None,
+        "view": view_fix(answer, squares) if answer is not None else None,
     }
     for item in (context["view"] or {}).get("workloads", ()):
         item["href"] = fix_address(cluster.public_id, item["page"])
@@ -147,14 +151,20 @@ def _about_pod(cluster: Cluster, params: dict[str, str], node: str) -> dict[str,
 # ---- what the page shows
 
 
-def view_fix(answer: Mapping[str, Any]) -> dict[str, Any]:
+def view_fix(answer: Mapping[str, Any], squares: Sequence[MapNode] = ()) -> dict[str, Any]:
     """An answer for `fix/body.html`.
+
+    Parameters
+    ----------
+    squares
+        The nodes, for a map.
 
     Returns
     -------
     dict
         The `answer`, its `groups` with the position of their bars in percent, its `kinds` with their fixes and their
-        ranks, `workloads` with the address of each one's page, and where the pods of the best fix land.
+        ranks, `workloads` with the address of each one's page, and where the pods of the best fix land: `lands`, node
+        and how many, and `map`.
     """
     best = answer["best"]
     rows = [_row(rank, item) for rank, item in enumerate(answer["fixes"], start=1)]
@@ -170,7 +180,8 @@ def view_fix(answer: Mapping[str, Any]) -> dict[str, Any]:
         "kinds": [kind for kind in (_kind(key, rows, best) for key in range(len(KINDS))) if kind["rows"]],
         "workloads": [_workload(item) for item in answer["workloads"][:WORKLOADS_SHOWN]],
         "n_workloads_more": max(0, len(answer["workloads"]) - WORKLOADS_SHOWN),
-        "lands": _landings(best["lands"]) if best is not None else [],
+        "lands": Counter(best["lands"].values()).most_common() if best is not None else [],
+        "map": landing_map(squares, best["lands"].values()) if best is not None and squares else None,
     }
 
 
@@ -256,8 +267,3 @@ def _workload(item: Mapping[str, Any]) -> dict[str, Any]:
         "n_pods": len(item["pods"]),
         "page": {"workload": item["name"]} if item["subject"] == "workload" else {"pod": pod},
     }
-
-
-def _landings(lands: Mapping[str, str]) -> list[tuple[str, int]]:
-    """Node, and how many pods it takes, most first."""
-    return sorted(Counter(lands.values()).items(), key=lambda item: (-item[1], item[0]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -20,6 +21,8 @@ from playground.clusters.choices import QuestionKind, WorkState
 from playground.clusters.errors import ClusterError
 from playground.clusters.questions import is_stale, latest_question, newest_plans
 from playground.scenarios.services import verdicts
+from playground.web.listing import Alike, alike
+from playground.web.looks import View
 from playground.web.questions.views import STOP_POLLING, arrives_at, question_context
 from playground.web.requests import HtmxHttpRequest, site_user
 from scheduler_core.errors import InvalidObject
@@ -215,7 +218,7 @@ PITCH: Final = 25
 A_ROW: Final = 28
 MANY: Final = 1_200
 """Nodes from which on a map has one path for all nodes of a state, and no glyphs."""
-MOVES_SHOWN: Final = 100
+GROUPS_SHOWN: Final = 30
 LINES_SHOWN: Final = 60
 
 TITLES: Final = {
@@ -246,6 +249,14 @@ _OUTCOMES: Final = {
     "ending": ("was ending", "", "dash"),
     "lands": ("", "ok", "arrow"),
 }
+_SUMS: Final = {
+    "lands": ("finds a node", "find a node"),
+    "pending": ("finds no node", "find no node"),
+    "blocked": ("is held up", "are held up"),
+    "lost": ("is lost", "are lost"),
+    "with-node": ("goes with its node", "go with their node"),
+    "ending": ("was ending", "were ending"),
+}
 _LATER: Final = ("", "warn", "wait")
 _RANK: Final = {"lands": 1, "with-node": 2, "ending": 2}
 """Outcome -> place in the table: those that are hurt come first."""
@@ -258,53 +269,17 @@ LOOKS: Final = {
 
 
 @dataclass(frozen=True)
-class Square:
-    """One node of a map."""
+class Moves:
+    """Pods of one workload that leave and fare alike."""
 
-    x: int
-    y: int
+    alike: Alike[Mapping[str, Any]]
+    words: str
     css: str
-    fill_y: float
-    fill: float
-    glyph: str
-    title: str
+    icon: str
 
     @property
-    def middle(self) -> tuple[int, int]:
-        return self.x + SIZE // 2, self.y + SIZE // 2
-
-
-@dataclass(frozen=True)
-class MapGroup:
-    """The nodes of one group."""
-
-    name: str
-    shape: str
-    n_nodes: int
-    width: int
-    height: int
-    squares: tuple[Square, ...]
-    paths: tuple[tuple[str, str], ...]
-    words: str
-
-
-@dataclass(frozen=True)
-class Line:
-    """One sentence with its cause."""
-
-    facts: Mapping[str, Any]
-    css: str
-    icon: str
-
-
-@dataclass(frozen=True)
-class Move:
-    """One pod that has to leave."""
-
-    facts: Mapping[str, Any]
-    words: str
-    css: str
-    icon: str
+    def facts(self) -> Mapping[str, Any]:
+        return self.alike.first
 
     @property
     def namespace(self) -> str:
@@ -312,7 +287,21 @@ class Move:
 
     @property
     def name(self) -> str:
-        return str(self.facts["pod"]).partition("/")[2]
+        pod = str(self.facts["pod"]).partition("/")[2]
+        return pod if self.alike.n == 1 else str(self.facts["owner"]).partition(" ")[2] or pod
+
+    @property
+    def start(self) -> str:
+        return self._places("from")
+
+    @property
+    def end(self) -> str:
+        return self._places("node")
+
+    def _places(self, key: str) -> str:
+        """The node, or how many."""
+        nodes = {move[key] for move in self.alike.items if move[key]}
+        return f"{len(nodes):,} nodes" if len(nodes) > 1 else next(iter(nodes), "")
 
 
 @dataclass(frozen=True)
@@ -324,10 +313,10 @@ class PlanView:
     css: str
     icon_css: str
     icon: str
-    groups: tuple[MapGroup, ...]
+    groups: tuple[View, ...]
     legend: tuple[tuple[str, str, str], ...]
-    lines: tuple[Line, ...]
-    moves: tuple[Move, ...]
+    lines: tuple[View, ...]
+    moves: tuple[Moves, ...]
 
     @property
     def n_lines_hidden(self) -> int:
@@ -335,7 +324,17 @@ class PlanView:
 
     @property
     def n_moves_hidden(self) -> int:
-        return int(self.answer["nMoves"]) - len(self.moves)
+        return int(self.answer["nMoves"]) - sum(moves.alike.n for moves in self.moves)
+
+    @property
+    def sums(self) -> str:
+        """What becomes of the pods, in numbers that add up."""
+        own = [move for move in self.answer["moves"] if not move["because"]]
+        others = [move for move in self.answer["moves"] if move["because"]]
+        leave = ("leaves its node", "leave their nodes")
+        verbs = leave if own and own[0]["from"] else ("is pending", "are pending")
+        evicted = _sum(others, " of other nodes", ("is evicted", "are evicted"))
+        return f"{_sum(own, '', verbs)} {evicted}".strip()
 
     @property
     def luck(self) -> str:
@@ -361,13 +360,35 @@ def view_plan(answer: Mapping[str, Any]) -> PlanView:
     groups = tuple(_group(group, n_nodes > MANY) for group in answer["map"])
     there = {node[1] for group in answer["map"] for node in group["nodes"]}
     legend = tuple((_STATES[key][0], _STATES[key][1], _STATES[key][2]) for key in _STATES if key in there)
-    lines = tuple(Line(item, *LOOKS[item["tone"]][1:]) for item in answer["lines"][:LINES_SHOWN])
-    shown = sorted(answer["moves"], key=lambda move: _RANK.get(move["outcome"], 0))
+    lines = tuple(
+        {"facts": item, "css": LOOKS[item["tone"]][1], "icon": LOOKS[item["tone"]][2]}
+        for item in answer["lines"][:LINES_SHOWN]
+    )
+    ranked = sorted(
+        alike(answer["moves"], _fate), key=lambda one: (_RANK.get(one.first["outcome"], 0), -one.n)
+    )
     moves = tuple(
-        Move(item, *(_LATER if item["onceDeleted"] else _OUTCOMES[item["outcome"]]))
-        for item in shown[:MOVES_SHOWN]
+        Moves(one, *(_LATER if one.first["onceDeleted"] else _OUTCOMES[one.first["outcome"]]))
+        for one in ranked[:GROUPS_SHOWN]
     )
     return PlanView(answer, title_of(answer["question"]), css, icon_css, icon, groups, legend, lines, moves)
+
+
+def _sum(moves: Sequence[Mapping[str, Any]], whose: str, verbs: tuple[str, str]) -> str:
+    if not moves:
+        return ""
+    counts = Counter(move["outcome"] for move in moves)
+    *parts, last = (
+        f"{counts[key]:,} {words[counts[key] != 1]}" for key, words in _SUMS.items() if counts[key]
+    )
+    listed = f"{', '.join(parts)} and {last}" if parts else last
+    many = len(moves) != 1
+    return f"{len(moves):,} pod{'s' if many else ''}{whose} {verbs[many]}: {listed}."
+
+
+def _fate(move: Mapping[str, Any]) -> tuple[str, ...]:
+    namespace, _, name = move["pod"].partition("/")
+    return namespace, move["owner"] or name, move["outcome"], move["because"], move["onceDeleted"] or ""
 
 
 def title_of(question: Mapping[str, Any]) -> str:
@@ -380,24 +401,25 @@ def title_of(question: Mapping[str, Any]) -> str:
     return f"{title}: {about}" if about and question["ask"] != "any-domain" else title
 
 
-def _group(group: Mapping[str, Any], many: bool) -> MapGroup:
+def _group(group: Mapping[str, Any], many: bool) -> View:
+    """The map of one group of nodes; of many nodes one path for all of a state."""
     nodes: Sequence[Sequence[Any]] = group["nodes"]
     pitch, a_row = (9, 78) if many else (PITCH, A_ROW)
     places = [(index % a_row * pitch, index // a_row * pitch) for index in range(len(nodes))]
-    width = min(len(nodes), a_row) * pitch
-    height = ((len(nodes) - 1) // a_row + 1) * pitch
-    counts: dict[str, int] = {}
-    for node in nodes:
-        counts[node[1]] = counts.get(node[1], 0) + 1
-    words = ", ".join(f"{number:,} {_SHORT[state]}" for state, number in counts.items() if state in _SHORT)
-    if many:
-        paths: dict[str, list[str]] = {}
-        for node, (x, y) in zip(nodes, places, strict=True):
-            paths.setdefault(_STATES[node[1]][0], []).append(f"M{x} {y}h7v7h-7z")
-        drawn = tuple((css, "".join(parts)) for css, parts in paths.items())
-        return MapGroup(group["name"], group["shape"], len(nodes), width, height, (), drawn, words)
-    squares = tuple(_square(node, *place) for node, place in zip(nodes, places, strict=True))
-    return MapGroup(group["name"], group["shape"], len(nodes), width, height, squares, (), words)
+    counts = Counter(node[1] for node in nodes)
+    paths: dict[str, list[str]] = {}
+    for node, (x, y) in zip(nodes, places, strict=True) if many else ():
+        paths.setdefault(_STATES[node[1]][0], []).append(f"M{x} {y}h7v7h-7z")
+    return {
+        "name": group["name"],
+        "shape": group["shape"],
+        "n_nodes": len(nodes),
+        "width": min(len(nodes), a_row) * pitch,
+        "height": ((len(nodes) - 1) // a_row + 1) * pitch,
+        "squares": [] if many else [_square(node, *at) for node, at in zip(nodes, places, strict=True)],
+        "paths": [(css, "".join(parts)) for css, parts in paths.items()],
+        "words": ", ".join(f"{n:,} {_SHORT[state]}" for state, n in counts.items() if state in _SHORT),
+    }
 
 
 _SHORT: Final = {
@@ -411,19 +433,20 @@ _SHORT: Final = {
 }
 
 
-def _square(node: Sequence[Any], x: int, y: int) -> Square:
+def _square(node: Sequence[Any], x: int, y: int) -> View:
     name, state, share, number = node[:4]
     css, glyph, words = _STATES[state]
     if number and state in ("strands", "takes"):
         glyph = str(number) if number < 100 else "99"
     fill = round(SIZE * min(max(share, 0), 100) / 100, 1)
     told = f", {number}" if number else ""
-    return Square(
-        x,
-        y,
-        css,
-        round(y + SIZE - fill, 1),
-        fill,
-        glyph,
-        f"{name}: {words.split(',')[0]}{told}; {share}% cpu",
-    )
+    return {
+        "x": x,
+        "y": y,
+        "middle": (x + SIZE // 2, y + SIZE // 2),
+        "css": css,
+        "fill_y": round(y + SIZE - fill, 1),
+        "fill": fill,
+        "glyph": glyph,
+        "title": f"{name}: {words.split(',')[0]}{told}; {share}% cpu",
+    }

@@ -131,7 +131,7 @@ def cycle_why(request: HtmxHttpRequest, cluster: Cluster, number: int) -> HttpRe
 
 
 def weights(request: HtmxHttpRequest, cluster: Cluster, number: int) -> HttpResponse:
-    """From which weights on another node would have won; ``?w-Plugin=3`` sets one. POST has it proven."""
+    """At which weights another node would have won; ``?w-Plugin=3`` sets one. POST has it proven."""
     cycle = get_cycle(cluster, number)
     if request.method == "POST":
         asked = asked_or_told(request, cluster, "weights", cycle=number)

@@ -13,7 +13,7 @@ from playground.engine.columns import FINISHED
 from playground.scenarios import selectors
 from playground.scenarios.briefs import LANE_ITEMS, MOST_CARDS, brief_of
 from playground.scenarios.services import moments
-from playground.web.board.nodes import heat_map, node_card
+from playground.web.board.nodes import heat_map, node_card, squares_of
 from playground.web.board.queue import view_lanes
 from playground.web.looks import PriorityScale, View, made_of
 from playground.web.requests import HtmxHttpRequest, positive_int
@@ -78,7 +78,7 @@ def view_past(state: Mapping[str, Any], *, pod: str = "", node: str = "") -> Vie
                 "cards": [_card(use, by_node.get(use.name, ()), scale, pod, node) for use in members]
                 if as_cards
                 else [],
-                "heat": None if as_cards else heat_map(members),
+                "heat": None if as_cards else heat_map(squares_of(members)),
                 "n_nodes": len(members),
             }
             for name, members in sorted(zones.items(), key=lambda item: (item[0] == "", item[0]))

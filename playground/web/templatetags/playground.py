@@ -34,7 +34,7 @@ register.filter("patch", patch_of)
 register.filter("release_title", title_of)
 register.simple_tag(tabs_of)
 
-_WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[./-])")
+_WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[/-])|(?<=\.)(?!\d)")
 
 
 @register.simple_tag
@@ -51,10 +51,10 @@ def icon(name: str, label: str = "", size: str = "") -> SafeString:
 
 @register.filter
 def breakable(name: Any) -> SafeString:
-    """Let a camel case name or a path break at its words.
+    """Let a camel case name or a path break at its words, and no number.
 
-    >>> breakable("NodeResourcesFit")
-    'Node<wbr>Resources<wbr>Fit'
+    >>> breakable("NodeResourcesFit"), breakable("15.89 of a.b")
+    ('Node<wbr>Resources<wbr>Fit', '15.89 of a.<wbr>b')
     """
     return format_html_join(mark_safe("<wbr>"), "{}", ((part,) for part in _WORD_START.split(str(name))))
 

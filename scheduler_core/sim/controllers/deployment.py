@@ -44,6 +44,14 @@ DEFAULT_SHARE = "25%"
 DEFAULT_HISTORY = 10
 
 
+def deployment_behind(kind: str, name: str, labels: Mapping[str, str]) -> tuple[str, str]:
+    """(kind, name) of the Deployment of a ReplicaSet that ends in its pods' hash; any other owner itself."""
+    suffix = f"-{labels.get(HASH_LABEL, '')}"
+    if kind == "ReplicaSet" and len(suffix) > 1 and name.endswith(suffix):
+        return "Deployment", name.removesuffix(suffix)
+    return kind, name
+
+
 class DeploymentController(WorkloadController):
     """Makes a ReplicaSet named `<name>-<template hash>`."""
 

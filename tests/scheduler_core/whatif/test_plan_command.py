@@ -81,7 +81,7 @@ def test_what_it_takes_is_told_of_a_pending_pod_and_of_no_other(
     assert main(["plan", path, "fix", "large"]) == 1
     said = capsys.readouterr().out.splitlines()
     assert said[0] == "large needs 3 CPU on one node. The node it may use has 2 in all at most."
-    assert "    Lower the cpu request from 3 to 1.9: 1 of 1 placed, no cost, nothing moves" in said
+    assert "    Lower the CPU request from 3 to 1.9: 1 of 1 placed, no cost, nothing moves" in said
     assert main(["plan", "--json", path, "fix", "default/large"]) == 1
     found = json.loads(capsys.readouterr().out)
     lowered = [fix["lands"] for fix in found["fixes"] if fix["what"] == "lower-request"]
@@ -134,7 +134,7 @@ def test_a_lowered_request_is_a_clean_quantity(tmp_path: Path, capsys: pytest.Ca
     small = node("a", cpu="4217m")
     small["status"]["allocatable"]["memory"] = "4194300Ki"
     main(["plan", _dump(tmp_path, small, pod("cpu", cpu="5")), "fix", "default/cpu"])
-    assert "    Lower the cpu request from 5 to 4.21: 1 of 1 placed" in capsys.readouterr().out
+    assert "    Lower the CPU request from 5 to 4.21: 1 of 1 placed" in capsys.readouterr().out
     waits = pod("memory")
     waits["spec"]["containers"][0]["resources"]["requests"]["memory"] = "4Gi"
     main(["plan", _dump(tmp_path, small, waits), "fix", "default/memory"])
