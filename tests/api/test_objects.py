@@ -141,7 +141,7 @@ def test_a_version_that_moves_on_between_look_and_write_is_412_too(
         set_cordon(cluster=cluster, node="n1", unschedulable=True)
         return inner(**how)
 
-    monkeypatch.setattr("playground.api.views.objects.patch_object", overtaken)
+    monkeypatch.setattr("playground.clusters.objects.write.patch_object", overtaken)
     late = api.send("PATCH", path, {"spec": {"taints": []}}, if_match=seen["ETag"])
     assert (late.status_code, late.json()["reason"]) == (412, "PreconditionFailed")
     # Without If-Match a patch is about the newest version, whatever it is.

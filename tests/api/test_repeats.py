@@ -104,7 +104,7 @@ def test_a_refusal_is_repeated_and_a_failure_tried_again(api: Api, monkeypatch: 
     assert [answer.status_code for answer in refused] == [400, 400]
     assert refused[1]["Idempotent-Replayed"] == "true"
     with monkeypatch.context() as broken:
-        broken.setattr("playground.api.views.clusters.create_cluster", lambda **how: 1 / 0)
+        broken.setattr("playground.clusters.lifecycle.create_cluster", lambda **how: 1 / 0)
         problem(api.post("/clusters/", NEW, Idempotency_Key="b"), 500)
     assert api.post("/clusters/", NEW, Idempotency_Key="b").status_code == 201
 
