@@ -58,9 +58,8 @@ def large(transactional_db, wakes):
             answered(cluster, "plan", ask=ask, nodes=nodes)
         for ask in ("any-node", "any-domain", "consolidate", "headroom"):
             answered(cluster, "plan", ask=ask)
-        answered(
-            cluster, "weights", cycle=Cycle.objects.filter(cluster=cluster, outcome="bound").last().number
-        )
+        scored = Cycle.objects.filter(cluster=cluster, outcome="bound", n_feasible__gt=1).last()
+        answered(cluster, "weights", cycle=scored.number)
         return cluster
 
     dump = as_yaml(with_few_waiting(real_dump(200, 2600)))
