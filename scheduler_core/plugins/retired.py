@@ -18,15 +18,14 @@ from numpy.typing import NDArray
 from scheduler_core.cluster.default_selectors import DefaultSelectors
 from scheduler_core.cluster.listers import Listers
 from scheduler_core.cluster.node_matching import matching_labels
-from scheduler_core.cluster.node_table import NodeColumns, NodeTable, Rows
+from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
-from scheduler_core.cluster.vocabulary import Interner
-from scheduler_core.cluster.volume_usage import VolumeUsage
 from scheduler_core.cluster.what_if import WhatIf
 from scheduler_core.config.args import PluginArgs
 from scheduler_core.config.wire import omit
 from scheduler_core.framework import interface as fw
-from scheduler_core.framework.status import Code, Verdicts
+from scheduler_core.framework.per_node import NodeView, per_node
+from scheduler_core.framework.status import Code, Status, Verdicts
 from scheduler_core.objects.csi_translation import IN_TREE_PLUGINS
 from scheduler_core.objects.fields import Document, mapping, string, string_map
 from scheduler_core.objects.labels import EVERYTHING, LabelSelector, selector_from_labels
@@ -38,20 +37,12 @@ from scheduler_core.plugins.pod_volumes import VOLUMES_REASON, VolumeError, clai
 # --- EBSLimits, GCEPDLimits, AzureDiskLimits and CinderLimits: how many in-tree volumes a node can attach.
 
 
-_MOST_CHANGES = 4096
 _EBS_LIMIT, _EBS_NITRO_LIMIT = 39, 25
 _NITRO = re.compile(r"^[cmr]5.*|t3|z1d")
 _INSTANCE_TYPE_LABELS = ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type")
 
 
-@dataclass(slots=True)
-class VolumesState:
-    """Rows of a what-if table whose pods are no longer those of the cluster."""
-
-    changed_rows: dict[int, None] = field(default_factory=dict)
-
-
-class NonCSILimits(fw.FilterPlugin[VolumesState | None]):
+class NonCSILimits(fw.FilterPlugin[None]):
     """Rejects rows where the volumes of one in-tree plugin would be more than the node can attach.
 
     The limit is the node's allocatable (`attachable-volumes-...`), or else the plugin's own. Nodes that announce
@@ -78,105 +69,34 @@ class NonCSILimits(fw.FilterPlugin[VolumesState | None]):
         super().__init__(args, handle)
         self.plugin_name = IN_TREE_PLUGINS[self.source].name
         self._limit_resource = f"attachable-volumes-{self.plugin_name.removeprefix('kubernetes.io/')}"
-        self._usage = VolumeUsage()
-        self._nodes: NodeTable | None = None
-        self._position = 0
-        self._limit: NDArray[np.int64] = np.zeros(0, np.int64)
-        self._messages: Interner[str] = Interner()
 
-    def filter(self, state: VolumesState | None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
-        codes = np.zeros(len(rows), np.int8)
-        details = np.zeros(len(rows), np.int64)
+    @per_node
+    def filter(self, state: None, pod: Pod, node: NodeView) -> Status | None:
         if not pod.volumes:
-            return Verdicts(codes, details)
-        listers = self.handle.snapshot.listers
+            return None
         try:
-            new = self._volumes_of([pod], listers, is_new=True)
+            new = self._volumes_of([pod], is_new=True)
+            csi_node: CSINode | None = self.handle.listers.get("CSINode", "", node.name)
+            if not new or (csi_node is not None and self.plugin_name in csi_node.migrated_plugins):
+                return None
+            there = self._volumes_of(node.pods, is_new=False)
         except VolumeError as error:
-            codes[:] = Code.Error
-            details[:] = self._messages.id(str(error))
-            return Verdicts(codes, details)
-        if not new:
-            return Verdicts(codes, details)
-        table = nodes.base if isinstance(nodes, WhatIf) else nodes
-        assert isinstance(table, NodeTable)
-        self._usage.refresh(table)
-        base_rows = nodes.base_rows[rows] if isinstance(nodes, WhatIf) else rows
-        limits = self._limits(table, base_rows)
-        migrated = self._migrated(table, listers)[base_rows]
-        # Rows without any mounted volume are judged at once, the others one by one.
-        codes[(len(new) > limits) & ~migrated] = Code.Unschedulable
-        changed = state.changed_rows if state is not None else {}
-        in_use = np.isin(base_rows, list(self._usage.pods_on)) | np.isin(rows, list(changed))
-        for place in np.flatnonzero(in_use & ~migrated).tolist():
-            row, base_row = int(rows[place]), int(base_rows[place])
-            pods: Iterable[Pod] = self._usage.pods_on.get(base_row, ())
-            if row in changed:
-                pods = [nodes.pods[pod_id] for pod_id in nodes.pods_on(row)]
-            try:
-                present = self._volumes_of(pods, listers, is_new=False)
-            except VolumeError as error:
-                codes[place] = Code.Error
-                details[place] = self._messages.id(str(error))
-                continue
-            fits = len(present.keys() | new.keys()) <= int(limits[place])
-            codes[place] = Code.Success if fits else Code.Unschedulable
-        return Verdicts(codes, details)
-
-    def reasons(
-        self, state: VolumesState | None, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int
-    ) -> tuple[str, ...]:
-        return (self._messages[detail] if code is Code.Error else VOLUMES_REASON,)
-
-    def fork(self, state: VolumesState | None, nodes: WhatIf) -> VolumesState | None:
-        return VolumesState()
-
-    def add_pods(
-        self, state: VolumesState | None, pod: Pod, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.int64]
-    ) -> None:
-        if state is not None:
-            state.changed_rows.update(dict.fromkeys(rows.tolist()))
-
-    remove_pods = add_pods
+            return Status(Code.Error, (str(error),))
+        stated = node.object.allocatable.get(self._limit_resource)
+        limit = self.limit_of(node.object) if stated is None else stated
+        return None if len(there | new) <= limit else Status(Code.Unschedulable, (VOLUMES_REASON,))
 
     def limit_of(self, node: Node) -> int:
         """The limit of a node that states none."""
         return self.default_limit
 
-    def _limits(self, nodes: NodeTable, rows: Rows) -> NDArray[np.int64]:
-        """Limits of `rows`, read again only where a node object changed."""
-        journal = nodes.spec_journal
-        changed = journal.since(self._position, _MOST_CHANGES) if nodes is self._nodes else None
-        self._nodes, self._position = nodes, journal.position
-        if changed is None or len(self._limit) < nodes.capacity:
-            self._limit = np.zeros(nodes.capacity, np.int64)
-            changed = list(range(nodes.n_rows))
-        in_use = set(nodes.row_of.values())
-        for row in changed:
-            if row in in_use:
-                node = nodes.node(row)
-                stated = node.allocatable.get(self._limit_resource)
-                self._limit[row] = self.limit_of(node) if stated is None else stated
-        return self._limit[rows]
-
-    def _migrated(self, nodes: NodeTable, listers: Listers) -> NDArray[np.bool_]:
-        csi_nodes: list[CSINode] = listers.all("CSINode")
-        migrated = np.zeros(nodes.capacity, np.bool_)
-        names = (item.name for item in csi_nodes if self.plugin_name in item.migrated_plugins)
-        migrated[nodes.rows_of(names)] = True
-        return migrated
-
-    def _volumes_of(self, pods: Iterable[Pod], listers: Listers, *, is_new: bool) -> dict[str, None]:
+    def _volumes_of(self, pods: Iterable[Pod], *, is_new: bool) -> set[str]:
         """Source: non_csi.go filterVolumes, v1.20."""
-        found: dict[str, None] = {}
-        for pod in pods:
-            for volume in pod.volumes:
-                name = self._volume_name(pod, volume, listers, is_new)
-                if name is not None:
-                    found[name] = None
-        return found
+        names = (self._volume_name(pod, volume, is_new) for pod in pods for volume in pod.volumes)
+        return {name for name in names if name is not None}
 
-    def _volume_name(self, pod: Pod, volume: Document, listers: Listers, is_new: bool) -> str | None:
+    def _volume_name(self, pod: Pod, volume: Document, is_new: bool) -> str | None:
+        listers = self.handle.listers
         if volume.get(self.source) is not None:
             return string(mapping(volume, self.source, ""), self.identity, "")
         named = claim_name(pod, volume)
@@ -589,39 +509,14 @@ class NodePreferAvoidPods(fw.ScorePlugin[None]):
     name: ClassVar[str] = "NodePreferAvoidPods"
     score_reads: ClassVar[fw.Reads] = fw.Reads.SPEC
 
-    def __init__(self, args: Any, handle: fw.Handle) -> None:
-        super().__init__(args, handle)
-        self._nodes: NodeTable | None = None
-        self._position = 0
-        self._avoided: dict[int, frozenset[tuple[str, str]]] = {}
-
     def sign(self, pod: Pod) -> Hashable:
         return _controller_of(pod) or ()
 
-    def score(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> fw.Scores:
-        scores = np.full(len(rows), fw.MAX_NODE_SCORE, np.int64)
+    @per_node
+    def score(self, state: None, pod: Pod, node: NodeView) -> int:
         controller = _controller_of(pod)
-        if controller is None or not isinstance(nodes, NodeTable):
-            return scores
-        self._refresh(nodes)
-        avoiding = [row for row, avoided in self._avoided.items() if controller in avoided]
-        scores[np.isin(rows, avoiding)] = 0
-        return scores
-
-    def _refresh(self, nodes: NodeTable) -> None:
-        """Catch up with the nodes' annotations."""
-        changed = nodes.spec_journal.since(self._position, _MOST_CHANGES) if nodes is self._nodes else None
-        self._nodes, self._position = nodes, nodes.spec_journal.position
-        if changed is None:
-            self._avoided.clear()
-            changed = list(range(nodes.n_rows))
-        in_use = set(nodes.row_of.values())
-        for row in changed:
-            avoided = avoided_controllers(nodes.node(row).manifest) if row in in_use else frozenset()
-            if avoided:
-                self._avoided[row] = avoided
-            else:
-                self._avoided.pop(row, None)
+        avoids = controller is not None and controller in avoided_controllers(node.object.manifest)
+        return 0 if avoids else fw.MAX_NODE_SCORE
 
 
 def _controller_of(pod: Pod) -> tuple[str, str] | None:

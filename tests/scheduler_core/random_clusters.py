@@ -22,8 +22,9 @@ IMAGES = ("app:v1", "db:v2", "registry/cache")
 class RandomCluster:
     """A cluster that can be changed step by step, all of it drawn from one source."""
 
-    def __init__(self, random: Random, n_nodes: int = 6) -> None:
-        self.random = random
+    def __init__(self, random: Random | int, n_nodes: int = 6, *, with_devices: bool = False) -> None:
+        self.with_devices = with_devices
+        random = self.random = random if isinstance(random, Random) else Random(random)
         self.release = random.choice(list(RELEASES.values()))
         self.cluster = CaseCluster([], None, release=self.release)
         self.n_pods = 0
@@ -141,6 +142,11 @@ class RandomCluster:
         }
         return pod_from(prepare(manifest))
 
+    def incoming(self) -> Pod:
+        if self.with_devices and self.random.randrange(2):
+            return self.pod_with_a_claim(self.random.choice(CLAIMS))
+        return self.pod()
+
     def run_pod(self) -> Pod:
         """Put a pod on some node, fitting or not.
 
@@ -193,6 +199,9 @@ class RandomCluster:
 
     def change(self) -> None:
         """Something happens."""
+        if self.with_devices and self.random.randrange(2):
+            self.change_devices()
+            return
         match self.random.randrange(4):
             case 0:
                 self.set_node(self.random.randrange(8))

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from scheduler_core.cluster.cache import Cache
+from scheduler_core.cli.conformance_cycles import CaseCluster
 from scheduler_core.objects.meta import plain_object_from
 from scheduler_core.objects.node import Node, node_from
 from scheduler_core.objects.pod import Pod, pod_from
@@ -33,11 +30,12 @@ class NodeInfo:
 
 
 class RandomCluster:
-    """A cache that is filled and changed at random, the same way for the same seed."""
+    """A cluster that is filled and changed at random, the same way for the same seed."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
-        self.cache = Cache()
+        self.cluster = CaseCluster([], None)
+        self.cache = self.cluster.cache
         self._n_pods = 0
         self._uids: list[str] = []
         for name in NAMESPACES[:3]:
@@ -81,6 +79,7 @@ class RandomCluster:
                     "kind": "Node",
                     "metadata": {"name": name, "labels": labels},
                     "spec": {"taints": taints if chance() < 0.3 else []},
+                    "status": {"allocatable": {"pods": "110"}},
                 }
             )
         )
@@ -134,9 +133,8 @@ class RandomCluster:
             for row in cache.snapshot().order.tolist()
         ]
 
-    def some_rows(self, infos: Sequence[NodeInfo]) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """A random part of the rows, in order."""
-        return np.array([info.row for info in infos if self.random.random() < 0.7], np.int64)
+    def incoming(self) -> Pod:
+        return self.make_pod(spread=self.random.random() < 0.5)
 
     def _set_service(self) -> None:
         service = {

@@ -8,11 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from scheduler_core.clock import Clock
-from scheduler_core.cluster.cache import Cache
-from scheduler_core.cluster.nominator import Nominator
-from scheduler_core.framework.interface import Handle
-from scheduler_core.framework.waiting_pods import WaitingPods
+from scheduler_core.cli.conformance_cycles import CaseCluster
 from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod, pod_from
@@ -25,6 +21,7 @@ HOSTNAME = "kubernetes.io/hostname"
 ZONES = ("r-a-1", "r-a-2", "r-b-1")
 PROVISIONERS = ("csi.x", "ebs.csi.aws.com", "kubernetes.io/aws-ebs", "kubernetes.io/no-provisioner", "")
 MIGRATED = "storage.alpha.kubernetes.io/migrated-plugins"
+CLAIMS = tuple(f"c{index}" for index in range(8))
 PORTWORX, AWS, GCE = "kubernetes.io/portworx-volume", "kubernetes.io/aws-ebs", "kubernetes.io/gce-pd"
 
 
@@ -38,12 +35,13 @@ class NodeInfo:
 
 
 class StorageCluster:
-    """A cache and a handle over it, filled with manifests."""
+    """A cluster filled with manifests."""
 
     def __init__(self) -> None:
-        self.cache = Cache()
-        self.clock = Clock(0)
-        self.handle = Handle(self.cache, Nominator(), WaitingPods(), self.clock)
+        self.cluster = CaseCluster([], None)
+        self.cache = self.cluster.cache
+        self.clock = self.cluster.clock
+        self.handle = self.cluster.handle_for_plugins
         self.version = 0
 
     def put(self, *manifests: dict[str, Any]) -> None:
@@ -76,7 +74,12 @@ class StorageCluster:
 
 def node_manifest(name: str, **labels: str) -> dict[str, Any]:
     own = {HOSTNAME: name, **{key: value for key, value in labels.items() if value}}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": own}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": own},
+        "status": {"allocatable": {"pods": "110"}},
+    }
 
 
 def pod_manifest(
@@ -174,30 +177,96 @@ def csi_node_manifest(
     }
 
 
+def attachment_manifest(name: str, attacher: str, node: str, source: dict[str, Any]) -> dict[str, Any]:
+    spec = {"attacher": attacher, "nodeName": node, "source": source}
+    return {**_stored("VolumeAttachment", name), "spec": spec}
+
+
 def expression(key: str, *values: str, operator: str = "In") -> dict[str, Any]:
     return {"key": key, "operator": operator, **({"values": list(values)} if values else {})}
 
 
-def random_cluster(seed: int) -> tuple[StorageCluster, list[Pod]]:
-    """A cluster and pending pods for it, the same for the same seed."""
-    rng = random.Random(seed)
-    cluster = StorageCluster()
-    names = [f"n{index}" for index in range(rng.randint(2, 6))]
-    for name in names:
-        labels = {}
+class RandomStorage(StorageCluster):
+    """A cluster that is filled and changed at random, the same way for the same seed."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        rng = self.random = random.Random(seed)
+        self.names = [f"n{index}" for index in range(rng.randint(2, 6))]
+        self.volumes = [f"pv{index}" for index in range(rng.randint(2, 10))]
+        self.n_pods = 0
+        for name in self.names:
+            self._put_node(name)
+        for index in range(3):
+            self.put(self._class(f"class{index}"))
+        for driver in ("csi.x", "ebs.csi.aws.com"):
+            if rng.random() < 0.4:
+                spec = {"storageCapacity": rng.random() < 0.8}
+                self.put({**_stored("CSIDriver", driver), "spec": spec})
+        for index in range(rng.randint(0, 4)):
+            self.put(self._capacity(f"capacity{index}"))
+        for name in self.volumes:
+            self.put(_random_volume(rng, name, self.names, CLAIMS))
+        for name in CLAIMS:
+            if rng.random() < 0.9:
+                self.put(_random_claim(rng, name, self.volumes, self.names))
+        for index in range(rng.randint(0, 3)):
+            self.put(self._attachment(f"attachment{index}"))
+        for _ in range(rng.randint(0, 8)):
+            self.put(self._pod(rng.choice(self.names)))
+
+    def incoming(self) -> Pod:
+        return pod_from(prepare(self._pod("", namespace="default")))
+
+    def change(self) -> None:
+        """Something happens to a node or its pods, and to what they mount."""
+        rng = self.random
+        placed = self.cache.pods_in_order()
+        match rng.randrange(5):
+            case 0 if placed:
+                self.cache.remove_pod(rng.choice(placed).uid)
+            case 1:
+                limits: dict[str, int | None] = {"csi.x": rng.randint(1, 2), "ebs.csi.aws.com": 1}
+                self.put(csi_node_manifest(rng.choice(self.names), limits))
+            case 2:
+                self._put_node(rng.choice(self.names))
+            case 3:
+                self.cache.remove_node(rng.choice(self.names))
+            case _:
+                self.put(self._pod(rng.choice(self.names)))
+        for _ in range(4):
+            self._change_what_is_mounted()
+
+    def _change_what_is_mounted(self) -> None:
+        rng = self.random
+        match rng.randrange(6):
+            case 0 | 1:
+                self.put(_random_volume(rng, rng.choice(self.volumes), self.names, CLAIMS))
+            case 2:
+                self.put(self._class(f"class{rng.randrange(3)}"))
+            case 3:
+                self.put(self._attachment(f"attachment{rng.randrange(3)}"))
+            case 4:
+                self.cache.listers.remove("PersistentVolumeClaim", "default", rng.choice(CLAIMS))
+            case _:
+                self.put(_random_claim(rng, rng.choice(CLAIMS), self.volumes, self.names))
+
+    def _put_node(self, name: str) -> None:
+        rng = self.random
+        labels = {"topology.ebs.csi.aws.com/zone": rng.choice(ZONES)}
         if rng.random() < 0.8:
             labels[rng.choice((ZONE, ZONE, ZONE_BETA))] = rng.choice(ZONES)
         if rng.random() < 0.3:
             labels[REGION] = rng.choice(("r-a", "r-b"))
-        labels["topology.ebs.csi.aws.com/zone"] = rng.choice(ZONES)
-        cluster.put(node_manifest(name, **labels))
+        self.put(node_manifest(name, **labels))
         if rng.random() < 0.8:
             drivers = ("csi.x", "ebs.csi.aws.com", "pd.csi.storage.gke.io", "pxd.portworx.com")
             limits = {driver: rng.choice((1, 2, 3, None)) for driver in drivers if rng.random() < 0.7}
             migrated = tuple(plugin for plugin in (AWS, GCE, PORTWORX) if rng.random() < 0.5)
-            cluster.put(csi_node_manifest(name, limits, migrated))
-    for index in range(3):
-        more: dict[str, Any] = {}
+            self.put(csi_node_manifest(name, limits, migrated))
+
+    def _class(self, name: str) -> dict[str, Any]:
+        rng, more = self.random, {}
         if rng.random() < 0.3:
             terms = [
                 {"matchLabelExpressions": [{"key": ZONE, "values": rng.sample(ZONES, rng.randint(1, 2))}]}
@@ -205,61 +274,40 @@ def random_cluster(seed: int) -> tuple[StorageCluster, list[Pod]]:
             more["allowedTopologies"] = terms if rng.random() < 0.8 else [{}]
         if rng.random() < 0.2:
             more["volumeBindingMode"] = "Immediate"
-        cluster.put(class_manifest(f"class{index}", rng.choice(PROVISIONERS), **more))
-    for driver in ("csi.x", "ebs.csi.aws.com"):
-        if rng.random() < 0.4:
-            cluster.put(
-                {
-                    "apiVersion": "storage.k8s.io/v1",
-                    "kind": "CSIDriver",
-                    "metadata": {"name": driver},
-                    "spec": {"storageCapacity": rng.random() < 0.8},
-                }
-            )
-    for index in range(rng.randint(0, 4)):
-        capacity: dict[str, Any] = {
-            "apiVersion": "storage.k8s.io/v1",
-            "kind": "CSIStorageCapacity",
-            "metadata": {"name": f"capacity{index}", "namespace": "default"},
-            "storageClassName": f"class{rng.randrange(3)}",
-        }
+        return class_manifest(name, rng.choice(PROVISIONERS), **more)
+
+    def _capacity(self, name: str) -> dict[str, Any]:
+        rng = self.random
+        capacity = _stored("CSIStorageCapacity", name, namespace="default")
+        capacity["storageClassName"] = f"class{rng.randrange(3)}"
         if rng.random() < 0.9:
             capacity["nodeTopology"] = {"matchLabels": {ZONE: rng.choice(ZONES)}}
         if rng.random() < 0.9:
             capacity["capacity"] = rng.choice(("1Gi", "2Gi", "500Mi"))
         if rng.random() < 0.3:
             capacity["maximumVolumeSize"] = rng.choice(("1Gi", "2Gi"))
-        cluster.put(capacity)
-    volumes = [f"pv{index}" for index in range(rng.randint(2, 10))]
-    claims = [f"c{index}" for index in range(8)]
-    for name in volumes:
-        cluster.put(_random_volume(rng, name, names, claims))
-    for name in claims:
-        if rng.random() < 0.9:
-            cluster.put(_random_claim(rng, name, volumes, names))
-    for index in range(rng.randint(0, 3)):
-        cluster.put(
-            {
-                "apiVersion": "storage.k8s.io/v1",
-                "kind": "VolumeAttachment",
-                "metadata": {"name": f"attachment{index}"},
-                "spec": {
-                    "attacher": rng.choice(("csi.x", "")),
-                    "nodeName": rng.choice(names),
-                    "source": {"persistentVolumeName": rng.choice(volumes)} if rng.random() < 0.8 else {},
-                },
-            }
-        )
-    for index in range(rng.randint(0, 8)):
-        cluster.put(_random_pod(rng, f"placed{index}", claims, rng.choice(names)))
-    pending = [
-        pod_from(prepare(_random_pod(rng, f"pending{index}", claims, "", namespace="default")))
-        for index in range(4)
-    ]
-    return cluster, pending
+        return capacity
+
+    def _attachment(self, name: str) -> dict[str, Any]:
+        rng = self.random
+        source = {"persistentVolumeName": rng.choice(self.volumes)} if rng.random() < 0.8 else {}
+        return attachment_manifest(name, rng.choice(("csi.x", "")), rng.choice(self.names), source)
+
+    def _pod(self, node: str, namespace: str | None = None) -> dict[str, Any]:
+        rng = self.random
+        self.n_pods += 1
+        volumes = [_random_mount(rng) for _ in range(rng.randint(0, 3))]
+        space = namespace or rng.choice(("default", "default", "other"))
+        return pod_manifest(f"p{self.n_pods}", volumes, node=node, namespace=space)
 
 
-def _random_volume(rng: random.Random, name: str, names: list[str], claims: list[str]) -> dict[str, Any]:
+def _stored(kind: str, name: str, **meta: str) -> dict[str, Any]:
+    return {"apiVersion": "storage.k8s.io/v1", "kind": kind, "metadata": {"name": name, **meta}}
+
+
+def _random_volume(
+    rng: random.Random, name: str, names: list[str], claims: tuple[str, ...]
+) -> dict[str, Any]:
     more: dict[str, Any] = rng.choice(
         (
             {
@@ -350,36 +398,18 @@ def _random_claim(rng: random.Random, name: str, volumes: list[str], names: list
     )
 
 
-def _random_pod(
-    rng: random.Random, name: str, claims: list[str], node: str, namespace: str | None = None
-) -> dict[str, Any]:
-    volumes = []
-    for _ in range(rng.randint(0, 3)):
-        volumes.append(
-            rng.choice(
-                (
-                    mount(rng.choice(claims)),
-                    mount(rng.choice(claims)),
-                    mount(rng.choice(claims)),
-                    {"awsElasticBlockStore": {"volumeID": rng.choice(("vol-1", "vol-2", "aws://z/vol-1"))}},
-                    {
-                        "gcePersistentDisk": {
-                            "pdName": f"disk{rng.randrange(3)}",
-                            "readOnly": rng.random() < 0.5,
-                        }
-                    },
-                    {"iscsi": {"iqn": f"iqn{rng.randrange(2)}", "readOnly": rng.random() < 0.5}},
-                    {
-                        "rbd": {
-                            "monitors": rng.sample(("m1", "m2", "m3"), 2),
-                            "image": "i",
-                            "readOnly": rng.random() < 0.5,
-                        }
-                    },
-                    {"portworxVolume": {"volumeID": f"px{rng.randrange(3)}"}},
-                    {"emptyDir": {}},
-                )
-            )
+def _random_mount(rng: random.Random) -> dict[str, Any]:
+    read_only = rng.random() < 0.5
+    return rng.choice(
+        (
+            mount(rng.choice(CLAIMS)),
+            mount(rng.choice(CLAIMS)),
+            mount(rng.choice(CLAIMS)),
+            {"awsElasticBlockStore": {"volumeID": rng.choice(("vol-1", "vol-2", "aws://z/vol-1"))}},
+            {"gcePersistentDisk": {"pdName": f"disk{rng.randrange(3)}", "readOnly": read_only}},
+            {"iscsi": {"iqn": f"iqn{rng.randrange(2)}", "readOnly": read_only}},
+            {"rbd": {"monitors": rng.sample(("m1", "m2", "m3"), 2), "image": "i", "readOnly": read_only}},
+            {"portworxVolume": {"volumeID": f"px{rng.randrange(3)}"}},
+            {"emptyDir": {}},
         )
-    space = namespace or rng.choice(("default", "default", "other"))
-    return pod_manifest(name, volumes, node=node, namespace=space)
+    )

@@ -1,22 +1,17 @@
-"""The retired plugins: columns equal their twins, and only those who ask for them get them."""
+"""The retired plugins: what each says of a few nodes, and that only those who ask for them get them."""
 
 from __future__ import annotations
 
-import json
-import random
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from scheduler_core.clock import Clock
-from scheduler_core.cluster.default_selectors import DefaultSelectors
 from scheduler_core.cluster.what_if import WhatIf
+from scheduler_core.framework.example import scores, verdicts
 from scheduler_core.framework.interface import FilterPlugin
 from scheduler_core.framework.status import Code
-from scheduler_core.objects.labels import selector_from_labels
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.plugins import REGISTRY, load_configuration
 from scheduler_core.plugins.retired import (
@@ -28,235 +23,220 @@ from scheduler_core.plugins.retired import (
     NodeLabel,
     NodeLabelArgs,
     NodePreferAvoidPods,
-    NonCSILimits,
     SelectorSpread,
     ServiceAffinity,
     ServiceAffinityArgs,
 )
 from scheduler_core.randomness import Randomness
 from scheduler_core.scheduler import Scheduler
-from tests.scheduler_core.plugins.oracle_retired import (
-    AffinityTwin,
-    Rejection,
-    affinity_normalize,
-    avoid_pods_score,
-    disk_limits_filter,
-    matching_pods,
-    node_label_filter,
-    node_label_score,
-    spread_normalize,
-)
 from tests.scheduler_core.plugins.storage_clusters import (
-    NodeInfo,
+    AWS,
     StorageCluster,
+    claim_manifest,
+    class_manifest,
+    csi_node_manifest,
+    mount,
     node_manifest,
-    random_cluster,
+    pod_manifest,
+    volume_manifest,
 )
 from tests.scheduler_core.stored import prepare
 
-SEEDS = st.integers(0, 2**32 - 1)
 ZONE = "topology.kubernetes.io/zone"
-ZONE_BETA = "failure-domain.beta.kubernetes.io/zone"
-REGION = "topology.kubernetes.io/region"
-LABELS = ("rack", "disk", "retiring", ZONE)
+NO_LABELS = "node(s) didn't have the requested labels"
+OTHER_RACK = "node(s) didn't match service affinity"
 
 
-def verdicts_of(
-    plugin: FilterPlugin[Any], state: Any, pod: Pod, nodes: Any, rows: Any
-) -> list[Rejection | None]:
-    verdicts = plugin.filter(state, pod, nodes, rows)
-    found: list[Rejection | None] = []
-    for place, row in enumerate(rows.tolist()):
-        code = Code(int(verdicts.codes[place]))
-        detail = 0 if verdicts.details is None else int(verdicts.details[place])
-        rejected = code is not Code.Success
-        found.append((code.name, plugin.reasons(state, pod, nodes, row, code, detail)) if rejected else None)
-    return found
+def words_of(plugin: FilterPlugin[Any], state: Any, pod: Pod, nodes: Any, rows: Any) -> list[str]:
+    """What a plugin says of each row: empty where it passes."""
+    found = plugin.filter(state, pod, nodes, rows)
+    details = np.zeros(len(rows), np.int64) if found.details is None else found.details
+    return [
+        plugin.reasons(state, pod, nodes, row, Code(code), detail)[0] if code else ""
+        for row, code, detail in zip(rows.tolist(), found.codes.tolist(), details.tolist(), strict=True)
+    ]
 
 
-def service_cluster(seed: int) -> tuple[StorageCluster, list[Pod]]:
-    """Nodes with racks and zones, services, and pods some of which they select."""
-    rng = random.Random(seed)
-    cluster = StorageCluster()
-    names = [f"n{index}" for index in range(rng.randint(1, 7))]
-    for name in names:
-        labels = {key: rng.choice("abc") for key in LABELS if rng.random() < 0.6}
-        if rng.random() < 0.3:
-            labels[ZONE_BETA] = rng.choice("abc")
-        if rng.random() < 0.3:
-            labels[REGION] = rng.choice("xy")
-        manifest = node_manifest(name, **labels)
-        if rng.random() < 0.5:
-            controller = {"kind": rng.choice(("ReplicaSet", "Job")), "uid": rng.choice(("u1", "u2"))}
-            avoid = {"preferAvoidPods": [{"podSignature": {"podController": controller}}]}
-            text = json.dumps(avoid) if rng.random() < 0.8 else "{"
-            manifest["metadata"]["annotations"] = {"scheduler.alpha.kubernetes.io/preferAvoidPods": text}
-        cluster.put(manifest)
-    for index in range(rng.randint(0, 2)):
-        cluster.put(
-            {
-                "apiVersion": "v1",
-                "kind": "Service",
-                "metadata": {"name": f"s{index}", "namespace": rng.choice(("default", "other"))},
-                "spec": {"selector": {"app": rng.choice(("web", "db"))}},
-            }
-        )
-    for index in range(rng.randint(0, 12)):
-        cluster.put(_pod(rng, f"placed{index}", rng.choice(names)))
-    pending = [pod_from(prepare(_pod(rng, f"pending{index}", ""))) for index in range(3)]
-    return cluster, pending
-
-
-def _pod(rng: random.Random, name: str, node: str) -> dict[str, Any]:
-    labels = {"app": rng.choice(("web", "db"))} if rng.random() < 0.9 else {}
-    meta: dict[str, Any] = {
-        "name": name,
-        "namespace": rng.choice(("default", "default", "other")),
-        "labels": labels,
+def test_labels_are_required_forbidden_and_preferred() -> None:
+    nodes: dict[str, Any] = {
+        "n1": {"labels": {"rack": "a"}},
+        "n2": {"labels": {"rack": "a", "retiring": ""}},
+        "n3": {"labels": {"disk": "ssd"}},
     }
-    if rng.random() < 0.5:
-        kind, uid = rng.choice(("ReplicaSet", "StatefulSet")), rng.choice(("u1", "u2"))
-        meta["ownerReferences"] = [
-            {"apiVersion": "apps/v1", "kind": kind, "name": "o", "uid": uid, "controller": True}
-        ]
-    if rng.random() < 0.1:
-        meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    spec: dict[str, Any] = {"containers": [{"name": "c"}]}
-    if rng.random() < 0.3:
-        spec["nodeSelector"] = {rng.choice(LABELS): rng.choice("abc")}
-    if not node and rng.random() < 0.2:
-        spec["topologySpreadConstraints"] = [
-            {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": {}}
-        ]
-    if node:
-        spec["nodeName"] = node
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+    args = NodeLabelArgs(("rack",), ("retiring",), ("disk", "rack"), ("retiring",))
+    pod = {"containers": []}
+    said = {"n1": "passes", "n2": NO_LABELS, "n3": NO_LABELS}
+    assert verdicts(NodeLabel, pod, args=args, **nodes) == said
+    assert scores(NodeLabel, pod, args=args, **nodes) == {"n1": 66, "n2": 33, "n3": 66}
+    assert scores(NodeLabel, pod, args=NodeLabelArgs(("rack",)), **nodes) == {"n1": 0, "n2": 0, "n3": 0}
 
 
-@settings(max_examples=80, deadline=None)
-@given(SEEDS)
-def test_scores_equal_the_twins(seed: int) -> None:
-    cluster, pending = service_cluster(seed)
-    rng = random.Random(seed)
-    snapshot, infos, rows = cluster.handle.snapshot, cluster.infos(), cluster.rows()
-    nodes = [info.node for info in infos]
-    label_args = NodeLabelArgs(
-        tuple(rng.sample(LABELS, 1)), tuple(rng.sample(LABELS, 1)), tuple(rng.sample(LABELS, 2)), ("rack",)
+@pytest.mark.parametrize(
+    ("owner", "annotation", "score"),
+    [
+        (("ReplicaSet", "u1"), '{"kind": "ReplicaSet", "uid": "u1"}', 0),
+        (("ReplicaSet", "u1"), '{"kind": "ReplicaSet", "uid": "u2"}', 100),
+        (("ReplicaSet", "u1"), '{"kind": "ReplicationController", "uid": "u1"}', 100),
+        (("Job", "u1"), '{"kind": "Job", "uid": "u1"}', 100),
+        (None, '{"kind": "ReplicaSet", "uid": "u1"}', 100),
+        (("ReplicaSet", "u1"), "{", 100),
+    ],
+)
+def test_a_node_may_ask_to_be_spared_a_controllers_pods(owner: Any, annotation: str, score: int) -> None:
+    cluster = StorageCluster()
+    text = f'{{"preferAvoidPods": [{{"podSignature": {{"podController": {annotation}}}}}]}}'
+    node = node_manifest("n1")
+    node["metadata"]["annotations"] = {"scheduler.alpha.kubernetes.io/preferAvoidPods": text}
+    cluster.put(node, node_manifest("n2"))
+    pod = pod_manifest("p", [])
+    if owner is not None:
+        kind, uid = owner
+        pod["metadata"]["ownerReferences"] = [
+            {"apiVersion": "v1", "kind": kind, "name": "o", "uid": uid, "controller": True}
+        ]
+    plugin = NodePreferAvoidPods(None, cluster.handle)
+    found = plugin.score(None, pod_from(prepare(pod)), cluster.cache.nodes, cluster.rows())
+    assert found.tolist() == [score, 100]
+
+
+def labelled(name: str, node: str = "", app: str = "web", namespace: str = "default", **spec: Any) -> Any:
+    pod = pod_manifest(name, [], node=node, namespace=namespace)
+    pod["metadata"]["labels"] = {"app": app}
+    return {**pod, "spec": {**pod["spec"], **spec}}
+
+
+@pytest.fixture
+def racks() -> StorageCluster:
+    """Two nodes of one rack and zone, one of another, one of none; three pods of a service and two that are not."""
+    cluster = StorageCluster()
+    for name, rack in (("n1", "a"), ("n2", "a"), ("n3", "b"), ("n4", "")):
+        cluster.put(node_manifest(name, rack=rack, **{ZONE: rack}))
+    service = {"metadata": {"name": "s", "namespace": "default"}, "spec": {"selector": {"app": "web"}}}
+    cluster.put({"apiVersion": "v1", "kind": "Service", **service})
+    cluster.put(labelled("p1", "n1"), labelled("p2", "n1"), labelled("p3", "n2"))
+    leaving = labelled("leaving", "n3")
+    leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    cluster.put(labelled("db", "n3", app="db"), labelled("far", "n3", namespace="other"), leaving)
+    return cluster
+
+
+@pytest.mark.parametrize(
+    ("pod", "raw", "normal"),
+    [
+        # By node 0, 50 and 100, a third of it; by zone 0 and 100, two thirds.
+        (labelled("p"), [2, 1, 0, 0], [0, 16, 100, 100]),
+        (labelled("p", app="db"), [0, 0, 0, 0], [100, 100, 100, 100]),
+    ],
+)
+def test_pods_of_a_service_are_spread_over_nodes_and_zones(
+    racks: StorageCluster, pod: Any, raw: list[int], normal: list[int]
+) -> None:
+    plugin, asked, snapshot = (
+        SelectorSpread(None, racks.handle),
+        pod_from(prepare(pod)),
+        racks.handle.snapshot,
     )
-    affinity_args = ServiceAffinityArgs((), tuple(rng.sample(LABELS, rng.randint(0, 3))))
-    labels = NodeLabel(label_args, cluster.handle)
-    avoids = NodePreferAvoidPods(None, cluster.handle)
-    spread = SelectorSpread(None, cluster.handle)
-    affinity = ServiceAffinity(affinity_args, cluster.handle)
-    for pod in pending:
-        table = snapshot.nodes
-        expected = [node_label_filter(label_args, node) for node in nodes]
-        assert verdicts_of(labels, None, pod, table, rows) == expected
-        assert labels.score(None, pod, table, rows).tolist() == [
-            node_label_score(label_args, node) for node in nodes
-        ]
-        assert avoids.score(None, pod, table, rows).tolist() == [
-            avoid_pods_score(pod, node) for node in nodes
-        ]
-
-        state = spread.pre_score(pod, snapshot, rows).state
-        assert state is not None
-        raw = spread.score(state, pod, table, rows)
-        normal = spread.normalize(state, pod, table, rows, raw).tolist()
-        if pod.topology_spread:
-            assert normal == [0] * len(nodes)
-        else:
-            selector = DefaultSelectors(cluster.cache.listers).of(pod)
-            counts = [matching_pods(pod.namespace, selector, info.pods) for info in infos]
-            assert raw.tolist() == counts
-            assert normal == spread_normalize(nodes, counts)
-
-        raw = affinity.score(None, pod, table, rows)
-        services = DefaultSelectors(cluster.cache.listers).services_of(pod)
-        counts = [0] * len(nodes)
-        if services:
-            first = selector_from_labels(services[0].selector_labels)
-            counts = [matching_pods(pod.namespace, first, info.pods) for info in infos]
-        assert raw.tolist() == counts
-        got = affinity.normalize(None, pod, table, rows, raw).tolist()
-        assert got == affinity_normalize(affinity_args, nodes, counts)
+    rows = snapshot.rows
+    state: Any = plugin.pre_score(asked, snapshot, rows).state
+    found = plugin.score(state, asked, snapshot.nodes, rows)
+    assert found.tolist() == raw
+    assert plugin.normalize(state, asked, snapshot.nodes, rows, found).tolist() == normal
 
 
-@settings(max_examples=80, deadline=None)
-@given(SEEDS)
-def test_service_affinity_equals_its_twin_in_worlds_that_change(seed: int) -> None:
-    cluster, pending = service_cluster(seed)
-    rng = random.Random(seed)
-    snapshot, infos, rows = cluster.handle.snapshot, cluster.infos(), cluster.rows()
-    args = ServiceAffinityArgs(tuple(rng.sample(LABELS, rng.randint(0, 2))))
-    plugin = ServiceAffinity(args, cluster.handle)
-    for pod in pending:
-        services = DefaultSelectors(cluster.cache.listers).services_of(pod)
-        twin = AffinityTwin(args, pod, infos, bool(services))
-        state = plugin.pre_filter(pod, snapshot).state
-        assert state is not None
-        assert verdicts_of(plugin, state, pod, snapshot.nodes, rows) == list(map(twin.filter, infos))
-        world = WhatIf(snapshot.nodes, rows)
-        forked = plugin.fork(state, world)
-        worlds = [NodeInfo(info.row, info.node, list(info.pods)) for info in infos]
-        twins = [twin.clone() for _ in infos]
-        gone: list[list[Pod]] = [[] for _ in infos]
-        for _ in range(4):
-            removing = rng.random() < 0.6
-            stocks = [info.pods for info in worlds] if removing else gone
-            moves = [(place, rng.choice(stock)) for place, stock in enumerate(stocks) if stock]
-            places = np.array([place for place, _ in moves], np.int64)
-            pod_ids = np.array([cluster.cache.pods.id_of[other.uid] for _, other in moves], np.int64)
-            (world.remove_pods if removing else world.add_pods)(places, pod_ids)
-            (plugin.remove_pods if removing else plugin.add_pods)(forked, pod, world, places, pod_ids)
-            for place, other in moves:
-                source, target = (
-                    (worlds[place].pods, gone[place]) if removing else (gone[place], worlds[place].pods)
-                )
-                source.remove(other)
-                target.append(other)
-                (twins[place].remove if removing else twins[place].add)(other)
-            everyone = np.arange(len(rows), dtype=np.int64)
-            expected = [one.filter(info) for one, info in zip(twins, worlds, strict=True)]
-            assert verdicts_of(plugin, forked, pod, world, everyone) == expected
+def test_a_pod_that_spreads_itself_is_not_spread(racks: StorageCluster) -> None:
+    constraint = {
+        "maxSkew": 1,
+        "topologyKey": ZONE,
+        "whenUnsatisfiable": "ScheduleAnyway",
+        "labelSelector": {},
+    }
+    pod = pod_from(prepare(labelled("p", topologySpreadConstraints=[constraint])))
+    plugin, snapshot = SelectorSpread(None, racks.handle), racks.handle.snapshot
+    state: Any = plugin.pre_score(pod, snapshot, snapshot.rows).state
+    found = plugin.score(state, pod, snapshot.nodes, snapshot.rows)
+    assert plugin.normalize(state, pod, snapshot.nodes, snapshot.rows, found).tolist() == [0, 0, 0, 0]
 
 
-@settings(max_examples=60, deadline=None)
-@given(SEEDS)
-def test_disk_limits_equal_their_twins_in_worlds_that_change(seed: int) -> None:
-    cluster, pending = random_cluster(seed)
-    rng = random.Random(seed)
-    for info in cluster.infos():
-        manifest = {**info.node.manifest}
-        if rng.random() < 0.9:
-            limits = {
-                "attachable-volumes-aws-ebs": rng.randint(0, 3),
-                "attachable-volumes-gce-pd": rng.randint(0, 2),
-            }
-            manifest["status"] = {"allocatable": {key: str(value) for key, value in limits.items()}}
-        cluster.put(manifest)
-    snapshot, infos, rows = cluster.handle.snapshot, cluster.infos(), cluster.rows()
-    plugins: list[NonCSILimits] = [EBSLimits(None, cluster.handle), GCEPDLimits(None, cluster.handle)]
-    listers = cluster.cache.listers
-    for pod in pending:
-        for plugin in plugins:
-            expected = [disk_limits_filter(plugin.name, pod, info, listers) for info in infos]
-            assert verdicts_of(plugin, None, pod, snapshot.nodes, rows) == expected
-            world = WhatIf(snapshot.nodes, rows)
-            state = plugin.fork(None, world)
-            moves = [(place, rng.choice(info.pods)) for place, info in enumerate(infos) if info.pods]
-            places = np.array([place for place, _ in moves], np.int64)
-            pod_ids = np.array([cluster.cache.pods.id_of[other.uid] for _, other in moves], np.int64)
-            world.remove_pods(places, pod_ids)
-            plugin.remove_pods(state, pod, world, places, pod_ids)
-            gone = dict(moves)
-            left = [
-                NodeInfo(info.row, info.node, [other for other in info.pods if other is not gone.get(place)])
-                for place, info in enumerate(infos)
-            ]
-            expected = [disk_limits_filter(plugin.name, pod, info, listers) for info in left]
-            everyone = np.arange(len(rows), dtype=np.int64)
-            assert verdicts_of(plugin, state, pod, world, everyone) == expected
+@pytest.mark.parametrize(
+    ("labels", "pod", "said"),
+    [
+        (("rack",), labelled("p"), ["", "", OTHER_RACK, OTHER_RACK]),
+        (("rack",), labelled("p", nodeSelector={"rack": "b"}), [OTHER_RACK, OTHER_RACK, "", OTHER_RACK]),
+        (("rack",), labelled("p", app="db"), ["", "", "", ""]),
+        (("rack",), labelled("p", namespace="other"), ["", "", "", ""]),
+        ((), labelled("p"), ["", "", "", ""]),
+    ],
+    ids=["where the service runs", "what the pod says", "no service", "no service there", "no labels"],
+)
+def test_pods_of_a_service_stay_together(
+    racks: StorageCluster, labels: tuple[str, ...], pod: Any, said: list[str]
+) -> None:
+    plugin = ServiceAffinity(ServiceAffinityArgs(labels), racks.handle)
+    asked, snapshot = pod_from(prepare(pod)), racks.handle.snapshot
+    state = plugin.pre_filter(asked, snapshot).state
+    assert words_of(plugin, state, asked, snapshot.nodes, snapshot.rows) == said
+
+
+def test_the_first_pod_of_a_service_that_is_left_says_where_it_runs(racks: StorageCluster) -> None:
+    racks.cache.remove_pod("default/p3")
+    plugin = ServiceAffinity(ServiceAffinityArgs(("rack",)), racks.handle)
+    pod, snapshot = pod_from(prepare(labelled("p"))), racks.handle.snapshot
+    state = plugin.pre_filter(pod, snapshot).state
+    assert state is not None
+    world = WhatIf(snapshot.nodes, snapshot.rows)
+    forked, row = plugin.fork(state, world), np.zeros(1, np.int64)
+    said = [words_of(plugin, forked, pod, world, np.arange(4))]
+    for name, move in (("p1", "remove_pods"), ("p2", "remove_pods"), ("p2", "add_pods")):
+        ids = np.array([racks.cache.pods.id_of[f"default/{name}"]], np.int64)
+        getattr(world, move)(row, ids)
+        getattr(plugin, move)(forked, pod, world, row, ids)
+        said.append(words_of(plugin, forked, pod, world, np.arange(4)))
+    # Each row is a world: in the first one's the service runs on its own node, then on n3, where a pod is leaving.
+    rest = ["", OTHER_RACK, OTHER_RACK]
+    assert said == [["", *rest], ["", *rest], [OTHER_RACK, *rest], [OTHER_RACK, *rest]]
+
+
+def test_values_under_which_few_pods_of_the_service_run_are_preferred(racks: StorageCluster) -> None:
+    args = ServiceAffinityArgs((), ("rack", "kubernetes.io/hostname"))
+    plugin, pod, snapshot = ServiceAffinity(args, racks.handle), labelled("p"), racks.handle.snapshot
+    asked, rows = pod_from(prepare(pod)), snapshot.rows
+    raw = plugin.score(None, asked, snapshot.nodes, rows)
+    assert raw.tolist() == [2, 1, 0, 0]
+    # Half of it by rack: 0, 0, 100 and no rack; half by host: 33.3, 66.7, 100 and 100.
+    assert plugin.normalize(None, asked, snapshot.nodes, rows, raw).tolist() == [16, 33, 100, 50]
+
+
+@pytest.mark.parametrize(
+    ("volumes", "limit", "said"),
+    [
+        ([{"awsElasticBlockStore": {"volumeID": "new"}}], "4", ""),
+        ([{"awsElasticBlockStore": {"volumeID": "new"}}], "3", "node(s) exceed max volume count"),
+        ([{"awsElasticBlockStore": {"volumeID": "there"}}], "3", ""),
+        ([mount("bound")], "3", ""),
+        ([mount("waits")], "3", "node(s) exceed max volume count"),
+        ([mount("elsewhere")], "3", ""),
+        ([{"gcePersistentDisk": {"pdName": "d"}}], "3", ""),
+        ([], "3", ""),
+        ([mount("gone")], "3", 'looking up PVC default/gone: persistentvolumeclaim "gone" not found'),
+    ],
+)
+def test_disks_that_are_there_are_counted_once_whoever_uses_them(volumes: Any, limit: str, said: str) -> None:
+    cluster = StorageCluster()
+    full = node_manifest("n1")
+    full["status"]["allocatable"]["attachable-volumes-aws-ebs"] = limit
+    cluster.put(full, {**full, "metadata": {"name": "n2"}}, csi_node_manifest("n2", {}, (AWS,)))
+    cluster.put(class_manifest("ebs", AWS), class_manifest("csi"))
+    cluster.put(volume_manifest("pv", "ebs", awsElasticBlockStore={"volumeID": "v2"}))
+    cluster.put(claim_manifest("bound", "ebs", bound_to="pv"), claim_manifest("waits", "ebs"))
+    cluster.put(claim_manifest("other", "ebs"), claim_manifest("elsewhere", "csi"))
+    there = {"awsElasticBlockStore": {"volumeID": "there"}}
+    for node in ("n1", "n2"):
+        cluster.put(pod_manifest(f"p1-{node}", [there, mount("bound")], node=node))
+        cluster.put(pod_manifest(f"p2-{node}", [there, mount("other"), mount("lost")], node=node))
+    plugin, pod = EBSLimits(None, cluster.handle), cluster.pod(*volumes)
+    # Of the second node, which leaves such disks to CSI, nothing is said unless the pod itself is at fault.
+    expected = [said, said if "looking up" in said else ""]
+    assert words_of(plugin, None, pod, cluster.cache.nodes, cluster.rows()) == expected
 
 
 @pytest.mark.parametrize(
@@ -274,8 +254,8 @@ def test_without_a_stated_limit_the_plugin_has_its_own(plugin: Any, disk: Any, l
     limits = plugin(None, cluster.handle)
     for count, fits in ((limit, True), (limit + 1, False)):
         pod = cluster.pod(*(disk(index) for index in range(count)))
-        (verdict,) = verdicts_of(limits, None, pod, cluster.cache.nodes, cluster.rows())
-        assert (verdict is None) is fits
+        (said,) = words_of(limits, None, pod, cluster.cache.nodes, cluster.rows())
+        assert (not said) is fits
 
 
 def test_retired_plugins_are_registered_only_on_demand() -> None:

@@ -7,13 +7,11 @@ from random import Random
 from typing import Any
 
 from scheduler_core.cli.conformance_cycles import CaseCluster
-from scheduler_core.framework.attempt import Attempt
-from scheduler_core.framework.interface import ChoiceOptions, PostFilterResult
+from scheduler_core.framework.interface import ChoiceOptions
 from scheduler_core.framework.runtime import Framework
-from scheduler_core.objects.pod import Pod
 from scheduler_core.releases import RELEASES
 from scheduler_core.schedule_one import Decision
-from tests.scheduler_core.plugins.shared_domain_clusters import HOSTNAME, ZONE, NodeInfo
+from tests.scheduler_core.plugins.shared_domain_clusters import HOSTNAME, ZONE
 
 APPS = ("web", "db")
 Document = dict[str, Any]
@@ -54,14 +52,6 @@ class FullCluster:
 
     def schedule(self) -> Decision:
         return self.cluster.schedule(self.pod)
-
-    def infos(self) -> list[NodeInfo]:
-        """Nodes in evaluation order, their pods in order of arrival."""
-        cache = self.cluster.cache
-        return [
-            NodeInfo(row, cache.nodes.node(row), [cache.pods[pod_id] for pod_id in cache.nodes.pods_on(row)])
-            for row in cache.snapshot().order.tolist()
-        ]
 
     # ---- manifests
 
@@ -174,6 +164,3 @@ def set_choices(cluster: CaseCluster, choices: ChoiceOptions) -> None:
     """Have the cluster's plugins choose in another way."""
     for framework in cluster.profiles.values():
         framework.handle.choices = choices
-
-
-__all__ = ["Attempt", "FullCluster", "Pod", "PostFilterResult", "set_choices"]

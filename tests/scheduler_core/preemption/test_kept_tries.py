@@ -10,37 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler_core.cli.conformance_cycles import CaseCluster, decision_body
+from scheduler_core.cli.conformance_cycles import decision_body
 from scheduler_core.framework.preemption.reprieve import DryRun, KeptTries, Sampling, dry_run
 from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.pod import Pod
+from tests.scheduler_core.afresh import afresh
 from tests.scheduler_core.preemption.clusters import FullCluster
 from tests.scheduler_core.stored import prepare
 
 pytestmark = pytest.mark.usefixtures("every_threshold")
-
-
-def fresh(full: FullCluster) -> CaseCluster:
-    """The same cluster, met for the first time, in the same orders."""
-    cache, result = full.cluster.cache, CaseCluster([], None, release=full.release)
-    for name in cache.node_order():
-        result.cache.set_node(cache.nodes.node(cache.nodes.row_of[name]))
-    for budget in cache.listers.all("PodDisruptionBudget"):
-        result.cache.listers.set("PodDisruptionBudget", budget.meta.namespace, budget.meta.name, budget)
-    # Of two equal pods the one that came first is the more important: arrivals of all nodes in one order.
-    pods = cache.pods
-    for uid in sorted(cache.pod_order(), key=lambda uid: int(pods.arrival[pods.id_of[uid]])):
-        pod = cache.pod(uid)
-        assert pod is not None
-        result.cache.add_pod(pod)
-    # A node forgets a port with the first of its pods that leaves it, as upstream's does: history, not content.
-    for name, port in cache.forgotten_ports():
-        result.cache.forget_port(name, port)
-    for uid, name in full.cluster.nominator.state():
-        nominated = full.cluster.nominator.pod(uid)
-        assert nominated is not None
-        result.nominator.add(nominated, name)
-    return result
 
 
 def change(full: FullCluster, random: Random) -> None:
@@ -79,7 +57,7 @@ def test_kept_tries_and_verdicts_equal_fresh_ones_whatever_happens_between_cycle
     pods += [full.cluster.pending_pod(full._incoming(False)) for _ in range(2)]
     for _ in range(6):
         pod = random.choice(pods)
-        kept, new = full.cluster.schedule(pod), fresh(full).schedule(pod)
+        kept, new = full.cluster.schedule(pod), afresh(full.cluster).schedule(pod)
         assert decision_body(kept) == decision_body(new)
         assert (kept.post_filter is None) == (new.post_filter is None)
         if kept.post_filter is not None and new.post_filter is not None:

@@ -1,4 +1,4 @@
-"""Preemption in lock-step says what upstream's one-node-at-a-time algorithm says, and takes no more than it must."""
+"""Preemption takes no more than it must, leaves no mark, and tells of every node."""
 
 from __future__ import annotations
 
@@ -12,66 +12,12 @@ from hypothesis import strategies as st
 
 from scheduler_core.framework.interface import ChoiceOptions
 from scheduler_core.framework.preemption.candidates import CRITERIA
-from scheduler_core.framework.status import Code
 from tests.scheduler_core.preemption.clusters import FullCluster, set_choices
-from tests.scheduler_core.preemption.oracle import Oracle, message
 
 pytestmark = pytest.mark.usefixtures("every_threshold")
 
 SEEDS = st.integers(0, 2**32)
 FEW_EXAMPLES = settings(max_examples=75)
-
-
-def oracle_of(full: FullCluster) -> Oracle:
-    cluster = full.cluster
-    return Oracle(full.pod, full.infos(), cluster.cache.snapshot(), cluster.nominator)
-
-
-@given(SEEDS)
-@settings(max_examples=200)
-def test_every_candidate_and_step_is_the_one_found_node_by_node(seed: int) -> None:
-    full = FullCluster(seed)
-    oracle = oracle_of(full)
-    verdicts = oracle.verdicts()
-    decision = full.schedule()
-    attempt = decision.attempt
-    assert {attempt.snapshot.nodes.name(row) for row in attempt.feasible.tolist()} == {
-        name for name, verdict in verdicts.items() if verdict is None
-    }
-    if decision.post_filter is None:
-        return
-    result = decision.post_filter
-    found = result.trace.explain()
-    candidates, statuses = oracle.dry_run()
-    assert [
-        (
-            item["node"],
-            item["victims"],
-            item["numPDBViolations"],
-            [(step["pod"], step["budgets"], step["kept"]) for step in item["steps"]],
-        )
-        for item in found["candidates"]
-    ] == sorted(
-        (item.node, [pod.key for pod in item.victims], item.n_violations, item.steps) for item in candidates
-    )
-    for item in found["candidates"]:
-        assert [step["violatesBudget"] for step in item["steps"]] == [
-            bool(step["budgets"]) for step in item["steps"]
-        ]
-        assert item["violatedBudgets"] == sorted(
-            {name for step in item["steps"] if not step["kept"] for name in step["budgets"]}
-        )
-    if candidates:
-        tied = oracle.pick(candidates)
-        assert result.status.is_success
-        assert result.nominated_node_name == tied[0]
-        assert found["tied"] == (tied if len(tied) > 1 else [])
-    elif any(code == "Error" for code, _ in statuses.values()):
-        assert result.status.code is Code.Error
-        assert result.nominated_node_name is None
-    else:
-        assert result.nominated_node_name == ""
-        assert result.status.reasons[-1] == message(len(verdicts), statuses)
 
 
 @given(SEEDS)
@@ -187,7 +133,7 @@ def test_the_trace_tells_of_every_node_and_why_each_candidate_was_dropped(seed: 
     found = result.trace.explain()
     names = [item["node"] for item in found["candidates"]]
     others = [name for group in found["notCandidates"] for name in group["nodes"]]
-    assert sorted(names + others) == sorted(info.node.name for info in full.infos())
+    assert sorted(names + others) == sorted(full.cluster.cache.node_order())
     left = len(names)
     for criterion in found["criteria"]:
         dropped = [item for item in found["candidates"] if item["eliminatedAt"] == criterion["name"]]
@@ -199,5 +145,10 @@ def test_the_trace_tells_of_every_node_and_why_each_candidate_was_dropped(seed: 
     if names:
         assert left == max(1, len(found["tied"]))
     for item in found["candidates"]:
+        victims = [step for step in item["steps"] if not step["kept"]]
+        assert sorted(item["victims"]) == sorted(step["pod"] for step in victims)
+        assert item["numPDBViolations"] == sum(step["violatesBudget"] for step in victims)
+        assert item["violatedBudgets"] == sorted({name for step in victims for name in step["budgets"]})
+        assert all(step["violatesBudget"] == bool(step["budgets"]) for step in item["steps"])
         # After the preemption the pod has room on every candidate.
         assert all(room["after"] <= room["allocatable"] for room in item["room"].values())
