@@ -1,4 +1,7 @@
-"""In whatever order things happen, the queue does what its naive twin does, interrupted or not."""
+"""In whatever order things happen, the queue keeps its invariants, misses no deadline, and goes on as one restored.
+
+What it ought to do was recorded of the real scheduler (`test_conformance.py`).
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,6 @@ from scheduler_core.queue.hints import HintEntry, HintMap, always_queue
 from scheduler_core.queue.queued_pod_info import QueuedPodInfo
 from scheduler_core.queue.scheduling_queue import SchedulingQueue
 from tests.scheduler_core.queue.builders import SECOND_NS, START_NS, gates_check, make_node, make_pod
-from tests.scheduler_core.queue.naive_queue import NaivePod, NaiveQueue
 
 
 def moody(pod: Pod, old: Any, new: Any) -> QueueingHint:
@@ -82,34 +84,32 @@ def fresh_queue(clock: Clock) -> SchedulingQueue:
 
 
 class QueueMachine(RuleBasedStateMachine):
+    """Drives a queue, and a twin that comes from its checkpoint now and then."""
+
     def __init__(self) -> None:
         super().__init__()
         self.clock = Clock(START_NS)
-        self.queue = fresh_queue(self.clock)
-        self.twin = NaiveQueue(
-            START_NS,
-            TABLE,
-            INITIAL_NS,
-            MAXIMUM_NS,
-            PATIENCE_NS,
-            "SchedulingGates",
-            lambda pod: bool(pod.scheduling_gates),
-        )
+        self.queue, self.twin = fresh_queue(self.clock), fresh_queue(self.clock)
         self.pods: dict[str, Pod] = {}
-        self.popped: list[tuple[QueuedPodInfo, NaivePod]] = []
+        self.popped: list[tuple[QueuedPodInfo, QueuedPodInfo]] = []
         self.n_uids = 0
+
+    def both(self, method: str, *args: Any) -> Any:
+        """Have both do the same; what the first answers, which the twin answers, too."""
+        first, second = (getattr(queue, method)(*args) for queue in (self.queue, self.twin))
+        assert first == second, method
+        return first
 
     def let_pass(self, milliseconds: int) -> None:
         """The clock stops at every deadline the queue names, and at no other moment."""
         target_ns = self.clock.now_ns + milliseconds * 1_000_000
-        while (deadline_ns := self.queue.next_deadline_ns()) is not None and deadline_ns <= target_ns:
+        while (deadline_ns := self.both("next_deadline_ns")) is not None and deadline_ns <= target_ns:
             assert deadline_ns >= self.clock.now_ns, "a deadline was missed"
             self.clock.move_to(deadline_ns)
-            self.queue.flush_due()
+            self.both("flush_due")
             following_ns = self.queue.next_deadline_ns()
             assert following_ns is None or following_ns > deadline_ns, "a deadline does not go away"
         self.clock.move_to(target_ns)
-        self.twin.wait_until(target_ns)
 
     @rule(name=NAMES, priority=st.integers(-1, 1), gated=st.booleans())
     def add(self, name: str, priority: int, gated: bool) -> None:
@@ -117,10 +117,9 @@ class QueueMachine(RuleBasedStateMachine):
         if name in self.pods:
             return
         self.n_uids += 1
-        pod = make_pod(name, priority=priority, gates=["g"] if gated else (), uid=str(self.n_uids))
-        self.pods[name] = pod
-        self.queue.add(pod)
-        self.twin.add(pod)
+        gates = ["g"] if gated else ()
+        pod = self.pods[name] = make_pod(name, priority=priority, gates=gates, uid=str(self.n_uids))
+        self.both("add", pod)
 
     @rule(name=NAMES, label=st.sampled_from("xy"), gated=st.booleans())
     def update(self, name: str, label: str, gated: bool) -> None:
@@ -131,30 +130,22 @@ class QueueMachine(RuleBasedStateMachine):
         gates = ["g"] if gated and old.scheduling_gates else ()
         new = make_pod(name, priority=old.priority, gates=gates, uid=old.uid, labels={"l": label})
         self.pods[name] = new
-        self.queue.update(old, new)
-        self.twin.update(old, new)
+        self.both("update", old, new)
 
     @rule(name=NAMES)
     def delete(self, name: str) -> None:
         pod = self.pods.pop(name, None)
         if pod is not None:
-            self.queue.delete(pod)
-            self.twin.delete(pod.key)
+            self.both("delete", pod)
 
-    @rule()
-    def pop_at_once(self) -> None:
-        self.pop()
-
-    @rule()
-    def pop_later(self) -> None:
-        self.let_pass(3000)
-        self.pop()
-
-    def pop(self) -> None:
+    @rule(milliseconds=st.sampled_from([0, 3000]))
+    def pop(self, milliseconds: int = 0) -> None:
+        self.let_pass(milliseconds)
+        assert self.queue.can_pop() == self.twin.can_pop()
         info, twin = self.queue.pop(), self.twin.pop()
         assert (info is None) == (twin is None)
         if info is not None and twin is not None:
-            assert (info.pod.uid, info.attempts) == (twin.pod.uid, twin.attempts)
+            assert not any(info.pod.uid == other.pod.uid for other, _ in self.popped), "tried twice at once"
             self.popped.append((info, twin))
 
     @precondition(lambda self: self.popped)
@@ -162,36 +153,28 @@ class QueueMachine(RuleBasedStateMachine):
     def fail(self, data: st.DataObject, plugins: set[str], pending: set[str]) -> None:
         self.give_back(data.draw(st.integers(0, len(self.popped) - 1)), plugins, pending)
 
-    @rule(name=NAMES, plugins=PLUGINS, pending=PLUGINS)
-    def try_in_vain(self, name: str, plugins: set[str], pending: set[str]) -> None:
+    @rule(name=NAMES, node=st.sampled_from("nmk"), plugins=PLUGINS, pending=PLUGINS)
+    def help_after_a_vain_try(self, name: str, node: str, plugins: set[str], pending: set[str]) -> None:
         """Most of what a queue sees: a pod comes, is tried and comes back."""
         self.add(name, 0, False)
         self.pop()
         if self.popped:
             self.give_back(-1, plugins, pending)
-
-    @rule(name=NAMES, node=st.sampled_from("nmk"), plugins=PLUGINS, pending=PLUGINS)
-    def help_after_a_vain_try(self, name: str, node: str, plugins: set[str], pending: set[str]) -> None:
-        self.try_in_vain(name, plugins, pending)
         self.happen(NODE_ADD, node)
-
-    @precondition(lambda self: self.popped)
-    @rule(data=st.data())
-    def break_down(self, data: st.DataObject) -> None:
-        self.give_back(data.draw(st.integers(0, len(self.popped) - 1)), set(), set())
 
     def give_back(self, which: int, plugins: set[str], pending: set[str]) -> None:
         self.let_pass(1)
-        info, twin = self.popped.pop(which)
-        latest = self.pods.get(info.pod.name)
-        if latest is None or latest.uid != info.pod.uid:
-            self.queue.done(info.pod.uid)
-            self.twin.done(info.pod.uid)
+        both = self.popped.pop(which)
+        latest = self.pods.get(both[0].pod.name)
+        if latest is None or latest.uid != both[0].pod.uid:
+            self.both("done", both[0].pod.uid)
             return
-        info.pod = twin.pod = latest
-        info.unschedulable_plugins, info.pending_plugins = frozenset(plugins), frozenset(pending)
-        self.queue.add_unschedulable(info)
-        self.twin.fail(twin, plugins, pending)
+        lanes = []
+        for queue, info in zip((self.queue, self.twin), both, strict=True):
+            info.pod = latest
+            info.unschedulable_plugins, info.pending_plugins = frozenset(plugins), frozenset(pending)
+            lanes.append(queue.add_unschedulable(info))
+        assert lanes[0] is lanes[1]
 
     @precondition(lambda self: self.popped)
     @rule(data=st.data())
@@ -200,8 +183,7 @@ class QueueMachine(RuleBasedStateMachine):
         pod = self.pods.get(info.pod.name)
         if pod is not None and pod.uid == info.pod.uid:
             del self.pods[info.pod.name]
-        self.queue.done(info.pod.uid)
-        self.twin.done(info.pod.uid)
+        self.both("done", info.pod.uid)
 
     @rule(event=EVENTS, name=st.sampled_from("nmk"))
     def happen(self, event: ClusterEvent, name: str) -> None:
@@ -212,68 +194,35 @@ class QueueMachine(RuleBasedStateMachine):
             old = make_pod(name, node="n")
         elif event != WILDCARD_EVENT:
             new = make_node(name)
-        self.queue.move_all(event, old, new)
-        self.twin.happen(event, old, new)
+        self.both("move_all", event, old, new)
 
     @rule(name=NAMES)
     def activate(self, name: str) -> None:
         pod = self.pods.get(name)
         if pod is not None:
-            self.queue.activate([pod])
-            self.twin.activate(pod)
+            self.both("activate", [pod])
 
     @rule(milliseconds=st.sampled_from([10, 700, 1000, 3500, 31_000, 90_000]))
     def wait(self, milliseconds: int) -> None:
         self.let_pass(milliseconds)
 
     @rule()
-    def stop_and_go_on(self) -> None:
-        """A queue restored from a checkpoint is as good as the one it was taken of."""
-        document = queue_checkpoint(self.queue)
-        text = json.dumps(document, sort_keys=True)
-        self.queue = fresh_queue(self.clock)
-        restore_queue(self.queue, json.loads(text), parse=pod_or_node)
-        assert json.dumps(queue_checkpoint(self.queue), sort_keys=True) == text
+    def begin_anew(self) -> None:
+        """From here on the twin is one that comes from a checkpoint."""
+        self.twin = fresh_queue(self.clock)
+        restore_queue(self.twin, json.loads(text_of(self.queue)), parse=pod_or_node)
 
     @invariant()
-    def the_twin_agrees(self) -> None:
-        queue = self.queue
-        lanes = [
-            queue.active_pods(),
-            queue.backoff_pods(),
-            queue.error_backoff_pods(),
-            queue.unschedulable_pods(),
-        ]
-        active, backoff, errors, unschedulable = lanes
-        assert self.twin.snapshot() == {
-            "active": [info.key for info in active],
-            "backoff": [(info.key, queue.expiration_ns(info)) for info in backoff],
-            "errors": sorted((queue.expiration_ns(info), info.key) for info in errors),
-            "unschedulable": sorted(
-                (info.key, sorted(info.unschedulable_plugins), sorted(info.pending_plugins), info.gated)
-                for info in unschedulable
-            ),
-            "in flight": [pod.uid for pod in queue.in_flight_pods()],
-            "counts": sorted(
-                (
-                    info.key,
-                    info.attempts,
-                    info.unschedulable_count,
-                    info.consecutive_errors_count,
-                    info.timestamp_ns,
-                )
-                for lane in lanes
-                for info in lane
-            ),
-        }
+    def both_are_the_same_and_no_pod_is_lost(self) -> None:
+        assert text_of(self.queue) == text_of(self.twin)
+        self.queue.validate()
+        uids = {info.pod.uid for info in self.queue._infos.values()}
+        uids |= {pod.uid for pod in self.queue.in_flight_pods()}
+        assert {pod.uid for pod in self.pods.values()} <= uids
 
-    @invariant()
-    def every_pod_is_in_exactly_one_place(self) -> None:
-        queue = self.queue
-        queue.validate()
-        uids = {info.pod.uid for info in queue._infos.values()}
-        uids |= {pod.uid for pod in queue.in_flight_pods()}
-        assert {pod.uid for pod in self.pods.values()} <= uids, "a pod is lost"
+
+def text_of(queue: SchedulingQueue) -> str:
+    return json.dumps(queue_checkpoint(queue), sort_keys=True)
 
 
 def pod_or_node(manifest: Any) -> Any:
