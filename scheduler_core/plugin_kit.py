@@ -18,17 +18,10 @@ import numpy as np
 
 from scheduler_core.clock import measure_cpu_ns
 from scheduler_core.errors import ConfigurationError, PluginDeclarationError
+from scheduler_core.framework import interface as fw
 from scheduler_core.framework.answers import Answers
 from scheduler_core.framework.attempt import Attempt
 from scheduler_core.framework.failure import PluginFailure
-from scheduler_core.framework.interface import (
-    BindPlugin,
-    FilterPlugin,
-    Plugin,
-    QueueSortPlugin,
-    Reads,
-    ScorePlugin,
-)
 from scheduler_core.framework.registry import Registry, declared
 from scheduler_core.framework.runtime import Framework
 from scheduler_core.objects.defaults import PriorityClasses, prepare, priority_class_from
@@ -56,11 +49,11 @@ class Cost:
 
 
 def check(
-    plugin: type[Plugin],
+    plugin: type[fw.Plugin],
     *,
     args: Mapping[str, Any] | None = None,
     objects: Sequence[Manifest] = (),
-    beside: Sequence[type[Plugin]] = (),
+    beside: Sequence[type[fw.Plugin]] = (),
     seed: int = 1,
 ) -> list[str]:
     """Everything that is wrong with a plugin, a sentence each; empty when it conforms.
@@ -99,7 +92,9 @@ def check(
     return list(dict.fromkeys(problems))
 
 
-def cost(plugin: type[Plugin], *, args: Mapping[str, Any] | None = None, n_nodes: int = 1000) -> list[Cost]:
+def cost(
+    plugin: type[fw.Plugin], *, args: Mapping[str, Any] | None = None, n_nodes: int = 1000
+) -> list[Cost]:
     """What one call of Filter and Score takes."""
     nodes = [_node(index, Stream(1, "node")) for index in range(n_nodes)]
     draw = Stream(1, "pod")
@@ -108,12 +103,12 @@ def cost(plugin: type[Plugin], *, args: Mapping[str, Any] | None = None, n_nodes
     found = []
     attempt, made = _attempt(framework, simulation), framework.plugins[plugin.name]
     nodes_table, rows = attempt.snapshot.nodes, attempt.snapshot.rows
-    if isinstance(made, FilterPlugin) and plugin.name not in attempt.skipped_filters:
+    if isinstance(made, fw.FilterPlugin) and plugin.name not in attempt.skipped_filters:
         state = attempt.filter_states.get(plugin.name)
         found.append(
             Cost("filter", n_nodes, _least(lambda: made.filter(state, attempt.pod, nodes_table, rows)))
         )
-    if isinstance(made, ScorePlugin):
+    if isinstance(made, fw.ScorePlugin):
         attempt.run_filter()
         attempt.feasible = rows
         attempt.run_pre_score()
@@ -145,14 +140,14 @@ def _least(call: Callable[[], object]) -> int:
 # ---- runs
 
 
-def _registry(plugin: type[Plugin], beside: Sequence[type[Plugin]] = ()) -> Registry:
+def _registry(plugin: type[fw.Plugin], beside: Sequence[type[fw.Plugin]] = ()) -> Registry:
     """The tree with the plugin and those beside it, its answers looked at even where it is of the tree."""
     outside = {one.name: one for one in (*beside, plugin)}
     others = [other for other in IN_TREE if other.name not in outside]
     return Registry([*others, *outside.values()], outside=frozenset(outside))
 
 
-def _release(plugin: type[Plugin]) -> Release:
+def _release(plugin: type[fw.Plugin]) -> Release:
     """The oldest release that has the plugin; the newest one, its gate switched on, where none has it by itself."""
     gate = plugin.feature_gate
     if gate is None:
@@ -162,18 +157,18 @@ def _release(plugin: type[Plugin]) -> Release:
 
 
 def _cluster(
-    plugin: type[Plugin],
+    plugin: type[fw.Plugin],
     args: Mapping[str, Any] | None,
     objects: Sequence[Manifest],
     seed: int,
     before_cycle: Callable[[Simulation], None] | None = None,
     max_cycles: int = 10 * N_PODS,
-    beside: Sequence[type[Plugin]] = (),
+    beside: Sequence[type[fw.Plugin]] = (),
 ) -> Simulation:
     multi: dict[str, Any] = {"enabled": [{"name": one.name} for one in (plugin, *beside)], "disabled": []}
-    if issubclass(plugin, QueueSortPlugin):
+    if issubclass(plugin, fw.QueueSortPlugin):
         multi["disabled"].append({"name": "PrioritySort"})
-    if issubclass(plugin, BindPlugin):
+    if issubclass(plugin, fw.BindPlugin):
         multi["disabled"].append({"name": "DefaultBinder"})
         multi["enabled"].append({"name": "DefaultBinder"})
     multi["enabled"] = list({item["name"]: item for item in multi["enabled"]}.values())
@@ -296,7 +291,7 @@ def _decisions(simulation: Simulation) -> list[str]:
     return [trace.digest for trace in simulation.drain_cycles()]
 
 
-def _failures(plugin: type[Plugin], simulation: Simulation) -> list[str]:
+def _failures(plugin: type[fw.Plugin], simulation: Simulation) -> list[str]:
     traces = simulation.drain_cycles()
     simulation._traces.extend(traces)
     said = [trace.error for trace in traces if trace.error and trace.failed_plugin == plugin.name]
@@ -304,7 +299,7 @@ def _failures(plugin: type[Plugin], simulation: Simulation) -> list[str]:
 
 
 def _from_checkpoint(
-    plugin: type[Plugin], run: Callable[..., Simulation], beside: Sequence[type[Plugin]]
+    plugin: type[fw.Plugin], run: Callable[..., Simulation], beside: Sequence[type[fw.Plugin]]
 ) -> list[str]:
     """Decisions where every cycle is run by an engine that comes fresh from the checkpoint after the one before."""
     simulation = run(max_cycles=N_PODS // 2)
@@ -329,7 +324,7 @@ def _attempt(framework: Framework, simulation: Simulation, pod: Any = None) -> A
     return attempt
 
 
-def _row_by_row(plugin: type[Plugin], simulation: Simulation) -> list[str]:
+def _row_by_row(plugin: type[fw.Plugin], simulation: Simulation) -> list[str]:
     framework = next(iter(simulation.scheduler.profiles.values()))
     made = framework.plugins[plugin.name]
     problems: list[str] = []
@@ -338,17 +333,17 @@ def _row_by_row(plugin: type[Plugin], simulation: Simulation) -> list[str]:
             attempt = _attempt(framework, simulation, pod)
             if not attempt.pre_filter_status.is_success:
                 continue
-            if isinstance(made, FilterPlugin) and plugin.name not in attempt.skipped_filters:
+            if isinstance(made, fw.FilterPlugin) and plugin.name not in attempt.skipped_filters:
                 problems += _lock_step(made, attempt)
-            reads = getattr(made, "score_reads", Reads.CLUSTER)
-            if isinstance(made, ScorePlugin) and reads is not Reads.CLUSTER:
+            reads = getattr(made, "score_reads", fw.Reads.CLUSTER)
+            if isinstance(made, fw.ScorePlugin) and reads is not fw.Reads.CLUSTER:
                 problems += _scored_alike(made, attempt)
         except PluginFailure as failure:
             problems.append(str(failure))
     return problems
 
 
-def _lock_step(plugin: FilterPlugin[Any], attempt: Attempt) -> Iterator[str]:
+def _lock_step(plugin: fw.FilterPlugin[Any], attempt: Attempt) -> Iterator[str]:
     """Worlds that pods leave and come back to: all rows in one step, and each by itself."""
     nodes, rows = attempt.snapshot.nodes, attempt.snapshot.rows
     together = attempt.what_if(rows)
@@ -380,7 +375,7 @@ def _lock_step(plugin: FilterPlugin[Any], attempt: Attempt) -> Iterator[str]:
             return
 
 
-def _scored_alike(plugin: ScorePlugin[Any], attempt: Attempt) -> Iterator[str]:
+def _scored_alike(plugin: fw.ScorePlugin[Any], attempt: Attempt) -> Iterator[str]:
     nodes, rows = attempt.snapshot.nodes, attempt.snapshot.rows
     attempt.feasible = rows
     attempt.run_pre_score()

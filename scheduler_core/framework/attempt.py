@@ -18,6 +18,7 @@ from scheduler_core.cluster.journal import Journal, JournalReader
 from scheduler_core.cluster.node_table import Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.cluster.what_if import WhatIf
+from scheduler_core.framework import interface as fw
 from scheduler_core.framework.answers import (
     PASSES,
     FilterGroup,
@@ -32,14 +33,6 @@ from scheduler_core.framework.answers import (
 )
 from scheduler_core.framework.distinct import distinct, tally
 from scheduler_core.framework.failure import PluginFailure, failure_of, filter_failure, guarded, invalid_score
-from scheduler_core.framework.interface import (
-    CycleState,
-    PreFilterResult,
-    PreScoreResult,
-    Reads,
-    ScorePlugin,
-    Scores,
-)
 from scheduler_core.framework.nominated_pods import NominatedPods
 from scheduler_core.framework.runtime import Framework
 from scheduler_core.framework.status import SUCCESS, Code, Status
@@ -56,7 +49,7 @@ EXTENDER_NAME = "Extender"
 """What upstream says rejected a pod when extenders took nodes out; any cluster event gives it another try."""
 
 # Members of an enumeration are slow to look up where it happens many times a cycle.
-_CLUSTER = Reads.CLUSTER
+_CLUSTER = fw.Reads.CLUSTER
 _ERROR = int(Code.Error)
 _SUCCESS, _SKIP = Code.Success, Code.Skip
 _NO_CODES, _NO_NUMBERS = np.zeros(0, np.int8), np.zeros(0, np.int64)
@@ -96,7 +89,7 @@ class Attempt:
         self.framework = framework
         self.pod = pod
         self.snapshot = snapshot
-        self.cycle_state = framework.handle.cycle_state = CycleState()
+        self.cycle_state = framework.handle.cycle_state = fw.CycleState()
         self.filter_states: dict[str, Any] = {}
         self.skipped_filters: dict[str, None] = {}
         self.pre_filter_status: Status = SUCCESS
@@ -115,9 +108,9 @@ class Attempt:
         self.tried_first: dict[int, tuple[str, Code, tuple[str, ...]]] = {}
         self.score_states: dict[str, Any] = {}
         self.skipped_scores: dict[str, None] = {}
-        self.raw_scores: dict[str, Scores] = {}
-        self.scores: dict[str, Scores] = {}
-        self.total: Scores = _NO_NUMBERS
+        self.raw_scores: dict[str, fw.Scores] = {}
+        self.scores: dict[str, fw.Scores] = {}
+        self.total: fw.Scores = _NO_NUMBERS
 
     # ---- PreFilter
 
@@ -139,7 +132,7 @@ class Attempt:
         returned = SUCCESS
         for plugin in self.framework.pre_filter:
             try:
-                result: PreFilterResult[Any] = plugin.pre_filter(pod, snapshot)
+                result: fw.PreFilterResult[Any] = plugin.pre_filter(pod, snapshot)
             except PluginFailure:
                 raise
             except Exception as error:
@@ -648,7 +641,7 @@ class Attempt:
         pod, snapshot, rows = self.pod, self.snapshot, self.feasible
         for pre_scorer in self.framework.pre_score:
             try:
-                result: PreScoreResult[Any] = pre_scorer.pre_score(pod, snapshot, rows)
+                result: fw.PreScoreResult[Any] = pre_scorer.pre_score(pod, snapshot, rows)
             except PluginFailure:
                 raise
             except Exception as error:
@@ -676,9 +669,9 @@ class Attempt:
                 f'running Score plugins: plugin "{stateless.name}" failed with: '
                 f'reading "PreScore{stateless.name}" from cycleState: not found',
             )
-        kept: list[tuple[ScorePlugin[Any], int]] = []
+        kept: list[tuple[fw.ScorePlugin[Any], int]] = []
         key: list[Hashable] = []
-        total: Scores | None = None
+        total: fw.Scores | None = None
         for plugin in framework.score:
             name = plugin.name
             if name in self.skipped_scores:
@@ -701,7 +694,7 @@ class Attempt:
             self._kept_scores = (kept, layer, rows)
         self.total = np.zeros(len(rows), np.int64) if total is None else total
 
-    _kept_scores: tuple[list[tuple[ScorePlugin[Any], int]], ScoreLayer, Rows] | None = None
+    _kept_scores: tuple[list[tuple[fw.ScorePlugin[Any], int]], ScoreLayer, Rows] | None = None
 
     def gather_scores(self) -> None:
         """Put the scores that came from kept answers into `raw_scores` and `scores`, for a full trace."""
@@ -710,7 +703,7 @@ class Attempt:
             for index, (plugin, _) in enumerate(kept):
                 self.raw_scores[plugin.name] = self.scores[plugin.name] = layer.raw[index, rows]
 
-    def _points(self, plugin: ScorePlugin[Any], weight: int, sign: Hashable | None) -> Scores | None:
+    def _points(self, plugin: fw.ScorePlugin[Any], weight: int, sign: Hashable | None) -> fw.Scores | None:
         """What a plugin adds to the totals; None for nothing. Fills `raw_scores` and `scores`.
 
         `sign` says what it reads of the pod; None where its answers hold in this cycle alone.
@@ -740,13 +733,13 @@ class Attempt:
             layer.points = (rows, raw, scores, points)
         return points
 
-    def _score_layer(self, key: Hashable, plugins: list[tuple[ScorePlugin[Any], int]]) -> ScoreLayer:
+    def _score_layer(self, key: Hashable, plugins: list[tuple[fw.ScorePlugin[Any], int]]) -> ScoreLayer:
         """The layer of plugins whose names and signs are the key, up to date."""
         layer = self.framework.answers.score_layer(key, plugins)
         guarded(plugins[0][0], "Score", layer.refresh, plugins, self.score_states, self.pod, self.snapshot)
         return layer
 
-    def _check_scores(self, plugin: ScorePlugin[Any], scores: Scores) -> None:
+    def _check_scores(self, plugin: fw.ScorePlugin[Any], scores: fw.Scores) -> None:
         if len(scores) and (int(scores.max()) > 100 or int(scores.min()) < 0):
             place = int(np.flatnonzero((scores > 100) | (scores < 0))[0])
             raise invalid_score(plugin, int(scores[place]))

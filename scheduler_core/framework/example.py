@@ -8,14 +8,7 @@ from typing import Any
 from scheduler_core.clock import Clock
 from scheduler_core.cluster.cache import Cache
 from scheduler_core.cluster.nominator import Nominator
-from scheduler_core.framework.interface import (
-    FilterPlugin,
-    Handle,
-    Plugin,
-    PreFilterPlugin,
-    PreScorePlugin,
-    ScorePlugin,
-)
+from scheduler_core.framework import interface as fw
 from scheduler_core.framework.registry import declared
 from scheduler_core.framework.status import Code
 from scheduler_core.framework.waiting_pods import WaitingPods
@@ -28,7 +21,7 @@ Manifest = Mapping[str, Any]
 
 
 def _ask(
-    kind: type[Plugin], pod: Manifest, nodes: Mapping[str, Manifest], args: Any, release: Release
+    kind: type[fw.Plugin], pod: Manifest, nodes: Mapping[str, Manifest], args: Any, release: Release
 ) -> tuple[Any, Cache, Pod]:
     cache = Cache()
     for name, node in nodes.items():
@@ -37,7 +30,7 @@ def _ask(
         cache.set_node(node_from(prepare({"kind": "Node", "metadata": meta, **parts})))
         for index, spec in enumerate(node.get("pods", ())):
             cache.add_pod(_pod(f"{name}-{index}", {**spec, "nodeName": name}))
-    handle = Handle(cache, Nominator(), WaitingPods(), Clock(0), release=release)
+    handle = fw.Handle(cache, Nominator(), WaitingPods(), Clock(0), release=release)
     plugin = kind(declared(kind, release).default_args() if args is None else args, handle)
     return plugin, cache, _pod("pod", pod)
 
@@ -49,7 +42,7 @@ def _pod(name: str, said: Manifest) -> Pod:
 
 
 def verdicts(
-    kind: type[FilterPlugin[Any]],
+    kind: type[fw.FilterPlugin[Any]],
     pod: Manifest,
     *,
     args: Any = None,
@@ -74,7 +67,7 @@ def verdicts(
     """
     plugin, cache, asked = _ask(kind, pod, nodes, args, release)
     snapshot = cache.snapshot()
-    state = plugin.pre_filter(asked, snapshot).state if isinstance(plugin, PreFilterPlugin) else None
+    state = plugin.pre_filter(asked, snapshot).state if isinstance(plugin, fw.PreFilterPlugin) else None
     result = plugin.filter(state, asked, snapshot.nodes, snapshot.rows)
     words = {}
     for place, row in enumerate(snapshot.rows.tolist()):
@@ -86,7 +79,7 @@ def verdicts(
 
 
 def scores(
-    kind: type[ScorePlugin[Any]],
+    kind: type[fw.ScorePlugin[Any]],
     pod: Manifest,
     *,
     args: Any = None,
@@ -97,7 +90,7 @@ def scores(
     plugin, cache, asked = _ask(kind, pod, nodes, args, release)
     snapshot = cache.snapshot()
     state = None
-    if isinstance(plugin, PreScorePlugin):
+    if isinstance(plugin, fw.PreScorePlugin):
         state = plugin.pre_score(asked, snapshot, snapshot.rows).state
     raw = plugin.score(state, asked, snapshot.nodes, snapshot.rows)
     if plugin.normalizes:

@@ -16,18 +16,9 @@ from typing import Any, Final
 import numpy as np
 
 from scheduler_core.clock import measure_cpu_ns
+from scheduler_core.framework import interface as fw
 from scheduler_core.framework.amounts import Amount, Comparison
 from scheduler_core.framework.failure import PluginFailure, failure_of, invalid_score
-from scheduler_core.framework.interface import (
-    FilterPlugin,
-    Plugin,
-    PostFilterResult,
-    PreFilterResult,
-    PreScoreResult,
-    QueuedPod,
-    QueueSortPlugin,
-    ScorePlugin,
-)
 from scheduler_core.framework.limit import Limit, TookTooLong
 from scheduler_core.framework.status import Code, Status, Verdicts, text_problem, words_of
 from scheduler_core.objects.kinds import is_read, parse
@@ -51,25 +42,25 @@ _ENDS_THE_CYCLE: Final = object()
 """In place of an answer that harms nothing: there is none."""
 
 
-def guard(plugin: Plugin, limit: Limit | None = None) -> None:
+def guard(plugin: fw.Plugin, limit: Limit | None = None) -> None:
     """Watch every method of a plugin that the scheduler calls."""
     for method, (point, fallback, clean) in _WATCHED.items():
         # Something else of this name is the plugin's own: what it does not declare is not called.
         if callable(getattr(plugin, method, None)):
             setattr(plugin, method, _watched(plugin, method, point, fallback, clean, limit))
-    if isinstance(plugin, FilterPlugin):
+    if isinstance(plugin, fw.FilterPlugin):
         plugin.reasons = _spoken(plugin, limit)  # type: ignore[method-assign]
         compare = _watched(plugin, "compare", "Filter", (), _comparisons, limit)
         plugin.compare = compare  # type: ignore[method-assign]
 
 
-def _timed(plugin: Plugin, method: str, limit: Limit | None) -> Callable[..., Any]:
+def _timed(plugin: fw.Plugin, method: str, limit: Limit | None) -> Callable[..., Any]:
     call: Callable[..., Any] = getattr(plugin, method)
     return call if limit is None or not limit.budget_ns else partial(limit.call, call)
 
 
 def _watched(
-    plugin: Plugin, method: str, point: str, fallback: Any, clean: Clean, limit: Limit | None
+    plugin: fw.Plugin, method: str, point: str, fallback: Any, clean: Clean, limit: Limit | None
 ) -> Callable[..., Any]:
     call = _timed(plugin, method, limit)
 
@@ -91,7 +82,7 @@ def _watched(
     return watched
 
 
-def _failure(plugin: Plugin, point: str, error: BaseException) -> PluginFailure:
+def _failure(plugin: fw.Plugin, point: str, error: BaseException) -> PluginFailure:
     if point == "Filter":
         # In upstream's words, as for any plugin that fails there.
         said = f'running "{plugin.name}" filter plugin: {words_of(error)}'
@@ -99,7 +90,7 @@ def _failure(plugin: Plugin, point: str, error: BaseException) -> PluginFailure:
     return failure_of(plugin, point, error)
 
 
-def tell(plugin: Plugin, point: str, error: BaseException, pod: Pod | None) -> None:
+def tell(plugin: fw.Plugin, point: str, error: BaseException, pod: Pod | None) -> None:
     """Record an event about a failure that ends no cycle."""
     said = str(failure_of(plugin, point, error))
     plugin.handle.note_failure(said)
@@ -107,7 +98,7 @@ def tell(plugin: Plugin, point: str, error: BaseException, pod: Pod | None) -> N
         plugin.handle.record_event(pod, "Warning", "PluginFailed", point, said)
 
 
-def _spoken(plugin: FilterPlugin[Any], limit: Limit | None) -> Callable[..., tuple[str, ...]]:
+def _spoken(plugin: fw.FilterPlugin[Any], limit: Limit | None) -> Callable[..., tuple[str, ...]]:
     """`reasons` gives words about what was decided before; without them it says why there are none."""
     call = _timed(plugin, "reasons", limit)
 
@@ -128,7 +119,7 @@ def _spoken(plugin: FilterPlugin[Any], limit: Limit | None) -> Callable[..., tup
 
 
 def _is(kind: type[Any]) -> Clean:
-    def clean(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> Any:
+    def clean(plugin: fw.Plugin, result: Any, args: tuple[Any, ...]) -> Any:
         if not isinstance(result, kind):
             raise TypeError(f"{type(result).__name__}, not {kind.__name__}")
         return result
@@ -145,7 +136,7 @@ def _check_column(column: Any, n_rows: int, dtype: type[Any], what: str) -> None
         raise TypeError(f"{what} of {column.dtype}, not of {dtype.__name__}")
 
 
-def _verdicts(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> Any:
+def _verdicts(plugin: fw.Plugin, result: Any, args: tuple[Any, ...]) -> Any:
     if not isinstance(result, Verdicts):
         raise TypeError(f"{type(result).__name__}, not Verdicts")
     n_rows = len(args[-1])
@@ -157,25 +148,25 @@ def _verdicts(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> Any:
     return result
 
 
-def _scores(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> Any:
+def _scores(plugin: fw.Plugin, result: Any, args: tuple[Any, ...]) -> Any:
     rows = args[3]
     _check_column(result, len(rows), np.int64, "scores")
-    is_last = len(args) > 4 or (isinstance(plugin, ScorePlugin) and not plugin.normalizes)
+    is_last = len(args) > 4 or (isinstance(plugin, fw.ScorePlugin) and not plugin.normalizes)
     if is_last and len(rows) and (int(result.min()) < 0 or int(result.max()) > 100):
         worst = int(result.min()) if int(result.min()) < 0 else int(result.max())
         raise invalid_score(plugin, worst)
     return result
 
 
-def _pre_filter(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> Any:
-    names = _is(PreFilterResult)(plugin, result, args).node_names
+def _pre_filter(plugin: fw.Plugin, result: Any, args: tuple[Any, ...]) -> Any:
+    names = _is(fw.PreFilterResult)(plugin, result, args).node_names
     if names is not None and not (isinstance(names, tuple) and all(isinstance(name, str) for name in names)):
         raise TypeError(f"node_names {_shown(names)}, not a tuple of names")
     _status(plugin, result.status, args)
     return result
 
 
-def _permit(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> Any:
+def _permit(plugin: fw.Plugin, result: Any, args: tuple[Any, ...]) -> Any:
     try:
         status, wait_ns = result
         _status(plugin, status, args)
@@ -186,7 +177,7 @@ def _permit(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> Any:
     raise TypeError(f"{_shown(result)}, not a Status and how long the pod may wait, in nanoseconds")
 
 
-def _status(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> Any:
+def _status(plugin: fw.Plugin, result: Any, args: tuple[Any, ...]) -> Any:
     # A dataclass takes what it is given.
     code: Any = _is(Status)(plugin, result, args).code
     if not isinstance(code, Code):
@@ -208,13 +199,13 @@ def _texts_problem(said: Any) -> str | None:
     return next((wrong for text in said if (wrong := text_problem(text)) is not None), None)
 
 
-def _pre_score(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> Any:
-    _status(plugin, _is(PreScoreResult)(plugin, result, args).status, args)
+def _pre_score(plugin: fw.Plugin, result: Any, args: tuple[Any, ...]) -> Any:
+    _status(plugin, _is(fw.PreScoreResult)(plugin, result, args).status, args)
     return result
 
 
-def _post_filter(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> Any:
-    _status(plugin, _is(PostFilterResult)(plugin, result, args).status, args)
+def _post_filter(plugin: fw.Plugin, result: Any, args: tuple[Any, ...]) -> Any:
+    _status(plugin, _is(fw.PostFilterResult)(plugin, result, args).status, args)
     node: Any = result.nominated_node_name
     if node is not None and node != "" and (text_problem(node) or node not in args[0].snapshot.nodes.row_of):
         raise TypeError(f"as nominated node {_shown(node)}, which is no node")
@@ -244,7 +235,7 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 200 else f"{text[:200]}..."
 
 
-def _hashable(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> Any:
+def _hashable(plugin: fw.Plugin, result: Any, args: tuple[Any, ...]) -> Any:
     try:
         hash(result)
     except Exception as error:
@@ -252,17 +243,17 @@ def _hashable(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> Any:
     return result
 
 
-def _anything(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> Any:
+def _anything(plugin: fw.Plugin, result: Any, args: tuple[Any, ...]) -> Any:
     return result
 
 
-def _boolean(plugin: Plugin, said: Any, args: tuple[Any, ...]) -> bool:
+def _boolean(plugin: fw.Plugin, said: Any, args: tuple[Any, ...]) -> bool:
     if not isinstance(said, bool | np.bool_):
         raise TypeError(f"{type(said).__name__}, not bool")
     return bool(said)
 
 
-def _moment(plugin: Plugin, said: Any, args: tuple[Any, ...]) -> int | None:
+def _moment(plugin: fw.Plugin, said: Any, args: tuple[Any, ...]) -> int | None:
     if said is None:
         return None
     if isinstance(said, bool) or not isinstance(said, int | np.integer):
@@ -270,7 +261,7 @@ def _moment(plugin: Plugin, said: Any, args: tuple[Any, ...]) -> int | None:
     return int(said)
 
 
-def _manifests(plugin: Plugin, said: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+def _manifests(plugin: fw.Plugin, said: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Objects that an API server would take."""
     for manifest in _is(tuple)(plugin, said, args):
         if not isinstance(manifest, dict) or not isinstance(manifest.get("metadata"), dict):
@@ -285,7 +276,7 @@ def _manifests(plugin: Plugin, said: Any, args: tuple[Any, ...]) -> tuple[Any, .
     return found
 
 
-def _document(plugin: Plugin, said: Any, args: tuple[Any, ...]) -> Any:
+def _document(plugin: fw.Plugin, said: Any, args: tuple[Any, ...]) -> Any:
     """A dict of JSON that can be written down, or None."""
     if said is not None and not isinstance(said, dict):
         raise TypeError(f"{type(said).__name__}, not dict")
@@ -295,11 +286,11 @@ def _document(plugin: Plugin, said: Any, args: tuple[Any, ...]) -> Any:
     return json.loads(written)
 
 
-def _json(plugin: Plugin, said: Any, args: tuple[Any, ...]) -> Any:
+def _json(plugin: fw.Plugin, said: Any, args: tuple[Any, ...]) -> Any:
     return json.loads(json.dumps(said, allow_nan=False))
 
 
-def _comparisons(plugin: Plugin, said: Any, args: tuple[Any, ...]) -> tuple[Comparison, ...]:
+def _comparisons(plugin: fw.Plugin, said: Any, args: tuple[Any, ...]) -> tuple[Comparison, ...]:
     """What `compare` says of a state, a pod and the rows of a snapshot."""
     n_rows = len(args[2].rows)
     for one in (comparisons := tuple(said)):
@@ -363,12 +354,12 @@ class GuardedOrder:
     ends in the error.
     """
 
-    def __init__(self, plugin: QueueSortPlugin, limit: Limit | None = None) -> None:
+    def __init__(self, plugin: fw.QueueSortPlugin, limit: Limit | None = None) -> None:
         self.plugin = plugin
         self.limit = limit or Limit(measure_cpu_ns, 0)
         self._failures: dict[str, str] = {}
 
-    def sort_key(self, queued: QueuedPod) -> _Key:
+    def sort_key(self, queued: fw.QueuedPod) -> _Key:
         self._failures.pop(queued.pod.uid, None)
         key = _Key(self, queued)
         try:
@@ -389,7 +380,7 @@ class GuardedOrder:
 class _Key:
     __slots__ = ("is_broken", "order", "queued", "stand_in", "value")
 
-    def __init__(self, order: GuardedOrder, queued: QueuedPod) -> None:
+    def __init__(self, order: GuardedOrder, queued: fw.QueuedPod) -> None:
         self.order = order
         self.queued = queued
         self.stand_in = (-queued.pod.priority, queued.timestamp_ns, queued.pod.uid)

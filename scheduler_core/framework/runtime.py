@@ -19,6 +19,7 @@ from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.config.construction import ProfilePlan
 from scheduler_core.config.load import LoadedConfiguration
 from scheduler_core.errors import ConstructionError
+from scheduler_core.framework import interface as fw
 from scheduler_core.framework.answers import Answers, FilterGroup
 from scheduler_core.framework.cluster_event import (
     ActionType,
@@ -29,26 +30,6 @@ from scheduler_core.framework.cluster_event import (
 )
 from scheduler_core.framework.failure import PluginFailure, guarded
 from scheduler_core.framework.guard import FAILURES, GuardedOrder, guard
-from scheduler_core.framework.interface import (
-    BindPlugin,
-    FilteredCycle,
-    FilterPlugin,
-    Handle,
-    PermitPlugin,
-    Plugin,
-    PostBindPlugin,
-    PostFilterPlugin,
-    PostFilterResult,
-    PreBindPlugin,
-    PreEnqueuePlugin,
-    PreFilterPlugin,
-    PreScorePlugin,
-    QueuedPod,
-    QueueSortPlugin,
-    Reads,
-    ReservePlugin,
-    ScorePlugin,
-)
 from scheduler_core.framework.limit import Limit, default_limit
 from scheduler_core.framework.nominated_pods import NominatedPods
 from scheduler_core.framework.registry import Registry
@@ -65,7 +46,7 @@ def failed(error: Exception) -> Status:
     return Status(Code.Error, (error.said if isinstance(error, PluginFailure) else words_of(error),))
 
 
-def under_name(plugin: Plugin, point: str, status: Status, also: Code | None = None) -> Status:
+def under_name(plugin: fw.Plugin, point: str, status: Status, also: Code | None = None) -> Status:
     """A status that is no success, under its plugin's name: a rejection, or `also`; all else is an error."""
     if status.is_rejection or status.code is also:
         return status.from_plugin(plugin.name)
@@ -105,10 +86,10 @@ def _check_event(said: Any) -> None:
         raise TypeError(f"it returned {type(said.hint).__name__} as a hint")
 
 
-def _made(kind: type[Plugin], args: Any, handle: Handle, limit: Limit) -> Plugin:
+def _made(kind: type[fw.Plugin], args: Any, handle: fw.Handle, limit: Limit) -> fw.Plugin:
     """A plugin from outside the tree, watched."""
     try:
-        plugin: Plugin = limit.call(kind, args, handle)
+        plugin: fw.Plugin = limit.call(kind, args, handle)
         plugin.handle = handle
         if plugin.name != kind.name:
             raise TypeError(f"it calls itself {plugin.name!r}")
@@ -142,7 +123,7 @@ class Framework:
         self,
         plan: ProfilePlan,
         registry: Registry,
-        handle: Handle,
+        handle: fw.Handle,
         nodes: NodeTable,
         limit: Limit | None = None,
     ) -> None:
@@ -153,7 +134,7 @@ class Framework:
         self.percentage_of_nodes_to_score = plan.percentage_of_nodes_to_score
         self.handle = handle
         self.run_all_filters = plan.run_all_filters
-        self.plugins: dict[str, Plugin] = {
+        self.plugins: dict[str, fw.Plugin] = {
             name: registry[name](plan.args.get(name), handle)
             if name not in registry.outside
             else _made(registry[name], plan.args.get(name), handle, limit)
@@ -169,27 +150,27 @@ class Framework:
                     )
             return plugins
 
-        self.pre_enqueue: list[PreEnqueuePlugin] = at("preEnqueue", PreEnqueuePlugin)
-        self.queue_sort: QueueSortPlugin = at("queueSort", QueueSortPlugin)[0]
+        self.pre_enqueue: list[fw.PreEnqueuePlugin] = at("preEnqueue", fw.PreEnqueuePlugin)
+        self.queue_sort: fw.QueueSortPlugin = at("queueSort", fw.QueueSortPlugin)[0]
         self.order = (
             GuardedOrder(self.queue_sort, limit) if self.queue_sort.name in registry.outside else None
         )
         """What keeps the queue whole under a QueueSort from outside the tree."""
-        self.pre_filter: list[PreFilterPlugin[Any]] = at("preFilter", PreFilterPlugin)
-        self.filter: list[FilterPlugin[Any]] = at("filter", FilterPlugin)
-        self.post_filter: list[PostFilterPlugin] = at("postFilter", PostFilterPlugin)
-        self.pre_score: list[PreScorePlugin[Any]] = at("preScore", PreScorePlugin)
-        self.score: list[ScorePlugin[Any]] = at("score", ScorePlugin)
+        self.pre_filter: list[fw.PreFilterPlugin[Any]] = at("preFilter", fw.PreFilterPlugin)
+        self.filter: list[fw.FilterPlugin[Any]] = at("filter", fw.FilterPlugin)
+        self.post_filter: list[fw.PostFilterPlugin] = at("postFilter", fw.PostFilterPlugin)
+        self.pre_score: list[fw.PreScorePlugin[Any]] = at("preScore", fw.PreScorePlugin)
+        self.score: list[fw.ScorePlugin[Any]] = at("score", fw.ScorePlugin)
         self.weights: dict[str, int] = {plugin.name: plan.weights[plugin.name] for plugin in self.score}
-        self.reserve: list[ReservePlugin] = at("reserve", ReservePlugin)
-        self.permit: list[PermitPlugin] = at("permit", PermitPlugin)
-        self.pre_bind: list[PreBindPlugin] = at("preBind", PreBindPlugin)
-        self.bind: list[BindPlugin] = at("bind", BindPlugin)
-        self.post_bind: list[PostBindPlugin] = at("postBind", PostBindPlugin)
+        self.reserve: list[fw.ReservePlugin] = at("reserve", fw.ReservePlugin)
+        self.permit: list[fw.PermitPlugin] = at("permit", fw.PermitPlugin)
+        self.pre_bind: list[fw.PreBindPlugin] = at("preBind", fw.PreBindPlugin)
+        self.bind: list[fw.BindPlugin] = at("bind", fw.BindPlugin)
+        self.post_bind: list[fw.PostBindPlugin] = at("postBind", fw.PostBindPlugin)
         self.stateless_filters = [
             plugin
             for plugin in self.filter
-            if isinstance(plugin, PreFilterPlugin)
+            if isinstance(plugin, fw.PreFilterPlugin)
             and plugin not in self.pre_filter
             and not plugin.filter_without_state
         ]
@@ -197,15 +178,15 @@ class Framework:
         self.stateless_scores = [
             plugin
             for plugin in self.score
-            if isinstance(plugin, PreScorePlugin)
+            if isinstance(plugin, fw.PreScorePlugin)
             and plugin not in self.pre_score
             and not plugin.score_without_state
         ]
         acting = {plugin.name for plugin in (*self.reserve, *self.permit, *self.pre_bind)}
-        self._act_on_the_node: list[PreFilterPlugin[Any]] = [
+        self._act_on_the_node: list[fw.PreFilterPlugin[Any]] = [
             plugin
             for plugin in self.plugins.values()
-            if isinstance(plugin, PreFilterPlugin) and plugin.name in acting
+            if isinstance(plugin, fw.PreFilterPlugin) and plugin.name in acting
         ]
         self.answers = Answers(nodes)
         self.nominated_pods = NominatedPods(handle.nominator, nodes)
@@ -213,11 +194,11 @@ class Framework:
         self.filters = FilterGroup(in_order)
         self.spec_filters, self.usage_filters, self.cluster_filters = (
             FilterGroup([item for item in in_order if item[1].filter_reads is reads])
-            for reads in (Reads.SPEC, Reads.USAGE, Reads.CLUSTER)
+            for reads in (fw.Reads.SPEC, fw.Reads.USAGE, fw.Reads.CLUSTER)
         )
 
     @property
-    def sort_key(self) -> Callable[[QueuedPod], Any]:
+    def sort_key(self) -> Callable[[fw.QueuedPod], Any]:
         """Pods are popped in ascending order of this key."""
         return self.queue_sort.sort_key if self.order is None else self.order.sort_key
 
@@ -345,13 +326,13 @@ class Framework:
         for plugin in self.post_bind:
             plugin.post_bind(pod, node_name)
 
-    def run_post_filter(self, cycle: FilteredCycle) -> PostFilterResult:
+    def run_post_filter(self, cycle: fw.FilteredCycle) -> fw.PostFilterResult:
         """The first plugin that succeeds ends it; the messages of those that do not are put together."""
         reasons: list[str] = []
         rejecting = ""
-        so_far = PostFilterResult(SUCCESS)
+        so_far = fw.PostFilterResult(SUCCESS)
         for plugin in self.post_filter:
-            result: PostFilterResult = guarded(plugin, "PostFilter", plugin.post_filter, cycle)
+            result: fw.PostFilterResult = guarded(plugin, "PostFilter", plugin.post_filter, cycle)
             status = result.status
             so_far.extender_calls += result.extender_calls
             so_far.writes += result.writes
@@ -381,7 +362,7 @@ class Framework:
 def build_profiles(
     loaded: LoadedConfiguration,
     registry: Registry,
-    handle: Handle,
+    handle: fw.Handle,
     cache: Cache,
     limit: Limit | None = None,
 ) -> dict[str, Framework]:
@@ -407,6 +388,6 @@ def check_plugins(loaded: LoadedConfiguration, registry: Registry) -> None:
     """
     if any(name in registry.outside for plan in loaded.plans for name in plan.plugin_names):
         cache = Cache()
-        handle = Handle(cache, Nominator(), WaitingPods(), Clock(0), release=loaded.release)
+        handle = fw.Handle(cache, Nominator(), WaitingPods(), Clock(0), release=loaded.release)
         for framework in build_profiles(loaded, registry, handle, cache).values():
             framework.events()

@@ -1,6 +1,6 @@
 """What plugins keep in columns, and say of many nodes at once, is what they say of a cluster they never saw before.
 
-What they ought to say of it was recorded of the real scheduler (`tests/conformance`).
+What they ought to say of it was recorded of the real scheduler (`tests/scheduler_core/conformance`).
 """
 
 from __future__ import annotations

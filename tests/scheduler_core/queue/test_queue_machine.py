@@ -1,6 +1,6 @@
 """In whatever order things happen, the queue keeps its invariants, misses no deadline, and goes on as one restored.
 
-What it ought to do was recorded of the real scheduler (`test_conformance.py`).
+What it ought to do was recorded of the real scheduler (`tests/scheduler_core/conformance`).
 """
 
 from __future__ import annotations

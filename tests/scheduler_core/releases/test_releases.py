@@ -186,7 +186,7 @@ def test_a_release_that_only_flips_a_gate_is_one_file(one_more_file: Path) -> No
     scenario = {**SCENARIO, "kubernetesRelease": "9.99", "objects": [make_node("n"), needs]}
     case = next(
         case
-        for case in read_cases(Path(__file__).parents[2] / "conformance/data/releases/v1.36.jsonl.gz")
+        for case in read_cases(Path(__file__).parents[1] / "conformance/data/releases/v1.36.jsonl.gz")
         if case["family"] == "node-declared-features" and REASON in json.dumps(case["expect"])
     )
     without = {**case, "version": "v9.99.0", "features": {"NodeDeclaredFeatures": True}}
