@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from scheduler_core.objects.defaults import prepare
@@ -59,11 +58,6 @@ def job(
     return manifest("Job", name, "batch/v1", whole, **({"annotations": on_job} if on_job else {}))
 
 
-def write(made: Simulation, *manifests: dict[str, Any]) -> None:
-    for item in manifests:
-        made.submit(WriteObject(item))
-
-
 def advance(made: Simulation, seconds: int) -> str:
     return made.advance(seconds * SECOND_NS).message
 
@@ -86,14 +80,3 @@ def events(made: Simulation, *kinds: str) -> list[tuple[str, str, str]]:
         for event in told
         if event["involvedObject"]["kind"] in kinds
     ]
-
-
-def twin(made: Simulation) -> Simulation:
-    """The same cluster, from its checkpoint."""
-    return Simulation.restore(json.loads(json.dumps(made.checkpoint())))
-
-
-def same(one: Simulation, other: Simulation) -> bool:
-    """Whether two clusters are in the same state, and tell the same of what they do."""
-    states = [json.dumps(made.checkpoint(), sort_keys=True) for made in (one, other)]
-    return states[0] == states[1]

@@ -6,17 +6,8 @@ from typing import Any
 
 from scheduler_core.sim.changes import DeleteObject, ObjectDeleted
 from scheduler_core.sim.simulation import Simulation
-from tests.scheduler_core.sim.acting import (
-    cluster,
-    deployment,
-    events,
-    job,
-    manifest,
-    names,
-    same,
-    twin,
-    write,
-)
+from tests.scheduler_core.sim.acting import cluster, deployment, events, job, manifest, names
+from tests.scheduler_core.sim.builders import reborn, state, write
 
 
 def quota(**hard: str) -> dict[str, Any]:
@@ -82,12 +73,12 @@ def test_a_limit_range_completes_and_bounds_them() -> None:
 def test_limits_hold_after_a_stop_as_before() -> None:
     made = cluster()
     write(made, limit_range(), quota(requests_cpu="1"), deployment("web", 3, cpu=None))
-    other = twin(made)
+    other = reborn(made)
     for one in (made, other):
         one.drain_outcomes()
         write(one, quota(requests_cpu="5"), deployment("web", 20, cpu=None))
         one.run_until_idle()
-    assert made.drain_outcomes() == other.drain_outcomes() and same(made, other)
+    assert made.drain_outcomes() == other.drain_outcomes() and state(made) == state(other)
     assert len(names(made, "Pod")) == 10
 
 
@@ -105,10 +96,10 @@ def test_in_the_foreground_pods_go_first_then_their_set_then_their_deployment() 
     made.run_until_idle()
     going(made)
     assert len(names(made, "Pod")) == 2 and names(made, "Deployment") == ["web"]
-    other = twin(made)
+    other = reborn(made)
     for one in (made, other):
         one.run_until_idle()
-    assert same(made, other)
+    assert state(made) == state(other)
     gone = [item.kind for item in made.drain_outcomes() if isinstance(item, ObjectDeleted)]
     assert gone == ["Pod", "Pod", "ReplicaSet", "Deployment"]
 

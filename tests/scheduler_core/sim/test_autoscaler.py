@@ -8,17 +8,8 @@ import pytest
 
 from scheduler_core.sim.load import LoadError, load_from
 from scheduler_core.sim.simulation import Simulation
-from tests.scheduler_core.sim.acting import (
-    advance,
-    cluster,
-    deployment,
-    events,
-    manifest,
-    same,
-    status,
-    twin,
-    write,
-)
+from tests.scheduler_core.sim.acting import advance, cluster, deployment, events, manifest, status
+from tests.scheduler_core.sim.builders import reborn, state, write
 
 LOAD = "playground.dev/load"
 CPU = "cpu resource utilization (percentage of request)"
@@ -154,11 +145,11 @@ def test_what_has_no_metrics_is_told() -> None:
 def test_a_cluster_that_stopped_in_between_goes_on_as_if_it_had_not() -> None:
     # Twenty seconds after the load went: what was recommended within five minutes still counts.
     made = scaled("0s cpu=100m; 18m cpu=4; 18m cpu=0", seconds=1100)
-    other = twin(made)
+    other = reborn(made)
     for one in (made, other):
         one.drain_outcomes()
         advance(one, 1200)
-    assert made.drain_outcomes() == other.drain_outcomes() and same(made, other)
+    assert made.drain_outcomes() == other.drain_outcomes() and state(made) == state(other)
 
 
 def test_a_cluster_is_idle_before_the_next_look() -> None:

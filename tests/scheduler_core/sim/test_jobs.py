@@ -8,7 +8,8 @@ import pytest
 
 from scheduler_core.objects.defaults import prepare
 from scheduler_core.sim.simulation import Simulation
-from tests.scheduler_core.sim.acting import advance, cluster, events, job, names, same, status, twin, write
+from tests.scheduler_core.sim.acting import advance, cluster, events, job, names, status
+from tests.scheduler_core.sim.builders import reborn, state, write
 
 DURATION = "playground.dev/duration"
 
@@ -146,8 +147,8 @@ def test_a_cluster_that_stopped_in_between_goes_on_as_if_it_had_not() -> None:
     write(made, job("bad", on_job={DURATION: "5s", "playground.dev/ends-as": "Failed"}))
     write(made, job("late", activeDeadlineSeconds=200, completions=9, ttlSecondsAfterFinished=50))
     advance(made, 40)
-    other = twin(made)
+    other = reborn(made)
     for one in (made, other):
         one.drain_outcomes()
         one.run_until_idle()
-    assert made.drain_outcomes() == other.drain_outcomes() and same(made, other)
+    assert made.drain_outcomes() == other.drain_outcomes() and state(made) == state(other)
