@@ -238,27 +238,26 @@ class Framework:
 
     # ---- points that are not about many nodes
 
-    def run_pre_enqueue(self, pod: Pod) -> Status:
-        """The first plugin that holds the pod back decides."""
-        for plugin in self.pre_enqueue:
+    def _first_refusal(
+        self, point: str, plugins: Sequence[Any], method: str, *args: Any, also: Code | None = None
+    ) -> Status:
+        """The status of the first plugin that is no success, under its name."""
+        for plugin in plugins:
             try:
-                status = plugin.pre_enqueue(pod)
+                status = getattr(plugin, method)(*args)
             except Exception as error:
                 status = failed(error)
             if not status.is_success:
-                return under_name(plugin, "PreEnqueue", status)
+                return under_name(plugin, point, status, also)
         return SUCCESS
+
+    def run_pre_enqueue(self, pod: Pod) -> Status:
+        """The first plugin that holds the pod back decides."""
+        return self._first_refusal("PreEnqueue", self.pre_enqueue, "pre_enqueue", pod)
 
     def run_reserve(self, pod: Pod, node_name: str) -> Status:
         """Reserve in order; the first failure ends it (the caller unreserves)."""
-        for plugin in self.reserve:
-            try:
-                status = plugin.reserve(pod, node_name)
-            except Exception as error:
-                status = failed(error)
-            if not status.is_success:
-                return under_name(plugin, "Reserve", status)
-        return SUCCESS
+        return self._first_refusal("Reserve", self.reserve, "reserve", pod, node_name)
 
     def run_unreserve(self, pod: Pod, node_name: str) -> None:
         """In reverse order of Reserve."""
@@ -300,14 +299,7 @@ class Framework:
         return False
 
     def run_pre_bind(self, pod: Pod, node_name: str) -> Status:
-        for plugin in self.pre_bind:
-            try:
-                status = plugin.pre_bind(pod, node_name)
-            except Exception as error:
-                status = failed(error)
-            if not status.is_success:
-                return under_name(plugin, "PreBind", status, also=Code.Wait)
-        return SUCCESS
+        return self._first_refusal("PreBind", self.pre_bind, "pre_bind", pod, node_name, also=Code.Wait)
 
     def run_bind(self, pod: Pod, node_name: str) -> Status:
         """The first bind plugin that does not skip decides."""

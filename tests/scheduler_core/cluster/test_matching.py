@@ -1,39 +1,25 @@
-"""Counts kept while pods, nodes and namespaces come and go equal counting afresh."""
+"""Counts kept while pods, nodes and namespaces come and go (that they equal counting afresh: `test_columns.py`)."""
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from scheduler_core.cluster import matching as matching_module
 from scheduler_core.cluster.cache import Cache
 from scheduler_core.cluster.carriers import Stance
-from scheduler_core.cluster.selection import PodSelector, Selection
-from scheduler_core.objects.labels import EVERYTHING, label_selector_from, selector_from_labels
+from scheduler_core.cluster.selection import PodSelector
+from scheduler_core.objects.labels import EVERYTHING, selector_from_labels
 from scheduler_core.objects.meta import plain_object_from
 from scheduler_core.objects.node import node_from
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.thresholds import Thresholds
-from tests.scheduler_core.plugins.shared_domain_clusters import HOSTNAME, KEYS, ZONE, RandomCluster
+from tests.scheduler_core.plugins.shared_domain_clusters import HOSTNAME, ZONE
 
 pytestmark = pytest.mark.usefixtures("every_threshold")
 
 WEB = PodSelector(selector_from_labels({"app": "web"}), ("default",))
-SELECTORS = (
-    (WEB,),
-    (PodSelector(EVERYTHING, ("default", "ns1")),),
-    (
-        PodSelector(
-            label_selector_from({"matchExpressions": [{"key": "tier", "operator": "DoesNotExist"}]}), ()
-        ),
-    ),
-    (PodSelector(selector_from_labels({"app": "db"}), ("ns2",), selector_from_labels({"team": "x"})),),
-    (WEB, PodSelector(selector_from_labels({"tier": "front"}), (), EVERYTHING)),
-)
 
 
 def node(name: str, **labels: str) -> Any:
@@ -48,47 +34,6 @@ def web(name: str, node_name: str, namespace: str = "default", **spec: Any) -> P
 def team(cache: Cache, namespace: str, name: str) -> None:
     manifest = {"kind": "Namespace", "metadata": {"name": namespace, "labels": {"team": name}}}
     cache.listers.set("Namespace", "", namespace, plain_object_from(manifest))
-
-
-def is_selected(pod: Pod, selection: Selection, cache: Cache) -> bool:
-    for part in selection.parts:
-        names = part.namespaces_now(cache.listers)
-        if names is not None and pod.namespace not in names:
-            return False
-        if not part.selector.matches(pod.labels):
-            return False
-    return not (selection.live_only and pod.is_terminating)
-
-
-@given(st.integers(0, 2**32))
-@settings(max_examples=100)
-def test_kept_counts_equal_counting_afresh(seed: int) -> None:
-    cluster = RandomCluster(seed)
-    cache = cluster.cache
-    for _ in range(8):
-        for parts in SELECTORS:
-            for live_only in (False, True):
-                selection = cache.matching.selection(parts, live_only=live_only)
-                infos = cluster.infos()
-                counted = {
-                    info.row: sum(is_selected(pod, selection, cache) for pod in info.pods) for info in infos
-                }
-                assert {info.row: int(selection.column[info.row]) for info in infos} == counted
-                for key in KEYS:
-                    counts = selection.counts(cache.matching.topology.domains(key))
-                    expected: Counter[str] = Counter()
-                    for info in infos:
-                        if key in info.node.labels:
-                            expected[info.node.labels[key]] += counted[info.row]
-                    values = cache.vocabulary.label_values[key].values
-                    got = {
-                        values[domain]: int(number)
-                        for domain, number in enumerate(counts.by_domain)
-                        if number
-                    }
-                    assert got == dict(+expected)
-                    assert counts.total == sum(expected.values())
-        cluster.change()
 
 
 def test_a_namespace_that_changes_its_labels_changes_what_its_selector_selects() -> None:
