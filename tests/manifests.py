@@ -19,3 +19,28 @@ def priority_class(name: str, value: int, **fields: Any) -> dict[str, Any]:
 
 def scheduler_config(**fields: Any) -> dict[str, Any]:
     return {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", **fields}
+
+
+def node(
+    name: str, cpu: str = "4", memory: str = "8Gi", *, labels: dict[str, str] | None = None, **spec: Any
+) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, **(labels or {})}},
+        "spec": spec,
+        "status": {"allocatable": {"cpu": cpu, "memory": memory, "pods": "110"}},
+    }
+
+
+def pod(
+    name: str, cpu: str = "1", *, nominated: str = "", labels: dict[str, str] | None = None, **spec: Any
+) -> dict[str, Any]:
+    containers = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default", "labels": labels or {}},
+        "spec": {"containers": containers, **spec},
+        **({"status": {"nominatedNodeName": nominated}} if nominated else {}),
+    }

@@ -11,6 +11,7 @@ from scheduler_core.cluster.journal import Journal
 from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.pod import pod_from
 from scheduler_core.plugins.node_resources_fit import NodeResourcesFit
+from tests.manifests import node, pod
 from tests.scheduler_core.stored import prepare
 
 pytestmark = pytest.mark.usefixtures("every_threshold")
@@ -18,27 +19,18 @@ pytestmark = pytest.mark.usefixtures("every_threshold")
 
 @pytest.mark.parametrize("point", ["filter", "score"])
 def test_what_a_plugin_failed_to_answer_is_asked_again(monkeypatch: pytest.MonkeyPatch, point: str) -> None:
-    def node(name: str, cpu: str) -> dict[str, Any]:
-        return {
-            "apiVersion": "v1", "kind": "Node", "metadata": {"name": name},
-            "status": {"allocatable": {"cpu": cpu, "memory": "8Gi", "pods": "9"}},
-        }  # fmt: skip
-
     def broken(*_: Any) -> Any:
         raise RuntimeError("broken")
 
-    pod = pod_from(prepare({
-        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "default"},
-        "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}]},
-    }))  # fmt: skip
+    asked = pod_from(prepare(pod("p")))
     cluster = CaseCluster([node("n1", "3"), node("n2", "2")], None)
-    assert cluster.schedule(pod).node_name == "n1"
+    assert cluster.schedule(asked).node_name == "n1"
     _, _, _, changed = parse(prepare(node("n2", "4")))
     cluster.cache.set_node(changed)
     with monkeypatch.context() as patch:
         patch.setattr(NodeResourcesFit, point, broken)
-        assert cluster.schedule(pod).error
-    assert cluster.schedule(pod).node_name == "n2"
+        assert cluster.schedule(asked).error
+    assert cluster.schedule(asked).node_name == "n2"
 
 
 def test_a_journal_names_each_changed_row_once_and_in_order() -> None:

@@ -7,18 +7,7 @@ from typing import Any
 from scheduler_core.cli.conformance_cycles import CaseCluster
 from scheduler_core.framework.status import Code
 from scheduler_core.schedule_one import Decision
-
-
-def node(name: str, cpu: str = "4", **spec: Any) -> dict[str, Any]:
-    amounts = {"cpu": cpu, "memory": "8Gi", "pods": "10"}
-    labels = {"kubernetes.io/hostname": name}
-    meta = {"name": name, "labels": labels}
-    return {"kind": "Node", "metadata": meta, "spec": spec, "status": {"capacity": amounts}}
-
-
-def pod(name: str, cpu: str, **spec: Any) -> dict[str, Any]:
-    containers = [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]
-    return {"kind": "Pod", "metadata": {"name": name}, "spec": {"containers": containers, **spec}}
+from tests.manifests import node, pod
 
 
 def only(*names: str) -> dict[str, Any]:

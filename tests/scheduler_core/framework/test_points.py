@@ -12,35 +12,18 @@ from scheduler_core.framework.record import CycleTrace
 from scheduler_core.framework.words import PIPELINE, points
 from scheduler_core.sim.changes import WriteObject
 from scheduler_core.sim.simulation import Simulation
+from tests.manifests import node, pod
+from tests.scheduler_core.stored import prepare
 from tests.tables import table
 
 RECORD: dict[str, Any] = table(__file__, "RECORD")
-
-
-def node(name: str, cpu: str = "2") -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name},
-        "status": {"allocatable": {"cpu": cpu, "memory": "8Gi", "pods": "110"}},
-    }
-
-
-def pod(name: str, cpu: str = "1", **spec: Any) -> dict[str, Any]:
-    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default", "uid": name},
-        "spec": {"containers": [container], "schedulerName": "default-scheduler", **spec},
-    }
 
 
 def decided(*manifests: dict[str, Any]) -> dict[str, tuple[str, str]]:
     """The points of the last cycle after running these until idle."""
     simulation = Simulation(seed=1)
     for manifest in manifests:
-        simulation.submit(WriteObject(manifest))
+        simulation.submit(WriteObject(prepare(manifest)))
     simulation.run_until_idle(max_cycles=20)
     first = simulation.drain_cycles()[0]
     return told(first.explain()["points"])
@@ -57,7 +40,7 @@ def told(given: list[dict[str, str]]) -> dict[str, tuple[str, str]]:
 
 
 def test_a_bound_pod_went_through_every_point() -> None:
-    strip = decided(node("n1"), node("n2"), pod("p"))
+    strip = decided(node("n1", "2"), node("n2", "2"), pod("p"))
     assert strip["Filter"] == ("done", "2 → 2 nodes")
     assert strip["PostFilter"] == ("skipped", "not needed")
     assert strip["Score"] == ("done", "2 nodes") and strip["NormalizeScore"][1].startswith("best ")
@@ -65,7 +48,7 @@ def test_a_bound_pod_went_through_every_point() -> None:
 
 
 def test_one_feasible_node_is_not_scored() -> None:
-    strip = decided(node("n1"), node("n2", cpu="500m"), pod("p"))
+    strip = decided(node("n1", "2"), node("n2", cpu="500m"), pod("p"))
     assert {strip[name] for name in ("PreScore", "Score", "NormalizeScore")} == {
         ("skipped", "one feasible node")
     }
@@ -73,7 +56,7 @@ def test_one_feasible_node_is_not_scored() -> None:
 
 
 def test_a_pod_that_fits_nowhere_stops_at_filter() -> None:
-    strip = decided(node("n1"), pod("p", cpu="64"))
+    strip = decided(node("n1", "2"), pod("p", cpu="64"))
     assert strip["Filter"] == ("failed", "1 → 0 node")
     assert strip["PostFilter"] == ("failed", "no help")
     assert strip["PreScore"][0] == strip["PostBind"][0] == "not reached"
@@ -81,14 +64,14 @@ def test_a_pod_that_fits_nowhere_stops_at_filter() -> None:
 
 def test_preemption_acts_at_post_filter() -> None:
     running = pod("low", cpu="2", nodeName="n1", priority=0)
-    strip = decided(node("n1"), running, pod("high", cpu="2", priority=10))
+    strip = decided(node("n1", "2"), running, pod("high", cpu="2", priority=10))
     assert strip["Filter"][0] == "failed"
     assert strip["PostFilter"] == ("acted", "→ n1")
 
 
 def test_a_rejection_in_pre_filter_reaches_no_filter() -> None:
     volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "missing"}}]
-    strip = decided(node("n1"), pod("p", volumes=volumes))
+    strip = decided(node("n1", "2"), pod("p", volumes=volumes))
     assert strip["PreFilter"][0] == "failed" and strip["PreFilter"][1]
     assert strip["Filter"] == ("not reached", "")
 

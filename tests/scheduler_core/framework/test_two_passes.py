@@ -9,22 +9,7 @@ from scheduler_core.framework.record import CycleTrace
 from scheduler_core.framework.recording import two_passes
 from scheduler_core.scenario import run_scenario
 from scheduler_core.scenario.gallery import gallery_scenario
-
-
-def node(name: str, cpu: str = "4") -> dict[str, Any]:
-    labels = {"kubernetes.io/hostname": name}
-    amounts = {"cpu": cpu, "memory": "8Gi", "pods": "10"}
-    return {"kind": "Node", "metadata": {"name": name, "labels": labels}, "status": {"capacity": amounts}}
-
-
-def pod(name: str, cpu: str, nominated: str = "", labels: Any = None, **spec: Any) -> dict[str, Any]:
-    containers = [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]
-    made = {
-        "kind": "Pod",
-        "metadata": {"name": name, "labels": labels or {}},
-        "spec": {"containers": containers, **spec},
-    }
-    return made | ({"status": {"nominatedNodeName": nominated}} if nominated else {})
+from tests.manifests import node, pod
 
 
 def beside(app: str) -> dict[str, Any]:
@@ -44,10 +29,10 @@ def test_a_node_may_fail_only_with_only_without_in_both_or_in_neither() -> None:
         node("never", "1"),
         node("roomy", "16"),
         node("free"),
-        pod("a", "3", "full-with", {"app": "db"}, priority=10),
-        pod("b", "1", "alone", {"app": "db"}, priority=10),
-        pod("c", "1", "never", priority=10),
-        pod("d", "1", "roomy", {"app": "db"}, priority=10),
+        pod("a", "3", nominated="full-with", labels={"app": "db"}, priority=10),
+        pod("b", nominated="alone", labels={"app": "db"}, priority=10),
+        pod("c", nominated="never", priority=10),
+        pod("d", nominated="roomy", labels={"app": "db"}, priority=10),
         pod("db", "1", labels={"app": "db"}, nodeName="full-with"),
         pod("db2", "1", labels={"app": "db"}, nodeName="roomy"),
     ]
@@ -73,7 +58,7 @@ def test_a_node_may_fail_only_with_only_without_in_both_or_in_neither() -> None:
 
 
 def test_pods_of_lower_priority_have_no_pass_of_their_own() -> None:
-    objects = [node("n"), pod("low", "3", "n", priority=1)]
+    objects = [node("n"), pod("low", "3", nominated="n", priority=1)]
     assert passes(objects, pod("p", "2", priority=5)) is None
     assert passes([node("n")], pod("p", "2")) is None
 

@@ -18,6 +18,7 @@ from scheduler_core.plugins.rule import VARIABLES, Rule
 from scheduler_core.scenario import dump_scenario, load_scenario, scenario_digest
 from scheduler_core.sim.changes import DeleteObject, WriteObject
 from scheduler_core.sim.simulation import Simulation
+from tests.manifests import node, pod
 from tests.tables import table
 
 
@@ -29,22 +30,6 @@ def config(
     return {
         "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "profiles": [profile],
     }  # fmt: skip
-
-
-def node(name: str, cpu: str = "4", **labels: str) -> dict[str, Any]:
-    status = {"allocatable": {"cpu": cpu, "memory": "8Gi", "pods": "10"}}
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": labels},
-        "status": status,
-    }
-
-
-def pod(name: str, cpu: str = "1", **labels: str) -> dict[str, Any]:
-    container = {"name": "c", "resources": {"requests": {"cpu": cpu}}}
-    meta = {"name": name, "labels": labels}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"containers": [container]}}
 
 
 def run(configuration: dict[str, Any], *objects: dict[str, Any]) -> tuple[Simulation, list[Any]]:
@@ -73,7 +58,11 @@ def test_a_rule_passes_the_conformance_kit(args: dict[str, str]) -> None:
 def test_a_filter_rejects_with_its_reason_and_tells_what_it_read() -> None:
     rule = config(filter='node.metadata.labels.disk == "ssd" && free.cpu >= 2000', reason="slow or busy")
     _, (trace,) = run(
-        rule, node("a", "8", disk="hdd"), node("b", "1", disk="ssd"), node("c", disk="ssd"), pod("p")
+        rule,
+        node("a", "8", labels={"disk": "hdd"}),
+        node("b", "1", labels={"disk": "ssd"}),
+        node("c", labels={"disk": "ssd"}),
+        pod("p"),
     )
     said = trace.explain()
     assert trace.node == "c"
@@ -183,7 +172,7 @@ def test_a_rule_is_part_of_a_scenario_and_its_digest() -> None:
     document: dict[str, Any] = {
         "apiVersion": "scheduling.playground/v1", "kind": "Scenario",
         "scheduler": config(filter='node.metadata.labels.?disk.orValue("") == "ssd"', points=("filter",)),
-        "objects": [node("a"), node("b", disk="ssd"), pod("p")], "expect": [{"pod": "p", "node": "b"}],
+        "objects": [node("a"), node("b", labels={"disk": "ssd"}), pod("p")], "expect": [{"pod": "p", "node": "b"}],
     }  # fmt: skip
     scenario = load_scenario(document)
     again = load_scenario(dump_scenario(scenario))

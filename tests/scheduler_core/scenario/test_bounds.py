@@ -9,30 +9,11 @@ import pytest
 from scheduler_core.cli.main import main
 from scheduler_core.scenario import ScenarioError, load_scenario, run_scenario
 from scheduler_core.scenario.bounds import RunBounds
+from tests.manifests import node, pod
 
 SMALL = RunBounds(objects=20)
 TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
 OF_A_JOB = {**TEMPLATE, "spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}}
-
-
-def node(name: str) -> dict[str, Any]:
-    amounts = {"cpu": "4", "memory": "8Gi", "pods": "110"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name},
-        "status": {"allocatable": amounts},
-    }
-
-
-def pod(name: str, cpu: str = "1") -> dict[str, Any]:
-    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"containers": [container]},
-    }
 
 
 def workload(kind: str, name: str = "web", **spec: Any) -> dict[str, Any]:
