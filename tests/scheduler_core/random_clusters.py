@@ -170,7 +170,7 @@ class RandomCluster:
 
     def pod_with_a_claim(self, name: str) -> Pod:
         """It wants a device of its claim, which may or may not be there."""
-        manifest = {**self.pod().manifest, "metadata": {"name": f"wants-{name}"}}
+        manifest = {**self.pod().manifest, "metadata": {"name": f"wants-{name}-{self.n_pods}"}}
         claims = [{"name": "device", "resourceClaimName": name}]
         return pod_from(prepare({**manifest, "spec": {**manifest["spec"], "resourceClaims": claims}}))
 
