@@ -98,22 +98,6 @@ class Extender:
             lower_case_wire=lower_case_wire,
         )
 
-    @property
-    def is_filter(self) -> bool:
-        return FILTER in self.verbs
-
-    @property
-    def is_prioritizer(self) -> bool:
-        return PRIORITIZE in self.verbs
-
-    @property
-    def is_binder(self) -> bool:
-        return BIND in self.verbs
-
-    @property
-    def supports_preemption(self) -> bool:
-        return PREEMPT in self.verbs
-
     def is_interested(self, pod: Pod) -> bool:
         """Whether a container or init container names a managed resource, in its requests or limits."""
         if not self.managed_resources:
@@ -254,24 +238,20 @@ class ExtenderChain:
     def __bool__(self) -> bool:
         return bool(self.extenders)
 
-    @property
-    def has_filters(self) -> bool:
-        return any(extender.is_filter for extender in self.extenders)
-
-    @property
-    def has_prioritizers(self) -> bool:
-        return any(extender.is_prioritizer for extender in self.extenders)
+    def having(self, verb: str, pod: Pod | None = None) -> list[Extender]:
+        """Those that have a verb, and are interested in the pod."""
+        return [
+            item for item in self.extenders if verb in item.verbs and (pod is None or item.is_interested(pod))
+        ]
 
     # ---- filter
 
     def filter_nodes(self, pod: Pod, nodes: Sequence[Node]) -> ExtenderFilterResult:
         """Have the feasible nodes (in evaluation order) filtered."""
         result = ExtenderFilterResult([FeasibleNode(node) for node in nodes])
-        for extender in self.extenders:
+        for extender in self.having(FILTER, pod):
             if not result.candidates:
                 break
-            if not extender.is_filter or not extender.is_interested(pod):
-                continue
             error = self._filter(extender, pod, result)
             if error is not None and not extender.ignorable:
                 result.error = error
@@ -306,7 +286,7 @@ class ExtenderChain:
     def prioritize(self, pod: Pod, candidates: Sequence[FeasibleNode]) -> ExtenderScores:
         """Ask all interested extenders at once for scores. Their errors do not matter: no score then."""
         scores = ExtenderScores()
-        asked = [item for item in self.extenders if item.is_prioritizer and item.is_interested(pod)]
+        asked = self.having(PRIORITIZE, pod)
         if not asked:
             return scores
         requests = [item.request(PRIORITIZE, self._candidates_body(item, pod, candidates)) for item in asked]
@@ -340,11 +320,9 @@ class ExtenderChain:
             Node name -> victims in order, number of PodDisruptionBudget violations.
         """
         result = ExtendersLeft(dict(candidates))
-        for extender in self.extenders:
+        for extender in self.having(PREEMPT, pod):
             if not result.candidates:
                 break
-            if not extender.supports_preemption or not extender.is_interested(pod):
-                continue
             body = wire.preemption_body(
                 wire.pod_document(pod),
                 result.candidates,
@@ -371,7 +349,7 @@ class ExtenderChain:
 
     def binders(self, pod: Pod) -> list[Extender]:
         """Extenders that bind this pod: the first that does not fail, or is not ignorable, decides."""
-        return [item for item in self.extenders if item.is_binder and item.is_interested(pod)]
+        return self.having(BIND, pod)
 
     def bind(self, pod: Pod, node_name: str) -> ExtenderBinding:
         """Have an extender bind the pod, if one does."""

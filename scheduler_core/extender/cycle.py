@@ -9,7 +9,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from scheduler_core.extender.chain import ExtenderChain, ExtenderFilterResult, FeasibleNode
+from scheduler_core.extender.chain import (
+    FILTER,
+    PRIORITIZE,
+    ExtenderChain,
+    ExtenderFilterResult,
+    FeasibleNode,
+)
 from scheduler_core.extender.transport import ExtenderCall
 from scheduler_core.framework.attempt import EXTENDER, Attempt
 from scheduler_core.framework.status import Code
@@ -55,7 +61,7 @@ class ExtendedAttempt:
         ExtenderFailure
         """
         attempt = self.attempt
-        if not self.chain.has_filters or not len(attempt.feasible):
+        if not self.chain.having(FILTER) or not len(attempt.feasible):
             return
         nodes = attempt.snapshot.nodes
         rows = attempt.feasible[np.argsort(attempt.snapshot.rank[attempt.feasible], kind="stable")]
@@ -76,7 +82,7 @@ class ExtendedAttempt:
 
     def score(self) -> None:
         """Add the extenders' points to the attempt's totals."""
-        if not self.chain.has_prioritizers:
+        if not self.chain.having(PRIORITIZE):
             return
         attempt = self.attempt
         candidates = self._candidates

@@ -94,8 +94,8 @@ class SchedulingQueue:
     is_group_member : callable
         Whether a pod is scheduled with its group: it comes back by backoff alone, whatever happened meanwhile.
     observer : callable, optional
-        Is told every move. With `observe_skips` also the first `MOST_SKIPS` kinds of events that hints refused, of each
-        stay among the unschedulable pods.
+        Is told every move, and of each stay among the unschedulable pods the first `MOST_SKIPS` kinds of events that
+        hints refused.
 
     Source: pkg/scheduler/backend/queue/scheduling_queue.go, v1.34
     Differs: nominations live in the nominator; metrics are the observer's business; `pop` never blocks.
@@ -114,7 +114,6 @@ class SchedulingQueue:
         pop_from_backoff: bool = True,
         is_group_member: Callable[[Pod], bool] = lambda pod: False,
         observer: Observer | None = None,
-        observe_skips: bool = True,
     ) -> None:
         self._clock = clock
         self._hints = dict(hints)
@@ -131,7 +130,6 @@ class SchedulingQueue:
         self._flushed_ns = clock.now_ns - 1
         self._concerned: dict[tuple[str, int], tuple[str, ...]] = {}
         self.observer = observer
-        self.observe_skips = observe_skips
 
     # --- what the scheduler asks for ------------------------------------------------------------------------
 
@@ -573,7 +571,7 @@ class SchedulingQueue:
             except Exception as error:  # a broken hint must not strand the pod
                 queues, answer, reason = True, "error", str(error)
             if not queues:
-                if self.observe_skips and id(asked) not in info.skips:
+                if id(asked) not in info.skips:
                     self._tell_skip(info, event.label, asked, reason)
                 continue
             strategy = _IMMEDIATELY if is_pending else _AFTER_BACKOFF

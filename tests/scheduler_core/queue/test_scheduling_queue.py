@@ -314,7 +314,7 @@ def test_a_pod_that_becomes_gated_while_it_waits_is_held_back_when_it_would_back
 
 def test_every_move_is_told_with_its_event_plugin_and_reason(clock: Clock) -> None:
     moves: list[QueueMove] = []
-    queue = make_queue(clock, observer=moves.append, observe_skips=True)
+    queue = make_queue(clock, observer=moves.append)
     queue.add(make_pod("p", containers=[{"name": "c", "resources": {"requests": {"cpu": "8"}}}]))
     try_once(queue, "NodeResourcesFit")
     small, large = make_node("s"), make_node("l", allocatable={"cpu": "16"})
