@@ -13,7 +13,6 @@ from scheduler_core.cluster.listers import Listers
 from scheduler_core.cluster.node_table import Int32, NodeColumns, NodeTable, Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.cluster.vocabulary import Interner
-from scheduler_core.cluster.volume_usage import VolumeUsage
 from scheduler_core.cluster.what_if import WhatIf
 from scheduler_core.framework import interface as fw
 from scheduler_core.framework.amounts import FREE_OF, SHORT, Amount, Comparison
@@ -43,6 +42,7 @@ from scheduler_core.plugins.pod_volumes import (
     VOLUMES_REASON,
     Lookup,
     VolumeError,
+    VolumeUsage,
     claim_name,
     claim_names,
     counted_claim,

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from scheduler_core.cluster.node_table import NodeColumns, NodeTable, Rows
 from scheduler_core.cluster.snapshot import Snapshot
-from scheduler_core.cluster.volume_usage import VolumeUsage
 from scheduler_core.cluster.what_if import WhatIf
 from scheduler_core.framework import interface as fw
 from scheduler_core.framework.cluster_event import QUEUE, SKIP, ClusterEventWithHint, QueueingHint, on
@@ -19,7 +18,7 @@ from scheduler_core.framework.status import Code, Status, Verdicts
 from scheduler_core.objects.fields import Document, string, strings
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.storage import READ_WRITE_ONCE_POD, PersistentVolumeClaim
-from scheduler_core.plugins.pod_volumes import claim_names
+from scheduler_core.plugins.pod_volumes import VolumeUsage, claim_names
 
 REASON_DISK = "node(s) had no available disk"
 REASON_READ_WRITE_ONCE_POD = (
