@@ -266,7 +266,8 @@ class RandomStorage(StorageCluster):
             self.put(csi_node_manifest(name, limits, migrated))
 
     def _class(self, name: str) -> dict[str, Any]:
-        rng, more = self.random, {}
+        rng = self.random
+        more: dict[str, Any] = {}
         if rng.random() < 0.3:
             terms = [
                 {"matchLabelExpressions": [{"key": ZONE, "values": rng.sample(ZONES, rng.randint(1, 2))}]}
