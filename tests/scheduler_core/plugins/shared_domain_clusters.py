@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
 from typing import Any
 
 from scheduler_core.cli.conformance_cycles import CaseCluster
 from scheduler_core.objects.meta import plain_object_from
-from scheduler_core.objects.node import Node, node_from
+from scheduler_core.objects.node import node_from
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.objects.policy import selecting_object_from
 from tests.scheduler_core.stored import prepare
@@ -18,15 +17,6 @@ ZONE = "topology.kubernetes.io/zone"
 KEYS = (HOSTNAME, ZONE, "rack")
 NAMESPACES = ("default", "ns1", "ns2", "unknown")
 APPS = ("web", "db", "cache")
-
-
-@dataclass
-class NodeInfo:
-    """One node and the pods on it, as a twin sees them."""
-
-    row: int
-    node: Node
-    pods: list[Pod]
 
 
 class RandomCluster:
@@ -124,14 +114,6 @@ class RandomCluster:
             if chance() < 0.3:
                 spec["tolerations"] = [{"key": "k", "operator": "Exists"}]
         return pod_from(prepare({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}))
-
-    def infos(self) -> list[NodeInfo]:
-        """The nodes a cycle sees, in evaluation order."""
-        cache = self.cache
-        return [
-            NodeInfo(row, cache.nodes.node(row), [cache.pods[pod_id] for pod_id in cache.nodes.pods_on(row)])
-            for row in cache.snapshot().order.tolist()
-        ]
 
     def incoming(self) -> Pod:
         return self.make_pod(spread=self.random.random() < 0.5)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from scheduler_core.cli.conformance_cycles import CaseCluster
 from scheduler_core.objects.kinds import parse
-from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod, pod_from
 from tests.scheduler_core.stored import prepare
 
@@ -23,15 +21,6 @@ PROVISIONERS = ("csi.x", "ebs.csi.aws.com", "kubernetes.io/aws-ebs", "kubernetes
 MIGRATED = "storage.alpha.kubernetes.io/migrated-plugins"
 CLAIMS = tuple(f"c{index}" for index in range(8))
 PORTWORX, AWS, GCE = "kubernetes.io/portworx-volume", "kubernetes.io/aws-ebs", "kubernetes.io/gce-pd"
-
-
-@dataclass
-class NodeInfo:
-    """One node and the pods on it, as a twin sees them."""
-
-    row: int
-    node: Node
-    pods: list[Pod]
 
 
 class StorageCluster:
@@ -60,13 +49,6 @@ class StorageCluster:
     def pod(self, *volumes: dict[str, Any], name: str = "p", namespace: str = "default") -> Pod:
         """A pending pod with these volumes."""
         return pod_from(prepare(pod_manifest(name, volumes, namespace=namespace)))
-
-    def infos(self) -> list[NodeInfo]:
-        nodes = self.cache.nodes
-        return [
-            NodeInfo(row, nodes.node(row), [self.cache.pods[pod_id] for pod_id in nodes.pods_on(row)])
-            for row in self.rows().tolist()
-        ]
 
     def rows(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         return self.cache.snapshot().order
