@@ -15,9 +15,6 @@ from scheduler_core.version import ENGINE_VERSION
 if TYPE_CHECKING:
     from scheduler_core.framework.record import Body, CycleTrace
 
-if TYPE_CHECKING:
-    from scheduler_core.framework.record import CycleTrace
-
 
 BESIDE_NOMINATED: Final = "passes by itself, not beside the pods nominated there"
 _UNSEEN: Final = -2

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import doctest
 from typing import Any
 
 import pytest
 
-from scheduler_core.framework import words as module
 from scheduler_core.framework.record import CycleTrace
 from scheduler_core.framework.words import PIPELINE, points
 from scheduler_core.sim.changes import WriteObject
@@ -114,7 +112,3 @@ def test_a_rejection_at_permit_is_not_one_of_filter() -> None:
     strip = told(points_of(outcome="unschedulable", failed_point="Permit", failed_plugin="Gang"))
     assert strip["Filter"][0] == "done" and strip["Permit"] == ("failed", "Gang")
     assert strip["PostFilter"] == ("skipped", "not needed")
-
-
-def test_the_example_is_true() -> None:
-    assert doctest.testmod(module).failed == 0

@@ -129,12 +129,6 @@ def record(request: ExtenderRequest, answer: ExtenderAnswer) -> RecordedCall:
     return RecordedCall(request.extender_index, request.verb, pod_of(request), digest, answer.status, body)
 
 
-def recorded_calls() -> list[dict[str, Any]]:
-    requests = [asked("filter", ["a", "b"]), asked("prioritize", ["a"]), asked("filter", ["a"], pod="q")]
-    answers = MockTransport([extender(*RULES["mock"][0]["rules"])])(requests)
-    return [part_of(RecordedCall).encode(record(*call)) for call in zip(requests, answers, strict=True)]
-
-
 def test_a_recording_answers_as_the_extender_did() -> None:
     live = MockTransport([extender(*RULES["mock"][0]["rules"])])
     requests = [asked("filter", ["a", "b"]), asked("prioritize", ["a"]), asked("filter", ["a"], pod="q")]
