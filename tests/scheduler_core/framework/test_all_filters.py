@@ -6,7 +6,7 @@ from typing import Any
 
 from scheduler_core.cli.conformance_cycles import CaseCluster
 from scheduler_core.framework.status import Code
-from tests.scheduler_core.framework.test_nominated_node import node, pod
+from tests.manifests import node, pod
 
 
 def said(always: bool) -> Any:
