@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler_core.errors import InvalidObject
-from scheduler_core.objects.fields import SelectorError
 from scheduler_core.objects.node_selector import (
     NodeSelector,
     node_selector_from,
