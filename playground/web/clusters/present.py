@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from playground.web import amounts
-from playground.web.board.nodes import MapNode, landing_map
+from playground.web.heat import MapNode, landing_map
 from playground.web.questions.fixes import view_fix
 
 if TYPE_CHECKING:

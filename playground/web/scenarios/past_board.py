@@ -13,8 +13,9 @@ from playground.engine.columns import FINISHED
 from playground.scenarios import selectors
 from playground.scenarios.briefs import LANE_ITEMS, MOST_CARDS, brief_of
 from playground.scenarios.services import moments
-from playground.web.board.nodes import heat_map, node_card, squares_of
+from playground.web.board.nodes import node_card
 from playground.web.board.queue import view_lanes
+from playground.web.heat import heat_map, squares_of
 from playground.web.looks import PriorityScale, View, made_of
 from playground.web.requests import HtmxHttpRequest, positive_int
 from scheduler_core.schema.tables import table_beside
