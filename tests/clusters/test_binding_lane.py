@@ -13,7 +13,7 @@ from playground.clusters.drive.advance import load
 from playground.clusters.drive.config import set_config
 from playground.clusters.drive.runs import request_run
 from playground.clusters.history.queue import queue_view
-from playground.clusters.kinds import by_kind
+from playground.clusters.kinds import named
 from playground.clusters.lifecycle import clone_cluster, reset_cluster
 from playground.clusters.log.entries import entries_of, initial_config
 from playground.clusters.models import Cluster, Cycle, ExtenderCall, LogEntry, Pod, Run
@@ -147,8 +147,7 @@ def test_its_outcome_is_binding_until_the_binding_is_heard_of(cluster: Cluster, 
 
 
 def test_its_outcome_is_an_error_where_it_is_deleted_first(cluster: Cluster) -> None:
-    kind = by_kind("Pod")
-    assert kind is not None
+    kind = named("Pod")
     delete_object(cluster=cluster, kind=kind, namespace="default", name="p1")
     run(cluster)
     row = Cycle.objects.get(pod_name="p1")

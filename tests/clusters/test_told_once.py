@@ -14,6 +14,7 @@ from playground.clusters.models import Cluster, Event, Run
 from playground.clusters.objects.apply import apply_documents
 from playground.web.pods.present import story_steps
 from tests.clusters.builders import make_node, make_pod
+from tests.manifests import priority_class
 
 pytestmark = pytest.mark.django_db
 PACKING = {
@@ -64,13 +65,7 @@ def test_a_pod_that_waits_on_is_told_why_it_was_queued_again(cluster: Cluster) -
 def test_a_run_counts_each_pod_once_however_often_it_is_tried(cluster: Cluster) -> None:
     low = [make_pod(f"low-{i}", cpu="2", priorityClassName="low") for i in range(2)]
     classes: list[dict[str, Any]] = [
-        {
-            "apiVersion": "scheduling.k8s.io/v1",
-            "kind": "PriorityClass",
-            "metadata": {"name": name},
-            "value": value,
-        }
-        for name, value in (("low", 1), ("high", 1000), ("level", 1000))
+        priority_class(name, value) for name, value in (("low", 1), ("high", 1000), ("level", 1000))
     ]
     apply_documents(cluster=cluster, objects=[make_node("n1", "4"), *classes, *low])
     run(cluster)
