@@ -11,7 +11,7 @@ import pytest
 from django.db import connection
 
 from playground.clusters.drive import extender_calls
-from playground.clusters.drive.advance import Visit, advance, load
+from playground.clusters.drive.advance import load
 from playground.clusters.drive.config import set_config
 from playground.clusters.drive.memory import EngineMemory
 from playground.clusters.drive.runs import request_run
@@ -34,8 +34,8 @@ from playground.clusters.models import (
     Run,
 )
 from playground.clusters.objects.write import bind_pod, delete_object
-from playground.engine.batch import Budget, checkpoint_document
-from tests.clusters.builders import make_cluster, make_node, make_pod
+from playground.engine.batch import checkpoint_document
+from tests.clusters.builders import make_cluster, make_node, make_pod, run, work
 from tests.engine.extender_server import ExtenderServer, serving
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -68,21 +68,6 @@ def configuration(url: str, *verbs: str, **more: Any) -> dict[str, Any]:
             }
         ],
     }
-
-
-def work(cluster: Cluster, memory: EngineMemory | None = None, max_cycles: int = 50) -> str:
-    visit = Visit(wall_s=60, batch=Budget(wall_s=60, max_cycles=max_cycles))
-    report = advance(cluster_id=cluster.pk, memory=memory or EngineMemory(), visit=visit)
-    cluster.refresh_from_db()
-    return report.state
-
-
-def run(cluster: Cluster, until: str = "idle", **how: Any) -> Run:
-    asked = request_run(cluster=cluster, until=until)
-    assert work(cluster, **how) == "driven", cluster.last_error
-    asked.refresh_from_db()
-    assert asked.state == "done", asked.message
-    return asked
 
 
 def state_of(cluster: Cluster) -> Any:

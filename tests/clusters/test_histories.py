@@ -15,8 +15,7 @@ from playground.clusters.models import Checkpoint, Cluster, Cycle, Pod
 from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.write import delete_object
 from playground.engine import advise
-from tests.clusters.builders import make_cluster, make_node, make_pod
-from tests.clusters.test_real_engine import run
+from tests.clusters.builders import make_cluster, make_node, make_pod, run
 from tests.manifests import deployment, priority_class
 
 pytestmark = pytest.mark.django_db

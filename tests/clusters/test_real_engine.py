@@ -15,29 +15,15 @@ from playground.clusters.history.queue import queue_view
 from playground.clusters.history.redecide import recompute_trace
 from playground.clusters.kinds import named
 from playground.clusters.lifecycle import create_cluster
-from playground.clusters.models import Checkpoint, Cluster, Cycle, Event, LogEntry, Pod
+from playground.clusters.models import Checkpoint, Cycle, Event, LogEntry, Pod
 from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.write import delete_object, evict_pod
 from playground.engine.batch import Budget
 from scheduler_core.schedule_one import Algorithm
-from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.clusters.builders import make_cluster, make_node, make_pod, run
 from tests.manifests import deployment, priority_class
 
 pytestmark = pytest.mark.django_db
-
-
-def work(cluster: Cluster, memory: EngineMemory | None = None, max_cycles: int = 7) -> None:
-    visit = Visit(wall_s=60, batch=Budget(wall_s=60, max_cycles=max_cycles))
-    report = advance(cluster_id=cluster.pk, memory=memory or EngineMemory(), visit=visit)
-    cluster.refresh_from_db()
-    assert report.state in ("driven", "idle"), cluster.last_error
-
-
-def run(cluster: Cluster, until: str = "idle", **how: Any) -> Any:
-    asked = request_run(cluster=cluster, until=until)
-    work(cluster, **how)
-    asked.refresh_from_db()
-    return asked
 
 
 def test_the_demo_runs_until_idle_and_every_cycle_is_explained() -> None:

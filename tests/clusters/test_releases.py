@@ -16,8 +16,7 @@ from playground.engine.releases import DEFAULT, release_names
 from playground.engine.scenarios import opening_of, run_fresh
 from playground.scenarios.services import forking, moments
 from scheduler_core.releases.draft import draft
-from tests.clusters.builders import make_cluster, make_node, make_pod
-from tests.clusters.test_real_engine import run
+from tests.clusters.builders import make_cluster, make_node, make_pod, run
 
 pytestmark = pytest.mark.django_db
 

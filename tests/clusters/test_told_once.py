@@ -4,16 +4,14 @@ from typing import Any
 
 import pytest
 
-from playground.clusters.drive.advance import advance
 from playground.clusters.drive.config import set_config
-from playground.clusters.drive.runs import request_run
 from playground.clusters.history.queue import queue_view
 from playground.clusters.history.story import pod_traces
 from playground.clusters.lifecycle import create_cluster
-from playground.clusters.models import Cluster, Event, Run
+from playground.clusters.models import Cluster, Event
 from playground.clusters.objects.apply import apply_documents
 from playground.web.pods.present import story_steps
-from tests.clusters.builders import make_node, make_pod
+from tests.clusters.builders import make_node, make_pod, run
 from tests.manifests import priority_class
 
 pytestmark = pytest.mark.django_db
@@ -28,15 +26,6 @@ PACKING = {
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     monkeypatch.setattr("playground.clusters.wake.send", lambda *_, **__: True)
     return create_cluster(name="told", seed=1)
-
-
-def run(cluster: Cluster) -> Run:
-    asked = request_run(cluster=cluster, until="idle")
-    for _ in range(5):
-        advance(cluster_id=cluster.pk)
-    asked.refresh_from_db()
-    cluster.refresh_from_db()
-    return asked
 
 
 def queue_words(cluster: Cluster, name: str) -> list[tuple[str, str]]:

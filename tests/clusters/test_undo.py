@@ -59,7 +59,7 @@ from playground.clusters.objects.write import (
 )
 from playground.engine.batch import Budget
 from playground.scenarios.services.forking import make_text
-from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.clusters.builders import make_cluster, make_node, make_pod, run, work
 from tests.manifests import budget
 
 pytestmark = pytest.mark.django_db
@@ -78,13 +78,6 @@ PERMITTED = {
 }  # fmt: skip
 
 
-def work(cluster: Cluster) -> None:
-    visit = Visit(wall_s=60, batch=Budget(wall_s=60, max_cycles=7))
-    report = advance(cluster_id=cluster.pk, memory=EngineMemory(), visit=visit)
-    cluster.refresh_from_db()
-    assert report.state in ("driven", "idle"), cluster.last_error
-
-
 def labelled(name: str, **more: Any) -> dict[str, Any]:
     pod = make_pod(name, **more)
     pod["metadata"]["labels"] = {"app": "web"}
@@ -96,8 +89,7 @@ def a_cluster() -> Cluster:
     objects = [make_node("n1"), make_node("n2"), BUDGET, NOTES, *(labelled(f"web-{n}") for n in range(3))]
     cluster = make_cluster(*objects, labelled("large", cpu="64"))
     create_mock_extender(cluster=cluster, rules=[{"deny": {"nodes": ["n9"]}}], name="first")
-    request_run(cluster=cluster)
-    work(cluster)
+    run(cluster)
     assert sorted(
         Pod.objects.filter(cluster=cluster).exclude(node_name="").values_list("name", flat=True)
     ) == [
@@ -292,8 +284,7 @@ def test_the_cluster_is_as_it_was_whatever_was_done(name: str, with_run: bool) -
     work(cluster)
     assert differences(before, picture(cluster)), "it changed nothing, and so tells nothing here"
     if with_run:
-        request_run(cluster=cluster)
-        work(cluster)
+        run(cluster)
         assert undo(cluster=cluster).words == "run until idle"
     last = last_change(cluster)
     assert last is not None and last.words == words
@@ -310,14 +301,12 @@ def test_the_cluster_is_as_it_was_whatever_was_done(name: str, with_run: bool) -
 def test_what_is_decided_next_is_what_would_have_been_decided_without_the_change() -> None:
     twins = [a_cluster(), a_cluster()]
     set_cordon(cluster=twins[0], node="n1", unschedulable=True)
-    request_run(cluster=twins[0])
-    work(twins[0])
+    run(twins[0])
     undo(cluster=twins[0])
     undo(cluster=twins[0])
     for twin in twins:
         delete_object(cluster=twin, kind=by_kind("Pod"), **pod("web-0"))
-        request_run(cluster=twin)
-        work(twin)
+        run(twin)
     ours, theirs = (
         list(Cycle.objects.filter(cluster=twin).order_by("number").values_list("number", "digest", "node"))
         for twin in twins
@@ -356,13 +345,13 @@ def test_only_the_newest_changes_are_kept(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_run_under_way_goes_on_from_before_the_change_and_one_asked_for_later_is_cancelled() -> None:
     cluster = make_cluster(make_node("n1", "64"), *(make_pod(f"p{number}") for number in range(12)))
-    run = request_run(cluster=cluster)
+    asked = request_run(cluster=cluster)
     visit = Visit(wall_s=0, batch=Budget(wall_s=60, max_cycles=4))
     advance(cluster_id=cluster.pk, memory=EngineMemory(), visit=visit)
     create_object(cluster=cluster, manifest=make_pod("late"))
     advance(cluster_id=cluster.pk, memory=EngineMemory(), visit=visit)
-    run.refresh_from_db()
-    assert (run.state, run.cycles_done, run.pods_bound) == ("running", 8, 8)
+    asked.refresh_from_db()
+    assert (asked.state, asked.cycles_done, asked.pods_bound) == ("running", 8, 8)
     later = request_run(cluster=cluster)
 
     with_run = undo(cluster=cluster)
@@ -371,11 +360,11 @@ def test_a_run_under_way_goes_on_from_before_the_change_and_one_asked_for_later_
     undone = undo(cluster=cluster)
 
     assert (undone.words, undone.cycles) == ("create Pod default/late", 4)
-    run.refresh_from_db()
-    assert (run.state, run.cycles_done, run.pods_bound) == ("running", 4, 4)
+    asked.refresh_from_db()
+    assert (asked.state, asked.cycles_done, asked.pods_bound) == ("running", 4, 4)
     work(cluster)
-    run.refresh_from_db()
-    assert (run.state, run.stop, run.cycles_done) == ("done", "idle", 12)
+    asked.refresh_from_db()
+    assert (asked.state, asked.stop, asked.cycles_done) == ("done", "idle", 12)
     assert Cycle.objects.count() == 12
 
 
