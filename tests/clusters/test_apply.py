@@ -30,7 +30,7 @@ from playground.clusters.objects.write import (
     replace_object,
 )
 from tests.clusters.builders import START_NS, make_cluster, make_node, make_pod
-from tests.manifests import budget
+from tests.manifests import budget, scheduler_config
 from tests.tables import table
 
 pytestmark = pytest.mark.django_db
@@ -169,22 +169,16 @@ def test_pods_that_are_not_simulated_say_so() -> None:
     assert "not simulated" in result.created[1].note
     set_config(
         cluster=cluster,
-        config={
-            "apiVersion": "kubescheduler.config.k8s.io/v1",
-            "kind": "KubeSchedulerConfiguration",
-            "profiles": [{"schedulerName": "default-scheduler"}, {"schedulerName": "other"}],
-        },
+        config=scheduler_config(
+            profiles=[{"schedulerName": "default-scheduler"}, {"schedulerName": "other"}]
+        ),
     )
     assert dict(Pod.objects.values_list("name", "waits_for"))["a"] == ""
 
 
 def test_a_configuration_that_cannot_be_used_is_refused_and_changes_nothing() -> None:
     cluster = make_cluster()
-    config = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "percentageOfNodesToScore": 101,
-    }
+    config = scheduler_config(percentageOfNodesToScore=101)
     with pytest.raises(InvalidManifest) as caught:
         set_config(cluster=cluster, config=config)
     assert "percentageOfNodesToScore" in caught.value.path

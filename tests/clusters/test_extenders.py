@@ -37,6 +37,7 @@ from playground.clusters.objects.write import bind_pod, delete_object
 from playground.engine.batch import checkpoint_document
 from tests.clusters.builders import make_cluster, make_node, make_pod, run, work
 from tests.engine.extender_server import ExtenderServer, serving
+from tests.manifests import scheduler_config
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -54,10 +55,8 @@ def own_site(settings: Any, live_server: Any) -> str:
 
 
 def configuration(url: str, *verbs: str, **more: Any) -> dict[str, Any]:
-    return {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "extenders": [
+    return scheduler_config(
+        extenders=[
             {
                 "urlPrefix": url,
                 "nodeCacheCapable": True,
@@ -66,8 +65,8 @@ def configuration(url: str, *verbs: str, **more: Any) -> dict[str, Any]:
                 **{f"{verb}Verb": verb for verb in verbs},
                 **more,
             }
-        ],
-    }
+        ]
+    )
 
 
 def state_of(cluster: Cluster) -> Any:

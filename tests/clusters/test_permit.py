@@ -23,15 +23,11 @@ from playground.clusters.objects.write import delete_object
 from playground.engine.batch import Engine
 from scheduler_core.framework.record import CycleTrace
 from tests.clusters.builders import START_NS, make_cluster, make_node, make_pod, run, work
-from tests.manifests import priority_class
+from tests.manifests import priority_class, scheduler_config
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
-CONFIG = {
-    "apiVersion": "kubescheduler.config.k8s.io/v1",
-    "kind": "KubeSchedulerConfiguration",
-    "profiles": [{"plugins": {"permit": {"enabled": [{"name": "ManualApproval"}]}}}],
-}
+CONFIG = scheduler_config(profiles=[{"plugins": {"permit": {"enabled": [{"name": "ManualApproval"}]}}}])
 
 
 @pytest.fixture(params=["engine in memory", "engine from a checkpoint", "engine from the log"])

@@ -16,6 +16,7 @@ from playground.clusters.models import Cluster
 from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.write import patch_object
 from tests.clusters.builders import make_node, make_pod, run
+from tests.manifests import scheduler_config
 
 pytestmark = pytest.mark.django_db
 
@@ -100,8 +101,7 @@ def test_what_a_queueing_hint_skips_is_told_once_for_each_event_and_plugin(
 
 def test_an_attempt_that_waited_at_permit_stands_where_it_began(cluster: Cluster) -> None:
     profile = {"plugins": {"permit": {"enabled": [{"name": "ManualApproval"}]}}}
-    kind = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-    set_config(cluster=cluster, config={**kind, "profiles": [profile]})
+    set_config(cluster=cluster, config=scheduler_config(profiles=[profile]))
     pod = make_pod("p")
     pod["metadata"]["annotations"] = {"playground.dev/approval": "required"}
     apply_documents(cluster=cluster, objects=[make_node("n1"), pod])

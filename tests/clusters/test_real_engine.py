@@ -21,7 +21,7 @@ from playground.clusters.objects.write import delete_object, evict_pod
 from playground.engine.batch import Budget
 from scheduler_core.schedule_one import Algorithm
 from tests.clusters.builders import make_cluster, make_node, make_pod, run
-from tests.manifests import deployment, priority_class
+from tests.manifests import deployment, priority_class, scheduler_config
 
 pytestmark = pytest.mark.django_db
 
@@ -110,10 +110,8 @@ def test_a_deployment_becomes_pods_and_its_evicted_pod_comes_back_under_a_new_na
 
 def test_another_configuration_holds_from_its_entry_on_and_survives_a_worker() -> None:
     cluster = make_cluster(make_node("n1", "4"), make_node("n2", "4"), make_pod("a", "1", nodeName="n1"))
-    config = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "profiles": [
+    config = scheduler_config(
+        profiles=[
             {
                 "pluginConfig": [
                     {
@@ -127,8 +125,8 @@ def test_another_configuration_holds_from_its_entry_on_and_survives_a_worker() -
                     }
                 ]
             }
-        ],
-    }
+        ]
+    )
     run(cluster)
     set_config(cluster=cluster, config=config)
     apply_documents(cluster=cluster, objects=[make_pod("b", "1")])

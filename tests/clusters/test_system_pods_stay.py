@@ -19,7 +19,7 @@ from scheduler_core.whatif.prices import read_prices
 from tests.clusters.builders import make_cluster, make_node, make_pod, run
 from tests.clusters.test_questions import answered, sent
 from tests.engine.extender_server import serving
-from tests.manifests import priority_class
+from tests.manifests import priority_class, scheduler_config
 
 __all__ = ["sent"]
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
@@ -116,11 +116,9 @@ def use_extender(cluster: Cluster, url: str) -> None:
     verbs = {"filterVerb": "filter", "prioritizeVerb": "prioritize", "preemptVerb": "preempt", "weight": 1}
     set_config(
         cluster=cluster,
-        config={
-            "apiVersion": "kubescheduler.config.k8s.io/v1",
-            "kind": "KubeSchedulerConfiguration",
-            "extenders": [{"urlPrefix": url, "nodeCacheCapable": True, "httpTimeout": "2s", **verbs}],
-        },
+        config=scheduler_config(
+            extenders=[{"urlPrefix": url, "nodeCacheCapable": True, "httpTimeout": "2s", **verbs}]
+        ),
     )
 
 

@@ -12,14 +12,12 @@ from playground.clusters.models import Cluster, Event
 from playground.clusters.objects.apply import apply_documents
 from playground.web.pods.present import story_steps
 from tests.clusters.builders import make_node, make_pod, run
-from tests.manifests import priority_class
+from tests.manifests import priority_class, scheduler_config
 
 pytestmark = pytest.mark.django_db
-PACKING = {
-    "apiVersion": "kubescheduler.config.k8s.io/v1",
-    "kind": "KubeSchedulerConfiguration",
-    "profiles": [{"schedulerName": "default-scheduler", "plugins": {"score": {"disabled": [{"name": "*"}]}}}],
-}
+PACKING = scheduler_config(
+    profiles=[{"schedulerName": "default-scheduler", "plugins": {"score": {"disabled": [{"name": "*"}]}}}]
+)
 
 
 @pytest.fixture

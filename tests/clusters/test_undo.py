@@ -60,22 +60,14 @@ from playground.clusters.objects.write import (
 from playground.engine.batch import Budget
 from playground.scenarios.services.forking import make_text
 from tests.clusters.builders import make_cluster, make_node, make_pod, run, work
-from tests.manifests import budget
+from tests.manifests import budget, scheduler_config
 
 pytestmark = pytest.mark.django_db
 
 BUDGET = budget(minAvailable=2)
 NOTES = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "notes", "namespace": "default"}}
-PERMITTED = {
-    "apiVersion": "kubescheduler.config.k8s.io/v1",
-    "kind": "KubeSchedulerConfiguration",
-    "profiles": [
-        {
-            "schedulerName": "default-scheduler",
-            "pluginConfig": [{"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "MostAllocated"}}}],
-        }
-    ],
-}  # fmt: skip
+PACKS = {"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "MostAllocated"}}}
+PERMITTED = scheduler_config(profiles=[{"schedulerName": "default-scheduler", "pluginConfig": [PACKS]}])
 
 
 def labelled(name: str, **more: Any) -> dict[str, Any]:

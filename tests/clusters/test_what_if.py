@@ -17,7 +17,7 @@ from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.write import create_object, delete_object, patch_object, set_cordon
 from playground.scenarios.services.moments import branch
 from tests.clusters.builders import make_cluster, make_node, make_pod, run, same_objects, stored, work
-from tests.manifests import budget, deployment
+from tests.manifests import budget, deployment, scheduler_config
 
 pytestmark = pytest.mark.django_db
 
@@ -180,7 +180,7 @@ def test_all_kinds_of_edits_are_applied_as_one_change_of_the_parent() -> None:
     set_release(cluster=made, name="1.35")
     set_config(
         cluster=made,
-        config={"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"},
+        config=scheduler_config(),
     )
     set_assumed_expiry(cluster=made, after_ns=30 * 10**9)
     run(made)
