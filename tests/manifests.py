@@ -44,3 +44,19 @@ def pod(
         "spec": {"containers": containers, **spec},
         **({"status": {"nominatedNodeName": nominated}} if nominated else {}),
     }
+
+
+def deployment(name: str = "web", replicas: int = 3, cpu: str = "1", **spec: Any) -> dict[str, Any]:
+    labels, container = {"app": name}, {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+    spec = {
+        "replicas": replicas,
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]} | spec},
+    }
+    return make_object("apps/v1", "Deployment", name, namespace="default", spec=spec)
+
+
+def budget(name: str = "web", **spec: Any) -> dict[str, Any]:
+    """Of the pods that are labelled so."""
+    whole = {"selector": {"matchLabels": {"app": name}}} | spec
+    return make_object("policy/v1", "PodDisruptionBudget", name, namespace="default", spec=whole)

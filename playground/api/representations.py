@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 from playground.api.documentation import declared
 from playground.clusters.board.overview import ClusterSummary
 from playground.clusters.clock import virtual_now_ns
-from playground.clusters.drive.extender_calls import WireCall, matched
+from playground.clusters.drive.extender_calls import matched
 from playground.clusters.history.story import PodStory
 from playground.clusters.trouble import why_run_waits
 from scheduler_core.objects.fields import format_seconds, format_time_ns
 
 if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster, Cycle, Run
+    from playground.clusters.row_types import Cluster, Cycle, ExtenderCall, Run
     from playground.scenarios.row_types import RecordedCycle, Scenario
 
 _WORD: Final = re.compile(r"(?<!^)(?=[A-Z])")
@@ -93,7 +93,7 @@ def recorded_cycle(row: RecordedCycle, scenario: Scenario) -> dict[str, Any]:
     return shown("CycleSummary", row, url=where, repeats=0, engine=scenario.engine_version)
 
 
-def extender_calls(told: Sequence[Mapping[str, Any]], made: Sequence[WireCall]) -> list[dict[str, Any]]:
+def extender_calls(told: Sequence[Mapping[str, Any]], made: Sequence[ExtenderCall]) -> list[dict[str, Any]]:
     """The calls of a cycle's record with the time each took, then its bind calls, which were made after it."""
     found, binds = matched([(call["verb"], call["url"]) for call in told], made)
     calls = [
@@ -104,7 +104,8 @@ def extender_calls(told: Sequence[Mapping[str, Any]], made: Sequence[WireCall]) 
         shown(
             "ExtenderCall",
             wire,
-            request=json.loads(wire.request) if wire.request else None,
+            request=json.loads(text) if (text := wire.request_text) else None,
+            answer=wire.answer_text,
             durationMs=None,
             tookMs=wire.took_ms,
             ignored=False,

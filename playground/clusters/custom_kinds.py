@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, Final
 
 from playground.clusters import structural
 from playground.clusters.kinds import Kind, KindTable, built_in, version_order
+from playground.clusters.memo import Memo
 from playground.clusters.models import Cluster, Manifest
 from playground.engine.admission import check_metadata
 from scheduler_core.objects.reading import Posted, early_in
@@ -188,8 +188,10 @@ def admit_custom(kind: Kind, posted: Posted, old: Mapping[str, Any] | None = Non
 
 def unknown_fields(kind: Kind, manifest: Mapping[str, Any]) -> list[str]:
     """Paths of the fields a custom resource's schema does not know."""
-    schema = schema_of(kind)
-    return [] if schema is None else structural.unknown(manifest, schema)
+    found: list[str] = []
+    if (schema := schema_of(kind)) is not None:
+        structural.pruned(manifest, schema, found)
+    return found
 
 
 def schema_of(kind: Kind) -> Mapping[str, Any] | None:
@@ -211,8 +213,7 @@ def _object(posted: Posted, document: Mapping[str, Any], key: str, under: str = 
 
 DEFINITION: Final = "CustomResourceDefinition"
 _APPLY_RANK: Final = 6
-_KEPT_TABLES: Final = 64
-_TABLES: Final[OrderedDict[tuple[str, int, str], KindTable]] = OrderedDict()
+_TABLES: Final[Memo[KindTable]] = Memo(64)
 
 
 def table_of(cluster: Cluster) -> KindTable:
@@ -221,17 +222,12 @@ def table_of(cluster: Cluster) -> KindTable:
         return built_in_of(cluster.kubernetes_release)
     # Not the number of the row: one that was never committed is given again.
     key = (cluster.public_id, cluster.kinds_seq, cluster.kubernetes_release)
-    table = _TABLES.get(key)
-    if table is None:
-        rows = Manifest.objects.filter(cluster=cluster, kind=DEFINITION).order_by("name")
-        before = built_in_of(cluster.kubernetes_release)
-        table = with_definitions(before, rows.values_list("manifest", flat=True))
-        _TABLES[key] = table
-        while len(_TABLES) > _KEPT_TABLES:
-            _TABLES.popitem(last=False)
-    else:
-        _TABLES.move_to_end(key)
-    return table
+    return _TABLES.get(key, lambda: _read_table(cluster))
+
+
+def _read_table(cluster: Cluster) -> KindTable:
+    rows = Manifest.objects.filter(cluster=cluster, kind=DEFINITION).order_by("name")
+    return with_definitions(built_in_of(cluster.kubernetes_release), rows.values_list("manifest", flat=True))
 
 
 @cache

@@ -30,6 +30,7 @@ from playground.clusters.objects.admission import checked_media_type, read_poste
 from playground.clusters.objects.apply import ApplyResult, apply_documents
 from playground.engine.dumps import decide_pending, facts_of_dump, fix_of_dump
 from scheduler_core.objects.documents import decoded
+from scheduler_core.objects.reading import Posted
 
 READ_AT_ONCE_BYTES: Final = 2 * 2**20
 """A text of so many bytes is read in about a second; a larger one by a worker."""
@@ -295,14 +296,14 @@ def _import(draft: Draft) -> None:
         return
     report(0, 0, "making the cluster")
     # Reading a large text takes as long as the rest, and others want to write meanwhile.
-    posted = read_posted(zlib.decompress(bytes(draft.text)))
+    posted = _posted(draft, zlib.decompress(bytes(draft.text)))
     with transaction.atomic():
         if not _rows(draft).select_for_update().exists():
             return
         cluster = create_cluster(
             name=wanted["name"], kubernetes_release=wanted["release"] or None, owner=draft.owner
         )
-        result = apply_documents(cluster=cluster, posted=posted, rebuild_owners=wanted["rebuildOwners"])
+        result = _applied(draft, cluster, posted)
         if wanted.get("fixed"):
             make_change(cluster, draft.answer["fix"]["best"]["change"])
             request_run(cluster=cluster, until="idle")
@@ -317,16 +318,9 @@ def _apply(draft: Draft, cluster: Cluster, text: bytes, report: Callable[[int, i
             raise _NotWanted
         _end(draft, cluster, result)
 
-    wanted = draft.wanted
-    posted = read_posted(text, wanted["contentType"])
+    posted = _posted(draft, text)
     report(0, len(posted), "writing")
-    apply_documents(
-        cluster=cluster,
-        posted=posted,
-        rebuild_owners=wanted["rebuildOwners"],
-        field_validation=wanted["fieldValidation"],
-        also=ended,
-    )
+    _applied(draft, cluster, posted, also=ended)
 
 
 def _end(draft: Draft, cluster: Cluster, result: ApplyResult) -> None:
@@ -358,23 +352,29 @@ def _rows(draft: Draft) -> Any:
 
 def _read(draft: Draft, text: bytes) -> list[dict[str, Any]]:
     """Fill in what the text alone tells, and for a cluster that is there what changes; its admitted objects."""
-    wanted = draft.wanted
-    if "into" in wanted:
-        result = apply_documents(
-            cluster=_cluster_of(draft),
-            posted=read_posted(text, wanted["contentType"]),
-            dry_run=True,
-            rebuild_owners=wanted["rebuildOwners"],
-            field_validation=wanted["fieldValidation"],
-        )
-        draft.answer = {"import": summary_of(result)}
-        return result.manifests
-    result = apply_documents(
-        cluster=None, posted=read_posted(text), dry_run=True, rebuild_owners=draft.wanted["rebuildOwners"]
-    )
-    facts = facts_of_dump(result.manifests)
-    draft.answer = {"import": summary_of(result), "squares": facts.pop("squares"), "facts": facts}
+    cluster = _cluster_of(draft) if "into" in draft.wanted else None
+    result = _applied(draft, cluster, _posted(draft, text), dry_run=True)
+    draft.answer = {"import": summary_of(result)}
+    if cluster is None:
+        facts = facts_of_dump(result.manifests)
+        draft.answer |= {"squares": facts.pop("squares"), "facts": facts}
     return result.manifests
+
+
+def _posted(draft: Draft, text: bytes) -> list[Posted]:
+    return read_posted(text, draft.wanted.get("contentType", "application/yaml"))
+
+
+def _applied(draft: Draft, cluster: Cluster | None, posted: list[Posted], **how: Any) -> ApplyResult:
+    """Apply a draft's objects with the options its request named."""
+    wanted = draft.wanted
+    return apply_documents(
+        cluster=cluster,
+        posted=posted,
+        rebuild_owners=wanted["rebuildOwners"],
+        field_validation=wanted.get("fieldValidation", "Warn"),
+        **how,
+    )
 
 
 def summary_of(result: ApplyResult) -> dict[str, Any]:

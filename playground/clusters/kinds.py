@@ -123,6 +123,10 @@ class Kind:
         """
         return self.role != KEPT
 
+    def named(self, namespace: str, name: str) -> dict[str, str]:
+        """How an error names an object of the kind."""
+        return {"kind": self.kind, "namespace": namespace, "name": name}
+
     @property
     def is_stored(self) -> bool:
         """Whether there can be objects of it: a review is asked and answered."""

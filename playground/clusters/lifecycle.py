@@ -237,13 +237,7 @@ def _manifests(rows: QuerySet[Any]) -> Iterator[dict[str, Any]]:
 
 def _forget_engine(row: Cluster) -> None:
     """Everything about a running engine back to nothing; one at work elsewhere is fenced off."""
-    row.generation += 1
-    row.lease_token += 1
-    row.lease_holder = ""
-    row.lease_expires = None
-    row.failures = 0
-    row.last_error = ""
-    row.parked_reason = ""
+    row.fence()
     row.cursor_seq = 0
     row.engine_seq = 0
     row.entries_since_checkpoint = 0

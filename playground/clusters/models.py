@@ -1,6 +1,8 @@
 """Rows of a cluster. Models hold data and constraints; nothing else in this package holds a table."""
 
+import json
 import secrets
+import zlib
 from collections.abc import Iterable
 from typing import Any, Self
 
@@ -32,7 +34,17 @@ def new_seed() -> int:
     return secrets.randbelow(2**31)
 
 
-class Cluster(models.Model):
+class Row(models.Model):
+    """A row, named by its table and number."""
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__} {self.pk}"
+
+
+class Cluster(Row):
     """One playground cluster.
 
     Its row is the lock of everything below it: a writer of the log or of an object row holds it.
@@ -172,6 +184,13 @@ class Cluster(models.Model):
             return None
         return self.parent
 
+    def fence(self) -> None:
+        """Let no engine that is at work on it commit any more; what failed before is forgotten. Not saved."""
+        self.generation += 1
+        self.lease_token += 1
+        self.lease_holder, self.lease_expires = "", None
+        self.failures, self.last_error, self.parked_reason = 0, "", ""
+
     @property
     def is_parked(self) -> bool:
         """Whether the engine was set aside after repeated failures."""
@@ -186,22 +205,16 @@ class Cluster(models.Model):
 # ---- A request to run the scheduler, and how far it got
 
 
-class Run(models.Model):
+class Run(Row):
     """One 'step', 'run until idle' or 'run for a duration'."""
 
-    class State(models.TextChoices):
-        QUEUED = "queued"
-        RUNNING = "running"
-        DONE = "done"
-        CANCELLED = "cancelled"
-        FAILED = "failed"
+    State = choices.WorkState
+    OPEN = choices.OPEN
 
     class Until(models.TextChoices):
         CYCLE = "cycle"
         IDLE = "idle"
         TIME = "time"
-
-    OPEN = (State.QUEUED, State.RUNNING)
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="runs")
     public_id = models.CharField(max_length=24, unique=True, default=new_public_id, editable=False)
@@ -218,7 +231,6 @@ class Run(models.Model):
     pending_at_start = models.IntegerField(null=True, blank=True)  # in activeQ and backoffQ: to be tried
     pending_now = models.IntegerField(null=True, blank=True)  # unschedulable ones and those at Permit too
     start_ns = models.BigIntegerField(null=True, blank=True)  # virtual clock when it began
-    until_ns = models.BigIntegerField(null=True, blank=True)
     clock_ns = models.BigIntegerField(null=True, blank=True)
     stop = models.CharField(max_length=16, blank=True, default="")  # idle, cycle, budget, time, cancelled
     message = models.TextField(blank=True, default="")
@@ -226,7 +238,7 @@ class Run(models.Model):
 
     class Meta:
         constraints = [
-            one_of("state", ["queued", "running", "done", "cancelled", "failed"], "run_state_known"),
+            one_of("state", choices.WorkState.values, "run_state_known"),
             models.CheckConstraint(
                 condition=models.Q(until__in=["cycle", "idle"])
                 | models.Q(until="time", duration_ns__isnull=False, duration_ns__gte=0),
@@ -235,9 +247,6 @@ class Run(models.Model):
             models.CheckConstraint(condition=models.Q(cycles_done__gte=0), name="run_cycles_not_negative"),
         ]
         indexes = [models.Index(fields=["cluster", "state", "id"], name="run_cluster_state")]
-
-    def __str__(self) -> str:
-        return f"{self.public_id} {self.state}"
 
     @property
     def is_open(self) -> bool:
@@ -260,7 +269,7 @@ class Run(models.Model):
 # ---- The log of a cluster: what happened, in order
 
 
-class LogEntry(models.Model):
+class LogEntry(Row):
     """One input (source api) or outcome (source engine); `seq` is metadata.resourceVersion.
 
     Entries are never changed. Inputs are dropped by an undo and a reset alone (history/undo.py); outcomes that a
@@ -326,14 +335,11 @@ class LogEntry(models.Model):
             ),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.seq} {self.source} {self.kind}"
-
 
 # ---- Scheduling cycles: a summary in columns, and the trace beside it. Words are made of the columns
 
 
-class Cycle(CycleWords, models.Model):
+class Cycle(CycleWords, Row):
     """One scheduling cycle: one attempt to place one pod.
 
     Attributes
@@ -405,14 +411,11 @@ class Cycle(CycleWords, models.Model):
             models.Index(fields=["cluster", "pod_namespace", "pod_name", "number"], name="cycle_pod_number"),
         ]
 
-    def __str__(self) -> str:
-        return f"#{self.number} {self.pod} {self.outcome}"
-
 
 # ---- Moves of pods in the scheduling queue, kept for the pods' stories
 
 
-class QueueMove(models.Model):
+class QueueMove(Row):
     """A pod went from one lane to another, or an event was weighed and left it there (`source` = `target`).
 
     Beside the log, not part of it: a replay tells the same moves again. The newest are kept (drive/moves.py).
@@ -439,14 +442,11 @@ class QueueMove(models.Model):
             models.Index(fields=["cluster", "id"], name="move_newest"),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.pod_namespace}/{self.pod_name}: {self.source} to {self.target} by {self.event}"
-
 
 # ---- Kubernetes Events
 
 
-class Event(models.Model):
+class Event(Row):
     """A v1 Event with the columns `kubectl get events` selects by.
 
     Its `resource_version` is a number of the cluster's log, which has no entry for it.
@@ -476,9 +476,6 @@ class Event(models.Model):
             models.Index(fields=["cluster", "resource_version"], name="event_seq"),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.reason} {self.involved_name}"
-
     @property
     def message(self) -> str:
         """What it says."""
@@ -488,7 +485,7 @@ class Event(models.Model):
 # ---- The engine's state at a point of the log, and the queue as pages see it
 
 
-class Checkpoint(models.Model):
+class Checkpoint(Row):
     """The whole engine after the `ran` entry `engine_seq`, having read inputs up to `cursor_seq`."""
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="checkpoints")
@@ -505,11 +502,8 @@ class Checkpoint(models.Model):
             models.UniqueConstraint(fields=["cluster", "engine_seq"], name="checkpoint_once"),
         ]
 
-    def __str__(self) -> str:
-        return f"checkpoint at {self.engine_seq}"
 
-
-class QueueSnapshot(models.Model):
+class QueueSnapshot(Row):
     """The scheduling queue after the engine's last commit.
 
     `head` is ``{lanes: {name: {count, items}}, at_ns, rejectors: {plugin: pods}}`` with the first items of each
@@ -524,14 +518,11 @@ class QueueSnapshot(models.Model):
     full = models.BinaryField()
     full_seq = models.BigIntegerField(null=True)  # None = `engine_seq`
 
-    def __str__(self) -> str:
-        return f"queue at {self.engine_seq}"
-
 
 # ---- What people did to a cluster, newest last: each may be undone
 
 
-class Change(models.Model):
+class Change(Row):
     """One edit, or one request for cycles: the log from `seq` on began with it.
 
     Attributes
@@ -556,11 +547,8 @@ class Change(models.Model):
     class Meta:
         indexes = [models.Index(fields=["cluster", "id"], name="change_newest")]
 
-    def __str__(self) -> str:
-        return f"{self.seq} {self.words}"
 
-
-class EarlierCycle(models.Model):
+class EarlierCycle(Row):
     """A cycle before a later batch changed it; an undo restores it.
 
     Attributes
@@ -582,9 +570,6 @@ class EarlierCycle(models.Model):
     class Meta:
         indexes = [models.Index(fields=["cluster", "replaced_seq"], name="earlier_cycle_replaced")]
 
-    def __str__(self) -> str:
-        return f"#{self.number} until {self.replaced_seq}"
-
 
 # ---- Object rows: the fold of the log
 #
@@ -592,7 +577,7 @@ class EarlierCycle(models.Model):
 # manifest (engine/columns.py) in the same write and never changed on their own, except a pod's queue state.
 
 
-class ObjectRow(models.Model):
+class ObjectRow(Row):
     """What every kind has. `resource_version` is the sequence number of the entry that wrote it."""
 
     name = models.CharField(max_length=253)
@@ -603,9 +588,6 @@ class ObjectRow(models.Model):
 
     class Meta:
         abstract = True
-
-    def __str__(self) -> str:
-        return self.name
 
 
 class Node(ObjectRow):
@@ -772,7 +754,7 @@ class Manifest(ObjectRow):
 # ---- Calls of HTTP extenders as they went, and the playground's own rule-based extenders
 
 
-class ExtenderCall(models.Model):
+class ExtenderCall(Row):
     """One call that was made, kept at once and for people: a killed worker's calls stay visible.
 
     The log holds what counted (entries of kind `extender`); these rows hold what happened. A bind call's row is
@@ -809,11 +791,33 @@ class ExtenderCall(models.Model):
             models.Index(fields=["cluster", "state"], name="extender_call_state"),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.verb} {self.pod_namespace}/{self.pod_name} {self.state}"
+    @property
+    def is_open(self) -> bool:
+        """Whether it is about to be made, or its answer is awaited."""
+        return self.state == self.State.INTENDED
+
+    @property
+    def request_text(self) -> str:
+        """What was sent, indented where it is JSON; empty where it is not kept."""
+        return _indented(self.request)
+
+    @property
+    def answer_text(self) -> str:
+        """What came back, likewise."""
+        return _indented(self.answer)
 
 
-class MockExtender(models.Model):
+def _indented(data: Any) -> str:
+    if data is None:
+        return ""
+    text = zlib.decompress(bytes(data)).decode()
+    try:
+        return json.dumps(json.loads(text), indent=2)
+    except ValueError:
+        return text
+
+
+class MockExtender(Row):
     """An extender made of rules, served by the playground itself at ``/mock-extenders/{public_id}/{verb}``."""
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="mock_extenders")
@@ -823,14 +827,11 @@ class MockExtender(models.Model):
     calls = models.JSONField(default=dict)  # verb -> how many were answered; rules may count
     created = models.DateTimeField(auto_now_add=True)
 
-    def __str__(self) -> str:
-        return f"{self.name or 'mock extender'} ({self.public_id})"
-
 
 # ---- Decisions of other schedulers: what was decided, by whom, and beside it what our engine would have decided
 
 
-class ForeignDecision(models.Model):
+class ForeignDecision(Row):
     """One decision that a client of the Kubernetes API took about a pod.
 
     Attributes
@@ -903,9 +904,6 @@ class ForeignDecision(models.Model):
             models.Index(fields=["cluster", "pod_namespace", "pod_name", "seq"], name="foreign_pod_seq"),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.seq} {self.kind} {self.pod} {self.verdict}"
-
     @property
     def pod(self) -> str:
         """``namespace/name``."""
@@ -920,7 +918,7 @@ class ForeignDecision(models.Model):
 # ---- Asked questions: what would it take, why not there, try, weights, luck. A row is the answer's cache
 
 
-class WorkRow(models.Model):
+class WorkRow(Row):
     """What was asked for and a worker does: how far it is, and what came of it."""
 
     State = choices.WorkState
@@ -995,11 +993,8 @@ class Question(WorkRow):
             models.Index(fields=["share", "kind"], name="question_share_kind"),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.kind} {self.public_id} {self.state}"
 
-
-class SeedEnd(models.Model):
+class SeedEnd(Row):
     """How a run ended with one seed: a part of the answer to `seeds` and `luck`."""
 
     question = models.ForeignKey(Question, on_delete=models.CASCADE, related_name="seeds")
@@ -1010,14 +1005,11 @@ class SeedEnd(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["question", "seed"], name="seed_run_once")]
 
-    def __str__(self) -> str:
-        return f"seed {self.seed} of {self.question_id}"
-
 
 # ---- Work that waits in a lane, whose turn it was last, and when a lane was last seen to work
 
 
-class Job(models.Model):
+class Job(Row):
     """A piece of work for a child process of a worker; the row goes when it is done, cancelled or given up.
 
     What it is about (a question, a share, ...) is a row of its own, which tells people how far it is. At most one
@@ -1042,11 +1034,8 @@ class Job(models.Model):
     class Meta:
         indexes = [models.Index(fields=["lane", "person"], name="job_lane_person")]
 
-    def __str__(self) -> str:
-        return f"{self.task} in {self.lane}"
 
-
-class Turn(models.Model):
+class Turn(Row):
     """When a person last had a turn in a lane."""
 
     lane = models.CharField(max_length=8)
@@ -1056,11 +1045,8 @@ class Turn(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["lane", "person"], name="turn_once")]
 
-    def __str__(self) -> str:
-        return f"{self.person or 'the site'} in {self.lane}"
 
-
-class LanePulse(models.Model):
+class LanePulse(Row):
     """When the loop of a lane in a worker last gave a sign: it went round, and this row was committed."""
 
     lane = models.CharField(max_length=8)
@@ -1070,9 +1056,6 @@ class LanePulse(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["lane", "worker"], name="lane_pulse_once")]
-
-    def __str__(self) -> str:
-        return f"{self.lane} by {self.worker} at {self.passed_at:%Y-%m-%d %H:%M:%S}"
 
 
 # ---- A text that is looked at before it becomes a cluster, or that a worker brings into one
@@ -1114,14 +1097,11 @@ class Draft(WorkRow):
             one_of("state", choices.WorkState.values, "draft_state_known"),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.action} {self.public_id}: {self.state}"
-
 
 # ---- Sums for /metrics, shared by all processes, and each cluster's own
 
 
-class Metric(models.Model):
+class Metric(Row):
     """One time series of a counter, or one part of a histogram; only ever added to.
 
     Of a histogram there is ``NAME_sum``, and ``NAME_bucket`` with what fell into that bucket and no smaller one; what
@@ -1135,11 +1115,8 @@ class Metric(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["name", "labels"], name="metric_once")]
 
-    def __str__(self) -> str:
-        return f"{self.name}{{{self.labels}}}"
 
-
-class ClusterMetric(models.Model):
+class ClusterMetric(Row):
     """The same of one cluster; gone with it, while the sums over all stay as they are."""
 
     # Its constraint begins with the cluster; an index of it alone would only cost room.
@@ -1152,6 +1129,3 @@ class ClusterMetric(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["cluster", "name", "labels"], name="cluster_metric_once")
         ]
-
-    def __str__(self) -> str:
-        return f"{self.name}{{{self.labels}}}"

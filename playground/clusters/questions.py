@@ -36,6 +36,7 @@ from playground.engine.seeds import LAST_SEED
 from scheduler_core.errors import CannotAnswer, InvalidObject
 from scheduler_core.objects.fields import format_seconds
 from scheduler_core.version import ENGINE_VERSION
+from scheduler_core.whatif.answers import answer_question
 from scheduler_core.whatif.fix import fix_question
 from scheduler_core.whatif.questions import question_from
 
@@ -444,7 +445,14 @@ def _of_now(ask: advise.Ask) -> Answering:
         report(0, 0, "loading the engine")
         driven = engine_of(cluster, memory)
         try:
-            return ask(driven.engine.simulation, question.params, asking_transport(cluster), report)
+            return ask(
+                driven.engine.simulation,
+                question.params,
+                transport=asking_transport(cluster),
+                report=report,
+            )
+        except InvalidObject as error:
+            raise CannotAnswer(f"{error}.") from None
         finally:
             memory.put(cluster.pk, driven)
 
@@ -545,7 +553,7 @@ KINDS: Final[dict[str, AnsweredKind]] = {
     ),
     Question.Kind.SEEDS: AnsweredKind(_seeds, _end_states, _run_again),
     Question.Kind.RULE: AnsweredKind(_rule, _of_now(rules.try_rule)),
-    Question.Kind.PLAN: AnsweredKind(_plan_question, _of_now(advise.answer_plan)),
+    Question.Kind.PLAN: AnsweredKind(_plan_question, _of_now(answer_question)),
     Question.Kind.DEVICES: AnsweredKind(_check_devices, _devices),
     Question.Kind.GROUP: AnsweredKind(_check_group, _of_now(advise.group_of)),
     Question.Kind.JUDGE: AnsweredKind(

@@ -189,46 +189,34 @@ def schema_problem(schema: Any, path: str, depth: int = 0) -> tuple[str, str] | 
     return None
 
 
-def pruned(value: Any, schema: Schema, *, root: bool = True) -> Any:
-    """The value without fields the schema does not name."""
-    go_on()
-    if isinstance(value, list):
-        items = schema.get("items")
-        return [pruned(item, items, root=False) for item in value] if isinstance(items, Mapping) else value
-    if not isinstance(value, Mapping):
-        return value
-    result = {}
-    for name, inner in value.items():
-        known = _inner(schema, name, root)
-        if known is None:
-            continue
-        result[name] = pruned(inner, known, root=bool(known.get(_EMBEDDED))) if known else inner
-    return result
+def pruned(value: Any, schema: Schema, unknown: list[str] | None = None) -> Any:
+    """The value without fields the schema does not name; their paths are added to `unknown`."""
+    return _pruned(value, schema, [] if unknown is None else unknown, "", root=True)
 
 
-def unknown(value: Any, schema: Schema, path: str = "", *, root: bool = True) -> list[str]:
-    """Paths of the fields the schema does not name."""
+def _pruned(value: Any, schema: Schema, unknown: list[str], path: str, *, root: bool) -> Any:
     go_on()
     if isinstance(value, list):
         items = schema.get("items")
         if not isinstance(items, Mapping):
-            return []
+            return value
         return [
-            found
+            _pruned(item, items, unknown, f"{path}[{number}]", root=False)
             for number, item in enumerate(value)
-            for found in unknown(item, items, f"{path}[{number}]", root=False)
         ]
     if not isinstance(value, Mapping):
-        return []
-    paths = []
+        return value
+    result = {}
     for name, inner in value.items():
         here = f"{path}.{name}" if path else str(name)
         known = _inner(schema, name, root)
         if known is None:
-            paths.append(here)
+            unknown.append(here)
         elif known:
-            paths += unknown(inner, known, here, root=bool(known.get(_EMBEDDED)))
-    return paths
+            result[name] = _pruned(inner, known, unknown, here, root=bool(known.get(_EMBEDDED)))
+        else:
+            result[name] = inner
+    return result
 
 
 def names_at(schema: Schema, path: str) -> list[str]:

@@ -14,7 +14,6 @@ from playground.engine.extender_answers import answer_of
 from playground.engine.releases import release_of
 from playground.engine.seeds import Beginning, SeedRun, run_seed
 from scheduler_core.errors import CannotAnswer as CannotAnswer
-from scheduler_core.errors import InvalidObject
 from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest, Transport
 from scheduler_core.framework.record import CycleTrace
 from scheduler_core.objects.pod import Pod, pod_from
@@ -22,7 +21,6 @@ from scheduler_core.randomness import Randomness
 from scheduler_core.scenario.make import make_scenario
 from scheduler_core.schedule_one import TIE_STREAM, Recorded
 from scheduler_core.sim.simulation import Simulation
-from scheduler_core.whatif.answers import answer_question
 from scheduler_core.whatif.fix import fix, pending_pod
 from scheduler_core.whatif.fork import Fork, Report
 from scheduler_core.whatif.headroom import place_copies
@@ -37,7 +35,7 @@ MOST_PROVEN: Final = 24
 """Whole weights that are run again at most, in one answer."""
 
 
-Ask = Callable[[Simulation, Mapping[str, Any], Transport, Report], dict[str, Any]]
+Ask = Callable[..., dict[str, Any]]
 """Answers a question's parameters on a copy of a simulation; raises `CannotAnswer`."""
 
 
@@ -54,16 +52,13 @@ def fix_for(
     partly: Callable[[dict[str, Any]], object],
 ) -> dict[str, Any]:
     """Why a pod, a workload or all that is pending waits, and what places it (`scheduler_core.whatif.fix`)."""
-    try:
-        return fix(
-            simulation,
-            params,
-            transport=transport,
-            report=report,
-            partly=lambda answer: partly(answer.document()),
-        ).document()
-    except InvalidObject as error:
-        raise CannotAnswer(f"{error}.") from None
+    return fix(
+        simulation,
+        params,
+        transport=transport,
+        report=report,
+        partly=lambda answer: partly(answer.document()),
+    ).document()
 
 
 def why_not_now(
@@ -100,19 +95,6 @@ def try_manifest(
             "message": "" if stopped is None else stopped.message or "",
         }
     return found
-
-
-def answer_plan(
-    simulation: Simulation, params: Mapping[str, Any], transport: Transport, report: Report
-) -> dict[str, Any]:
-    """Answer a question about a whole cluster, on a fork of it."""
-    try:
-        return answer_question(simulation, params, transport=transport, report=report)
-    except InvalidObject as error:
-        raise CannotAnswer(f"{error}.") from None
-
-
-# ---- a past cycle
 
 
 class PastCycle(NamedTuple):

@@ -13,6 +13,7 @@ from playground.engine.columns import FINISHED, node_columns, pod_columns
 from scheduler_core.errors import InvalidObject
 from scheduler_core.framework.record import CycleTrace
 from scheduler_core.scenario import ScenarioError, load_scenario, run_scenario
+from scheduler_core.scenario.ran import ScenarioRun
 from scheduler_core.scenario.types import API_VERSION, KIND
 from scheduler_core.sim.controllers.deployment import deployment_behind
 from scheduler_core.sim.simulation import Simulation
@@ -274,18 +275,11 @@ def decide_pending(
         ``pods``: ``namespace/name`` -> node, message and causes (reason, nodes) of its last attempt; ``evicted``: pods
         that would have to go; ``problem``: why nothing could be decided, else empty.
     """
-    document = {
-        "apiVersion": API_VERSION,
-        "kind": KIND,
-        "kubernetesRelease": release,
-        "objects": [m for m in manifests if m["kind"] not in OWNERS],
-        "steps": [{"run": "idle"}],
-    }
     decided = _Decided(report, n_pending, time.process_time() + MOST_SECONDS)
     problem = ""
     try:
-        with collector_paused():
-            run_scenario(load_scenario(document), full_traces=True, after_cycle=decided.look)
+        pods_alone = [m for m in manifests if m["kind"] not in OWNERS]
+        _run(pods_alone, release, full_traces=True, after_cycle=decided.look)
     except _Enough:
         pass
     except ScenarioError as error:
@@ -305,17 +299,17 @@ def fix_of_dump(
 
     Controllers do their part here, as in the cluster that is made of it.
     """
-    document = {
-        "apiVersion": API_VERSION,
-        "kind": KIND,
-        "kubernetesRelease": release,
-        "objects": list(manifests),
-        "steps": [{"run": "idle"}],
-    }
     report(0, 0, "looking for the best fix")
     try:
-        with collector_paused():
-            run = run_scenario(load_scenario(document), full_traces=False)
+        run = _run(manifests, release, full_traces=False)
     except (ScenarioError, InvalidObject):
         return None
     return fix(run.simulation, {}, report=report).document()
+
+
+def _run(manifests: Sequence[Manifest], release: str, **how: Any) -> ScenarioRun:
+    """Run a scenario of these objects until idle."""
+    head = {"apiVersion": API_VERSION, "kind": KIND, "kubernetesRelease": release}
+    with collector_paused():
+        scenario = load_scenario(head | {"objects": list(manifests), "steps": [{"run": "idle"}]})
+        return run_scenario(scenario, **how)

@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from copy import copy
 from dataclasses import dataclass, replace
 from email.message import Message
 from pathlib import Path
@@ -65,6 +64,7 @@ class Exchanged:
     address: str
 
 
+@dataclass(frozen=True, slots=True)
 class HttpTransport:
     """Carries extender requests.
 
@@ -84,32 +84,25 @@ class HttpTransport:
         Told of all calls of a list once they are over, in order.
     """
 
-    def __init__(
-        self,
-        policy: OutboundPolicy,
-        *,
-        is_own: OwnExtender = lambda path: False,
-        measured: bool = False,
-        may_read_files: bool = False,
-        while_waiting: Callable[[], None] = lambda: None,
-        record: Callable[[Sequence[Exchanged]], None] = lambda exchanged: None,
-        resolve: Resolve = resolve_host,
-    ) -> None:
-        self._policy = policy
-        self._is_own = is_own
-        self._measured = measured
-        self._may_read_files = may_read_files
-        self._while_waiting = while_waiting
-        self._record = record
-        self._resolve = resolve
+    policy: OutboundPolicy
+    is_own: OwnExtender = lambda path: False
+    measured: bool = False
+    may_read_files: bool = False
+    while_waiting: Callable[[], None] = lambda: None
+    record: Callable[[Sequence[Exchanged]], None] = lambda exchanged: None
+    resolve: Resolve = resolve_host
 
     def __call__(self, requests: Sequence[ExtenderRequest]) -> Sequence[ExtenderAnswer]:
         """Send all; their answers in the same order."""
+        return [item.answer for item in self.exchange(requests)]
+
+    def exchange(self, requests: Sequence[ExtenderRequest]) -> Sequence[Exchanged]:
+        """Send all; how each went, in the same order."""
         if not requests:
             return []
         # Judged here, in the calling thread: `is_own` may ask a database.
         judged = [self._judged(request) for request in requests]
-        self._while_waiting()
+        self.while_waiting()
         with ThreadPoolExecutor(min(len(requests), MAX_AT_ONCE), "extender") as pool:
             futures = [
                 pool.submit(self._exchange, request, place)
@@ -117,30 +110,19 @@ class HttpTransport:
             ]
             self._wait(futures)
         exchanged = [future.result() for future in futures]
-        self._record(exchanged)
-        return [item.answer for item in exchanged]
-
-    def recording(self, into: list[Exchanged]) -> "HttpTransport":
-        """The same transport, which also gives its calls to a list."""
-        other = copy(self)
-
-        def record(exchanged: Sequence[Exchanged]) -> None:
-            self._record(exchanged)
-            into.extend(exchanged)
-
-        other._record = record
-        return other
+        self.record(exchanged)
+        return exchanged
 
     def _wait(self, futures: list[Future[Exchanged]]) -> None:
         left = set(futures)
         while left:
             _, left = wait(left, timeout=WAITING_EVERY_S)
             if left:
-                self._while_waiting()
+                self.while_waiting()
 
     def _judged(self, request: ExtenderRequest) -> Destination | URLRefused:
         try:
-            return destination(request.url, self._policy, is_own=self._is_own, resolve=self._resolve)
+            return destination(request.url, self.policy, is_own=self.is_own, resolve=self.resolve)
         except URLRefused as refusal:
             return refusal
 
@@ -153,7 +135,7 @@ class HttpTransport:
             address = f"{place.address}:{place.port}"
             answer = self._ask(request, place)
         took_ns = time.monotonic_ns() - began
-        if self._measured and not answer.duration_ns:
+        if self.measured and not answer.duration_ns:
             answer = replace(answer, duration_ns=took_ns)
         return Exchanged(request, answer, took_ns, address)
 
@@ -172,7 +154,7 @@ class HttpTransport:
 
     def _tls(self, tls: ExtenderTLSConfig | None) -> ssl.SSLContext:
         settings = tls or ExtenderTLSConfig()
-        if not self._may_read_files and (settings.ca_file or settings.cert_file or settings.key_file):
+        if not self.may_read_files and (settings.ca_file or settings.cert_file or settings.key_file):
             raise ValueError("files of this server are not read; give caData, certData and keyData")
         ca_data = settings.ca_data or _read(settings.ca_file)
         context = ssl.create_default_context(cadata=ca_data.decode("ascii") if ca_data else None)
@@ -191,25 +173,19 @@ class HttpTransport:
         return context
 
 
+@dataclass(slots=True)
 class _Call:
     """One POST. A timer cuts the connection at the deadline: no answer can drip past it."""
 
-    def __init__(
-        self,
-        request: ExtenderRequest,
-        place: Destination,
-        context: ssl.SSLContext | None,
-        deadline_s: float,
-    ) -> None:
-        self._request = request
-        self._place = place
-        self._context = context
-        self._deadline_s = deadline_s
-        self._socket: socket.socket | None = None
-        self.is_over = False
+    request: ExtenderRequest
+    place: Destination
+    context: ssl.SSLContext | None
+    deadline_s: float
+    is_over: bool = False
+    _socket: socket.socket | None = None
 
     def run(self) -> ExtenderAnswer:
-        place, left_s = self._place, self._left_s()
+        place, left_s = self.place, self._left_s()
         timer = threading.Timer(left_s, self._cut)
         timer.daemon = True
         timer.start()
@@ -218,12 +194,12 @@ class _Call:
             plain = socket.create_connection((place.address, place.port), timeout=left_s)
             self._socket = plain
             plain.settimeout(self._left_s())
-            if self._context is not None:
-                tls = self._request.tls
+            if self.context is not None:
+                tls = self.request.tls
                 name = (tls.server_name if tls is not None else "") or place.server_name
-                self._socket = self._context.wrap_socket(plain, server_hostname=name)
+                self._socket = self.context.wrap_socket(plain, server_hostname=name)
             connection.sock = self._socket
-            body = json.dumps(self._request.body, separators=(",", ":"), ensure_ascii=False).encode()
+            body = json.dumps(self.request.body, separators=(",", ":"), ensure_ascii=False).encode()
             headers = {
                 "Host": place.host_header,
                 "Content-Type": "application/json",
@@ -248,7 +224,7 @@ class _Call:
         if response.length:
             raise http.client.IncompleteRead(data, response.length)
         text = data.decode("utf-8", errors="replace")
-        if not self._place.is_own:
+        if not self.place.is_own:
             return ExtenderAnswer(response.status, text)
         return self._own_answer(response.status, text, response.headers)
 
@@ -256,16 +232,16 @@ class _Call:
         """The playground's mock extender does not sleep or hang up: it says that it would have."""
         said = headers.get(DELAY_HEADER, "")
         delay_ns = int(said) if said.isdecimal() else 0
-        url = self._request.url
-        if delay_ns >= self._request.timeout_ns:
-            return ExtenderAnswer(error=f'Post "{url}": {TIMED_OUT}', duration_ns=self._request.timeout_ns)
+        url = self.request.url
+        if delay_ns >= self.request.timeout_ns:
+            return ExtenderAnswer(error=f'Post "{url}": {TIMED_OUT}', duration_ns=self.request.timeout_ns)
         failure = headers.get(FAILURE_HEADER, "")
         if failure:
             return ExtenderAnswer(error=f'Post "{url}": {failure}', duration_ns=delay_ns)
         return ExtenderAnswer(status, text, None, delay_ns)
 
     def _left_s(self) -> float:
-        left_s = self._deadline_s - time.monotonic()
+        left_s = self.deadline_s - time.monotonic()
         if left_s <= 0:
             self.is_over = True
             raise TimeoutError

@@ -13,9 +13,9 @@ from playground.clusters.board.nodes import pools_of
 from playground.clusters.errors import ClusterError, InvalidInput
 from playground.clusters.foreign import agreement
 from playground.clusters.foreign.agreement import MOST_NAMED, Agreement, schedulers_of
+from playground.clusters.foreign.words import TITLES, why
 from playground.engine.entries import explain_trace
 from playground.engine.releases import patch_of
-from playground.engine.verdict_words import TITLES, why
 from playground.web.cycles.present import view_cycle
 from playground.web.looks import View
 from playground.web.requests import HtmxHttpRequest, positive_int

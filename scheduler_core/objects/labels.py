@@ -359,7 +359,18 @@ def parse_label_selector_text(text: str) -> LabelSelector:
     >>> str(parse_label_selector_text(" tier in (b, a), app != web,!old, num > 3"))
     'app!=web,num>3,!old,tier in (a,b)'
     """
-    return _selector(_TextParser(text).requirements())
+    return _selector(label_requirements(text))
+
+
+def label_requirements(text: str) -> list[Requirement]:
+    """The requirements in the text form of a label selector, as they are written.
+
+    Raises
+    ------
+    SelectorError
+        With upstream's message.
+    """
+    return _TextParser(text).requirements()
 
 
 _TOKEN: Final = re.compile(r"[ \t\r\n]*(?:(?P<symbols>[=!(),<>]+)|(?P<word>[^=!(),<> \t\r\n\0]+)\0?)?")

@@ -105,18 +105,26 @@ class Checked:
         """An object below this one; absent reads as empty."""
         document, path = self.document, self.path
         for key in keys:
-            document, path = fields.mapping(document, key, path), f"{path}.{key}" if path else key
+            value = document.get(key)
+            # Asked here for what most objects hold: a call takes longer than looking.
+            document = value if type(value) is dict else fields.mapping(document, key, path)
+            path = f"{path}.{key}" if path else key
         return Checked(document, self.problems, path)
 
     def each(self, key: str, most: int | None = None) -> list[Checked]:
         """The objects of a list, `most` of them at most."""
+        if self.document.get(key) is None:
+            return []
         items = fields.mappings(self.document, key, self.path)
         if most is not None:
             self.at_most(key, items, most)
         return [Checked(document, self.problems, path) for path, document in items[:most]]
 
     def text(self, key: str) -> str:
-        return fields.string(self.document, key, self.path)
+        value = self.document.get(key)
+        if value is None:
+            return ""
+        return value if type(value) is str else fields.string(self.document, key, self.path)
 
     def said(self, key: str) -> str | None:
         """A text that may be missing."""

@@ -180,9 +180,9 @@ def test_who_leaves_wants_no_answer_and_who_cancels_is_not_asked_again(page, asg
     wait_until(page, lambda: not any(question.is_open for question in Question.objects.all()))
 
 
-def _answered_newest() -> None:
+def _answered_newest(page: Any) -> None:
     """Be the worker for what was asked last, once its row is there."""
-    wait_until(lambda: Question.objects.exclude(state="done").exists())
+    wait_until(page, lambda: Question.objects.exclude(state="done").exists())
     questions.answer(question_id=Question.objects.latest("pk").pk, memory=EngineMemory())
 
 
@@ -191,7 +191,7 @@ def test_a_nodes_panel_leads_to_its_drain(
 ) -> None:
     page.goto(f"{asgi_server}/c/{asked.public_id}/?node=node-a1")
     page.get_by_role("button", name="What a drain does").press("Enter")
-    _answered_newest()
+    _answered_newest(page)
     expect(page.locator("#verdict")).to_be_visible()
     expect(page.locator("main")).to_contain_text("Drain nodes: node-a1")
     expect(page.locator(".sums")).to_contain_text("leave")
@@ -204,5 +204,5 @@ def test_a_try_of_fifty_copies_answers_for_fifty(
     page.get_by_label("Name", exact=True).fill("many")
     page.get_by_label("Copies").fill("50")
     page.get_by_role("button", name="Try it").click()
-    _answered_newest()
+    _answered_newest(page)
     expect(page.locator("main")).to_contain_text("of 50 copies find a node")

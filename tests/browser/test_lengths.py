@@ -132,7 +132,7 @@ def test_no_page_of_a_large_cluster_is_long_or_heavy(page, asgi_server, large, w
 
 
 @BOTH_WIDTHS
-def test_no_page_of_the_demo_is_long_or_heavy(page, asgi_server, transactional_db, no_broker, width):
+def test_no_page_of_the_demo_is_long_or_heavy(page, asgi_server, transactional_db, wakes, width):
     cluster = create_demo()
     run_until(cluster, "idle")
     cluster.refresh_from_db()
@@ -146,7 +146,7 @@ def test_no_page_of_the_demo_is_long_or_heavy(page, asgi_server, transactional_d
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("width", [1440, 390])
 def test_the_main_pages_of_five_thousand_nodes_are_not_long_or_heavy(
-    page, asgi_server, transactional_db, no_broker, width
+    page, asgi_server, transactional_db, wakes, width
 ):
     cluster = factories.copied("five-thousand", lambda: run(5000, 5400))
     names = (

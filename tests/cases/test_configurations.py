@@ -12,13 +12,11 @@ import yaml
 from django.test import Client
 
 from playground.clusters.drive.config import set_config
-from playground.clusters.drive.runs import request_run
 from playground.clusters.errors import InvalidManifest
 from playground.clusters.models import Cycle
 from scheduler_core.cli.main import main
 from scheduler_core.scenario import ScenarioError, load_scenario
-from tests.clusters.builders import make_cluster, make_node, make_pod
-from tests.clusters.test_extenders import work
+from tests.clusters.builders import make_cluster, make_node, make_pod, run
 from tests.engine.extender_server import serving
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -275,7 +273,6 @@ def test_config_extender_reads_the_form_its_scheduler_sent(
         cluster = make_cluster(make_node("n1"), make_node("n2"), make_pod("p"))
         config = config_of(kind, f"http://127.0.0.1:{server.port}", kubernetes_version)
         set_config(cluster=cluster, config=config)
-        request_run(cluster=cluster, until="idle")
-        work(cluster)
+        run(cluster)
         assert [path for path, _ in server.log] == ["/filter", "/prioritize"]
     assert list(Cycle.objects.values_list("outcome", "node")) == [("bound", "n2")]

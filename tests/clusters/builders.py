@@ -8,6 +8,7 @@ from unittest import mock
 
 from playground.clusters.drive.advance import AdvanceReport, Visit, advance
 from playground.clusters.drive.memory import EngineMemory
+from playground.clusters.drive.runs import request_run
 from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import (
     Cluster,
@@ -17,6 +18,7 @@ from playground.clusters.models import (
     Pod,
     PodDisruptionBudget,
     PriorityClass,
+    Run,
 )
 from playground.clusters.objects.apply import apply_documents
 from playground.engine.batch import Budget, Engine
@@ -49,6 +51,24 @@ def make_cluster(*objects: dict[str, Any], name: str = "test") -> Cluster:
     if objects:
         apply_documents(cluster=cluster, objects=objects)
     return cluster
+
+
+def work(cluster: Cluster, memory: EngineMemory | None = None, max_cycles: int = 7) -> str:
+    """One visit of a worker in this thread, in batches of so many cycles; the state it reports."""
+    visit = Visit(wall_s=60, batch=Budget(wall_s=60, max_cycles=max_cycles))
+    report = advance(cluster_id=cluster.pk, memory=memory or EngineMemory(), visit=visit)
+    cluster.refresh_from_db()
+    assert report.state in ("driven", "idle"), cluster.last_error
+    return report.state
+
+
+def run(cluster: Cluster, until: str = "idle", **how: Any) -> Run:
+    """Ask for a run and work it off."""
+    asked = request_run(cluster=cluster, until=until)
+    work(cluster, **how)
+    asked.refresh_from_db()
+    assert asked.state == "done", asked.message
+    return asked
 
 
 class Worker:

@@ -11,9 +11,8 @@ from django.test import Client
 from playground.clusters.board.nodes import node_uses
 from playground.clusters.drive.advance import load
 from playground.clusters.drive.config import set_config
-from playground.clusters.drive.runs import request_run
 from playground.clusters.history.queue import queue_view
-from playground.clusters.kinds import by_kind
+from playground.clusters.kinds import named
 from playground.clusters.lifecycle import clone_cluster, reset_cluster
 from playground.clusters.log.entries import entries_of, initial_config
 from playground.clusters.models import Cluster, Cycle, ExtenderCall, LogEntry, Pod, Run
@@ -21,8 +20,8 @@ from playground.clusters.objects.write import bind_pod, delete_object
 from scheduler_core.scenario import load_scenario, run_scenario
 from scheduler_core.scenario.load import dump_scenario
 from scheduler_core.scenario.make import make_scenario
-from tests.clusters.builders import make_cluster, make_node, make_pod
-from tests.clusters.test_extenders import address, configuration, passing, run, work
+from tests.clusters.builders import make_cluster, make_node, make_pod, run
+from tests.clusters.test_extenders import address, configuration, passing
 from tests.engine.extender_server import serving
 from tests.markup import html_of
 
@@ -83,7 +82,7 @@ def test_the_call_is_on_its_cycles_and_its_pods_page_with_the_time_it_took(
 
 
 def test_the_time_it_waited_for_its_binding_is_drawn_as_such(cluster: Cluster, client: Client) -> None:
-    advance(cluster, "20s")
+    run(cluster, "20s")
     bind_pod(cluster=cluster, namespace="default", name="p1", node="n1")
     run(cluster)
     page = client.get(f"/c/{cluster.public_id}/pods/default/p1/").content.decode()
@@ -104,11 +103,6 @@ def test_it_is_bound_when_the_binding_is_heard_of(cluster: Cluster) -> None:
 
 def outcome(cluster: Cluster) -> str:
     return str(Cycle.objects.get(cluster=cluster, pod_name="p1").outcome)
-
-
-def advance(cluster: Cluster, by: str) -> None:
-    request_run(cluster=cluster, until=by)
-    work(cluster)
 
 
 def check_share_and_replay(cluster: Cluster) -> None:
@@ -137,7 +131,7 @@ def test_its_outcome_is_binding_until_the_binding_is_heard_of(cluster: Cluster, 
     told = client.get(f"/api/v1/clusters/{cluster.public_id}/cycles/{cycle.number}/").json()
     assert (told["outcome"], told["awaited"]["until"]) == ("binding", None)
     assert Run.objects.filter(cluster=cluster).latest("pk").pods_bound == 0
-    advance(cluster, "2s")
+    run(cluster, "2s")
     bind_pod(cluster=cluster, namespace="default", name="p1", node="n1")
     run(cluster)
     told = client.get(f"/api/v1/clusters/{cluster.public_id}/cycles/{cycle.number}/").json()
@@ -147,8 +141,7 @@ def test_its_outcome_is_binding_until_the_binding_is_heard_of(cluster: Cluster, 
 
 
 def test_its_outcome_is_an_error_where_it_is_deleted_first(cluster: Cluster) -> None:
-    kind = by_kind("Pod")
-    assert kind is not None
+    kind = named("Pod")
     delete_object(cluster=cluster, kind=kind, namespace="default", name="p1")
     run(cluster)
     row = Cycle.objects.get(pod_name="p1")
@@ -178,9 +171,9 @@ def test_assumed_pods_expire_where_the_cluster_says_so(cluster: Cluster, client:
     board = client.get(base).content.decode()
     assert "is no longer assumed on n1" in board, "the next moment is told"
     assert "left" in board
-    advance(cluster, "29s")
+    run(cluster, "29s")
     assert outcome(cluster) == "binding"
-    advance(cluster, "2s")
+    run(cluster, "2s")
     assert outcome(cluster) == "expired"
     [node] = node_uses(Cluster.objects.get(pk=cluster.pk))
     assert node.used_cpu_milli == 0

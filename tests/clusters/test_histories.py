@@ -9,14 +9,14 @@ from playground.clusters.drive.advance import nearest
 from playground.clusters.drive.memory import EngineMemory
 from playground.clusters.history import redecide
 from playground.clusters.history.redecide import HistoryMemory, recompute_trace
-from playground.clusters.kinds import by_kind
+from playground.clusters.kinds import named
 from playground.clusters.log.entries import recorded, stretch
 from playground.clusters.models import Checkpoint, Cluster, Cycle, Pod
 from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.write import delete_object
 from playground.engine import advise
-from tests.clusters.builders import make_cluster, make_node, make_pod
-from tests.clusters.test_real_engine import run
+from tests.clusters.builders import make_cluster, make_node, make_pod, run
+from tests.manifests import deployment, priority_class
 
 pytestmark = pytest.mark.django_db
 
@@ -54,25 +54,8 @@ def drawn(random: Random, name: str) -> dict[str, Any]:
     return pod
 
 
-DEPLOYMENT = {
-    "apiVersion": "apps/v1",
-    "kind": "Deployment",
-    "metadata": {"name": "web", "namespace": "default"},
-    "spec": {
-        "replicas": 5,
-        "selector": {"matchLabels": {"app": "web"}},
-        "template": {
-            "metadata": {"labels": {"app": "web"}},
-            "spec": {"containers": [{"name": "c", "image": "i"}]},
-        },
-    },
-}
-HIGH = {
-    "apiVersion": "scheduling.k8s.io/v1",
-    "kind": "PriorityClass",
-    "metadata": {"name": "high"},
-    "value": 10,
-}
+DEPLOYMENT = deployment("web", 5, "10m")
+HIGH = priority_class("high", 10)
 SERVICE = {
     "apiVersion": "v1",
     "kind": "Service",
@@ -88,8 +71,7 @@ def lived(seed: int) -> Cluster:
     cluster = make_cluster(*nodes, HIGH, SERVICE, DEPLOYMENT)
     memory = EngineMemory()
     run(cluster, memory=memory)
-    kind = by_kind("Pod")
-    assert kind is not None
+    kind = named("Pod")
     for round_ in range(3):
         pods = [drawn(random, f"p{round_}-{index}") for index in range(6)]
         apply_documents(cluster=cluster, objects=pods)

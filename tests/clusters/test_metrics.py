@@ -19,6 +19,7 @@ from playground.clusters.models import Cluster, ClusterMetric, Metric
 from playground.clusters.objects.apply import apply_documents
 from playground.logs import JsonFormatter
 from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.manifests import priority_class, scheduler_config
 
 pytestmark = pytest.mark.django_db
 LINE = re.compile(r'[a-z_]+(\{[a-z_]+="[^"]*"(,[a-z_]+="[^"]*")*\})? [0-9.e+-]+|# (HELP|TYPE) .+')
@@ -26,12 +27,7 @@ LINE = re.compile(r'[a-z_]+(\{[a-z_]+="[^"]*"(,[a-z_]+="[^"]*")*\})? [0-9.e+-]+|
 
 def lived_through(client: Any) -> dict[str, str]:
     cluster = make_cluster(
-        {
-            "apiVersion": "scheduling.k8s.io/v1",
-            "kind": "PriorityClass",
-            "metadata": {"name": "high"},
-            "value": 9,
-        },
+        priority_class("high", 9),
         make_node("n1", "2"),
         *(make_pod(name, "1") for name in "abc"),
     )
@@ -213,8 +209,7 @@ def _figures(client: Any) -> dict[str, str]:
 
 def test_a_new_configuration_counts_no_pod_again_and_pre_enqueue_is_timed(client: Any) -> None:
     cluster = make_cluster(make_node("n1", "2"), make_pod("a", "1"), make_pod("big", "9"))
-    document = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-    set_config(cluster=cluster, config={**document, "podMaxBackoffSeconds": 20})
+    set_config(cluster=cluster, config=scheduler_config(podMaxBackoffSeconds=20))
     request_run(cluster=cluster)
     advance(cluster_id=cluster.pk, memory=EngineMemory())
     found = _figures(client)

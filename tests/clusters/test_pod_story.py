@@ -7,15 +7,16 @@ from django.test import Client
 from django.urls import reverse
 
 from playground.clusters import kinds
-from playground.clusters.drive.advance import advance
 from playground.clusters.drive.config import set_config
-from playground.clusters.drive.runs import decide_permit, request_run
+from playground.clusters.drive.memory import EngineMemory
+from playground.clusters.drive.runs import decide_permit
 from playground.clusters.history.story import pod_story
 from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cluster
 from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.write import patch_object
-from tests.clusters.builders import make_node, make_pod
+from tests.clusters.builders import make_node, make_pod, run
+from tests.manifests import scheduler_config
 
 pytestmark = pytest.mark.django_db
 
@@ -24,13 +25,6 @@ pytestmark = pytest.mark.django_db
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     monkeypatch.setattr("playground.clusters.wake.send", lambda *_, **__: True)
     return create_cluster(name="told", seed=1)
-
-
-def run(cluster: Cluster, until: str = "idle") -> None:
-    request_run(cluster=cluster, until=until)
-    for _ in range(4):
-        advance(cluster_id=cluster.pk)
-    cluster.refresh_from_db()
 
 
 def edit(cluster: Cluster, name: str, patch: dict[str, Any]) -> None:
@@ -89,10 +83,11 @@ def test_what_a_queueing_hint_skips_is_told_once_for_each_event_and_plugin(
     cluster: Cluster, client: Client
 ) -> None:
     apply_documents(cluster=cluster, objects=[make_node("n1", "2"), make_pod("big", cpu="64")])
-    run(cluster)
+    memory = EngineMemory()
+    run(cluster, memory=memory)
     for name in ("n2", "n3", "n4"):
         apply_documents(cluster=cluster, objects=[make_node(name, "2")])
-        run(cluster)
+        run(cluster, memory=memory)
     rest = client.get(f"/api/v1/clusters/{cluster.public_id}/pods/default/big/story").json()["story"]
     [waits] = [step for step in rest if step["title"] == "Into Unschedulable"]
     skips = [
@@ -106,8 +101,7 @@ def test_what_a_queueing_hint_skips_is_told_once_for_each_event_and_plugin(
 
 def test_an_attempt_that_waited_at_permit_stands_where_it_began(cluster: Cluster) -> None:
     profile = {"plugins": {"permit": {"enabled": [{"name": "ManualApproval"}]}}}
-    kind = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-    set_config(cluster=cluster, config={**kind, "profiles": [profile]})
+    set_config(cluster=cluster, config=scheduler_config(profiles=[profile]))
     pod = make_pod("p")
     pod["metadata"]["annotations"] = {"playground.dev/approval": "required"}
     apply_documents(cluster=cluster, objects=[make_node("n1"), pod])

@@ -12,11 +12,10 @@ from django.test import Client
 
 from playground.clusters.drive import extender_calls
 from playground.clusters.drive.config import set_config
-from playground.clusters.drive.runs import request_run
 from playground.clusters.errors import Forbidden, InvalidInput, InvalidManifest
 from playground.clusters.models import Cluster, Cycle, ExtenderCall
-from tests.clusters.builders import make_cluster, make_node, make_pod
-from tests.clusters.test_extenders import configuration, work
+from tests.clusters.builders import make_cluster, make_node, make_pod, run
+from tests.clusters.test_extenders import configuration
 from tests.engine.extender_server import serving
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -114,8 +113,7 @@ def test_an_extender_of_this_machine_is_called_once_it_is_allowed_on_the_page(
         assert f"Forbid {host}" in shown
         assert f"Allow {host}" not in shown
         cluster.refresh_from_db()
-        request_run(cluster=cluster, until="idle")
-        work(cluster)
+        run(cluster)
         assert list(Cycle.objects.values_list("outcome", "node")) == [("bound", "n1")]
         assert ExtenderCall.objects.filter(error="").count() == 1
         client.post(page, {"host": host, "action": "forbid"})

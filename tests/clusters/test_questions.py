@@ -8,7 +8,7 @@ from django.core.cache import cache
 
 from playground.clusters import branches, luck, questions, wake
 from playground.clusters.drive import turns
-from playground.clusters.drive.advance import Visit, advance, load
+from playground.clusters.drive.advance import advance, load
 from playground.clusters.drive.memory import EngineMemory
 from playground.clusters.drive.runs import request_run
 from playground.clusters.errors import Conflict, InvalidInput, InvalidManifest, NotFound
@@ -16,8 +16,7 @@ from playground.clusters.kinds import by_kind
 from playground.clusters.models import Cluster, Cycle, LogEntry, Pod, Question, SeedEnd
 from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.write import delete_object
-from playground.engine.batch import Budget
-from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.clusters.builders import make_cluster, make_node, make_pod, run
 from tests.manifests import priority_class
 
 pytestmark = pytest.mark.django_db
@@ -41,14 +40,6 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
     return messages
 
 
-def work(cluster: Cluster, until: str = "idle", max_cycles: int = 5) -> None:
-    request_run(cluster=cluster, until=until)
-    visit = Visit(wall_s=60, batch=Budget(wall_s=60, max_cycles=max_cycles))
-    report = advance(cluster_id=cluster.pk, memory=EngineMemory(), visit=visit)
-    cluster.refresh_from_db()
-    assert report.state == "driven", cluster.last_error
-
-
 def answered(cluster: Cluster, kind: str, **params: Any) -> Question:
     question = questions.ask(cluster=cluster, kind=kind, params=params)
     questions.answer(question_id=question.pk, memory=EngineMemory())
@@ -63,9 +54,9 @@ def full_cluster() -> Cluster:
         make_node("n2", cpu="8", taints=[taint]),
         make_pod("small", cpu="1500m"),
     )
-    work(cluster)
+    run(cluster)
     apply_documents(cluster=cluster, objects=[make_pod("large", cpu="1800m")])
-    work(cluster)
+    run(cluster)
     return cluster
 
 
@@ -86,12 +77,12 @@ def test_the_edit_told_does_place_the_pod() -> None:
     question = answered(cluster, "fix", pod="default/large")
     [first] = [item for item in question.answer["fixes"] if item["what"] == "lower-request"]
     delete_object(cluster=cluster, kind=by_kind("Pod"), namespace="default", name="large")
-    work(cluster)
+    run(cluster)
     [manifest] = first["change"]["write"]
     manifest["metadata"] = {"name": "large", "namespace": "default"}
     manifest.pop("status", None)
     apply_documents(cluster=cluster, objects=[manifest])
-    work(cluster)
+    run(cluster)
     assert Pod.objects.get(cluster=cluster, name="large").node_name == first["lands"]["default/large"]
 
 
@@ -101,7 +92,7 @@ def test_every_edit_told_places_the_pod_in_a_branch_of_its_own() -> None:
     log = LogEntry.objects.filter(cluster=cluster).count()
     for rank, edit in enumerate(question.answer["fixes"], start=1):
         branch = branches.branch_with_edit(question=question, rank=rank)
-        work(branch, max_cycles=50)
+        run(branch)
         pod = Pod.objects.get(cluster=branch, name="large")
         assert (pod.node_name or pod.nominated_node) == edit["lands"]["default/large"], edit["title"]
     assert LogEntry.objects.filter(cluster=cluster).count() == log
@@ -115,7 +106,7 @@ def test_what_is_known_of_some_workloads_is_in_the_row_before_the_whole(
 ) -> None:
     cluster = full_cluster()
     apply_documents(cluster=cluster, objects=[make_pod("larger", cpu="1900m")])
-    work(cluster)
+    run(cluster)
     monkeypatch.setattr(questions, "PARTLY_EVERY_S", -1.0)
     states: list[tuple[str, int]] = []
 
@@ -219,7 +210,7 @@ def test_a_tried_pod_has_its_cycle_explained_and_is_not_there() -> None:
     assert "filterByPlugin" in question.answer["cycle"]
     assert not Pod.objects.filter(name="tried").exists()
     apply_documents(cluster=cluster, text=TRIED)
-    work(cluster)
+    run(cluster)
     assert Cycle.objects.get(number=cluster.next_cycle - 1).node == "n1"
 
 
@@ -241,7 +232,7 @@ def test_what_cannot_be_tried_is_refused_when_it_is_asked() -> None:
 def tied_cluster() -> Cluster:
     cluster = make_cluster(make_node("n1"), make_node("n2"), make_node("n3", cpu="8"))
     apply_documents(cluster=cluster, objects=[make_pod(f"p{index}", cpu="3") for index in range(4)])
-    work(cluster, max_cycles=3)
+    run(cluster, max_cycles=3)
     return cluster
 
 
@@ -333,17 +324,17 @@ def test_seeds_begin_where_chance_begins_and_end_as_the_whole_log_does(
     cluster = make_cluster(*(make_node(f"n{index}") for index in range(4)), *placed)
     assert advance(cluster_id=cluster.pk, memory=EngineMemory()).state == "driven"
     apply_documents(cluster=cluster, objects=[make_pod("waits", cpu="3")])
-    work(cluster)
+    run(cluster)
     urgent: list[dict[str, Any]] = [
         make_pod(f"urgent-{index}", cpu="3", priorityClassName="urgent") for index in range(2)
     ]
     urgent.insert(0, priority_class("urgent", 10))
     apply_documents(cluster=cluster, objects=[*urgent, make_node("late", cpu="1")])
-    work(cluster)
+    run(cluster)
     nodes = by_kind("Node")
     assert nodes is not None
     delete_object(cluster=cluster, kind=nodes, namespace="", name="late")
-    work(cluster)
+    run(cluster)
 
     def ends() -> tuple[dict[str, Any], int]:
         Question.objects.all().delete()

@@ -3,14 +3,13 @@
 import pytest
 
 from playground.clusters.drive import moves
-from playground.clusters.drive.advance import advance
 from playground.clusters.drive.moves import keep_moves
-from playground.clusters.drive.runs import request_run
 from playground.clusters.history.story import pod_traces
 from playground.clusters.lifecycle import create_cluster, reset_cluster
 from playground.clusters.models import QueueMove as StoredMove
 from playground.clusters.objects.apply import apply_documents
 from scheduler_core.queue.moves import Lane, QueueMove
+from tests.clusters.builders import run
 
 pytestmark = pytest.mark.django_db
 
@@ -34,12 +33,6 @@ def cluster(monkeypatch):
 
     monkeypatch.setattr(wake, "send", lambda *_, **__: True)
     return create_cluster(name="moves", seed=1)
-
-
-def run(cluster):
-    request_run(cluster=cluster, until="idle")
-    for _ in range(5):
-        advance(cluster_id=cluster.pk)
 
 
 def record(name="p", source="", target="activeQ", event="PodAdd"):

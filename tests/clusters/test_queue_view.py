@@ -9,20 +9,12 @@ from playground.clusters.drive.advance import Visit, advance
 from playground.clusters.drive.memory import EngineMemory
 from playground.clusters.drive.runs import request_run
 from playground.clusters.history.queue import lanes_of, queue_view
-from playground.clusters.models import Cluster, QueueSnapshot, Run
+from playground.clusters.models import QueueSnapshot, Run
 from playground.clusters.objects.apply import apply_documents
 from playground.engine.batch import Budget
-from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.clusters.builders import make_cluster, make_node, make_pod, run
 
 pytestmark = pytest.mark.django_db
-
-
-def run(cluster: Cluster) -> Run:
-    asked = request_run(cluster=cluster, until="idle")
-    advance(cluster_id=cluster.pk, memory=EngineMemory())
-    cluster.refresh_from_db()
-    asked.refresh_from_db()
-    return asked
 
 
 def test_pods_of_another_scheduler_are_counted_once_however_many(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,8 +16,8 @@ from playground.engine.releases import DEFAULT, release_names
 from playground.engine.scenarios import opening_of, run_fresh
 from playground.scenarios.services import forking, moments
 from scheduler_core.releases.draft import draft
-from tests.clusters.builders import make_cluster, make_node, make_pod
-from tests.clusters.test_real_engine import run
+from tests.clusters.builders import make_cluster, make_node, make_pod, run
+from tests.manifests import scheduler_config
 
 pytestmark = pytest.mark.django_db
 
@@ -104,8 +104,7 @@ def test_what_upstream_does_not_let_one_switch_is_refused_and_changes_nothing(
 
 def test_a_configuration_the_release_does_not_take_is_told_before_the_release_changes() -> None:
     args = {"bindingTimeout": "30s"}
-    head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-    config = head | {"profiles": [{"pluginConfig": [{"name": "DynamicResources", "args": args}]}]}
+    config = scheduler_config(profiles=[{"pluginConfig": [{"name": "DynamicResources", "args": args}]}])
     cluster = create_cluster(name="c", kubernetes_release="1.36", config=config)
     with pytest.raises(InvalidManifest) as refused:
         set_release(cluster=cluster, name="1.34")

@@ -13,7 +13,7 @@ from playground.clusters.errors import InvalidInput, NotFound
 from playground.clusters.history.cycles import cycle_explanation, cycles, neighbours, recent_cycles
 from playground.clusters.history.queue import lanes_of, queue_view
 from playground.clusters.history.story import pod_story
-from playground.clusters.kinds import by_kind
+from playground.clusters.kinds import by_kind, named
 from playground.clusters.lifecycle import create_cluster, delete_cluster, rename_cluster, reset_cluster
 from playground.clusters.models import Cluster, Cycle, Event, LogEntry, Pod
 from playground.clusters.objects.apply import apply_documents
@@ -108,8 +108,7 @@ def test_a_pods_story_is_told_in_order_even_when_it_is_gone() -> None:
     assert [step.title for step in story.steps] == [
         "Created", "Into activeQ", "Attempt 1, cycle 1", "Bound", "Running"
     ]  # fmt: skip
-    kind = by_kind("Pod")
-    assert kind is not None
+    kind = named("Pod")
     delete_object(cluster=cluster, kind=kind, namespace="default", name="p000", grace_s=0)
     gone = pod_story(cluster, "default", "p000")
     assert gone.traces.pod is None

@@ -16,10 +16,10 @@ from playground.clusters.errors import Conflict
 from playground.clusters.models import Cluster, Event, Pod
 from playground.clusters.objects.apply import apply_documents
 from scheduler_core.whatif.prices import read_prices
-from tests.clusters.builders import make_cluster, make_node, make_pod
-from tests.clusters.test_questions import answered, sent, work
+from tests.clusters.builders import make_cluster, make_node, make_pod, run
+from tests.clusters.test_questions import answered, sent
 from tests.engine.extender_server import serving
-from tests.manifests import priority_class
+from tests.manifests import priority_class, scheduler_config
 
 __all__ = ["sent"]
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
@@ -32,9 +32,9 @@ def cluster(db: None) -> Cluster:
     """A full node with a system pod and a user's small one; a large pod waits."""
     on_n1 = SYSTEM | {"spec": SYSTEM["spec"] | {"nodeName": "n1"}}
     made = make_cluster(make_node("n1", cpu="5"), on_n1, make_pod("small", cpu="1"))
-    work(made)
+    run(made)
     apply_documents(cluster=made, objects=[make_pod("large", cpu="4")])
-    work(made)
+    run(made)
     return made
 
 
@@ -52,7 +52,7 @@ def test_no_edit_told_and_no_branch_with_it_moves_the_system_pod(cluster: Cluste
     for rank, edit in enumerate(edits, start=1):
         assert "kube-system" not in edit["title"], edit
         branch = branches.branch_with_edit(question=question, rank=rank)
-        work(branch, max_cycles=50)
+        run(branch, max_cycles=50)
         assert holds(branch), edit["title"]
     assert holds(cluster)
 
@@ -75,7 +75,7 @@ def test_no_plan_and_no_branch_of_it_moves_the_system_pod(cluster: Cluster, aske
     except Conflict:
         assert not question.answer["steps"]
     else:
-        work(branch, max_cycles=50)
+        run(branch, max_cycles=50)
         assert holds(branch)
     assert holds(cluster)
 
@@ -116,11 +116,9 @@ def use_extender(cluster: Cluster, url: str) -> None:
     verbs = {"filterVerb": "filter", "prioritizeVerb": "prioritize", "preemptVerb": "preempt", "weight": 1}
     set_config(
         cluster=cluster,
-        config={
-            "apiVersion": "kubescheduler.config.k8s.io/v1",
-            "kind": "KubeSchedulerConfiguration",
-            "extenders": [{"urlPrefix": url, "nodeCacheCapable": True, "httpTimeout": "2s", **verbs}],
-        },
+        config=scheduler_config(
+            extenders=[{"urlPrefix": url, "nodeCacheCapable": True, "httpTimeout": "2s", **verbs}]
+        ),
     )
 
 
@@ -128,4 +126,4 @@ def evict_by_extender(cluster: Cluster) -> None:
     """Have a pod preempt the user's small one, with the extender asked about it."""
     gold = priority_class("gold", 1000)
     apply_documents(cluster=cluster, objects=[gold, make_pod("paid", cpu="1", priorityClassName="gold")])
-    work(cluster)
+    run(cluster)

@@ -4,38 +4,26 @@ from typing import Any
 
 import pytest
 
-from playground.clusters.drive.advance import advance
 from playground.clusters.drive.config import set_config
-from playground.clusters.drive.runs import request_run
 from playground.clusters.history.queue import queue_view
 from playground.clusters.history.story import pod_traces
 from playground.clusters.lifecycle import create_cluster
-from playground.clusters.models import Cluster, Event, Run
+from playground.clusters.models import Cluster, Event
 from playground.clusters.objects.apply import apply_documents
 from playground.web.pods.present import story_steps
-from tests.clusters.builders import make_node, make_pod
+from tests.clusters.builders import make_node, make_pod, run
+from tests.manifests import priority_class, scheduler_config
 
 pytestmark = pytest.mark.django_db
-PACKING = {
-    "apiVersion": "kubescheduler.config.k8s.io/v1",
-    "kind": "KubeSchedulerConfiguration",
-    "profiles": [{"schedulerName": "default-scheduler", "plugins": {"score": {"disabled": [{"name": "*"}]}}}],
-}
+PACKING = scheduler_config(
+    profiles=[{"schedulerName": "default-scheduler", "plugins": {"score": {"disabled": [{"name": "*"}]}}}]
+)
 
 
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     monkeypatch.setattr("playground.clusters.wake.send", lambda *_, **__: True)
     return create_cluster(name="told", seed=1)
-
-
-def run(cluster: Cluster) -> Run:
-    asked = request_run(cluster=cluster, until="idle")
-    for _ in range(5):
-        advance(cluster_id=cluster.pk)
-    asked.refresh_from_db()
-    cluster.refresh_from_db()
-    return asked
 
 
 def queue_words(cluster: Cluster, name: str) -> list[tuple[str, str]]:
@@ -64,13 +52,7 @@ def test_a_pod_that_waits_on_is_told_why_it_was_queued_again(cluster: Cluster) -
 def test_a_run_counts_each_pod_once_however_often_it_is_tried(cluster: Cluster) -> None:
     low = [make_pod(f"low-{i}", cpu="2", priorityClassName="low") for i in range(2)]
     classes: list[dict[str, Any]] = [
-        {
-            "apiVersion": "scheduling.k8s.io/v1",
-            "kind": "PriorityClass",
-            "metadata": {"name": name},
-            "value": value,
-        }
-        for name, value in (("low", 1), ("high", 1000), ("level", 1000))
+        priority_class(name, value) for name, value in (("low", 1), ("high", 1000), ("level", 1000))
     ]
     apply_documents(cluster=cluster, objects=[make_node("n1", "4"), *classes, *low])
     run(cluster)

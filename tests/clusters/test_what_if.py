@@ -6,10 +6,7 @@ from typing import Any
 import pytest
 
 from playground.clusters.branches import apply_branch, edits_of
-from playground.clusters.drive.advance import Visit, advance
 from playground.clusters.drive.config import set_assumed_expiry, set_config, set_release
-from playground.clusters.drive.memory import EngineMemory
-from playground.clusters.drive.runs import request_run
 from playground.clusters.errors import ClusterError, Conflict, InvalidInput, NotFound
 from playground.clusters.history.undo import last_change, undo
 from playground.clusters.kinds import by_kind
@@ -18,39 +15,14 @@ from playground.clusters.objects import actions
 from playground.clusters.objects.actions import act_on_nodes, act_on_pods
 from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.write import create_object, delete_object, patch_object, set_cordon
-from playground.engine.batch import Budget
 from playground.scenarios.services.moments import branch
-from tests.clusters.builders import folded, make_cluster, make_node, make_pod, same_objects, stored
+from tests.clusters.builders import make_cluster, make_node, make_pod, run, same_objects, stored, work
+from tests.manifests import budget, deployment, scheduler_config
 
 pytestmark = pytest.mark.django_db
 
-DEPLOYMENT = {
-    "apiVersion": "apps/v1",
-    "kind": "Deployment",
-    "metadata": {"name": "api", "namespace": "default"},
-    "spec": {
-        "replicas": 2,
-        "selector": {"matchLabels": {"app": "api"}},
-        "template": {
-            "metadata": {"labels": {"app": "api"}},
-            "spec": {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}]},
-        },
-    },
-}
-BUDGET = {
-    "apiVersion": "policy/v1",
-    "kind": "PodDisruptionBudget",
-    "metadata": {"name": "web", "namespace": "default"},
-    "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}},
-}
-
-
-def work(cluster: Cluster, until: str = "idle") -> None:
-    if until:
-        request_run(cluster=cluster, until=until)
-    visit = Visit(wall_s=60, batch=Budget(wall_s=60, max_cycles=50))
-    advance(cluster_id=cluster.pk, memory=EngineMemory(), visit=visit)
-    cluster.refresh_from_db()
+DEPLOYMENT = deployment("api", 2)
+BUDGET = budget(minAvailable=1)
 
 
 def a_cluster() -> Cluster:
@@ -58,7 +30,7 @@ def a_cluster() -> Cluster:
     for pod in pods:
         pod["metadata"]["labels"] = {"app": "web"}
     cluster = make_cluster(make_node("n1"), make_node("n2"), *pods, DEPLOYMENT)
-    work(cluster)
+    run(cluster)
     return cluster
 
 
@@ -125,7 +97,7 @@ def test_labels_are_set_and_taken_off() -> None:
 def test_a_drain_cordons_evicts_what_budgets_let_go_and_names_what_they_hold() -> None:
     cluster = a_cluster()
     apply_documents(cluster=cluster, objects=[BUDGET])
-    work(cluster)
+    run(cluster)
     acted = act_on_nodes(cluster=cluster, action="drain", nodes=["n1", "n2"])
     assert acted.words == "drain 2 Nodes"
     assert [reason for _, reason in acted.held] == [
@@ -186,7 +158,7 @@ def test_a_drain_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def branched(cluster: Cluster) -> Cluster:
     made = branch(cycle=cluster.next_cycle - 1, cluster=cluster, name="what if")
-    work(made, until="")
+    work(made)
     return made
 
 
@@ -208,10 +180,10 @@ def test_all_kinds_of_edits_are_applied_as_one_change_of_the_parent() -> None:
     set_release(cluster=made, name="1.35")
     set_config(
         cluster=made,
-        config={"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"},
+        config=scheduler_config(),
     )
     set_assumed_expiry(cluster=made, after_ns=30 * 10**9)
-    work(made)
+    run(made)
 
     applied = apply_branch(branch=made, parent=parent)
 
@@ -221,8 +193,7 @@ def test_all_kinds_of_edits_are_applied_as_one_change_of_the_parent() -> None:
     assert Pod.objects.get(cluster=parent, name="web-1").terminating
     assert (parent.kubernetes_release, parent.assumed_expiry_ns) == ("1.35", 30 * 10**9)
     assert parent.config is not None
-    work(parent)
-    assert same_objects(folded(parent), stored(parent))
+    run(parent)
     assert placed(parent) == placed(made)
     while undo(cluster=parent).words != applied.words:
         pass
@@ -240,7 +211,7 @@ def test_an_owner_that_is_deleted_takes_its_pods_along_in_the_parent_too() -> No
     create_object(cluster=made, manifest=make_pod("shortlived"))
     delete_object(cluster=made, kind=by_kind("Pod"), namespace="default", name="shortlived")
     apply_branch(branch=made, parent=parent)
-    work(parent)
+    run(parent)
     assert set(placed(parent)) == {"web-0", "web-1", "web-2"}
 
 
@@ -311,7 +282,7 @@ def test_a_pod_that_was_deleted_and_made_anew_is_so_in_the_parent_too() -> None:
     parent = a_cluster()
     made = branched(parent)
     act_on_pods(cluster=made, action="delete", pods=["default/web-0"])
-    work(made)
+    run(made)
     create_object(cluster=made, manifest=make_pod("web-0", "2"))
     apply_branch(branch=made, parent=parent)
     pod = Pod.objects.get(cluster=parent, name="web-0")

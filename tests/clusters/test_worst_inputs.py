@@ -232,8 +232,7 @@ SCHEMAS: dict[str, Callable[[], tuple[Any, dict[str, Any]]]] = {
 
 def validate_custom(value: Any, schema: dict[str, Any]) -> None:
     with contextlib.suppress(OverLimit), at_most(admitting.VALIDATION_S):
-        structural.unknown(value, schema, root=False)
-        whole = structural.defaulted(structural.pruned(value, schema, root=False), schema)
+        whole = structural.defaulted(structural.pruned(value, schema), schema)
         structural.problems(whole, schema)
         structural.broken_rules(whole, None, schema)
 

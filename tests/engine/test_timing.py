@@ -10,6 +10,7 @@ from scheduler_core.framework import interface
 from scheduler_core.framework.status import SUCCESS
 from scheduler_core.sim.changes import WriteObject
 from scheduler_core.sim.simulation import Simulation
+from tests.manifests import scheduler_config
 from tests.scheduler_core.sim.builders import make_node, make_pod
 
 
@@ -28,11 +29,7 @@ class Outside(interface.PreEnqueuePlugin, interface.PreScorePlugin[None], interf
 
 def test_a_point_is_told_once_for_each_run_and_a_plugin_from_outside_by_its_name() -> None:
     plugins = {"multiPoint": {"enabled": [{"name": "Outside"}]}}
-    config = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "profiles": [{"plugins": plugins}],
-    }
+    config = scheduler_config(profiles=[{"plugins": plugins}])
     simulation = Simulation(config, seed=1, plugins=[Outside])
     seen: list[tuple[str, str, str, str]] = []
     times = ExtensionPointTimes()

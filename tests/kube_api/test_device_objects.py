@@ -7,33 +7,19 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from playground.clusters.drive.advance import Visit, advance
-from playground.clusters.drive.memory import EngineMemory
-from playground.clusters.drive.runs import request_run
 from playground.clusters.errors import InvalidManifest
 from playground.clusters.lifecycle import create_cluster, export_manifests, reset_cluster
 from playground.clusters.models import Cluster, Manifest, Pod
 from playground.clusters.objects.apply import apply_documents
-from playground.engine.batch import Budget
 from scheduler_core.cli.manifests import scenario_of_dump
 from scheduler_core.objects.reading import WRONG, type_of
 from scheduler_core.scenario import ScenarioError
 from scheduler_core.scenario.load import load_scenario
-from tests.clusters.builders import make_cluster
+from tests.clusters.builders import make_cluster, run
 from tests.clusters.devices import GROUP, claim, claiming, gpu_node, template
 from tests.kube_api.conftest import TABLE, Kube
 from tests.manifests import make_object
 from tests.tables import table
-
-
-def work(cluster: Cluster) -> None:
-    """Decide until nothing is left to be done."""
-    request_run(cluster=cluster, until="idle")
-    visit = Visit(wall_s=60, batch=Budget(wall_s=60, max_cycles=50))
-    report = advance(cluster_id=cluster.pk, memory=EngineMemory(), visit=visit)
-    cluster.refresh_from_db()
-    assert report.state in ("driven", "idle"), cluster.last_error
-
 
 CLAIMS = f"/apis/{GROUP}/namespaces/default/resourceclaims"
 
@@ -42,7 +28,7 @@ CLAIMS = f"/apis/{GROUP}/namespaces/default/resourceclaims"
 def pool(db: None, wakes: list[Any]) -> Cluster:
     """One node with two GPUs and two pods that want one each, decided."""
     cluster = make_cluster(gpu_node(), template(), claiming("a"), claiming("b"), claim())
-    work(cluster)
+    run(cluster)
     return cluster
 
 
@@ -95,23 +81,23 @@ def test_a_copy_a_reset_and_an_import_decide_the_devices_again(pool: Cluster) ->
     copied = make_cluster()
     apply_documents(cluster=copied, text=text)
     assert devices_of(copied) == before
-    work(copied)
+    run(copied)
     assert Pod.objects.filter(cluster=copied, node_name="g1").count() == 2
     reset_cluster(cluster=pool)
     assert not Manifest.objects.filter(cluster=pool, kind="ResourceSlice").exists()
     assert Manifest.objects.filter(cluster=pool, kind="ResourceClaimTemplate").count() == 1
     pool.refresh_from_db()
-    work(pool)
+    run(pool)
     assert devices_of(pool) == before
 
 
 def test_a_deleted_pod_gives_its_device_to_the_one_that_waits(pool: Cluster, kube: Kube) -> None:
     apply_documents(cluster=pool, objects=[claiming("c")])
-    work(pool)
+    run(pool)
     assert "c" not in devices_of(pool)
     kube.delete("/api/v1/namespaces/default/pods/a", {"gracePeriodSeconds": 0})
     pool.refresh_from_db()
-    work(pool)
+    run(pool)
     assert devices_of(pool) == {"b": ["gpu-1"], "c": ["gpu-0"]}
 
 

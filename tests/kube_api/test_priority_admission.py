@@ -19,8 +19,7 @@ from playground.scenarios.services.shares import share
 from scheduler_core.cli.main import main
 from scheduler_core.errors import ForbiddenObject
 from scheduler_core.objects.defaults import prepare
-from tests.clusters.builders import make_cluster, make_node, make_pod
-from tests.clusters.test_real_engine import run
+from tests.clusters.builders import make_cluster, make_node, make_pod, run
 from tests.kube_api.conftest import PODS, Kube
 from tests.kube_api.test_writing import DEPLOYMENTS, make_deployment
 from tests.manifests import make_object, priority_class

@@ -18,8 +18,7 @@ from playground.scenarios.services import forking
 from playground.scenarios.services import questions as upgrades
 from scheduler_core.cli.main import main
 from scheduler_core.scenario import dump_scenario, load_scenario, run_scenario
-from tests.clusters.builders import make_cluster, make_node, make_pod
-from tests.clusters.test_real_engine import run
+from tests.clusters.builders import make_cluster, make_node, make_pod, run
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("wakes")]
 

@@ -13,10 +13,8 @@ import pytest
 from django.test import Client
 
 from playground.clusters.drive.config import set_config
-from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Cycle, ExtenderCall
-from tests.clusters.builders import make_cluster, make_node, make_pod
-from tests.clusters.test_extenders import work
+from tests.clusters.builders import make_cluster, make_node, make_pod, run
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PROGRAM = Path(__file__).resolve().parents[2] / "examples" / "extender" / "extender.py"
@@ -56,10 +54,8 @@ def test_the_starter_extender_filters_and_prefers(client: Client, settings: Any,
         "extenders": [extender],
     }
     set_config(cluster=cluster, config=config)
-    request_run(cluster=cluster, until="cycle")
-    work(cluster)
-    request_run(cluster=cluster, until="cycle")
-    work(cluster)
+    run(cluster, "cycle")
+    run(cluster, "cycle")
     found = {cycle.pod_name: cycle for cycle in Cycle.objects.all()}
     assert (found["p"].outcome, found["p"].node) == ("bound", "n2")
     assert found["q"].outcome == "unschedulable"

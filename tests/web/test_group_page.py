@@ -14,8 +14,7 @@ from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cluster, Pod, Question
 from playground.clusters.objects.apply import apply_documents
 from playground.web.pods.present import story_steps
-from tests.clusters.builders import START_NS, make_node, make_pod
-from tests.clusters.test_real_engine import run
+from tests.clusters.builders import START_NS, make_node, make_pod, run
 from tests.manifests import make_object
 from tests.markup import html_of
 

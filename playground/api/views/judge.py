@@ -10,8 +10,8 @@ from playground.api.representations import shown
 from playground.api.views.base import Call
 from playground.clusters import questions
 from playground.clusters.foreign import agreement as foreign
+from playground.clusters.foreign.words import why
 from playground.engine.entries import explain_trace
-from playground.engine.verdict_words import why
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster, ForeignDecision

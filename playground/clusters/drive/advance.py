@@ -157,24 +157,18 @@ def _drop_broken_connection() -> None:
         connection.close_if_unusable_or_obsolete()
 
 
+@dataclass(slots=True)
 class _Visitor:
     """One visit with the lease in hand."""
 
-    def __init__(
-        self,
-        lease: Lease,
-        visit: Visit,
-        memory: EngineMemory,
-        now: Callable[[], datetime],
-    ) -> None:
-        self.lease = lease
-        self.visit = visit
-        self.memory = memory
-        self.now = now
-        self.cycles = 0
-        self.batches = 0
-        self.counts = Counts()
-        self._n_nodes: int | None = None
+    lease: Lease
+    visit: Visit
+    memory: EngineMemory
+    now: Callable[[], datetime]
+    cycles: int = 0
+    batches: int = 0
+    counts: Counts = field(default_factory=Counts)
+    _n_nodes: int | None = None
 
     def drive(self) -> None:
         """Batches until there is nothing to do or the visit is over."""

@@ -10,7 +10,6 @@ import re
 import time
 import zlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -232,14 +231,13 @@ def make_bind_calls(lease: Lease, calls: Sequence[BindByExtender], transport: Ht
             # Bound by the extender before a crash, or by another client; the answer that was lost said as much.
             answer = ExtenderAnswer(status=200, text="{}")
         else:
-            into: list[Exchanged] = []
-            [answer] = _sent(transport.recording(into), call)
-            [item] = into
+            item = _sent(transport, call)
+            answer = item.answer
         _keep_answer(lease, call, answer, item)
 
 
-def _sent(transport: HttpTransport, call: BindByExtender) -> Sequence[ExtenderAnswer]:
-    return transport([call.request])
+def _sent(transport: HttpTransport, call: BindByExtender) -> Exchanged:
+    return transport.exchange([call.request])[0]
 
 
 def _keep_answer(lease: Lease, call: BindByExtender, answer: ExtenderAnswer, item: Exchanged | None) -> None:
@@ -268,36 +266,14 @@ def awaited(cluster_id: int) -> bool:
 # ---- Extender calls as they went over the wire: how long they took by the wall clock, and what came back
 
 
-@dataclass(frozen=True, slots=True)
-class WireCall:
-    """One call that was made, or is about to be.
-
-    Attributes
-    ----------
-    took_ms
-        Wall time; None before the answer.
-    is_open
-        No answer has come yet.
-    """
-
-    verb: str
-    url: str
-    status: int | None
-    error: str
-    took_ms: float | None
-    request: str
-    answer: str
-    is_open: bool
-
-
-def calls_of_cycle(cluster: Cluster, number: int) -> list[WireCall]:
+def calls_of_cycle(cluster: Cluster, number: int) -> list[ExtenderCall]:
     """The calls of one cycle in the order they were made, its bind call among them. One query."""
-    return _read(ExtenderCall.objects.filter(cluster=cluster, cycle=number))
+    return list(ExtenderCall.objects.filter(cluster=cluster, cycle=number).order_by("pk"))
 
 
 def matched(
-    told: Iterable[tuple[str, str]], made: Sequence[WireCall]
-) -> tuple[list[WireCall | None], list[WireCall]]:
+    told: Iterable[tuple[str, str]], made: Sequence[ExtenderCall]
+) -> tuple[list[ExtenderCall | None], list[ExtenderCall]]:
     """Calls that a cycle's record tells of beside those that were made.
 
     Parameters
@@ -307,13 +283,13 @@ def matched(
 
     Returns
     -------
-    list of WireCall or None
+    list of ExtenderCall or None
         Aligned with `told`; None where what went over the wire is not kept.
-    list of WireCall
+    list of ExtenderCall
         Bind calls, which are made after the cycle's decision.
     """
     left = list(made)
-    found: list[WireCall | None] = []
+    found: list[ExtenderCall | None] = []
     for key in told:
         wire = next((one for one in left if (one.verb, one.url) == key), None)
         if wire is not None:
@@ -322,33 +298,6 @@ def matched(
     return found, [wire for wire in left if wire.verb == "bind"]
 
 
-def bind_calls_of(cluster: Cluster, uid: str) -> list[WireCall]:
+def bind_calls_of(cluster: Cluster, uid: str) -> list[ExtenderCall]:
     """The bind calls that were made for a pod. One query."""
-    return _read(ExtenderCall.objects.filter(cluster=cluster, pod_uid=uid, verb="bind"))
-
-
-def _read(rows: Any) -> list[WireCall]:
-    return [
-        WireCall(
-            row.verb,
-            row.url,
-            row.status,
-            row.error,
-            row.took_ms,
-            _text(row.request),
-            _text(row.answer),
-            row.state == ExtenderCall.State.INTENDED,
-        )
-        for row in rows.order_by("pk")
-    ]
-
-
-def _text(data: Any) -> str:
-    """A kept body, indented where it is JSON."""
-    if data is None:
-        return ""
-    text = zlib.decompress(bytes(data)).decode()
-    try:
-        return json.dumps(json.loads(text), indent=2)
-    except ValueError:
-        return text
+    return list(ExtenderCall.objects.filter(cluster=cluster, pod_uid=uid, verb="bind").order_by("pk"))

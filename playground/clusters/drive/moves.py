@@ -10,21 +10,6 @@ from playground.engine.entries import QueueMove as Move
 MOST_OF_A_BATCH: Final = 1000
 MOST_OF_A_CLUSTER: Final = 20_000
 TRIM_EVERY: Final = 500
-_COLUMNS: Final = (
-    "cluster",
-    "at_ns",
-    "ran_seq",
-    "pod_namespace",
-    "pod_name",
-    "pod_uid",
-    "source",
-    "target",
-    "event",
-    "cause",
-    "plugin",
-    "hint",
-    "reason",
-)
 
 
 def keep_moves(cluster: Cluster, moves: Sequence[Move]) -> None:
@@ -34,41 +19,33 @@ def keep_moves(cluster: Cluster, moves: Sequence[Move]) -> None:
     without effect; the oldest of the cluster go when there are too many.
     """
     telling = [move for move in moves if move.target not in ("inFlight", "gone")]
-    for is_dispensable in (_without_effect, _of_a_new_pod):
+    for is_dispensable in (lambda move: move.source == move.target, lambda move: not move.source):
         if len(telling) > MOST_OF_A_BATCH:
             telling = _thinned(telling, is_dispensable)
     kept = telling[:MOST_OF_A_BATCH]
     insert_rows(
         QueueMove,
-        _COLUMNS,
         [
-            (
-                cluster.pk,
-                move.at_ns,
-                cluster.engine_seq,
-                *move.pod.partition("/")[::2],
-                move.uid,
-                str(move.source),
-                str(move.target),
-                move.event[:64],
-                move.cause[:64],
-                move.plugin,
-                move.hint[:16],
-                move.reason[:300],
-            )
+            {
+                "cluster": cluster.pk,
+                "at_ns": move.at_ns,
+                "ran_seq": cluster.engine_seq,
+                "pod_namespace": move.pod.partition("/")[0],
+                "pod_name": move.pod.partition("/")[2],
+                "pod_uid": move.uid,
+                "source": str(move.source),
+                "target": str(move.target),
+                "event": move.event[:64],
+                "cause": move.cause[:64],
+                "plugin": move.plugin,
+                "hint": move.hint[:16],
+                "reason": move.reason[:300],
+            }
             for move in kept
         ],
     )
     if kept and cluster.engine_seq % TRIM_EVERY < len(kept):
         _drop_oldest(cluster)
-
-
-def _without_effect(move: Move) -> bool:
-    return move.source == move.target
-
-
-def _of_a_new_pod(move: Move) -> bool:
-    return not move.source
 
 
 def _thinned(moves: list[Move], is_dispensable: Callable[[Move], bool]) -> list[Move]:

@@ -5,9 +5,9 @@ and the cycle says so.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from threading import Lock
-from typing import Final, TypeVar
+from typing import Final
 
 from django.db import transaction
 from django.db.models import BinaryField, Count, ExpressionWrapper, F, Q, QuerySet, Sum
@@ -29,8 +29,7 @@ KEPT_BYTES: Final = 4_000_000
 """Of the checkpoints that what is kept was made of: of a cluster of 60,000 pods that is two."""
 
 _Key = tuple[str, int, int]
-T = TypeVar("T")
-_Answer = tuple[CycleRecord, T]
+_Answer = tuple[CycleRecord, PastCycle | None]
 """The cycle as it is decided again, and what was asked about it."""
 
 
@@ -54,7 +53,7 @@ class HistoryMemory:
 
         Nothing but what the row says of it comes back: should the two differ, it is no answer.
         """
-        found = self._asked(cluster, cycle, _opened)
+        found = self._asked(cluster, cycle, with_moment=False)
         return None if found is None else found[0]
 
     def before(self, cluster: Cluster, cycle: Cycle) -> PastCycle | None:
@@ -62,24 +61,20 @@ class HistoryMemory:
 
         Deciding it there gives what the row says.
         """
-        found = self._asked(cluster, cycle, _opened_and_before)
+        found = self._asked(cluster, cycle, with_moment=True)
         return None if found is None else found[1]
 
-    def _asked(
-        self, cluster: Cluster, cycle: Cycle, ask: Callable[[History, CycleBefore], _Answer[T]]
-    ) -> _Answer[T] | None:
+    def _asked(self, cluster: Cluster, cycle: Cycle, *, with_moment: bool) -> _Answer | None:
         # Another thread is at it: what it is asked for here would only wait.
         if not self._lock.acquire(blocking=False):
             return None
         try:
             with collector_paused():
-                return self._answer(cluster, cycle, ask)
+                return self._answer(cluster, cycle, with_moment)
         finally:
             self._lock.release()
 
-    def _answer(
-        self, cluster: Cluster, cycle: Cycle, ask: Callable[[History, CycleBefore], _Answer[T]]
-    ) -> _Answer[T] | None:
+    def _answer(self, cluster: Cluster, cycle: Cycle, with_moment: bool) -> _Answer | None:
         if cycle.outcome != Cycle.Outcome.BOUND or cycle.n_viable is None:
             return None
         checkpoints = Checkpoint.objects.filter(cluster=cluster, engine_seq__lt=cycle.ran_seq)
@@ -97,7 +92,8 @@ class HistoryMemory:
         try:
             if history.read_to is None or history.read_to < cycle.ran_seq:
                 history.read(_entries(cluster, history, engine_seq, cycle.ran_seq))
-            found = ask(history, _before(cluster, cycle, history.first_cycle))
+            told = _before(cluster, cycle, history.first_cycle)
+            found = history.opened(told), history.before(told) if with_moment else None
         except NotPlain:
             found = None
         except Exception:
@@ -137,14 +133,6 @@ class HistoryMemory:
         """Forget all."""
         self._histories.clear()
         self._leaving.clear()
-
-
-def _opened(history: History, cycle: CycleBefore) -> _Answer[None]:
-    return history.opened(cycle), None
-
-
-def _opened_and_before(history: History, cycle: CycleBefore) -> _Answer[PastCycle]:
-    return history.opened(cycle), history.before(cycle)
 
 
 def _entries(

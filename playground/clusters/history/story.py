@@ -13,9 +13,9 @@ from typing import Any, Final
 from playground.clusters.choices import CycleOutcome, DecisionKind, EntryKind, EntrySource
 from playground.clusters.errors import NotFound
 from playground.clusters.foreign.agreement import decisions_about
+from playground.clusters.foreign.words import why
 from playground.clusters.history.queue import QueueItem, lanes_of
 from playground.clusters.models import Cluster, Cycle, Event, ForeignDecision, LogEntry, Pod, QueueMove
-from playground.engine.verdict_words import why
 
 STORY_LIMIT = 200
 

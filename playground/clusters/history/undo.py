@@ -152,10 +152,7 @@ def _take_back_row(row: Cluster, change: Change) -> None:
         row.wall_anchor, row.virtual_anchor_ns = wall_now(), before["at_ns"]
     else:
         row.wall_anchor = row.virtual_anchor_ns = None
-    row.generation += 1
-    row.lease_token += 1
-    row.lease_holder, row.lease_expires = "", None
-    row.failures, row.last_error, row.parked_reason = 0, "", ""
+    row.fence()
     newest = row.checkpoints.order_by("-engine_seq").values_list("engine_seq", flat=True).first() or 0
     row.entries_since_checkpoint = max(0, change.seq - 1 - newest)
     _restore_mocks(row, before.get("mocks"))

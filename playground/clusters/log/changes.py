@@ -6,7 +6,7 @@ none, as little as what ours does; nor is how a cluster begins (`opening`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -172,7 +172,7 @@ def _mocks_of(cluster: Cluster) -> list[dict[str, Any]]:
 
 def _newest_rows(cluster: Cluster) -> dict[str, int]:
     """Ids of the newest rows that carry no number of the log."""
-    models = {"run": Run, "move": QueueMove, "call": ExtenderCall}
+    models: dict[str, Any] = {"run": Run, "move": QueueMove, "call": ExtenderCall}
     newest = {
         name: Subquery(model._default_manager.filter(cluster=OuterRef("pk")).order_by("-id").values("id")[:1])
         for name, model in models.items()
@@ -208,17 +208,16 @@ def _plural(kind: str) -> str:
     return f"{kind}es" if kind.endswith(("s", "ch")) else f"{kind}s"
 
 
-def told_of(
-    source: str, kind: str, key: tuple[str, str, str], payload: dict[str, Any], created: bool
-) -> tuple[str, str] | None:
-    """Verb and object of an entry, as a command; None of one that is not a person's."""
-    if source == LogEntry.Source.ENGINE or payload.get("by") or key[0] == "Lease":
+def told_of(entry: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Verb and object of a new entry, by the fields of its row, as a command; None of one that is not a person's."""
+    payload, object_kind = entry["payload"], entry["object_kind"]
+    if entry["source"] == LogEntry.Source.ENGINE or payload.get("by") or object_kind == "Lease":
         return None
-    place = f"{key[1]}/{key[2]}" if key[1] else key[2]
-    what = f"{key[0].partition('.')[0]} {place}"
-    match kind:
+    place = "/".join(filter(None, (entry["object_namespace"], entry["object_name"])))
+    what = f"{object_kind.partition('.')[0]} {place}"
+    match entry["kind"]:
         case LogEntry.Kind.WRITE:
-            return ("create" if created else "change", what)
+            return ("create" if entry["created"] else "change", what)
         case LogEntry.Kind.DELETE:
             return ("delete", what)
         case LogEntry.Kind.PERMIT:

@@ -1,7 +1,7 @@
 """The log as an engine reads it: inputs, stretches to replay, and what cycles are known to have decided."""
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from django.db.models import Q, QuerySet
 
@@ -72,22 +72,18 @@ def recorded(cluster: Cluster) -> Recorded:
 
 def initial_config(cluster: Cluster) -> dict[str, object] | None:
     """The configuration the cluster began with: later ones are inputs in the log."""
-    first = (
-        LogEntry.objects.filter(cluster=cluster, source=LogEntry.Source.API, kind=LogEntry.Kind.CONFIG)
-        .order_by("seq")
-        .first()
-    )
-    if first is None:
-        return cluster.config
-    document: dict[str, object] | None = first.payload.get("before")
-    return document
+    config: dict[str, object] | None = _before_the_first(cluster, "before", cluster.config)
+    return config
 
 
 def initial_release(cluster: Cluster) -> dict[str, object]:
     """The release of Kubernetes the cluster began with: later ones are inputs in the log."""
-    entries = LogEntry.objects.filter(cluster=cluster, source=LogEntry.Source.API, kind=LogEntry.Kind.CONFIG)
-    for payload in entries.order_by("seq").values_list("payload", flat=True):
-        if "releaseBefore" in payload:
-            before: dict[str, object] = payload["releaseBefore"]
-            return before
-    return cluster.release
+    release: dict[str, object] = _before_the_first(cluster, "releaseBefore", cluster.release)
+    return release
+
+
+def _before_the_first(cluster: Cluster, key: str, now: Any) -> Any:
+    """What the first entry that changed it says was there before; `now` where none did."""
+    log = LogEntry.objects.filter(cluster=cluster, source=LogEntry.Source.API, kind=LogEntry.Kind.CONFIG)
+    payloads = log.order_by("seq").values_list("payload", flat=True)
+    return next((payload[key] for payload in payloads if key in payload), now)

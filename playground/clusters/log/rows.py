@@ -19,18 +19,19 @@ Row = Collection[Any]
 T = TypeVar("T")
 
 
-def insert_rows(model: type[models.Model], names: tuple[str, ...], rows: Sequence[Row]) -> None:
-    """Insert rows; `names` are the fields (a foreign key by its column) that the values stand for.
+def insert_rows(model: type[models.Model], rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert rows.
 
     Parameters
     ----------
     rows
-        Values as Python has them. Columns that are not named get the database's NULL: name all of a model's.
+        Values as Python has them by field (a foreign key by its column); all of the same fields in the same order.
+        Columns that are not named get the database's NULL: name all of a model's.
     """
     if not rows:
         return
-    into, marks, convert = _columns(model, names, connection.vendor)
-    stored = _stored(convert, rows)
+    into, marks, convert = _columns(model, tuple(rows[0]), connection.vendor)
+    stored = _stored(convert, [row.values() for row in rows])
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             with cursor.copy(f"COPY {into} FROM STDIN") as copy:
@@ -232,30 +233,36 @@ def upsert(rows: Iterable[tuple[Kind, dict[str, Any]]], *, update_lanes: bool = 
     update_lanes
         Whether the values of pods have the queue's lane, too: the engine is writing.
     """
-    kept = KEPT - {"lane"} if update_lanes else KEPT
     by_model: dict[str, list[dict[str, Any]]] = {}
     for kind, values in rows:
         by_model.setdefault(kind.model, []).append(values)
     for name, same in by_model.items():
         model = MODELS[name]
-        defaults, identity = _defaults(model)
+        defaults, identity, update = _columns_written(model, update_lanes)
         upsert_rows(
             model,
             tuple(defaults),
             [[*map((defaults | values).get, defaults)] for values in same],
             identity=identity,
-            update=tuple(field for field in defaults if field not in kept and field not in identity),
+            update=update,
         )
 
 
 @cache
-def _defaults(model: type[models.Model]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Field -> its default, and what names a row."""
+def _columns_written(
+    model: type[models.Model], update_lanes: bool
+) -> tuple[dict[str, Any], tuple[str, ...], tuple[str, ...]]:
+    """Field -> its default, what names a row, and what is set of a row that is there."""
+    kept = KEPT - {"lane"} if update_lanes else KEPT
+    names = {"cluster", "namespace", "name"} | ({"kind"} if model is Manifest else set())
     defaults = {
         field.name: field.get_default() for field in model._meta.concrete_fields if field.name != "id"
     }
-    names = {"cluster", "namespace", "name"} | ({"kind"} if model is Manifest else set())
-    return defaults, tuple(name for name in defaults if name in names)
+    return (
+        defaults,
+        tuple(name for name in defaults if name in names),
+        tuple(name for name in defaults if name not in kept | names),
+    )
 
 
 def rows_after(rows: QuerySet[Any], kind: Kind, after: tuple[str, str] | None) -> QuerySet[Any]:

@@ -96,19 +96,6 @@ _FLEETING: Final = ("Lease",)
 """Kinds whose objects are written again and again, of which the log keeps what clients wrote last."""
 MAX_OBJECT_BYTES: Final = 1_572_864
 """As etcd takes requests (its --max-request-bytes)."""
-_ENTRY: Final = (
-    "cluster",
-    "seq",
-    "source",
-    "kind",
-    "at_ns",
-    "cycle",
-    "object_kind",
-    "object_namespace",
-    "object_name",
-    "created",
-    "payload",
-)
 
 
 class LogWriter:
@@ -134,8 +121,8 @@ class LogWriter:
         self.cluster = cluster
         self.at_ns = virtual_now_ns(cluster)
         self.profiles = profile_names(cluster.config)
-        self._before = _columns_of(cluster)
-        self._entries: list[tuple[Any, ...]] = []
+        self.columns = _columns_of(cluster)
+        self._entries: list[dict[str, Any]] = []
         self._rows: dict[ObjectKey, tuple[Kind, dict[str, Any], int] | None] = {}
         self._gone: dict[ObjectKey, Kind] = {}
         self._renewed: set[ObjectKey] = set()
@@ -174,17 +161,19 @@ class LogWriter:
         if source == LogEntry.Source.API and cycle is None:
             self.cluster.last_input_seq = seq
         self._entries.append(
-            (
-                self.cluster.pk,
-                seq,
-                str(source),
-                str(kind),
-                self.at_ns if at_ns is None else at_ns,
-                cycle,
-                *key,
-                created,
-                payload,
-            )
+            {
+                "cluster": self.cluster.pk,
+                "seq": seq,
+                "source": str(source),
+                "kind": str(kind),
+                "at_ns": self.at_ns if at_ns is None else at_ns,
+                "cycle": cycle,
+                "object_kind": key[0],
+                "object_namespace": key[1],
+                "object_name": key[2],
+                "created": created,
+                "payload": payload,
+            }
         )
         return seq
 
@@ -288,11 +277,7 @@ class LogWriter:
 
     def told(self) -> list[tuple[str, str]]:
         """Verb and object of what a person does with this, in order."""
-        found = (
-            changes.told_of(source, kind, (row_kind, namespace, name), payload, created)
-            for _, _, source, kind, _, _, row_kind, namespace, name, created, payload in self._entries
-        )
-        return [item for item in found if item is not None]
+        return [told for entry in self._entries if (told := changes.told_of(entry)) is not None]
 
     def pods(self) -> set[tuple[str, str]]:
         """Namespace and name of the pods that `flush` will write."""
@@ -410,8 +395,8 @@ class LogWriter:
                 object_name=name,
             ).delete()
         if self._entries:
-            entries = [(*entry[:-1], self._stored_payload(entry[-1])) for entry in self._entries]
-            insert_rows(LogEntry, _ENTRY, entries)
+            entries = [entry | {"payload": self._stored_payload(entry["payload"])} for entry in self._entries]
+            insert_rows(LogEntry, entries)
         gone: dict[tuple[Kind, str], list[str]] = {}
         for key, written in self._rows.items():
             if written is None:
@@ -429,8 +414,8 @@ class LogWriter:
         upsert(values, update_lanes=self.lane_of is not None)
         self.cluster.version += 1
         columns = _columns_of(self.cluster)
-        self.cluster.save(update_fields=[name for name in columns if columns[name] != self._before[name]])
-        self._before = columns
+        self.cluster.save(update_fields=[name for name in columns if columns[name] != self.columns[name]])
+        self.columns = columns
         self._entries, self._rows, self._asked, self._texts = [], {}, [], {}
         self._gone, self._renewed = {}, set()
 
@@ -466,7 +451,7 @@ def writing(cluster: Cluster, *, rules: bool = False) -> Iterator[LogWriter]:
         yield writer
         changes.note(writer.cluster, before, writer.told(), writer.words)
         writer.flush()
-    vars(cluster).update(_columns_of(writer.cluster))
+    vars(cluster).update(writer.columns)
 
 
 def locked(cluster_id: int) -> Cluster:

@@ -194,24 +194,13 @@ def act_on_pods(*, cluster: Cluster, action: str, pods: Sequence[str]) -> Acted:
         One of them is not there; nothing is done then.
     """
     _check(action, POD_ACTIONS, pods, "pods")
-    by_namespace: dict[str, list[str]] = {}
-    for pod in dict.fromkeys(pods):
-        namespace, slash, name = pod.partition("/")
-        if not slash or not name:
+    chosen = list(dict.fromkeys(pods))
+    for pod in chosen:
+        if not all(pod.partition("/")):
             raise InvalidInput(f'"{pod}" is no pod: write namespace/name', field="pods", value=pod)
-        by_namespace.setdefault(namespace, []).append(name)
-    kind = kinds.named("Pod")
-    words = _in_words(action, "Pod", list(dict.fromkeys(pods)))
-    with one_change(words), writing(cluster) as writer:
-        rows = [
-            row
-            for namespace, names in by_namespace.items()
-            for row in _rows(cluster, kind, names, "pods", namespace=namespace)
-        ]
-        for row in rows:
-            deletion.delete_in(writer, kind, row.manifest, None)
-        wake.cluster_on_commit(writer.cluster)
-    return Acted(words, len(rows))
+    words = _in_words(action, "Pod", chosen)
+    with one_change(words):
+        return Acted(words, _delete(cluster, "Pod", [tuple(pod.split("/", 1)) for pod in chosen], "pods"))
 
 
 def act_on_nodes(*, cluster: Cluster, action: str, nodes: Sequence[str], value: str = "") -> Acted:
@@ -237,7 +226,7 @@ def act_on_nodes(*, cluster: Cluster, action: str, nodes: Sequence[str], value: 
     words = _in_words(action, "Node", names, value.strip() if action in NEEDS_VALUE else "")
     with one_change(words):
         if action == "delete":
-            return Acted(words, _delete(cluster, names))
+            return Acted(words, _delete(cluster, "Node", [("", name) for name in names], "nodes"))
         if action == "drain":
             changed = _change(cluster, names, _cordoned)
             evicted, held = _evict(cluster, names)
@@ -265,28 +254,24 @@ def _in_words(action: str, kind: str, names: Sequence[str], value: str = "") -> 
     return f"{action} {what} {value}".strip()
 
 
-def _rows(
-    cluster: Cluster, kind: Kind, names: Sequence[str], field: str, *, namespace: str = ""
-) -> list[Any]:
-    """The rows in the order of the names.
+def _rows(cluster: Cluster, kind: Kind, places: Sequence[tuple[str, ...]], field: str) -> list[Any]:
+    """The rows in the order of their places: (namespace, name).
 
     Raises
     ------
     NotFound
     """
-    rows = rows_named(cluster, kind, names)
+    rows = rows_named(cluster, kind, [name for _, name in places])
     return [
-        found(
-            rows.get((namespace, name)), f'{field} "{name}"', kind=kind.kind, namespace=namespace, name=name
-        )
-        for name in names
+        found(rows.get((namespace, name)), f'{field} "{name}"', **kind.named(namespace, name))
+        for namespace, name in places
     ]
 
 
-def _delete(cluster: Cluster, names: Sequence[str]) -> int:
-    kind = kinds.named("Node")
+def _delete(cluster: Cluster, of: str, places: Sequence[tuple[str, ...]], field: str) -> int:
+    kind = kinds.named(of)
     with writing(cluster) as writer:
-        rows = _rows(cluster, kind, names, "nodes")
+        rows = _rows(cluster, kind, places, field)
         for row in rows:
             deletion.delete_in(writer, kind, row.manifest, None)
         wake.cluster_on_commit(writer.cluster)
@@ -294,7 +279,7 @@ def _delete(cluster: Cluster, names: Sequence[str]) -> int:
 
 
 def _change(cluster: Cluster, names: Sequence[str], change: Edit) -> int:
-    rows = _rows(cluster, kinds.named("Node"), names, "nodes")
+    rows = _rows(cluster, kinds.named("Node"), [("", name) for name in names], "nodes")
     result = apply_documents(cluster=cluster, objects=[change(row.manifest) for row in rows])
     return len(result.configured)
 

@@ -9,7 +9,7 @@ from typing import Any
 from playground.clusters import kinds, wake
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.custom_kinds import DEFINITION, admit_definition, table_of, with_definitions
-from playground.clusters.errors import InvalidManifest
+from playground.clusters.errors import Forbidden, InvalidManifest
 from playground.clusters.kinds import BUILT_IN, Kind, KindTable
 from playground.clusters.log.rows import row_of, rows_named, rows_of
 from playground.clusters.log.writer import LogWriter, ObjectKey, key_of, writing
@@ -47,6 +47,7 @@ from scheduler_core.objects.reading import (
     problem_of_type,
     type_of,
 )
+from scheduler_core.records import Documented
 from scheduler_core.sim.admission import with_gated_condition
 
 
@@ -101,7 +102,7 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class AppliedObject:
+class AppliedObject(Documented):
     """One object a request touched."""
 
     api_version: str
@@ -110,30 +111,15 @@ class AppliedObject:
     name: str
     note: str = ""
 
-    def as_dict(self) -> dict[str, str]:
-        """As the API writes it; an empty namespace or note is left out."""
-        facts = {
-            "apiVersion": self.api_version,
-            "kind": self.kind,
-            "namespace": self.namespace,
-            "name": self.name,
-            "note": self.note,
-        }
-        return {key: value for key, value in facts.items() if value}
-
 
 @dataclass(frozen=True, slots=True)
-class IgnoredObject:
+class IgnoredObject(Documented):
     """One object that plays no part here, and why."""
 
     api_version: str
     kind: str
     name: str
     reason: str
-
-    def as_dict(self) -> dict[str, str]:
-        """As the API writes it."""
-        return {"apiVersion": self.api_version, "kind": self.kind, "name": self.name, "reason": self.reason}
 
 
 @dataclass(slots=True)
@@ -172,7 +158,10 @@ class ApplyResult:
     def as_dict(self) -> dict[str, Any]:
         """Lists of plain dicts by name."""
         parts: dict[str, Any] = {
-            name: [item.as_dict() for item in getattr(self, name)]
+            name: [
+                {key: value for key, value in item.document().items() if value or name == "ignored"}
+                for item in getattr(self, name)
+            ]
             for name in ("created", "configured", "unchanged", "ignored")
         }
         return parts | {"warnings": list(self.warnings)}
@@ -525,8 +514,7 @@ def _fold(writer: LogWriter, planned: Sequence[_Planned], result: ApplyResult) -
         key = key_of(item.kind, item.manifest)
         old = stored.get(key)
         if old is None:
-            deletion.check_definition_stays(writer.cluster, item.kind)
-            deletion.check_namespace_stays(writer, item.kind, item.manifest)
+            check_may_come(writer, item.kind, *key[1:])
             manifest = new_object(writer, item.kind, item.manifest)
             writer.write(LogEntry.Source.API, item.kind, manifest, created=True)
             result.created.append(_applied(item, manifest, writer))
@@ -539,11 +527,7 @@ def _fold(writer: LogWriter, planned: Sequence[_Planned], result: ApplyResult) -
         if same(old, manifest):
             result.unchanged.append(_applied(item, manifest, writer))
             continue
-        deletion.check_finalizers(writer.cluster, item.kind, old, manifest)
-        if deletion.is_done(writer.cluster, item.kind, manifest):
-            deletion.finish(writer, item.kind, manifest)
-        else:
-            writer.write(LogEntry.Source.API, item.kind, manifest, created=False)
+        write_over(writer, item.kind, old, manifest)
         applied = _applied(item, manifest, writer)
         result.configured.append(applied)
         where = f"{applied.namespace}/{applied.name}" if applied.namespace else applied.name
@@ -585,6 +569,39 @@ def _missing_namespaces(cluster: Cluster, planned: Sequence[_Planned]) -> list[s
     written = {item.manifest["metadata"]["name"] for item in planned if item.kind == kind}
     there = set(rows_of(cluster, kind).values_list("name", flat=True))
     return sorted(wanted - written - there)
+
+
+def check_may_come(writer: LogWriter, kind: Kind, namespace: str, name: str) -> None:
+    """Refuse a new object of a kind, or in a namespace, that is on its way out.
+
+    Raises
+    ------
+    NotAllowed, Forbidden
+    """
+    if kind.custom is not None:
+        deletion.check_definition_stays(writer.cluster, kind)
+    if kind.namespaced and writer.is_ending(namespace):
+        raise Forbidden(
+            f'{kind.resource} "{name}" is forbidden: unable to create new content in namespace {namespace}'
+            " because it is being terminated",
+            **kind.named(namespace, name),
+        )
+
+
+def write_over(
+    writer: LogWriter, kind: Kind, old: Mapping[str, Any], new: Mapping[str, Any], by: str = ""
+) -> dict[str, Any]:
+    """Write an object that changed; one that goes and that nothing keeps any more is gone with that.
+
+    Raises
+    ------
+    InvalidManifest
+        Finalizers come while it goes.
+    """
+    deletion.check_finalizers(writer.cluster, kind, old, new)
+    if deletion.is_done(writer.cluster, kind, new):
+        return deletion.finish(writer, kind, new)
+    return writer.write(LogEntry.Source.API, kind, new, created=False, by=by)
 
 
 def new_object(writer: LogWriter, kind: Kind, manifest: Mapping[str, Any]) -> dict[str, Any]:

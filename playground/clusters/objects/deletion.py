@@ -12,7 +12,7 @@ from django.db.models import Q
 
 from playground.clusters import kinds
 from playground.clusters.custom_kinds import DEFINITION, kinds_of, table_of
-from playground.clusters.errors import Forbidden, InvalidManifest, NotAllowed
+from playground.clusters.errors import InvalidManifest, NotAllowed
 from playground.clusters.kinds import Kind
 from playground.clusters.log.rows import row_of, rows_of, uid_of
 from playground.clusters.log.writer import LogWriter, key_of
@@ -242,8 +242,6 @@ def check_definition_stays(cluster: Cluster, kind: Kind) -> None:
     ------
     NotAllowed
     """
-    if kind.custom is None:
-        return
     of_definition = kinds.named(DEFINITION)
     row = row_of(cluster, of_definition, "", kind.resource)
     if row is not None and is_going(row.manifest):
@@ -361,26 +359,6 @@ def remove_namespace(writer: LogWriter, kind: Kind, manifest: Mapping[str, Any])
             )
         ]  # fmt: skip
     return _mark(writer, kind, dict(manifest) | {"status": status})
-
-
-def check_namespace_stays(writer: LogWriter, kind: Kind, manifest: Mapping[str, Any]) -> None:
-    """Refuse a new object in a namespace that is on its way out.
-
-    Source: staging/src/k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go, v1.34
-
-    Raises
-    ------
-    Forbidden
-    """
-    _, namespace, name = key_of(kind, manifest)
-    if kind.namespaced and writer.is_ending(namespace):
-        raise Forbidden(
-            f'{kind.resource} "{name}" is forbidden: unable to create new content in namespace {namespace}'
-            " because it is being terminated",
-            kind=kind.kind,
-            namespace=namespace,
-            name=name,
-        )
 
 
 def _content(cluster: Cluster, namespace: str) -> Iterator[tuple[Kind, dict[str, Any]]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
@@ -21,6 +20,7 @@ from playground.engine.columns import is_forgotten
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.fields import SelectorError
 from scheduler_core.objects.labels import (
+    label_requirements,
     label_selector_from,
     parse_field_selector_text,
     parse_label_selector_text,
@@ -75,12 +75,9 @@ def field_terms(text: str) -> list[tuple[str, bool, str]]:
 
 Manifest = Mapping[str, Any]
 
-_KEY: Final = r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?/)?[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?"
-_VALUE: Final = r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)?"
-_EXISTS: Final = re.compile(rf"\s*(!?)\s*({_KEY})\s*")
-_EQUALS: Final = re.compile(rf"\s*({_KEY})\s*(==?|!=)\s*({_VALUE})\s*")
-_IN: Final = re.compile(rf"\s*({_KEY})\s+(in|notin)\s+\(([^()]*)\)\s*")
-
+_OPERATORS: Final = {
+    "exists": "Exists", "!": "DoesNotExist", "=": "In", "==": "In", "in": "In", "!=": "NotIn", "notin": "NotIn",
+}  # fmt: skip
 _TABLES: Final = table_beside(__file__, "field_selectors.yaml")
 _EVERY: Final = ("metadata.name", "metadata.namespace")
 _FALSE: Final = ("spec.unschedulable", "spec.hostNetwork")
@@ -164,22 +161,6 @@ def _condition(kind: Kind, field: str, equal: bool, value: str) -> FieldConditio
     return FieldCondition(field, equal, value)
 
 
-def _split(text: str) -> list[str]:
-    """At commas outside of parentheses and not escaped."""
-    parts, depth, start, position = [], 0, 0, 0
-    while position < len(text):
-        letter = text[position]
-        if letter == "\\":
-            position += 1
-        elif letter in "()":
-            depth += 1 if letter == "(" else -1
-        elif letter == "," and depth == 0:
-            parts.append(text[start:position])
-            start = position + 1
-        position += 1
-    return [*parts, text[start:]]
-
-
 def _field(manifest: Manifest, field: str) -> str:
     if field == "source":
         source = (manifest.get("source") or {}).get("component")
@@ -204,28 +185,25 @@ def label_selector_of(text: str) -> dict[str, Any]:
     InvalidInput
         A part cannot be read, or means what a LabelSelector cannot say.
     """
+    try:
+        requirements = label_requirements(text)
+    except SelectorError as error:
+        raise InvalidInput(
+            f"{text.strip()!r} is not a label requirement: {error}; write app=web, tier!=db, env in (a,b),"
+            " gpu or !gpu, with commas between",
+            field="selector",
+            value=text.strip(),
+        ) from None
     labels: dict[str, str] = {}
     expressions: list[dict[str, Any]] = []
-    for part in (part for part in _split(text) if part.strip()):
-        if match := _EXISTS.fullmatch(part):
-            operator = "DoesNotExist" if match[1] else "Exists"
-            expressions.append({"key": match[2], "operator": operator})
-        elif (match := _EQUALS.fullmatch(part)) and match[2] != "!=" and match[1] not in labels:
-            labels[match[1]] = match[3]
-        elif match := _EQUALS.fullmatch(part):
-            operator = "NotIn" if match[2] == "!=" else "In"
-            expressions.append({"key": match[1], "operator": operator, "values": [match[3]]})
-        elif match := _IN.fullmatch(part):
-            values = [value.strip() for value in match[3].split(",")]
-            operator = "In" if match[2] == "in" else "NotIn"
-            expressions.append({"key": match[1], "operator": operator, "values": values})
+    for one in requirements:
+        if one.operator in ("=", "==") and one.key not in labels:
+            labels[one.key] = one.values[0]
+        elif one.operator in _OPERATORS:
+            values = {"values": list(one.values)} if one.values else {}
+            expressions.append({"key": one.key, "operator": _OPERATORS[one.operator], **values})
         else:
-            raise InvalidInput(
-                f"{part.strip()!r} is not a label requirement: write app=web, tier!=db, env in (a,b),"
-                " gpu or !gpu, with commas between",
-                field="selector",
-                value=part.strip(),
-            )
+            raise InvalidInput("a selector compares no numbers", field="selector", value=str(one))
     document = {"matchLabels": labels, "matchExpressions": expressions}
     return {key: value for key, value in document.items() if value}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from playground.clusters import kinds, wake
@@ -33,13 +34,21 @@ from playground.clusters.objects.admission import (
     admitted,
     settled,
 )
-from playground.clusters.objects.apply import class_names, clean_posted, metadata_of, new_object
+from playground.clusters.objects.apply import (
+    check_may_come,
+    class_names,
+    clean_posted,
+    metadata_of,
+    new_object,
+    write_over,
+)
 from playground.clusters.objects.queries import selector_matches
 from playground.clusters.objects.updates import same, updated
 from playground.clusters.versions import as_served, as_stored
 from playground.engine import admission
 from playground.engine.releases import release_of
 from playground.engine.resizing import check_quality, resized
+from scheduler_core.objects.defaults import PriorityClasses
 from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.labels import subdomain_errors
 from scheduler_core.objects.merge import merge_patch
@@ -84,35 +93,28 @@ def create_object(
     """
     kind = known_kind(cluster, manifest)
     posted = _in_namespace(kind, Posted(dict(manifest)), namespace)
-    return settled(lambda: _create(cluster, kind, posted, managed_fields, fields))
 
+    def write() -> dict[str, Any]:
+        among, ready = _admit(cluster, kind, posted, fields=fields)
+        with writing(cluster) as writer:
+            among.check(writer.cluster)
+            if not posted.name:  # made of the counter, which may have gone on
+                named = clean_posted(kind, posted, planned_for=writer.cluster)
+                ready["metadata"]["name"] = named.name
+            _, in_namespace, name = key_of(kind, ready)
+            check_may_come(writer, kind, in_namespace, name)
+            if kind.namespaced and not _namespace_exists(writer.cluster, in_namespace):
+                raise NotFound(f'namespaces "{in_namespace}" not found', kind="Namespace", name=in_namespace)
+            if row_of(writer.cluster, kind, in_namespace, name) is not None:
+                raise AlreadyExists(
+                    f'{kind.resource} "{name}" already exists', **kind.named(in_namespace, name)
+                )
+            new = _managed(new_object(writer, kind, ready), managed_fields)
+            stored = writer.write(LogEntry.Source.API, kind, new, created=True)
+            _wake(writer, kind)
+        return as_served(kind, stored)
 
-def _create(
-    cluster: Cluster,
-    kind: Kind,
-    posted: Posted,
-    managed_fields: list[dict[str, Any]] | None,
-    fields: FieldValidation | None,
-) -> dict[str, Any]:
-    among, ready = _admit(cluster, kind, posted, fields=fields)
-    with writing(cluster) as writer:
-        deletion.check_definition_stays(writer.cluster, kind)
-        among.check(writer.cluster)
-        if not posted.name:  # made of the counter, which may have gone on
-            named = clean_posted(kind, posted, planned_for=writer.cluster)
-            ready["metadata"]["name"] = named.name
-        deletion.check_namespace_stays(writer, kind, ready)
-        _, in_namespace, name = key_of(kind, ready)
-        if kind.namespaced and not _namespace_exists(writer.cluster, in_namespace):
-            raise NotFound(f'namespaces "{in_namespace}" not found', kind="Namespace", name=in_namespace)
-        if row_of(writer.cluster, kind, in_namespace, name) is not None:
-            raise AlreadyExists(
-                f'{kind.resource} "{name}" already exists', kind=kind.kind, namespace=in_namespace, name=name
-            )
-        new = _managed(new_object(writer, kind, ready), managed_fields)
-        stored = writer.write(LogEntry.Source.API, kind, new, created=True)
-        _wake(writer, kind)
-    return as_served(kind, stored)
+    return settled(write)
 
 
 def replace_object(
@@ -149,54 +151,40 @@ def replace_object(
     """
     kind = known_kind(cluster, manifest)
     posted = _in_namespace(kind, Posted(dict(manifest)), namespace)
-    return settled(lambda: _replace(cluster, kind, posted, subresource, managed_fields, fields))
-
-
-def _replace(
-    cluster: Cluster,
-    kind: Kind,
-    posted: Posted,
-    subresource: str,
-    managed_fields: list[dict[str, Any]] | None,
-    fields: FieldValidation | None,
-) -> dict[str, Any]:
     _, in_namespace, name = key_of(kind, posted.manifest)
     seen = posted.manifest["metadata"].get("resourceVersion") or ""
-    before = existing(cluster, kind, in_namespace, name)
-    among, new, ready = _prepared(cluster, kind, posted, before.manifest, subresource, fields)
-    with writing(cluster) as writer:
-        row = existing(writer.cluster, kind, in_namespace, name)
-        if seen and str(seen) != str(row.resource_version):
-            raise Conflict(
-                f'Operation cannot be fulfilled on {kind.resource} "{name}": the object has been modified; '
-                "please apply your changes to the latest version and try again",
-                kind=kind.kind,
-                namespace=in_namespace,
-                name=name,
-            )
-        among.check(writer.cluster)
-        if row.resource_version != before.resource_version:
-            raise Overtaken
-        if subresource == "resize":
-            check_quality(posted, row.manifest, new)
-        elif not subresource:
-            new = updated(kind, posted, row.manifest, ready, writer.cluster.next_seq)
-        managers = row.manifest["metadata"].get("managedFields")
-        if same(row.manifest, new) and managed_fields in (None, managers):
-            return as_served(kind, dict(row.manifest))
-        by = ""
-        if kind.row_kind == "Pod" and subresource == "status":
-            by = decisions.note_status(writer, row, new)
-            if by:
-                new = decisions.on_our_clock(row, new, writer.at_ns)
-        new = _managed(new, managed_fields)
-        deletion.check_finalizers(writer.cluster, kind, row.manifest, new)
-        if deletion.is_done(writer.cluster, kind, new):
-            stored = deletion.finish(writer, kind, new)
-        else:
-            stored = writer.write(LogEntry.Source.API, kind, new, created=False, by=by)
-        _wake(writer, kind)
-    return as_served(kind, stored)
+
+    def write() -> dict[str, Any]:
+        before = existing(cluster, kind, in_namespace, name)
+        among, new, ready = _prepared(cluster, kind, posted, before.manifest, subresource, fields)
+        with writing(cluster) as writer:
+            row = existing(writer.cluster, kind, in_namespace, name)
+            if seen and str(seen) != str(row.resource_version):
+                raise Conflict(
+                    f'Operation cannot be fulfilled on {kind.resource} "{name}": the object has been modified; '
+                    "please apply your changes to the latest version and try again",
+                    **kind.named(in_namespace, name),
+                )
+            among.check(writer.cluster)
+            if row.resource_version != before.resource_version:
+                raise Overtaken
+            if subresource == "resize":
+                check_quality(posted, row.manifest, new)
+            elif not subresource:
+                new = updated(kind, posted, row.manifest, ready, writer.cluster.next_seq)
+            managers = row.manifest["metadata"].get("managedFields")
+            if same(row.manifest, new) and managed_fields in (None, managers):
+                return as_served(kind, dict(row.manifest))
+            by = ""
+            if kind.row_kind == "Pod" and subresource == "status":
+                by = decisions.note_status(writer, row, new)
+                if by:
+                    new = decisions.on_our_clock(row, new, writer.at_ns)
+            stored = write_over(writer, kind, row.manifest, _managed(new, managed_fields), by)
+            _wake(writer, kind)
+        return as_served(kind, stored)
+
+    return settled(write)
 
 
 def _prepared(
@@ -319,9 +307,7 @@ def delete_object(
                 raise Conflict(
                     f'Operation cannot be fulfilled on {kind.resource} "{name}": the {word} in the precondition'
                     f" ({given}) does not match the {word} in record ({has}). The object might have been {likely}",
-                    kind=kind.kind,
-                    namespace=namespace,
-                    name=name,
+                    **kind.named(namespace, name),
                 )
         return _delete(writer, kind, row, grace_s, orphans=orphans, foreground=foreground)
 
@@ -376,8 +362,7 @@ def _delete(
     if kind.row_kind == "PriorityClass" and row.name.startswith(SYSTEM_PREFIX):
         raise Forbidden(
             f'{kind.resource} "{row.name}" is forbidden: this is a system priority class and cannot be deleted',
-            kind=kind.kind,
-            name=row.name,
+            **kind.named("", row.name),
         )
     if orphans and kind.row_kind != "Pod":
         deletion.orphan(writer, kind, row.manifest)
@@ -422,15 +407,13 @@ def bind_pod(
                     f'Operation cannot be fulfilled on pods "{name}": StorageError: invalid object, Code: 4,'
                     f" Key: /registry/pods/{namespace}/{name}, ResourceVersion: 0, AdditionalErrorMsg: Precondition"
                     f" failed: {word} in precondition: {given}, {word} in object meta: {meta.get(key, '')}",
-                    kind="Pod",
-                    namespace=namespace,
-                    name=name,
+                    **kind.named(namespace, name),
                 )
         if row.node_name or row.terminating:
             words = (
                 "is being deleted" if row.terminating else f"is already assigned to node {row.node_name!r}"
             )
-            raise Conflict(f"pod {name} {words}", kind="Pod", namespace=namespace, name=name)
+            raise Conflict(f"pod {name} {words}", **kind.named(namespace, name))
         if not node:
             raise InvalidManifest("is required", path="target.name", kind="Binding", name=name)
         if release_of(cluster.release).has("BindingTargetChecked"):
@@ -481,18 +464,14 @@ def evict_pod(*, cluster: Cluster, namespace: str, name: str, grace_s: int | Non
             raise TooManyRequests(
                 "This pod has more than one PodDisruptionBudget, which the eviction subresource"
                 " does not support.",
-                kind="Pod",
-                namespace=namespace,
-                name=name,
+                **kind.named(namespace, name),
             )
         if counted and budgets:
             budget = budgets[0]
             if budget.disruptions_allowed < 1:
                 raise TooManyRequests(
                     "Cannot evict pod as it would violate the pod's disruption budget.",
-                    kind="Pod",
-                    namespace=namespace,
-                    name=name,
+                    **kind.named(namespace, name),
                 )
             status = dict(budget.manifest.get("status") or {})
             status["disruptionsAllowed"] = budget.disruptions_allowed - 1
@@ -576,17 +555,29 @@ class _Among:
     """The classes and objects that an object is admitted among, read without a lock."""
 
     kinds_seq: int
-    classes: list[tuple[str, int]]
+    classes: tuple[tuple[str, int], ...]
     of_kind: Kind
 
     @classmethod
     def of(cls, cluster: Cluster, kind: Kind) -> _Among:
         matter = kind.row_kind in ("Pod", "PodGroup", "PriorityClass")
-        return cls(cluster.kinds_seq, class_names(cluster) if matter else [], kind)
+        return cls(cluster.kinds_seq, tuple(class_names(cluster)) if matter else (), kind)
 
     def check(self, cluster: Cluster) -> None:
         if _Among.of(cluster, self.of_kind) != self:
             raise Overtaken
+
+
+@lru_cache(maxsize=64)
+def _classes_of(
+    public_id: str, names: tuple[tuple[str, int], ...]
+) -> tuple[list[dict[str, Any]], PriorityClasses]:
+    """The PriorityClasses of a cluster that have these names and versions, and what pods may name of them."""
+    rows = (
+        PriorityClass.objects.filter(cluster__public_id=public_id) if names else PriorityClass.objects.none()
+    )
+    stored = list(rows.values_list("manifest", flat=True))
+    return stored, admission.priority_classes(stored)
 
 
 def _admit(
@@ -602,15 +593,9 @@ def _admit(
     if now is None:
         raise NotFound("the cluster is gone", kind="Cluster")
     among = _Among.of(now, kind)
-    stored: list[dict[str, Any]] = []
-    if kind.row_kind in ("Pod", "PodGroup", "PriorityClass"):
-        stored += PriorityClass.objects.filter(cluster=now).values_list("manifest", flat=True)
-    around = Surroundings(
-        admission.priority_classes(stored),
-        stored,
-        format_seconds(virtual_now_ns(now)),
-        fields or FieldValidation(),
-    )
+    stored, classes = _classes_of(now.public_id, among.classes)
+    stamp = format_seconds(virtual_now_ns(now))
+    around = Surroundings(classes, stored, stamp, fields or FieldValidation())
     ready = admitted(kind, clean_posted(kind, posted, planned_for=now), around, old)
     around.fields.refuse()
     return among, ready

@@ -7,13 +7,16 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import ceil
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from playground.clusters.drive.extender_calls import WireCall, matched
+from playground.clusters.drive.extender_calls import matched
 from playground.engine.plugins import drawn
 from playground.web.cycles.preemption import view_preemption
 from playground.web.listing import Alike, alike
 from playground.web.looks import View, outcome_of, piece
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import ExtenderCall
 
 # Source: pkg/scheduler/schedule_one.go minFeasibleNodesToFind, v1.34.
 MIN_FEASIBLE_NODES_TO_FIND = 100
@@ -705,7 +708,7 @@ def _segments(cells: Sequence[View], max_total: int) -> list[View]:
     return segments
 
 
-def with_wire_calls(told: Sequence[View], made: Sequence[WireCall]) -> list[View]:
+def with_wire_calls(told: Sequence[View], made: Sequence[ExtenderCall]) -> list[View]:
     """The calls of an explanation with the time each took by the wall clock, and bind calls made after the cycle."""
     found, binds = matched([(call["verb"], call["url"]) for call in told], made)
     calls = [
@@ -715,7 +718,7 @@ def with_wire_calls(told: Sequence[View], made: Sequence[WireCall]) -> list[View
     return [*calls, *map(call_of_wire, binds)]
 
 
-def call_of_wire(wire: WireCall) -> View:
+def call_of_wire(wire: ExtenderCall) -> View:
     """A call the explanation does not tell."""
     status = "waits for its answer" if wire.is_open else "" if wire.status is None else str(wire.status)
     return {
@@ -723,7 +726,7 @@ def call_of_wire(wire: WireCall) -> View:
         "verb": wire.verb,
         "status": status,
         "took_ms": wire.took_ms,
-        "request": wire.request,
-        "answer": wire.answer,
+        "request": wire.request_text,
+        "answer": wire.answer_text,
         "error": wire.error,
     }

@@ -1,7 +1,12 @@
 """Verdicts on other schedulers' decisions, in words; made of the columns when they are read."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import ForeignDecision
 
 TITLES: Final = {
     "agree": "agree",
@@ -19,28 +24,7 @@ CRITERIA: Final = {
 }
 
 
-class JudgedDecision(Protocol):
-    """A decision beside ours (`ForeignDecision`)."""
-
-    kind: str
-    node: str
-    victims: Sequence[str]
-    message: str
-    verdict: str
-    outcome: str
-    our_node: str
-    points: int | None
-    our_points: int | None
-    n_tied: int
-    n_feasible: int
-    plugin: str
-    score: int | None
-    our_score: int | None
-    reasons: Sequence[str]
-    our_victims: Sequence[str]
-
-
-def why(told: JudgedDecision) -> str:
+def why(told: ForeignDecision) -> str:
     """Why the two agree or differ, in one or two sentences; empty until it is judged."""
     if not told.verdict:
         return ""
@@ -53,7 +37,7 @@ def why(told: JudgedDecision) -> str:
     return _no_node(told)
 
 
-def _bind(told: JudgedDecision) -> str:
+def _bind(told: ForeignDecision) -> str:
     if told.verdict == "agree":
         if told.n_tied > 1:
             return f"One of {told.n_tied} nodes with {told.points} points; both drew it."
@@ -71,7 +55,7 @@ def _bind(told: JudgedDecision) -> str:
     return f"{points} {told.plugin} says {told.score} of 100 there, {told.our_score} here."
 
 
-def _no_node(told: JudgedDecision) -> str:
+def _no_node(told: ForeignDecision) -> str:
     if told.verdict == "agree":
         return "No node fits, and evicting pods would not help."
     if told.outcome == "preempting":
@@ -81,7 +65,7 @@ def _no_node(told: JudgedDecision) -> str:
     return f"Here {told.n_feasible} {nodes}.{said}"
 
 
-def _preemption(told: JudgedDecision) -> str:
+def _preemption(told: ForeignDecision) -> str:
     if told.verdict == "agree":
         return f"Both evict {_listed(told.our_victims)} there."
     if told.verdict == "tie":
