@@ -482,7 +482,7 @@ def test_any_text_has_one_verdict_in_the_same_words_at_every_door(
     found = [] if answer.status_code == 200 else [body, *body.get("causes", ())]
     by_rest = [(one.get("line"), one["detail"]) for one in found]
     page = client.post(f"/c/{cluster.public_id}/import/", {"text": text, "action": "preview"})
-    by_page = [(problem.line, problem.message) for problem in page.context.get("problems") or ()]
+    by_page = [(problem["line"], problem["message"]) for problem in page.context.get("problems") or ()]
     assert by_page == by_rest or page.context["form"].errors
     file = tmp_path / "it.yaml"
     file.write_bytes(text.encode())

@@ -42,7 +42,7 @@ def ask(request: HttpRequest) -> HttpResponse:
     """Choose two sides or more."""
     user = site_user(request)
     if request.method == "POST":
-        named = {name.partition("-link")[0] for name, value in request.POST.items() if value.strip()}
+        named = {name.partition("-link")[0] for name in request.POST if (request.POST[name] or "").strip()}
         sides = [_side(request, letter) for letter in LETTERS if letter in {"a", "b"} | named]
         comparison = comparing.request_comparison(
             a=sides[0],
