@@ -58,7 +58,7 @@ def sequence(document: Document, key: str, path: str) -> Sequence[Any]:
 
 
 def mappings(document: Document, key: str, path: str) -> list[tuple[str, Document]]:
-    """The list of objects under `key`, each with its own path; null among them reads as an empty one, as in Go."""
+    """The list of objects under `key`, each with its own path."""
     items = sequence(document, key, path)
     if not items:
         return []
@@ -66,8 +66,6 @@ def mappings(document: Document, key: str, path: str) -> list[tuple[str, Documen
     result = []
     for index, item in enumerate(items):
         item_path = f"{base}[{index}]"
-        if item is None:
-            item = _EMPTY
         if type(item) is not dict and not isinstance(item, Mapping):
             raise InvalidObject(item_path, item, "must be an object")
         result.append((item_path, item))

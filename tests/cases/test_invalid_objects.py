@@ -111,9 +111,9 @@ class Site:
         answer = self.kube.client.post(f"/c/{self.cluster.public_id}/import/", form)
         shown = html.unescape(answer.content.decode())
         problems = answer.context.get("problems") or []
-        assert all(problem.message in shown for problem in problems)
+        assert all(problem["message"] in shown for problem in problems)
         assert (answer.status_code == 200) == (not problems)
-        return [problem.message for problem in problems]
+        return [problem["message"] for problem in problems]
 
 
 @pytest.fixture
