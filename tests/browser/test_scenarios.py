@@ -31,7 +31,7 @@ def test_two_people_share_fork_change_and_compare(browser, asgi_server, work):
         ada.get_by_role("button", name="Run until idle").click()
         expect(ada.locator("#runbar")).to_contain_text("waiting for a worker")
         work()
-        expect(ada.locator("#feed")).to_contain_text("web-2 bound")
+        expect(ada.locator("#feed")).to_contain_text("3 × web bound")
         ada.get_by_role("navigation", name="Cluster", exact=True).get_by_role("link", name="Share").click()
         ada.get_by_label("Title").fill("Three pods, two nodes")
         ada.get_by_role("button", name="Make a link").click()
