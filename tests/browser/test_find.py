@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from playground.clusters.models import Node, Pod, Run
+from playground.clusters.models import Node, Run
 from tests.browser.boxes import out_of_bounds
 from tests.browser.looks import BOTH_WIDTHS, violations
 from tests.browser.test_keyboard import tab_to

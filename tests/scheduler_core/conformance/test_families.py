@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from scheduler_core.cli.conformance import read_cases, run_case
-from scheduler_core.cli.conformance_devices import DeviceSequence
+from scheduler_core.cli.conformance_cycles import sequence_cycle
+from scheduler_core.cli.conformance_devices import DeviceCluster, DeviceSequence
 from scheduler_core.cli.main import main
 
 DATA = sorted((Path(__file__).parent / "data").glob("*.jsonl.gz"))
@@ -134,6 +135,8 @@ def test_a_sequence_lists_what_was_written_before_a_failing_pre_bind(name: str) 
     [case] = [case for case in read_cases(newest) if case["name"] == name]
     [node] = case["expect"]["best"]
     recorded = case["expect"]["onNode"][node]
-    [cycle] = DeviceSequence({**case, "sequence": [case["pod"]]}).bodies()
+    [cycle] = DeviceSequence({**case, "sequence": [case["pod"]]}, DeviceCluster.of(case)).cycles(
+        sequence_cycle
+    )
     assert cycle["preBind"] == recorded["preBind"]
     assert cycle["claims"] == recorded["claims"]

@@ -461,5 +461,5 @@ def test_a_request_is_not_lowered_below_what_pods_like_it_used(used: str, is_sho
         "containers": [{"name": "c", "usage": {"cpu": used, "memory": "20Mi"}}],
     }
     cluster.pods = [item.manifest for item in from_objects([*cluster.pods, metrics])[:-1]]
-    lowered = [fix for fix in cluster.fixes() if fix.what == "lower-request" and "cpu" in fix.title]
+    lowered = [fix for fix in cluster.fixes() if fix.what == "lower-request" and "CPU" in fix.title]
     assert [fix.note.endswith("pods like it use 700m at most") for fix in lowered] == [True] * is_shown
