@@ -59,12 +59,12 @@ def pod(name: str, cpu: str, priority: int = 0, on: str = "", **spec: Any) -> di
     }
 
 
-def decided(release: str, *objects: dict[str, Any]) -> Simulation:
+def decided(release: str, *objects: dict[str, Any], then: tuple[dict[str, Any], ...] = ()) -> Simulation:
     document = {
         "apiVersion": "scheduling.playground/v1",
         "kind": "Scenario",
         "objects": [HIGH, *objects],
-        "steps": [{"run": {"cycles": 1}}],
+        "steps": [{"run": "cycle"}, *then],
     }
     return run_scenario(load_scenario(json.dumps(document)), release=release_named(release)).simulation
 
@@ -150,6 +150,13 @@ def test_a_pod_that_preempts_is_told_where_and_how_many_go() -> None:
         "minikube-m02, preempting 2 victims"
     )
     assert told(decided("1.36", *objects), "high") == "0/2 nodes are available: 2 Insufficient cpu."
+    # Woken by the first victim's end, while the second one still ends.
+    gone = {"kind": "Pod", "name": "low-1", "gracePeriodSeconds": 0}
+    again = ({"delete": gone}, {"advance": "2s"})
+    assert told(decided("1.37", *objects, then=again), "high") == (
+        "0/2 nodes are available: 2 Insufficient cpu. preemption: not eligible due to a terminating pod on the "
+        "nominated node."
+    )
 
 
 def resized(first: tuple[str, str], second: tuple[str, str]) -> dict[str, Any]:
