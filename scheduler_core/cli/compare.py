@@ -121,7 +121,7 @@ def upgrade_lines(found: UpgradePreview) -> Iterator[str]:
     yield found.sentence
     yield f"pods without a node: {found.n_unbound[0]:,} before, {found.n_unbound[1]:,} after"
     for cause in found.causes:
-        proof = f"with {'this' if len(cause.toggles) == 1 else 'these'} put back they do not differ"
+        proof = f"verified by reverting only {'this change' if len(cause.toggles) == 1 else 'these changes'}"
         yield f"{cause.name}: {len(cause.differences):,}; {proof}"
         for toggle in cause.toggles:
             yield f"  {toggle.known}: {toggle.text}"

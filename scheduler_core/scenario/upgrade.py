@@ -142,23 +142,31 @@ class UpgradePreview:
     @property
     def sentence(self) -> str:
         """The whole in one sentence."""
-        counts = self.counts()
+        counts, name = self.counts(), self.after.title.removeprefix("Kubernetes ")
         said = [
             f"{counts[kind]:,} {one if counts[kind] == 1 else many}"
             for kind, one, many in (
-                (MOVED, "lands elsewhere", "land elsewhere"),
-                (NEWLY_PENDING, "newly waits", "newly wait"),
-                (NEWLY_PLACED, "waits no longer", "wait no longer"),
-                (NEWLY_EVICTED, "is newly evicted", "are newly evicted"),
-                (OTHER_WORDS, "waits with another message", "wait with another message"),
-                (OTHER_COURSE, "ends alike after other decisions", "end alike after other decisions"),
+                (MOVED, "lands on another node", "land on another node"),
+                (NEWLY_PENDING, "becomes pending", "become pending"),
+                (NEWLY_PLACED, "finds a node", "find a node"),
+                (NEWLY_EVICTED, "is evicted", "are evicted"),
+                (
+                    OTHER_WORDS,
+                    "stays pending with a different message",
+                    "stay pending with a different message",
+                ),
+                (
+                    OTHER_COURSE,
+                    "ends the same after different decisions",
+                    "end the same after different decisions",
+                ),
             )
             if counts[kind]
         ]
         if not said:
-            return f"No decision differs on {self.after.name}: {self.n_pods:,} of {self.n_pods:,} pods end alike."
+            return f"Upgrading to {name} changes no decision: {self.n_pods:,} of {self.n_pods:,} pods end the same."
         together = said[0] if len(said) == 1 else f"{', '.join(said[:-1])} and {said[-1]}"
-        return f"On {self.after.title.removeprefix('Kubernetes ')}, of {self.n_pods:,} pods {together}."
+        return f"Upgrading to {name} changes {len(self.differences):,} of {self.n_pods:,} pods: {together}."
 
     @property
     def expectation(self) -> dict[str, Any]:

@@ -36,8 +36,8 @@ def test_releases_are_compared_by_one_command(
     (tmp_path / openb.PODS_FILE).write_text(PODS)
     assert openb.main([str(tmp_path), "--upgrade", "1.36", "1.37"]) == 0
     said = capsys.readouterr().out
-    assert "On 1.37, of 2 pods 1 waits with another message." in said
-    assert "NoClaimsUnsaid: 1; with this put back they do not differ" in said
+    assert "Upgrading to 1.37 changes 1 of 2 pods: 1 stays pending with a different message." in said
+    assert "NoClaimsUnsaid: 1; verified by reverting only this change" in said
     assert "no gate and no change takes these away" not in said
     assert openb.main([str(tmp_path), "--upgrade", "1.35", "1.37", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
