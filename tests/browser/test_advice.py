@@ -10,6 +10,7 @@ from playwright.sync_api import TimeoutError as PlaywrightTimeout
 from playwright.sync_api import expect
 
 from playground.clusters import questions, wake
+from playground.clusters.demo import create_demo
 from playground.clusters.drive.advance import advance
 from playground.clusters.drive.memory import EngineMemory
 from playground.clusters.drive.runs import request_run
@@ -18,6 +19,7 @@ from playground.clusters.objects.apply import apply_documents
 from tests.browser.looks import EVERY_LOOK, Looks, what_is_wrong
 from tests.browser.waits import wait_until
 from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.rare_cycles import run_until
 from tests.tables import table
 
 
@@ -206,3 +208,24 @@ def test_a_try_of_fifty_copies_answers_for_fifty(
     page.get_by_role("button", name="Try it").click()
     _answered_newest(page)
     expect(page.locator("main")).to_contain_text("of 50 copies find a node")
+
+
+def test_what_is_known_of_all_that_waits_appears_while_the_rest_is_looked_for(
+    page, asgi_server, transactional_db, wakes
+):
+    cluster = create_demo()
+    run_until(cluster, "idle")
+    question = questions.ask(cluster=cluster, kind="fix", params={})
+    questions.answer(question_id=question.pk, memory=EngineMemory())
+    answer = Question.objects.get(pk=question.pk).answer
+    row = Question.objects.filter(pk=question.pk)
+    row.update(state=Question.State.RUNNING, answer=None)
+    page.goto(f"{asgi_server}/c/{cluster.public_id}/fix/")
+    page.evaluate("window.notReloaded = true")
+    expect(page.locator("#asking")).to_be_visible()
+    expect(page.locator("#fix-body")).to_have_text("")
+    row.update(answer=answer | {"workloads": answer["workloads"][:1]})
+    expect(page.locator("#fix-body")).to_contain_text("One line for each workload")
+    assert page.evaluate("window.notReloaded")
+    row.update(state=Question.State.DONE, answer=answer)
+    expect(page.locator("#asking")).to_have_count(0)
