@@ -95,13 +95,7 @@ def test_every_service_of_the_pages_is_called_here_too() -> None:
     assert missing.keys() == ELSEWHERE.keys(), missing
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "from playground.clusters.lifecycle import delete_cluster\ndelete_cluster()\n",
-        "from playground.clusters import lifecycle\nlifecycle.delete_cluster()\n",
-    ],
-)
+@pytest.mark.parametrize("code", table(__file__, "a_service_that_only_pages_call_is_found"))
 def test_a_service_that_only_pages_call_is_found(code: str, tmp_path: Path) -> None:
     (tmp_path / "page.py").write_text(code)
     assert "delete_cluster" in services_called(tmp_path)

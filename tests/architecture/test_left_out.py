@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests import changes, services
+from tests.tables import table
 
 
 @pytest.fixture(autouse=True)
@@ -55,14 +56,7 @@ def test_a_tool_that_found_something_is_named_again(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize(
     ("touched", "expression", "named", "wanted"),
-    [
-        ("deploy/compose.yaml", "", "tests", True),
-        ("tests/deploy/test_wheels.py", "", "tests", True),
-        ("playground/urls.py", "", "tests", False),
-        ("playground/urls.py", "nightly", "tests", True),
-        ("playground/urls.py", "not slow", "tests/deploy/test_wheels.py::test_one", True),
-        ("playground/urls.py", "", "tests/deploy", False),
-    ],
+    table(__file__, "a_nightly_test_runs_where_what_it_is_about_has_changed_or_it_is_asked_for"),
 )
 def test_a_nightly_test_runs_where_what_it_is_about_has_changed_or_it_is_asked_for(
     touched: str, expression: str, named: str, wanted: bool, monkeypatch: pytest.MonkeyPatch

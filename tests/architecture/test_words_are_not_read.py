@@ -12,6 +12,7 @@ import pytest
 from playground.clusters.models import Cycle
 from scheduler_core.framework.record import Body, CycleTrace
 from scheduler_core.framework.words import CycleFacts
+from tests.tables import table
 
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = frozenset({"sentence", "headline", "message", "error", "fit_error"})
@@ -72,18 +73,7 @@ def test_no_code_reads_a_sentence_back() -> None:
     assert found == []
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        'rows.filter(sentence__contains="drawn among")',
-        'rows.filter(cycle__message__iregex="x")',
-        're.sub("after [0-9]+", "", result.message, count=1)',
-        '_RUNNING.match(str(record.error or ""))',
-        "cycle.sentence.removeprefix(cycle.pod)",
-        'told["sentence"].partition(": ")',
-        '"preemption" in (trace.message or "")',
-    ],
-)
+@pytest.mark.parametrize("line", table(__file__, "the_scan_sees_what_it_is_for"))
 def test_the_scan_sees_what_it_is_for(line: str) -> None:
     assert list(readings(ast.parse(line)))
 

@@ -7,6 +7,7 @@ import kombu
 import pytest
 
 from playground import broker
+from tests.tables import table
 
 
 @pytest.fixture
@@ -72,14 +73,7 @@ def test_a_folder_that_is_gone_is_made_again_and_one_that_cannot_be_is_said(
         broker.check(broker.url_for(folder))
 
 
-@pytest.mark.parametrize(
-    ("url", "key"),
-    [
-        ("redis://127.0.0.1/0", "broker_transport_options"),
-        ("amqp://guest@127.0.0.1//", "task_default_queue_type"),
-        ("folder:////x", "worker_enable_remote_control"),
-    ],
-)
+@pytest.mark.parametrize(("url", "key"), table(__file__, "each_known_broker_has_its_settings"))
 def test_each_known_broker_has_its_settings(url: str, key: str) -> None:
     assert key in broker.celery_settings(url)
 

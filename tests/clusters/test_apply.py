@@ -312,17 +312,7 @@ def test_a_pool_becomes_nodes_in_turn_over_the_zones() -> None:
     assert (node.zone, node.extended, node.taints[0]["key"]) == ("b", {"nvidia.com/gpu": 4}, "gpu")
 
 
-@pytest.mark.parametrize(
-    ("changed", "field"),
-    [
-        ({"count": 0}, "count"),
-        ({"cpu": "fast"}, "cpu"),
-        ({"memory": "-1Gi"}, "memory"),
-        ({"extended": {"nvidia.com/gpu": "x"}}, "extended"),
-        ({"taints": ["gpu"]}, "taints"),
-        ({"name": " "}, "name"),
-    ],
-)
+@pytest.mark.parametrize(("changed", "field"), table(__file__, "a_bad_pool_field_is_named"))
 def test_a_bad_pool_field_is_named(changed: dict[str, Any], field: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         expand_pool(**({"name": "n", "count": 2} | changed))

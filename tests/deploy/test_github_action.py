@@ -18,6 +18,7 @@ import yaml
 from tests.clusters.builders import make_node, make_pod
 from tests.deploy.commands import ROOT
 from tests.deploy.test_distributions import KEPT
+from tests.tables import table
 
 pytestmark = [
     pytest.mark.slow,
@@ -150,14 +151,7 @@ def test_a_broken_scenario_and_a_moved_pod_fail_with_annotations_and_a_summary(
     assert runner.step(runner.check, inputs | {"scenarios": "", "at-most": "1"}, tmp_path).status == 0
 
 
-@pytest.mark.parametrize(
-    ("inputs", "words"),
-    [
-        ({}, "there is nothing to check"),
-        ({"scenarios": "none.yaml"}, "none.yaml: No such file"),
-        ({"base": "$(touch owned)", "head": "; touch owned"}, "$(touch owned): No such file"),
-    ],
-)
+@pytest.mark.parametrize(("inputs", "words"), table(__file__, "bad_inputs_are_told_and_run_nothing"))
 def test_bad_inputs_are_told_and_run_nothing(
     runner: Runner, tmp_path: Path, inputs: dict[str, str], words: str
 ) -> None:

@@ -18,6 +18,7 @@ from playground.engine.transport import Exchanged, HttpTransport
 from scheduler_core.config.types import ExtenderTLSConfig
 from scheduler_core.extender.transport import ExtenderRequest
 from tests.engine.extender_server import serving
+from tests.tables import table
 
 ADDRESSES = yaml.safe_load((Path(__file__).parent / "data" / "addresses.yaml").read_text())
 
@@ -54,15 +55,7 @@ def test_requests_of_one_list_are_under_way_together_and_answered_in_order() -> 
     assert [answer.text for answer in answers] == [f'{{"path": "/{number}"}}' for number in range(5)]
 
 
-@pytest.mark.parametrize(
-    ("how", "words"),
-    [
-        ("hang", "context deadline exceeded"),
-        ("drip", "context deadline exceeded"),
-        ("cut", "unexpected EOF"),
-        ("flood", "the answer is larger than 8388608 bytes"),
-    ],
-)
+@pytest.mark.parametrize(("how", "words"), table(__file__, "an_extender_that_misbehaves_is_an_error_in_time"))
 def test_an_extender_that_misbehaves_is_an_error_in_time(how: str, words: str) -> None:
     with serving(lambda path, body: getattr(server, how)) as server:
         began = time.monotonic()
@@ -136,20 +129,7 @@ def test_only_public_addresses_are_called(address: str, allowed: bool) -> None:
             judge()
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "169.254.169.254",
-        "::ffff:169.254.169.254",
-        "64:ff9b::a9fe:a9fe",
-        "64:ff9b:1:a9fe:a9:fe00::",
-        "64:ff9b:1::a9fe:a9fe",
-        "2002:a9fe:a9fe::",
-        "2606:4700::5efe:a9fe:a9fe",
-        "fe80::1",
-        "fd00:ec2::254",
-    ],
-)
+@pytest.mark.parametrize("address", table(__file__, "metadata_addresses_are_never_called_even_when_listed"))
 def test_metadata_addresses_are_never_called_even_when_listed(address: str) -> None:
     policy = OutboundPolicy(allowed_hosts=frozenset({"metadata.example"}), only_allowed=True)
     with pytest.raises(URLRefused, match="no extender may have"):
@@ -188,18 +168,7 @@ def test_a_team_calls_only_listed_hosts() -> None:
             destination(url, policy, resolve=lambda host, port: ["93.184.215.14"])
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "ftp://x/",
-        "http:///f",
-        "http://user@x.example/",
-        "http://x.example:99999/",
-        "http://x.example/a\r\nHost: b",
-        "file:///etc/passwd",
-        "http://[::1/",
-    ],
-)
+@pytest.mark.parametrize("url", table(__file__, "odd_urls_are_refused"))
 def test_odd_urls_are_refused(url: str) -> None:
     with pytest.raises(URLRefused):
         destination(url, OutboundPolicy(), resolve=lambda host, port: ["93.184.215.14"])

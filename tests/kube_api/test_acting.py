@@ -62,14 +62,7 @@ def test_autoscalers_that_are_refused(kube: Kube, spec: dict[str, Any], path: st
     assert answer.json()["details"]["causes"][0]["field"] == path
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "said"),
-    [
-        ("duration", "soon", "is not a duration like 30s, 5m or 1h30m, or never"),
-        ("ends-as", "Lost", 'Unsupported value: "Lost": supported values: "Succeeded", "Failed"'),
-        ("load", "5m cpu=x", 'line 1 "5m cpu=x"'),
-    ],
-)
+@pytest.mark.parametrize(("name", "value", "said"), table(__file__, "annotations_that_are_refused"))
 def test_annotations_that_are_refused(kube: Kube, name: str, value: str, said: str) -> None:
     manifest = make_deployment()
     manifest["metadata"]["annotations"] = {f"playground.dev/{name}": value}

@@ -14,6 +14,7 @@ from scheduler_core.cli.main import main
 from scheduler_core.scenario import ScenarioError, load_scenario, run_scenario
 from scheduler_core.scenario.load import field_notes
 from tests.clusters.builders import make_node, make_pod
+from tests.tables import table
 
 CONFIG = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 FIELD, NEAR = "spec.nodeSelectr", "(did you mean nodeSelector?)"
@@ -174,12 +175,7 @@ def test_a_key_of_the_scenario_itself_is_refused_with_its_path_and_the_nearest_n
 
 
 @pytest.mark.parametrize(
-    ("kind", "patch", "field", "near"),
-    [
-        ("Node", {"spec": {"unschedulabel": True}}, "spec.unschedulabel", "unschedulable"),
-        ("Pod", {"metadata": {"lables": {"a": "b"}}}, "metadata.lables", "labels"),
-        ("ResourceClaim", {"spec": {"device": {}}}, "spec.device", "devices"),
-    ],
+    ("kind", "patch", "field", "near"), table(__file__, "a_patch_of_a_scenario_is_read_too")
 )
 def test_a_patch_of_a_scenario_is_read_too(kind: str, patch: dict[str, Any], field: str, near: str) -> None:
     steps = [{"apply": [make_pod("web")]}, {"patch": {"kind": kind, "name": "n1", "patch": patch}}]

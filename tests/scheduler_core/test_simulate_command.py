@@ -15,6 +15,7 @@ import pytest
 from scheduler_core.cli.main import main
 from tests.real_dump import real_dump, with_few_waiting
 from tests.scheduler_core.whatif.clusters import node, pod
+from tests.tables import table
 
 
 def _told(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, Any]]:
@@ -91,16 +92,7 @@ def test_what_runs_under_its_owners_is_not_rolled_out_once_more(
     assert {move["pod"] for move in moves} <= names
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("items: [", "line 1"),
-        (
-            '{"kind": "Node", "apiVersion": "v1", "metadata": {"name": "a"}, "status": {"allocatable": {"cpu": "x"}}}',
-            "cpu",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("text", "words"), table(__file__, "a_mangled_file_is_told_by_place"))
 def test_a_mangled_file_is_told_by_place(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, words: str
 ) -> None:

@@ -13,6 +13,7 @@ from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cluster
 from playground.web.config import classes
 from playground.web.site import KNOWN, OF_WEIGHTS, misspelt
+from tests.tables import table
 
 READ = re.compile(
     r"""(?:request\.GET|asked|query)(?:\.get\(|\.getlist\(|\[)\s*"([^"]+)"|"(\w+)" (?:not )?in request\.GET"""
@@ -26,13 +27,7 @@ def cluster(db: None) -> Cluster:
     return create_cluster(name="one", seed=1)
 
 
-@pytest.mark.parametrize(
-    ("path", "wrong", "near"),
-    [
-        ("pods/", "namespce", "namespace"), ("pods/", "Sort", "sort"), ("", "grup", "group"),
-        ("cycles/", "outcom", "outcome"), ("judge/", "verdicts", "verdict"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("path", "wrong", "near"), table(__file__, "a_misspelt_parameter_is_refused"))
 def test_a_misspelt_parameter_is_refused(
     client: Client, cluster: Cluster, path: str, wrong: str, near: str
 ) -> None:

@@ -11,6 +11,7 @@ from scheduler_core.config.load import LoadedConfiguration
 from scheduler_core.config.types import API_VERSION, KIND
 from scheduler_core.errors import ConfigurationError, DecodeError
 from scheduler_core.plugins import REGISTRY, load_configuration
+from tests.tables import table
 
 GROUP = "kubescheduler.config.k8s.io"
 
@@ -81,22 +82,7 @@ def test_a_plugin_that_was_off_wherever_it_ran_stays_off() -> None:
     assert "VolumeBinding" in loaded.plans[0].plugins["preScore"]
 
 
-@pytest.mark.parametrize(
-    ("name", "args", "strategy"),
-    [
-        ("NodeResourcesMostAllocated", {"resources": [{"name": "cpu", "weight": 3}]}, "MostAllocated"),
-        ("NodeResourcesLeastAllocated", {"resources": [{"name": "cpu", "weight": 3}]}, "LeastAllocated"),
-        (
-            "RequestedToCapacityRatio",
-            {
-                "Shape": [],
-                "shape": [{"Utilization": 0, "Score": 9}],
-                "resources": [{"Name": "cpu", "Weight": 3}],
-            },
-            "RequestedToCapacityRatio",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("name", "args", "strategy"), table(__file__, "resource_scores_become_a_strategy"))
 def test_resource_scores_become_a_strategy(name: str, args: dict[str, Any], strategy: str) -> None:
     score = {"disabled": [{"name": "NodeResourcesLeastAllocated"}], "enabled": [{"name": name, "weight": 4}]}
     profile = {**one_profile(score=score)[0], "pluginConfig": [{"name": name, "args": args}]}

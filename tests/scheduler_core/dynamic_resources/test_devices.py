@@ -15,6 +15,7 @@ from scheduler_core.objects.node import node_from
 from scheduler_core.releases import RELEASES
 from scheduler_core.sim.changes import DeleteObject, WriteObject
 from scheduler_core.sim.simulation import Simulation
+from tests.tables import table
 
 GPU = 'device.driver == "gpu.x"'
 
@@ -150,15 +151,7 @@ def device(**attributes: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("expression", "matches"),
-    [
-        ('device.attributes["gpu.x"].?fast.orValue(false)', False),
-        ('cel.bind(d, device.attributes["gpu.x"], d.?gen.orValue(1) * 2 > 5)', True),
-        ('"gen" in device.attributes["gpu.x"] ? device.attributes["gpu.x"].gen == 3 : true', True),
-        ('device.attributes["gpu.x"].version.isGreaterThan(semver("1.2.0-beta"))', True),
-        ('device.attributes["other.example"].?x.hasValue()', False),
-        ('quantity("1Gi").compareTo(quantity("1024Mi")) == 0', True),
-    ],
+    ("expression", "matches"), table(__file__, "expressions_read_as_kubernetes_reads_them")
 )
 def test_expressions_read_as_kubernetes_reads_them(expression: str, matches: bool) -> None:
     asked = device(gen={"int": 3}, version={"version": "1.2.0"})

@@ -30,6 +30,7 @@ from tests.scheduler_core.extender.builders import (
     pod_manifest,
     policy,
 )
+from tests.tables import table
 
 NODES = [make_node(name) for name in ("n1", "n2", "n3")]
 
@@ -137,14 +138,7 @@ def test_an_extender_is_sent_on_what_another_answered_with_kind_and_all() -> Non
 
 @pytest.mark.parametrize(
     ("spec", "interested"),
-    [
-        ({}, False),
-        ({"containers": [{"name": "c", "resources": {"requests": {"x.io/gpu": "1"}}}]}, True),
-        ({"containers": [{"name": "c", "resources": {"requests": {"x.io/gpu": "0"}}}]}, True),
-        ({"initContainers": [{"name": "i", "resources": {"limits": {"x.io/gpu": "1"}}}]}, True),
-        ({"overhead": {"x.io/gpu": "1"}}, False),
-        ({"resources": {"requests": {"x.io/gpu": "1"}}}, False),
-    ],
+    table(__file__, "an_extender_of_managed_resources_cares_for_pods_whose_containers_name_one"),
 )
 def test_an_extender_of_managed_resources_cares_for_pods_whose_containers_name_one(
     spec: dict[str, Any], interested: bool

@@ -63,15 +63,7 @@ def test_times_are_printed_in_utc_and_whole_seconds() -> None:
 
 @pytest.mark.parametrize(
     ("written", "expected"),
-    [
-        ("0.5", "500m"),
-        ("1000m", "1"),
-        ("007", "007"),
-        (2, "2"),
-        ("1.5Gi", "1536Mi"),
-        ("100u", "1m"),
-        ("1500u", "2m"),
-    ],
+    table(__file__, "amounts_are_printed_as_quantities_are_and_rounded_up_to_thousandths"),
 )
 def test_amounts_are_printed_as_quantities_are_and_rounded_up_to_thousandths(
     written: Any, expected: str

@@ -36,6 +36,7 @@ from tests.scheduler_core.framework.outside import (
     config,
 )
 from tests.scheduler_core.sim.builders import START_NS, make_node, make_pod, pod_named, write
+from tests.tables import table
 
 
 class Everywhere(
@@ -131,20 +132,7 @@ def test_a_plugin_may_stand_at_every_point_and_do_no_harm() -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "place"),
-    [
-        ("sort_key", 'running QueueSort plugin "Everywhere"'),
-        ("pre_filter", 'running PreFilter plugin "Everywhere"'),
-        ("sign", 'running "Everywhere" filter plugin'),
-        ("filter", 'running "Everywhere" filter plugin'),
-        ("pre_score", 'running PreScore plugin "Everywhere"'),
-        ("score", 'running Score plugin "Everywhere"'),
-        ("normalize", 'running NormalizeScore plugin "Everywhere"'),
-        ("reserve", 'running Reserve plugin "Everywhere"'),
-        ("permit", 'running Permit plugin "Everywhere"'),
-        ("pre_bind", 'running PreBind plugin "Everywhere"'),
-        ("bind", 'running Bind plugin "Everywhere"'),
-    ],
+    ("method", "place"), table(__file__, "what_a_plugin_raises_fails_its_cycle_with_its_name_and_place")
 )
 def test_what_a_plugin_raises_fails_its_cycle_with_its_name_and_place(method: str, place: str) -> None:
     simulation = run_two(broken(method))
@@ -298,13 +286,7 @@ def test_a_wait_in_pre_bind_whose_deadline_is_over_holds_nothing_up() -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
-    [
-        (None, "Normal", "Reason", "Action", "message"),
-        ("pod", "Loud", "Reason", "Action", "message"),
-        ("pod", "Normal", None, "Action", "message"),
-        ("pod", "Normal", "Reason", "Action", "a\0"),
-    ],
+    "told", table(__file__, "an_event_that_cannot_be_recorded_fails_the_cycle_of_who_tells_it")
 )
 def test_an_event_that_cannot_be_recorded_fails_the_cycle_of_who_tells_it(told: Any) -> None:
     def reserve(self: Any, pod: Any, node_name: str) -> Status:

@@ -81,14 +81,7 @@ def test_without_nodes_the_cycle_ends_before_any_filter() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "point", "state"),
-    [
-        ({"failed_point": "PreFilter", "n_feasible": 0}, "PreFilter", "failed"),
-        ({"failed_point": "Filter", "n_feasible": 0}, "Filter", "failed"),
-        ({"failed_point": "Score"}, "Score", "failed"),
-        ({"failed_point": "NormalizeScore"}, "NormalizeScore", "failed"),
-        ({"failed_point": "Bind"}, "Bind", "failed"),
-    ],
+    ("changes", "point", "state"), table(__file__, "an_error_marks_the_point_it_happened_at")
 )
 def test_an_error_marks_the_point_it_happened_at(changes: dict[str, Any], point: str, state: str) -> None:
     strip = told(points_of(outcome="error", **changes))

@@ -14,6 +14,7 @@ from scheduler_core.objects import meta, resources
 from scheduler_core.objects import pod as pod_module
 from scheduler_core.objects.pod import Pod, pod_from, with_node, with_status
 from tests.scheduler_core.random_clusters import RandomCluster
+from tests.tables import table
 
 
 def values_of(pod: Pod) -> dict[str, Any]:
@@ -99,15 +100,7 @@ def test_containers_that_are_being_resized_are_read_whatever_is_known_of_the_spe
     assert pod_from({"metadata": {"name": "p"}, "spec": spec, "status": status}).requests["cpu"] == 3000
 
 
-@pytest.mark.parametrize(
-    ("status", "path"),
-    [
-        ({"containerStatuses": ["x"]}, r"status\.containerStatuses\[0\]"),
-        ({"containerStatuses": 3}, r"status\.containerStatuses"),
-        ({"containerStatuses": [{"name": 3}]}, r"status\.containerStatuses\[0\]\.name"),
-        ({"conditions": [3]}, r"status\.conditions\[0\]"),
-    ],
-)
+@pytest.mark.parametrize(("status", "path"), table(__file__, "a_bad_status_beside_a_known_spec_is_refused"))
 def test_a_bad_status_beside_a_known_spec_is_refused(status: dict[str, Any], path: str) -> None:
     spec: dict[str, Any] = {"containers": [{"name": "c"}]}
     pod_from({"metadata": {"name": "p"}, "spec": spec})

@@ -21,6 +21,7 @@ from scheduler_core.objects.quantity import (
     quantity_milli_value,
     quantity_value,
 )
+from tests.tables import table
 
 DECIMAL_SUFFIXES = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"]
 BINARY_SUFFIXES = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"]
@@ -67,34 +68,13 @@ def test_far_apart_numbers_compare_but_are_not_added() -> None:
         parse_quantity("9" * 3980).add(parse_quantity("1e3995"))
 
 
-@pytest.mark.parametrize(
-    ("text", "printed"),
-    [
-        ("999999", "999999"),
-        ("7Mi", "7Mi"),
-        ("512Ki", "512Ki"),
-        ("1000000e3", "1e9"),
-        ("0.0000000001", "1n"),
-        ("1000E", "1"),
-    ],
-)
+@pytest.mark.parametrize(("text", "printed"), table(__file__, "other_texts_print_in_canonical_form"))
 def test_other_texts_print_in_canonical_form(text: str, printed: str) -> None:
     assert str(parse_quantity(text)) == printed
 
 
 @pytest.mark.parametrize(
-    ("number", "value", "milli_value"),
-    [
-        (1, 1, 1000),
-        (0.5, 1, 500),
-        (1e3, 1000, 1000000),
-        (1e-5, 1, 1),
-        (1e-7, 1, 1),
-        (-2, -2, -2000),
-        ("2", 2, 2000),
-        (" 100m\n", 1, 100),
-        (None, 0, 0),
-    ],
+    ("number", "value", "milli_value"), table(__file__, "manifests_may_hold_numbers_for_quantities")
 )
 def test_manifests_may_hold_numbers_for_quantities(
     number: str | int | float | None, value: int, milli_value: int

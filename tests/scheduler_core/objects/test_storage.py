@@ -128,20 +128,7 @@ def test_a_kind_of_another_group_is_not_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("inline", "driver", "handle"),
-    [
-        ({"awsElasticBlockStore": {"volumeID": "vol-1"}}, "ebs.csi.aws.com", "vol-1"),
-        ({"awsElasticBlockStore": {"volumeID": "aws://us-east-1a/vol-2"}}, "ebs.csi.aws.com", "vol-2"),
-        ({"awsElasticBlockStore": {"volumeID": "aws:///vol-3"}}, "ebs.csi.aws.com", "vol-3"),
-        (
-            {"gcePersistentDisk": {"pdName": "d"}},
-            "pd.csi.storage.gke.io",
-            "projects/UNSPECIFIED/zones/UNSPECIFIED/disks/d",
-        ),
-        ({"azureDisk": {"diskName": "d", "diskURI": "/uri"}}, "disk.csi.azure.com", "/uri"),
-        ({"cinder": {"volumeID": "x"}}, "cinder.csi.openstack.org", "x"),
-        ({"portworxVolume": {"volumeID": "x"}}, "pxd.portworx.com", "x"),
-    ],
+    ("inline", "driver", "handle"), table(__file__, "in_tree_volumes_have_a_driver_and_a_handle")
 )
 def test_in_tree_volumes_have_a_driver_and_a_handle(inline: dict[str, Any], driver: str, handle: str) -> None:
     source = translate_inline(inline)
@@ -154,12 +141,7 @@ def test_an_aws_address_without_a_volume_cannot_be_translated() -> None:
 
 
 @pytest.mark.parametrize(
-    ("zones", "handle"),
-    [
-        ("us-a-1", "projects/UNSPECIFIED/zones/us-a-1/disks/d"),
-        ("us-a-1__us-a-2", "projects/UNSPECIFIED/regions/us-a/disks/d"),
-        ("", "projects/UNSPECIFIED/zones/UNSPECIFIED/disks/d"),
-    ],
+    ("zones", "handle"), table(__file__, "a_google_disk_is_told_apart_by_zone_or_region")
 )
 def test_a_google_disk_is_told_apart_by_zone_or_region(zones: str, handle: str) -> None:
     disk = volume({ZONE: zones}, gcePersistentDisk={"pdName": "d"})

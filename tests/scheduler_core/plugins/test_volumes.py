@@ -27,6 +27,7 @@ from tests.scheduler_core.plugins.storage_clusters import (
     pod_manifest,
     volume_manifest,
 )
+from tests.tables import table
 
 
 def local_volume(name: str, size: str) -> dict[str, Any]:
@@ -138,13 +139,7 @@ def test_a_pod_without_volumes_is_skipped(cluster: StorageCluster, kind: type[An
 
 @pytest.mark.parametrize(
     ("attached", "mounted", "limit", "fits"),
-    [
-        ([], ["pv0"], 2, True),
-        (["pv0"], ["pv0"], 2, True),
-        (["pv1"], ["pv0"], 2, False),
-        (["pv1"], ["pv0"], 3, True),
-        (["pv1", "pv2"], [], 2, False),
-    ],
+    table(__file__, "attached_volumes_count_once_whether_a_pod_uses_them_or_not"),
 )
 def test_attached_volumes_count_once_whether_a_pod_uses_them_or_not(
     attached: list[str], mounted: list[str], limit: int, fits: bool

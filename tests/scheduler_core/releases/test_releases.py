@@ -22,6 +22,7 @@ from scheduler_core.scenario import ScenarioError, dump_scenario, load_scenario,
 from scheduler_core.sim.changes import WriteObject
 from scheduler_core.sim.simulation import Simulation
 from tests.scheduler_core.sim.builders import make_node
+from tests.tables import table
 
 SCENARIO = {"apiVersion": "scheduling.playground/v1", "kind": "Scenario"}
 REASON = "didn't match Pod's required features"
@@ -36,18 +37,7 @@ def test_a_release_is_named_with_or_without_its_patch(written: str) -> None:
     assert release_named(written) is RELEASES["1.36"]
 
 
-@pytest.mark.parametrize(
-    ("written", "name"),
-    [
-        ("1.35.4", "1.35"),
-        ("v1.35.5", "1.35"),
-        ("1.35.6", "1.35.6"),
-        ("1.35.7", "1.35.6"),
-        ("1.36.2", "1.36"),
-        ("v1.36.3", "1.36.3"),
-        ("1.34.9", "1.34"),
-    ],
-)
+@pytest.mark.parametrize(("written", "name"), table(__file__, "a_patch_is_the_last_known_level_up_to_it"))
 def test_a_patch_is_the_last_known_level_up_to_it(written: str, name: str) -> None:
     assert release_named(written) is RELEASES[name]
 
@@ -290,17 +280,7 @@ def test_a_scenario_names_its_release_and_the_older_name_of_it_is_read() -> None
 
 
 @pytest.mark.parametrize(
-    ("part", "path"),
-    [
-        ({"kubernetesRelease": "1.99"}, "kubernetesRelease"),
-        ({"kubernetesRelease": 1.36}, "kubernetesRelease"),
-        ({"emulates": "1.36", "kubernetesRelease": "1.36"}, "emulates"),
-        ({"featureGates": {"SidecarContainers": False}}, "featureGates.SidecarContainers"),
-        (
-            {"featureGates": {"GangScheduling": "yes"}, "kubernetesRelease": "1.36"},
-            "featureGates[GangScheduling]",
-        ),
-    ],
+    ("part", "path"), table(__file__, "a_scenario_with_a_release_that_cannot_be_is_refused_with_its_place")
 )
 def test_a_scenario_with_a_release_that_cannot_be_is_refused_with_its_place(part: object, path: str) -> None:
     assert isinstance(part, dict)

@@ -10,6 +10,7 @@ from scheduler_core.cli.main import main
 from scheduler_core.scenario import ScenarioError, load_scenario, run_scenario
 from scheduler_core.scenario.bounds import RunBounds
 from tests.manifests import node, pod
+from tests.tables import table
 
 SMALL = RunBounds(objects=20)
 TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
@@ -46,15 +47,7 @@ def problem(document: dict[str, Any], bounds: RunBounds = SMALL) -> tuple[str, s
 
 
 @pytest.mark.parametrize(
-    ("kind", "spec", "field"),
-    [
-        ("Deployment", {"replicas": 100_000_000}, "spec.replicas"),
-        ("ReplicaSet", {"replicas": 21}, "spec.replicas"),
-        ("ReplicationController", {"replicas": 21}, "spec.replicas"),
-        ("StatefulSet", {"replicas": 21}, "spec.replicas"),
-        ("Job", {"parallelism": 21}, "spec.parallelism"),
-        ("Job", {"completions": 1000, "parallelism": 2}, "spec.completions"),
-    ],
+    ("kind", "spec", "field"), table(__file__, "what_a_controller_will_make_counts_as_objects")
 )
 def test_what_a_controller_will_make_counts_as_objects(kind: str, spec: dict[str, Any], field: str) -> None:
     path, reason = problem(document(node("n1"), workload(kind, **spec)))
@@ -112,11 +105,7 @@ def test_a_replica_set_of_a_deployment_is_not_counted_twice() -> None:
 
 
 @pytest.mark.parametrize(
-    ("steps", "path"),
-    [
-        ([{"advance": "876000h"}], "steps[0].advance"),
-        ([{"advance": "5000h"}, {"run": "idle"}, {"advance": {"by": "5000h"}}], "steps[2].advance"),
-    ],
+    ("steps", "path"), table(__file__, "virtual_time_has_one_cap_for_all_steps_together")
 )
 def test_virtual_time_has_one_cap_for_all_steps_together(steps: list[Any], path: str) -> None:
     found, reason = problem(document(node("n1"), pod("p"), steps=steps))

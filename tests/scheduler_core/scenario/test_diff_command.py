@@ -13,6 +13,7 @@ from scheduler_core.cli.main import main
 from scheduler_core.scenario import dump_scenario
 from tests.scheduler_core.scenario.builders import make_node, make_pod, make_scenario
 from tests.scheduler_core.whatif.clusters import node
+from tests.tables import table
 
 PACKED = (
     "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n"
@@ -193,22 +194,7 @@ def test_the_summary_names_the_decisions_and_a_replay_writes_one_too(
     assert "0 of 1 expectations hold" in markdown.read_text()
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["one.json"], "one file is compared under --config or with --apply"),
-        (["one.json", "one.json", "one.json"], "one or two files are compared, not 3"),
-        (["one.json", "none.json"], "none.json: No such file"),
-        (
-            ["one.json", "bad.json"],
-            'bad.json: line 1: Node a: status.allocatable.cpu: Invalid value: "x": quantities must match',
-        ),
-        (["one.json", "bad.yaml"], "bad.yaml"),
-        (["one.json", "--config", "one.json"], "one.json"),
-        (["-", "--apply", "one.json"], "standard input can be read once only"),
-        (["scenario.yaml", "one.json", "--anew"], "--anew"),
-    ],
-)
+@pytest.mark.parametrize(("words", "said"), table(__file__, "what_cannot_be_used_is_told_by_file_and_place"))
 def test_what_cannot_be_used_is_told_by_file_and_place(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],

@@ -56,14 +56,8 @@ def test_a_violated_budget_is_found_with_its_cycle() -> None:
 
 
 @pytest.mark.parametrize(
-    ("expectation", "said"),
-    [
-        ({"pod": "hihg", "state": "bound"}, 'never was a pod default/hihg; did you mean "default/high"?'),
-        ({"cycle": 99, "outcome": "bound"}, "expect[0].cycle: there is no cycle 99, the run had "),
-        ({"pods": {"labels": {"app": "x"}}, "state": "bound"}, "there never was one of the pods labelled app=x"),
-        ({"order": ["a", "b"]}, "expect[0].order: there never was a pod default/a"),
-    ],
-)  # fmt: skip
+    ("expectation", "said"), table(__file__, "an_expectation_about_what_never_was_is_an_error_not_a_failure")
+)
 def test_an_expectation_about_what_never_was_is_an_error_not_a_failure(
     expectation: dict[str, Any], said: str
 ) -> None:

@@ -13,6 +13,7 @@ from scheduler_core.scenario import MockExtender, MockTransport, run_scenario
 from scheduler_core.scenario.cassette import CassetteTransport, RecordedCall, pod_of, subject_digest
 from scheduler_core.scenario.form import part_of
 from tests.scheduler_core.scenario.builders import make_node, make_pod, make_scenario
+from tests.tables import table
 
 LABELS = {"a": {"rack": "1"}, "b": {"rack": "2"}}
 
@@ -80,15 +81,7 @@ def test_rules_hold_for_some_pods_and_some_calls_only() -> None:
     assert answered(mock, "filter", ["a"], 1)["NodeNames"] == ["a"]
 
 
-@pytest.mark.parametrize(
-    ("rule", "status", "text", "error"),
-    [
-        ({"fail": {"status": 503, "text": "later"}}, 503, "later", None),
-        ({"fail": {"error": "connection reset"}}, 0, "", 'Post "http://x/e": connection reset'),
-        ({"nonsense": {}}, 200, "<html>It works!</html>", None),
-        ({"slow": "9s"}, 0, "", 'Post "http://x/e": context deadline exceeded'),
-    ],
-)
+@pytest.mark.parametrize(("rule", "status", "text", "error"), table(__file__, "every_way_to_fail"))
 def test_every_way_to_fail(rule: dict[str, Any], status: int, text: str, error: str | None) -> None:
     (answer,) = MockTransport([extender(rule)])([asked("filter", ["a"])])
     assert (answer.status, answer.text) == (status, text)

@@ -15,6 +15,7 @@ from scheduler_core.scenario.gallery import ORDER, gallery_scenario
 from scheduler_core.scenario.redact import _Redactor, redact, verify_redaction, without_failing
 from scheduler_core.schema.tables import SCALARS, types, types_by_kind
 from tests.scheduler_core.scenario.builders import leaked_names, make_node, make_pod, make_scenario
+from tests.tables import table
 
 
 @pytest.mark.parametrize("name", ORDER)
@@ -257,17 +258,7 @@ def test_free_text_of_an_extender_becomes_the_same_reason_everywhere() -> None:
 
 
 @pytest.mark.parametrize(
-    "answer",
-    [
-        {"error": 'Post "http://zeppelin.example/zeppelin-filter": context deadline exceeded', "status": 0},
-        {"error": "zeppelin fell over", "status": 0},
-        {"status": 503, "text": "zeppelin is down"},
-        {"text": "<html>zeppelin</html>"},
-        {"answer": {"NodeNames": "zeppelin-a"}},
-        {"answer": {"NodeNames": ["zeppelin-elsewhere"]}},
-        {"answer": {"Error": "zeppelin says no"}},
-        {"answer": {"nodenames": ["zeppelin-b"], "failednodes": {"zeppelin-a": "zeppelin"}}},
-    ],
+    "answer", table(__file__, "answers_that_fail_still_fail_and_give_no_name_away_answer")
 )
 @pytest.mark.parametrize("ignorable", [True, False])
 def test_answers_that_fail_still_fail_and_give_no_name_away(answer: dict[str, Any], ignorable: bool) -> None:

@@ -62,17 +62,7 @@ def finding(expectation: dict[str, Any], *objects: dict[str, Any]) -> Finding:
     return found
 
 
-@pytest.mark.parametrize(
-    "expectation",
-    [
-        {"survives": {"anyOneNode": True}},
-        {"survives": {"anyOneNode": True, "anyZone": True, "anyOf": "rack", "maxPending": 0}},
-        {"fits": {"deployment": "web", "atLeast": 8}},
-        {"fits": {"deployment": "default/web", "atLeast": 1}},
-        {"drain": {"nodes": ["a"]}},
-        {"drain": {"nodes": ["a", "b"], "within": "10m"}},
-    ],
-)
+@pytest.mark.parametrize("expectation", table(__file__, "what_the_cluster_bears_holds"))
 def test_what_the_cluster_bears_holds(expectation: dict[str, Any]) -> None:
     found = finding(expectation)
     assert found.holds, found.sentence
@@ -157,11 +147,7 @@ def test_an_expectation_changes_nothing_of_the_run() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "words"),
-    [
-        ("minAvailable: 1", "minAvailable: 2", "held up by a budget"),
-        ("within: 2m", "within: 45s", "cannot be drained within 45s"),
-    ],
+    ("before", "after", "words"), table(__file__, "the_gallery_drain_fails_as_its_lesson_says")
 )
 def test_the_gallery_drain_fails_as_its_lesson_says(before: str, after: str, words: str) -> None:
     text = gallery_text("drain-in-time")

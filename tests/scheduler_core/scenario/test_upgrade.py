@@ -13,6 +13,7 @@ from scheduler_core.releases import RELEASES, Release, release_named, steps_betw
 from scheduler_core.scenario import ScenarioError, load_scenario, run_scenario
 from scheduler_core.scenario.gallery import ORDER, gallery_text
 from scheduler_core.scenario.upgrade import preview, toggles_between
+from tests.tables import table
 
 OLD, NEW = RELEASES["1.34"], RELEASES["1.36"]
 
@@ -157,13 +158,7 @@ def test_between_adjacent_releases_there_is_no_step() -> None:
 
 
 @pytest.mark.parametrize(
-    ("expected", "holds"),
-    [
-        ({"upgrade": "1.35"}, True),
-        ({"upgrade": {"kubernetesRelease": "1.36", "namespace": "nothing"}}, True),
-        ({"upgrade": {"kubernetesRelease": "1.36", "namespace": "payments"}}, False),
-        ({"upgrade": "1.36", "count": {"max": 12}}, True),
-    ],
+    ("expected", "holds"), table(__file__, "a_scenario_may_expect_what_an_upgrade_leaves_alone")
 )
 def test_a_scenario_may_expect_what_an_upgrade_leaves_alone(expected: dict[str, Any], holds: bool) -> None:
     [finding] = run_scenario(load_scenario(document(*UNEVEN, *PODS, expect=[expected]))).findings

@@ -15,6 +15,7 @@ from scheduler_core.sim.admission import (
 )
 from scheduler_core.validation.admission import admitted
 from tests.scheduler_core.sim.builders import make_cluster, make_priority_class, make_workload, pods_of
+from tests.tables import table
 
 
 def check_priority_class(manifest: dict[str, Any], others: list[dict[str, Any]], old: Any = None) -> None:
@@ -70,15 +71,7 @@ def test_the_two_built_in_classes_are_objects_that_pass_their_own_rules() -> Non
 
 
 @pytest.mark.parametrize(
-    ("version", "kind", "current"),
-    [
-        ("scheduling.k8s.io/v1beta1", "PriorityClass", "scheduling.k8s.io/v1"),
-        ("policy/v1beta1", "PodDisruptionBudget", "policy/v1"),
-        ("extensions/v1beta1", "Deployment", "apps/v1"),
-        ("apps/v1beta2", "StatefulSet", "apps/v1"),
-        ("apps/v1", "Deployment", "apps/v1"),
-        ("example.com/v1beta1", "Deployment", "example.com/v1beta1"),
-    ],
+    ("version", "kind", "current"), table(__file__, "older_versions_are_read_as_the_present_one")
 )
 def test_older_versions_are_read_as_the_present_one(version: str, kind: str, current: str) -> None:
     assert to_current_version({"apiVersion": version, "kind": kind})[0]["apiVersion"] == current

@@ -10,6 +10,7 @@ from scheduler_core.sim.load import LoadError, load_from
 from scheduler_core.sim.simulation import Simulation
 from tests.scheduler_core.sim.acting import advance, cluster, deployment, events, manifest, status
 from tests.scheduler_core.sim.builders import reborn, state, write
+from tests.tables import table
 
 LOAD = "playground.dev/load"
 CPU = "cpu resource utilization (percentage of request)"
@@ -172,17 +173,7 @@ def test_a_curve_is_straight_between_its_points_and_may_begin_anew() -> None:
     assert load.each and load.at(start, 0)["web", "cpu"] == 500_000_000
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("", "has no point like 10m cpu=500m"),
-        ("10m cpu=1; 5m cpu=2", 'line 2 "5m cpu=2": times must not go back'),
-        ("soon cpu=1", 'line 1 "soon cpu=1": "soon" is not a duration like 30s, 5m or 1h30m'),
-        ("0s gpu=1", 'line 1 "0s gpu=1": "gpu=1" is no amount like cpu=500m or memory=1Gi'),
-        ("0s cpu=-1", 'line 1 "0s cpu=-1": "cpu=-1" must not be negative'),
-        ("hello", 'line 1 "hello": is none of "TIME cpu=AMOUNT", "from TIME", "every DURATION" and "each"'),
-    ],
-)
+@pytest.mark.parametrize(("text", "said"), table(__file__, "a_curve_that_cannot_be_read_says_where"))
 def test_a_curve_that_cannot_be_read_says_where(text: str, said: str) -> None:
     with pytest.raises(LoadError) as error:
         load_from(text)

@@ -14,19 +14,10 @@ from tests.scheduler_core.sim.builders import (
     status_of,
     write,
 )
+from tests.tables import table
 
 
-@pytest.mark.parametrize(
-    ("rule", "desired", "allowed"),
-    [
-        ({"minAvailable": 3}, 3, 1),
-        ({"minAvailable": "60%"}, 3, 1),
-        ({"maxUnavailable": 1}, 3, 1),
-        ({"maxUnavailable": "30%"}, 2, 2),
-        ({"maxUnavailable": 0}, 4, 0),
-        ({"minAvailable": 9}, 9, 0),
-    ],
-)
+@pytest.mark.parametrize(("rule", "desired", "allowed"), table(__file__, "a_budget_counts_its_pods"))
 def test_a_budget_counts_its_pods(rule: dict[str, object], desired: int, allowed: int) -> None:
     simulation = make_cluster(
         2, make_workload("Deployment", "web", replicas=4), make_budget("web", "web", **rule)

@@ -10,6 +10,7 @@ from scheduler_core.objects.defaults import prepare
 from scheduler_core.sim.simulation import Simulation
 from tests.scheduler_core.sim.acting import advance, cluster, events, job, names, status
 from tests.scheduler_core.sim.builders import reborn, state, write
+from tests.tables import table
 
 DURATION = "playground.dev/duration"
 
@@ -45,14 +46,7 @@ def test_a_job_ends_after_a_minute_and_its_pod_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("template", "own", "of_namespace", "of_cluster", "lasts"),
-    [
-        ("5s", "6s", "7s", "8s", "5s"),
-        (None, "6s", "7s", "8s", "6s"),
-        (None, None, "7s", "8s", "7s"),
-        (None, None, None, "8s", "8s"),
-        (None, None, None, None, "1m"),
-    ],
+    ("template", "own", "of_namespace", "of_cluster", "lasts"), table(__file__, "what_says_how_long")
 )
 def test_what_says_how_long(
     template: str | None, own: str | None, of_namespace: str | None, of_cluster: str | None, lasts: str

@@ -23,6 +23,7 @@ from tests.scheduler_core.sim.builders import (
     write,
 )
 from tests.scheduler_core.stored import prepare
+from tests.tables import table
 
 GROUPS = RELEASES["1.36"].with_gates({"GenericWorkload": True, "GangScheduling": True})
 WORKLOAD_AWARE = GROUPS.with_gates({"WorkloadAwarePreemption": True})
@@ -169,13 +170,7 @@ def test_groups_go_on_after_a_checkpoint_as_they_would_have(n_steps: int) -> Non
 
 
 @pytest.mark.parametrize(
-    ("spec", "field"),
-    [
-        ({}, "spec.schedulingPolicy"),
-        ({"schedulingPolicy": {"basic": {}, "gang": {"minCount": 1}}}, "spec.schedulingPolicy"),
-        ({"schedulingPolicy": {"gang": {"minCount": 0}}}, "spec.schedulingPolicy.gang.minCount"),
-        ({"schedulingPolicy": {"basic": {}}, "disruptionMode": "All"}, "spec.disruptionMode"),
-    ],
+    ("spec", "field"), table(__file__, "a_group_an_api_server_refuses_is_refused_by_field")
 )
 def test_a_group_an_api_server_refuses_is_refused_by_field(spec: dict[str, Any], field: str) -> None:
     with pytest.raises(InvalidObject, match=field.replace(".", r"\.")):

@@ -18,6 +18,7 @@ from scheduler_core.whatif import consolidate
 from scheduler_core.whatif.answers import answer_question, answer_text
 from scheduler_core.whatif.prices import price_list_from, read_prices, shipped_prices
 from tests.scheduler_core.whatif.clusters import Manifest, budget, cluster_of, node, pod
+from tests.tables import table
 
 TYPES = [
     {"name": "small", "cpu": "2", "memory": "8Gi", "price": 1.0},
@@ -344,16 +345,7 @@ def test_a_wrong_row_of_a_price_list_is_named_with_its_value(text: str, said: st
     assert str(error.value).startswith(said)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "\ufeffprice,Name,CPU,Memory\r\n1,x,2,8Gi\r\n",
-        "name; cpu; memory; price\nx; 2; 8Gi; 1\n;;;\n",
-        "name\tcpu\tmemory\tprice\nx\t2\t8Gi\t1\n",
-        '"name","cpu","memory","price"\n"x","2","8Gi","1"\n',
-        '{"types": [{"name": "x", "cpu": 2, "memory": "8Gi", "price": 1}]}',
-    ],
-)
+@pytest.mark.parametrize("text", table(__file__, "a_price_list_as_spreadsheets_save_it_is_read"))
 def test_a_price_list_as_spreadsheets_save_it_is_read(text: str) -> None:
     (one,) = price_list_from(read_prices(text), "prices").types
     assert (one.name, one.price, one.allocatable) == ("x", 1.0, {"cpu": "2", "memory": "8Gi", "pods": "110"})

@@ -9,6 +9,7 @@ import pytest
 
 from scheduler_core.cli.main import main
 from tests.scheduler_core.whatif.clusters import Manifest, node, pod
+from tests.tables import table
 
 
 def _dump(folder: Path, *objects: Manifest) -> str:
@@ -43,19 +44,7 @@ def test_answers_as_json_are_the_same_bytes_twice(dump: str, capsys: pytest.Capt
         assert json.loads(first)["verdict"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["lose", "nowhere"], "nodes: there is no node nowhere"),
-        (["drain"], "nodes: name a node, or give a label"),
-        (["drain", "-l", "zone=q"], 'label: "zone=q" is on no node'),
-        (
-            ["headroom", "--like", "default/no"],
-            'workload: "Pod default/no" is not here: there is no Pod default/no',
-        ),
-        (["headroom", "--pod", "/nowhere.yaml"], "/nowhere.yaml: No such file or directory"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "said"), table(__file__, "what_cannot_be_used_is_named"))
 def test_what_cannot_be_used_is_named(
     dump: str, arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
