@@ -33,7 +33,7 @@ from scheduler_core.whatif.cluster_edits import (
 )
 from scheduler_core.whatif.fork import INSTANCE_TYPE, ZONE, EqualNodes, Fork, Report, group_of, silent
 from scheduler_core.whatif.headroom import room_of
-from scheduler_core.whatif.pod_edits import RENAMED, is_passing
+from scheduler_core.whatif.pod_edits import MACHINES, RENAMED, is_passing
 from scheduler_core.whatif.prices import NodeType, PriceList, estimated
 from scheduler_core.whatif.workloads import Alike, classes_of, daemon_pods, unpinned, without_rules
 
@@ -49,11 +49,6 @@ PLACE_LABELS = (
     "failure-domain.beta.kubernetes.io/region",
 )
 _OF_TYPE = frozenset((INSTANCE_TYPE, "beta.kubernetes.io/instance-type"))
-_MACHINES = {
-    "kubernetes.io/os": ("linux", "windows"),
-    "kubernetes.io/arch": ("amd64", "arm64", "ppc64le", "s390x"),
-}
-"""What such labels of a node may say."""
 _GENERIC = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
 
 
@@ -269,7 +264,7 @@ def kinds_for(fork: Fork, pod: Pod, prices: PriceList, most: int) -> list[tuple[
         for labels in wanted_labels(pod)
         if not labels.keys() & (_OF_TYPE | RENAMED.keys())
         and fork.cache.node(labels.get(LABEL_HOSTNAME, "")) is None
-        and all(labels.get(key, known[0]) in known for key, known in _MACHINES.items())
+        and all(labels.get(key, known[0]) in known for key, known in MACHINES.items())
     ]
     labelled = [
         _labelled(one, labels, more)
@@ -293,6 +288,10 @@ def kinds_for(fork: Fork, pod: Pod, prices: PriceList, most: int) -> list[tuple[
 
 
 def _labelled(choice: NodeChoice, labels: Mapping[str, str], more: str) -> NodeChoice:
+    if any(choice.labels.get(key, labels[key]) != labels[key] for key in MACHINES.keys() & labels.keys()):
+        # Another machine, of which no price is known.
+        others = {key: value for key, value in choice.labels.items() if key not in _OF_TYPE}
+        choice = replace(choice, labels=others, like=choice.like or choice.shape)
     zone = labels.get(ZONE, choice.zone)
     host, said = labels.get(LABEL_HOSTNAME, choice.host), "" if more == "with " else more
     return replace(choice, labels={**choice.labels, **labels}, zone=zone, host=host, more=said)

@@ -16,6 +16,7 @@ from scheduler_core.framework.failure import PluginFailure
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.objects.resources import CPU, amount_text, named
+from scheduler_core.schema.tables import table_beside
 from scheduler_core.sim.kubelet_admission import claims_of
 from scheduler_core.whatif.cluster_edits import (
     claims_recreated,
@@ -35,6 +36,7 @@ from scheduler_core.whatif.pod_edits import (
     marked_by,
     nearest,
     requirement_words,
+    selector_words,
 )
 
 FITS, FULL, RULES, PORT, VOLUME, TAINTED, SELECTOR, SMALL, CORDONED, DEAD, OTHER = REASONS = (
@@ -220,7 +222,39 @@ def _sentence(
     if place is None:
         return f"Left out: {attempt.narrowed_reason}."
     verdict = attempt.verdict(place)
-    return f"{', '.join(verdict[2]) if verdict else 'refused'}."
+    said = _refused_words(pod, verdict[2]) if verdict else None
+    return f"{said[0] if said else ', '.join(verdict[2]) if verdict else 'refused'}."
+
+
+def _refused_words(pod: Pod, reasons: Sequence[str]) -> tuple[str, str] | None:
+    """What a rule about other pods finds on a node, and what it asks of the pod; None where upstream's words do."""
+    said = next((_REFUSALS[one] for one in reasons if one in _REFUSALS), None)
+    if said is None:
+        return None
+    spec = pod.manifest.get("spec") or {}
+    terms = {
+        kind: " and ".join(
+            f"{selector_words(term.get('labelSelector'))} (same {term['topologyKey']})"
+            for term in at(spec, "affinity", kind, REQUIRED) or ()
+        )
+        for kind in ("podAffinity", "podAntiAffinity")
+    }
+    spread = [
+        f"{item['topologyKey']} (at most {item['maxSkew']} more than in the emptiest)"
+        for item in spec.get("topologySpreadConstraints") or ()
+        if item.get("whenUnsatisfiable") == "DoNotSchedule"
+    ]
+    ports = [
+        f"{port['hostPort']}/{port.get('protocol') or 'TCP'}"
+        for one in spec.get("containers") or ()
+        for port in one.get("ports") or ()
+        if port.get("hostPort")
+    ]
+    about = {**terms, "spread": " and ".join(spread), "ports": " and ".join(ports)}
+    return said["node"].format_map(about), said["pod"].format_map(about)
+
+
+_REFUSALS: Final[Mapping[str, Mapping[str, str]]] = table_beside(__file__, "refusals.yaml")
 
 
 def _idle_words(idle: int, number: int) -> str:
@@ -257,6 +291,11 @@ def _headline(pod: Pod, groups: Sequence[NodeGroup], message: str, fork: Fork) -
     # What is free on nodes that the pod may use comes before nodes that it may not.
     near = next((one for one in groups if one.reason in (FULL, SMALL)), next(iter(groups), None))
     if near is None or near.reason in (FITS, OTHER, RULES, VOLUME, PORT):
+        if near is not None and near.reason in (RULES, PORT):
+            attempt = fork.attempt(pod)
+            place = attempt.rows.tolist().index(fork.cache.nodes.row_of[near.nearest])
+            if said := _refused_words(pod, (attempt.verdict(place) or ("", "", ()))[2]):
+                return f"{pod.name} {said[1]}."
         words = near.sentence if near is not None and near.reason in (RULES, VOLUME, PORT) else message
         return (
             f"{pod.name} finds no node: {words[:1].lower()}{words[1:]}"

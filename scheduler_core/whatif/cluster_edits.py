@@ -214,6 +214,33 @@ def labelled(nodes: Sequence[Node], labels: Labels, number: int = 1) -> tuple[Fi
     return made, tuple(node_from(_with_labels(one.manifest, put)) for one in nodes[:number])
 
 
+def given_domains(nodes: Sequence[Node], key: str, *, is_there: bool) -> tuple[Fix, tuple[Node, ...]] | None:
+    """The nodes, each in a domain for itself; None where there is none, or where the label is for others to put on.
+
+    Parameters
+    ----------
+    is_there : bool
+        Whether another node has the label.
+    """
+    if not nodes or (is_there and key.startswith(_FACTS)):
+        return None
+    last = key.rpartition("/")[2]
+    names = nodes[0].name if len(nodes) == 1 else f"{len(nodes)} nodes like {nodes[0].name}"
+    made = draft(
+        "label-node",
+        f"Label {names} with {key}",
+        note=f"{'It has' if len(nodes) == 1 else 'They have'} no such label, so that no pod of the spread may go there;"
+        f" proved with a {last} for each: write which it is in",
+        size=0.2 + len(nodes) / 100,
+        patch="\n".join(
+            f"kubectl label node {node.name} {key}={last}-{n}" for n, node in enumerate(nodes, 1)
+        ),
+    )
+    return made, tuple(
+        node_from(_with_labels(node.manifest, {key: f"{last}-{n}"})) for n, node in enumerate(nodes, 1)
+    )
+
+
 # ---- claims
 
 
@@ -232,6 +259,8 @@ def unbound_claims(pod: Pod, listers: Listers) -> Iterator[PersistentVolumeClaim
 def _claims(pod: Pod, listers: Listers) -> Iterator[PersistentVolumeClaim]:
     for volume in pod.volumes:
         name = (volume.get("persistentVolumeClaim") or {}).get("claimName") or ""
+        if volume.get("ephemeral"):
+            name = f"{pod.name}-{volume['name']}"
         claim = listers.get("PersistentVolumeClaim", pod.namespace, name) if name else None
         if claim is not None:
             yield claim

@@ -301,6 +301,7 @@ class Search:
             ("resources that nodes do not report", self._provide),
             ("cordoned nodes", self._uncordon),
             ("labels of nodes", self._label_nodes),
+            ("domains of nodes", self._label_domains),
             ("new nodes", self._add_nodes),
             ("new nodes with devices", self._add_device_nodes),
             ("higher priorities", self._raise_priority),
@@ -677,7 +678,9 @@ class Search:
             *cluster_edits.claims_shared(self.pod, listers),
         ):
             made = {"write": [without_given(one) for one in manifests]}
-            self._try(Trial(replace(found, change=made), objects=tuple(objects)))
+            variant = pod_edits.with_class_of_volume(self.pod, found, manifests)
+            change = Trial(found, variant) if variant else Trial(replace(found, change=made))
+            self._try(replace(change, objects=tuple(objects)))
         for found, manifests, objects in (
             cluster_edits.claims_created(self.pod, names, listers) if names else ()
         ):
@@ -918,6 +921,18 @@ class Search:
                     better, other = self.found[-1], self.found[-2]
                     self.found[-2:] = [better if better.fix.placed > other.fix.placed else other]
 
+    def _label_domains(self) -> None:
+        """Label nodes with the key that the pods are spread over: only nodes that have it are counted, and used."""
+        nodes = self.fork.snapshot.nodes
+        for index, _ in pod_edits.hard_spread(self.pod):
+            key = self.pod.manifest["spec"]["topologySpreadConstraints"][index]["topologyKey"]
+            is_there = any(key in node.meta.labels for node in self.fork.nodes())
+            rows = self._feasible(pod_edits.without_spread(self.pod, index).pod)
+            bare = [node for node in map(nodes.node, rows) if key not in node.meta.labels]
+            found = cluster_edits.given_domains(bare[: len(self.pods)], key, is_there=is_there)
+            if found is not None:
+                self._try(Trial(found[0], nodes=found[1]))
+
     def _feasible(self, pod: Pod) -> list[int]:
         try:
             return list(self.fork.attempt(pod).feasible.tolist())
@@ -978,7 +993,10 @@ class Search:
         elif all(one.priced for one in chosen):
             self.bound = min(one.price for one in priced)
         cost = cost_of(chosen)
-        others = [f"{nodes_words(nodes)} for {price_words(cost_of(nodes))}" for nodes in proved[1:]]
+        others = [
+            nodes_words(nodes) + ("" if (price := cost_of(nodes)) is None else f" for {price_words(price)}")
+            for nodes in proved[1:]
+        ]
         each = _size_words(chosen[0]) if len({one.name for one in chosen}) == 1 else ""
         note = "; ".join(filter(None, (each, f"or {', or '.join(others)}" if others else "")))
         manifests = tuple(

@@ -242,11 +242,11 @@ def first_of(every: Sequence[str]) -> str:
 
 
 def written(resource: str, amount: int) -> str:
-    """An amount in whole units as a manifest writes it: `2400m`, `512Mi`, `2`."""
+    """An amount in whole units as a manifest writes it: `2400m`, `512Mi`, `512M`, `2`."""
     if resource == CPU:
         return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
     if resource in (MEMORY, EPHEMERAL_STORAGE) or resource.startswith("hugepages-"):
-        for suffix, unit in (("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)):
+        for suffix, unit in (("Gi", 2**30), ("Mi", 2**20), ("G", 10**9), ("M", 10**6), ("Ki", 2**10)):
             if amount and amount % unit == 0:
                 return f"{amount // unit}{suffix}"
     return str(amount)

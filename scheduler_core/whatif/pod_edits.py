@@ -140,6 +140,13 @@ def nearest(name: str, known: Collection[str]) -> str:
     return found[0][1] if found else ""
 
 
+MACHINES: Mapping[str, tuple[str, ...]] = {
+    "kubernetes.io/os": ("linux", "windows"),
+    "kubernetes.io/arch": ("amd64", "arm64", "ppc64le", "s390x"),
+}
+"""What such labels of a node may say."""
+
+
 def _meant(key: str, value: str, labels: Labels) -> tuple[str, str] | None:
     """The label that may have been meant by one that nothing carries."""
     if value in labels.get(key, {}):
@@ -230,6 +237,8 @@ def corrected_amounts(pod: Pod, largest: Mapping[str, int]) -> Iterator[Variant]
     """
     for resource, (unit, factor, least) in _UNITS.items():
         amount, most = pod.requests.get(resource, 0), largest.get(resource, 0)
+        if written(resource, amount).endswith(("G", "M")):
+            factor = 1000
         if not most or amount <= 4 * most or amount // factor < least:
             continue
 
@@ -366,6 +375,24 @@ def corrected_claim(pod: Pod, name: str, to: str, key: str = "claimName") -> Var
 
     note = f"There is no claim {pod.namespace}/{name}; the nearest name is {to}"
     return _variant(pod, "correct-claim", f"Correct the claim {name} to {to}", edit, note=note)
+
+
+def with_class_of_volume(pod: Pod, fix: Fix, claims: Iterable[Mapping[str, Any]]) -> Variant | None:
+    """The pod whose ephemeral volumes have the classes of these claims; None where the claims are of no such volume."""
+    classes = {
+        one["metadata"]["name"]: one["spec"].get("storageClassName") for one in claims if "spec" in one
+    }
+    names = [volume["name"] for volume in pod.volumes if volume.get("ephemeral")]
+    wanted = {name: classes[f"{pod.name}-{name}"] for name in names if f"{pod.name}-{name}" in classes}
+
+    def edit(spec: Spec) -> None:
+        for volume in spec["volumes"]:
+            if volume["name"] in wanted:
+                volume["ephemeral"]["volumeClaimTemplate"]["spec"]["storageClassName"] = wanted[
+                    volume["name"]
+                ]
+
+    return Variant(fix, edited(pod, edit), edit) if wanted else None
 
 
 def unasked(pod: Pod, profiles: Sequence[str]) -> tuple[str, Variant | None] | None:
@@ -520,7 +547,8 @@ def without_selectors(pod: Pod, template: Spec | None = None) -> Iterator[Varian
     for key, value in dict(_spec(pod).get("nodeSelector") or {}).items():
         if is_of_template(pod, template, "nodeSelector", key):
             title, edit = f"Drop the node selector {key}={value}", setting({("nodeSelector", key): _GONE})
-            yield _variant(pod, "drop-selector", title, edit)
+            # Images are built for one architecture and one system.
+            yield _variant(pod, "drop-selector", title, edit, headline=key not in MACHINES)
 
 
 def without_node_affinity(pod: Pod, template: Spec | None = None) -> Iterator[Variant]:
