@@ -15,7 +15,6 @@ PLAYGROUND_CHROMIUM       the Chromium to use
 PLAYGROUND_KUBECTL        the kubectl to use
 PLAYGROUND_TEST_ON        run the suite itself on this database (set by `test_on_postgresql.py`)
 PLAYGROUND_BASE           the commit that a change is compared with
-PLAYGROUND_TOOLS_FAILED   tools that found something (set by `python -m tests`)
 ========================  ========================================================================
 """
 
@@ -24,6 +23,7 @@ from __future__ import annotations
 import io
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -75,6 +75,9 @@ SERVICES = (
     ("openssl", lambda: shutil.which("openssl"), "no openssl to make certificates with (Debian: openssl)"),
 )
 
+TOOLS = pytest.StashKey[subprocess.Popen[bytes]]()
+"""What runs beside the tests where ``--tools`` asks for it."""
+
 LONG_S = 900
 """A timeout from which on a test is begun with before others."""
 
@@ -116,6 +119,12 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) 
         args[:] = [f"--numprocesses={n_workers}", "--dist=worksteal", *args]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--tools", action="store_true", help="check types, style, imports and templates beside the tests"
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Where a run is written to a file or a pipe, each test is told of when it is done, not after some thousands.
@@ -126,6 +135,8 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError(f"PLAYGROUND_REQUIRE={name}, but {lack}")
     if unknown := required - {name for name, _, _ in SERVICES}:
         raise pytest.UsageError(f"PLAYGROUND_REQUIRE: unknown {', '.join(sorted(unknown))}")
+    if config.option.tools and not _is_xdist_worker:
+        config.stash[TOOLS] = subprocess.Popen([sys.executable, "-m", "tests.tools"], cwd=changes.ROOT)
 
 
 def pytest_report_header() -> str:
@@ -222,10 +233,15 @@ def _waits_for_others(item: pytest.Item) -> bool:
     )
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if failed := os.environ.get("PLAYGROUND_TOOLS_FAILED"):
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if TOOLS in session.config.stash and session.config.stash[TOOLS].wait():
+        session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if TOOLS in config.stash and config.stash[TOOLS].returncode:
         terminalreporter.section("TOOLS FAILED", red=True, bold=True)
-        terminalreporter.line(f"{failed}: see the first lines", red=True)
+        terminalreporter.line("see the lines above, or `python -m tests.tools`", red=True)
     skipped = terminalreporter.stats.get("skipped", [])
     reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in skipped)
     if reasons:

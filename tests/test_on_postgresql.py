@@ -44,8 +44,7 @@ def test_what_is_stored_and_found_is_the_same_on_postgresql(
     environment = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(("PYTEST_", "PLAYGROUND_TOOLS"))
-        and name not in ("PLAYGROUND_REQUIRE", "DJANGO_ALLOW_ASYNC_UNSAFE")
+        if not name.startswith("PYTEST_") and name not in ("PLAYGROUND_REQUIRE", "DJANGO_ALLOW_ASYNC_UNSAFE")
     }
     files = _marked() if chosen == "dialect" else ROOMS
     result = subprocess.run(

@@ -1,4 +1,4 @@
-"""What a machine can check of the tree without running it: `python -m tests.tools`; `python -m tests` begins with it.
+"""What a machine can check of the tree without running it: `python -m tests.tools`; part of `python -m tests`.
 
 All start at once, and each says in one line that it finds nothing, or all that it finds.
 """

@@ -14,9 +14,9 @@ from tests import changes, services
 from tests.tables import table
 
 
-@pytest.fixture(autouse=True)
-def no_tool_failed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PLAYGROUND_TOOLS_FAILED", raising=False)
+def summary_of(reporter: Reporter, stash: Any = ()) -> list[str]:
+    services.pytest_terminal_summary(reporter, SimpleNamespace(stash=stash))  # type: ignore[arg-type]
+    return reporter.said
 
 
 class Reporter:
@@ -36,22 +36,23 @@ class Reporter:
 
 
 def test_every_skip_is_told_with_its_reason() -> None:
-    reporter = Reporter("no sun", "no second moon", "no second moon")
-    services.pytest_terminal_summary(reporter)  # type: ignore[arg-type]
-    assert reporter.said == ["NOT TESTED", "2 left out: no second moon", "1 left out: no sun"]
+    said = summary_of(Reporter("no sun", "no second moon", "no second moon"))
+    assert said == ["NOT TESTED", "2 left out: no second moon", "1 left out: no sun"]
 
 
 def test_where_nothing_is_left_out_nothing_is_said() -> None:
-    reporter = Reporter()
-    services.pytest_terminal_summary(reporter)  # type: ignore[arg-type]
-    assert not reporter.said
+    assert not summary_of(Reporter())
 
 
-def test_a_tool_that_found_something_is_named_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PLAYGROUND_TOOLS_FAILED", "mypy")
-    reporter = Reporter()
-    services.pytest_terminal_summary(reporter)  # type: ignore[arg-type]
-    assert reporter.said == ["TOOLS FAILED", "mypy: see the first lines"]
+@pytest.mark.parametrize(("of_tools", "of_tests", "of_all"), [(1, 0, 1), (1, 2, 2), (0, 0, 0)])
+def test_a_tool_that_found_something_is_told_again_and_fails_the_run(
+    of_tools: int, of_tests: int, of_all: int
+) -> None:
+    tools = SimpleNamespace(wait=lambda: of_tools, returncode=of_tools)
+    session: Any = SimpleNamespace(exitstatus=of_tests, config=SimpleNamespace(stash={services.TOOLS: tools}))
+    services.pytest_sessionfinish(session)
+    assert session.exitstatus == of_all
+    assert summary_of(Reporter(), session.config.stash)[:1] == ["TOOLS FAILED"] * of_tools
 
 
 @pytest.mark.parametrize(
