@@ -206,21 +206,52 @@ class _Counsel:
         """Of pods that ask for the same; the first of them is tried where none is named."""
         # The first, for each of them: what is said of a workload is what is said of each of its pods.
         pod = alike[0]
-        search = Search(
-            self.fork,
-            alike,
-            template=spec_of_owner(self.simulation, pod),
-            owner=top_owner(self.simulation, pod),
-            priority_classes=self.classes,
-            prices=self.prices,
-            limits=limits_of(self.simulation.scheduler),
-            simulation=self.simulation,
-            report=self.report,
-        )
-        answer = search.answer()
+        with self.fork.changes():
+            left, words = self._left_of_group(alike)
+            search = Search(
+                self.fork,
+                left,
+                template=spec_of_owner(self.simulation, pod),
+                owner=top_owner(self.simulation, pod),
+                priority_classes=self.classes,
+                prices=self.prices,
+                limits=limits_of(self.simulation.scheduler),
+                simulation=self.simulation,
+                report=self.report,
+            )
+            answer = search.answer()
+        if words:
+            keys = tuple(one.key for one in alike)
+            answer = replace(answer, headline=f"{words} {answer.headline}", pods=keys)
         workload = "" if pod.meta.controller is None else self.workload_of(pod)
         answer = replace(answer, name=workload or f"Pod {pod.key}", workload=workload)
         return _Found(alike, answer, search.best)
+
+    def _members(self, pod: Pod) -> tuple[list[Pod], int]:
+        """The pending members of a pod's gang, and how many more it needs before any is tried."""
+        fork, key = self.fork, (pod.namespace, pod.scheduling_group)
+        group = fork.cache.listers.get("PodGroup", *key)
+        if group is None or not fork.scheduler.pod_groups.are_scheduled or not group.min_count:
+            return [], 0
+        waiting, running = (
+            [one for one in pods if (one.namespace, one.scheduling_group) == key]
+            for pods in (waiting_pods(self.simulation), fork.cache.pods_in_order())
+        )
+        return waiting, max(0, group.min_count - len(waiting) - len(running))
+
+    def _left_of_group(self, alike: Alike) -> tuple[Alike, str]:
+        """Those of a gang's members that find no node once the others have theirs, which stay on the copy, and why."""
+        fork = self.fork
+        members, lacking = self._members(alike[0])
+        begin = f"The pods of the group {alike[0].scheduling_group} start together"
+        if lacking:
+            return alike, f"{begin}, and {lacking:,} more of them must be there first."
+        mark = fork.mark()
+        left = [one for one in members if fork.place(one, preempt=False).node is None]
+        if own := tuple(one for one in alike if one in left):
+            return own, f"{begin}, and {len(members) - len(left)} of {len(members)} find a node."
+        fork.back_to(mark)
+        return alike, f"{begin}, and {counted(len(left), 'pod')} of it find no node." if left else ""
 
     # ---- all that is pending
 
@@ -248,13 +279,18 @@ class _Counsel:
             self.partly(FixAnswer(subject, name, "", keys, f"{words} so far.", workloads=found))
         parts.sort(key=lambda part: _order_of(part.answer))
         # A gated pod is not the scheduler's yet: nothing is bought for it.
-        ready = [pod for pod in pods if not pod.scheduling_gates]
+        groups = {(pod.namespace, pod.scheduling_group): pod for pod in pods}
+        lacking = {group for group, pod in groups.items() if self._members(pod)[1]}
+        few = {pod.uid for pod in pods if (pod.namespace, pod.scheduling_group) in lacking}
+        ready = [pod for pod in pods if not pod.scheduling_gates and pod.uid not in few]
         best, stages, bound = self._together(
-            ready, [part for part in parts if not part.pods[0].scheduling_gates]
+            ready,
+            [part for part in parts if not part.pods[0].scheduling_gates and part.pods[0].uid not in few],
         )
         reasons = len({part.answer.groups[:1] or part.answer.headline for part in parts})
         are = "is" if len(pods) == 1 else "are"
-        held = left_out_words(len(pods) - len(ready))
+        held = left_out_words(sum(bool(pod.scheduling_gates) for pod in pods))
+        held += f"; {counted(len(few), 'pod')} must wait for more of their group" if few else ""
         headline = f"{counted(len(pods), 'pod')} {are} pending, for {counted(reasons, 'reason')}{held}."
         refused = tuple(refused_pods(self.simulation)) if subject == PENDING else ()
         return FixAnswer(

@@ -6,9 +6,12 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import yaml
+
 from scheduler_core.cli.manifests import scenario_of_dump
 from scheduler_core.objects.documents import load_documents
 from scheduler_core.scenario import load_scenario, run_scenario
+from scheduler_core.scenario.gallery import gallery_text
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif.answers import answer_question
 from scheduler_core.whatif.fix import fix
@@ -105,3 +108,33 @@ def test_pods_that_a_quota_refuses_are_said() -> None:
     limits = "exceeded quota: compute, requested: pods=1, used: pods=1, limited: pods=1"
     assert answer.causes == (f"ReplicaSet shop/web has 1 of 3 pods: {limits}.",)
     assert answer.headline == f"No pod is pending. {answer.causes[0]}"
+
+
+def gang(*, needs: int) -> FixAnswer:
+    """What is said of five pods that start together, where four find a node."""
+    lesson = yaml.safe_load(gallery_text("gang-almost-fits"))
+    objects = lesson["objects"]
+    group = next(one for one in objects if one["kind"] == "PodGroup")
+    group["spec"]["schedulingPolicy"]["gang"]["minCount"] = needs
+    kept = {
+        key: lesson[key]
+        for key in ("apiVersion", "kind", "name", "kubernetesRelease", "featureGates", "seed")
+    }
+    run = run_scenario(load_scenario({**kept, "objects": objects}), full_traces=False)
+    return fix(run.simulation, {})
+
+
+def test_of_a_gang_the_pods_that_find_no_node_beside_the_others_are_helped() -> None:
+    whole = gang(needs=5)
+    (one,) = whole.workloads
+    assert one.headline.startswith(
+        "The pods of the group train start together, and 4 of 5 find a node. train-5 needs 5 CPU"
+    )
+    assert one.best is not None and one.best.what == "add-node" and len(one.pods) == 5
+    assert whole.best is not None and (whole.best.placed, whole.best.of) == (5, 5)
+
+
+def test_nothing_is_bought_for_a_gang_that_lacks_pods() -> None:
+    whole = gang(needs=7)
+    assert whole.best is None and "5 pods must wait for more of their group" in whole.headline
+    assert "2 more of them must be there first" in whole.workloads[0].headline
