@@ -1,4 +1,4 @@
-"""The Celery application: tasks are found in each app's `tasks` module."""
+"""The Celery application. Its one task says that work waits (`play.rooms.look`)."""
 
 from __future__ import annotations
 
@@ -10,4 +10,3 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "playground.settings")
 
 app = Celery("playground")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks()

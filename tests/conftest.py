@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import hypothesis
@@ -88,26 +88,18 @@ def wakes(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
             written.append((task, how))
         return True
 
-    def send_group(task: str, many: Iterable[Mapping[str, Any]]) -> bool:
-        return all(send(task, **how) for how in many)
-
     monkeypatch.setattr(wake, "send", send)
-    monkeypatch.setattr(wake, "send_group", send_group)
     return written
 
 
 @pytest.fixture
 def work(wakes: list[tuple[str, dict[str, Any]]]) -> Callable[[], None]:
     """Be the worker: do what was sent until nothing is left."""
-    from celery import current_app
-
-    from playground.clusters import tasks as cluster_tasks
-    from playground.clusters import wake
+    from playground.clusters import jobs
     from playground.clusters.drive.advance import advance
     from playground.clusters.drive.memory import EngineMemory
-    from playground.scenarios import tasks as scenario_tasks
 
-    del cluster_tasks, scenario_tasks
+    jobs.load()
     memory = EngineMemory()
 
     def run() -> None:
@@ -116,10 +108,10 @@ def work(wakes: list[tuple[str, dict[str, Any]]]) -> Callable[[], None]:
                 return
             task, how = wakes.pop(0)
             how.pop("countdown_s", None)
-            if task == wake.ADVANCE:  # no task: what decides looks at the rows
+            if task == "advance":  # no task: what decides looks at the rows
                 left: Any = advance(**how, memory=memory).more or None
             else:
-                left = current_app.tasks[task](**how)
+                left = jobs.TASKS[task].do(**how)
             if left is not None and left is not False:  # its turn was over
                 wakes.append((task, how))
         raise AssertionError("work does not end")

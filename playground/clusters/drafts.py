@@ -166,7 +166,7 @@ def commit_draft(*, public_id: str, owner: Any, name: str, fixed: bool = False) 
         told = {"doing": WAITING, "done": 0, "total": 0, "touched": timezone.now()}
         if not rows.update(action=Draft.IMPORT, state=Draft.State.QUEUED, wanted=wanted, **told):
             raise Conflict(_why_it_stays(draft), kind="Draft", name=public_id)
-        transaction.on_commit(lambda: wake.send(wake.DRAFT, draft_id=draft.pk), robust=True)
+        wake.on_commit("work_on_draft", draft_id=draft.pk)
     draft.refresh_from_db()
     return draft
 
@@ -192,7 +192,7 @@ def _put(draft: Draft) -> Draft:
         if last is not None:
             mine.filter(pk__lte=last).delete()
         if draft.is_open:
-            transaction.on_commit(lambda: wake.send(wake.DRAFT, draft_id=draft.pk), robust=True)
+            wake.on_commit("work_on_draft", draft_id=draft.pk)
     return draft
 
 
@@ -456,7 +456,7 @@ def _find(pk: int) -> jobs.Subject | None:
 
 def _unattended() -> list[tuple[str, dict[str, Any]]]:
     keys = Draft.objects.filter(state__in=Draft.OPEN).order_by("pk").values_list("pk", flat=True)
-    return [(wake.DRAFT, {"draft_id": pk}) for pk in keys[:1000]]
+    return [("work_on_draft", {"draft_id": pk}) for pk in keys[:1000]]
 
 
 jobs.KINDS["draft_id"] = jobs.SubjectKind(_find, jobs.failing(Draft), _unattended)

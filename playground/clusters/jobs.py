@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from pkgutil import resolve_name
 from typing import Any, Final
 
 from django.db import IntegrityError, transaction
@@ -23,6 +24,7 @@ from playground.clusters import lanes
 from playground.clusters.errors import Conflict
 from playground.clusters.lanes import holder_name, is_alive, on_this_machine
 from playground.clusters.models import Cluster, Job, LanePulse, Turn, WorkRow
+from scheduler_core.schema.tables import table_beside
 
 CLAIM_S: Final = 20.0
 LOOKED_AT: Final = 500
@@ -61,6 +63,37 @@ class SubjectKind:
     find: Callable[[int], Subject | None]
     give_up: Callable[[int, str], None] = lambda pk, why: None
     unattended: Callable[[], list[tuple[str, dict[str, Any]]]] = list
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is done of a row; `tasks.yaml` says what its fields mean."""
+
+    lane: str
+    run: tuple[str, ...] = ()
+    goes_on: bool = False
+    bulk: bool = False
+    turn_s: float = 0.0
+
+    def functions(self) -> list[Callable[..., Any]]:
+        """What does it, imported when it is asked for."""
+        return [resolve_name(name) for name in self.run]
+
+    def do(self, **params: Any) -> Any:
+        """Do it to the end of a turn: True when more is left, or the seconds after which it wants to go on."""
+        turn = {"turn_s": self.turn_s} if self.turn_s else {}
+        answers = [function(**params, **turn) for function in self.functions()]
+        return answers[-1] if self.goes_on else None
+
+
+TASKS: Final = {name: Task(**of) for name, of in table_beside(__file__, "tasks.yaml").items()}
+"""By the names that rows have."""
+
+
+def load() -> None:
+    """Import what does work: its kinds of subjects are known then, and processes that are forked share it."""
+    for task in TASKS.values():
+        task.functions()
 
 
 POKES: Final = {lane: threading.Event() for lane in lanes.LANES}
@@ -131,14 +164,13 @@ def put(task: str, params: Mapping[str, Any], *, after_s: float = 0.0) -> Job | 
     subject = subject_of(params)
     if subject is None:
         return None
-    lane = lanes.lane_of(task)
     key = _key(task, params)
     wanted = {
-        "lane": lane,
+        "lane": TASKS[task].lane,
         "task": task,
         "params": dict(params),
         "person": subject.person,
-        "bulk": task in lanes.IN_BULK,
+        "bulk": TASKS[task].bulk,
         "not_before": timezone.now() + timedelta(seconds=after_s) if after_s else None,
     }
     try:
@@ -199,7 +231,7 @@ def claim(lane: str, *, holder: str | None = None) -> Job | None:
         return None
     under_way = list(Job.objects.filter(~_free(), lane=lane).values_list("person", "task"))
     at_work = {person for person, _ in under_way}
-    only_in_parts = at_work - {person for person, task in under_way if task not in lanes.IN_PARTS}
+    only_in_parts = at_work - {person for person, task in under_way if not TASKS[task].turn_s}
     turns = dict(Turn.objects.filter(lane=lane).values_list("person", "at"))
     eligible = [job for job in free if job.person not in at_work or job.person in only_in_parts]
     # Those of whom nothing is under way come first, of these one that has never had a turn; of equals the first in

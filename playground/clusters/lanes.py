@@ -18,7 +18,8 @@ ASK: Final = "ask"
 MAKE: Final = "make"
 LANES: Final = (DECIDE, ASK, MAKE)
 
-LOOK: Final = "playground.clusters.tasks.look"
+LOOK: Final = "playground.look"
+"""The one message."""
 SIGN_EVERY_S: Final = 2.0
 """A lane's loop writes down so often, at most, that it goes round."""
 SILENT_S: Final = 15.0
@@ -26,42 +27,6 @@ SILENT_S: Final = 15.0
 STUCK_S: Final = 300.0
 """A loop that was at one thing for so long is ended and begun again."""
 
-_CLUSTERS: Final = "playground.clusters.tasks."
-_SCENARIOS: Final = "playground.scenarios.tasks."
-LANE_OF: Final = {
-    f"{_CLUSTERS}advance": DECIDE,
-    f"{_CLUSTERS}answer": ASK,
-    f"{_CLUSTERS}run_seeds": ASK,
-    f"{_CLUSTERS}work_on_draft": ASK,
-    f"{_CLUSTERS}recompute_trace": ASK,
-    f"{_CLUSTERS}ready_engine": ASK,
-    f"{_SCENARIOS}moments": ASK,
-    f"{_SCENARIOS}whole_cycle": ASK,
-    f"{_CLUSTERS}answer_long": MAKE,
-    f"{_CLUSTERS}run_seeds_long": MAKE,
-    f"{_CLUSTERS}tidy": MAKE,
-    f"{_SCENARIOS}record": MAKE,
-    f"{_SCENARIOS}verify": MAKE,
-    f"{_SCENARIOS}compare": MAKE,
-    f"{_SCENARIOS}gallery": MAKE,
-    f"{_SCENARIOS}tidy": MAKE,
-}
-"""Task -> lane."""
-
-
-def lane_of(task: str) -> str:
-    """The lane of a task; one that is not named here is taken for long work."""
-    return LANE_OF.get(task, MAKE)
-
-
-IN_BULK: Final = (
-    f"{_CLUSTERS}run_seeds", f"{_CLUSTERS}run_seeds_long", f"{_SCENARIOS}gallery", f"{_SCENARIOS}verify"
-)  # fmt: skip
-"""Tasks that come in numbers, or that no page waits for: they stand behind a person's other work."""
-IN_PARTS: Final = (f"{_CLUSTERS}run_seeds",)
-"""Bulk that is left after each turn: one person's may take every worker that would have nothing else to do."""
-TURN_S: Final = 2.0
-"""Work that can be left and taken up again is left after so long, for whose turn comes then."""
 MOST_OPEN: Final = 100
 """Pieces of work one person may have waiting in one lane."""
 MOST_DEATHS: Final = 3

@@ -16,7 +16,7 @@ from django.db import DatabaseError, IntegrityError, transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from playground.clusters import jobs, kinds, lanes, wake
+from playground.clusters import jobs, kinds, wake
 from playground.clusters.drive.advance import advance, engine_of, nearest
 from playground.clusters.drive.extender_calls import asking_transport
 from playground.clusters.drive.memory import ENGINES, EngineMemory
@@ -135,7 +135,7 @@ class AnsweredKind:
 
     @property
     def task(self) -> str:
-        return wake.ANSWER_LONG if self.is_long else wake.ANSWER
+        return "answer_long" if self.is_long else "answer"
 
 
 REFUSALS: Final = (CannotAnswer, ClusterError, RunStopped, ScenarioError)
@@ -182,7 +182,7 @@ def ask(
     if question is None or question.state in _GIVEN_UP or question.engine_version != ENGINE_VERSION:
         whose = share if cluster is None else cluster
         person = jobs.person_of(whose.owner_id, None if cluster is None else cluster.team_id)
-        jobs.check_room(lanes.lane_of(known.task), person)
+        jobs.check_room(jobs.TASKS[known.task].lane, person)
         others = rows.filter(state__in=Question.OPEN)
         if known.is_alone and others.filter(kind=kind).exists():
             raise Conflict(f"another {kind} is under way; cancel it, or wait for it", kind="Question")
@@ -202,7 +202,7 @@ def ask(
                     engine_version=ENGINE_VERSION,
                 )
                 _forget_old(question, known)
-                transaction.on_commit(partial(wake.send, known.task, question_id=question.pk), robust=True)
+                wake.on_commit(known.task, question_id=question.pk)
         except IntegrityError:  # another request asked the same this moment
             question = rows.get(seq=seq, key=key)
     return question
@@ -396,6 +396,12 @@ def answer(*, question_id: int, memory: EngineMemory | None = None, reads: bool 
         return _failed(question, f"The engine could not answer: {type(error).__name__}: {error}")
 
 
+def answer_in_turn(*, question_id: int) -> float | None:
+    """`answer` as a worker does that drives no clusters: the seconds to wait where an engine has to read on first."""
+    state = answer(question_id=question_id, reads=False)
+    return PUT_OFF_S if state == Question.State.QUEUED else None
+
+
 def _up_to_date(question: Question, memory: EngineMemory, reads: bool) -> bool:
     """Whether the engine has read all there was when the question came, or that has been waited for long enough."""
     cluster = question.cluster
@@ -407,7 +413,7 @@ def _up_to_date(question: Question, memory: EngineMemory, reads: bool) -> bool:
     if question.attempts >= PATIENCE:
         return True
     if not reads:
-        wake.send(wake.ADVANCE, cluster_id=cluster.pk)
+        wake.send("advance", cluster_id=cluster.pk)
     elif not Run.objects.filter(cluster=cluster, state__in=Run.OPEN).exists():
         advance(cluster_id=cluster.pk, memory=memory)
         cluster.refresh_from_db()
@@ -566,12 +572,13 @@ KINDS: Final[dict[str, AnsweredKind]] = {
 def _scatter(question: Question) -> str:
     """Send the seeds out as a group of tasks."""
     question.change(total=question.params["seeds"], doing="running seeds")
-    wake.send_group(_seeds_task(question), _parts(question))
+    for part in _parts(question):
+        wake.send(_seeds_task(question), **part)
     return str(Question.State.RUNNING)
 
 
 def _seeds_task(question: Question) -> str:
-    return wake.SEEDS_LONG if KINDS[question.kind].is_long else wake.SEEDS
+    return "run_seeds_long" if KINDS[question.kind].is_long else "run_seeds"
 
 
 def _parts(question: Question) -> list[dict[str, Any]]:

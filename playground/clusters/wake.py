@@ -1,4 +1,4 @@
-"""Wake-ups: the one place that sends tasks. Services call it and never import tasks.
+"""Wake-ups: the one place that has tasks done. Services call it and never what does them.
 
 A message carries no truth. It says "look", and the rows say what there is to do; workers look anyway every few
 moments, so lost, late and doubled messages change only the delay.
@@ -7,7 +7,6 @@ moments, so lost, late and doubled messages change only the delay.
 import logging
 import os
 import threading
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 from celery import current_app
@@ -18,19 +17,15 @@ from playground.clusters.models import Cluster
 
 logger = logging.getLogger(__name__)
 
-ADVANCE = "playground.clusters.tasks.advance"
-RECOMPUTE_TRACE = "playground.clusters.tasks.recompute_trace"
-ANSWER = "playground.clusters.tasks.answer"
-ANSWER_LONG = "playground.clusters.tasks.answer_long"
-SEEDS = "playground.clusters.tasks.run_seeds"
-SEEDS_LONG = "playground.clusters.tasks.run_seeds_long"
-READY = "playground.clusters.tasks.ready_engine"
-DRAFT = "playground.clusters.tasks.work_on_draft"
-
 
 def cluster_on_commit(cluster: Cluster) -> None:
     """Ask a worker to look at the cluster once the current transaction is committed."""
-    transaction.on_commit(lambda: send(ADVANCE, cluster_id=cluster.pk), robust=True)
+    on_commit("advance", cluster_id=cluster.pk)
+
+
+def on_commit(task: str, **kwargs: Any) -> None:
+    """Have a task done once the current transaction is committed."""
+    transaction.on_commit(lambda: send(task, **kwargs), robust=True)
 
 
 def send(task: str, *, countdown_s: float | None = None, **kwargs: Any) -> bool:
@@ -41,37 +36,18 @@ def send(task: str, *, countdown_s: float | None = None, **kwargs: Any) -> bool:
     Parameters
     ----------
     task
-        Dotted name of the task.
+        Its name in `tasks.yaml`.
     countdown_s
         Wall seconds before it may start.
     **kwargs
         Keyword arguments of the task: ids only.
     """
-    lane = lanes.lane_of(task)
+    lane = jobs.TASKS[task].lane
     try:
         if lane == lanes.DECIDE or jobs.put(task, kwargs, after_s=countdown_s or 0.0) is not None:
             look(lane)
     except Exception:
         logger.exception("wake-up not sent", extra={"task": task, **kwargs})
-        return False
-    return True
-
-
-def send_group(task: str, many: Iterable[Mapping[str, Any]]) -> bool:
-    """Have one task done many times; False if not all could be said.
-
-    Parameters
-    ----------
-    many
-        Keyword arguments of each.
-    """
-    lane = lanes.lane_of(task)
-    try:
-        for kwargs in many:
-            jobs.put(task, kwargs)
-        look(lane)
-    except Exception:
-        logger.exception("group of tasks not sent", extra={"task": task})
         return False
     return True
 

@@ -7,11 +7,7 @@ class PlayConfig(AppConfig):
 
     def ready(self) -> None:
         # Makes ours the current Celery application, so that tasks can be sent by name from anywhere.
-        from celery.signals import task_failure
-
         from playground.celery import app
-        from playground.play.rooms import on_task_failure
         from playground.play.watch import LaneStep
 
         app.steps["worker"].add(LaneStep)
-        task_failure.connect(on_task_failure, dispatch_uid="count-failures")

@@ -21,7 +21,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
-from celery import current_app
+from celery import current_app, shared_task
 from django.conf import settings
 from django.db import (
     DatabaseError,
@@ -32,7 +32,7 @@ from django.db import (
     connections,
 )
 
-from playground.clusters import jobs, lanes, wake
+from playground.clusters import jobs, lanes
 from playground.clusters.drive.turns import take_turn
 from playground.clusters.jobs import Signs
 from playground.clusters.lanes import LaneLimits
@@ -60,6 +60,12 @@ DONE, MORE, ENDED = "done", "more", "ended"
 ENOUGH: Final = b"."
 NO_LIMITS: Final = LaneLimits(0, 0, 0)
 """Of the child that decides: its visits and batches have bounds, each plugin and extender has its own."""
+
+
+@shared_task(name=lanes.LOOK)
+def look(*, lane: str) -> None:
+    """Have this worker's room look for work. Safe to run twice, or never: rooms look every few moments anyway."""
+    jobs.POKES[lane].set()
 
 
 class LanePlace:
@@ -91,6 +97,7 @@ class LanePlace:
         self.child: Child | None = None
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
+        jobs.load()
         self._forks = ForkServer(lane, body)
 
     def start(self) -> None:
@@ -340,7 +347,7 @@ def decide_once(signs: Signs) -> float:
         connections.close_all()
     except Exception:
         logger.exception("lane decide")
-        count_failure(wake.ADVANCE)
+        count_failure("advance")
     return AGAIN_S
 
 
@@ -370,11 +377,11 @@ def _be_child(asked: int, told: int, limits: LaneLimits) -> None:
 def do(task: str, params: dict[str, Any], limits: LaneLimits) -> dict[str, Any]:
     """Run a task to its end or to the end of its turn, within the limits.
 
-    A task returns None when it is done, True when more is left, or the seconds after which it wants to go on.
+    Returns how that turn ended: `jobs.Task.do` says whether more is left.
     """
     process_limits.limit_processor_time(limits.processor_s)
     try:
-        left = current_app.tasks[task](**params)
+        left = jobs.TASKS[task].do(**params)
     except process_limits.OutOfProcessorTime:
         return {"state": ENDED, "why": process_limits.words_of_time(), "leaves": True}
     except MemoryError:
@@ -402,8 +409,3 @@ def count_failure(task: str) -> None:
         counts.flush()
     except Error as error:
         logger.warning("the failure of %s is not counted: %s: %s", task, type(error).__name__, error)
-
-
-def on_task_failure(sender: Any = None, **kwargs: Any) -> None:
-    """Receives Celery's signal in the worker's own process."""
-    count_failure(getattr(sender, "name", "") or "unknown")

@@ -32,7 +32,7 @@ waits for, so its room cannot be the one to notice."""
 BUSY_WEB_S: Final = 30.0
 """A web process answers requests in threads; a loop of its own that stands still for so long is stuck."""
 LOOK_EVERY_S: Final = 1.0
-TIDY_TASKS: Final = ("playground.clusters.tasks.tidy", "playground.scenarios.tasks.tidy")
+TIDY_TASKS: Final = ("tidy", "tidy_shares")
 
 
 def end_now() -> None:

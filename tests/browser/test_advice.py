@@ -51,7 +51,7 @@ def asked(transactional_db: None, wakes: Any) -> Cluster:
         question = questions.ask(cluster=cluster, kind=kind, params=params)
         questions.answer(question_id=question.pk, memory=EngineMemory())
     for task, how in wakes:
-        if task == wake.SEEDS:
+        if task == "run_seeds":
             questions.run_seeds(**how)
     assert not Question.objects.exclude(state="done").exists()
     return cluster
@@ -105,7 +105,7 @@ def test_a_question_is_asked_as_its_page_is_opened(page, asgi_server, asked, com
     Question.objects.all().delete()
 
     def answer_at_once(task, **how):
-        if task == wake.ANSWER:
+        if task == "answer":
             questions.answer(question_id=how["question_id"], memory=EngineMemory())
 
     monkeypatch.setattr(wake, "send", answer_at_once)
@@ -122,15 +122,12 @@ def test_plan_weights_and_luck_answer_as_their_pages_are_opened(
     Question.objects.all().delete()
 
     def answer_at_once(task, **how):
-        if task == wake.ANSWER:
+        if task == "answer":
             questions.answer(question_id=how["question_id"], memory=EngineMemory())
-
-    def run_at_once(task, parts):
-        for how in parts:
+        elif task == "run_seeds":
             questions.run_seeds(**how)
 
     monkeypatch.setattr(wake, "send", answer_at_once)
-    monkeypatch.setattr(wake, "send_group", run_at_once)
     base = f"{asgi_server}/c/{asked.public_id}/"
     page.goto(f"{base}plan/")
     for ask in ("any-node", "consolidate", "headroom"):

@@ -115,11 +115,11 @@ def working(transactional_db, monkeypatch):
     """A worker that does everything at once, as one with nothing else to do."""
 
     def do(task, **how):
-        if task == wake.DRAFT:
+        if task == "work_on_draft":
             drafts.work_on(draft_id=how["draft_id"])
-        elif task == wake.ANSWER:
+        elif task == "answer":
             questions.answer(question_id=how["question_id"], memory=EngineMemory())
-        elif task == wake.ADVANCE:
+        elif task == "advance":
             advance(cluster_id=how["cluster_id"])
         return True
 

@@ -10,7 +10,6 @@ from django.utils import timezone
 from playground.clusters import drafts
 from playground.clusters.errors import InvalidManifest, NotFound
 from playground.clusters.models import Cluster, Draft, Job, Node, Pod
-from playground.clusters.tasks import work_on_draft
 from playground.web.clusters.present import view_import
 from tests.clusters.builders import make_cluster, make_node
 from tests.real_dump import PENDING, as_yaml, real_dump
@@ -37,7 +36,7 @@ def test_a_small_dump_is_read_at_once_and_a_worker_decides_its_pending_pods(at_o
     assert (facts["nodes"], facts["pending"], facts["placed"]) == (6, n_pending, 260 - n_pending)
     assert draft.is_open and "decided" not in draft.answer and not Cluster.objects.exists()
     [job] = Job.objects.all()
-    work_on_draft(**job.params)
+    drafts.work_on(**job.params)
     draft.refresh_from_db()
     assert draft.state == "done" and not Cluster.objects.exists() and not bytes(draft.text)
     decided = draft.answer["decided"]
@@ -66,7 +65,7 @@ def test_the_preview_decides_as_the_cluster_does_that_is_made_of_the_dump(at_onc
     roomy = text.replace("cpu: '60'", "cpu: 500m")
     assert roomy != text
     draft = at_once(text=roomy)
-    work_on_draft(draft_id=draft.pk)
+    drafts.work_on(draft_id=draft.pk)
     draft.refresh_from_db()
     placed = {pod for pod, told in draft.answer["decided"]["pods"].items() if told["node"]}
     from playground.clusters.lifecycle import create_cluster
@@ -86,7 +85,7 @@ def test_a_large_dump_is_read_and_imported_by_a_worker(at_once, monkeypatch, cli
     text = as_yaml(real_dump(5, 230, owners=False))
     draft = at_once(text=text)
     assert draft.answer == {} and draft.is_open
-    work_on_draft(draft_id=draft.pk)
+    drafts.work_on(draft_id=draft.pk)
     draft.refresh_from_db()
     assert draft.state == "done" and draft.answer["facts"]["nodes"] == 5 and draft.answer["import"]["rebuilt"]
     response = client.post(
@@ -96,8 +95,8 @@ def test_a_large_dump_is_read_and_imported_by_a_worker(at_once, monkeypatch, cli
     page = reverse("web:draft", args=[importing.public_id])
     assert response["Location"] == page and not Cluster.objects.exists()
     assert "The cluster is being made" in client.get(page, **HTMX).content.decode()
-    work_on_draft(draft_id=importing.pk)
-    work_on_draft(draft_id=importing.pk)
+    drafts.work_on(draft_id=importing.pk)
+    drafts.work_on(draft_id=importing.pk)
     cluster = Cluster.objects.get()
     assert (cluster.name, cluster.nodes.count()) == ("big", 5)
     looks = [client.get(page, **HTMX) for _ in range(2)]
@@ -119,7 +118,7 @@ def test_a_large_text_for_a_cluster_that_is_there_is_a_workers_too(monkeypatch, 
     page = reverse("web:draft", args=[draft.public_id])
     whole = client.get(page).content.decode()
     assert f"Import into {cluster.name}" in whole and f'action="{form}"' in whole
-    work_on_draft(draft_id=draft.pk)
+    drafts.work_on(draft_id=draft.pk)
     seen = client.get(page, **HTMX).content.decode()
     assert "recreated from their pods" in seen and "create" in seen and cluster.nodes.count() == 1
 
@@ -134,7 +133,7 @@ def test_a_large_text_for_a_cluster_that_is_there_is_a_workers_too(monkeypatch, 
     page = reverse("web:draft", args=[importing.public_id])
     assert response["Location"] == page and cluster.nodes.count() == 1
     assert "The manifests are being imported" in client.get(page).content.decode()
-    work_on_draft(draft_id=importing.pk)
+    drafts.work_on(draft_id=importing.pk)
     assert cluster.nodes.count() == 6
     looks = [client.get(page, **HTMX) for _ in range(2)]
     assert [look["HX-Redirect"] for look in looks] == [page, page]
@@ -156,7 +155,7 @@ def test_what_is_wrong_with_a_large_dump_is_told_at_its_line(at_once, monkeypatc
         drafts.start_preview(text=text)
     monkeypatch.setattr(drafts, "READ_AT_ONCE_BYTES", 1000)
     draft = at_once(text=text)
-    work_on_draft(draft_id=draft.pk)
+    drafts.work_on(draft_id=draft.pk)
     draft.refresh_from_db()
     assert draft.state == "failed" and draft.problems == drafts.problems_of(refused.value)
     html = client.get(reverse("web:draft", args=[draft.public_id])).content.decode()
@@ -176,7 +175,7 @@ def test_a_preview_is_its_owners_and_is_cancelled_and_forgotten(at_once):
         drafts.cancel_draft(public_id=newest.public_id, owner=owner)
     assert drafts.get_draft(newest.public_id, ada).is_open
     drafts.cancel_draft(public_id=newest.public_id, owner=ada)
-    work_on_draft(draft_id=newest.pk)
+    drafts.work_on(draft_id=newest.pk)
     newest.refresh_from_db()
     assert newest.state == "cancelled" and "decided" not in newest.answer
     assert drafts.drop_old() == 0
@@ -186,7 +185,7 @@ def test_a_preview_is_its_owners_and_is_cancelled_and_forgotten(at_once):
 def test_time_that_runs_out_leaves_pods_undecided_and_says_how_many(at_once, monkeypatch):
     draft = at_once(text=as_yaml(real_dump(3, 230)))
     monkeypatch.setattr("playground.engine.dumps.MOST_SECONDS", -1.0)
-    work_on_draft(draft_id=draft.pk)
+    drafts.work_on(draft_id=draft.pk)
     draft.refresh_from_db()
     assert draft.state == "done" and len(draft.answer["decided"]["pods"]) == 1
     view = view_import(draft.answer["import"], draft.answer)["dump"]

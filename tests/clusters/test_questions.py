@@ -31,12 +31,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
         messages.append((task, kwargs))
         return True
 
-    def send_group(task: str, many: Any) -> bool:
-        messages.extend((task, dict(kwargs)) for kwargs in many)
-        return True
-
     monkeypatch.setattr(wake, "send", send)
-    monkeypatch.setattr(wake, "send_group", send_group)
     return messages
 
 
@@ -132,7 +127,7 @@ def test_asking_twice_is_asking_once_until_something_happens(
     with django_capture_on_commit_callbacks(execute=True):
         first = questions.ask(cluster=cluster, **ask)
         assert questions.ask(cluster=cluster, **ask).pk == first.pk
-    assert [task for task, _ in sent] == [wake.ANSWER]
+    assert [task for task, _ in sent] == ["answer"]
     questions.answer(question_id=first.pk, memory=EngineMemory())
     assert questions.ask(cluster=cluster, **ask).state == "done"
     apply_documents(cluster=cluster, objects=[make_pod("more", cpu="100m")])
@@ -295,7 +290,7 @@ def test_seeds_are_counted_by_how_they_end(sent: list[tuple[str, dict[str, Any]]
     question = questions.ask(cluster=cluster, kind="seeds", params={"seeds": 12})
     sent.clear()
     questions.answer(question_id=question.pk)
-    parts = [kwargs for task, kwargs in sent if task == wake.SEEDS]
+    parts = [kwargs for task, kwargs in sent if task == "run_seeds"]
     assert [len(part["seeds"]) for part in parts] == [5, 5, 2]
     for part in (*parts, parts[0]):
         questions.run_seeds(**part)
@@ -342,7 +337,7 @@ def test_seeds_begin_where_chance_begins_and_end_as_the_whole_log_does(
         n_read.clear()
         question = questions.ask(cluster=cluster, kind="seeds", params={"seeds": 8})
         questions.answer(question_id=question.pk)
-        for part in [kwargs for task, kwargs in sent if task == wake.SEEDS]:
+        for part in [kwargs for task, kwargs in sent if task == "run_seeds"]:
             questions.run_seeds(**part)
         question.refresh_from_db()
         assert question.state == "done", question.error
@@ -401,7 +396,7 @@ def test_looking_at_a_pod_that_waits_has_the_engine_loaded_once(
     for _ in range(3):
         client.get(f"/c/{cluster.public_id}/pods/default/giant/")
         client.get(f"/c/{cluster.public_id}/pods/default/giant/fix/")
-    assert sent == [wake.READY]
+    assert sent == ["ready_engine"]
     memory = EngineMemory()
     assert turns.ready_engine(cluster_id=cluster.pk, memory=memory)
     assert not turns.ready_engine(cluster_id=cluster.pk, memory=memory)

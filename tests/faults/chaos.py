@@ -104,7 +104,7 @@ class Chaos:
 
             for _ in range(dice.randint(1, 5)):
                 countdown_s = dice.choice([None, None, 0.05, 0.3])
-                wake.send(wake.ADVANCE, countdown_s=countdown_s, cluster_id=dice.choice(cluster_pks))
+                wake.send("advance", countdown_s=countdown_s, cluster_id=dice.choice(cluster_pks))
 
     def end(self) -> None:
         """No fault is left but those that were done."""

@@ -251,7 +251,7 @@ def unrest(clusters: list[Any]) -> list[str]:
         if n_open:
             words.append(f"has {n_open} questions without an answer")
         found += [f"{row.name} {word}" for word in words]
-    waiting = Job.objects.exclude(task__endswith="tidy").exclude(task__endswith="ready_engine").count()
+    waiting = Job.objects.exclude(task__startswith="tidy").exclude(task__endswith="ready_engine").count()
     if waiting:
         found.append(f"{waiting} pieces of work wait")
     return found

@@ -206,7 +206,7 @@ class Scenes:
     def _wake(self) -> None:
         from playground.clusters import wake
 
-        wake.send(wake.ADVANCE, cluster_id=self._pk)
+        wake.send("advance", cluster_id=self._pk)
 
     def _expire(self) -> int:
         """Let thirty seconds pass for the lease; its token."""

@@ -27,9 +27,10 @@ def main() -> None:
 
     django.setup()
     from playground.celery import app
+    from playground.clusters import jobs
 
     app.finalize()
-    app.loader.import_default_modules()
+    jobs.load()
     from tests.faults import points
 
     points.install(folder)

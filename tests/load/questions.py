@@ -24,13 +24,11 @@ def names() -> list[str]:
 
 def measure(name: str) -> dict[str, float]:
     """One question in this process: cold and warm, in milliseconds of its own CPU."""
-    from playground.clusters import tasks, wake
+    from playground.clusters import jobs, wake
     from playground.clusters.models import Cluster
-    from playground.scenarios import tasks as scenario_tasks
 
-    assert tasks.answer and scenario_tasks
+    jobs.load()
     wake.send = lambda *args, **kwargs: True  # type: ignore[assignment]
-    wake.send_group = lambda *args, **kwargs: True  # type: ignore[assignment]
     answer = _asking(Cluster.objects.get(), name)
     took_ms = []
     for _ in range(2):

@@ -12,7 +12,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from celery import shared_task
 from django.db import connections, transaction
 from django.utils import timezone
 
@@ -29,35 +28,29 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="stopped processes ar
 ENOUGH = LaneLimits(processor_s=60, wall_s=300, memory_bytes=2**30)
 
 
-@shared_task(name="tests.spin")
 def spin(*, test_id: int) -> None:
     while True:
         pass
 
 
-@shared_task(name="tests.eat")
 def eat(*, test_id: int) -> None:
     kept = []
     while True:
         kept.append(bytearray(16 * 2**20))
 
 
-@shared_task(name="tests.sleep")
 def sleep(*, test_id: int) -> None:
     time.sleep(600)
 
 
-@shared_task(name="tests.part")
 def part(*, test_id: int) -> bool:
     return True
 
 
-@shared_task(name="tests.whole")
 def whole(*, test_id: int) -> None:
     return None
 
 
-@shared_task(name="tests.write")
 def write(*, test_id: int) -> None:
     Turn.objects.create(lane="written", at=timezone.now())
 
@@ -68,6 +61,9 @@ def said(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     told: dict[str, Any] = {"open": True}
     kind = SubjectKind(lambda pk: Subject("", told["open"]), lambda pk, why: told.update(why=why))
     monkeypatch.setitem(jobs.KINDS, "test_id", kind)
+    for work in (spin, eat, sleep, part, whole, write):
+        task = jobs.Task(lanes.MAKE, (f"{__name__}:{work.__name__}",), goes_on=work is part)
+        monkeypatch.setitem(jobs.TASKS, work.__name__, task)
     monkeypatch.setattr(wake, "look", lambda lane: None)
     return told
 
@@ -100,17 +96,17 @@ def when(holds: Any, then: Any) -> threading.Thread:
 
 
 def test_work_is_done_and_the_same_child_does_the_next(room: Room) -> None:
-    put("tests.whole")
+    put("whole")
     assert room.work_once() and not Job.objects.exists()
     assert room.child is not None
     first = room.child.pid
-    put("tests.whole")
+    put("whole")
     assert room.work_once() and room.child.pid == first
     assert not room.work_once()
 
 
 def test_work_that_is_not_at_its_end_waits_for_its_next_turn(room: Room) -> None:
-    put("tests.part")
+    put("part")
     assert room.work_once()
     job = Job.objects.get()
     assert (job.holder, job.deaths) == ("", 0) and job.turn_at is not None
@@ -118,7 +114,7 @@ def test_work_that_is_not_at_its_end_waits_for_its_next_turn(room: Room) -> None
 
 def test_processor_time_is_limited_and_the_limit_is_named(room: Room, said: dict[str, Any]) -> None:
     room.limits = LaneLimits(processor_s=1, wall_s=300, memory_bytes=2**30)
-    put("tests.spin")
+    put("spin")
     assert room.work_once() and not Job.objects.exists()
     assert said["why"] == (
         "The work was ended: it used up the 1 s of processor time that one piece of work may use."
@@ -128,20 +124,20 @@ def test_processor_time_is_limited_and_the_limit_is_named(room: Room, said: dict
 @pytest.mark.skipif(sys.platform != "linux", reason="macOS does not keep to limits of memory")
 def test_memory_is_limited_and_the_limit_is_named(room: Room, said: dict[str, Any]) -> None:
     room.limits = LaneLimits(processor_s=60, wall_s=300, memory_bytes=128 * 2**20)
-    put("tests.eat")
+    put("eat")
     assert room.work_once() and not Job.objects.exists()
     assert "it needed more than the 128 MB of memory" in said["why"]
 
 
 def test_wall_time_is_limited_and_the_limit_is_named(room: Room, said: dict[str, Any]) -> None:
     room.limits = LaneLimits(processor_s=60, wall_s=1, memory_bytes=2**30)
-    put("tests.sleep")
+    put("sleep")
     assert room.work_once() and room.child is None
     assert "it was ended after 1 s, the most that one piece of work may take" in said["why"]
 
 
 def test_cancelled_work_stops_soon_and_says_nothing_else(room: Room, said: dict[str, Any]) -> None:
-    put("tests.sleep")
+    put("sleep")
     cancelling = when(lambda: room.child is not None, lambda: said.update(open=False))
     assert room.work_once() and room.child is None
     cancelling.join(60)
@@ -182,7 +178,7 @@ def test_whether_work_is_still_wanted_is_asked_each_half_second(
 def test_work_whose_process_dies_is_tried_again_and_given_up_in_the_end(
     room: Room, said: dict[str, Any], how: signal.Signals
 ) -> None:
-    put("tests.sleep")
+    put("sleep")
     for deaths in range(1, lanes.MOST_DEATHS + 1):
         hit = when(lambda: room.child is not None, lambda: os.kill(room.child.pid, how))  # type: ignore[union-attr]
         assert room.work_once()
@@ -210,13 +206,13 @@ def test_a_child_knows_nothing_of_what_the_worker_was_at(room: Room) -> None:
     room._child()
     may_end.set()
     writer.join(60)
-    put("tests.write")
+    put("write")
     assert room.work_once() and not Job.objects.exists()
     assert Turn.objects.filter(lane="written").exists()
 
 
 def test_without_the_process_that_forks_a_worker_begins_anew(room: Room) -> None:
-    put("tests.sleep")
+    put("sleep")
     os.kill(room._forks.pid, signal.SIGKILL)
     room.start()
     deadline_s = time.monotonic() + 60

@@ -29,7 +29,7 @@ def test_a_share_keeps_the_document_and_what_was_decided(wakes, django_capture_o
     assert len(scenario.digest) == len(scenario.decisions_digest) == 64
     outcomes = [cycle.outcome for cycle in scenario.cycles.order_by("number")]
     assert outcomes.count("bound") == 4 and outcomes.count("unschedulable") == 1
-    assert [task for task, _ in wakes] == ["playground.scenarios.tasks.verify"]
+    assert [task for task, _ in wakes] == ["verify"]
 
 
 @pytest.mark.parametrize(

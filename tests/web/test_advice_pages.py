@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from playground.clusters import questions, wake
+from playground.clusters import questions
 from playground.clusters.drive.advance import advance
 from playground.clusters.drive.memory import EngineMemory
 from playground.clusters.drive.runs import request_run
@@ -230,7 +230,7 @@ def test_luck_is_run_as_a_group_and_counted(
     client.post(reverse("web:luck", args=[cluster.public_id]), {"seeds": "10"})
     work_off()
     for task, how in list(wakes):
-        if task == wake.SEEDS:
+        if task == "run_seeds":
             questions.run_seeds(**how)
     html = page(client, "luck", cluster.public_id)
     assert "10 seeds" in html

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from playground.clusters import questions, wake
+from playground.clusters import questions
 from playground.clusters.drive.advance import advance
 from playground.clusters.drive.config import set_config
 from playground.clusters.drive.memory import EngineMemory
@@ -75,7 +75,7 @@ def test_every_question_about_a_cluster_that_uses_a_package_is_answered(
             assert client.post(reverse(f"web:{name}", args=args), form).status_code == 302, (name, form)
     work_off()
     for task, how in list(wakes):
-        if task == wake.SEEDS:
+        if task == "run_seeds":
             questions.run_seeds(**how)
     asked = Question.objects.filter(cluster=night)
     assert {(one.kind, one.state) for one in asked} == {(one.kind, "done") for one in asked}, [

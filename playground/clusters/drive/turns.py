@@ -145,7 +145,7 @@ def expect_questions(*, cluster: Cluster) -> None:
     """
     state = f"engine-ready:{cluster.public_id}:{cluster.generation}:{cluster.engine_seq}"
     if not cluster.is_parked and cache.add(state, 1, 60):
-        wake.send(wake.READY, cluster_id=cluster.pk)
+        wake.send("ready_engine", cluster_id=cluster.pk)
 
 
 def ready_engine(*, cluster_id: int, memory: EngineMemory | None = None) -> bool:

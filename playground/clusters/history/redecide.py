@@ -216,7 +216,7 @@ def request_trace(*, cluster: Cluster, number: int) -> bool:
     missing = Cycle.objects.filter(pk=cycle.pk, trace__isnull=True).exists()
     if missing and not cycle.trace_note:
         # Asked again at the next look, should it not have been heard.
-        wake.send(wake.RECOMPUTE_TRACE, cluster_id=cluster.pk, number=number)
+        wake.send("recompute_trace", cluster_id=cluster.pk, number=number)
         return True
     return False
 

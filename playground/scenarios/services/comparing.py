@@ -15,13 +15,13 @@ from django.db.models import QuerySet
 from playground.accounts import audit
 from playground.accounts.choices import Role
 from playground.accounts.models import Team
+from playground.clusters import wake
 from playground.clusters.access import check_role, get_cluster
 from playground.clusters.errors import ClusterError, Forbidden, InvalidInput, NotFound
 from playground.clusters.log import quotas
 from playground.clusters.models import Cluster, Cycle
 from playground.engine.moments import violations_of
 from playground.engine.scenarios import RunStopped, ScenarioError, states_of
-from playground.scenarios import wake
 from playground.scenarios.choices import Visibility
 from playground.scenarios.comparing import LETTERS, Side, compare_sides
 from playground.scenarios.models import Comparison, Moment, Scenario
@@ -91,7 +91,7 @@ def request_comparison(
             target=comparison.public_id,
             detail=f"seen by: {visibility}",
         )
-        wake.on_commit(wake.COMPARE, comparison_id=comparison.pk)
+        wake.on_commit("compare", comparison_id=comparison.pk)
     return comparison
 
 

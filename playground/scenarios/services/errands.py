@@ -46,7 +46,7 @@ def through_a_worker(*, owner: Any = None, wait_s: float = LONGEST_S) -> AskProc
         person = person_of(None if owner is None else owner.pk)
         row = Question.objects.create(kind=Question.Kind.PROCESS, params=params, person=person)
         try:
-            wake.send(wake.ANSWER, question_id=row.pk)
+            wake.send("answer", question_id=row.pk)
             wait(row, wait_s)
             row.refresh_from_db()
             return _answer_of(row)

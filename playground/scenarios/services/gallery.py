@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from django.db import IntegrityError, transaction
 
+from playground.clusters import wake
 from playground.clusters.errors import Conflict, NotFound
 from playground.clusters.models import Cluster
 from playground.engine.scenarios import (
@@ -17,7 +18,6 @@ from playground.engine.scenarios import (
     run_fresh,
     way_documents,
 )
-from playground.scenarios import wake
 from playground.scenarios.choices import Visibility
 from playground.scenarios.models import Comparison, Scenario
 from playground.scenarios.services.errands import through_a_worker
@@ -40,6 +40,11 @@ def share_gallery(*, at_most: int = 1000) -> int:
     for name in missing[:at_most]:
         share_one(name, documents[name], run_fresh(documents[name]))
     return max(0, len(missing) - at_most)
+
+
+def share_next() -> float | None:
+    """Share the next one; the seconds to the one after that: who has just started wants the machine meanwhile."""
+    return 1.0 if share_gallery(at_most=1) else None
 
 
 def share_one(name: str, document: bytes, run: FreshRun | None = None) -> Scenario:
@@ -121,5 +126,5 @@ def compare_four_ways() -> Comparison:
                     )  # fmt: skip
             except IntegrityError:  # two workers at once
                 known = Comparison.objects.get(public_id=FOUR_WAYS)
-            wake.on_commit(wake.COMPARE, comparison_id=known.pk)
+            wake.on_commit("compare", comparison_id=known.pk)
     return known

@@ -12,7 +12,7 @@ from typing import Any, Final
 from django.db import transaction
 from django.db.models import Q
 
-from playground.clusters import wake as cluster_wake
+from playground.clusters import wake
 from playground.clusters.custom_kinds import DEFINITION, built_in_of, with_definitions
 from playground.clusters.drive.advance import nearest
 from playground.clusters.drive.config import set_assumed_expiry
@@ -28,7 +28,6 @@ from playground.clusters.objects.apply import apply_documents, in_order
 from playground.engine.batch import collector_paused
 from playground.engine.moments import StateReader, replay_moments
 from playground.engine.scenarios import RunStopped, ScenarioError, opening_of, run_fresh, states_of
-from playground.scenarios import wake
 from playground.scenarios.models import Moment, Scenario
 from playground.scenarios.services.errands import through_a_worker
 from playground.scenarios.services.recording import keep_moments, moment_row
@@ -47,9 +46,9 @@ DIFFERS: Final = (
 def request_moment(*, cycle: int, cluster: Cluster | None = None, scenario: Scenario | None = None) -> None:
     """Ask a worker for the state after a cycle."""
     if cluster is not None:
-        cluster_wake.send(wake.MOMENTS, cluster_id=cluster.pk, cycle=cycle, generation=cluster.generation)
+        wake.send("moments", cluster_id=cluster.pk, cycle=cycle, generation=cluster.generation)
     elif scenario is not None:
-        cluster_wake.send(wake.MOMENTS, scenario_id=scenario.pk, cycle=cycle)
+        wake.send("moments", scenario_id=scenario.pk, cycle=cycle)
 
 
 def compute_moments(
@@ -234,7 +233,7 @@ def _branch(
             branch.save(update_fields=list(origin))
             set_assumed_expiry(cluster=branch, after_ns=expiry_ns)
         note_opening(branch)
-        cluster_wake.cluster_on_commit(branch)
+        wake.cluster_on_commit(branch)
     return branch
 
 

@@ -9,8 +9,7 @@ from typing import Any, Final
 from django.db import transaction
 from django.utils import timezone
 
-from playground.clusters import jobs
-from playground.clusters import wake as cluster_wake
+from playground.clusters import jobs, wake
 from playground.clusters.errors import NotFound
 from playground.clusters.jobs import Subject, SubjectKind, person_of
 from playground.engine.entries import CycleRecord, explain_trace
@@ -22,7 +21,6 @@ from playground.engine.scenarios import (
     load,
     run_fresh,
 )
-from playground.scenarios import wake
 from playground.scenarios.models import Comparison, RecordedCycle, Scenario, Verification
 from playground.scenarios.services import recording
 from scheduler_core.version import ENGINE_VERSION
@@ -51,7 +49,7 @@ def record_now(*, scenario_id: int) -> None:
             return
         recording.record(locked, run)
         verification = Verification.objects.create(scenario=locked)
-        wake.on_commit(wake.VERIFY, verification_id=verification.pk)
+        wake.on_commit("verify", verification_id=verification.pk)
 
 
 def request_verification(*, scenario: Scenario) -> Verification:
@@ -60,7 +58,7 @@ def request_verification(*, scenario: Scenario) -> Verification:
         locked = Scenario.objects.select_for_update(of=("self",)).get(pk=scenario.pk)
         waiting = locked.verifications.filter(state=Verification.State.QUEUED).first()
         verification = waiting or Verification.objects.create(scenario=locked)
-        wake.on_commit(wake.VERIFY, verification_id=verification.pk)
+        wake.on_commit("verify", verification_id=verification.pk)
     return verification
 
 
@@ -98,7 +96,7 @@ def request_whole_cycle(*, scenario: Scenario, number: int) -> None:
     """
     if not scenario.cycles.filter(number=number).exists():
         raise NotFound(f"cycle {number} not found", kind="Cycle", name=str(number))
-    cluster_wake.send(wake.WHOLE_CYCLE, scenario_id=scenario.pk, number=number)
+    wake.send("whole_cycle", scenario_id=scenario.pk, number=number)
 
 
 def keep_whole_cycle(*, scenario_id: int, number: int) -> None:
@@ -243,10 +241,10 @@ def _could_not_run(why: str) -> dict[str, Any]:
 
 jobs.KINDS.update(
     {
-        "scenario_id": _work_on(Scenario, wake.RECORD, "scenario_id", "owner_id", _problem, afterwards=True),
+        "scenario_id": _work_on(Scenario, "record", "scenario_id", "owner_id", _problem, afterwards=True),
         "verification_id": _work_on(
-            Verification, wake.VERIFY, "verification_id", "scenario__owner_id", _could_not_run
+            Verification, "verify", "verification_id", "scenario__owner_id", _could_not_run
         ),
-        "comparison_id": _work_on(Comparison, wake.COMPARE, "comparison_id", "owner_id", _problem),
+        "comparison_id": _work_on(Comparison, "compare", "comparison_id", "owner_id", _problem),
     }
 )

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from playground.accounts import audit
 from playground.accounts.models import Team
-from playground.clusters import jobs, lanes
+from playground.clusters import jobs, lanes, wake
 from playground.clusters.errors import Conflict, Forbidden, InvalidInput, InvalidManifest, TooLarge
 from playground.engine.scenarios import (
     MAX_LINK_CHARS,
@@ -29,7 +29,6 @@ from playground.engine.scenarios import (
     run_fresh,
     unfolded,
 )
-from playground.scenarios import wake
 from playground.scenarios.models import Scenario, Verification
 from playground.scenarios.services import recording
 from playground.scenarios.services.audience import checked_audience
@@ -234,11 +233,11 @@ def share(
                 )
             count_stored(getattr(owner, "pk", None))
             if run is None:
-                wake.on_commit(wake.RECORD, scenario_id=scenario.pk)
+                wake.on_commit("record", scenario_id=scenario.pk)
             else:
                 recording.record(scenario, run)
                 verification = Verification.objects.create(scenario=scenario)
-                wake.on_commit(wake.VERIFY, verification_id=verification.pk)
+                wake.on_commit("verify", verification_id=verification.pk)
     except IntegrityError:
         known = _known(key)
         if known is None:

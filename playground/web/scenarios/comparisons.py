@@ -20,7 +20,6 @@ from playground.scenarios.choices import Visibility
 from playground.scenarios.comparing import LETTERS
 from playground.scenarios.services import comparing
 from playground.scenarios.services.comparing import may_delete
-from playground.scenarios.wake import FOUR_WAYS as TASK
 from playground.web.board.nodes import bar
 from playground.web.looks import PriorityScale, View, made_of
 from playground.web.requests import done, positive_int, site_user, visible_clusters
@@ -210,7 +209,7 @@ def four_ways_page(request: HttpRequest) -> HttpResponse:
     comparison = selectors.four_ways()
     found = comparison.result if comparison is not None else None
     if found is None and cache.add("scenarios:four-ways-asked", 1, 20):
-        wake.send(TASK)
+        wake.send("four_ways")
     context: dict[str, Any] = {"comparison": comparison}
     if comparison is not None and found is not None:
         context["ways"] = [

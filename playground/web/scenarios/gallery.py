@@ -20,7 +20,6 @@ from playground.scenarios.services.gallery import (
     open_gallery_scenario,
     share_lookalike,
 )
-from playground.scenarios.wake import GALLERY
 from playground.web.looks import View
 from playground.web.requests import site_user
 from scheduler_core.scenario.types import Scenario
@@ -53,7 +52,7 @@ def gallery(request: HttpRequest) -> HttpResponse:
     documents = gallery_documents()
     rows = selectors.gallery_rows()
     if any(name not in rows for name in documents) and cache.add("scenarios:gallery-asked", 1, 60):
-        wake.send(GALLERY)
+        wake.send("gallery")
     q = request.GET.get("q", "").strip().lower()
     cards = []
     for name, document in documents.items():

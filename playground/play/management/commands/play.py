@@ -26,7 +26,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from playground.celery import app
-from playground.clusters import demo, lanes
+from playground.clusters import demo, jobs, lanes
 from playground.clusters.models import Cluster
 from playground.play.supervisor import LOOK_EVERY_S, ProcessPlace, Supervisor
 from playground.play.watch import WebWatch
@@ -175,9 +175,8 @@ def _places(listener: socket.socket, n_deciding: int) -> list[ProcessPlace]:
 def _load_everything() -> None:
     """Import what the processes need, so that they share it; then let go of all that no fork may inherit."""
     import playground.asgi  # noqa: F401
-    from playground.celery import app
 
-    app.loader.import_default_modules()
+    jobs.load()
     connections.close_all()
     gc.collect()
     gc.freeze()
