@@ -81,8 +81,6 @@ def installed() -> list[InstalledPlugin]:
     found = []
     for name, one in sorted(installed_plugins.outside().items()):
         spec = declared(one.plugin)
-        args = args_document(name, spec.default_args()) or {}
-        shown = {key: value for key, value in args.items() if key not in ("apiVersion", "kind")}
         about = (one.plugin.__doc__ or "").strip().partition("\n")[0]
         found.append(
             InstalledPlugin(
@@ -92,10 +90,16 @@ def installed() -> list[InstalledPlugin]:
                 one.origin.version,
                 spec.points,
                 asked_per_node(one.plugin),
-                shown,
+                args_shown(name, spec.default_args()),
             )
         )
     return found
+
+
+def args_shown(name: str, args: Any) -> dict[str, Any]:
+    """Arguments of a plugin as a configuration writes them; empty where it has none."""
+    document = args_document(name, args) or {}
+    return {key: value for key, value in document.items() if key not in ("apiVersion", "kind")}
 
 
 def lacking(plugins: Iterable[str]) -> list[str]:

@@ -23,7 +23,7 @@ from django_htmx.middleware import HtmxDetails
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 from playground.clusters.objects.queries import empty_cluster
-from playground.engine.configuration import outline
+from playground.engine.configuration import loaded
 from playground.engine.releases import all_patches
 from playground.web.pages import help_path
 from playground.web.requests import HtmxHttpRequest
@@ -145,7 +145,7 @@ def warm() -> None:
             except TemplateSyntaxError:
                 # A request for that page is told; the others are served.
                 continue
-    outline(None)
+    loaded(None)
     _draw_a_board()
     # What is there now stays for the life of the process: the collector need not look at it in some later request.
     gc.collect()

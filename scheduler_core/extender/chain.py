@@ -55,7 +55,7 @@ class Extender:
         Of its scores.
     node_cache_capable : bool
         It knows the nodes and is given names only.
-    managed_resources : frozenset of str
+    managed_resources : tuple of str
         It cares for pods that name one of these; for all pods when empty.
     ignorable : bool
         Its failures do not fail the cycle.
@@ -70,7 +70,7 @@ class Extender:
     timeout_ns: int
     tls: config.ExtenderTLSConfig | None
     node_cache_capable: bool
-    managed_resources: frozenset[str]
+    managed_resources: tuple[str, ...]
     ignorable: bool
     lower_case_wire: bool = False
 
@@ -93,10 +93,15 @@ class Extender:
             timeout_ns=extender.http_timeout_ns or DEFAULT_TIMEOUT_NS,
             tls=effective_tls(extender.tls_config, extender.enable_https),
             node_cache_capable=extender.node_cache_capable,
-            managed_resources=frozenset(resource.name for resource in extender.managed_resources),
+            managed_resources=tuple(resource.name for resource in extender.managed_resources),
             ignorable=extender.ignorable,
             lower_case_wire=lower_case_wire,
         )
+
+    @property
+    def timeout_s(self) -> float:
+        """How long it may take to answer, in seconds."""
+        return self.timeout_ns / 1e9
 
     def is_interested(self, pod: Pod) -> bool:
         """Whether a container or init container names a managed resource, in its requests or limits."""

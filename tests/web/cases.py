@@ -7,7 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from playground.engine.configuration import outline
+from playground.engine.configuration import loaded
 
 DATA = Path(__file__).parent / "data"
 
@@ -25,7 +25,7 @@ def _cases() -> dict[str, Any]:
 def _in_order(point: str, expect: dict[str, Any], seen: Iterable[str]) -> list[str]:
     """The plugins of a point that a case names, in the order of the default profile."""
     named = {*seen, *(expect.get(f"skipped{point.capitalize()}") or ())}
-    usual = outline(None, None).profiles[0].plugins[point]
+    usual = loaded(None).plans[0].plugins[point]
     return [*(name for name in usual if name in named), *sorted(named.difference(usual))]
 
 

@@ -16,7 +16,7 @@ from playground.clusters.drive import extender_calls
 from playground.clusters.errors import InvalidInput, InvalidManifest
 from playground.clusters.extenders import mock
 from playground.clusters.objects.queries import list_mock_extenders
-from playground.engine.configuration import outline_and_problem, without_effect
+from playground.engine.configuration import loaded_and_problem, without_effect
 from playground.engine.releases import patch_of
 from playground.engine.rules import DEFAULT_PROFILE, is_name
 
@@ -30,7 +30,7 @@ def config_read(call: Call, cluster: Cluster) -> Any:
         "default": cluster.config is None,
         "config": cluster.config,
         "withoutEffect": list(without_effect(cluster.config, cluster.release)),
-        "problem": outline_and_problem(cluster.config, cluster.release)[1] or None,
+        "problem": loaded_and_problem(cluster.config, cluster.release)[1] or None,
     }
 
 

@@ -22,7 +22,7 @@ from playground.clusters.drive.lease import Fenced, Lease
 from playground.clusters.errors import Forbidden, InvalidInput
 from playground.clusters.log.writer import LogWriter, locked, writing
 from playground.clusters.models import Cluster, ExtenderCall, LogEntry, MockExtender, Pod
-from playground.engine.configuration import outline_and_problem
+from playground.engine.configuration import loaded_and_problem
 from playground.engine.extender_answers import entry_payload
 from playground.engine.outbound import OutboundPolicy, OwnSite, host_of, may_be_called
 from playground.engine.transport import Exchanged, ExtenderAnswer, HttpTransport
@@ -93,8 +93,8 @@ def allow_extender_host(*, cluster: Cluster, host: str, allowed: bool = True) ->
     """
     if not settings.EMBEDDED:
         raise Forbidden("on this server its operator names the hosts extenders may have")
-    extenders = outline_and_problem(cluster.config, cluster.release)[0].extenders
-    if allowed and host not in [host_of(extender.url) for extender in extenders]:
+    extenders = loaded_and_problem(cluster.config, cluster.release)[0].configuration.extenders
+    if allowed and host not in [host_of(extender.url_prefix) for extender in extenders]:
         raise InvalidInput("no extender of the configuration has this host", field="host", value=host)
     with writing(cluster) as writer:
         row = writer.cluster
@@ -109,7 +109,10 @@ def allow_extender_host(*, cluster: Cluster, host: str, allowed: bool = True) ->
 def refused_hosts(cluster: Cluster) -> list[str]:
     """Hosts of its extenders inside the network that nothing lets this server call."""
     policy = _policy(cluster)
-    urls = [extender.url for extender in outline_and_problem(cluster.config, cluster.release)[0].extenders]
+    urls = [
+        extender.url_prefix
+        for extender in loaded_and_problem(cluster.config, cluster.release)[0].configuration.extenders
+    ]
     refused = [
         host_of(url)
         for url in urls

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from playground.clusters.errors import InvalidInput
 from playground.clusters.extenders.mock import mock_extender_url
-from playground.engine.configuration import POINTS, ProfileOutline, is_policy, outline
-from playground.engine.plugins import installed, plugin_points
+from playground.engine.configuration import POINTS, is_policy, loaded
+from playground.engine.plugins import args_shown, installed, plugin_points
 from playground.web.looks import View
 from playground.web.problems import yaml_of
 from scheduler_core.objects.documents import load_document
@@ -17,6 +17,7 @@ from scheduler_core.scenario.mock_extender import VERBS
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import MockExtender
+    from scheduler_core.config.construction import ProfilePlan
 
 # A scheduler without one of these does not start.
 REQUIRED = ("queueSort", "bind")
@@ -29,8 +30,8 @@ EMPTY: Mapping[str, Any] = {
 }
 
 
-def view_profile(profile: ProfileOutline) -> View:
-    """Compare a profile with the default one of its release, point by point.
+def view_profile(profile: ProfilePlan, release: Mapping[str, Any] | None = None) -> View:
+    """Compare a profile with the default one of its release (None is the oldest), point by point.
 
     Returns
     -------
@@ -38,8 +39,9 @@ def view_profile(profile: ProfileOutline) -> View:
         `columns` of extension points: `cells` are plugins (`note` says how one differs, empty where it does not),
         `others` those that could be added; `differences` in words.
     """
-    usual = outline(None, profile.release).profiles[0]
-    columns = [_column(point, profile, usual) for point in POINTS]
+    usual = loaded(None, release).plans[0]
+    points_of = plugin_points(release)
+    columns = [_column(point, profile, usual, points_of) for point in POINTS]
     differences = [
         f"{cell['name']} {cell['note']} at {column['title']}"
         for column in columns
@@ -51,27 +53,26 @@ def view_profile(profile: ProfileOutline) -> View:
     return {"name": profile.scheduler_name, "columns": columns, "differences": differences}
 
 
-def installed_plugins(profile: ProfileOutline) -> list[View]:
+def installed_plugins(profile: ProfilePlan) -> list[View]:
     """Plugins of installed packages, by name, and their use in a profile; `args` are those that apply."""
     return [
         {
             "plugin": plugin,
             "points_on": [point for point in POINTS if plugin.name in profile.plugins[point]],
             "weight": profile.weights.get(plugin.name),
-            "args": {
-                **plugin.args,
-                **{_camel(field): value for field, value in profile.args.get(plugin.name, {}).items()},
-            },
+            "args": {**plugin.args, **args_shown(plugin.name, profile.args.get(plugin.name))},
         }
         for plugin in installed()
     ]
 
 
-def _column(point: str, profile: ProfileOutline, usual: ProfileOutline) -> View:
+def _column(
+    point: str, profile: ProfilePlan, usual: ProfilePlan, points_of: Mapping[str, tuple[str, ...]]
+) -> View:
     by_default, now = usual.plugins[point], profile.plugins[point]
     changed_args = _changed_args(profile, usual) if point in ("filter", "score", "postFilter") else {}
     shown = [*now, *(name for name in by_default if name not in now)]
-    others = [name for name, points in sorted(plugin_points(profile.release).items()) if point in points]
+    others = [name for name, points in sorted(points_of.items()) if point in points]
     cells = []
     for name in (*shown, *(other for other in others if other not in shown)):
         is_on, default_weight = name in now, usual.weights.get(name, 1)
@@ -104,26 +105,24 @@ def _column(point: str, profile: ProfileOutline, usual: ProfileOutline) -> View:
     }
 
 
-def _changed_args(profile: ProfileOutline, usual: ProfileOutline) -> dict[str, str]:
+def _changed_args(profile: ProfilePlan, usual: ProfilePlan) -> dict[str, str]:
     """Plugin -> which arguments differ, in a few words."""
     changed = {}
-    for name, args in profile.args.items():
-        before = usual.args.get(name, {})
-        fields = [field for field, value in args.items() if value != before.get(field)]
-        kinds = [(of.get("scoring_strategy") or {}).get("type") for of in (args, before)]
+    for name in profile.args:
+        args, before = (args_shown(name, plan.args.get(name)) for plan in (profile, usual))
+        fields = [field for field in {**args, **before} if args.get(field) != before.get(field)]
+        kinds = [(of.get("scoringStrategy") or {}).get("type") for of in (args, before)]
         if fields:
             is_strategy = kinds[0] and kinds[0] != kinds[1]
-            changed[name] = str(kinds[0]) if is_strategy else f"args: {', '.join(map(_camel, fields))}"
+            changed[name] = str(kinds[0]) if is_strategy else f"args: {', '.join(fields)}"
     return changed
 
 
-def _camel(field: str) -> str:
-    first, *rest = field.split("_")
-    return first + "".join(part.capitalize() for part in rest)
-
-
 def edited(
-    document: Mapping[str, Any] | None, profile: ProfileOutline, posted: Mapping[str, str]
+    document: Mapping[str, Any] | None,
+    profile: ProfilePlan,
+    posted: Mapping[str, str],
+    release: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the configuration with the posted switches and weights, everything else unchanged.
 
@@ -135,6 +134,8 @@ def edited(
         The one that is edited, as it runs now.
     posted
         Fields of the page: ``on:point:plugin`` for what is on, ``w:plugin`` weights.
+    release
+        The cluster's release of Kubernetes; None is the oldest.
     """
     base: dict[str, Any] = {**EMPTY, "profiles": [], **deepcopy(dict(document or {}))}
     profiles = base["profiles"]
@@ -143,9 +144,9 @@ def edited(
         written = {"schedulerName": profile.scheduler_name}
         profiles.append(written)
     plugins = written.setdefault("plugins", {})
-    usual = outline(None, profile.release).profiles[0]
+    usual = loaded(None, release).plans[0]
     in_use = [name for point in POINTS for name in profile.plugins[point]]
-    known = plugin_points(profile.release, in_use)
+    known = plugin_points(release, in_use)
     for point in POINTS:
         for name in (name for name, points in known.items() if point in points):
             was_on, is_on = name in profile.plugins[point], f"on:{point}:{name}" in posted

@@ -30,10 +30,13 @@ from playground.web.listing import alike
 from playground.web.problems import problems_of, read_configuration, yaml_of
 from playground.web.questions.views import question_context
 from playground.web.requests import done, positive_int, posted_gates
+from scheduler_core.extender.chain import Extender
 from scheduler_core.scenario.mock_extender import VERBS
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster, MockExtender, Question
+    from scheduler_core.config.construction import ProfilePlan
+    from scheduler_core.config.load import LoadedConfiguration
 
 AREA = {"rows": 3, "spellcheck": "false", "autocapitalize": "off"}
 
@@ -130,14 +133,14 @@ def config(request: HttpRequest, cluster: Cluster) -> HttpResponse:
             return done(
                 request, f"{words} from the next cycle on.", "web:config", cluster.public_id, anchor=query
             )
-    running, unusable = configuration.outline_and_problem(cluster.config, cluster.release)
+    running, unusable = configuration.loaded_and_problem(cluster.config, cluster.release)
     profile = _profile(request, running)
     context = {
-        "profiles": [p.scheduler_name for p in running.profiles],
-        "profile": present.view_profile(profile),
+        "profiles": [p.scheduler_name for p in running.plans],
+        "profile": present.view_profile(profile, cluster.release),
         "installed": present.installed_plugins(profile),
         "plugin_problems": plugin_problems(),
-        "extenders": running.extenders,
+        "extenders": [Extender.from_config(one) for one in running.configuration.extenders],
         "mocks": list_mock_extenders(cluster),
         "text": text,
         "problems": problems,
@@ -180,11 +183,9 @@ def _profile_name(request: HttpRequest) -> str:
     return request.POST.get("profile") or request.GET.get("profile") or present.DEFAULT
 
 
-def _profile(
-    request: HttpRequest, running: configuration.ConfigurationOutline
-) -> configuration.ProfileOutline:
-    named = [one for one in running.profiles if one.scheduler_name == _profile_name(request)]
-    return next(iter(named), running.profiles[0])
+def _profile(request: HttpRequest, running: LoadedConfiguration) -> ProfilePlan:
+    named = [one for one in running.plans if one.scheduler_name == _profile_name(request)]
+    return next(iter(named), running.plans[0])
 
 
 def _asked_for(request: HttpRequest, cluster: Cluster) -> dict[str, Any] | None:
@@ -196,10 +197,10 @@ def _asked_for(request: HttpRequest, cluster: Cluster) -> dict[str, Any] | None:
         return read_configuration(request.POST.get("text", ""))
     if configuration.is_policy(cluster.config):
         raise InvalidInput("a Policy has no profiles to switch: change its text, or write a configuration")
-    running, unusable = configuration.outline_and_problem(cluster.config, cluster.release)
+    running, unusable = configuration.loaded_and_problem(cluster.config, cluster.release)
     if unusable:
         raise InvalidInput(f"the configuration cannot be used, so nothing in it can be switched: {unusable}")
-    return present.edited(cluster.config, _profile(request, running), request.POST.dict())
+    return present.edited(cluster.config, _profile(request, running), request.POST.dict(), cluster.release)
 
 
 def release(request: HttpRequest, cluster: Cluster) -> HttpResponse:
