@@ -55,7 +55,7 @@ def queues(url: str, names: Iterable[str]) -> list[Queue]:
 
 def celery_settings(url: str) -> dict[str, Any]:
     """Celery settings that depend on the broker at `url`."""
-    found: dict[str, Any] = table_beside(__file__, "broker.yaml").get(_kind_of(url), {})
+    found: dict[str, Any] = table_beside(__package__, "broker.yaml").get(_kind_of(url), {})
     return found
 
 

@@ -347,21 +347,21 @@ def _lock_step(plugin: fw.FilterPlugin[Any], attempt: Attempt) -> Iterator[str]:
     """Worlds that pods leave and come back to: all rows in one step, and each by itself."""
     nodes, rows = attempt.snapshot.nodes, attempt.snapshot.rows
     together = attempt.what_if(rows)
-    places = np.array([place for place, row in enumerate(rows.tolist()) if nodes.pods_on(row)], np.int64)
-    pod_ids = np.array([nodes.pods_on(int(rows[place]))[0] for place in places.tolist()], np.int64)
+    places = np.array([place for place, row in enumerate(rows.tolist()) if nodes.pods_on(row)], np.intp)
+    pod_ids = np.array([nodes.pods_on(int(rows[place]))[0] for place in places.tolist()], np.intp)
     alone = [attempt.what_if(rows[place : place + 1]) for place in range(len(rows))]
     for step in ("as it is", "without a pod", "with the pod again"):
         if step != "as it is" and len(places):
             move = "remove_pods" if step == "without a pod" else "add_pods"
             getattr(together, move)(places, pod_ids)
             for place, pod_id in zip(places.tolist(), pod_ids.tolist(), strict=True):
-                getattr(alone[place], move)(np.zeros(1, np.int64), np.array([pod_id], np.int64))
+                getattr(alone[place], move)(np.zeros(1, np.intp), np.array([pod_id], np.intp))
         state = together.states.get(plugin.name)
         every = plugin.filter(state, attempt.pod, together.nodes, np.arange(len(rows))).codes.tolist()
         single = [
             int(
                 plugin.filter(
-                    world.states.get(plugin.name), attempt.pod, world.nodes, np.zeros(1, np.int64)
+                    world.states.get(plugin.name), attempt.pod, world.nodes, np.zeros(1, np.intp)
                 ).codes[0]
             )
             for world in alone

@@ -25,7 +25,7 @@ from scheduler_core.randomness import Randomness
 MIN_FEASIBLE_NODES = 100
 MIN_FEASIBLE_PERCENTAGE = 5
 TIE_STREAM = "selectHost"
-_NO_ROWS: Rows = np.zeros(0, np.int64)
+_NO_ROWS: Rows = np.zeros(0, np.intp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Decision:
     ----------
     node_name : str or None
         The node chosen.
-    tied_rows : ndarray of int64
+    tied_rows : ndarray of intp
         Rows with the best total, ascending, when there were at least two feasible ones.
     best_total : int or None
     error : str or None

@@ -17,7 +17,7 @@ from playground.accounts.choices import Role
 from playground.accounts.models import AuditEntry, Team
 from scheduler_core.schema.tables import table_beside
 
-ACTIONS: Final[Mapping[str, str]] = table_beside(__file__, "audit.yaml")
+ACTIONS: Final[Mapping[str, str]] = table_beside(__package__, "audit.yaml")
 MAX_ENTRIES: Final = 200_000
 """However many days are kept: a list that anybody's wrong passwords could fill a disk with is no list."""
 

@@ -24,7 +24,7 @@ INTEGERS: Final = frozenset({"invitation_id", "number", "seq", "token_id", "user
 @cache
 def declared() -> dict[str, Any]:
     """`openapi.yaml`: paths with their operations, shapes, reasons of refusals."""
-    found: dict[str, Any] = table_beside(__file__, "openapi.yaml")
+    found: dict[str, Any] = table_beside(__package__, "openapi.yaml")
     return found
 
 

@@ -138,7 +138,7 @@ class Kind:
         return not self.stored_version
 
 
-SPECIAL: Final[Mapping[str, Mapping[str, Any]]] = table_beside(__file__, "kinds.yaml")["kinds"]
+SPECIAL: Final[Mapping[str, Mapping[str, Any]]] = table_beside(__package__, "kinds.yaml")["kinds"]
 """Where a kind differs from others of its role; the keys are explained there."""
 _VERSION: Final = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
 

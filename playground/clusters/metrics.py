@@ -36,7 +36,7 @@ from scheduler_core.schema.tables import table_beside
 logger = logging.getLogger(__name__)
 
 
-_TABLES: Final = table_beside(__file__, "metrics.yaml")
+_TABLES: Final = table_beside(__package__, "metrics.yaml")
 HELP: Final[Mapping[str, str]] = _TABLES["help"]
 HISTOGRAMS: Final[Mapping[str, tuple[float, ...]]] = {
     name: tuple(of["first"] * of["factor"] ** power for power in range(of["count"]))

@@ -48,7 +48,7 @@ def of_namespaces(kind: Kind, name: str) -> bool:
 
 def _wanted(kind: Kind, namespace: str, name: str) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     """Namespace (empty = each), name and manifest of the objects of a kind; empty arguments choose all."""
-    for each in table_beside(__file__, "built_in.yaml"):
+    for each in table_beside(__package__, "built_in.yaml"):
         its_namespace, its_name = each["metadata"].get("namespace", ""), each["metadata"]["name"]
         if (
             each["kind"] == kind.row_kind

@@ -19,7 +19,7 @@ from playground.clusters.kinds import Kind, KindTable, version_order
 from scheduler_core.schema.tables import table_beside
 
 READ_VERBS: Final = ("get", "list", "watch")
-_TABLES: Final = table_beside(__file__, "protocol.yaml")
+_TABLES: Final = table_beside(__package__, "protocol.yaml")
 _SUBRESOURCES: Final[dict[str, tuple[str, str, str, list[str]]]] = _TABLES["subresources"]
 
 

@@ -25,7 +25,7 @@ Path = tuple[str, ...]
 Document = Mapping[str, Any]
 
 _UNMANAGED: Final = {"apiVersion", "kind"}
-_SERVERS: Final[list[str]] = table_beside(__file__, "protocol.yaml")["servers"]
+_SERVERS: Final[list[str]] = table_beside(__package__, "protocol.yaml")["servers"]
 
 
 def owned_paths(document: Document) -> set[Path]:

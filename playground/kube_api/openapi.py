@@ -24,7 +24,7 @@ _PACKAGES: Final = {
     "apiextensions": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions",
     "apiregistration": "io.k8s.kube-aggregator.pkg.apis.apiregistration",
 }
-_TYPES: Final = table_beside(__file__, "protocol.yaml")
+_TYPES: Final = table_beside(__package__, "protocol.yaml")
 _PLAIN: Final[Mapping[str, Mapping[str, str]]] = _TYPES["plain"]
 _NAMED: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = _TYPES["named"]
 _VERBS: Final = (("dryRun", "string"), ("fieldManager", "string"), ("fieldValidation", "string"))

@@ -24,7 +24,7 @@ def with_read_defaults(kind: str, manifest: Document) -> dict[str, Any]:
 
 
 def _table() -> Mapping[str, Mapping[str, Document]]:
-    found: Mapping[str, Mapping[str, Document]] = table_beside(__file__, "read_defaults.yaml")
+    found: Mapping[str, Mapping[str, Document]] = table_beside(__package__, "read_defaults.yaml")
     return found
 
 

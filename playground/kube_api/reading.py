@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster
 
 
-_SYSTEM: Final[Mapping[str, str]] = table_beside(__file__, "protocol.yaml")["system"]
+_SYSTEM: Final[Mapping[str, str]] = table_beside(__package__, "protocol.yaml")["system"]
 
 
 def presented(

@@ -140,7 +140,7 @@ def manifest_of(document: dict[str, Any], kind: Kind, name: str = "", namespace:
     return {**document, "apiVersion": api_version, "kind": written, "metadata": metadata}
 
 
-_EARLIER: Final[Mapping[str, str]] = table_beside(__file__, "protocol.yaml")["earlier"]
+_EARLIER: Final[Mapping[str, str]] = table_beside(__package__, "protocol.yaml")["earlier"]
 """Versions upstream serves no more, whose fields are today's: an older `kubectl describe` reads objects in them."""
 
 
@@ -202,7 +202,7 @@ def target_of(table: KindTable, path: str) -> Target | None:
     return Target(kind, namespace, name, subresource, api_version if now else "")
 
 
-KNOWN: Final[frozenset[str]] = frozenset(table_beside(__file__, "protocol.yaml")["parameters"])
+KNOWN: Final[frozenset[str]] = frozenset(table_beside(__package__, "protocol.yaml")["parameters"])
 """Query parameters that there are."""
 
 

@@ -30,8 +30,8 @@ from scheduler_core.schema.tables import table_beside
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster
 
-REVIEWS: Final[dict[str, str]] = table_beside(__file__, "protocol.yaml")["reviews"]
-OPEN_PATHS: Final[list[str]] = table_beside(__file__, "protocol.yaml")["open"]
+REVIEWS: Final[dict[str, str]] = table_beside(__package__, "protocol.yaml")["reviews"]
+OPEN_PATHS: Final[list[str]] = table_beside(__package__, "protocol.yaml")["open"]
 
 
 _IN_NAMESPACE: Final = re.compile(

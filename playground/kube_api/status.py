@@ -24,7 +24,7 @@ from scheduler_core.schema.tables import table_beside
 
 logger = logging.getLogger(__name__)
 
-_CODES: Final[Mapping[str, int]] = table_beside(__file__, "protocol.yaml")["codes"]
+_CODES: Final[Mapping[str, int]] = table_beside(__package__, "protocol.yaml")["codes"]
 _OF_CODE: Final = {code: reason for reason, code in _CODES.items() if reason != "AlreadyExists"}
 
 

@@ -123,7 +123,7 @@ def columns_of(kind: Kind) -> Sequence[Column]:
 
 
 def _own_columns() -> Mapping[str, Sequence[Column]]:
-    found: Mapping[str, Sequence[Column]] = table_beside(__file__, "printer_columns.yaml")["kinds"]
+    found: Mapping[str, Sequence[Column]] = table_beside(__package__, "printer_columns.yaml")["kinds"]
     return found
 
 

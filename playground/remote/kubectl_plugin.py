@@ -20,7 +20,7 @@ from playground.remote.instance import Instance, Refused, part, pod_path, reason
 from scheduler_core.schema.tables import table_beside
 
 READ: Final = "nodes,pods,deploy,rs,sts,ds,jobs,pdb,pc,pv,pvc,sc,csinodes"
-_TABLE: Final = table_beside(__file__, "kubectl.yaml")
+_TABLE: Final = table_beside(__package__, "kubectl.yaml")
 ANSWERED, SAYS_NO, UNUSABLE = 0, 1, 2
 _SHOWN: Final = 10
 _LOOK_EVERY_S: Final = 0.5

@@ -32,7 +32,7 @@ INSTRUCTIONS: Final = (
     "A deterministic kube-scheduler. Make a cluster of manifests (kubectl get -o yaml), run it, ask why a pod is "
     "pending and what it would take, submit the change, run again. Nothing here touches a real cluster."
 )
-_TABLE: Final[Mapping[str, Mapping[str, Any]]] = table_beside(__file__, "mcp_tools.yaml")
+_TABLE: Final[Mapping[str, Mapping[str, Any]]] = table_beside(__package__, "mcp_tools.yaml")
 Tell = Callable[[Mapping[str, Any]], tuple[float, float | None, str | None]]
 """Progress of a run or question: done, of how much, in words."""
 

@@ -100,5 +100,5 @@ class Listing:
         return f"?{urlencode({name: value for name, value in values.items() if value})}"
 
 
-_BUTTONS: Final[Mapping[str, list[Mapping[str, Any]]]] = table_beside(__file__, "buttons.yaml")
+_BUTTONS: Final[Mapping[str, list[Mapping[str, Any]]]] = table_beside(__package__, "buttons.yaml")
 POD_BUTTONS, NODE_BUTTONS = _BUTTONS["pods"], _BUTTONS["nodes"]

@@ -8,7 +8,7 @@ from typing import Any
 
 from scheduler_core.schema.tables import table_beside
 
-_TABLE = table_beside(__file__, "bench_workloads.yaml")
+_TABLE = table_beside(__package__, "bench_workloads.yaml")
 ALGORITHM = tuple(_TABLE["algorithm"])
 """Rows of the comparison table; `--nodes` sets their size."""
 PERF = tuple(_TABLE["perf"])

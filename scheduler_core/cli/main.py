@@ -22,7 +22,7 @@ from scheduler_core.scenario.errors import ScenarioError
 from scheduler_core.schema.tables import table_beside
 from scheduler_core.version import ENGINE_VERSION
 
-_TABLE = table_beside(__file__, "commands.yaml")
+_TABLE = table_beside(__package__, "commands.yaml")
 
 
 def command() -> None:

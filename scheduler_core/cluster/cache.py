@@ -181,12 +181,12 @@ class Cache:
         """`fill` with pods as columns, each on the node of its name; an id that was another pod's goes to none."""
         row_of = self.nodes.row_of
         try:
-            rows = np.fromiter(map(row_of.__getitem__, node_names), np.int64, len(node_names))
+            rows = np.fromiter(map(row_of.__getitem__, node_names), np.intp, len(node_names))
         except KeyError:
             for name in dict.fromkeys(node_names):
                 if name not in row_of:
                     self._make_ghost(name)
-            rows = np.fromiter(map(row_of.__getitem__, node_names), np.int64, len(node_names))
+            rows = np.fromiter(map(row_of.__getitem__, node_names), np.intp, len(node_names))
         pod_ids = self.pods.add_columns(pods)
         self.pods.row[pod_ids] = rows
         self.nodes.add_columns(rows, pod_ids, pods.non_zero)
@@ -315,12 +315,12 @@ class Cache:
         """The cluster now; valid until the next change."""
         found = self._snapshot
         if found is None:
-            order = np.array([self.nodes.row_of[name] for name in self._tree.names()], np.int64)
+            order = np.array([self.nodes.row_of[name] for name in self._tree.names()], np.intp)
             rows = np.sort(order)
             if np.array_equal(rows, order):
                 rows = order
             n_nodes = len(rows)
-            rank = np.full(self.nodes.capacity, n_nodes, np.int64)
+            rank = np.full(self.nodes.capacity, n_nodes, np.intp)
             rank[order] = np.arange(n_nodes)
             found = self._snapshot = Snapshot(
                 vocabulary=self.vocabulary,
@@ -347,8 +347,8 @@ class Cache:
         row_of = {pod_id: int(pods.row[pod_id]) for pod_id in pods.id_of.values()}
         on_rows = [(pod_id, row) for row in nodes.row_of.values() for pod_id in nodes.pods_on(row)]
         n_resources = min(len(nodes.requested), len(pods.requests))
-        known = np.array(sorted(row_of), np.int64)
-        rows = np.sort(np.array(list(nodes.row_of.values()), np.int64))
+        known = np.array(sorted(row_of), np.intp)
+        rows = np.sort(np.array(list(nodes.row_of.values()), np.intp))
         requested, n_pods = np.zeros_like(nodes.requested), np.zeros_like(nodes.n_pods)
         np.add.at(n_pods, pods.row[known], 1)
         for column, amounts in zip(requested[:n_resources], pods.requests[:n_resources, known], strict=True):

@@ -61,7 +61,7 @@ class TermCarriers:
         if counter.version != domains.version:
             n_rows = len(self.rows)
             counter.fill(
-                np.fromiter(self.rows.keys(), np.int64, n_rows),
+                np.fromiter(self.rows.keys(), np.intp, n_rows),
                 np.fromiter(self.rows.values(), np.int64, n_rows),
             )
         return counter
@@ -101,7 +101,7 @@ class Carriers:
         self._namespace_version = -1
         self._look_at = _LOOK_FROM
         self.absence_terms: Interner[tuple[AffinityTerm, ...]] = Interner()
-        self._absence_ids: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._absence_ids: NDArray[np.intp] = np.zeros(0, np.intp)
 
     def about(self, stance: Stance, class_id: int) -> list[TermCarriers]:
         """Terms carried by at least one pod that match pods of a class."""
@@ -152,10 +152,10 @@ class Carriers:
         if pod_id < len(self._absence_ids):
             self._absence_ids[pod_id] = -1
 
-    def absence_ids(self, pod_ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    def absence_ids(self, pod_ids: NDArray[np.intp]) -> NDArray[np.intp]:
         """Which of `absence_terms` each pod carries, -1 for none and for pods on no row (nominated ones)."""
         known = pod_ids < len(self._absence_ids)
-        ids = np.full(len(pod_ids), -1, np.int64)
+        ids = np.full(len(pod_ids), -1, np.intp)
         ids[known] = self._absence_ids[pod_ids[known]]
         return ids
 

@@ -116,7 +116,7 @@ class Matching:
         if self.pods.asks(pod_id).has_affinity:
             self.carriers.add(pod_id, self.pods[pod_id], row)
 
-    def pods_added(self, pod_ids: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
+    def pods_added(self, pod_ids: NDArray[np.intp], rows: NDArray[np.intp]) -> None:
         """Count many pods on rows; their affinity terms are counted by `carry`."""
         classes = self.pods.class_id[pod_ids]
         for class_id in np.unique(classes).tolist():
@@ -142,7 +142,7 @@ class Matching:
     def validate(self) -> None:
         """Check that what was counted along is what counting the pods on rows afresh gives."""
         pods = self.pods
-        pod_ids = np.array(sorted(pods.id_of.values()), np.int64)
+        pod_ids = np.array(sorted(pods.id_of.values()), np.intp)
         of_class: dict[int, dict[int, None]] = {}
         for pod_id, class_id in zip(pod_ids.tolist(), pods.class_id[pod_ids].tolist(), strict=True):
             of_class.setdefault(class_id, {})[pod_id] = None
@@ -200,7 +200,7 @@ class Matching:
         pods = self.pods
         groups = [self._pods_of_class[class_id] for class_id in selected if class_id in self._pods_of_class]
         if sum(map(len, groups)) <= thresholds().matched_pods:
-            pod_ids = np.array([pod_id for group in groups for pod_id in group], np.int64)
+            pod_ids = np.array([pod_id for group in groups for pod_id in group], np.intp)
         else:
             pod_ids = np.flatnonzero(pods.row >= 0)
             pod_ids = pod_ids[selection.selects_classes(pods.class_id[pod_ids])]

@@ -21,7 +21,9 @@ from scheduler_core.objects.resources import PODS
 Int64 = NDArray[np.int64]
 Int32 = NDArray[np.int32]
 Bool = NDArray[np.bool_]
-Rows = NDArray[np.int64]
+Index = NDArray[np.intp]
+"""Places of another array: NumPy takes no other type everywhere, and on some machines it has 32 bits."""
+Rows = Index
 
 _GROWN = (
     *("allocatable", "requested", "non_zero", "allowed_pods", "n_pods"),
@@ -164,7 +166,7 @@ class NodeTable(NodeColumns):
 
     def rows_of(self, names: Iterable[str]) -> Rows:
         """Rows of the named nodes, unknown names left out."""
-        return np.fromiter((self.row_of[name] for name in names if name in self.row_of), np.int64)
+        return np.fromiter((self.row_of[name] for name in names if name in self.row_of), np.intp)
 
     # ---- nodes
 
@@ -205,7 +207,7 @@ class NodeTable(NodeColumns):
         ]
         self._grow_resources()
         resources, of_rows, wholes = np.array(amounts, np.int64).reshape(-1, 3).T
-        self.allocatable[resources, of_rows] = wholes
+        self.allocatable[resources.astype(np.intp), of_rows.astype(np.intp)] = wholes
         self.allowed_pods[rows] = [node.allocatable.get(PODS, 0) for node in nodes]
         for key, column in self._label_columns.items():
             column[rows] = [self._label_value_id(key, node) for node in nodes]
@@ -279,14 +281,14 @@ class NodeTable(NodeColumns):
         self._pods_on[row][pod_id] = None
         self._changed(row)
 
-    def add_pods(self, rows: Rows, pod_ids: NDArray[np.int64]) -> None:
+    def add_pods(self, rows: Rows, pod_ids: NDArray[np.intp]) -> None:
         """`add_pod` for each of many pods, in their order."""
         pods = [self.pods.asks(pod_id) for pod_id in pod_ids.tolist()]
         self.add_columns(rows, pod_ids, np.array([pod.non_zero for pod in pods], np.int64).reshape(-1, 2).T)
         for row, pod in zip(rows.tolist(), pods, strict=True):
             self.take_ports(row, pod)
 
-    def add_columns(self, rows: Rows, pod_ids: NDArray[np.int64], non_zero: Int64) -> None:
+    def add_columns(self, rows: Rows, pod_ids: NDArray[np.intp], non_zero: Int64) -> None:
         """`add_pods` for pods that are not read for it (`PodColumns`): what they use without their host ports."""
         self._grow_resources()
         # Numbers of two bytes are sorted in a tenth of the time.

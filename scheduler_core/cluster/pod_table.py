@@ -58,9 +58,9 @@ class PodColumns:
     """
 
     uids: list[str]
-    like: NDArray[np.int64]
+    like: NDArray[np.intp]
     likes: Sequence[AsksFor]
-    pod_class: NDArray[np.int64]
+    pod_class: NDArray[np.intp]
     namespaced_labels: list[tuple[str, tuple[tuple[str, str], ...]]]
     start_ns: NDArray[np.int64]
     terminating: NDArray[np.bool_]
@@ -94,9 +94,9 @@ class PodColumns:
             terminating.append(meta.deletion_ns is not None)
         return cls(
             uids=uids,
-            like=np.array(like_places, np.int64),
+            like=np.array(like_places, np.intp),
             likes=likes_of,
-            pod_class=np.array(classes, np.int64),
+            pod_class=np.array(classes, np.intp),
             namespaced_labels=list(labels),
             start_ns=np.array(starts_ns, np.int64),
             terminating=np.array(terminating, np.bool_),
@@ -122,7 +122,7 @@ class PodTable:
 
     Attributes
     ----------
-    row : ndarray of shape (capacity,), int64
+    row : ndarray of shape (capacity,), intp
         Row of the pod's node, -1 for a pod on none (a nominated pod).
     priority : ndarray of shape (capacity,), int64
     start_ns : ndarray of shape (capacity,), int64
@@ -147,7 +147,7 @@ class PodTable:
         """Pod id by uid."""
         self.request_items: list[tuple[tuple[int, int], ...]] = []
         self._capacity = 0
-        self.row: NDArray[np.int64] = np.zeros(0, np.int64)
+        self.row: NDArray[np.intp] = np.zeros(0, np.intp)
         self.priority: NDArray[np.int64] = np.zeros(0, np.int64)
         self.start_ns: NDArray[np.int64] = np.zeros(0, np.int64)
         self.class_id: NDArray[np.int32] = np.zeros(0, np.int32)
@@ -226,7 +226,7 @@ class PodTable:
         """Whether pods have left whose ids come first."""
         return bool(self._free)
 
-    def add_columns(self, pods: PodColumns) -> NDArray[np.int64]:
+    def add_columns(self, pods: PodColumns) -> NDArray[np.intp]:
         """`add` many pods, findable all; their ids, none of which was another pod's."""
         first, n_pods = len(self._pods), len(pods.uids)
         ids = slice(first, first + n_pods)
@@ -247,7 +247,7 @@ class PodTable:
             self._n_of_priority[priority] += count
         self.start_ns[ids] = pods.start_ns
         class_id = self.vocabulary.pod_classes.id
-        of_class = np.array([class_id(labels) for labels in pods.namespaced_labels], np.int64)
+        of_class = np.array([class_id(labels) for labels in pods.namespaced_labels], np.intp)
         self.class_id[ids] = of_class[pods.pod_class]
         self.terminating[ids] = pods.terminating
         self.has_ports[ids] = np.array([bool(pod.host_ports) for pod in pods.likes], np.bool_)[pods.like]

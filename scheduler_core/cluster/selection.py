@@ -78,7 +78,7 @@ class DomainCounts:
         self.total = 0
         self.by_domain: Counts = np.zeros(0, np.int64)
 
-    def fill(self, rows: NDArray[np.int64], counts: NDArray[np.integer]) -> None:
+    def fill(self, rows: NDArray[np.intp], counts: NDArray[np.integer]) -> None:
         """Count afresh: `counts[i]` pods stand on `rows[i]`."""
         domain = self.domains.of_row[rows]
         inside = domain >= 0

@@ -23,9 +23,9 @@ class Snapshot:
 
     Attributes
     ----------
-    order : ndarray of shape (n_nodes,), int64
+    order : ndarray of shape (n_nodes,), intp
         Rows of all nodes in evaluation order (zones take turns).
-    rows : ndarray of shape (n_nodes,), int64
+    rows : ndarray of shape (n_nodes,), intp
         The same rows ascending; the same array where that is the evaluation order, as it is without zones.
     take : slice or ndarray
         Index that picks `rows` out of a column; a slice (no copy) when the table has no holes.
@@ -58,6 +58,6 @@ class Snapshot:
         """The one of some rows whose node's name comes first."""
         rank = self._name_rank
         if rank is None:
-            rank = self._name_rank = np.full(self.nodes.capacity, len(self.rows), np.int64)
+            rank = self._name_rank = np.full(self.nodes.capacity, len(self.rows), np.intp)
             rank[sorted(self.rows.tolist(), key=self.nodes.name)] = np.arange(len(self.rows))
         return int(rows[rank[rows].argmin()])

@@ -51,7 +51,7 @@ class Domains:
     ----------
     of_row : ndarray of shape (capacity,), int32
         Domain of each row; -1 for a row that does not count or lacks the label.
-    present : ndarray of shape (n_present,), int64
+    present : ndarray of shape (n_present,), intp
         Domains with at least one row, ascending.
     is_present : ndarray of shape (n_values,), bool
     n_values : int
@@ -70,7 +70,7 @@ class Domains:
         self.n_values = 0
         self.of_row: Int32 = np.zeros(0, np.int32)
         self.is_present: Bool = np.zeros(0, np.bool_)
-        self.present: NDArray[np.int64] = np.zeros(0, np.int64)
+        self.present: NDArray[np.intp] = np.zeros(0, np.intp)
 
 
 class Topology:

@@ -22,7 +22,7 @@ class WhatIf(NodeColumns):
     Parameters
     ----------
     base : NodeTable
-    rows : ndarray of shape (n,), int64
+    rows : ndarray of shape (n,), intp
         Rows of `base`; position k becomes row k here. A row may occur twice.
     """
 
@@ -41,7 +41,7 @@ class WhatIf(NodeColumns):
         self.alive = base.alive[rows]
         self._labels: dict[str, Int32] = {}
         self._ports: dict[int, Bool] = {}
-        self._changes: list[tuple[Rows, NDArray[np.int64], bool]] = []
+        self._changes: list[tuple[Rows, NDArray[np.intp], bool]] = []
         """(rows, pod ids, whether they came) since `_gone` and `_come` were last asked for."""
         self._gone: dict[int, dict[int, None]] = {}
         self._come: dict[int, dict[int, None]] = {}
@@ -73,17 +73,17 @@ class WhatIf(NodeColumns):
         there = [pod_id for pod_id in self.base.pods_on(int(self.base_rows[row])) if pod_id not in gone]
         return there + list(self._come.get(row, ()))
 
-    def add_pods(self, rows: Rows, pod_ids: NDArray[np.int64]) -> None:
+    def add_pods(self, rows: Rows, pod_ids: NDArray[np.intp]) -> None:
         """Pod `pod_ids[i]` comes to row `rows[i]`; no row twice in one call."""
         self._account(rows, pod_ids, 1)
         self._changes.append((rows, pod_ids, True))
 
-    def remove_pods(self, rows: Rows, pod_ids: NDArray[np.int64]) -> None:
+    def remove_pods(self, rows: Rows, pod_ids: NDArray[np.intp]) -> None:
         """Pod `pod_ids[i]` leaves row `rows[i]`; no row twice in one call."""
         self._account(rows, pod_ids, -1)
         self._changes.append((rows, pod_ids, False))
 
-    def remove_all(self, starts: NDArray[np.int64], pod_ids: NDArray[np.int64]) -> None:
+    def remove_all(self, starts: NDArray[np.intp], pod_ids: NDArray[np.intp]) -> None:
         """Pods `pod_ids[starts[k] : starts[k + 1]]` leave row k, every row at least one; none of them holds a port."""
         counts = starts[1:] - starts[:-1]
         known = min(len(self.requested), len(self.pods.requests))
@@ -99,7 +99,7 @@ class WhatIf(NodeColumns):
         """Undo what pods that came and left again did to ports: a set forgets who else has them."""
         self._ports = columns
 
-    def _account(self, rows: Rows, pod_ids: NDArray[np.int64], sign: int) -> None:
+    def _account(self, rows: Rows, pod_ids: NDArray[np.intp], sign: int) -> None:
         pods = self.pods
         missing = len(self.vocabulary.resources) - self.requested.shape[0]
         if missing > 0:

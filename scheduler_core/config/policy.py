@@ -188,7 +188,7 @@ def modern_extender(extender: Any) -> Any:
 
 def legacy(name: str) -> Any:
     """A table of `legacy.yaml`."""
-    return table_beside(__file__, "legacy.yaml")[name]
+    return table_beside(__package__, "legacy.yaml")[name]
 
 
 @dataclass(frozen=True, slots=True)

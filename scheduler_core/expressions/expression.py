@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from scheduler_core.expressions import syntax
+from scheduler_core.expressions import plain, syntax
 from scheduler_core.expressions.functions import FUNCTIONS
 
 CHARACTERS_A_STEP = 10
@@ -193,11 +193,32 @@ OF_THE_LIBRARY: Final = frozenset(
     )
 )  # fmt: skip
 """What the library brings of CEL's standard functions."""
-_OF_OURS: Final = re.compile(
-    r"Function '\w+' error: Python function call failed: \w+: (.*)\. Check function arguments and their types\.",
-    re.DOTALL,
+_WORDS: Final = tuple(
+    (re.compile(pattern, re.DOTALL), words)
+    for pattern, words in (
+        (
+            r"Function '\w+' error: Python function call failed: \w+: (.*)\. Check function arguments and .*",
+            r"\1",
+        ),
+        (r"Function '\w+' error: (.*)\. Check function arguments and their types\.", r"\1"),
+        (r"(No such overload|Unsupported operation): .*", plain.NO_OVERLOAD),
+        (r"Undefined variable or function: '(\w+)'.*", r"undeclared reference to '\1' (in container '')"),
+        (r"Unexpected type: got '(\w+)', want 'int\|uint'\.", r"unsupported index type '\1' in list"),
+        (r"(Arithmetic overflow|Function '\w+' error: .*integer overflow).*", "integer overflow"),
+        (r"division by zero .*", "division by zero"),
+        (r"modulo by zero .*", "modulus by zero"),
+    )
 )
-"""How the library words the failure of a function of `FUNCTIONS`."""
+"""How the library words failures, and how Kubernetes' does: github.com/google/cel-go common/types/err.go."""
+
+
+def _library() -> Any:
+    """The compiled library; None where it is not installed. Only clusters with devices or rules need it."""
+    try:
+        import cel
+    except ImportError:
+        return None
+    return cel
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,13 +260,6 @@ class Expression:
     """
 
     def __init__(self, text: str, limits: ExpressionLimits, variables: tuple[str, ...] | None = None) -> None:
-        try:
-            import cel  # here and not above: only clusters with devices or rules need the library
-        except ImportError:
-            raise syntax.ExpressionError(
-                "expressions need a CEL library: pip install common-expression-language"
-            ) from None
-
         if len(text) > limits.length:
             raise syntax.ExpressionError(f"expression is longer than {limits.length} characters")
         self.text = text
@@ -258,9 +272,11 @@ class Expression:
             )
         if variables is not None:
             self._check_names(variables)
-        self._cel = cel
+        self._cel = _library()
         try:
-            self._program = cel.compile(self.tree.text)
+            self._program: Any = (
+                self._cel.compile(self.tree.text) if self._cel else plain.PlainExpression(self.tree, text)
+            )
         except ValueError as error:
             raise syntax.ExpressionError(str(error)) from None
 
@@ -294,6 +310,8 @@ class Expression:
                 f"it could take {steps:,} steps here, it may take {self.limits.steps:,}: go through fewer or "
                 "shorter lists and texts"
             )
+        if self._cel is None:
+            return self._program.execute(variables)
         context = self._cel.Context()
         for name, value in variables.items():
             context.add_variable(name, value)
@@ -304,5 +322,11 @@ class Expression:
         except KeyError as error:
             raise syntax.ExpressionError(f"no such key: {error.args[0] if error.args else error}") from None
         except Exception as error:  # whatever the library raises is the expression's failure
-            ours = _OF_OURS.fullmatch(str(error))
-            raise syntax.ExpressionError(ours[1] if ours else str(error)) from None
+            raise syntax.ExpressionError(_in_upstreams_words(str(error))) from None
+
+
+def _in_upstreams_words(said: str) -> str:
+    for pattern, words in _WORDS:
+        if found := pattern.fullmatch(said):
+            return found.expand(words)
+    return said

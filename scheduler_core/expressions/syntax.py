@@ -51,14 +51,16 @@ class SyntaxNode:
     kind : str
         literal, name, select, index, call, method, list, map, unary, binary, choice or macro.
     value : object
-        The literal's value; the name; the field; the function, method or operator. A literal whose value is not known
-        here (bytes, escapes) has None and `exact` is False.
+        The literal's value; the name; the field; the function, method or operator, of a unary one each time it is
+        written. Of a literal whose value is not known here (bytes, escapes, unsigned numbers) `exact` is False.
     parts : tuple of Node
         Operand first. Of a macro: what it goes through, then the rest with the names bound.
     names : tuple of str
         What a macro binds.
     at : int
         Place in the text.
+    optional : bool
+        Of a field or an element: whether it may be missing.
     text : str
         As the library reads it: without `.?`, `[?` and `cel.bind`, which mean the same written out.
 
@@ -74,6 +76,7 @@ class SyntaxNode:
     names: tuple[str, ...] = ()
     at: int = 0
     exact: bool = True
+    optional: bool = False
     text: str = ""
 
 
@@ -149,7 +152,7 @@ class _Parser:
         while self._peek() == operator:
             signs += self._take()
         node = self._member()
-        return SyntaxNode("unary", operator, (node,), at=at, text=signs + node.text)
+        return SyntaxNode("unary", signs, (node,), at=at, text=signs + node.text)
 
     def _member(self) -> SyntaxNode:
         node = self._primary()
@@ -165,7 +168,7 @@ class _Parser:
                 text = f"{of}[{key.text}]"
                 if token == "[?":
                     text = f"({key.text} in {of}?optional.of({text}):optional.none())"
-                node = SyntaxNode("index", token, (node, key), at=at, text=text)
+                node = SyntaxNode("index", "[]", (node, key), at=at, optional=token == "[?", text=text)
                 self._expect("]")
             else:
                 node = self._field(node, self._word(), at, optional=token == ".?")
@@ -178,7 +181,7 @@ class _Parser:
         if optional:
             text = f"(has({text})?optional.of({text}):optional.none())"
         if self._peek() != "(" or optional:
-            return SyntaxNode("select", name, (owner,), at=at, text=text)
+            return SyntaxNode("select", name, (owner,), at=at, optional=optional, text=text)
         self._take()
         if owner.kind == "name" and owner.value == "cel" and name == "bind":
             bound = self._word()
@@ -211,7 +214,10 @@ class _Parser:
             case "string":
                 return _string(token, at)
             case "number":
-                return SyntaxNode("literal", 0, at=at, text=token)
+                value = _number(token)
+                return SyntaxNode(
+                    "literal", 0 if value is None else value, at=at, exact=value is not None, text=token
+                )
             case "word" if token in _LITERALS:
                 return SyntaxNode("literal", _LITERALS[token], at=at, text=token)
             case "word" if self._peek() == "(" and token != "in":
@@ -282,6 +288,15 @@ class _Parser:
 
 def _listed(nodes: list[SyntaxNode]) -> str:
     return ",".join(node.text for node in nodes)
+
+
+def _number(token: str) -> int | float | None:
+    if re.fullmatch(r"\d+|0[xX][0-9a-fA-F]+", token):
+        return int(token, 16 if token[1:2] in ("x", "X") else 10)
+    try:
+        return float(token)
+    except ValueError:  # an unsigned one
+        return None
 
 
 def _string(token: str, at: int) -> SyntaxNode:

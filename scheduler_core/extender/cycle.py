@@ -116,12 +116,12 @@ class ExtendedAttempt:
             else:
                 row = nodes.row_of[candidate.node.name]
             rows.append(row)
-        attempt.feasible = np.sort(np.array(rows, np.int64))
+        attempt.feasible = np.sort(np.array(rows, np.intp))
         self._candidates = result.candidates
         left = {candidate.node.name for candidate in result.candidates}
         taken = [row for row in before.tolist() if nodes.name(row) not in left]
         attempt.own_verdicts()
-        places = np.isin(attempt.rows, np.array(taken, np.int64))
+        places = np.isin(attempt.rows, np.array(taken, np.intp))
         attempt.stop[places] = EXTENDER
         attempt.code[places] = Code.UnschedulableAndUnresolvable
         for index, (name, (code, reason)) in enumerate(result.failed.items()):

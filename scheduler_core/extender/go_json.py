@@ -36,7 +36,7 @@ class DecodeProblem(ValueError):
 @cache
 def types() -> Mapping[str, str]:
     """Each struct's fields, in the notation that `core_v1.yaml` explains."""
-    found: dict[str, str] = table_beside(__file__, "core_v1.yaml")
+    found: dict[str, str] = table_beside(__package__, "core_v1.yaml")
     return found
 
 

@@ -60,13 +60,13 @@ class Comparison:
 
 
 def packed(
-    comparisons: Iterable[Comparison], places: NDArray[np.int64], n_places: int
+    comparisons: Iterable[Comparison], places: NDArray[np.intp], n_places: int
 ) -> tuple[list[list[Any]], list[Columns]]:
     """What a trace keeps: the words of each comparison that fails anywhere, and its mask and columns by place.
 
     Parameters
     ----------
-    places : ndarray of shape (n_rows,), int64
+    places : ndarray of shape (n_rows,), intp
         Where each row is told.
     """
     sentences: list[list[Any]] = []
@@ -127,7 +127,7 @@ def unpacked(
         columns = lines[start + 1 : start + 1 + n_gaps][:, places]
         start += 1 + n_gaps
         first, group = (
-            distinct(*columns) if n_gaps else (np.zeros(1, np.int64), np.zeros(len(places), np.int64))
+            distinct(*columns) if n_gaps else (np.zeros(1, np.intp), np.zeros(len(places), np.intp))
         )
         written = [_written(sentence, columns[:, index].tolist()) for index in first.tolist()]
         for place, index in zip(places.tolist(), group.tolist(), strict=True):

@@ -110,11 +110,11 @@ class JoinedLayers:
 
     Attributes
     ----------
-    rows : ndarray of int64
+    rows : ndarray of intp
         `Snapshot.rows`.
     stop, code, detail : ndarray aligned with `rows`
         As in `Layer`; not to be written to.
-    feasible : ndarray of int64
+    feasible : ndarray of intp
         The rows no plugin rejects; `rows` itself when these are all.
     has_errors : bool
         Some plugin answered with an error.
@@ -190,7 +190,7 @@ def stale_rows(journal: Journal, position: int, snapshot: Snapshot, capacity: in
     changed = journal.since(position, thresholds().most_changes(len(snapshot.rows)))
     if changed is None:
         return snapshot.rows
-    rows = np.array(changed, np.int64)
+    rows = np.array(changed, np.intp)
     return rows if len(changed) == 1 and nodes.alive.item(changed[0]) else rows[nodes.alive[rows]]
 
 
@@ -212,7 +212,7 @@ def first_rejections(
     stop = np.full(n_rows, PASSES, np.int8)
     code = np.zeros(n_rows, np.int8)
     detail = np.zeros(n_rows, np.int64)
-    left: NDArray[np.int64] | None = None
+    left: NDArray[np.intp] | None = None
     for position, plugin in plugins:
         asked = rows if left is None else rows[left]
         if not len(asked):

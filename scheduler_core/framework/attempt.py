@@ -63,7 +63,7 @@ class Attempt:
     pre_filter_status : Status
     node_names : tuple of str or None
         What PreFilter narrowed the nodes to.
-    rows : ndarray of shape (n,), int64
+    rows : ndarray of shape (n,), intp
         Rows the arrays below speak of: all nodes ascending, or the few that PreFilter left.
     stop : ndarray of shape (n,), int8
         Position of the first filter plugin that rejects the row; `PASSES`, or one of `EXCLUDED`, `NOT_EVALUATED`,
@@ -73,7 +73,7 @@ class Attempt:
     explicit : dict of int to (str, Code, tuple of str)
         Rows whose reasons are not to be asked of a plugin by detail: nominated pods, extenders. Keys below zero stand
         for nodes of an extender's answer that the cluster does not have.
-    feasible : ndarray, int64
+    feasible : ndarray, intp
         Feasible rows ascending. After an extender they may be rows of `guests`, and a row may come twice.
     guests : dict of int to str
         Rows, and their nodes' names, of node objects an extender answered with (`NodeTable.add_guest`).
@@ -260,7 +260,7 @@ class Attempt:
 
     def filter_nominated_node(self, row: int) -> bool:
         """Whether the one node the pod is nominated to passes, with all rules for nominated pods."""
-        self.filter_rows(np.array([row], np.int64))
+        self.filter_rows(np.array([row], np.intp))
         self._filter_with_nominated_pods()
         self.feasible = passing(self.rows, self.stop)
         return bool(len(self.feasible))
@@ -337,7 +337,7 @@ class Attempt:
         elif not changed:
             return layer
         else:
-            rows = np.array(changed, np.int64)
+            rows = np.array(changed, np.intp)
             rows = rows[nodes.alive[rows]]
         layer.stop[rows], layer.code[rows], layer.detail[rows] = first_of_two(spec, usage, rows)
         asked = rows[self.nominated_places(rows)]
@@ -419,7 +419,7 @@ class Attempt:
         if not len(places):
             return
         world = AttemptWorlds(self, self.rows[places])
-        rows = np.arange(len(places), dtype=np.int64)
+        rows = np.arange(len(places), dtype=np.intp)
         stop, code, detail = verdicts = world.run_filters_with_nominated(rows)
         rejections, statuses = world.told(rows, verdicts)
         words = [(status.plugin, status.code, status.reasons) for status in statuses]
@@ -444,7 +444,7 @@ class Attempt:
         self.framework.nominated_pods.refresh(self.snapshot.generation)
         return self.framework.nominated_pods if len(self.framework.handle.nominator) else None
 
-    def nominated_places(self, rows: Rows) -> NDArray[np.int64]:
+    def nominated_places(self, rows: Rows) -> NDArray[np.intp]:
         """Places in `rows`, ascending, of nodes with a nominated pod that counts for this one."""
         nominated = self.nominated_pods()
         if nominated is None:
@@ -611,7 +611,7 @@ class Attempt:
         if self._tallied is None:
             among = self.stop < len(self.framework.filter)
             if self.explicit:
-                among &= ~np.isin(self.rows, np.fromiter(self.explicit, np.int64))
+                among &= ~np.isin(self.rows, np.fromiter(self.explicit, np.intp))
             self._tallied = tally(among, self.stop, self.code, self.detail)
         return self._tallied
 
@@ -754,7 +754,7 @@ class AttemptWorlds:
     Parameters
     ----------
     attempt : Attempt
-    rows : ndarray of shape (n,), int64
+    rows : ndarray of shape (n,), intp
         Rows of the cluster; row k of the world is `rows[k]`.
     """
 
@@ -777,19 +777,19 @@ class AttemptWorlds:
         self._has_nominated = np.zeros(len(rows), np.bool_)
         self._has_nominated[self._nominated_rows] = True
 
-    def add_pods(self, rows: Rows, pod_ids: NDArray[np.int64]) -> None:
+    def add_pods(self, rows: Rows, pod_ids: NDArray[np.intp]) -> None:
         """Pod `pod_ids[i]` comes to row `rows[i]`; no row twice in one call."""
         self.nodes.add_pods(rows, pod_ids)
         for plugin in self._moving:
             plugin.add_pods(self.states[plugin.name], self.attempt.pod, self.nodes, rows, pod_ids)
 
-    def remove_pods(self, rows: Rows, pod_ids: NDArray[np.int64]) -> None:
+    def remove_pods(self, rows: Rows, pod_ids: NDArray[np.intp]) -> None:
         """Pod `pod_ids[i]` leaves row `rows[i]`; no row twice in one call."""
         self.nodes.remove_pods(rows, pod_ids)
         for plugin in self._moving:
             plugin.remove_pods(self.states[plugin.name], self.attempt.pod, self.nodes, rows, pod_ids)
 
-    def remove_all(self, starts: NDArray[np.int64], pod_ids: NDArray[np.int64]) -> None:
+    def remove_all(self, starts: NDArray[np.intp], pod_ids: NDArray[np.intp]) -> None:
         """Pods `pod_ids[starts[k] : starts[k + 1]]` leave row k, every row at least one."""
         if not self._moving and not self.nodes.pods.has_ports[pod_ids].any():
             self.nodes.remove_all(starts, pod_ids)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from scheduler_core.cluster.node_table import Index
 from scheduler_core.thresholds import thresholds
-
-Int64 = NDArray[np.int64]
 
 
 def tally(among: NDArray[np.bool_], *columns: NDArray[np.integer]) -> list[tuple[int, int]]:
@@ -43,14 +42,14 @@ def tally(among: NDArray[np.bool_], *columns: NDArray[np.integer]) -> list[tuple
     return found
 
 
-def distinct(*columns: NDArray[np.integer]) -> tuple[Int64, Int64]:
+def distinct(*columns: NDArray[np.integer]) -> tuple[Index, Index]:
     """Group the rows of columns of equal length by their values.
 
     Returns
     -------
-    first : ndarray, int64
+    first : ndarray, intp
         A place of each distinct combination.
-    group : ndarray, int64
+    group : ndarray, intp
         For every place, the index of its combination in `first`.
 
     Examples
@@ -61,10 +60,10 @@ def distinct(*columns: NDArray[np.integer]) -> tuple[Int64, Int64]:
     """
     n_places = len(columns[0])
     if n_places == 1:
-        return np.zeros(1, np.int64), np.zeros(1, np.int64)
+        return np.zeros(1, np.intp), np.zeros(1, np.intp)
     # By far the most frequent case, and a hundred times cheaper than sorting.
     if n_places and all(bool((column == column[0]).all()) for column in columns):
-        return np.zeros(1, np.int64), np.zeros(n_places, np.int64)
+        return np.zeros(1, np.intp), np.zeros(n_places, np.intp)
     key = np.zeros(n_places, np.int64)
     n_combinations = 1
     for column in columns if n_places else ():

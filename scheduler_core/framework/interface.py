@@ -510,10 +510,10 @@ class FilterPlugin(Plugin, Generic[S]):
         """A state for `nodes`, in which each row may change on its own. The state itself when no pod can matter."""
         return state
 
-    def add_pods(self, state: S, pod: Pod, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.int64]) -> None:
+    def add_pods(self, state: S, pod: Pod, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.intp]) -> None:
         """Pod `pod_ids[i]` came to row `rows[i]` (`nodes` says so already); no row twice in one call."""
 
-    def remove_pods(self, state: S, pod: Pod, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.int64]) -> None:
+    def remove_pods(self, state: S, pod: Pod, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.intp]) -> None:
         """Pod `pod_ids[i]` left row `rows[i]` (`nodes` says so already); no row twice in one call."""
 
 
@@ -634,11 +634,11 @@ class RowWorlds(Protocol):
 
     nodes: WhatIf
 
-    def add_pods(self, rows: Rows, pod_ids: NDArray[np.int64]) -> None: ...
+    def add_pods(self, rows: Rows, pod_ids: NDArray[np.intp]) -> None: ...
 
-    def remove_pods(self, rows: Rows, pod_ids: NDArray[np.int64]) -> None: ...
+    def remove_pods(self, rows: Rows, pod_ids: NDArray[np.intp]) -> None: ...
 
-    def remove_all(self, starts: NDArray[np.int64], pod_ids: NDArray[np.int64]) -> None: ...
+    def remove_all(self, starts: NDArray[np.intp], pod_ids: NDArray[np.intp]) -> None: ...
 
     def feasible(self, rows: Rows) -> NDArray[np.bool_]:
         """Which of the world's `rows` the pod fits, nominated pods of equal or higher priority counted in and out."""

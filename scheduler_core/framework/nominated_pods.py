@@ -6,13 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduler_core.cluster.journal import Journal, grown
-from scheduler_core.cluster.node_table import NodeTable, Rows
+from scheduler_core.cluster.node_table import Index, NodeTable, Rows
 from scheduler_core.cluster.nominator import Nominator
 from scheduler_core.objects.pod import Pod
 from scheduler_core.thresholds import thresholds
 
-Int64 = NDArray[np.int64]
-_NO_PODS: Int64 = np.zeros(0, np.int64)
+_NO_PODS: Index = np.zeros(0, np.intp)
 
 
 class NominatedPods:
@@ -20,8 +19,8 @@ class NominatedPods:
 
     Attributes
     ----------
-    pod_ids : ndarray of shape (n,), int64
-    rows : ndarray of shape (n,), int64
+    pod_ids : ndarray of shape (n,), intp
+    rows : ndarray of shape (n,), intp
         Rows of the nodes they are nominated to; -1 for an unknown node, and in places no pod has.
     turns : ndarray of shape (n,), int64
         Tells apart the pods nominated to the same node.
@@ -38,9 +37,9 @@ class NominatedPods:
         """Row -> turn -> place."""
         self._version = self._generation = -1
         self.journal = Journal()
-        self.pod_ids: Int64 = np.zeros(0, np.int64)
-        self.rows: Rows = np.zeros(0, np.int64)
-        self.turns: Int64 = np.zeros(0, np.int64)
+        self.pod_ids: Index = np.zeros(0, np.intp)
+        self.rows: Rows = np.zeros(0, np.intp)
+        self.turns: Index = np.zeros(0, np.intp)
 
     def refresh(self, generation: int) -> None:
         """Look again at nominations that changed; at all of them if nodes did (`Snapshot.generation`)."""
@@ -74,7 +73,7 @@ class NominatedPods:
             counts[own] = False
         return counts
 
-    def counted_on(self, pod: Pod, rows: Rows) -> tuple[Int64, Int64, Int64]:
+    def counted_on(self, pod: Pod, rows: Rows) -> tuple[Index, Index, Index]:
         """(index into `rows`, pod id, turn) of each of them that counts for `pod` on one of `rows`, no row twice."""
         if len(rows) <= thresholds().nominated_rows:
             places_on, own = self._places_on, self._place_of.get(pod.uid, -1)
@@ -88,10 +87,10 @@ class NominatedPods:
             ]
             if not found:
                 return _NO_PODS, _NO_PODS, _NO_PODS
-            indices, places = np.array(found, np.int64).T
+            indices, places = np.array(found, np.intp).T
         else:
             # The last place stands for no row at all.
-            index_of = np.full(self._nodes.capacity + 1, -1, np.int64)
+            index_of = np.full(self._nodes.capacity + 1, -1, np.intp)
             index_of[rows] = np.arange(len(rows))
             places = ((index_of[self.rows] >= 0) & self.count_for(pod)).nonzero()[0]
             indices = index_of[self.rows[places]]

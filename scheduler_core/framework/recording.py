@@ -49,7 +49,7 @@ def record_body(attempt: Attempt, trace: CycleTrace, best: Sequence[str] | None,
     snapshot, framework = attempt.snapshot, attempt.framework
     table = VerdictTable()
     order = snapshot.order
-    place_of_row = np.full(snapshot.nodes.capacity, -1, np.int64)
+    place_of_row = np.full(snapshot.nodes.capacity, -1, np.intp)
     place_of_row[order] = np.arange(len(order))
     status = attempt.pre_filter_status
     names = snapshot.names()
@@ -149,9 +149,7 @@ def _verdict_ids(attempt: Attempt, table: VerdictTable) -> NDArray[np.int32]:
     return ids
 
 
-def _record_matrix(
-    attempt: Attempt, body: Body, table: VerdictTable, place_of_row: NDArray[np.int64]
-) -> None:
+def _record_matrix(attempt: Attempt, body: Body, table: VerdictTable, place_of_row: NDArray[np.intp]) -> None:
     """Every filter plugin alone: its PreFilter, then its Filter on every node, without nominated pods."""
     framework, snapshot, pod = attempt.framework, attempt.snapshot, attempt.pod
     notes: dict[str, Any] = {}

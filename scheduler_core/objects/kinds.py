@@ -72,7 +72,7 @@ _PARSED: Final[Mapping[str, Callable[[Document], Any]]] = {
 }
 SHAPING: Final[Mapping[str, ShapingKind]] = {
     name: ShapingKind(group, namespaced, rank, role, effect, _PARSED.get(name))
-    for name, (group, namespaced, rank, role, effect) in table_beside(__file__, "kinds.yaml").items()
+    for name, (group, namespaced, rank, role, effect) in table_beside(__package__, "kinds.yaml").items()
 }
 """What shapes placement, each kind under the one API group it belongs to, in the order in which kinds are shown.
 

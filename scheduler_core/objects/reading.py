@@ -299,7 +299,7 @@ class Removed(NamedTuple):
 
 REMOVED: Final[Mapping[tuple[str, str], Removed]] = {
     (version, kind): Removed(since, now, is_read=key == "read")
-    for key, rows in table_beside(__file__, "removed.yaml").items()
+    for key, rows in table_beside(__package__, "removed.yaml").items()
     for since, now, versions, kinds in rows
     for version in versions
     for kind in kinds

@@ -210,7 +210,7 @@ class Worlds:
         self.n_matched: Counts = np.full(len(nodes.base_rows), terms.n_matched, np.int64)
         self._answers: dict[AffinityTerm, bool] = {}
 
-    def change(self, rows: Rows, pod_ids: NDArray[np.int64], sign: int) -> None:
+    def change(self, rows: Rows, pod_ids: NDArray[np.intp], sign: int) -> None:
         """These pods came to (1) or left (-1) these rows."""
         pods = self._nodes.pods
         class_ids = pods.class_id[pod_ids]
@@ -529,13 +529,13 @@ class InterPodAffinity(
         return RequiredState(state.terms, Worlds(state.terms, nodes))
 
     def add_pods(
-        self, state: RequiredState, pod: Pod, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.int64]
+        self, state: RequiredState, pod: Pod, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.intp]
     ) -> None:
         if state.worlds is not None:
             state.worlds.change(rows, pod_ids, 1)
 
     def remove_pods(
-        self, state: RequiredState, pod: Pod, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.int64]
+        self, state: RequiredState, pod: Pod, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.intp]
     ) -> None:
         if state.worlds is not None:
             state.worlds.change(rows, pod_ids, -1)

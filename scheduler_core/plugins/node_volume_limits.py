@@ -179,7 +179,7 @@ class NodeVolumeLimits(fw.PreFilterPlugin[State], fw.FilterPlugin[State]):
     def fork(self, state: State, nodes: WhatIf) -> State:
         return State(state.new, state.messages)
 
-    def add_pods(self, state: State, pod: Pod, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.int64]) -> None:
+    def add_pods(self, state: State, pod: Pod, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.intp]) -> None:
         for row, pod_id in zip(rows.tolist(), pod_ids.tolist(), strict=True):
             if nodes.pods[pod_id].volumes:
                 state.changed_rows[row] = None
@@ -192,7 +192,7 @@ class NodeVolumeLimits(fw.PreFilterPlugin[State], fw.FilterPlugin[State]):
         new: Attachable,
         nodes: NodeColumns,
         rows: Rows,
-        places: NDArray[np.int64],
+        places: NDArray[np.intp],
         codes: NDArray[np.int8],
         details: NDArray[np.int64],
     ) -> None:
@@ -428,7 +428,7 @@ class _AttachedVolumes:
         self,
         new: Attachable,
         rows: Rows,
-        places: NDArray[np.int64],
+        places: NDArray[np.intp],
         codes: NDArray[np.int8],
         details: NDArray[np.int64],
         state: State,

@@ -359,7 +359,7 @@ class SoftState:
     ----------
     require_all : bool
         Rows that lack a topology label are left out: they end with 0.
-    rows : ndarray of shape (n,), int64
+    rows : ndarray of shape (n,), intp
         The candidates.
     domains : list of ndarray of shape (n,), int32
         The candidates' domains for each constraint, -1 without the label.
@@ -677,17 +677,17 @@ class PodTopologySpread(
         return HardState(state.constraints, [ConstraintWorlds(item, nodes) for item in state.constraints])
 
     def add_pods(
-        self, state: HardState, pod: Pod, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.int64]
+        self, state: HardState, pod: Pod, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.intp]
     ) -> None:
         self._change(state, nodes, rows, pod_ids, 1)
 
     def remove_pods(
-        self, state: HardState, pod: Pod, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.int64]
+        self, state: HardState, pod: Pod, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.intp]
     ) -> None:
         self._change(state, nodes, rows, pod_ids, -1)
 
     def _change(
-        self, state: HardState, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.int64], sign: int
+        self, state: HardState, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.intp], sign: int
     ) -> None:
         class_ids = nodes.pods.class_id[pod_ids]
         for worlds in state.worlds or ():

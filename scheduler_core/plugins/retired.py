@@ -391,7 +391,7 @@ class ServiceAffinity(
         wanted = _own_labels(pod, self.args.affinity_labels)
         introspects = state.has_services and len(wanted) < len(self.args.affinity_labels)
         base = state.pod_ids[0] if state.pod_ids else None
-        donors = np.full(len(rows), -1 if base is None or not introspects else base, np.int64)
+        donors = np.full(len(rows), -1 if base is None or not introspects else base, np.intp)
         if introspects and (state.removed or state.added):
             for place, row in enumerate(rows.tolist()):
                 if row in state.removed or row in state.added:
@@ -421,14 +421,14 @@ class ServiceAffinity(
         return AffinityState(state.pod_ids, state.has_services)
 
     def add_pods(
-        self, state: AffinityState, pod: Pod, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.int64]
+        self, state: AffinityState, pod: Pod, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.intp]
     ) -> None:
         for row, pod_id in zip(rows.tolist(), pod_ids.tolist(), strict=True):
             if self.args.affinity_labels and _is_like(nodes.pods[pod_id], pod):
                 state.added.setdefault(row, []).append(pod_id)
 
     def remove_pods(
-        self, state: AffinityState, pod: Pod, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.int64]
+        self, state: AffinityState, pod: Pod, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.intp]
     ) -> None:
         known = dict.fromkeys(state.pod_ids)
         for row, pod_id in zip(rows.tolist(), pod_ids.tolist(), strict=True):

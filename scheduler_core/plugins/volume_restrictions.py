@@ -143,11 +143,11 @@ class VolumeRestrictions(fw.PreFilterPlugin[State], fw.FilterPlugin[State]):
         changes = np.zeros(len(nodes.base_rows), np.int64)
         return State(state.disks, state.claims, state.claim_references, changes)
 
-    def add_pods(self, state: State, pod: Pod, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.int64]) -> None:
+    def add_pods(self, state: State, pod: Pod, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.intp]) -> None:
         _count(state, nodes, rows, pod_ids, 1)
 
     def remove_pods(
-        self, state: State, pod: Pod, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.int64]
+        self, state: State, pod: Pod, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.intp]
     ) -> None:
         _count(state, nodes, rows, pod_ids, -1)
 
@@ -164,7 +164,7 @@ class VolumeRestrictions(fw.PreFilterPlugin[State], fw.FilterPlugin[State]):
         return conflicts
 
 
-def _count(state: State, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.int64], sign: int) -> None:
+def _count(state: State, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.intp], sign: int) -> None:
     changes = state.claim_changes
     assert changes is not None, "only a forked state changes"
     for row, pod_id in zip(rows.tolist(), pod_ids.tolist(), strict=True):

@@ -21,13 +21,14 @@ import dataclasses
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from importlib import resources
+from importlib.resources.abc import Traversable
 from typing import Any, Final
 
 from scheduler_core.errors import ConfigurationError, FieldError, InvalidObject, invalid
 from scheduler_core.objects.labels import worded_as_label_key
 from scheduler_core.schema.fields_check import nearest_name
-from scheduler_core.schema.tables import table_beside
+from scheduler_core.schema.tables import table_of
 
 PROVED, FROM_NOTES, NOT_MODELLED = "proved", "from release notes", "not modelled"
 KNOWN: Final = {"proved": PROVED, "from_notes": FROM_NOTES, "not_modelled": NOT_MODELLED}
@@ -286,13 +287,19 @@ def steps_between(older: Release, newer: Release) -> list[Release]:
     return [older, *(between if first < last else reversed(between)), newer]
 
 
+FOLDERS: list[Traversable] = [resources.files(__package__)]
+"""Where tables of releases are."""
+
+
 def found_releases() -> dict[str, Release]:
     """Every release there is a table for, by name, oldest first."""
-    files = [file for folder in __path__ for file in Path(folder).glob("v*.yaml")]
+    files = [
+        file for folder in FOLDERS for file in folder.iterdir() if re.fullmatch(r"v[\d_]+\.yaml", file.name)
+    ]
     found: dict[str, Release] = {}
-    for number, file in sorted((tuple(map(int, file.stem[1:].split("_"))), file) for file in files):
-        name = ".".join(map(str, number))
-        found[name] = release_of_table(name, table_beside(str(file), file.name), found)
+    for file in sorted(files, key=lambda file: [int(part) for part in re.findall(r"\d+", file.name)]):
+        name = ".".join(re.findall(r"\d+", file.name))
+        found[name] = release_of_table(name, table_of(file.read_text("utf-8")), found)
     return found
 
 

@@ -11,7 +11,7 @@ import dataclasses
 import difflib
 import json
 from collections.abc import Iterable, Mapping
-from pathlib import Path
+from importlib import resources
 from typing import Any, Final
 
 from scheduler_core.config import wire
@@ -23,7 +23,7 @@ from scheduler_core.objects.reading import opened
 from scheduler_core.releases import release_named
 
 SCHEMA: Final[Mapping[str, Any]] = json.loads(
-    Path(__file__).with_name("scenario.schema.json").read_text("utf-8")
+    resources.files(__package__).joinpath("scenario.schema.json").read_text("utf-8")
 )
 
 

@@ -26,7 +26,7 @@ from scheduler_core.schema.tables import table_beside
 GPU = "nvidia.com/gpu"
 N_NODES, N_PODS = 1_523, 8_152
 
-_TABLE = table_beside(__file__, "openb.yaml")
+_TABLE = table_beside(__package__, "openb.yaml")
 
 
 def lookalike(seed: int = 1, *, n_nodes: int = N_NODES, n_pods: int = N_PODS) -> Scenario:

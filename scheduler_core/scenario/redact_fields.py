@@ -89,7 +89,7 @@ CEL = {
 OF_A_NODE = re.compile(r"-((gpu|mig|nic)|(gpu|nic)\.playground\.dev-(gpu|mig|nic)-\d+)")
 """How the simulated driver ends the names of pools and slices, which begin with their node's."""
 
-_TABLE: dict[str, Any] = table_beside(__file__, "redact.yaml")
+_TABLE: dict[str, Any] = table_beside(__package__, "redact.yaml")
 
 
 def _words(*names: str) -> frozenset[str]:

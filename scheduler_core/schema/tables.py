@@ -6,12 +6,12 @@ import gzip
 import json
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
+from importlib import resources
 from typing import Any, Final, NamedTuple
 
 import yaml
 
-_FOLDER: Final = Path(__file__).parent
+_FOLDER: Final = resources.files(__package__)
 SCALARS: Final = frozenset(
     (
         "string", "bool", "int32", "int64", "double", "bytes", "quantity", "time", "microtime", "intOrString",
@@ -63,15 +63,18 @@ Type = Mapping[str, Field]
 
 
 @cache
-def table_beside(module: str, name: str) -> Any:
-    """The YAML table `name` in the folder of a module (its ``__file__``)."""
-    text = Path(module).with_name(name).read_text(encoding="utf-8")
+def table_beside(package: str, name: str) -> Any:
+    """The YAML table `name` in the folder of a package, which may be in an archive."""
+    return table_of(resources.files(package).joinpath(name).read_text("utf-8"))
+
+
+def table_of(text: str) -> Any:
     return yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 def kinds() -> list[dict[str, Any]]:
     """What discovery tells of each kind and version: apiVersion, kind, plural, namespaced, verbs, type, ..."""
-    found: list[dict[str, Any]] = json.loads((_FOLDER / "kinds.json").read_text())
+    found: list[dict[str, Any]] = json.loads((_FOLDER / "kinds.json").read_text("utf-8"))
     later = [
         {**said, "apiVersion": _LATER[said["apiVersion"], said["kind"]]}
         for said in found

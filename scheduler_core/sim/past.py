@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from scheduler_core.clock import Clock
 from scheduler_core.cluster.cache import Cache
+from scheduler_core.cluster.node_table import Index
 from scheduler_core.cluster.pod_table import NO_START_NS, AsksFor, PodColumns
 from scheduler_core.events import BindAnswered
 from scheduler_core.framework.record import BOUND, CycleTrace
@@ -202,10 +203,10 @@ def unread(pods: Sequence[PodThen]) -> PodColumns:
     like, of_labels, start_ns, terminating = np.array(rows, np.int64).reshape(-1, 4).T
     return PodColumns(
         uids=[pod.uid for pod in pods],
-        like=like,
+        like=like.astype(np.intp),
         likes=[by_id[found] for found in likes],
         namespaced_labels=list(labels),
-        pod_class=of_labels,
+        pod_class=of_labels.astype(np.intp),
         start_ns=start_ns,
         terminating=terminating.astype(np.bool_),
         read=lambda place: pods[place].read(),
@@ -222,7 +223,7 @@ class PackedPods:
 
     Attributes
     ----------
-    places_of_pods : ndarray of shape (n,), int64
+    places_of_pods : ndarray of shape (n,), intp
     """
 
     def __init__(self, document: Mapping[str, Any]) -> None:
@@ -235,7 +236,7 @@ class PackedPods:
             np.array(found, np.bool_)
             for found in ([kind == "Pod" for kind in kinds], [kind not in ("Pod", None) for kind in kinds])
         )
-        self._form = np.array(self._columns["form"], np.int64)
+        self._form = np.array(self._columns["form"], np.intp)
         self._meta, self._spec, self._status = map(self._places, ("metadata", "spec", "status"))
         self._others: list[int] = np.flatnonzero(is_other[self._form]).tolist()
         self.places_of_pods = np.flatnonzero(is_pod[self._form])
@@ -243,7 +244,7 @@ class PackedPods:
         names = [_namespace_in(self._metadata[place]) for place in metas.tolist()]
         self._place_of: dict[str, dict[str, int]] = {name: {} for name in names}
         numbers = {name: number for number, name in enumerate(self._place_of)}
-        of_namespace = np.array([numbers[name] for name in names], np.int64)[of_meta]
+        of_namespace = np.array([numbers[name] for name in names], np.intp)[of_meta]
         order = np.argsort(of_namespace, kind="stable")
         ends = np.cumsum(np.bincount(of_namespace, minlength=len(numbers)))
         for found, of_one in zip(
@@ -302,7 +303,7 @@ class PackedPods:
             partial(self._read, place),
         )
 
-    def places(self, order: Iterable[int | str]) -> NDArray[np.int64]:
+    def places(self, order: Iterable[int | str]) -> Index:
         """Places of an order of pods (`checkpoint.pod_order`).
 
         Raises
@@ -315,19 +316,19 @@ class PackedPods:
             uids = self._columns["uid"]
             place_of_uid = {uids[place]: place for place in self.places_of_pods.tolist()}
             order = [item if type(item) is int else place_of_uid[item] for item in order]
-        return np.array(order, np.int64)
+        return np.array(order, np.intp)
 
-    def without(self, places: NDArray[np.int64], keys: Iterable[Key]) -> NDArray[np.int64]:
+    def without(self, places: Index, keys: Iterable[Key]) -> Index:
         """Places without those of some pods."""
         found = (self._place_of.get(namespace, {}).get(name) for namespace, name in keys)
         return places[~np.isin(places, [place for place in found if place is not None])]
 
-    def node_names(self, places: NDArray[np.int64]) -> list[str]:
+    def node_names(self, places: Index) -> list[str]:
         """Where pods stand; empty for those that stand nowhere."""
         names = self._taken(NODE_NAME, places)
         return [name or "" for name in names] if None in names else names
 
-    def unread(self, at: NDArray[np.int64]) -> PodColumns:
+    def unread(self, at: Index) -> PodColumns:
         """Pods at places as columns."""
         metas, of_meta = _distinct(self._meta[at])
         told = [self._metadata[place] for place in metas.tolist()]
@@ -360,7 +361,7 @@ class PackedPods:
         status: Mapping[str, Any] = {} if place < 0 else self._statuses[place]
         return status
 
-    def _taken(self, column: str, places: NDArray[np.int64]) -> list[Any]:
+    def _taken(self, column: str, places: Index) -> list[Any]:
         """What a column says at many places."""
         told = self._columns[column]
         values = told.values if isinstance(told, TextColumn) else told
@@ -368,37 +369,38 @@ class PackedPods:
         taken: list[Any] = np.array(values, np.object_)[places].tolist()
         return taken
 
-    def _places(self, column: str) -> NDArray[np.int64]:
+    def _places(self, column: str) -> Index:
         places = self._columns[column]
         try:
-            return np.array(places, np.int64)
+            return np.array(places, np.intp)
         except TypeError:  # some objects have no such part
-            return np.array([-1 if place is None else place for place in places], np.int64)
+            return np.array([-1 if place is None else place for place in places], np.intp)
 
     def _likes(
         self,
-        at: NDArray[np.int64],
-        metas: NDArray[np.int64],
-        of_meta: NDArray[np.int64],
-        statuses: NDArray[np.int64],
-        of_status: NDArray[np.int64],
-    ) -> tuple[list[Like], NDArray[np.int64]]:
+        at: Index,
+        metas: Index,
+        of_meta: Index,
+        statuses: Index,
+        of_status: Index,
+    ) -> tuple[list[Like], Index]:
         """What pods ask for, and which of these each does; of `metas` and `statuses` each has one."""
         names = [_namespace_in(self._metadata[place]) for place in metas.tolist()]
         numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
-        namespace = np.array([numbers[name] for name in names], np.int64)
+        namespace = np.array([numbers[name] for name in names], np.intp)
         # A pod that is being resized has its requests from its status.
         resized = np.array(
             [
                 -1 if says_nothing_of_requests(self._status_at(place)) else place
                 for place in statuses.tolist()
             ],
-            np.int64,
+            np.intp,
         )
         like = namespace[of_meta]
         for column in (self._spec[at], resized[of_status]):
-            like = _distinct(like * (int(column.max(initial=-1)) + 2) + column + 1)[1]
-        first = np.empty(int(like.max(initial=-1)) + 1, np.int64)
+            # Numbers of pairs, not places: these need 64 bits anywhere.
+            like = _distinct(like.astype(np.int64) * (int(column.max(initial=-1)) + 2) + column + 1)[1]
+        first = np.empty(int(like.max(initial=-1)) + 1, np.intp)
         first[like[::-1]] = np.arange(len(like))[::-1]
         follow = resized[of_status[first]] < 0
         return [self._like(*found) for found in zip(at[first].tolist(), follow.tolist(), strict=True)], like
@@ -411,13 +413,13 @@ class PackedPods:
         return like_of(_namespace_in(self._metadata[int(self._meta[place])]), text)
 
 
-def _distinct(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _distinct(numbers: NDArray[np.integer]) -> tuple[Index, Index]:
     """The distinct ones, sorted, and which of them each is: places lie close together, so that none need be sorted."""
     lowest = int(numbers.min(initial=0))
     extent = int(numbers.max(initial=0)) - lowest + 1
     if extent > _FEW_TIMES * len(numbers) + 1:
         values, of_each = np.unique(numbers, return_inverse=True)
-        return values, of_each
+        return values.astype(np.intp, copy=False), of_each
     is_there = np.zeros(extent, np.bool_)
     is_there[numbers - lowest] = True
     return np.flatnonzero(is_there) + lowest, (np.cumsum(is_there) - 1)[numbers - lowest]

@@ -517,7 +517,7 @@ _APART: Final = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminatin
 
 def _scope_resources() -> Mapping[str, Sequence[str]]:
     """The scopes there are, and which of the standard resources each may go with."""
-    found: Mapping[str, Sequence[str]] = table_beside(__file__, "rules.yaml")["scopes"]
+    found: Mapping[str, Sequence[str]] = table_beside(__package__, "rules.yaml")["scopes"]
     return found
 
 
@@ -584,7 +584,7 @@ def _limit_range(manifest: Checked) -> None:
 
 
 def _order(item: Checked, said: Mapping[str, Mapping[str, Quantity]]) -> None:
-    for low, high, words, blamed in table_beside(__file__, "rules.yaml")["limits"]:
+    for low, high, words, blamed in table_beside(__package__, "rules.yaml")["limits"]:
         for name, amount in said[low].items():
             other = said[high].get(name)
             if other is not None and amount.cmp(other) > 0:

@@ -17,7 +17,7 @@ Document = Mapping[str, Any]
 
 
 def _rule(name: str) -> Any:
-    return table_beside(__file__, "rules.yaml")[name]
+    return table_beside(__package__, "rules.yaml")[name]
 
 
 def check_update(kind: str, new: Document, old: Document) -> None:

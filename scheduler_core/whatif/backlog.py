@@ -479,7 +479,7 @@ class _Runs:
         if not nodes:
             return
         row_of = self.fork.cache.nodes.row_of
-        new = np.array(sorted(row_of[name] for name, _ in nodes), np.int64)
+        new = np.array(sorted(row_of[name] for name, _ in nodes), np.intp)
         for pod in self.daemons:
             rows = np.intersect1d(self.fork.attempt(pod).feasible, new)
             if len(rows):

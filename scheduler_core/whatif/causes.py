@@ -254,7 +254,7 @@ def _refused_words(pod: Pod, reasons: Sequence[str]) -> tuple[str, str] | None:
     return said["node"].format_map(about), said["pod"].format_map(about)
 
 
-_REFUSALS: Final[Mapping[str, Mapping[str, str]]] = table_beside(__file__, "refusals.yaml")
+_REFUSALS: Final[Mapping[str, Mapping[str, str]]] = table_beside(__package__, "refusals.yaml")
 
 
 def _idle_words(idle: int, number: int) -> str:

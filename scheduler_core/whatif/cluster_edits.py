@@ -679,7 +679,7 @@ class Departures:
 
     Attributes
     ----------
-    rows : ndarray of shape (n,), int64
+    rows : ndarray of shape (n,), intp
     potential : PodsOfPlaces
         Every pod on each row that may go, the most important first.
     alone : ndarray of shape (m,), bool
@@ -689,7 +689,7 @@ class Departures:
         rows where no single pod's going is enough.
     """
 
-    rows: NDArray[np.int64]
+    rows: NDArray[np.intp]
     potential: PodsOfPlaces
     alone: NDArray[np.bool_]
     needed: NDArray[np.bool_]
@@ -721,7 +721,7 @@ def departures(attempt: Attempt) -> Departures:
     snapshot = attempt.snapshot
     rows = snapshot.rows
     potential = potential_victims(snapshot.nodes, rows, may_go_below(attempt.pod))
-    occupied = np.flatnonzero(potential.counts)
+    occupied = np.flatnonzero(potential.sizes)
     rows, potential = rows[occupied], potential.taken(occupied)
     result = Departures(
         rows,
@@ -733,7 +733,7 @@ def departures(attempt: Attempt) -> Departures:
         return result
     # Who does not fit beside those that stay alone fits beside no more.
     world = attempt.what_if(rows)
-    counts, begins = potential.counts, potential.starts[:-1]
+    counts, begins = potential.sizes, potential.starts[:-1]
     for turn in range(int(counts.max())):
         places = np.flatnonzero(counts > turn)
         world.remove_pods(places, potential.pod_ids[begins[places] + turn])
@@ -754,9 +754,9 @@ def departures(attempt: Attempt) -> Departures:
     return result
 
 
-def _try_each(attempt: Attempt, result: Departures, hopeful: NDArray[np.int64]) -> None:
+def _try_each(attempt: Attempt, result: Departures, hopeful: NDArray[np.intp]) -> None:
     potential = result.potential
-    counts, begins = potential.counts[hopeful], potential.starts[:-1][hopeful]
+    counts, begins = potential.sizes[hopeful], potential.starts[:-1][hopeful]
     world = attempt.what_if(result.rows[hopeful])
     for turn in range(int(counts.max())):
         places = np.flatnonzero(counts > turn)

@@ -195,7 +195,7 @@ def _most_saved(fork: Fork, nodes: Sequence[Node], cost_of: Mapping[str, float],
             for pod in pods:
                 fork.remove_pod(pod)
         row_of = fork.cache.nodes.row_of
-        rows = np.array([row_of[node.name] for node in nodes], np.int64)
+        rows = np.array([row_of[node.name] for node in nodes], np.intp)
         takes = np.zeros((len(nodes), len(classes)), np.bool_)
         for index, alike in enumerate(classes):
             if index % REPORT_EVERY == 0:

@@ -29,7 +29,7 @@ POD, WORKLOAD, PENDING = SUBJECTS = ("pod", "workload", "pending")
 
 WHATS: Final[Mapping[str, tuple[str, str, float]]] = {
     what: (kind, decides, size)
-    for what, (kind, decides, size) in table_beside(__file__, "fixes.yaml").items()
+    for what, (kind, decides, size) in table_beside(__package__, "fixes.yaml").items()
 }
 """What is changed -> kind, who decides, size, where a fix does not say otherwise."""
 

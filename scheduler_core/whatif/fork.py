@@ -364,13 +364,13 @@ class Fork:
 
         self._undo.append(take_off)
 
-    def put_copies(self, pod: Pod, rows: Rows) -> NDArray[np.int64]:
+    def put_copies(self, pod: Pod, rows: Rows) -> NDArray[np.intp]:
         """Count a pod once for each of `rows`, by its amounts and ports alone; ids of the copies.
 
         Nothing that matches pods by their labels sees the copies, and `Cache` does not find them.
         """
         pods, nodes = self.cache.pods, self.cache.nodes
-        pod_ids = np.array([pods.add(pod, findable=False) for _ in range(len(rows))], np.int64)
+        pod_ids = np.array([pods.add(pod, findable=False) for _ in range(len(rows))], np.intp)
         pods.row[pod_ids] = rows
         nodes.add_pods(rows, pod_ids)
 

@@ -48,7 +48,7 @@ from scheduler_core.whatif.model_filters import (
     ports_of,
 )
 
-DEPARTURES: Final[Mapping[str, str]] = table_beside(__file__, "departures.yaml")
+DEPARTURES: Final[Mapping[str, str]] = table_beside(__package__, "departures.yaml")
 """Where Kubernetes leaves the model on purpose: key -> why."""
 _order, _placement, _casualty = (partial(PropertyVerdict, name) for name in (ORDER, PLACEMENT, CASUALTY))
 _WHY = {BACKOFF: "backoff", GATED: "gated", OTHER: "otherScheduler"}

@@ -25,7 +25,7 @@ STARTING: Final = "/agent-not-ready"
 HASH_LABEL: Final = "pod-template-hash"
 MOST_LOWERED: Final = 0.2
 """Share of a request above which lowering it is never a headline."""
-TAINTS: Final[Mapping[str, Mapping[str, str]]] = table_beside(__file__, "taints.yaml")
+TAINTS: Final[Mapping[str, Mapping[str, str]]] = table_beside(__package__, "taints.yaml")
 """Taints of nodes that are broken, about to go or kept for the cluster itself."""
 RENAMED: Mapping[str, str] = {
     "beta.kubernetes.io/os": "kubernetes.io/os",

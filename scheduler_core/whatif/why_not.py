@@ -432,7 +432,7 @@ def _filter_answer(
                 plugin.name, FAILS, stopped, found.status.code.name, tuple(found.status.reasons)
             )
         state = found.state
-    verdicts = plugin.filter(state, pod, snapshot.nodes, np.array([place.row], np.int64))
+    verdicts = plugin.filter(state, pod, snapshot.nodes, np.array([place.row], np.intp))
     code = Code(int(verdicts.codes[0]))
     values = tuple(values_of(plugin, place, state))
     if code is Code.Success:

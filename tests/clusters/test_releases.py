@@ -134,7 +134,7 @@ def test_a_release_of_one_file_is_on_every_surface_and_no_default_before_it_is_p
     name: str, patch: str, text: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, client: Any
 ) -> None:
     (tmp_path / f"v{name.replace('.', '_')}.yaml").write_text(text)
-    monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
+    monkeypatch.setattr(package, "FOLDERS", [*package.FOLDERS, tmp_path])
     monkeypatch.setattr(package, "RELEASES", package.found_releases())
     assert release_names()[-1] == name
     assert DEFAULT == "1.37"

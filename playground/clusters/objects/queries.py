@@ -78,7 +78,7 @@ Manifest = Mapping[str, Any]
 _OPERATORS: Final = {
     "exists": "Exists", "!": "DoesNotExist", "=": "In", "==": "In", "in": "In", "!=": "NotIn", "notin": "NotIn",
 }  # fmt: skip
-_TABLES: Final = table_beside(__file__, "field_selectors.yaml")
+_TABLES: Final = table_beside(__package__, "field_selectors.yaml")
 _EVERY: Final = ("metadata.name", "metadata.namespace")
 _FALSE: Final = ("spec.unschedulable", "spec.hostNetwork")
 

@@ -307,7 +307,7 @@ def _pairs(pairs: Mapping[str, Any] | None) -> str:
     return ", ".join(f"{key}={value}" for key, value in (pairs or {}).items())
 
 
-_GROUPS: Final[Mapping[str, Any]] = table_beside(__file__, "rows.yaml")
+_GROUPS: Final[Mapping[str, Any]] = table_beside(__package__, "rows.yaml")
 ROWS: Final[Mapping[str, Mapping[str, Any]]] = {group: said["fields"] for group, said in _GROUPS.items()}
 LEGENDS: Final[Mapping[str, str]] = {group: said["legend"] for group, said in _GROUPS.items()}
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 MOVED_SHOWN = 40
 
-_FIGURES: Final[Mapping[str, tuple[str, str, int]]] = table_beside(__file__, "tables.yaml")["comparison"]
+_FIGURES: Final[Mapping[str, tuple[str, str, int]]] = table_beside(__package__, "tables.yaml")["comparison"]
 _ONLY_IF_ANY = ("gpuUtilisation", "gpuFragmentation", "budgetViolations")
 
 

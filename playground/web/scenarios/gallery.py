@@ -25,7 +25,7 @@ from playground.web.requests import site_user
 from scheduler_core.scenario.types import Scenario
 from scheduler_core.schema.tables import table_beside
 
-GROUPS: Final[Mapping[str, tuple[str, str]]] = table_beside(__file__, "tables.yaml")["groups"]
+GROUPS: Final[Mapping[str, tuple[str, str]]] = table_beside(__package__, "tables.yaml")["groups"]
 """`group` of a scenario -> title and words, in page order."""
 DIFFERS = "differs"
 

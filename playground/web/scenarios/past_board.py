@@ -174,7 +174,7 @@ def _lanes(brief: Mapping[str, Any], scale: PriorityScale) -> list[View]:
 
 
 MAX_TICKS = 160
-_TABLES: Final = table_beside(__file__, "tables.yaml")
+_TABLES: Final = table_beside(__package__, "tables.yaml")
 _DRAWN: Final[Mapping[str, tuple[str, str, int, int]]] = _TABLES["ticks"]
 _WORDS: Final[Mapping[str, tuple[str, str]]] = _TABLES["legend"]
 

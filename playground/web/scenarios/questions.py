@@ -108,7 +108,7 @@ class QuestionPages:
 # ---- formal model
 
 A_PAGE: Final = 50
-_TABLES: Final = table_beside(__file__, "tables.yaml")
+_TABLES: Final = table_beside(__package__, "tables.yaml")
 PROPERTIES: Final[list[tuple[str, str, str]]] = _TABLES["properties"]
 STATUSES: Final[Mapping[str, tuple[str, str, str]]] = _TABLES["statuses"]
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduler_core.cluster.listers import Listers
-from scheduler_core.cluster.node_table import NodeColumns, NodeTable, Rows
+from scheduler_core.cluster.node_table import Index, NodeColumns, NodeTable, Rows
 from scheduler_core.cluster.pod_table import NO_START_NS, PodTable
 from scheduler_core.framework.interface import Victims
 from scheduler_core.objects.pod import Pod
@@ -30,39 +30,39 @@ class PodsOfPlaces:
 
     Attributes
     ----------
-    starts : ndarray of shape (n + 1,), int64
-    pod_ids : ndarray of shape (m,), int64
+    starts : ndarray of shape (n + 1,), intp
+    pod_ids : ndarray of shape (m,), intp
     """
 
-    starts: Int64
-    pod_ids: Int64
+    starts: Index
+    pod_ids: Index
 
     @property
-    def counts(self) -> Int64:
+    def sizes(self) -> Index:
         """Pods of each node."""
         return self.starts[1:] - self.starts[:-1]
 
     @property
-    def places(self) -> Int64:
+    def places(self) -> Index:
         """The node of each pod."""
-        return np.repeat(np.arange(len(self.starts) - 1), self.counts)
+        return np.repeat(np.arange(len(self.starts) - 1), self.sizes)
 
     def of(self, place: int) -> list[int]:
         """Pods of one node."""
         found: list[int] = self.pod_ids[self.starts[place] : self.starts[place + 1]].tolist()
         return found
 
-    def taken(self, places: Int64) -> PodsOfPlaces:
+    def taken(self, places: Index) -> PodsOfPlaces:
         """The pods of some nodes, in that order."""
-        counts = self.counts[places]
+        counts = self.sizes[places]
         starts = starts_of(counts)
         indices = np.repeat(self.starts[places] - starts[:-1], counts) + np.arange(starts[-1])
         return PodsOfPlaces(starts, self.pod_ids[indices])
 
 
-def starts_of(counts: NDArray[np.integer]) -> Int64:
+def starts_of(counts: NDArray[np.integer]) -> Index:
     """Where groups of these sizes begin, and where the last one ends."""
-    starts = np.zeros(len(counts) + 1, np.int64)
+    starts = np.zeros(len(counts) + 1, np.intp)
     np.cumsum(counts, out=starts[1:])
     return starts
 
@@ -77,13 +77,13 @@ def potential_victims(nodes: NodeTable, rows: Rows, priority: int) -> PodsOfPlac
     pods = nodes.pods
     if len(rows) <= thresholds().victim_rows:
         found = [nodes.pods_on(row) for row in rows.tolist()]
-        pod_ids = np.array([pod_id for ids in found for pod_id in ids], np.int64)
+        pod_ids = np.array([pod_id for ids in found for pod_id in ids], np.intp)
         places = np.repeat(np.arange(len(rows)), [len(ids) for ids in found])
         lower = pods.priority[pod_ids] < priority
         pod_ids, places = pod_ids[lower], places[lower]
     else:
         # The last place stands for "no row": a pod on none has row -1.
-        place_of_row = np.full(nodes.capacity + 1, -1, np.int64)
+        place_of_row = np.full(nodes.capacity + 1, -1, np.intp)
         place_of_row[rows] = np.arange(len(rows))
         place_of_pod = place_of_row[pods.row]
         pod_ids = np.flatnonzero((place_of_pod >= 0) & (pods.priority < priority))
@@ -208,14 +208,14 @@ class CandidateChoice:
         Index of the criterion that eliminated each candidate, `UNDECIDED` for those that are left.
     n_asked : int
         Criteria that were asked: none any more once one candidate is left.
-    left : ndarray, int64
+    left : ndarray, intp
         Candidates nothing tells apart, ascending.
     """
 
     values: Int64
     eliminated_at: Int64
     n_asked: int
-    left: Int64
+    left: Index
 
 
 def criteria(n_violations: NDArray[np.integer], victims: PodsOfPlaces, pods: PodTable) -> Int64:
@@ -238,7 +238,7 @@ def criteria(n_violations: NDArray[np.integer], victims: PodsOfPlaces, pods: Pod
     )
 
 
-def _criteria(n_violations: NDArray[np.integer], starts: Int64, priorities: Int64, start_ns: Int64) -> Int64:
+def _criteria(n_violations: NDArray[np.integer], starts: Index, priorities: Int64, start_ns: Int64) -> Int64:
     """The same of the victims' columns.
 
     Examples
@@ -246,12 +246,13 @@ def _criteria(n_violations: NDArray[np.integer], starts: Int64, priorities: Int6
     Three nodes: the first loses two pods of priority 5, the others one each that started at 20 and 30.
 
     >>> numbers = lambda *values: np.array(values, np.int64)
-    >>> values = _criteria(numbers(0, 0, 0), numbers(0, 2, 3, 4), numbers(5, 5, 5, 5), numbers(10, 40, 20, 30))
+    >>> starts = np.array([0, 2, 3, 4], np.intp)
+    >>> values = _criteria(numbers(0, 0, 0), starts, numbers(5, 5, 5, 5), numbers(10, 40, 20, 30))
     >>> [CRITERIA[index] if index >= 0 else None for index in choose(values).eliminated_at.tolist()]
     ['lowestPrioritySum', 'latestEarliestStart', None]
     """
     firsts = starts[:-1]
-    counts = starts[1:] - starts[:-1]
+    counts = starts[1:] - firsts
     highest = np.maximum.reduceat(priorities, firsts)
     among_highest = priorities == np.repeat(highest, counts)
     return np.stack(
@@ -259,7 +260,7 @@ def _criteria(n_violations: NDArray[np.integer], starts: Int64, priorities: Int6
             n_violations,
             # Upstream takes the first victim for the most important one, whatever an extender made of the list.
             priorities[firsts],
-            np.add.reduceat(priorities, firsts) + counts * PRIORITY_OFFSET,
+            np.add.reduceat(priorities, firsts) + counts.astype(np.int64) * PRIORITY_OFFSET,
             counts,
             np.minimum.reduceat(np.where(among_highest, start_ns, NO_START_NS), firsts),
         ]
@@ -270,7 +271,7 @@ def choose(values: Int64) -> CandidateChoice:
     """Compare n candidates by their `criteria`, an ndarray of shape (5, n)."""
     eliminated_at = np.full(values.shape[1], UNDECIDED, np.int64)
     n_asked = 0
-    left: NDArray[np.int64] = np.arange(values.shape[1])
+    left: NDArray[np.intp] = np.arange(values.shape[1])
     for index, largest_wins in enumerate(LARGEST_WINS):
         if len(left) == 1:
             break
@@ -290,7 +291,7 @@ class Candidates:
     Parameters
     ----------
     nodes : NodeColumns
-    rows : ndarray of shape (n,), int64
+    rows : ndarray of shape (n,), intp
     victims_on : callable
         Pod ids of a row's victims in order of importance: one of many candidates is chosen, so they are asked for late.
     values : ndarray of shape (5, n), int64
@@ -315,11 +316,11 @@ class Candidates:
         }
         values = np.zeros((0, 0), np.int64)
         if victims:
-            counts = np.array([len(ids) for ids in pod_ids.values()], np.int64)
-            flat = np.array([pod_id for ids in pod_ids.values() for pod_id in ids], np.int64)
+            counts = np.array([len(ids) for ids in pod_ids.values()], np.intp)
+            flat = np.array([pod_id for ids in pod_ids.values() for pod_id in ids], np.intp)
             n_violations = np.array([number for _, number in victims.values()], np.int64)
             values = criteria(n_violations, PodsOfPlaces(starts_of(counts), flat), pods)
-        return cls(nodes, np.array(list(pod_ids), np.int64), pod_ids.__getitem__, values)
+        return cls(nodes, np.array(list(pod_ids), np.intp), pod_ids.__getitem__, values)
 
     def __len__(self) -> int:
         return len(self.rows)

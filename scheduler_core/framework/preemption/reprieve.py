@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduler_core.cluster.journal import JournalReader
-from scheduler_core.cluster.node_table import NodeColumns, Rows
+from scheduler_core.cluster.node_table import Index, NodeColumns, Rows
 from scheduler_core.cluster.pod_table import NO_START_NS, PodTable
 from scheduler_core.framework.interface import FilteredCycle
 from scheduler_core.framework.preemption.candidates import (
@@ -74,7 +74,7 @@ class Tries:
 
     Attributes
     ----------
-    verdict : ndarray of shape (n,), int64
+    verdict : ndarray of shape (n,), intp
         `CANDIDATE`, or an index into `statuses`.
     statuses : list of Status
     values : ndarray of shape (5, n), int64
@@ -82,7 +82,7 @@ class Tries:
     tried : list of Tried
     """
 
-    verdict: Int64
+    verdict: Index
     statuses: list[Status]
     values: Int64
     tried: list[Tried]
@@ -94,12 +94,12 @@ def try_nodes(cycle: FilteredCycle, rows: Rows, budgets: Budgets) -> Tries:
     n_rows = len(rows)
     potential = potential_victims(nodes, rows, cycle.pod.priority)
     result = Tries(
-        np.zeros(n_rows, np.int64),
+        np.zeros(n_rows, np.intp),
         [NO_VICTIMS],
         np.zeros((len(CRITERIA), n_rows), np.int64),
         [NOTHING_TRIED] * n_rows,
     )
-    counts = potential.counts
+    counts = potential.sizes
     occupied = counts.nonzero()[0]
     if not len(occupied):
         return result
@@ -143,13 +143,13 @@ def _refuse_without_victims(
 
 
 def _tell(
-    result: Tries, potential: PodsOfPlaces, violations: Violations, kept: Bool, order: Int64, pods: PodTable
+    result: Tries, potential: PodsOfPlaces, violations: Violations, kept: Bool, order: Index, pods: PodTable
 ) -> None:
     """Fill `tried`, node by node, and `values`."""
     violates, of_pod = violations.violates, potential.places
     is_candidate = result.verdict == CANDIDATE
     candidates = is_candidate.nonzero()[0]
-    victims = PodsOfPlaces(np.zeros(len(is_candidate) + 1, np.int64), potential.pod_ids[:0])
+    victims = PodsOfPlaces(np.zeros(len(is_candidate) + 1, np.intp), potential.pod_ids[:0])
     if len(candidates):
         gone = order[(~kept & is_candidate[of_pod])[order]]
         pod_ids, places = potential.pod_ids[gone], of_pod[gone]
@@ -201,9 +201,9 @@ class DryRun:
 
     Attributes
     ----------
-    rows : ndarray of shape (n,), int64
+    rows : ndarray of shape (n,), intp
         Rows of the cluster, in the order they were tried.
-    verdict : ndarray of shape (n,), int64
+    verdict : ndarray of shape (n,), intp
         `CANDIDATE`, or an index into `statuses`.
     statuses : list of Status
     values : ndarray of shape (5, capacity), int64
@@ -213,7 +213,7 @@ class DryRun:
     """
 
     rows: Rows
-    verdict: Int64
+    verdict: Index
     statuses: list[Status]
     values: Int64
     tried: Sequence[Tried]
@@ -223,7 +223,7 @@ class DryRun:
         found: NDArray[np.bool_] = self.verdict == CANDIDATE
         return found
 
-    def candidates(self, places: Int64, nodes: NodeColumns) -> Candidates:
+    def candidates(self, places: Index, nodes: NodeColumns) -> Candidates:
         """The nodes at some places."""
         rows, tried = self.rows[places], self.tried
         return Candidates(nodes, rows, lambda row: tried[row].victims, self.values[:, rows])
@@ -238,7 +238,7 @@ class _Kept:
         self.forget(0)
 
     def forget(self, capacity: int) -> None:
-        self.verdict: Int64 = np.full(capacity, _UNKNOWN, np.int64)
+        self.verdict: Index = np.full(capacity, _UNKNOWN, np.intp)
         self.values: Int64 = np.zeros((len(CRITERIA), capacity), np.int64)
         self.tried: list[Tried] = [NOTHING_TRIED] * capacity
         self.statuses: list[Status] = []
@@ -278,7 +278,7 @@ class KeptTries:
         else:
             kept.verdict[changed] = _UNKNOWN
 
-    def verdicts(self, rows: Rows) -> tuple[Int64, Int64]:
+    def verdicts(self, rows: Rows) -> tuple[Index, Int64]:
         """(verdict, victims that violate a budget) of each of `rows`; those not known yet are tried."""
         kept, cycle = self._now, self._cycle
         assert cycle is not None
@@ -287,7 +287,7 @@ class KeptTries:
         if len(unknown):
             tries = try_nodes(cycle, unknown, self._budgets)
             # The last place serves the verdict -1.
-            ids = np.array([*(self._status_id(status) for status in tries.statuses), -1], np.int64)
+            ids = np.array([*(self._status_id(status) for status in tries.statuses), -1], np.intp)
             kept.verdict[unknown] = ids[tries.verdict]
             kept.values[:, unknown] = tries.values
             for row, tried in zip(unknown.tolist(), tries.tried, strict=True):
@@ -352,7 +352,7 @@ def dry_run(kept: KeptTries, rows: Rows, sampling: Sampling, n_nominated: int = 
     ----------
     kept : KeptTries
         Tries them.
-    rows : ndarray of shape (n,), int64
+    rows : ndarray of shape (n,), intp
         Rows where preemption might help, in evaluation order.
     n_nominated : int
         How many pods are nominated anywhere: a node with a nominated pod is rarely a candidate, so more are tried at

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from scheduler_core.cluster.node_table import Rows
+from scheduler_core.cluster.node_table import Index, Rows
 from scheduler_core.cluster.pod_table import NO_START_NS
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.framework.interface import PostFilterResult
@@ -17,7 +17,6 @@ from scheduler_core.framework.preemption.candidates import (
     UNDECIDED,
     CandidateChoice,
     Candidates,
-    Int64,
 )
 from scheduler_core.framework.preemption.reprieve import DryRun, Sampling
 from scheduler_core.objects.fields import format_time_ns
@@ -42,7 +41,7 @@ class PreemptionTrace:
         Rows where preemption might help, in evaluation order.
     run : DryRun or None
         The nodes tried.
-    places : ndarray, int64
+    places : ndarray, intp
         Places in `run` of the candidates found.
     found : Candidates or None
         The same candidates.
@@ -61,10 +60,10 @@ class PreemptionTrace:
     pod: Pod
     snapshot: Snapshot
     ineligible_reason: str = ""
-    potential: Rows = field(default_factory=lambda: np.zeros(0, np.int64))
+    potential: Rows = field(default_factory=lambda: np.zeros(0, np.intp))
     sampling: Sampling | None = None
     run: DryRun | None = None
-    places: Int64 = field(default_factory=lambda: np.zeros(0, np.int64))
+    places: Index = field(default_factory=lambda: np.zeros(0, np.intp))
     found: Candidates | None = None
     candidates: Candidates | None = None
     choice: CandidateChoice | None = None

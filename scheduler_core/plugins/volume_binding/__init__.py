@@ -285,7 +285,7 @@ class VolumeBinding(
         if not claims.delayed:
             self._reservations[pod.uid] = Reservation(node_name, all_bound=True)
             return SUCCESS
-        row = np.array([nodes.row_of[node_name]], np.int64)
+        row = np.array([nodes.row_of[node_name]], np.intp)
         found = find_pod_volumes(claims, self._cache, listers, nodes, row)
         bindings, provisions = [], []
         for claim, volumes, places in found.bindings:

@@ -345,7 +345,7 @@ class VolumeSearch:
         equals.
         `chosen` are the picks of claims before this one: on no row is a volume picked twice.
         """
-        picked = np.full(len(self.rows), -1, np.int64)
+        picked = np.full(len(self.rows), -1, np.intp)
         undecided = np.ones(len(self.rows), np.bool_)
         taken = [places for others, places in chosen if _same_class(others, volumes)]
         candidates: list[int] = []
@@ -364,7 +364,7 @@ class VolumeSearch:
             return picked
         candidates.sort(key=lambda place: volumes[place].capacity_nano)
         best = self._best_places([volumes[place] for place in candidates], 1 + len(taken))
-        places = np.append(np.array(candidates, np.int64), -1)[best]
+        places = np.append(np.array(candidates, np.intp), -1)[best]
         for column in places:
             free = undecided & (column >= 0)
             for others in taken:
