@@ -86,7 +86,7 @@ class Task:
         return answers[-1] if self.goes_on else None
 
 
-TASKS: Final = {name: Task(**of) for name, of in table_beside(__file__, "tasks.yaml").items()}
+TASKS: Final = {name: Task(**of) for name, of in table_beside(__package__, "tasks.yaml").items()}
 """By the names that rows have."""
 
 
