@@ -61,6 +61,14 @@ def kubectl() -> str | None:
     return shutil.which(named or "kubectl") or (None if named else shutil.which("kubectl", path=own))
 
 
+def wasm() -> Path | None:
+    """Where node finds Python and NumPy compiled to WebAssembly (`.ci/run` installs `tests/wasm/package.json`)."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = Path(os.environ.get("PLAYGROUND_WASM") or cache / "kube-scheduler-playground" / "wasm")
+    is_there = shutil.which("node") and (folder / "node_modules" / "python-wasm").is_dir()
+    return folder if is_there else None
+
+
 def find_postgresql() -> Found | None:
     """A PostgreSQL in which databases can be created, or the programs to start one."""
     if url := os.environ.get("TEST_DATABASE_URL"):

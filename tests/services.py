@@ -3,8 +3,8 @@
 The suite itself always runs on SQLite, in a folder of its own; `tests/test_on_postgresql.py` runs what asks the SQL
 dialect (`dialect`) once more on PostgreSQL. Tests marked `nightly` run where a path that they name has changed
 (`tests.changes`), where `-m nightly` asks for them, and where their file is named. What a machine lacks (PostgreSQL,
-Redis, RabbitMQ, a Chromium, a kubectl) is skipped, and a red section at the end says of every skip what was therefore
-not tested; ``PLAYGROUND_REQUIRE=postgres,redis`` makes each of the named ones an error instead.
+Redis, RabbitMQ, a Chromium, a kubectl, node) is skipped, and a red section at the end says of every skip what was
+therefore not tested; ``PLAYGROUND_REQUIRE=postgres,redis`` makes each of the named ones an error instead.
 All that a run starts, and its temporary files, are gone when it is (`tests.leftovers`).
 
 ========================  ========================================================================
@@ -13,6 +13,7 @@ TEST_REDIS_URL            the Redis to use
 TEST_AMQP_URL             the RabbitMQ to use
 PLAYGROUND_CHROMIUM       the Chromium to use
 PLAYGROUND_KUBECTL        the kubectl to use
+PLAYGROUND_WASM           where the npm packages of `tests/wasm/package.json` are
 PLAYGROUND_TEST_ON        run the suite itself on this database (set by `test_on_postgresql.py`)
 PLAYGROUND_BASE           the commit that a change is compared with
 ========================  ========================================================================
@@ -72,6 +73,11 @@ SERVICES = (
     ("rabbitmq", rabbitmq, "no RabbitMQ (Debian: rabbitmq-server)"),
     ("browser", servers.chromium, "no Chromium (Debian: chromium)"),
     ("kubectl", servers.kubectl, "no kubectl (Debian: kubernetes-client)"),
+    (
+        "wasm",
+        servers.wasm,
+        "no Python compiled to WebAssembly: node, and what .ci/run makes of tests/wasm/package.json (Debian: npm)",
+    ),
     ("openssl", lambda: shutil.which("openssl"), "no openssl to make certificates with (Debian: openssl)"),
 )
 

@@ -1,0 +1,79 @@
+"""The core decides alike where Python and NumPy are compiled to WebAssembly: 32 bits, from an archive, in node."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import json
+import os
+import random
+import subprocess
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from scheduler_core.scenario.gallery import ORDER
+from tests import servers
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+RECORDINGS = sorted((ROOT / "tests/scheduler_core/conformance/data").rglob("*.jsonl.gz"))
+
+pytestmark = [pytest.mark.wasm, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The core and what of PyYAML is Python."""
+    path = tmp_path_factory.mktemp("wasm") / "core.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        for folder in (ROOT / "scheduler_core", Path(yaml.__file__).parent):
+            for file in sorted(folder.rglob("*")):
+                if file.is_file() and file.suffix not in (".pyc", ".so"):
+                    packed.write(file, file.relative_to(folder.parent))
+    return path
+
+
+def witness() -> Any:
+    spec = importlib.util.spec_from_file_location("witness", HERE / "witness.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def cases(share: float) -> dict[str, list[int]]:
+    """Places of cases, drawn of each file: three at least."""
+    drawn = {}
+    for path in RECORDINGS:
+        with gzip.open(path, "rt") as lines:
+            number = sum(1 for line in lines if line.strip())
+        drawn[str(path)] = sorted(
+            random.Random(path.name).sample(range(number), max(min(3, number), int(number * share)))
+        )
+    return drawn
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("share", [0.2, pytest.param(1, marks=pytest.mark.nightly("scheduler_core/"))])
+def test_every_decision_is_that_of_this_machine(share: float, archive: Path, tmp_path: Path) -> None:
+    folder = servers.wasm()
+    assert folder is not None
+    job = {"lessons": ORDER, "cases": cases(share), "out": str(tmp_path / "wasm.json")}
+    paths = [str(archive), str(HERE), f"{folder}/node_modules/@cowasm/py-numpy/dist/wasm"]
+    subprocess.run(
+        ["node", str(HERE / "run.js"), json.dumps(paths), json.dumps(job)],
+        env={"NODE_PATH": f"{folder}/node_modules", "PATH": os.environ["PATH"]},
+        check=True,
+    )
+    there = json.loads((tmp_path / "wasm.json").read_text())
+    here = json.loads(json.dumps(witness().answer({**job, "out": str(tmp_path / "native.json")})))
+    assert (here.pop("bits"), there.pop("bits")) == (64, 32)
+    assert there == here
+    assert all(lesson[-1] for lesson in here["lessons"].values())
+    assert not [name for file in here["cases"].values() for name, differing in file.items() if differing]
+    if share == 1:
+        assert sum(map(len, here["cases"].values())) >= 2_810
