@@ -29,7 +29,7 @@ from playground.clusters.objects.apply import apply_documents
 from playground.kube_api.requests import Target
 from playground.kube_api.watch import watch_of
 from playground.scenarios.models import Origin, Scenario
-from playground.scenarios.services import comparing
+from playground.scenarios.services import comparing, gallery
 from tests.accounts.test_every_url import (
     METHODS_OF,
     ROUTES,
@@ -50,6 +50,7 @@ from tests.accounts.world import (
     make_world,
 )
 from tests.clusters.builders import make_node, make_pod
+from tests.scenarios.documents import small_text
 
 # Of these rows a token of one cluster makes none, whatever it asks of its cluster.
 ELSEWHERE: Final = (
@@ -64,6 +65,8 @@ OPEN: Final = {"api/v1/docs", "api/v1"}
 def people(monkeypatch: pytest.MonkeyPatch) -> dict[str, User]:
     # When a token was last used is written once here, before the rows are counted.
     monkeypatch.setattr(tokens, "USED_STEP", datetime.timedelta(days=1))
+    # What is made for anybody to see is of a production's size; who may ask for it does not depend on that.
+    monkeypatch.setattr(gallery, "asked", lambda *_, **__: small_text())
     return make_people()
 
 

@@ -60,7 +60,8 @@ def test_a_small_dump_is_read_at_once_and_a_worker_decides_its_pending_pods(at_o
 
 
 @pytest.mark.any_database
-def test_the_preview_decides_as_the_cluster_does_that_is_made_of_the_dump(at_once):
+def test_the_preview_decides_as_the_cluster_does_that_is_made_of_the_dump(at_once, monkeypatch):
+    monkeypatch.setattr(drafts, "fix_of_dump", lambda *_, **__: None)
     text = as_yaml(real_dump(20, 320))
     roomy = text.replace("cpu: '60'", "cpu: 500m")
     assert roomy != text
@@ -183,6 +184,7 @@ def test_a_preview_is_its_owners_and_is_cancelled_and_forgotten(at_once):
 
 
 def test_time_that_runs_out_leaves_pods_undecided_and_says_how_many(at_once, monkeypatch):
+    monkeypatch.setattr(drafts, "fix_of_dump", lambda *_, **__: None)
     draft = at_once(text=as_yaml(real_dump(3, 230)))
     monkeypatch.setattr("playground.engine.dumps.MOST_SECONDS", -1.0)
     drafts.work_on(draft_id=draft.pk)

@@ -46,9 +46,9 @@ def test_every_write_refuses_every_one_of_them_with_a_status(kube: Kube) -> None
     before = LogEntry.objects.count()
     wrong = []
     for number, (method, path, media) in enumerate(writes()):
-        # Creating a pod gets every body; the others, which share its code, some each, so that all are tried in turn.
+        # Creating a pod gets every body; the others, which share its code, one each by turns.
         bodies = list(HOSTILE.items())
-        for name, body in bodies if (method, path) == ("POST", PODS) else bodies[number % 17 :: 17]:
+        for name, body in bodies if (method, path) == ("POST", PODS) else [bodies[number % len(bodies)]]:
             if name in LISTS and "json-patch" in media:
                 continue
             answer = kube.send(method, path, body, media=media)

@@ -421,7 +421,6 @@ def test_workloads_get_the_defaults_clients_count_on(kube: Kube, cluster: Cluste
 
 
 @pytest.mark.any_database
-@pytest.mark.dialect
 def test_every_kind_applied_twice_on_the_server_is_written_once(kube: Kube) -> None:
     disputed = set()
     for document in yaml.safe_load_all((DATA / "every_kind.yaml").read_text()):

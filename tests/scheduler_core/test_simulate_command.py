@@ -81,7 +81,7 @@ def test_a_folder_of_manifests_makes_its_pods_under_a_configuration_and_a_releas
 def test_what_runs_under_its_owners_is_not_rolled_out_once_more(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    objects = with_few_waiting(real_dump(20, 120))
+    objects = with_few_waiting(real_dump(8, 60))
     waiting = [item for item in objects if item["kind"] == "Pod" and not item["spec"].get("nodeName")]
     _, told = _told(capsys, _dump(tmp_path, *objects))
     names = {f"{item['metadata']['namespace']}/{item['metadata']['name']}" for item in waiting}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from django.http import HttpResponse
@@ -211,8 +212,12 @@ def gallery_list(call: Call) -> Any:
     return [_lesson(name, document, rows.get(name)) for name, document in gallery_documents().items()]
 
 
+_facts = cache(read_scenario)
+"""Of the gallery's documents alone, which do not change."""
+
+
 def _lesson(name: str, document: bytes, row: Any) -> dict[str, Any]:
-    facts = read_scenario(document)
+    facts = _facts(document)
     return shown(
         "Lesson",
         facts.scenario,

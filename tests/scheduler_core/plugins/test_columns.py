@@ -49,7 +49,7 @@ SEEDS = st.integers(0, 2**32)
 
 @KINDS
 @given(seed=SEEDS)
-@settings(max_examples=50)
+@settings(max_examples=25)
 def test_what_is_kept_between_cycles_is_what_a_fresh_scheduler_finds(
     kind: Callable[[int], RandomCluster], seed: int
 ) -> None:

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from typing import Any
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -530,9 +531,15 @@ def examples(number: int) -> settings:
     )
 
 
+by_night = pytest.mark.nightly(
+    "scheduler_core/thresholds.py",
+    "scheduler_core/sim/",
+    "scheduler_core/plugins/",
+    "scheduler_core/framework/",
+)
 SimulationMachine.TestCase.settings = examples(150)
 MachineAtZero.TestCase.settings = examples(75)
 MachineAtInfinity.TestCase.settings = examples(100)
 TestWhateverHappens = SimulationMachine.TestCase
 TestWhateverHappensAtZero = MachineAtZero.TestCase
-TestWhateverHappensAtInfinity = MachineAtInfinity.TestCase
+TestWhateverHappensAtInfinity = by_night(MachineAtInfinity.TestCase)
