@@ -15,7 +15,7 @@ from playground.engine.compressed import to_json
 from playground.engine.entries import record_of
 from playground.engine.moments import StateReader
 from playground.engine.plugins import use
-from playground.engine.scenarios import FreshRun, MadeText, SavedReplay, load, problems_data
+from playground.engine.scenarios import FreshRun, Graded, MadeText, SavedReplay, load, problems_data
 from playground.engine.seeds import SeedRun, run_seed
 from scheduler_core.errors import ConfigurationError
 from scheduler_core.framework.record import BOUND
@@ -26,6 +26,7 @@ from scheduler_core.scenario.openb import lookalike
 from scheduler_core.scenario.redact import redact, verify_redaction, without_failing
 from scheduler_core.scenario.run import check_scenario, run, run_to_cycle, with_decisions
 from scheduler_core.scenario.standalone import TooLargeForOneFile, standalone
+from scheduler_core.scenario.tasks import grade, tasks
 from scheduler_core.scenario.upgrade import preview
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.version import ENGINE_VERSION
@@ -117,6 +118,11 @@ def traced(document: str, number: int) -> tuple[str, bytes]:
     return trace.digest, trace.to_bytes()
 
 
+def graded(document: str, task: str) -> Graded:
+    """Run an answer to a task."""
+    return Graded(**grade(tasks()[task], document).document())
+
+
 def modelled(document: str) -> dict[str, Any]:
     """Run it with the formal model looking at every cycle."""
     return check_scenario(load(document)).document()
@@ -157,6 +163,7 @@ _DOES: Final[Mapping[str, Callable[..., Any]]] = {
     "trace": traced,
     "upgrade": upgraded,
     "standalone": saved,
+    "grade": graded,
     "model": modelled,
     "redact": redacted,
 }

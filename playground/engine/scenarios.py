@@ -157,6 +157,15 @@ class FreshRun:
     objects: Mapping[str, Any] | None = None
 
 
+class Graded(NamedTuple):
+    """What an answer to a task is worth (`scenario.tasks.Grade`)."""
+
+    points: int
+    of: int
+    checks: list[dict[str, Any]]
+    digest: str
+
+
 class MadeText(NamedTuple):
     """A scenario as YAML, and what a person should know about how it was made."""
 

@@ -22,6 +22,7 @@ from playground.scenarios.services.gallery import (
 )
 from playground.web.looks import View
 from playground.web.requests import site_user
+from playground.web.scenarios.lessons import picture
 from scheduler_core.scenario.types import Scenario
 from scheduler_core.schema.tables import table_beside
 
@@ -42,6 +43,9 @@ def _card(name: str, document: bytes, share: ProvedScenario | None) -> View:
         "name": name,
         "facts": facts,
         "share": share,
+        "picture": picture(name),
+        "n_nodes": sum(item.get("kind") == "Node" for item in facts.objects),
+        "n_pods": sum(item.get("kind") == "Pod" for item in facts.objects),
         "first_stop": facts.path[0].cycle if facts.path else 1,
         "summary": facts.lesson.strip().split(". ")[0].rstrip(".") + "." if facts.lesson else "",
     }

@@ -1,0 +1,75 @@
+"""Tasks: the text as given does not pass, a right answer does, and what a wrong one fails is named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from scheduler_core.cli.main import main
+from scheduler_core.scenario import ScenarioError
+from scheduler_core.scenario.tasks import MAX_ANSWER_BYTES, Task, grade, packed, tasks, unpacked
+from tests.tables import table
+
+ANSWERS = table(__file__, "answers")
+
+
+def edited(task: Task, replacements: list[list[str]]) -> str:
+    text = task.text
+    for old, new in replacements:
+        assert old in text, old
+        text = text.replace(old, new)
+    return text
+
+
+def failing(task: Task, text: str) -> list[str]:
+    return [title for title, holds, _ in grade(task, text).checks if not holds]
+
+
+def test_each_task_has_answers() -> None:
+    assert list(ANSWERS) == list(tasks()) and len(ANSWERS) >= 10
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_a_right_answer_passes_and_the_others_do_not(name: str) -> None:
+    task = tasks()[name]
+    assert failing(task, task.text), "nothing is to be done"
+    right = edited(task, ANSWERS[name]["right"])
+    assert failing(task, right) == []
+    assert grade(task, right) == grade(task, unpacked(packed(right)))
+    for replacements, wanted in ANSWERS[name]["wrong"]:
+        found = failing(task, edited(task, replacements))
+        assert set(wanted) <= set(found), found
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("kind: [", "line 1"),
+        ("apiVersion: v1\nkind: Pod\nmetadata: {name: UPPER}\nspec: {containers: [{name: c}]}\n", "UPPER"),
+        ("# " + "x" * MAX_ANSWER_BYTES, "bytes"),
+        ("\n---\n".join(f"{{apiVersion: v1, kind: Node, metadata: {{name: n{n}}}}}" for n in range(61)), "61 objects"),
+        ("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {replicas: 100000,"
+         " selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}},"
+         " spec: {containers: [{name: c, image: i}]}}}\n", "200"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_run_is_told_by_its_place(answer: str, said: str) -> None:
+    with pytest.raises(ScenarioError, match=said):
+        grade(tasks()["make-room"], answer)
+
+
+def test_the_command_grades_files_and_links(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    task = tasks()["by-another-name"]
+    right, link, bad = (tmp_path / name for name in ("right.yaml", "link.txt", "bad.yaml"))
+    right.write_text(edited(task, ANSWERS[task.name]["right"]))
+    link.write_text(f"https://playground.example/tasks/{task.name}/?a={packed(task.text)}\n")
+    bad.write_text("kind: [")
+    assert main(["grade", task.name, str(right), str(link), "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert [one["points"] for one in found.values()] == [3, 1]
+    assert main(["grade", task.name, str(right)]) == 0
+    assert main(["grade", task.name, str(bad)]) == 2
+    assert f"{bad}: " in capsys.readouterr().err
+    assert main(["grade", "no-such-task"]) == 2
