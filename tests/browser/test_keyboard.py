@@ -114,7 +114,12 @@ def test_a_share_is_made_and_the_gallery_opened(page, asgi_server, cluster, comp
     expect(page.locator(".sg")).not_to_have_count(0)
     page.goto(f"{asgi_server}/gallery/")
     press(page, card)
-    expect(page.get_by_role("heading", level=1)).to_contain_text(name)
+    expect(page.get_by_text(name)).to_be_visible()
+    press(page, page.get_by_role("radio").first, "Space")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("the scheduler’s choice")).to_be_visible()
+    press(page, page.get_by_role("link", name="Next question"))
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Where will")
 
 
 def tab_to(page, locator, key="Tab"):

@@ -122,7 +122,7 @@ class Grade:
 def tasks() -> Mapping[str, Task]:
     """All of them by name, in order."""
     found = {}
-    for name, entry in table_beside(__file__, "tasks.yaml").items():
+    for name, entry in table_beside(__name__, "tasks.yaml").items():
         checks = tuple(Check(item["title"], item["expect"]) for item in entry["checks"])
         found[name] = Task(name, **{**entry, "checks": checks})
     return found
