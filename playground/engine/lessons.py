@@ -14,7 +14,7 @@ from scheduler_core.sim.simulation import Simulation
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Prediction:
     """One stop of a lesson's path, asked before it is shown.
 
     Attributes
@@ -40,7 +40,7 @@ class Question:
 
 
 @lru_cache(maxsize=128)
-def questions(name: str) -> tuple[Question, ...]:
+def questions(name: str) -> tuple[Prediction, ...]:
     """The questions of a teaching scenario, which is run for them.
 
     Raises
@@ -68,5 +68,5 @@ def questions(name: str) -> tuple[Question, ...]:
         assert record is not None
         state, specs = states[stop.cycle]
         spec = specs.get(record.uid, {})
-        found.append(Question(number, len(scenario.path), state, record.explain(), spec, stop.text))
+        found.append(Prediction(number, len(scenario.path), state, record.explain(), spec, stop.text))
     return tuple(found)

@@ -9,13 +9,13 @@ import pytest
 
 from scheduler_core.cli.main import main
 from scheduler_core.scenario import ScenarioError
-from scheduler_core.scenario.tasks import MAX_ANSWER_BYTES, Task, grade, packed, tasks, unpacked
+from scheduler_core.scenario.tasks import MAX_ANSWER_BYTES, GradedTask, grade, packed, tasks, unpacked
 from tests.tables import table
 
 ANSWERS = table(__file__, "answers")
 
 
-def edited(task: Task, replacements: list[list[str]]) -> str:
+def edited(task: GradedTask, replacements: list[list[str]]) -> str:
     text = task.text
     for old, new in replacements:
         assert old in text, old
@@ -23,7 +23,7 @@ def edited(task: Task, replacements: list[list[str]]) -> str:
     return text
 
 
-def failing(task: Task, text: str) -> list[str]:
+def failing(task: GradedTask, text: str) -> list[str]:
     return [title for title, holds, _ in grade(task, text).checks if not holds]
 
 

@@ -11,7 +11,7 @@ import yaml
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from playground.engine.lessons import Question, questions
+from playground.engine.lessons import Prediction, questions
 from playground.engine.scenarios import gallery_documents, load
 from playground.web.amounts import requested
 from playground.web.cycles.preemption import CRITERIA
@@ -48,7 +48,7 @@ def lesson(request: HttpRequest, name: str) -> HttpResponse:
     return render(request, "scenarios/lesson.html", context)
 
 
-def view_question(asked: Question, chosen: str = "") -> View:
+def view_question(asked: Prediction, chosen: str = "") -> View:
     """What a question shows, and once something is chosen what was decided and why.
 
     Returns

@@ -43,7 +43,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class GradedTask:
     """One task.
 
     Attributes
@@ -119,16 +119,16 @@ class Grade:
 
 
 @cache
-def tasks() -> Mapping[str, Task]:
+def tasks() -> Mapping[str, GradedTask]:
     """All of them by name, in order."""
     found = {}
     for name, entry in table_beside(__name__, "tasks.yaml").items():
         checks = tuple(Check(item["title"], item["expect"]) for item in entry["checks"])
-        found[name] = Task(name, **{**entry, "checks": checks})
+        found[name] = GradedTask(name, **{**entry, "checks": checks})
     return found
 
 
-def grade(task: Task, answer: str | bytes) -> Grade:
+def grade(task: GradedTask, answer: str | bytes) -> Grade:
     """Run an answer and say which checks hold.
 
     Raises
@@ -152,7 +152,7 @@ def grade(task: Task, answer: str | bytes) -> Grade:
     return Grade(tuple(checks), digest[:12])
 
 
-def _not_allowed(task: Task, given: Scenario, changed: Scenario) -> Iterator[str]:
+def _not_allowed(task: GradedTask, given: Scenario, changed: Scenario) -> Iterator[str]:
     before, after = _by_name(given), _by_name(changed)
     touched = [name for name in after if before.get(name) != after[name]]
     for name in before:
