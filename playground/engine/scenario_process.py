@@ -45,7 +45,7 @@ def decided(document: str, objects_at: int | None, traces_up_to: int) -> FreshRu
                 manifests=[dict(stored.manifest) for stored in simulation.world.everything()],
             )
 
-    result = run(load(document), after_cycle=look)
+    result = run(load(document), after_cycle=look, timed=True)
     figures = result.metrics()
     return FreshRun(
         engine=ENGINE_VERSION,
@@ -62,6 +62,7 @@ def decided(document: str, objects_at: int | None, traces_up_to: int) -> FreshRu
         notes=tuple(result.notes),
         stop=result.stop,
         final=StateReader().read(result.simulation, with_figures=False) | {"figures": figures},
+        timeline=result.timeline(),
         objects=objects or None,
     )
 

@@ -42,6 +42,7 @@ from scheduler_core.scenario.load import (
 )
 from scheduler_core.scenario.types import Decisions, Scenario, object_key
 from scheduler_core.scenario.types import Step as ScenarioStep
+from scheduler_core.sim.timeline import Timeline
 from scheduler_core.validation.admission import check_only_default
 from scheduler_core.validation.updates import check_priority_class_update
 
@@ -144,6 +145,8 @@ class FreshRun:
         ``config``, ``release``, ``clock_ns`` and ``manifests`` after the cycle asked for.
     final
         State at the end.
+    timeline
+        Where every pod was and when.
     """
 
     engine: str
@@ -154,6 +157,7 @@ class FreshRun:
     notes: tuple[str, ...]
     stop: str
     final: Mapping[str, Any]
+    timeline: Timeline
     objects: Mapping[str, Any] | None = None
 
 

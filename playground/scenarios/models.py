@@ -97,6 +97,7 @@ class Scenario(SharedRow):
     findings = models.JSONField(default=list)  # of every expectation
     notes = models.JSONField(default=list)
     stop = models.TextField(blank=True, default="")
+    timeline = PackedJSONField(null=True, blank=True)  # `scheduler_core.sim.timeline.Timeline`
 
     class Meta:
         constraints = [

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
+import msgspec
 from django.conf import settings
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
@@ -18,6 +19,7 @@ from playground.scenarios.choices import Visibility
 from playground.scenarios.services.audience import visible
 from playground.scenarios.services.gallery import FOUR_WAYS
 from playground.scenarios.services.proof import readable
+from scheduler_core.sim.timeline import Timeline
 
 if TYPE_CHECKING:
     from django_stubs_ext import WithAnnotations
@@ -41,7 +43,7 @@ def get_scenario(public_id: str, user: Any = None) -> models.Scenario:
     NotFound
         There is none, it has expired, or it is another team's: the three look the same.
     """
-    scenario = visible_scenarios(user).filter(public_id=public_id).defer("document").first()
+    scenario = visible_scenarios(user).filter(public_id=public_id).defer("document", "timeline").first()
     if scenario is None:
         raise NotFound(f'there is no scenario "{public_id}"', kind="Scenario", name=public_id)
     return scenario
@@ -66,7 +68,7 @@ def visible_parent(scenario: models.Scenario, user: Any = None) -> models.Scenar
     """The share it was forked from, as far as the user may read that. One query, none for an original."""
     if scenario.parent_id is None:
         return None
-    return visible_scenarios(user).filter(pk=scenario.parent_id).defer("document").first()
+    return visible_scenarios(user).filter(pk=scenario.parent_id).defer("document", "timeline").first()
 
 
 def forked_from(rows: Sequence[models.Scenario], user: Any = None) -> dict[int, str]:
@@ -133,7 +135,7 @@ def my_scenarios(user: Any = None, *, limit: int = 60) -> list[models.Scenario]:
     """The shares a user made, newest first, without their documents. One query."""
     owner = user if user is not None and getattr(user, "is_authenticated", False) else None
     rows = visible_scenarios(user).filter(owner=owner, gallery_name="")
-    return list(rows.defer("document").order_by("-created")[:limit])
+    return list(rows.defer("document", "timeline").order_by("-created")[:limit])
 
 
 def proofs_of(scenario: models.Scenario) -> tuple[models.Verification | None, models.Verification | None]:
@@ -164,6 +166,19 @@ def moment(
         rows = models.Moment.objects.filter(scenario=scenario, cycle=cycle)
     found = rows.values_list(Coalesce("brief", "data"), "note").first()
     return (None, "") if found is None else found
+
+
+def timeline_of(scenario: models.Scenario) -> tuple[Timeline, Mapping[str, Any]]:
+    """What its first run here recorded of time, and the state at its end; both empty before that. One query."""
+    if scenario.timeline is None:
+        return Timeline(scenario.start_ns, scenario.start_ns), {}
+    state, _ = moment(cycle=scenario.n_cycles, scenario=scenario)
+    return msgspec.convert(scenario.timeline, Timeline), state or {}
+
+
+def sentences_of(scenario: models.Scenario, numbers: Iterable[int]) -> dict[int, str]:
+    """How cycles ended, by number. One query."""
+    return dict(scenario.cycles.filter(number__in=[*numbers]).values_list("number", "sentence"))
 
 
 def recorded_cycle(
@@ -228,7 +243,7 @@ def origin_state(cluster: Cluster, user: Any = None) -> OriginState | None:
         return None
     scenario = None
     if origin.scenario_id is not None:
-        scenario = visible_scenarios(user).filter(pk=origin.scenario_id).defer("document").first()
+        scenario = visible_scenarios(user).filter(pk=origin.scenario_id).defer("document", "timeline").first()
     changed = origin.generation != cluster.generation or origin.input_seq != cluster.last_input_seq
     return OriginState(origin, scenario, changed, origin.steps)
 
@@ -253,7 +268,7 @@ def gallery_rows() -> dict[str, ProvedScenario]:
     ).order_by("-pk")
     rows = (
         models.Scenario.objects.exclude(gallery_name="")
-        .defer("document")
+        .defer("document", "timeline")
         .annotate(
             proof_same=Subquery(newest.values("n_same")[:1]),
             proof_recorded=Subquery(newest.values("n_recorded")[:1]),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,6 +39,7 @@ from scheduler_core.scenario.bounds import RunBounds
 from scheduler_core.scenario.carried import CarriedError, carried_in, check_words
 from scheduler_core.scenario.load import schema_text
 from scheduler_core.scenario.standalone import TooLargeForOneFile, standalone
+from scheduler_core.sim.trace_events import trace_events
 from scheduler_core.version import ENGINE_VERSION
 
 REFUSED = (CarriedError, TooLargeForOneFile)
@@ -95,12 +97,13 @@ def run(options: argparse.Namespace) -> int:
         scenario = release_options.with_release(scenario, options)
         if options.seed is not None:
             scenario = with_seed(scenario, options.seed)
-        page = ""
+        page, timed = "", bool(options.trace)
         if options.html:
-            made = standalone(scenario, note=options.note, opens_at=options.opens_at, bounds=bounds)
+            told = {"note": options.note, "opens_at": options.opens_at}
+            made = standalone(scenario, bounds=bounds, timed=timed, **told)
             result, page = made.run, made.html
         else:
-            result = run_scenario(scenario, bounds=bounds)
+            result = run_scenario(scenario, bounds=bounds, timed=timed)
     finally:
         # Nor is what came of it: the first look would be as long as a tenth of the run.
         gc.freeze()
@@ -118,12 +121,13 @@ def run(options: argparse.Namespace) -> int:
         reports.Report(headline, name, options.scenario, cases, took_s=took_s, ground=_ground(result)),
     )
     recorded = dump_scenario(with_decisions(result)) if options.record else ""
-    for place, written in ((options.record, recorded), (options.html, page)):
+    trace = json.dumps(trace_events(result.timeline(), scenario.name)) if options.trace else ""
+    for place, written in ((options.record, recorded), (options.html, page), (options.trace, trace)):
         if place == "-":
             sys.stdout.write(written)
         elif place:
             Path(place).write_text(written, "utf-8")
-    if "-" not in (options.html, options.record):
+    if "-" not in (options.html, options.record, options.trace):
         document = _document(result, verification, digest, cases)
         reports.show(options, document, _lines(options, result, document, cases), indent=1)
     print(f"took {took_s:.1f} s", file=sys.stderr)

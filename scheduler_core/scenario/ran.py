@@ -15,12 +15,14 @@ from scheduler_core.framework.record import PREEMPTING, CycleTrace
 from scheduler_core.framework.words import sentence
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.resources import CPU, MEMORY
+from scheduler_core.queue.moves import QueueMove
 from scheduler_core.releases import OLDEST, Release
 from scheduler_core.scenario import record
 from scheduler_core.scenario.types import Manifest, Scenario
 from scheduler_core.sim.changes import ObjectDeleted, ObjectWritten
 from scheduler_core.sim.kubelet import waits_on_its_node
 from scheduler_core.sim.simulation import Simulation
+from scheduler_core.sim.timeline import PodSeen, Timeline, pod_seen, timeline_of
 from scheduler_core.sim.world import Stored
 from scheduler_core.whatif.judge import BIND, NO_NODE, PREEMPT, Asked, Judgement, Start, judged
 
@@ -236,6 +238,8 @@ class ScenarioRun:
         The one it began with.
     first_of_ties : bool
         Equals were taken by name.
+    timed : bool
+        What `timeline` reads is kept.
     """
 
     scenario: Scenario
@@ -249,6 +253,9 @@ class ScenarioRun:
     findings: list[record.Finding] = field(default_factory=list)
     stop: str = ""
     others: Others | None = None
+    timed: bool = False
+    _written: list[PodSeen] = field(default_factory=list)
+    _moves: list[QueueMove] = field(default_factory=list)
     _by_pod: dict[str, list[CycleTrace]] = field(default_factory=dict)
     _place_of: dict[int, int] = field(default_factory=dict)
     _seen_pods: dict[str, Mapping[str, str]] = field(default_factory=dict)
@@ -342,6 +349,11 @@ class ScenarioRun:
                 facts[key].victims = tuple(names)
         return facts
 
+    def timeline(self) -> Timeline:
+        """Where every pod was and when; of a run that was `timed`."""
+        start_ns, now_ns = self.scenario.start_ns, self.simulation.now_ns
+        return timeline_of(self._written, self._moves, self.cycles, from_ns=start_ns, to_ns=now_ns)
+
     def metrics(self) -> dict[str, float]:
         """The figures (`types.METRICS`)."""
         simulation = self.simulation
@@ -382,6 +394,9 @@ class ScenarioRun:
                 self.cycles[place] = trace
         for outcome in simulation.drain_outcomes():
             if isinstance(outcome, ObjectWritten) and outcome.manifest.get("kind") == "Pod":
+                if self.timed:
+                    about = {"cycle": outcome.cycle, "reason": outcome.reason}
+                    self._written.append(pod_seen(outcome.at_ns, outcome.manifest, **about))
                 meta = outcome.manifest["metadata"]
                 key = f"{meta['namespace']}/{meta['name']}"
                 self._seen_pods.setdefault(key, meta.get("labels") or {})
@@ -392,8 +407,13 @@ class ScenarioRun:
                     node = outcome.manifest["spec"]["nodeName"]
                     self.placements.append(record.Placed(key, node, outcome.cycle, outcome.at_ns))
             elif isinstance(outcome, ObjectDeleted) and outcome.kind == "Pod":
-                self._seen_pods.setdefault(f"{outcome.namespace}/{outcome.name}", {})
-        simulation.drain_moves()
+                key = f"{outcome.namespace}/{outcome.name}"
+                self._seen_pods.setdefault(key, {})
+                if self.timed:
+                    self._written.append(PodSeen(outcome.at_ns, key, None, reason=outcome.reason))
+        moves = simulation.drain_moves()
+        if self.timed:
+            self._moves += moves
 
     def saw_pod(self, manifest: Manifest) -> None:
         """A pod came from outside."""

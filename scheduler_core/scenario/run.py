@@ -370,6 +370,7 @@ def run(
     bounds: RunBounds | None = None,
     release: Release | None = None,
     first_of_ties: bool = False,
+    timed: bool = False,
 ) -> ScenarioRun:
     """Run a scenario from its beginning and check its expectations.
 
@@ -392,6 +393,8 @@ def run(
         Instead of the scenario's own.
     first_of_ties : bool
         Equals are taken by name; by the seed otherwise.
+    timed : bool
+        Keep what `ScenarioRun.timeline` reads.
 
     Raises
     ------
@@ -401,6 +404,7 @@ def run(
         The checkpoint was taken too late, or is of another version.
     """
     runner = _Runner(scenario, seed, full_traces, max_cycles, checkpoint, bounds, release, first_of_ties)
+    runner.run.timed = timed
     runner.simulation.before_cycle = before_cycle
     runner.simulation.after_cycle = after_cycle
     runner.go()

@@ -1,6 +1,6 @@
 """Scheduling cycles: the feed and the explanation of one."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -197,6 +197,12 @@ class FoundCycles:
 def recent_cycles(cluster: Cluster, *, limit: int = FEED_SIZE) -> list[Cycle]:
     """The newest cycles, newest first, without their traces."""
     return [*Cycle.objects.filter(cluster=cluster).defer("trace").order_by("-number")[:limit]]
+
+
+def sentences_of(cluster: Cluster, numbers: Iterable[int]) -> dict[int, str]:
+    """How cycles ended, by number. One query."""
+    rows = Cycle.objects.filter(cluster=cluster, number__in=[*numbers]).only("cluster", "number", *Cycle.TOLD)
+    return {row.number: row.sentence for row in rows}
 
 
 def cycle_page(

@@ -63,6 +63,7 @@ class Migration(migrations.Migration):
                     ('findings', models.JSONField(default=list)),
                     ('notes', models.JSONField(default=list)),
                     ('stop', models.TextField(blank=True, default='')),
+                    ('timeline', playground.clusters.packed.PackedJSONField(blank=True, null=True)),
                     ('owner', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='%(class)ss', to=settings.AUTH_USER_MODEL)),
                     ('parent', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='children', to='scenarios.scenario')),
                     ('team', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='%(class)ss', to='accounts.team')),

@@ -138,7 +138,11 @@ def _least_visible(sides: Sequence[Mapping[str, Any]]) -> tuple[str, Team | None
             team = Cluster.objects.select_related("team").get(public_id=side["id"]).team
             seen.append((Visibility.TEAM, team) if team else (Visibility.PRIVATE, None))
         else:
-            scenario = Scenario.objects.select_related("team").defer("document").get(public_id=side["id"])
+            scenario = (
+                Scenario.objects.select_related("team")
+                .defer("document", "timeline")
+                .get(public_id=side["id"])
+            )
             # A comparison is listed nowhere until that is asked for.
             public = scenario.visibility == Visibility.PUBLIC
             seen.append((Visibility.UNLISTED if public else scenario.visibility, scenario.team))
@@ -167,7 +171,7 @@ def _checked(side: Mapping[str, Any], field: str, person: Any) -> dict[str, Any]
     """The side, which the person may see, with its end pinned: a comparison shows the same for ever."""
     cycle = side.get("cycle")
     if side.get("kind") == "scenario":
-        rows = visible(Scenario.objects.defer("document"), person)
+        rows = visible(Scenario.objects.defer("document", "timeline"), person)
         scenario = rows.filter(public_id=side.get("id")).first()
         if scenario is None:
             raise NotFound(f'there is no scenario "{side.get("id")}"', kind="Scenario")

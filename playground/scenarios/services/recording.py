@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+import msgspec
+
 from playground.engine.scenarios import FreshRun
 from playground.scenarios.briefs import MOST_CARDS, brief_of
 from playground.scenarios.models import Moment, RecordedCycle, Scenario
@@ -35,6 +37,7 @@ def record(scenario: Scenario, run: FreshRun) -> None:
         "findings": [dict(finding) for finding in run.findings],
         "notes": list(run.notes),
         "stop": run.stop,
+        "timeline": msgspec.to_builtins(run.timeline),
     }
     for column, value in news.items():
         setattr(scenario, column, value)

@@ -57,6 +57,7 @@ def standalone(
     address: str = "",
     max_bytes: int = MAX_FILE_BYTES,
     bounds: RunBounds | None = None,
+    timed: bool = False,
 ) -> Standalone:
     """Run a scenario and put the replay into one file.
 
@@ -70,6 +71,8 @@ def standalone(
         Of a playground that opens it (``https://host``); empty where none is known.
     max_bytes
         Of the file.
+    timed
+        The run keeps what its `timeline` reads.
 
     Raises
     ------
@@ -86,7 +89,7 @@ def standalone(
             # Of a large cluster every verdict is kept where a pod found no node.
             simulation.keep_full_traces(False, unplaced=True)
 
-    result = run(scenario, before_cycle=begin, after_cycle=boards.look, bounds=bounds)
+    result = run(scenario, before_cycle=begin, after_cycle=boards.look, bounds=bounds, timed=timed)
     record = json.dumps(
         _record(scenario, result, boards, names, note, opens_at),
         separators=(",", ":"), ensure_ascii=False, allow_nan=False,

@@ -1,0 +1,166 @@
+"""Spans of pods in virtual time, and the file for Perfetto that is made of them."""
+
+import json
+
+import jsonschema
+import pytest
+from trace_lanefix import fix_overlaps
+
+from scheduler_core.scenario.gallery import ORDER, gallery_text
+from scheduler_core.scenario.load import load_scenario
+from scheduler_core.scenario.run import run
+from scheduler_core.sim.timeline import STATES, timeline_of
+from scheduler_core.sim.trace_events import trace_events
+from tests.tables import table
+
+SECOND_NS = 1_000_000_000
+FORMAT = table(__file__, "FORMAT")
+"""What the published format asks of an event, as far as its phases are used here."""
+
+
+def timed(text):
+    result = run(load_scenario(text), timed=True)
+    return result, result.timeline()
+
+
+def lanes_of(timeline):
+    begun = timeline.from_ns
+    return {
+        lane.pod.partition("/")[2]: [
+            (span.state, (span.from_ns - begun) / SECOND_NS, (span.to_ns - begun) / SECOND_NS, span.node)
+            for span in lane.spans
+        ]
+        for lane in timeline.pods
+    }
+
+
+@pytest.mark.parametrize(("name", "lanes"), table(__file__, "LANES").items())
+def test_a_lane_says_where_its_pod_was_and_until_when(name, lanes):
+    _, timeline = timed(gallery_text(name).encode())
+    found = lanes_of(timeline)
+    assert {pod: [tuple(span) for span in spans] for pod, spans in lanes.items()} == {
+        pod: found[pod] for pod in lanes
+    }
+
+
+@pytest.mark.parametrize("name", [name for name in ORDER if "at-scale" not in name][::3])
+def test_stays_of_a_pod_follow_one_another_within_the_run_and_each_cycle_is_marked(name):
+    result, timeline = timed(gallery_text(name).encode())
+    for lane in timeline.pods:
+        ends = [timeline.from_ns, *(at for span in lane.spans for at in span[1:3]), timeline.to_ns]
+        assert ends == sorted(ends)
+        assert {span.state for span in lane.spans} <= {*STATES}
+    marked = sorted(cycle.number for lane in timeline.pods for cycle in lane.cycles)
+    assert marked == [trace.number for trace in result.cycles]
+
+
+def test_nothing_is_nothing():
+    assert timeline_of([], [], [], from_ns=5, to_ns=9).pods == []
+
+
+def many():
+    """A thousand pods, of which some wait for a node that comes after ten seconds, and some are evicted."""
+    node = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "status": {"allocatable": {"cpu": "16", "memory": "64Gi", "pods": "30"}},
+    }
+    nodes = [{**node, "metadata": {"name": f"node-{i}"}} for i in range(30)]
+    requests = {"resources": {"requests": {"cpu": "500m"}}, "name": "main", "image": "web"}
+    pods = [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": f"web-{i}", "namespace": "default"},
+            "spec": {"containers": [requests]},
+        }
+        for i in range(1000)
+    ]
+    vip = {**pods[0], "metadata": {"name": "vip", "namespace": "default"}}
+    vip["spec"] = {"priority": 1000, "priorityClassName": "high", "containers": [requests]}
+    high = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "high"},
+        "value": 1000,
+    }
+    more = [{**node, "metadata": {"name": f"late-{i}"}} for i in range(5)]
+    return {
+        "apiVersion": "scheduling.playground/v1",
+        "kind": "Scenario",
+        "name": "many",
+        "objects": [high, *nodes, *pods],
+        "steps": [
+            {"run": "idle"},
+            {"apply": [vip]},
+            {"run": "idle"},
+            {"advance": "10s"},
+            {"apply": more},
+            {"advance": "1m"},
+        ],
+    }
+
+
+@pytest.fixture(scope="module")
+def thousand():
+    return timed(json.dumps(many()).encode())
+
+
+def test_the_trace_of_a_thousand_pods_opens_in_a_reader_of_the_format(thousand, tmp_path, capsys):
+    """A reader that nests slices as Perfetto does finds nothing to put right: no slice crosses another."""
+    _, timeline = thousand
+    made = trace_events(timeline, "many")
+    jsonschema.validate(made, FORMAT)
+    before, after = tmp_path / "before.json", tmp_path / "after.json"
+    before.write_text(json.dumps(made), "utf-8")
+    fix_overlaps(str(before), str(after))
+    slices = [event for event in made["traceEvents"] if event["ph"] == "X"]
+    said = capsys.readouterr().out
+    assert f"{len(slices)} slices, 0 new lanes" in said and "snapped 0" in said
+
+    def read(events):
+        return sorted(
+            (event["pid"], event["tid"], event["ts"], event["dur"], event["name"]) for event in events
+        )
+
+    again = [event for event in json.loads(after.read_text("utf-8"))["traceEvents"] if event["ph"] == "X"]
+    assert read(again) == read(slices)
+
+
+def test_lanes_and_times_of_the_trace_are_those_of_the_run(thousand):
+    result, timeline = thousand
+    events = trace_events(timeline)["traceEvents"]
+    processes = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
+    threads = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    slices = [
+        (processes[e["pid"]], threads[e["pid"], e["tid"]], e["name"], e["ts"], e["ts"] + e["dur"])
+        for e in events
+        if e["ph"] == "X"
+    ]
+    end_us = (timeline.to_ns - timeline.from_ns) / 1000
+    placed = {item.pod: item for item in result.placements}
+    running = {pod: (node, ts) for node, pod, name, ts, to in slices if name == "running" and to == end_us}
+    assert running == {
+        pod: (node, (placed[pod].at_ns - timeline.from_ns) / 1000) for pod, node in result.placement().items()
+    }
+    assert len(running) == 1000
+    cycles = [(name, ts) for process, _, name, ts, _ in slices if process == "Scheduler" and " " in name]
+    assert [name for name, _ in cycles] == [f"{trace.number} {trace.pod}" for trace in result.cycles]
+    for (_, ts), trace in zip(cycles, result.cycles, strict=True):
+        assert 0 <= ts - (trace.at_ns - timeline.from_ns) / 1000 < 100
+    victims = [(item.preemptor, item.pod) for item in result.evictions]
+    flows = [e for e in events if e["ph"] in "sf"]
+    assert (
+        victims
+        and [
+            (a["args"]["preemptor"], b["args"]["victim"])
+            for a, b in zip(flows[::2], flows[1::2], strict=True)
+        ]
+        == victims
+    )
+    waits = [
+        (pod, ts, to)
+        for process, pod, name, ts, to in slices
+        if process == "Queue" and name == "unschedulable"
+    ]
+    assert waits and all(to - ts >= 10e6 for _, ts, to in waits)
