@@ -18,6 +18,7 @@ from scheduler_core.cli import reports
 from scheduler_core.cli.manifests import named_by_file, notes_by_file, read_manifests, scenario_of_dump
 from scheduler_core.errors import InvalidManifest, InvalidObject
 from scheduler_core.objects.documents import load_documents
+from scheduler_core.objects.prices import read_prices
 from scheduler_core.objects.reading import Posted
 from scheduler_core.releases import DEFAULT
 from scheduler_core.scenario import Scenario, ScenarioError, load_scenario, run_scenario
@@ -26,7 +27,6 @@ from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif.answers import answer_question, answer_text
 from scheduler_core.whatif.fix import NotPending, fix
 from scheduler_core.whatif.fixes import FixAnswer, first_of
-from scheduler_core.whatif.prices import read_prices
 from scheduler_core.whatif.questions import DRAIN, GOOD, LOSE
 from scheduler_core.whatif.take_away import BLOCKED, ENDING, LOST, PENDING, WITH_NODE
 

@@ -10,6 +10,7 @@ from scheduler_core.objects.resources import resource_list, whole_units
 
 TAINT_UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 LABEL_HOSTNAME = "kubernetes.io/hostname"
+LABEL_INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 LABEL_ZONE = "topology.kubernetes.io/zone"
 LABEL_REGION = "topology.kubernetes.io/region"
 LABEL_ZONE_BETA = "failure-domain.beta.kubernetes.io/zone"

@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple
 import yaml
 
 from scheduler_core.errors import ForbiddenObject, InvalidManifest, InvalidObject
+from scheduler_core.objects import short
 from scheduler_core.objects.defaults import from_first_beta
 from scheduler_core.objects.documents import MAX_BYTES, TAG_PREFIX, LineMap, decoded, load_documents
 from scheduler_core.objects.fields import Document, mapping, mappings, string
@@ -226,15 +227,24 @@ _EXPORTED: Final = {
     "namespaces": ("v1", "Namespace"),
     "schedulerConfig": ("kubescheduler.config.k8s.io/v1", "KubeSchedulerConfiguration"),
 }
-"""Keys of kube-scheduler-simulator's exports (simulator/snapshot ResourcesForSnap) and what they hold."""
+"""Keys of kube-scheduler-simulator's exports (simulator/snapshot ResourcesForSnap) and what they hold.
+
+Nodes and pods may be of the short form (`short`).
+"""
+_MOST_WRITTEN_OUT: Final = 200_000
 
 
 def _open(posted: Posted, result: list[Posted]) -> None:
     manifest = posted.manifest
     if manifest and manifest.keys() <= _EXPORTED.keys():
+        classes: set[str] = set()
         for key, found in manifest.items():
             for path, item in [(key, found)] if isinstance(found, dict) else _members(posted, key):
-                _open(_member(posted, path, item, *_EXPORTED[key]), result)
+                member = _member(posted, path, item, *_EXPORTED[key])
+                if key in short.FIELDS and short.is_short(item):
+                    _write_out(key, item, member, result, classes)
+                else:
+                    _open(member, result)
         return
     if not manifest.keys() & {"kind", "metadata"} and not posted.prefix:
         result.append(posted)
@@ -254,6 +264,24 @@ def _open(posted: Posted, result: list[Posted]) -> None:
     for path, item in _members(posted, "items"):
         # Members of a PodList need not say what they are.
         _open(_member(posted, path, item, posted.api_version if kind else "", kind), result)
+
+
+def _write_out(
+    key: str, item: Mapping[str, Any], member: Posted, result: list[Posted], classes: set[str]
+) -> None:
+    """Add the objects that a short entry means, all at its place; a class of `classes` is there already."""
+    try:
+        made = short.written_out(key, item)
+    except InvalidObject as error:
+        raise member.problem(error.words, path=error.path, value=error.value) from None
+    if len(result) + len(made) > _MOST_WRITTEN_OUT:
+        raise member.problem(f"with it the text stands for more than {_MOST_WRITTEN_OUT:,} objects")
+    for manifest in made:
+        if manifest["kind"] == "PriorityClass":
+            if manifest["metadata"]["name"] in classes:
+                continue
+            classes.add(manifest["metadata"]["name"])
+        result.append(dataclasses.replace(member, manifest=manifest))
 
 
 def _members(posted: Posted, key: str) -> Iterable[tuple[str, Mapping[str, Any]]]:

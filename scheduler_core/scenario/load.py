@@ -13,10 +13,20 @@ from scheduler_core.config.decode import configuration_among
 from scheduler_core.config.wire import Problems, encode
 from scheduler_core.errors import ConfigurationError, InvalidManifest, InvalidObject
 from scheduler_core.installed_plugins import outside
+from scheduler_core.objects import short
 from scheduler_core.objects.documents import LineMap, decoded, load_documents
 from scheduler_core.objects.fields import mapping, mappings, string
 from scheduler_core.objects.kinds import parse
-from scheduler_core.objects.reading import FOREIGN, WRONG, Posted, dump_yaml, is_foreign, notes_of, type_of
+from scheduler_core.objects.reading import (
+    FOREIGN,
+    WRONG,
+    Posted,
+    dump_yaml,
+    is_foreign,
+    notes_of,
+    opened,
+    type_of,
+)
 from scheduler_core.plugins import REGISTRY
 from scheduler_core.releases import Release, release_named
 from scheduler_core.scenario import types
@@ -96,6 +106,40 @@ def _from_document(document: Mapping[str, Any], bounds: RunBounds) -> types.Scen
     _check_type(document)
     body = {key: value for key, value in document.items() if key not in ("apiVersion", "kind")}
     _check_bounds(body)
+    came_from = _write_out(body)
+    if not came_from:
+        return _from_body(body, bounds)
+    try:
+        return _from_body(body, bounds)
+    except ScenarioError as error:
+        raise ScenarioError(
+            dataclasses.replace(problem, path=_as_written(problem.path, came_from))
+            for problem in error.problems
+        ) from None
+
+
+def _write_out(body: dict[str, Any]) -> dict[str, str]:
+    """Put what `nodes` and `pods` stand for around the objects; where each of them is written, by its path."""
+    written = body.get("objects") or []
+    if not body.keys() & short.FIELDS.keys() or not isinstance(written, list | tuple | Mapping):
+        return {}
+    try:
+        nodes, pods = (opened({key: body.pop(key, None) or []}) for key in short.FIELDS)
+    except InvalidManifest as error:
+        words = error.words.removeprefix(f"{error.path}: ")
+        raise ScenarioError([Problem(error.path, words)]) from None
+    own = [written] if isinstance(written, Mapping) else written
+    body["objects"] = [*(one.manifest for one in nodes), *own, *(one.manifest for one in pods)]
+    places = [one.prefix for one in nodes] + [f"objects[{n}]" for n in range(len(own))]
+    return {f"objects[{n}]": place for n, place in enumerate([*places, *(one.prefix for one in pods)])}
+
+
+def _as_written(path: str, came_from: Mapping[str, str]) -> str:
+    place, bracket, field = path.partition("]")
+    return came_from.get(place + bracket, place + bracket) + field
+
+
+def _from_body(body: dict[str, Any], bounds: RunBounds) -> types.Scenario:
     if "emulates" in body:
         _read_older_name(body)
     problems = Problems()
@@ -242,6 +286,8 @@ def _read_older_name(body: dict[str, Any]) -> None:
 
 def _check_type(document: Mapping[str, Any]) -> None:
     version, kind = document.get("apiVersion"), document.get("kind")
+    if version is None and kind is None and document.keys() & short.FIELDS.keys():
+        return
     if not isinstance(version, str) or not version:
         raise ScenarioError([Problem("apiVersion", f'is required: "{types.API_VERSION}"')])
     group, _, number = version.partition("/")

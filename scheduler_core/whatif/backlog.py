@@ -20,6 +20,7 @@ import numpy as np
 
 from scheduler_core.objects.node import LABEL_HOSTNAME, Node, node_from
 from scheduler_core.objects.pod import Pod, pod_from
+from scheduler_core.objects.prices import NodeType, PriceList, estimated
 from scheduler_core.objects.quantity import quantity_milli_value
 from scheduler_core.objects.resources import PODS
 from scheduler_core.whatif.bound import Bin, Demand, least_cost
@@ -34,7 +35,6 @@ from scheduler_core.whatif.cluster_edits import (
 from scheduler_core.whatif.fork import INSTANCE_TYPE, ZONE, EqualNodes, Fork, Report, group_of, silent
 from scheduler_core.whatif.headroom import room_of
 from scheduler_core.whatif.pod_edits import MACHINES, RENAMED, is_passing
-from scheduler_core.whatif.prices import NodeType, PriceList, estimated
 from scheduler_core.whatif.workloads import Alike, classes_of, daemon_pods, unpinned, without_rules
 
 REGION = "topology.kubernetes.io/region"

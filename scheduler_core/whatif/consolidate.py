@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod, pod_from
+from scheduler_core.objects.prices import PriceList
 from scheduler_core.objects.resources import PODS
 from scheduler_core.whatif.bound import Bin, Demand, least_cost
 from scheduler_core.whatif.cluster_edits import is_control_plane
 from scheduler_core.whatif.fork import Fork, Report, homeless, silent
-from scheduler_core.whatif.prices import PriceList
 from scheduler_core.whatif.take_away import (
     BLOCKED,
     LOST,

@@ -15,6 +15,7 @@ from scheduler_core.objects.defaults import (
     priority_class_from,
 )
 from scheduler_core.objects.pod import Pod
+from scheduler_core.objects.prices import PriceList, price_list_from, shipped_prices
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif.backlog import NodeChoice, cheapest_nodes, kinds_for, names_of_nodes
 from scheduler_core.whatif.fix_search import (
@@ -42,7 +43,6 @@ from scheduler_core.whatif.fixes import (
 )
 from scheduler_core.whatif.fork import Fork, Report, homeless, silent
 from scheduler_core.whatif.patches import patch_of
-from scheduler_core.whatif.prices import PriceList, price_list_from, shipped_prices
 from scheduler_core.whatif.workloads import (
     Alike,
     alike_pending,

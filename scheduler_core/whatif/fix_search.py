@@ -27,6 +27,7 @@ from scheduler_core.objects.kinds import KINDS as KNOWN_KINDS
 from scheduler_core.objects.meta import plain_object_from
 from scheduler_core.objects.node import Node, Taint
 from scheduler_core.objects.pod import Pod, pod_from
+from scheduler_core.objects.prices import PriceList, shipped_prices
 from scheduler_core.schedule_one import Decision
 from scheduler_core.scheduler import Scheduler
 from scheduler_core.sim.kubelet_admission import claims_of
@@ -61,7 +62,6 @@ from scheduler_core.whatif.fork import ZONE, Fork, Report, homeless, silent
 from scheduler_core.whatif.headroom import place_copies
 from scheduler_core.whatif.patches import lines_of, patch_of, without_given
 from scheduler_core.whatif.pod_edits import CORDON, HASH_LABEL, KEEPS_OFF, Variant, labels_of
-from scheduler_core.whatif.prices import PriceList, shipped_prices
 from scheduler_core.whatif.take_away import EvictionBudgets
 from scheduler_core.whatif.workloads import (
     Alike,

@@ -15,7 +15,7 @@ from playground.clusters.drive.config import set_config
 from playground.clusters.errors import Conflict
 from playground.clusters.models import Cluster, Event, Pod
 from playground.clusters.objects.apply import apply_documents
-from scheduler_core.whatif.prices import read_prices
+from scheduler_core.objects.prices import read_prices
 from tests.clusters.builders import make_cluster, make_node, make_pod, run
 from tests.clusters.test_questions import answered, sent
 from tests.engine.extender_server import serving

@@ -37,6 +37,16 @@ def test_curl_with_data_binary_gets_a_link(client, work):
     )
 
 
+def test_ten_lines_are_a_scenario(client, wakes):
+    short = "nodes: [{name: n, type: m6i.large}]\npods: [{name: p, cpu: 1}, {name: q, cpu: two}]\n"
+    refused = post(client, short).json()
+    assert (refused["field"], refused["line"]) == ("pods[1].cpu", 2)
+    body = post(client, short.replace("two", "2")).json()
+    assert body["cycles"] == 2
+    kept = client.get(f"/s/{body['id']}.yaml").content.decode()
+    assert post(client, kept).json()["digest"] == body["digest"]
+
+
 def test_bad_documents_are_problems_with_path_and_line(client, wakes):
     answer = post(client, small_text(steps=[{"runn": "idle"}]), media="application/yaml")
     assert answer.status_code == 400 and answer["Content-Type"] == "application/problem+json"

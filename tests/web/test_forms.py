@@ -69,6 +69,17 @@ def test_an_import_shows_what_it_will_do_before_it_does_it(client, wakes):
     assert Node.objects.get().name == "n1" and Cluster.objects.get().name == "real"
 
 
+def test_nodes_and_pods_in_the_short_form_are_imported(client, wakes):
+    short = "nodes: [{name: n, type: m6i.large, count: 2}]\npods: [{name: p, cpu: 1, priority: 5}]\n"
+    client.post(url("new-import"), {"text": short, "cluster_name": "short", "action": "import"})
+    assert sorted(Node.objects.values_list("name", flat=True)) == ["n-0", "n-1"]
+    assert Cluster.objects.get().pods.get().name == "p"
+    html = html_of(
+        client.post(url("new-import"), {"text": short.replace("cpu: 1", "cpu: one"), "action": "import"})
+    )
+    assert "pods[0].cpu" in html and "line 2" in html
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_a_file_is_imported_like_pasted_text(client, wakes, encoding):
     upload = SimpleUploadedFile("cluster.yaml", NODE.replace("\n", "\r\n").encode(encoding))

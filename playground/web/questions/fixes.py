@@ -29,7 +29,7 @@ from playground.web.questions.views import (
 )
 from playground.web.requests import HtmxHttpRequest
 from scheduler_core.errors import InvalidObject
-from scheduler_core.whatif.prices import read_prices
+from scheduler_core.objects.prices import read_prices
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster, Question

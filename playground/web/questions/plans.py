@@ -26,8 +26,8 @@ from playground.web.looks import View
 from playground.web.questions.views import STOP_POLLING, arrives_at, question_context
 from playground.web.requests import HtmxHttpRequest, site_user
 from scheduler_core.errors import InvalidObject
+from scheduler_core.objects.prices import read_prices
 from scheduler_core.whatif.answers import answer_text
-from scheduler_core.whatif.prices import read_prices
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster, Question

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.pod import pod_from
+from scheduler_core.objects.prices import price_list_from, read_prices, shipped_prices
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif import consolidate
 from scheduler_core.whatif.answers import answer_question, answer_text
-from scheduler_core.whatif.prices import price_list_from, read_prices, shipped_prices
 from tests.scheduler_core.whatif.clusters import Manifest, budget, cluster_of, node, pod
 from tests.tables import table
 

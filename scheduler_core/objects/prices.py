@@ -20,8 +20,8 @@ from typing import Any
 from scheduler_core.errors import InvalidManifest, InvalidObject
 from scheduler_core.objects.documents import load_documents
 from scheduler_core.objects.labels import label_value_errors, qualified_name_errors
+from scheduler_core.objects.node import LABEL_INSTANCE_TYPE
 from scheduler_core.objects.quantity import quantity_milli_value
-from scheduler_core.whatif.fork import INSTANCE_TYPE
 
 MAX_TYPES = 200
 MAX_MILLI = 2**63 - 1
@@ -81,7 +81,7 @@ class PriceList:
 
     def price_of(self, labels: Mapping[str, str]) -> float | None:
         """What a node with these labels costs, by its instance type; None where the list has it not."""
-        name = labels.get(INSTANCE_TYPE)
+        name = labels.get(LABEL_INSTANCE_TYPE)
         return next((item.price for item in self.types if item.name == name), None)
 
 
@@ -188,16 +188,16 @@ def _type_from(item: Any, path: str) -> NodeType:
         raise InvalidObject(f"{path}.name", name, "must be a label's value, 63 characters at most")
     pods = item.get("pods")
     allocatable = {
-        "cpu": _amount(item["cpu"], f"{path}.cpu", least=1),
-        "memory": _amount(item["memory"], f"{path}.memory", least=1),
-        "pods": _amount("110" if pods is None else pods, f"{path}.pods", least=1, whole=True),
+        "cpu": amount_from(item["cpu"], f"{path}.cpu", least=1),
+        "memory": amount_from(item["memory"], f"{path}.memory", least=1),
+        "pods": amount_from("110" if pods is None else pods, f"{path}.pods", least=1, whole=True),
     }
     for resource, amount in _pairs(item.get("devices"), f"{path}.devices").items():
         if resource in allocatable:
             raise InvalidObject(
                 f"{path}.devices.{resource}", amount, "is no device: it has a column of its own"
             )
-        allocatable[resource] = _amount(amount, f"{path}.devices.{resource}", whole=True)
+        allocatable[resource] = amount_from(amount, f"{path}.devices.{resource}", whole=True)
     taints = item.get("taints") or ()
     if not isinstance(taints, str | list | tuple):
         raise InvalidObject(f"{path}.taints", taints, "must be a list of key=value:Effect")
@@ -208,8 +208,8 @@ def _type_from(item: Any, path: str) -> NodeType:
         name,
         _price(item["price"], f"{path}.price"),
         allocatable,
-        _labels(item.get("labels"), f"{path}.labels"),
-        tuple(_taint_from(taint, f"{path}.taints[{place}]") for place, taint in enumerate(written)),
+        labels_from(item.get("labels"), f"{path}.labels"),
+        tuple(taint_from(taint, f"{path}.taints[{place}]") for place, taint in enumerate(written)),
     )
 
 
@@ -225,7 +225,7 @@ def _price(value: Any, path: str) -> float:
     return price
 
 
-def _amount(value: Any, path: str, *, least: int = 0, whole: bool = False) -> str:
+def amount_from(value: Any, path: str, *, least: int = 0, whole: bool = False) -> str:
     """A quantity as text: `least` in thousandths."""
     text = str(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else ""
     try:
@@ -240,7 +240,7 @@ def _amount(value: Any, path: str, *, least: int = 0, whole: bool = False) -> st
     return text
 
 
-def _labels(value: Any, path: str) -> dict[str, str]:
+def labels_from(value: Any, path: str) -> dict[str, str]:
     found = {}
     for key, text in _pairs(value, path).items():
         if wrong := (*qualified_name_errors(key), *label_value_errors("?" if text is None else str(text))):
@@ -262,7 +262,7 @@ def _pairs(value: Any, path: str) -> dict[str, Any]:
     return {str(key): amount for key, amount in value.items()}
 
 
-def _taint_from(value: Any, path: str) -> dict[str, str]:
+def taint_from(value: Any, path: str) -> dict[str, str]:
     if isinstance(value, Mapping):
         value = _taint_words(value)
     found = _TAINT.fullmatch(str(value).strip())
