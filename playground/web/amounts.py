@@ -55,10 +55,10 @@ def requested(
     """Return what a pod requests; a resource of which it requests nothing is left out.
 
     >>> requested(1500, 4 * 1024**3, {"nvidia.com/gpu": 2}), requested(1000, 0, {}), requested(0, 0, {})
-    ('1.5 cpu, 4 Gi, 2 nvidia.com/gpu', '1 cpu', 'nothing')
+    ('1.5 CPU, 4 Gi memory, 2 nvidia.com/gpu', '1 CPU', 'nothing')
     """
-    words = [f"{cores(cpu_milli)} cpu"] if cpu_milli else []
-    words += [memory(memory_bytes)] if memory_bytes else []
+    words = [f"{cores(cpu_milli)} CPU"] if cpu_milli else []
+    words += [f"{memory(memory_bytes)} memory"] if memory_bytes else []
     for name, amount in (extended or {}).items():
         in_bytes = name == "ephemeral-storage" or name.startswith("hugepages-")
         words += [f"{memory(amount) if in_bytes else amount} {name}"] if amount else []

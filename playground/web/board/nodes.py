@@ -182,7 +182,7 @@ def bar(resource: str, allocatable: int, used: int, pods: Sequence[PodUse], scal
         if not pod.nominated:
             x += width
     return {
-        "resource": resource,
+        "resource": "CPU" if is_cpu else resource,
         "used": text(used),
         "allocatable": text(allocatable),
         "unit": "" if is_cpu else "Gi",
@@ -343,13 +343,13 @@ def _requested(uses: Sequence[NodeUse], resources: Sequence[str]) -> Iterator[tu
 
 
 def _shape(members: Sequence[NodeUse]) -> str:
-    """``16 cpu, 64 Gi`` where all nodes have about that; cloud machines of one type differ by some bytes."""
+    """``16 CPU, 64 Gi`` where all nodes have about that; cloud machines of one type differ by some bytes."""
     first = members[0]
     alike = all(
         use.cpu_milli == first.cpu_milli and abs(use.memory_bytes - first.memory_bytes) < MEBIBYTE
         for use in members
     )
-    return f"{amounts.cores(first.cpu_milli)} cpu, {amounts.memory(first.memory_bytes)}" if alike else ""
+    return f"{amounts.cores(first.cpu_milli)} CPU, {amounts.memory(first.memory_bytes)}" if alike else ""
 
 
 _HEATS: Memo[View] = Memo(64)

@@ -238,7 +238,7 @@ _STATES: Final = {
     "evicts": ("r3", "⇄", "lands by evicting others"),
     "gone": ("gone", "×", "gone"),
     "takes": ("to", "", "takes pods, their number"),
-    "same": ("same", "", "nothing changes; the fill is requested cpu"),
+    "same": ("same", "", "nothing changes; the fill is requested CPU"),
     "new": ("fresh", "+", "new"),
 }
 _OUTCOMES: Final = {
@@ -448,5 +448,5 @@ def _square(node: Sequence[Any], x: int, y: int) -> View:
         "fill_y": round(y + SIZE - fill, 1),
         "fill": fill,
         "glyph": glyph,
-        "title": f"{name}: {words.split(',')[0]}{told}; {share}% cpu",
+        "title": f"{name}: {words.split(',')[0]}{told}; {share}% CPU",
     }
