@@ -14,6 +14,7 @@ import pytest
 
 from scheduler_core import installed_plugins
 from scheduler_core.framework.interface import Plugin
+from tests.tables import table
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -78,75 +79,7 @@ def installed_examples(site: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 PACKAGE = Package(
     "night-shift",
     "1.2",
-    '''
-from dataclasses import dataclass
-
-import numpy as np
-
-from scheduler_core.config.args import PluginArgs, invalid
-from scheduler_core.framework.amounts import Amount, Comparison
-from scheduler_core.framework.cluster_event import NODE, QUEUE, SKIP, ActionType, ClusterEvent, ClusterEventWithHint
-from scheduler_core.framework.interface import FilterPlugin, PermitPlugin, QueueSortPlugin, ScorePlugin
-from scheduler_core.framework.status import SUCCESS, Code, Status, Verdicts
-
-
-@dataclass(frozen=True)
-class NightShiftArgs(PluginArgs):
-    """Which label says how many pods a node takes at night, and how long a pod of the day waits."""
-
-    label: str = "night-slots"
-    wait_seconds: float = 60
-
-    def problems(self, path):
-        if self.wait_seconds < 0:
-            yield invalid(f"{path}.waitSeconds", self.wait_seconds, "must not be negative")
-
-
-class NightShift(QueueSortPlugin, FilterPlugin[None], ScorePlugin[None], PermitPlugin):
-    """Nodes take as many pods as a label says; pods of the night go first, pods of the day wait for a word."""
-
-    name = "NightShift"
-    Args = NightShiftArgs
-
-    def __init__(self, args, handle):
-        super().__init__(args, handle)
-        self.args = args
-
-    def sort_key(self, queued):
-        return queued.pod.labels.get("shift") != "night", queued.timestamp_ns, queued.pod.name
-
-    def _slots(self, nodes, rows):
-        ids = nodes.label_column(self.args.label)[rows]
-        texts = nodes.vocabulary.label_values[self.args.label]
-        return np.array([int(texts[one]) if one >= 0 else 0 for one in ids.tolist()], np.int64)
-
-    def filter(self, state, pod, nodes, rows):
-        return Verdicts.where(nodes.n_pods[rows] >= self._slots(nodes, rows), Code.Unschedulable)
-
-    def reasons(self, state, pod, nodes, row, code, detail):
-        return ("node(s) had no night slot left",)
-
-    def compare(self, state, pod, snapshot):
-        rows = snapshot.rows
-        used, slots = snapshot.nodes.n_pods[rows], self._slots(snapshot.nodes, rows)
-        yield Comparison(used >= slots, ("night slots: ", Amount(used), " of ", Amount(slots), " taken"))
-
-    def score(self, state, pod, nodes, rows):
-        return np.minimum(self._slots(nodes, rows) - nodes.n_pods[rows], 100)
-
-    def permit(self, pod, node_name):
-        if pod.labels.get("shift") == "night":
-            return SUCCESS, 0
-        return Status(Code.Wait, ("waits for the night",)), int(self.args.wait_seconds * 1e9)
-
-    def events(self):
-        def after(pod, old, new):
-            if self.args.label in new.labels:
-                return QUEUE.because("a node with night slots came")
-            return SKIP.because("the node has no night slots")
-
-        return [ClusterEventWithHint(ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL), after)]
-''',
+    table(__file__, "PACKAGE"),
     ("NightShift",),
 )
 """Filter, Score, Permit, QueueSort, hints and arguments."""

@@ -11,15 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests import leftovers
+from tests.tables import table
 
-STARTS = """
-import os, subprocess, sys, time
-from tests import leftovers
-leftovers.end_with_this_process(sys.argv[1])
-child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
-print(os.environ[leftovers.NAME], flush=True)
-time.sleep(600)
-"""
+STARTS = table(__file__, "STARTS")
 
 
 @pytest.mark.skipif(

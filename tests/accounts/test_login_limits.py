@@ -94,30 +94,7 @@ def test_of_many_wrong_passwords_at_once_no_more_than_the_limit_are_tried(
     assert sorted(answers) == [200] * 10 + [429] * 20
 
 
-SIXTY_AT_ONCE = """
-import os, sys, threading
-import django
-django.setup()
-from django.core.management import call_command
-from django.db import connections
-from playground.accounts import throttle
-call_command("migrate", "accounts", verbosity=0)
-for name, address in (("ada", "192.0.2.1"), ("n{}", "192.0.2.2"), ("bob", "198.51.100.{}")):
-    let_in, gate = [], threading.Barrier(60)
-    def knock(number):
-        gate.wait()
-        try:
-            tried = throttle.count_login(name=name.format(number), address=address.format(number), user=None)
-            let_in.append(not tried.wait_s)
-        finally:
-            connections.close_all()
-    threads = [threading.Thread(target=knock, args=(number,)) for number in range(60)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    print(len(let_in), sum(let_in))
-"""
+SIXTY_AT_ONCE = table(__file__, "SIXTY_AT_ONCE")
 
 
 @pytest.mark.slow

@@ -51,23 +51,7 @@ def test_every_import_contract_bites_when_it_is_broken_on_purpose(tmp_path: Path
     }
 
 
-IMPORT_EVERYTHING = """
-import importlib, pkgutil, sys
-
-class NothingElse:
-    def find_spec(self, name, path=None, target=None):
-        top = name.partition(".")[0]
-        own = top in sys.stdlib_module_names or top.startswith("_sysconfigdata")
-        if not own and top not in {"scheduler_core", "numpy", "yaml", "_yaml"}:
-            raise ModuleNotFoundError(f"{name} is neither of Python, nor NumPy, nor PyYAML", name=name)
-
-sys.meta_path.insert(0, NothingElse())
-import scheduler_core
-for module in pkgutil.walk_packages(scheduler_core.__path__, "scheduler_core."):
-    # pytest alone imports its plugin.
-    if not module.name.endswith(("__main__", ".pytest_plugin")):
-        importlib.import_module(module.name)
-"""
+IMPORT_EVERYTHING = table(__file__, "IMPORT_EVERYTHING")
 
 
 def test_scheduler_core_needs_only_numpy_and_pyyaml() -> None:

@@ -10,6 +10,8 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
+from tests.tables import table
+
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("deploy", "docs", "examples", "playground", "scheduler_core", "static", "templates", "tests")
 TEXTS = (".css", ".html", ".js", ".md", ".py")
@@ -76,21 +78,7 @@ def test_a_vague_first_line_would_be_found() -> None:
     assert vague_first_lines('def f():\n    """What a pod was told."""\n') == ["What a pod was told."]
 
 
-ALIKE = {
-    "the row of it, or what the site hands on of it": (
-        "ForeignDecision InstalledPlugin MockExtender NamespaceLimits Pod PodDisruptionBudget "
-        "PriorityClass QueueMove Run Scenario Step Verification"
-    ),
-    "the same at another layer: choices in a database, a protocol where a type would be a circle, a line of a page": (
-        "Entry ExtenderCall Judgement Lane ListOf Node NodeUse"
-    ),
-    "upstream's name for both: what a configuration says, and what runs": "Extender Plugin",
-    "each plugin's own": "Reservation State",
-    "part of the API for plugins; elsewhere a comparison of clusters": "Comparison",
-    "Kubernetes' fields in one, those of a document in the other": "Field",
-    "a cluster after a cycle, by the site and in the formal model": "Moment",
-    "a request to the Kubernetes API, and a node in the formal model": "Refusal",
-}
+ALIKE = table(__file__, "ALIKE")
 """Names of several classes, by the reason why."""
 
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from scheduler_core.plugins import IN_TREE, RETIRED
+from tests.tables import table
 
 ROOT = Path(__file__).parents[2]
 CORE = ROOT / "scheduler_core"
@@ -27,40 +28,7 @@ SITE_BY_NAME = {
 APART = ("cli/", "whatif/model", "releases/")
 """Recorded cases name plugins, the formal model is written independently, and releases say what changed by name."""
 
-NEW = '''"""Everywhere: a plugin made by a test."""
-
-from dataclasses import dataclass
-from typing import ClassVar
-
-from scheduler_core.config.args import PluginArgs
-from scheduler_core.framework.interface import FilterPlugin, Reads
-from scheduler_core.framework.status import Code, Verdicts
-
-
-@dataclass(frozen=True)
-class OddArgs(PluginArgs):
-    label: str = "disk"
-
-
-class Odd(FilterPlugin[None]):
-    name: ClassVar[str] = "Odd"
-    Args = OddArgs
-    default_weight: ClassVar[int | None] = 0
-    filter_reads: ClassVar[Reads] = Reads.SPEC
-
-    def __init__(self, args, handle):
-        super().__init__(args, handle)
-        self.label = args.label
-
-    def sign(self, pod):
-        return ()
-
-    def filter(self, state, pod, nodes, rows):
-        return Verdicts.where(nodes.label_column(self.label)[rows] < 0, Code.Unschedulable)
-
-    def reasons(self, state, pod, nodes, row, code, detail):
-        return ("the node lacks the label",)
-'''
+NEW = table(__file__, "NEW")
 
 USE = """
 from scheduler_core.plugin_kit import check

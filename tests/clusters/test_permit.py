@@ -24,6 +24,7 @@ from playground.engine.batch import Engine
 from scheduler_core.framework.record import CycleTrace
 from tests.clusters.builders import START_NS, make_cluster, make_node, make_pod, run, work
 from tests.manifests import priority_class, scheduler_config
+from tests.tables import table
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
@@ -175,14 +176,7 @@ def test_only_a_waiting_pod_can_be_decided(memory: EngineMemory) -> None:
 def test_a_gang_waits_until_enough_of_it_fits(memory: EngineMemory) -> None:
     config = {
         **CONFIG,
-        "profiles": [
-            {
-                "plugins": {
-                    "permit": {"enabled": [{"name": "GangPermit"}]},
-                    "reserve": {"enabled": [{"name": "GangPermit"}]},
-                }
-            }
-        ],
+        "profiles": table(__file__, "a_gang_waits_until_enough_of_it_fits"),
     }
 
     def member(name: str) -> dict[str, Any]:

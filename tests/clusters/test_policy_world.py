@@ -17,6 +17,7 @@ from playground.clusters.models import Cluster, Cycle, ExtenderCall
 from tests.clusters.builders import make_cluster, make_node, make_pod, run
 from tests.clusters.test_extenders import configuration
 from tests.engine.extender_server import serving
+from tests.tables import table
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -61,15 +62,7 @@ def test_a_policy_is_read_whatever_the_case_of_its_keys(client: Client) -> None:
     """As encoding/json read the early ones."""
     cluster = make_cluster(make_node())
     path = f"/api/v1/clusters/{cluster.public_id}/config"
-    today = {
-        "kind": "Policy",
-        "apiVersion": "v1",
-        "predicates": [{"name": "zones", "argument": {"labelsPresence": {"labels": ["zone"], "presence": True}}}],
-        "priorities": [{"name": "racks", "weight": 2, "argument": {"serviceAntiAffinity": {"label": "rack"}}}],
-        "extenders": [{"urlPrefix": "http://127.0.0.1:9", "tlsConfig": {"insecure": True}, "weight": 1,
-                       "managedResources": [{"name": "x/y", "ignoredByScheduler": True}]}],
-        "alwaysCheckAllPredicates": True,
-    }  # fmt: skip
+    today = table(__file__, "a_policy_is_read_whatever_the_case_of_its_keys")
 
     def shouted(value: Any) -> Any:
         if isinstance(value, list):

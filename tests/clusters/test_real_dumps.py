@@ -9,6 +9,7 @@ from playground.clusters.models import LogEntry, Manifest, Pod
 from playground.clusters.objects.apply import apply_documents
 from tests import real_dump
 from tests.rare_cycles import run_until
+from tests.tables import table
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
@@ -44,23 +45,7 @@ def test_owners_are_written_after_what_they_own_and_all_else_as_posted():
 
 
 def test_an_owner_that_owns_itself_is_written_once():
-    looped = {
-        "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
-        "metadata": {
-            "name": "a",
-            "uid": "u-1",
-            "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "a", "uid": "u-1"}],
-        },
-        "spec": {
-            "replicas": 0,
-            "selector": {"matchLabels": {"app": "a"}},
-            "template": {
-                "metadata": {"labels": {"app": "a"}},
-                "spec": {"containers": [{"name": "c", "image": "a:1"}]},
-            },
-        },
-    }
+    looped = table(__file__, "an_owner_that_owns_itself_is_written_once")
     cluster = create_cluster(name="loop", seed=7)
     result = apply_documents(cluster=cluster, objects=[looped])
     assert [item.name for item in result.created] == ["a"]

@@ -22,6 +22,7 @@ from playground.engine.batch import Budget
 from scheduler_core.schedule_one import Algorithm
 from tests.clusters.builders import make_cluster, make_node, make_pod, run
 from tests.manifests import deployment, priority_class, scheduler_config
+from tests.tables import table
 
 pytestmark = pytest.mark.django_db
 
@@ -111,21 +112,7 @@ def test_a_deployment_becomes_pods_and_its_evicted_pod_comes_back_under_a_new_na
 def test_another_configuration_holds_from_its_entry_on_and_survives_a_worker() -> None:
     cluster = make_cluster(make_node("n1", "4"), make_node("n2", "4"), make_pod("a", "1", nodeName="n1"))
     config = scheduler_config(
-        profiles=[
-            {
-                "pluginConfig": [
-                    {
-                        "name": "NodeResourcesFit",
-                        "args": {
-                            "scoringStrategy": {
-                                "type": "MostAllocated",
-                                "resources": [{"name": "cpu", "weight": 10}],
-                            }
-                        },
-                    }
-                ]
-            }
-        ]
+        profiles=table(__file__, "another_configuration_holds_from_its_entry_on_and_survives_a_worker")
     )
     run(cluster)
     set_config(cluster=cluster, config=config)

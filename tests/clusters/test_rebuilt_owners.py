@@ -13,6 +13,7 @@ from playground.clusters.objects.write import delete_object
 from playground.engine.rebuilt_owners import rebuilt_owners
 from tests import real_dump
 from tests.rare_cycles import run_until
+from tests.tables import table
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
@@ -75,35 +76,7 @@ def test_an_owner_of_another_kind_or_of_pods_without_labels_stays_missing():
 
 
 def test_templates_have_nothing_of_one_pod_alone():
-    pod = {
-        "metadata": {
-            "name": "db-3",
-            "namespace": "data",
-            "labels": {
-                "app": "db",
-                "statefulset.kubernetes.io/pod-name": "db-3",
-                "controller-revision-hash": "x",
-            },
-            "ownerReferences": [
-                {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "u", "controller": True}
-            ],
-        },
-        "spec": {
-            "nodeName": "a",
-            "hostname": "db-3",
-            "priority": 5,
-            "containers": [
-                {
-                    "name": "c",
-                    "volumeMounts": [{"name": "kube-api-access-1"}, {"name": "data"}],
-                }
-            ],
-            "volumes": [
-                {"name": "kube-api-access-1", "projected": {}},
-                {"name": "data", "persistentVolumeClaim": {"claimName": "data-db-3"}},
-            ],
-        },
-    }
+    pod = table(__file__, "templates_have_nothing_of_one_pod_alone")
     claim = {
         "metadata": {"name": "data-db-3", "namespace": "data"},
         "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "gp3", "volumeName": "pv-7"},

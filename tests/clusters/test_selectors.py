@@ -21,21 +21,12 @@ from playground.clusters.objects.queries import current_run, log_after
 from playground.clusters.objects.write import bind_pod, create_object, delete_object
 from playground.clusters.pulse import stamps_of
 from tests.clusters.builders import Worker, make_cluster, make_node, make_pod
+from tests.tables import table
 
 pytestmark = pytest.mark.django_db
 
 # Queries a page costs. More than before is a mistake unless a comment says why.
-QUERIES = {
-    "overview": 1,
-    "node uses": 4,
-    "pods on nodes": 2,
-    "current run": 1,
-    "cycles": 1,
-    "cycle": 1,
-    "neighbours": 2,
-    "pod story": 8,
-    "queue": 2,
-}
+QUERIES = table(__file__, "QUERIES")
 
 
 def grown(n_nodes: int) -> Cluster:

@@ -61,6 +61,7 @@ from playground.engine.batch import Budget
 from playground.scenarios.services.forking import make_text
 from tests.clusters.builders import make_cluster, make_node, make_pod, run, work
 from tests.manifests import budget, scheduler_config
+from tests.tables import table
 
 pytestmark = pytest.mark.django_db
 
@@ -408,24 +409,7 @@ def test_several_requests_are_one_change_within_one_change_and_nothing_if_one_fa
 @pytest.mark.dialect
 def test_custom_kinds_come_back_with_their_objects() -> None:
     cluster = a_cluster()
-    definition = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "widgets.example.com"},
-        "spec": {
-            "group": "example.com",
-            "scope": "Namespaced",
-            "names": {"kind": "Widget", "plural": "widgets", "singular": "widget"},
-            "versions": [
-                {
-                    "name": "v1",
-                    "served": True,
-                    "storage": True,
-                    "schema": {"openAPIV3Schema": {"type": "object"}},
-                }
-            ],
-        },
-    }
+    definition = table(__file__, "custom_kinds_come_back_with_their_objects")
     empty = picture(cluster)
     widget = {
         "apiVersion": "example.com/v1",

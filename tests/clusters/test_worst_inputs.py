@@ -38,6 +38,7 @@ from scheduler_core.scenario.canonical import scenario_digest
 from scheduler_core.scenario.redact import redact
 from scheduler_core.schema.tables import Field, types
 from tests.clusters.builders import make_cluster, make_pod
+from tests.tables import table
 
 MOST_S = 2.0
 MOST_BYTES = 16 * 2**20
@@ -54,16 +55,7 @@ def took_s(run: Callable[[], Any]) -> float:
 
 # ---- every list and map of every built-in kind
 
-SCALARS: Mapping[str, Any] = {
-    "bool": True,
-    "int32": 1,
-    "int64": 1,
-    "double": 1.0,
-    "quantity": "1",
-    "time": "2027-01-01T00:00:00Z",
-    "microtime": "2027-01-01T00:00:00.000000Z",
-    "bytes": "YQ==",
-}
+SCALARS: Mapping[str, Any] = table(__file__, "SCALARS")
 
 
 def value_of(field: Field, number: int, depth: int = 0) -> Any:

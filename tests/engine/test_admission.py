@@ -17,27 +17,8 @@ from scheduler_core.objects.reading import from_objects, read_posted
 from tests.tables import table
 
 POD = yaml.safe_load((Path(__file__).parent / "data" / "pod.yaml").read_text())
-NODE: dict[str, Any] = {
-    "apiVersion": "v1",
-    "kind": "Node",
-    "metadata": {"name": "n1", "labels": {"topology.kubernetes.io/zone": "a"}},
-    "spec": {"unschedulable": True, "taints": [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]},
-    "status": {
-        "capacity": {"cpu": 4, "memory": "8Gi", "nvidia.com/gpu": "2"},
-        "images": [{"names": ["app:1"], "sizeBytes": 100}],
-        "conditions": [{"type": "Ready", "status": "False"}],
-    },
-}
-DEPLOYMENT: dict[str, Any] = {
-    "apiVersion": "apps/v1",
-    "kind": "Deployment",
-    "metadata": {"name": "web"},
-    "spec": {
-        "replicas": 3,
-        "selector": {"matchLabels": {"app": "web"}},
-        "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c"}]}},
-    },
-}
+NODE: dict[str, Any] = table(__file__, "NODE")
+DEPLOYMENT: dict[str, Any] = table(__file__, "DEPLOYMENT")
 BUDGET: dict[str, Any] = {
     "apiVersion": "policy/v1",
     "kind": "PodDisruptionBudget",
@@ -45,14 +26,7 @@ BUDGET: dict[str, Any] = {
     "spec": {"minAvailable": "50%", "selector": {"matchLabels": {"app": "web"}}},
     "status": {"disruptionsAllowed": 1, "disruptedPods": {"web-1": "2026-01-01T00:00:00Z"}},
 }
-PRIORITY_CLASS: dict[str, Any] = {
-    "apiVersion": "scheduling.k8s.io/v1",
-    "kind": "PriorityClass",
-    "metadata": {"name": "high"},
-    "value": 1000,
-    "globalDefault": False,
-    "preemptionPolicy": "Never",
-}
+PRIORITY_CLASS: dict[str, Any] = table(__file__, "PRIORITY_CLASS")
 CLAIM: dict[str, Any] = {
     "apiVersion": "v1",
     "kind": "PersistentVolumeClaim",
@@ -88,21 +62,7 @@ def test_whole_objects_pass_and_passing_twice_changes_nothing(manifest: dict[str
 
 
 def test_a_bad_quantity_is_named_with_document_line_path_and_value() -> None:
-    text = """\
-apiVersion: v1
-kind: Namespace
-metadata: {name: shop}
----
-apiVersion: v1
-kind: Pod
-metadata: {name: web}
-spec:
-  containers:
-  - name: c
-    resources:
-      requests:
-        cpu: 1x
-"""
+    text = table(__file__, "a_bad_quantity_is_named_with_document_line_path_and_value")
     problem = problem_of(text)
     assert (problem.document, problem.line, problem.value) == (1, 13, "1x")
     assert problem.path == "spec.containers[0].resources.requests.cpu"
@@ -112,17 +72,7 @@ spec:
 
 
 def test_a_member_of_a_list_is_named_by_its_position() -> None:
-    text = """\
-apiVersion: v1
-kind: List
-items:
-- {apiVersion: v1, kind: Namespace, metadata: {name: shop}}
-- apiVersion: v1
-  kind: Node
-  metadata: {name: n1}
-  status:
-    allocatable: {cpu: "-2"}
-"""
+    text = table(__file__, "a_member_of_a_list_is_named_by_its_position")
     problem = problem_of(text)
     assert (problem.path, problem.line) == ("items[1].status.allocatable.cpu", 9)
     assert "must be greater than or equal to 0" in str(problem)
@@ -238,17 +188,7 @@ def test_what_a_pod_requests_as_a_whole_must_cover_its_containers(
     assert (caught.value.path, caught.value.words.endswith(words)) == (path, True), caught.value
 
 
-LABELLED = """kind: Pod
-apiVersion: v1
-metadata:
-  name: p
-  labels:
-    app: web
-    tier: bad value
-    bad key: ok
-spec:
-  containers: [{name: c}]
-"""
+LABELLED = table(__file__, "LABELLED")
 
 
 def test_a_bad_label_is_shown_at_its_own_line_whether_its_key_or_its_value_is_wrong() -> None:

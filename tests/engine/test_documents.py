@@ -74,21 +74,7 @@ def test_a_field_path_leads_to_its_line() -> None:
 
 
 def test_what_is_dumped_reads_back_equal() -> None:
-    strings = [
-        "1e3",
-        "no",
-        "010",
-        "0o7",
-        "2024-01-01",
-        "12:30",
-        "",
-        "=",
-        "1_000",
-        "a\nb\n",
-        "~",
-        "null",
-        "+1",
-    ]
+    strings = table(__file__, "what_is_dumped_reads_back_equal")
     document = {"a": strings, "b": None, "c": 1.5, "d": {"é": True}}
     assert load_documents(dump_yaml([document]))[0].value == document
 

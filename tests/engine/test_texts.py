@@ -15,36 +15,11 @@ from scheduler_core.objects.pod import Pod
 from scheduler_core.sim.past import STILL, PodThen
 from tests.scheduler_core.sim.builders import make_pod
 from tests.scheduler_core.sim.test_manifests import pods
+from tests.tables import table
 
-STATUSES: list[dict[str, Any]] = [
-    {},
-    {"phase": "Succeeded"},
-    {
-        "phase": "Running",
-        "startTime": "2026-11-26T00:00:01Z",
-        "conditions": [{"type": "Ready", "status": "True"}],
-    },
-    {"phase": "Pending", "nominatedNodeName": "n2"},
-    {"containerStatuses": [{"name": "c", "resources": {"requests": {"cpu": "3"}}}]},
-]
-SPECS: list[dict[str, Any]] = [
-    {},
-    {"nodeName": "n1"},
-    {"nodeName": ""},
-    {"nodeName": None},
-    {"nodeName": 'n"1'},
-    {"schedulingGroup": {"podGroupName": "g"}},
-    {"stray": {"nodeName": "n3"}},
-    {"stray": {"nodeName": "n1"}, "nodeName": "n1"},
-]
-METADATA: list[dict[str, Any]] = [
-    {},
-    {"annotations": {"nodeName": "n9"}},
-    {"annotations": {"a": '"nodeName":"n9"'}},
-    {"deletionTimestamp": "2026-11-26T00:00:02Z"},
-    {"labels": {"a": None}},
-    {"labels": None},
-]
+STATUSES: list[dict[str, Any]] = table(__file__, "STATUSES")
+SPECS: list[dict[str, Any]] = table(__file__, "SPECS")
+METADATA: list[dict[str, Any]] = table(__file__, "METADATA")
 
 
 def told(pod: Pod) -> Any:

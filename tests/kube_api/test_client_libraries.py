@@ -34,6 +34,7 @@ from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.kube_api.kubectls import kubeconfig
 from tests.kube_api.test_writing import make_deployment
 from tests.manifests import make_object
+from tests.tables import table
 
 pytestmark = pytest.mark.any_database
 
@@ -43,14 +44,7 @@ DEFINITION: dict[str, Any] = make_object("apiextensions.k8s.io/v1", "CustomResou
         "group": GROUP,
         "scope": "Namespaced",
         "names": {"kind": "Tool", "plural": "tools"},
-        "versions": [{
-            "name": "v1", "served": True, "storage": True, "subresources": {"status": {}},
-            "schema": {"openAPIV3Schema": {"type": "object", "properties": {
-                "spec": {"type": "object", "properties": {
-                    "size": {"type": "integer"}, "colour": {"type": "string", "default": "red"}}},
-                "status": {"type": "object", "properties": {"phase": {"type": "string"}}},
-            }}},
-        }],
+        "versions": table(__file__, "DEFINITION"),
     })  # fmt: skip
 
 

@@ -172,21 +172,7 @@ def test_a_placed_pod_is_described_as_its_cycle_page_tells_it(
 
 
 def test_probes_are_described_with_the_defaults_of_an_api_server(kubectl: Kubectl) -> None:
-    probed = """
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: probed}
-spec:
-  selector: {matchLabels: {app: probed}}
-  template:
-    metadata: {labels: {app: probed}}
-    spec:
-      containers:
-      - name: c
-        image: x
-        livenessProbe: {httpGet: {port: 80}, periodSeconds: 5}
-        readinessProbe: {grpc: {port: 7070}}
-"""
+    probed = table(__file__, "probes_are_described_with_the_defaults_of_an_api_server")
     kubectl("apply", "-f", "-", text=probed)
     eventually(running("probed", 1))
     # Since 1.37 the thresholds are called by their names.
@@ -277,22 +263,7 @@ def test_what_an_apply_would_change_is_shown_and_not_done(kubectl: Kubectl) -> N
 
 
 def test_an_apply_merges_lists_by_their_keys(kubectl: Kubectl) -> None:
-    two = """
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: two}
-spec:
-  replicas: 0
-  selector: {matchLabels: {app: two}}
-  template:
-    metadata: {labels: {app: two}}
-    spec:
-      containers:
-      - {name: a, image: a:1}
-      - {name: b, image: b:1, env: [{name: P, value: "1"}, {name: Q, value: "2"}]}
-      volumes: [{name: v, emptyDir: {}}]
-      tolerations: [{key: a, operator: Exists}, {key: b, operator: Exists}]
-"""
+    two = table(__file__, "an_apply_merges_lists_by_their_keys")
     kubectl("apply", "-f", "-", text=two)
     changed = (
         two.replace("      - {name: a, image: a:1}\n", "")

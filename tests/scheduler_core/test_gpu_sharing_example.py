@@ -27,6 +27,7 @@ from scheduler_core.sim.options import SimulationOptions
 from scheduler_core.sim.simulation import Simulation
 from tests.plugin_packages import installed_examples
 from tests.scheduler_core.sim.builders import pod_named
+from tests.tables import table
 
 DETERMINISTIC = ("DotProd", "GpuClustering", "GpuPacking", "BestFit", "FGD")
 DATA = os.environ.get("FGD_DATA", "")
@@ -162,14 +163,7 @@ def test_a_share_is_left_pending_with_the_words_and_comes_when_a_gpu_is_free(pac
 
 
 def test_a_pod_of_higher_priority_takes_the_device_of_the_least(package: Any) -> None:
-    objects = [
-        {
-            "apiVersion": "scheduling.k8s.io/v1",
-            "kind": "PriorityClass",
-            "metadata": {"name": "high"},
-            "value": 9,
-        }
-    ]
+    objects = table(__file__, "a_pod_of_higher_priority_takes_the_device_of_the_least")
     objects += [gpu_node("n", gpus=2), gpu_pod("small", milli=200), gpu_pod("whole")]
     simulation = cluster("BestFit", *objects)
     simulation.run_until_idle()

@@ -14,6 +14,7 @@ import pytest
 
 from scheduler_core.scenario import dump_scenario, load_scenario, run_scenario, with_decisions
 from tests.scheduler_core.whatif.clusters import node, pod
+from tests.tables import table
 
 PLUGIN = "scheduler_core.testing.pytest_plugin"
 
@@ -75,33 +76,7 @@ def test_the_fixture_schedules_files_and_manifests(tmp_path: Path) -> None:
     (tmp_path / "nodes.json").write_text(
         json.dumps({"apiVersion": "v1", "kind": "List", "items": [node("a", zone="x"), node("b", zone="y")]})
     )
-    (tmp_path / "test_it.py").write_text(
-        """
-import pytest
-
-def web(name, cpu="3"):
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
-            "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]}}
-
-def test_two_fit(scheduling):
-    result = scheduling.simulate("nodes.json", web("one"), web("two"), web("three"), release="1.36")
-    zones = [result.labels_of(node)["topology.kubernetes.io/zone"] for node in result.nodes("default/")]
-    assert sorted(zones) == ["x", "y"]
-    [(pod, why)] = result.waiting.items()
-    assert pod == "default/three" and result.node(pod) is None
-    assert "2 Insufficient cpu" in why
-    with pytest.raises(KeyError):
-        result.labels_of("c")
-
-def test_a_configuration(scheduling):
-    packed = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "profiles": [
-        {"pluginConfig": [{"name": "NodeResourcesFit", "args": {"scoringStrategy": {
-            "type": "MostAllocated", "resources": [{"name": "cpu", "weight": 1}]}}}],
-         "plugins": {"score": {"disabled": [{"name": "NodeResourcesBalancedAllocation"}]}}}]}
-    result = scheduling.simulate("nodes.json", web("one", "1"), web("two", "1"), scheduler=packed)
-    assert len(set(result.nodes())) == 1
-"""
-    )
+    (tmp_path / "test_it.py").write_text(table(__file__, "the_fixture_schedules_files_and_manifests"))
     status, said = _pytest(tmp_path)
     assert status == 0, said
     assert "2 passed" in said

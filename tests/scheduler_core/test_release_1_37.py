@@ -29,6 +29,7 @@ from scheduler_core.releases import (
 from scheduler_core.scenario import load_scenario, run_scenario
 from scheduler_core.scenario.upgrade import preview
 from scheduler_core.sim.simulation import Simulation
+from tests.tables import table
 
 NO_CLAIMS = "no new claims to deallocate, "
 NO_VICTIMS = "No preemption victims found for incoming pod."
@@ -83,15 +84,7 @@ HIGH = {
     "value": 10,
 }
 NODES = [node(f"n{number}", "2") for number in (1, 2, 3)]
-APART = {
-    "affinity": {
-        "podAntiAffinity": {
-            "requiredDuringSchedulingIgnoredDuringExecution": [
-                {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "web"}}}
-            ]
-        }
-    }
-}
+APART = table(__file__, "APART")
 
 
 @pytest.mark.parametrize(
@@ -275,17 +268,7 @@ def test_an_error_of_a_devices_selector_names_the_device() -> None:
             "metadata": {"name": "gpu"},
             "spec": {"selectors": [cel]},
         },
-        {
-            "apiVersion": "resource.k8s.io/v1",
-            "kind": "ResourceSlice",
-            "metadata": {"name": "s"},
-            "spec": {
-                "driver": "gpu.x",
-                "nodeName": "n1",
-                "pool": {"name": "pool-1", "generation": 1, "resourceSliceCount": 1},
-                "devices": [{"name": "d0", "attributes": {"model": {"string": "a"}}}],
-            },
-        },
+        table(__file__, "an_error_of_a_devices_selector_names_the_device"),
         {
             "apiVersion": "resource.k8s.io/v1",
             "kind": "ResourceClaim",

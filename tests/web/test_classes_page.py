@@ -151,26 +151,11 @@ def test_a_class_is_made_changed_and_deleted_by_its_form(client: Client, cluster
 def test_a_budget_is_made_and_changed_by_its_form(client: Client, cluster: Cluster) -> None:
     made = client.post(
         url(cluster),
-        {
-            "action": "budget",
-            "name": "mixed",
-            "namespace": "default",
-            "rule": "maxUnavailable",
-            "selector": "app=web, tier in (a,b),!old,env!=test",
-            "amount": "25%",
-            "unhealthy": "AlwaysAllow",
-        },
+        table(__file__, "a_budget_is_made_and_changed_by_its_form_made"),
     )
     assert made.status_code == 302 and made["Location"].endswith("#budget-default-mixed")
     budget = PodDisruptionBudget.objects.get(cluster=cluster, name="mixed")
-    assert budget.selector == {
-        "matchLabels": {"app": "web"},
-        "matchExpressions": [
-            {"key": "tier", "operator": "In", "values": ["a", "b"]},
-            {"key": "old", "operator": "DoesNotExist"},
-            {"key": "env", "operator": "NotIn", "values": ["test"]},
-        ],
-    }
+    assert budget.selector == table(__file__, "a_budget_is_made_and_changed_by_its_form")
     assert (budget.max_unavailable, budget.unhealthy_pod_eviction_policy) == ("25%", "AlwaysAllow")
     opened = html_of(client.get(url(cluster, budget="default/mixed")))
     assert 'value="app=web,tier in (a,b),!old,env notin (test)"' in opened

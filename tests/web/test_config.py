@@ -8,6 +8,7 @@ from playground.web.config import present
 from playground.web.config.present import edited
 from tests.manifests import scheduler_config
 from tests.markup import html_of
+from tests.tables import table
 from tests.web.cases import by_attribute
 from tests.web.test_pages import get
 
@@ -57,16 +58,7 @@ def test_a_weight_is_changed():
 
 
 def test_what_was_written_besides_stays():
-    written = scheduler_config(
-        profiles=[
-            {
-                "schedulerName": "packing",
-                "pluginConfig": [
-                    {"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "MostAllocated"}}}
-                ],
-            }
-        ]
-    )
+    written = scheduler_config(profiles=table(__file__, "what_was_written_besides_stays"))
     profile = loaded(written).plans[0]
     assert any("MostAllocated" in words for words in view_profile(profile).differences)
     document = edited(written, profile, fields(profile) | {"w:ImageLocality": "3"})
@@ -88,14 +80,7 @@ def test_the_page_saves_switches_and_refuses_nonsense(client, cluster):
 
 
 def test_extenders_are_listed(client, cluster):
-    text = """\
-apiVersion: kubescheduler.config.k8s.io/v1
-kind: KubeSchedulerConfiguration
-extenders:
-- urlPrefix: http://127.0.0.1:9/quota
-  filterVerb: filter
-  ignorable: true
-"""
+    text = table(__file__, "extenders_are_listed")
     response = client.post(reverse("web:config", args=[cluster.public_id]), {"text": text})
     assert response.status_code == 302
     html = html_of(get(client, "config", cluster.public_id))

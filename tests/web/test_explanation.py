@@ -8,6 +8,7 @@ from playground.web.cycles.present import emphasise
 from playground.web.looks import outcome_of
 from scheduler_core.scenario import run_scenario
 from scheduler_core.scenario.gallery import gallery_scenario
+from tests.tables import table
 from tests.web.cases import by_attribute, explanation
 
 view_cycle, view_filter = by_attribute(present.view_cycle), by_attribute(present.view_filter)
@@ -285,18 +286,7 @@ def test_why_other_nodes_are_no_candidates_is_grouped_by_reason():
 
 
 def test_the_reason_matrix_marks_the_stop_and_what_would_also_fail():
-    given = {
-        "filter": {"n1": {"plugin": "A", "code": "Unschedulable", "reasons": ["a"]}, "n2": None},
-        "nodes": ["n1", "n2"],
-        "skippedFilter": [],
-        "filterPlugins": ["A", "B", "C"],
-        "filterByPlugin": {
-            "A": {"fails": {"n1": {"code": "Unschedulable", "reasons": ["a"]}}},
-            "B": {"fails": {"n1": {"code": "Unschedulable", "reasons": ["b"]}}},
-            "C": {},
-        },
-        "amounts": {"B": {"n1": ["b: wants 2", "b: 1 free"]}},
-    }
+    given = table(__file__, "the_reason_matrix_marks_the_stop_and_what_would_also_fail")
     matrix = view_reason_matrix(given)
     assert matrix is not None
     assert [cell.amounts for cell in matrix.rows[0].cells] == ["", "b: wants 2; b: 1 free", ""]

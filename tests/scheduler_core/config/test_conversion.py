@@ -166,14 +166,7 @@ def test_unreserve_is_part_of_reserve_and_extenders_were_read_in_any_case() -> N
     document = old(
         "v1alpha2",
         profiles=one_profile(unreserve={"disabled": [{"name": "VolumeBinding"}]}),
-        extenders=[
-            {
-                "urlPrefix": "http://e.test",
-                "filterverb": "f",
-                "enableHttps": True,
-                "httpTimeout": 3_000_000_000,
-            }
-        ],
+        extenders=table(__file__, "unreserve_is_part_of_reserve_and_extenders_were_read_in_any_case"),
     )
     loaded, words, _ = converted(document)
     assert loaded.plans[0].plugins["reserve"] == ("DynamicResources",)

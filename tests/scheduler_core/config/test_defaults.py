@@ -14,6 +14,7 @@ from scheduler_core.config.defaults import with_defaults
 from scheduler_core.config.load import configuration_from
 from scheduler_core.config.wire import encode
 from scheduler_core.plugins import REGISTRY, default_configuration, load_configuration
+from tests.tables import table
 
 CATALOG = REGISTRY.catalog
 DEFAULTS = [name for name, _ in CATALOG.defaults]
@@ -32,18 +33,7 @@ enabled = st.lists(
 )
 disabled = st.lists(names.map(lambda name: {"name": name}) | st.just({"name": "*"}), max_size=3)
 plugin_sets = st.fixed_dictionaries({}, optional={"enabled": enabled, "disabled": disabled})
-args = st.sampled_from(
-    [
-        {"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "MostAllocated"}}},
-        {"name": "NodeResourcesFit", "args": {"scoringStrategy": {"resources": [{"name": "cpu"}]}}},
-        {"name": "InterPodAffinity", "args": {"hardPodAffinityWeight": 0}},
-        {"name": "PodTopologySpread", "args": {"defaultingType": "List"}},
-        {"name": "VolumeBinding", "args": {"bindTimeoutSeconds": 0}},
-        {"name": "DynamicResources", "args": {"filterTimeout": "1500ms"}},
-        {"name": "Mine", "args": {"deep": [1, {"er": None}]}},
-        {"name": "NodeAffinity"},
-    ]
-)
+args = st.sampled_from(table(__file__, "args"))
 profiles = st.fixed_dictionaries(
     {},
     optional={

@@ -15,61 +15,12 @@ from scheduler_core.config.conversion import REMOVED_IN, convert
 from scheduler_core.config.types import API_VERSION
 from scheduler_core.errors import ConfigurationError
 from scheduler_core.plugins import REGISTRY, load_configuration
+from tests.tables import table
 
 CONFIGURATION = yaml.safe_load((Path(__file__).parent / "data" / "configuration.yaml").read_text())
-POLICY: dict[str, Any] = {
-    "apiVersion": "v1",
-    "kind": "Policy",
-    "predicates": [
-        {"name": "GeneralPredicates"},
-        {"name": "x", "argument": {"labelsPresence": {"labels": ["a"], "presence": True}}},
-        {"name": "y", "argument": {"serviceAffinity": {"labels": ["a"]}}},
-    ],
-    "priorities": [
-        {"name": "LeastRequestedPriority", "weight": 1},
-        {"name": "l", "weight": 2, "argument": {"labelPreference": {"label": "a", "presence": False}}},
-        {"name": "s", "weight": 2, "argument": {"serviceAntiAffinity": {"label": "a"}}},
-        {
-            "name": "r",
-            "weight": 2,
-            "argument": {
-                "requestedToCapacityRatioArguments": {
-                    "shape": [{"utilization": 0, "score": 1}],
-                    "resources": [{"name": "cpu", "weight": 1}],
-                }
-            },
-        },
-    ],
-    "extenders": [{"urlPrefix": "http://e.test", "filterVerb": "f", "httpTimeout": 5}],
-    "hardPodAffinitySymmetricWeight": 3,
-}
+POLICY: dict[str, Any] = table(__file__, "POLICY")
 
-OLD: dict[str, Any] = {
-    "apiVersion": "kubescheduler.config.k8s.io/v1alpha1",
-    "kind": "KubeSchedulerConfiguration",
-    "schedulerName": "a",
-    "algorithmSource": {"provider": "ClusterAutoscalerProvider"},
-    "hardPodAffinitySymmetricWeight": 3,
-    "leaderElection": {"lockObjectName": "x", "resourceLock": "endpoints"},
-    "disablePreemption": True,
-    "bindTimeoutSeconds": 3,
-    "failureDomains": "zone",
-    "plugins": {
-        "postFilter": {"enabled": [{"name": "SelectorSpread"}]},
-        "unreserve": {"disabled": [{"name": "VolumeBinding"}]},
-        "filter": {"disabled": [{"name": "VolumeZone"}, {"name": "EBSLimits"}]},
-        "score": {
-            "enabled": [{"name": "NodeResourcesMostAllocated", "weight": 2}, {"name": "NodeLabel"}],
-            "disabled": [{"name": "NodeResourcesLeastAllocated"}],
-        },
-    },
-    "pluginConfig": [
-        {"name": "NodeLabel", "args": {"presentLabels": ["a"]}},
-        {"name": "NodeResourcesMostAllocated", "args": {"resources": [{"Name": "cpu", "Weight": 3}]}},
-        {"name": "PodTopologySpread", "args": {"defaultConstraints": [{"maxSkew": 1}]}},
-    ],
-    "extenders": [{"urlPrefix": "http://e.test", "enableHttps": True, "httpTimeout": 5}],
-}
+OLD: dict[str, Any] = table(__file__, "OLD")
 
 anything = st.recursive(
     st.none()

@@ -17,6 +17,7 @@ from scheduler_core.plugins.inter_pod_affinity import InterPodAffinityArgs
 from scheduler_core.plugins.node_resources_fit import NodeResourcesFitArgs
 from scheduler_core.plugins.pod_topology_spread import PodTopologySpreadArgs
 from scheduler_core.plugins.retired import NodeLabelArgs, ServiceAffinityArgs
+from tests.tables import table
 
 ROWS = yaml.safe_load((Path(__file__).parent / "data" / "policy.yaml").read_text())
 
@@ -36,29 +37,8 @@ def filters(loaded: LoadedConfiguration) -> list[str]:
 
 
 def test_the_classic_example_is_the_same_in_json_and_yaml() -> None:
-    document = {
-        "kind": "Policy",
-        "apiVersion": "v1",
-        "predicates": [{"name": "PodFitsHostPorts"}, {"name": "PodFitsResources"}, {"name": "HostName"}],
-        "priorities": [
-            {"name": "LeastRequestedPriority", "weight": 1},
-            {"name": "ServiceSpreadingPriority", "weight": 2},
-            {"name": "EqualPriority", "weight": 1},
-        ],
-        "hardPodAffinitySymmetricWeight": 10,
-        "alwaysCheckAllPredicates": True,
-    }
-    yaml = """
-kind: Policy
-apiVersion: v1
-predicates: [{name: PodFitsHostPorts}, {name: PodFitsResources}, {name: HostName}]
-priorities:
-- {name: LeastRequestedPriority, weight: 1}
-- {name: ServiceSpreadingPriority, weight: 2}
-- {name: EqualPriority, weight: 1}
-hardPodAffinitySymmetricWeight: 10
-alwaysCheckAllPredicates: true
-"""
+    document = table(__file__, "the_classic_example_is_the_same_in_json_and_yaml_document")
+    yaml = table(__file__, "the_classic_example_is_the_same_in_json_and_yaml")
     loaded = load_configuration(json.dumps(document))
     assert load_configuration(yaml) == loaded
     assert filters(loaded) == [
@@ -76,14 +56,9 @@ alwaysCheckAllPredicates: true
 
 
 def test_general_predicates_are_four_plugins() -> None:
-    assert filters(load(predicates=[{"name": "GeneralPredicates"}])) == [
-        "NodeUnschedulable",
-        "NodeResourcesFit",
-        "NodeName",
-        "NodePorts",
-        "NodeAffinity",
-        "TaintToleration",
-    ]
+    assert filters(load(predicates=[{"name": "GeneralPredicates"}])) == table(
+        __file__, "general_predicates_are_four_plugins"
+    )
 
 
 def test_empty_lists_leave_only_what_is_mandatory() -> None:
@@ -125,25 +100,7 @@ def test_arguments_become_args_and_custom_names_do_not_matter() -> None:
             {"name": "retiring", "argument": {"labelsPresence": {"labels": ["old"], "presence": False}}},
             {"name": "zoned", "argument": {"serviceAffinity": {"labels": ["zone", "region"]}}},
         ],
-        priorities=[
-            {"name": "ssd", "weight": 3, "argument": {"labelPreference": {"label": "ssd", "presence": True}}},
-            {
-                "name": "hot",
-                "weight": 3,
-                "argument": {"labelPreference": {"label": "hot", "presence": False}},
-            },
-            {"name": "apart", "weight": 2, "argument": {"serviceAntiAffinity": {"label": "zone"}}},
-            {
-                "name": "packed",
-                "weight": 5,
-                "argument": {
-                    "requestedToCapacityRatioArguments": {
-                        "shape": [{"utilization": 0, "score": 0}, {"utilization": 100, "score": 10}],
-                        "resources": [{"name": "example.com/gpu", "weight": 3}],
-                    }
-                },
-            },
-        ],
+        priorities=table(__file__, "arguments_become_args_and_custom_names_do_not_matter"),
     )
     plan = loaded.plans[0]
     assert plan.args["NodeLabel"] == NodeLabelArgs(("rack",), ("old",), ("ssd",), ("hot",))
@@ -158,14 +115,7 @@ def test_arguments_become_args_and_custom_names_do_not_matter() -> None:
 
 
 def test_extenders_keep_their_old_field_names_and_units() -> None:
-    extender = {
-        "urlPrefix": "https://e.test",
-        "filterVerb": "filter",
-        "bindVerb": "bind",
-        "enableHttps": True,
-        "httpTimeout": 100_000_000,
-        "managedResources": [{"name": "example.com/gpu", "ignoredByScheduler": True}],
-    }
+    extender = table(__file__, "extenders_keep_their_old_field_names_and_units")
     loaded = load(predicates=[], extenders=[extender, {"urlPrefix": "http://f.test", "filterVerb": "f"}])
     first, second = loaded.configuration.extenders
     assert (first.bind_verb, first.enable_https, first.http_timeout_ns) == ("bind", True, 100_000_000)

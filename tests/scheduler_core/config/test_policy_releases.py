@@ -13,6 +13,7 @@ import pytest
 
 from scheduler_core.errors import DecodeError
 from scheduler_core.plugins import load_configuration
+from tests.tables import table
 
 RATIO = "RequestedToCapacityRatioPriority"
 SHAPE = {"shape": [{"utilization": 0, "score": 0}, {"utilization": 50, "score": 7}]}
@@ -70,15 +71,7 @@ EXTENDERS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 """Spellings of the time: keys were read whatever their case."""
 
-FILTERS = {
-    "MatchNodeSelector": "NodeAffinity", "PodFitsResources": "NodeResourcesFit", "PodFitsPorts": "NodePorts",
-    "NoDiskConflict": "VolumeRestrictions", "TestServiceAffinity": "ServiceAffinity",
-    "TestLabelsPresence": "NodeLabel", "PodFitsHostPorts": "NodePorts", "HostName": "NodeName",
-    "NoVolumeZoneConflict": "VolumeZone", "MaxEBSVolumeCount": "EBSLimits", "MaxGCEPDVolumeCount": "GCEPDLimits",
-    "MaxAzureDiskVolumeCount": "AzureDiskLimits", "PodToleratesNodeTaints": "TaintToleration",
-    "MatchInterPodAffinity": "InterPodAffinity", "CheckVolumeBinding": "VolumeBinding",
-    "MaxCSIVolumeCountPred": "NodeVolumeLimits", "MaxCinderVolumeCount": "CinderLimits",
-}  # fmt: skip
+FILTERS = table(__file__, "FILTERS")
 """Predicate -> the plugin upstream expects of it; those of `BY_TAINTS` are TaintToleration's since 1.18."""
 SCORES = {
     "LeastRequestedPriority": "NodeResourcesFit", "MostRequestedPriority": "NodeResourcesFit",

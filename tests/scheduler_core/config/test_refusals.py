@@ -12,6 +12,7 @@ from scheduler_core.config.catalog import PluginSpec
 from scheduler_core.errors import ConfigurationError, ConstructionError, DecodeError, FieldError
 from scheduler_core.plugins import REGISTRY, load_configuration
 from scheduler_core.releases import RELEASES
+from tests.tables import table
 
 CATALOG = REGISTRY.catalog
 
@@ -143,35 +144,10 @@ def test_field_errors_print_as_kubernetes_prints_them(error: FieldError, text: s
     "document",
     [
         {**HEAD, "extenders": [{"urlPrefix": "http://e", "managedResources": [{"name": "a/b/c"}]}]},
-        profile(
-            pluginConfig=[
-                {
-                    "name": "PodTopologySpread",
-                    "args": {
-                        "defaultingType": "List",
-                        "defaultConstraints": [
-                            {"maxSkew": 1, "topologyKey": "a/b/c", "whenUnsatisfiable": "DoNotSchedule"}
-                        ],
-                    },
-                }
-            ]
-        ),
+        profile(pluginConfig=table(__file__, "a_name_of_two_slashes_is_refused_in_the_words_of_the_release")),
         profile(pluginConfig=[{"name": "NodeResourcesFit", "args": {"ignoredResources": ["a/b/c"]}}]),
         profile(
-            pluginConfig=[
-                {
-                    "name": "NodeAffinity",
-                    "args": {
-                        "addedAffinity": {
-                            "requiredDuringSchedulingIgnoredDuringExecution": {
-                                "nodeSelectorTerms": [
-                                    {"matchExpressions": [{"key": "a/b/c", "operator": "Exists"}]}
-                                ]
-                            }
-                        }
-                    },
-                }
-            ]
+            pluginConfig=table(__file__, "a_name_of_two_slashes_is_refused_in_the_words_of_the_release_2")
         ),
     ],
     ids=["extender", "spread", "fit", "affinity"],

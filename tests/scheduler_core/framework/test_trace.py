@@ -13,21 +13,9 @@ from hypothesis import strategies as st
 from scheduler_core.framework.record import CycleTrace, Tie
 from scheduler_core.framework.recording import record_body
 from tests.scheduler_core.random_clusters import RandomCluster
+from tests.tables import table
 
-SUMMARY: dict[str, Any] = {
-    "number": 7,
-    "at_ns": 1_000_000_000,
-    "pod": "default/p",
-    "uid": "u",
-    "profile": "default-scheduler",
-    "attempt": 1,
-    "outcome": "bound",
-    "node": "n1",
-    "n_nodes": 4,
-    "n_feasible": 2,
-    "n_evaluated": 4,
-    "best_total": 600,
-}
+SUMMARY: dict[str, Any] = table(__file__, "SUMMARY")
 
 
 @given(st.randoms(use_true_random=False))

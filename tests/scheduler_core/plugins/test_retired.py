@@ -41,6 +41,7 @@ from tests.scheduler_core.plugins.storage_clusters import (
     volume_manifest,
 )
 from tests.scheduler_core.stored import prepare
+from tests.tables import table
 
 ZONE = "topology.kubernetes.io/zone"
 NO_LABELS = "node(s) didn't have the requested labels"
@@ -265,20 +266,7 @@ def test_retired_plugins_are_registered_only_on_demand() -> None:
 
 
 def test_a_policy_file_brings_its_retired_plugins_along() -> None:
-    policy = {
-        "kind": "Policy",
-        "apiVersion": "v1",
-        "predicates": [
-            {"name": "MaxEBSVolumeCount"},
-            {"name": "racks", "argument": {"labelsPresence": {"labels": ["rack"], "presence": True}}},
-            {"name": "together", "argument": {"serviceAffinity": {"labels": ["zone"]}}},
-        ],
-        "priorities": [
-            {"name": "EqualPriority", "weight": 1},
-            {"name": "SelectorSpreadPriority", "weight": 3},
-            {"name": "NodePreferAvoidPodsPriority", "weight": 10000},
-        ],
-    }
+    policy = table(__file__, "a_policy_file_brings_its_retired_plugins_along")
     loaded = load_configuration(policy)
     framework = Scheduler(loaded, Clock(0), Randomness(0)).profiles["default-scheduler"]
     names = [plugin.name for plugin in framework.filter]

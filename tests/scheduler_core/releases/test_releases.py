@@ -139,21 +139,7 @@ ALPHA = draft(
     (DATA / "notes-1.38.0-alpha.2.md").read_text(),
     patch="v1.38.0-alpha.2",
 ).text
-COMMANDS = """\
-import json, sys
-from contextlib import redirect_stdout
-from io import StringIO
-from scheduler_core.cli.main import main
-from scheduler_core.plugins import default_configuration
-from scheduler_core.releases import NEWEST
-
-answers = []
-for command in json.loads(sys.argv[1]):
-    with redirect_stdout(StringIO()) as said:
-        status = main(command)
-    answers.append([status, said.getvalue()])
-print(json.dumps([NEWEST.name, default_configuration(NEWEST).plans[0].plugin_names, *answers]))
-"""
+COMMANDS = table(__file__, "COMMANDS")
 
 
 @pytest.fixture
@@ -184,24 +170,7 @@ def test_a_release_that_only_flips_a_gate_is_one_file(one_more_file: Path) -> No
         ("s.json", scenario), ("on.jsonl", without), ("off.jsonl", {**case, "version": "v9.99.0"})
     ):  # fmt: skip
         (one_more_file / name).write_text(json.dumps(document) + "\n")
-    commands = [
-        ["replay", "s.json", "--json"],
-        [
-            "replay",
-            "s.json",
-            "--json",
-            "--release",
-            "v9.99.3",
-            "--feature-gates",
-            "NodeDeclaredFeatures=true",
-        ],
-        ["compare", "s.json", "--json", "--release", "1.36", "--release", "9.99"],
-        ["compare", "s.json", "--json", "--release", "1.35", "--release", "9.99"],
-        ["conformance", "on.jsonl"],
-        ["conformance", "off.jsonl"],
-        ["compare", "s.json", "--json", "--release", "1.36", "--release", "v1.38.0-alpha.2"],
-        ["conformance", "--versions", "on.jsonl"],
-    ]
+    commands = table(__file__, "a_release_that_only_flips_a_gate_is_one_file")
     done = subprocess.run(
         [sys.executable, "-c", COMMANDS, json.dumps(commands)],
         cwd=one_more_file, env={**os.environ, "PYTHONPATH": str(one_more_file), "PYTHONDONTWRITEBYTECODE": "1"},

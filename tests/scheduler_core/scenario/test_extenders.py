@@ -100,19 +100,7 @@ def test_an_extender_that_is_not_there_refuses_the_connection() -> None:
 
 # ---- recordings
 
-CONFIG = {
-    "apiVersion": "kubescheduler.config.k8s.io/v1",
-    "kind": "KubeSchedulerConfiguration",
-    "extenders": [
-        {
-            "urlPrefix": "http://gone.example",
-            "filterVerb": "filter",
-            "prioritizeVerb": "rank",
-            "weight": 2,
-            "nodeCacheCapable": True,
-        }
-    ],
-}  # fmt: skip
+CONFIG = table(__file__, "CONFIG")
 RULES = {"mock": [{"rules": [{"deny": {"nodes": ["b"]}}, {"score": {"nodes": ["c"]}}]}]}
 OBJECTS = (make_node("a"), make_node("b"), make_node("c"), make_pod("p"), make_pod("q"))
 

@@ -63,16 +63,7 @@ def test_what_shapes_placement_without_being_scheduled_stays() -> None:
     web = _object("apps/v1", "Deployment", {"replicas": 1, "selector": selector, "template": template})
     web["metadata"]["annotations"] = {"playground.dev/load": "0s cpu=200m"}
     about = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "secret"}
-    metrics = [
-        {
-            "type": "Resource",
-            "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}},
-        },
-        {
-            "type": "External",
-            "external": {"metric": {"name": "secret"}, "target": {"type": "Value", "value": "1"}},
-        },
-    ]
+    metrics = table(__file__, "what_shapes_placement_without_being_scheduled_stays")
     scaler = _object(
         "autoscaling/v2",
         "HorizontalPodAutoscaler",
@@ -231,22 +222,7 @@ def test_free_text_of_an_extender_becomes_the_same_reason_everywhere() -> None:
     scenario = make_scenario(
         *(make_node(f"zeppelin-{letter}") for letter in "abcd"),
         make_pod("zeppelin"),
-        **_cassette(
-            {
-                "verb": "filter",
-                "pod": "zeppelin",
-                "answer": {
-                    "NodeNames": [],
-                    "FailedNodes": {
-                        "zeppelin-a": "rack zeppelin-9 of the Zeppelin team is full",
-                        "zeppelin-b": "rack zeppelin-9 of the Zeppelin team is full",
-                        "zeppelin-c": "Zeppelin's licence ran out",
-                    },
-                    "FailedAndUnresolvableNodes": {"zeppelin-d": "no zeppelin"},
-                    "Comment": "by zeppelin, who is not asked",
-                },
-            }
-        ),
+        **_cassette(table(__file__, "free_text_of_an_extender_becomes_the_same_reason_everywhere")),
         steps=[{"run": "cycle"}],
         expect=[{"pod": "zeppelin", "reason": "2 rack zeppelin-9 of the Zeppelin team is full"}],
     )
@@ -356,24 +332,7 @@ def test_volumes_conditions_and_drivers_give_no_name_away() -> None:
 
 
 def test_a_policy_is_redacted_with_its_labels() -> None:
-    policy = {
-        "apiVersion": "v1",
-        "kind": "Policy",
-        "predicates": [
-            {"name": "PodFitsResources"},
-            {
-                "name": "ZeppelinRack",
-                "argument": {"labelsPresence": {"labels": ["zeppelin"], "presence": True}},
-            },
-        ],
-        "priorities": [
-            {
-                "name": "Zeppelin",
-                "weight": 2,
-                "argument": {"labelPreference": {"label": "zeppelin2", "presence": True}},
-            }
-        ],
-    }
+    policy = table(__file__, "a_policy_is_redacted_with_its_labels")
     nodes = [make_node(f"zeppelin-{letter}") for letter in "abc"]
     nodes[1]["metadata"]["labels"] = {"zeppelin": "x"}
     nodes[2]["metadata"]["labels"] = {"zeppelin": "x", "zeppelin2": "y"}
@@ -444,15 +403,7 @@ def test_what_was_found_left_in_dumps_is_gone_and_the_unknown_is_noted() -> None
         "zeppelinField": WORD,
     }
     pod["metadata"] |= {
-        "ownerReferences": [
-            {
-                "apiVersion": "zeppelin.example/v1",
-                "kind": "ZeppelinSet",
-                "name": "z",
-                "uid": "1",
-                "controller": True,
-            }
-        ],
+        "ownerReferences": table(__file__, "what_was_found_left_in_dumps_is_gone_and_the_unknown_is_noted"),
         "labels": {"zeppelin.kubernetes.io/zeppelin": WORD},
         "annotations": {"playground.dev/zeppelin": WORD, "owner": WORD},
     }

@@ -12,6 +12,7 @@ from scheduler_core.sim.changes import WriteObject
 from scheduler_core.sim.options import SimulationOptions
 from scheduler_core.sim.simulation import Simulation
 from tests.scheduler_core.stored import prepare
+from tests.tables import table
 
 SECOND_NS = 1_000_000_000
 START_NS = 1_767_225_600 * SECOND_NS
@@ -147,16 +148,7 @@ def claim(name: str, class_name: str | None = None) -> dict[str, Any]:
     )
 
 
-PERMIT_CONFIG = {
-    "apiVersion": "kubescheduler.config.k8s.io/v1",
-    "kind": "KubeSchedulerConfiguration",
-    "profiles": [
-        {
-            "schedulerName": "default-scheduler",
-            "plugins": {"multiPoint": {"enabled": [{"name": "ManualApproval"}, {"name": "GangPermit"}]}},
-        }
-    ],
-}
+PERMIT_CONFIG = table(__file__, "PERMIT_CONFIG")
 
 
 def make_cluster(

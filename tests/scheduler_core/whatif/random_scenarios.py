@@ -6,6 +6,7 @@ from random import Random
 from typing import Any
 
 from scheduler_core.scenario import Scenario, load_scenario
+from tests.tables import table
 
 Manifest = dict[str, Any]
 CLASSES = {"low": -10, "plain": 0, "middle": 100, "high": 1000}
@@ -72,15 +73,7 @@ def _configuration(random: Random) -> Manifest:
                         "name": "DefaultPreemption",
                         "args": {"minCandidateNodesAbsolute": random.choice([1, 100])},
                     },
-                    {
-                        "name": "PodTopologySpread",
-                        "args": {
-                            "defaultingType": "List",
-                            "defaultConstraints": [
-                                {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
-                            ],
-                        },
-                    },
+                    table(__file__, "_configuration"),
                 ],
             }
         ],
