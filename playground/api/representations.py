@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from playground.api.documentation import declared
-from playground.clusters.board.overview import ClusterSummary
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.drive.extender_calls import matched
 from playground.clusters.history.story import PodStory
@@ -59,10 +58,11 @@ def _shown(value: Any, field: Mapping[str, Any], *, is_ns: bool = False) -> Any:
     return str(value) if isinstance(value, int) else value
 
 
-def cluster(summary: ClusterSummary) -> dict[str, Any]:
-    row, at = summary.cluster, summary.cluster.public_id
+def cluster(row: Cluster) -> dict[str, Any]:
+    """A cluster with its counts (`clusters.board.overview`)."""
+    at = row.public_id
     where = {"url": f"/api/v1/clusters/{at}/", "page": f"/c/{at}/", "kubernetes": f"/k8s/{at}"}
-    return shown("Cluster", summary, clock=clock(row), **where)
+    return shown("Cluster", row, clock=clock(row), **where)
 
 
 def clock(row: Cluster) -> dict[str, Any]:

@@ -21,9 +21,10 @@ from playground.clusters.log.writer import ObjectKey, locked, writing
 from playground.clusters.models import Change, Cluster, LogEntry, Node, Pod, Question
 from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.deletion import delete_in
-from playground.clusters.objects.original_manifests import before_write, is_binding, with_edit
+from playground.clusters.objects.original_manifests import before_write, is_binding
 from playground.clusters.objects.updates import without_server_fields
 from playground.clusters.objects.write import bind_pod, delete_object, replace_object, set_cordon
+from playground.engine.batch import merged_changes
 
 _WITH_EDITS: Final[Mapping[str, str]] = {Question.Kind.FIX: "fixes", Question.Kind.GROUP: "remedies"}
 """Kinds of questions whose answers hold changes that a new cluster can be made with, and where."""
@@ -328,7 +329,7 @@ class _Application:
         path = _conflict(before, after, there)
         if path:
             raise _moved_on(f"{name} has another {path} in the parent than where the branch was made")
-        merged = with_edit(there, before, after)
+        merged = merged_changes(before, after, there)
         if merged != there:
             meta = {key: item for key, item in merged["metadata"].items() if key != "resourceVersion"}
             replace_object(cluster=self.parent, manifest=merged | {"metadata": meta})

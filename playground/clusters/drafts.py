@@ -446,17 +446,4 @@ def error_from(problems: list[Mapping[str, Any]]) -> InvalidManifest:
     return InvalidManifest.of([InvalidManifest(**problem) for problem in problems])
 
 
-# ---- what a worker's room asks about drafts
-
-
-def _find(pk: int) -> jobs.Subject | None:
-    row = Draft.objects.filter(pk=pk).values_list("state", "owner_id").first()
-    return None if row is None else jobs.Subject(jobs.person_of(row[1]), row[0] in Draft.OPEN)
-
-
-def _unattended() -> list[tuple[str, dict[str, Any]]]:
-    keys = Draft.objects.filter(state__in=Draft.OPEN).order_by("pk").values_list("pk", flat=True)
-    return [("work_on_draft", {"draft_id": pk}) for pk in keys[:1000]]
-
-
-jobs.KINDS["draft_id"] = jobs.SubjectKind(_find, jobs.failing(Draft), _unattended)
+jobs.KINDS["draft_id"] = jobs.of_rows(Draft, "work_on_draft", "draft_id")

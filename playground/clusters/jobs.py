@@ -20,7 +20,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
-from playground.clusters import lanes
+from playground.clusters import choices, lanes
 from playground.clusters.errors import Conflict
 from playground.clusters.lanes import holder_name, is_alive, on_this_machine
 from playground.clusters.models import Cluster, Job, LanePulse, Turn, WorkRow
@@ -119,14 +119,48 @@ def of_cluster(pk: int) -> Subject | None:
 KINDS["cluster_id"] = SubjectKind(of_cluster)
 
 
-def failing(model: type[WorkRow]) -> Callable[[int, str], None]:
-    """Gives up a row of a model, with the reason."""
+def failed(why: str) -> dict[str, Any]:
+    """Columns of a `WorkRow` that say why no answer comes."""
+    return {"error": why[:1000], "doing": "", "touched": timezone.now()}
+
+
+def of_rows(
+    model: Any,
+    task: str,
+    name: str,
+    *,
+    owner: str = "owner_id",
+    person: Callable[[Any], str] = person_of,
+    failed: Callable[[str], dict[str, Any]] = failed,
+    afterwards: bool = False,
+) -> SubjectKind:
+    """Work on rows of a model that are open.
+
+    Parameters
+    ----------
+    name
+        The task's parameter that holds the row's primary key.
+    owner, person
+        The column that says whose it is, and how.
+    failed
+        Why no answer comes -> the columns that say it.
+    afterwards
+        Other work on a row is wanted once it is no longer open: a recorded share's moments and whole cycles.
+    """
+    rows = model.objects
+
+    def find(pk: int) -> Subject | None:
+        row = rows.filter(pk=pk).values_list("state", owner).first()
+        return None if row is None else Subject(person(row[1]), afterwards or row[0] in choices.OPEN)
 
     def give_up(pk: int, why: str) -> None:
-        if (row := model._default_manager.filter(pk=pk).first()) is not None:
-            row.end(WorkRow.State.FAILED, error=why[:1000])
+        rows.filter(pk=pk, state__in=choices.OPEN).update(state="failed", **failed(why))
 
-    return give_up
+    def unattended() -> list[tuple[str, dict[str, Any]]]:
+        keys = rows.filter(state__in=choices.OPEN).order_by("pk").values_list("pk", flat=True)
+        return [(task, {name: pk}) for pk in keys[:1000]]
+
+    return SubjectKind(find, give_up, unattended)
 
 
 def reporting(row: WorkRow) -> Callable[[int, int, str], Any]:

@@ -5,7 +5,6 @@ from itertools import islice
 from typing import Any, Final
 
 from django.db import transaction
-from django.db.models import QuerySet
 
 from playground.accounts import audit
 from playground.clusters import kinds, wake
@@ -14,6 +13,7 @@ from playground.clusters.custom_kinds import table_of
 from playground.clusters.drive.config import checked_config, checked_release
 from playground.clusters.errors import InvalidInput
 from playground.clusters.extenders.mock import mock_rules_of, serve_mock_extenders
+from playground.clusters.kinds import Kind
 from playground.clusters.log.changes import opening
 from playground.clusters.log.quotas import check_clusters, lock_person
 from playground.clusters.log.rows import rows_of
@@ -132,19 +132,12 @@ def clone_cluster(*, cluster: Cluster, name: str, owner: Any = None) -> Cluster:
         lock_person(owner)
         check_clusters(owner)
         source = locked(cluster.pk)
+        clone.parent_seq = source.last_input_seq
         clone.save(force_insert=True)
         serve_mock_extenders(cluster=clone, rules=mock_rules_of(source, clone.config))
-        with opening(), writing(clone) as writer:
-            writer.cluster.parent_seq = source.last_input_seq
-            if clone.assumed_expiry_ns:
-                writer.append(LogEntry.Source.API, LogEntry.Kind.EXPIRY, {"afterNs": clone.assumed_expiry_ns})
-            for kind in sorted(table_of(source).kinds, key=lambda item: item.apply_rank):
-                if kind.row_kind == "Event":
-                    continue
-                for manifest in _manifests(rows_of(source, kind).order_by("resource_version")):
-                    writer.write(LogEntry.Source.API, kind, manifest, created=True)
-        note_opening(clone)
-        wake.cluster_on_commit(clone)
+        begin(
+            clone, ((kind, manifest) for kind in _in_order(source) for manifest in _manifests(source, kind))
+        )
     return clone
 
 
@@ -168,18 +161,30 @@ def reset_cluster(*, cluster: Cluster) -> Cluster:
         row.stored_bytes, row.measured_seq = 0, row.next_seq
         row.compacting_seq = row.compacted_seq = 0
         row.save()
-        with opening(), writing(row) as writer:
-            writer.may_exceed = True
-            if row.assumed_expiry_ns:
-                writer.append(LogEntry.Source.API, LogEntry.Kind.EXPIRY, {"afterNs": row.assumed_expiry_ns})
-            for (row_kind, _, _), manifest in kept.items():
-                kind = table.by_row_kind(row_kind)
-                if kind is not None:
-                    writer.write(LogEntry.Source.API, kind, manifest, created=True)
-        note_opening(row)
-        wake.cluster_on_commit(row)
+        objects = ((table.by_row_kind(row_kind), manifest) for (row_kind, _, _), manifest in kept.items())
+        begin(row, ((kind, manifest) for kind, manifest in objects if kind is not None), may_exceed=True)
     cluster.refresh_from_db()
     return cluster
+
+
+def begin(
+    cluster: Cluster, objects: Iterable[tuple[Kind, Mapping[str, Any]]], *, may_exceed: bool = False
+) -> None:
+    """Write what a cluster begins with, in this order: what comes from here on are edits.
+
+    Parameters
+    ----------
+    may_exceed
+        Quotas do not count.
+    """
+    with opening(), writing(cluster) as writer:
+        writer.may_exceed = may_exceed
+        if cluster.assumed_expiry_ns:
+            writer.append(LogEntry.Source.API, LogEntry.Kind.EXPIRY, {"afterNs": cluster.assumed_expiry_ns})
+        for kind, manifest in objects:
+            writer.write(LogEntry.Source.API, kind, manifest, created=True)
+    note_opening(cluster)
+    wake.cluster_on_commit(cluster)
 
 
 def note_opening(cluster: Cluster) -> None:
@@ -211,10 +216,10 @@ def export_manifests(cluster: Cluster, *, kind_names: Iterable[str] | None = Non
     """
     wanted = None if kind_names is None else set(kind_names)
     writer = DocumentWriter()
-    for kind in sorted(table_of(cluster).kinds, key=lambda item: item.apply_rank):
-        if kind.row_kind == "Event" or (wanted is not None and kind.kind not in wanted):
+    for kind in _in_order(cluster):
+        if wanted is not None and kind.kind not in wanted:
             continue
-        rows = _manifests(rows_of(cluster, kind).order_by("resource_version"))
+        rows = _manifests(cluster, kind)
         while part := list(islice(rows, EXPORT_PART)):
             yield "".join(
                 writer.write(without_server_fields(manifest))
@@ -231,7 +236,13 @@ def is_system_object(manifest: Mapping[str, Any]) -> bool:
     return manifest["kind"] == "PriorityClass" and name.startswith(SYSTEM_PREFIX)
 
 
-def _manifests(rows: QuerySet[Any]) -> Iterator[dict[str, Any]]:
+def _in_order(cluster: Cluster) -> list[Kind]:
+    all_but_events = (kind for kind in table_of(cluster).kinds if kind.row_kind != "Event")
+    return sorted(all_but_events, key=lambda kind: kind.apply_rank)
+
+
+def _manifests(cluster: Cluster, kind: Kind) -> Iterator[dict[str, Any]]:
+    rows = rows_of(cluster, kind).order_by("resource_version")
     yield from rows.values_list("manifest", flat=True).iterator(chunk_size=1000)
 
 

@@ -8,7 +8,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
@@ -314,19 +314,25 @@ def _node(params: Mapping[str, Any]) -> str:
     return node
 
 
-def _seeds(cluster: Cluster, params: Mapping[str, Any]) -> dict[str, Any]:
+def checked_seeds(params: Mapping[str, Any], seed: int, n_cycles: int) -> dict[str, Any]:
+    """How many ``seeds`` of a run of so many cycles, and the ``first``: the run's own, where there are so many after.
+
+    Raises
+    ------
+    InvalidInput
+    """
     n_seeds = int(params.get("seeds") or N_SEEDS)
+    said = ""
     if not 2 <= n_seeds <= N_SEEDS:
-        raise InvalidInput(f"seeds is a whole number from 2 to {N_SEEDS}", field="seeds", value=str(n_seeds))
-    n_cycles = max(1, cluster.next_cycle - 1)
-    if n_cycles * n_seeds > MOST_SEED_CYCLES:
-        most = max(2, MOST_SEED_CYCLES // n_cycles)
-        raise Conflict(
-            f"this cluster has run {n_cycles:,} cycles; {n_seeds} seeds of them are more than"
-            f" {MOST_SEED_CYCLES:,} cycles to decide. Ask for {most} seeds.",
-            kind="Question",
+        said = f"seeds is a whole number from 2 to {N_SEEDS}"
+    elif n_cycles * n_seeds > MOST_SEED_CYCLES:
+        said = (
+            f"{n_cycles:,} cycles were run; {n_seeds} seeds of them are more than {MOST_SEED_CYCLES:,} cycles to"
+            f" decide. Ask for {max(2, MOST_SEED_CYCLES // n_cycles)} seeds."
         )
-    return {"seeds": n_seeds, "first": min(cluster.seed, LAST_SEED - n_seeds + 1)}
+    if said:
+        raise InvalidInput(said, field="seeds", value=str(n_seeds))
+    return {"seeds": n_seeds, "first": min(seed, LAST_SEED - n_seeds + 1)}
 
 
 def admitted_pod(
@@ -557,7 +563,11 @@ KINDS: Final[dict[str, AnsweredKind]] = {
         lambda cluster, params: {key: params[key] for key in ("manifest", "copies") if key in params},
         _of_now(advise.try_manifest),
     ),
-    Question.Kind.SEEDS: AnsweredKind(_seeds, _end_states, _run_again),
+    Question.Kind.SEEDS: AnsweredKind(
+        lambda cluster, params: checked_seeds(params, cluster.seed, cluster.next_cycle - 1),
+        _end_states,
+        _run_again,
+    ),
     Question.Kind.RULE: AnsweredKind(_rule, _of_now(rules.try_rule)),
     Question.Kind.PLAN: AnsweredKind(_plan_question, _of_now(answer_question)),
     Question.Kind.DEVICES: AnsweredKind(_check_devices, _devices),
@@ -644,14 +654,6 @@ def run_seeds(*, question_id: int, seeds: Sequence[int], turn_s: float | None = 
     return False
 
 
-# ---- what a worker's room asks about questions
-
-
-def _find(pk: int) -> jobs.Subject | None:
-    row = Question.objects.filter(pk=pk).values_list("state", "person").first()
-    return None if row is None else jobs.Subject(row[1], row[0] in Question.OPEN)
-
-
 def _unattended() -> list[tuple[str, dict[str, Any]]]:
     work: list[tuple[str, dict[str, Any]]] = []
     for question in Question.objects.filter(state__in=Question.OPEN).order_by("pk")[:1000]:
@@ -662,4 +664,6 @@ def _unattended() -> list[tuple[str, dict[str, Any]]]:
     return work
 
 
-jobs.KINDS["question_id"] = jobs.SubjectKind(_find, jobs.failing(Question), _unattended)
+jobs.KINDS["question_id"] = replace(
+    jobs.of_rows(Question, "answer", "question_id", owner="person", person=str), unattended=_unattended
+)

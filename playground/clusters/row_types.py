@@ -7,45 +7,17 @@ Selectors find rows and services write them; what is handed one says so by its t
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from playground.clusters.models import (
-        Cluster as Cluster,
-    )
-    from playground.clusters.models import (
-        Cycle as Cycle,
-    )
-    from playground.clusters.models import (
-        Draft as Draft,
-    )
-    from playground.clusters.models import (
-        Event as Event,
-    )
-    from playground.clusters.models import (
-        ExtenderCall as ExtenderCall,
-    )
-    from playground.clusters.models import (
-        ForeignDecision as ForeignDecision,
-    )
-    from playground.clusters.models import (
-        LogEntry as LogEntry,
-    )
-    from playground.clusters.models import (
-        MockExtender as MockExtender,
-    )
-    from playground.clusters.models import (
-        Node as Node,
-    )
-    from playground.clusters.models import (
-        Pod as Pod,
-    )
-    from playground.clusters.models import (
-        PodDisruptionBudget as PodDisruptionBudget,
-    )
-    from playground.clusters.models import (
-        Question as Question,
-    )
-    from playground.clusters.models import (
-        QueueMove as QueueMove,
-    )
-    from playground.clusters.models import (
-        Run as Run,
-    )
+    from playground.clusters.models import Cluster as Cluster
+    from playground.clusters.models import Cycle as Cycle
+    from playground.clusters.models import Draft as Draft
+    from playground.clusters.models import Event as Event
+    from playground.clusters.models import ExtenderCall as ExtenderCall
+    from playground.clusters.models import ForeignDecision as ForeignDecision
+    from playground.clusters.models import LogEntry as LogEntry
+    from playground.clusters.models import MockExtender as MockExtender
+    from playground.clusters.models import Node as Node
+    from playground.clusters.models import Pod as Pod
+    from playground.clusters.models import PodDisruptionBudget as PodDisruptionBudget
+    from playground.clusters.models import Question as Question
+    from playground.clusters.models import QueueMove as QueueMove
+    from playground.clusters.models import Run as Run

@@ -177,21 +177,20 @@ def _together(
 
 
 def merged_changes(known: Any, theirs: Any, present: Any) -> Any:
-    """`theirs`, with what `present` changed of `known`; where both changed the same, theirs holds. Lists are whole."""
+    """`present`, with what `theirs` changed of `known`; a list is one value."""
     if theirs == known:
         return present
-    if isinstance(theirs, Mapping) and isinstance(present, Mapping) and isinstance(known, Mapping):
-        merged = {}
-        for name in [*theirs, *(name for name in present if name not in theirs)]:
-            if name in theirs and name in present:
-                merged[name] = merged_changes(known.get(name), theirs[name], present[name])
-            elif name in theirs:
-                if name not in known or theirs[name] != known[name]:  # else the cluster has removed it
-                    merged[name] = theirs[name]
-            elif name not in known or present[name] != known[name]:  # else the person has removed it
-                merged[name] = present[name]
-        return merged
-    return theirs
+    if not (isinstance(theirs, Mapping) and isinstance(known, Mapping)):
+        return theirs
+    merged = dict(present) if isinstance(present, Mapping) else {}
+    for name in {**known, **theirs}:
+        if name not in theirs:
+            merged.pop(name, None)
+        elif name not in known:
+            merged[name] = theirs[name]
+        elif theirs[name] != known[name]:
+            merged[name] = merged_changes(known[name], theirs[name], merged.get(name))
+    return merged
 
 
 CHECKPOINT_FORMAT: Final = 1

@@ -1,8 +1,6 @@
 """Documents that are written often: as JSON, and small, both in a time that is not noticed."""
 
 import json
-import lzma
-import zlib
 from typing import Any, Final
 
 import msgspec
@@ -10,7 +8,6 @@ import zstandard
 
 _ENCODER: Final = msgspec.json.Encoder()
 _DECODER: Final = msgspec.json.Decoder()
-_XZ_MAGIC: Final = b"\xfd7zXZ\x00"
 LEVEL: Final = 3
 """As small as xz makes it, in a fifteenth of the time."""
 
@@ -42,12 +39,10 @@ def compress(text: bytes) -> bytes:
 
 
 def decompress(data: bytes) -> bytes:
-    """Of any form that was ever written: Zstandard, xz or deflate.
+    """What `compress` was given.
 
     Raises
     ------
-    zstandard.ZstdError, lzma.LZMAError, zlib.error
+    zstandard.ZstdError
     """
-    if data.startswith(zstandard.FRAME_HEADER):
-        return zstandard.decompress(data)
-    return lzma.decompress(data) if data.startswith(_XZ_MAGIC) else zlib.decompress(data)
+    return zstandard.decompress(data)

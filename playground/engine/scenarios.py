@@ -10,10 +10,12 @@ import hashlib
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
@@ -50,6 +52,9 @@ RUN_TIMEOUT_S: Final = 240.0
 MOST_TOLD: Final = 20
 AskProcess = Callable[[Mapping[str, Any], float], Any]
 """Takes a request to `scenario_process` and the seconds it may take; raises as `ask_process` does."""
+Told = Callable[[str, float], bool]
+"""Is told what is being run and the share that is done; False where it is not wanted any more."""
+LOOK_EVERY_S: Final = 0.5
 ROOT: Final = Path(__file__).resolve().parents[2]
 """Where both packages are found, installed or not."""
 
@@ -381,35 +386,62 @@ def asked(
     return msgspec.convert((ask or ask_process)(request, timeout_s), of, str_keys=True)
 
 
-def ask_process(request: Mapping[str, Any], timeout_s: float) -> Any:
+def ask_process(request: Mapping[str, Any], timeout_s: float, told: Told | None = None) -> Any:
     """Ask a fresh process (`scenario_process`) and wait for its answer.
+
+    Parameters
+    ----------
+    told
+        Asked about twice a second; False ends the process.
 
     Raises
     ------
     ScenarioError, RunStopped
     """
     try:
-        done = run_process(json.dumps({**request, "plugins": allowed()}).encode(), timeout_s)
+        done = run_process(json.dumps({**request, "plugins": allowed()}).encode(), timeout_s, told)
     except subprocess.TimeoutExpired:
         raise RunStopped(f"the run was ended after {timeout_s:.0f} s") from None
     return answer_of_process(done.returncode, done.stdout, done.stderr)
 
 
-def run_process(request: bytes, timeout_s: float) -> subprocess.CompletedProcess[bytes]:
+def run_process(
+    request: bytes, timeout_s: float, told: Told | None = None
+) -> subprocess.CompletedProcess[bytes]:
     """A `scenario_process` from its start to its end.
 
     Raises
     ------
+    RunStopped
+        It is not wanted any more.
     subprocess.TimeoutExpired
     """
-    return subprocess.run(
-        [sys.executable, "-m", "playground.engine.scenario_process"],
-        input=request,
-        capture_output=True,
-        timeout=timeout_s,
-        check=False,
-        cwd=ROOT,
-    )
+    command = [sys.executable, "-m", "playground.engine.scenario_process"]
+    given: bytes | None = request
+    deadline_s = time.monotonic() + timeout_s
+    with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE, cwd=ROOT) as process:
+        try:
+            while True:
+                try:
+                    out, said = process.communicate(given, min(timeout_s, LOOK_EVERY_S))
+                    return subprocess.CompletedProcess(command, process.returncode, out, said)
+                except subprocess.TimeoutExpired as under_way:
+                    given = None
+                    if time.monotonic() > deadline_s:
+                        raise
+                    if told is not None and not told(*_progress(under_way.stderr or b"")):
+                        raise RunStopped("the run was cancelled") from None
+        finally:
+            process.kill()
+
+
+def _progress(said: bytes) -> tuple[str, float]:
+    """The last whole line that tells what is being run, and the share that is done."""
+    for line in reversed(said.decode(errors="replace").split("\n")[:-1]):
+        if line.startswith("{"):
+            found = json.loads(line)
+            return found["step"], found["share"]
+    return "making the run again", 0.0
 
 
 def answer_of_process(returncode: int, stdout: bytes, stderr: bytes) -> Any:

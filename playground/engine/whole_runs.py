@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-import tempfile
-import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from playground.engine.plugins import allowed
-from playground.engine.scenarios import ROOT, RUN_TIMEOUT_S, RunStopped, answer_of_process, asked
+from playground.engine.scenarios import RUN_TIMEOUT_S, Told, ask_process, asked
 from scheduler_core.errors import CannotAnswer
 from scheduler_core.releases import release_from
 from scheduler_core.whatif.model import DEPARTURES
@@ -20,10 +14,6 @@ from scheduler_core.whatif.optimum import Progress, Unsolvable, joint_problem, o
 
 MOST_TOLD: Final = 500
 """Differences of each cause that are kept; all are counted."""
-LOOK_EVERY_S: Final = 0.5
-
-Told = Callable[[str, float], bool]
-"""Is told what is being run and the share that is done; False where it is not wanted any more."""
 
 
 def upgrade_document(
@@ -55,44 +45,8 @@ def upgrade_document(
         It took too long, broke off, or was ended.
     """
     how = {"before": before, "after": after, "limit": MOST_TOLD}
-    watched = partial(_ask_watched, told=told)
+    watched = partial(ask_process, told=told)
     return asked("upgrade", text, dict[str, Any], ask=watched, timeout_s=timeout_s, **how)
-
-
-def _ask_watched(request: Mapping[str, Any], timeout_s: float, *, told: Told) -> Any:
-    """Ask a fresh process, which tells on its standard error how far it is, and look after it meanwhile."""
-    with tempfile.TemporaryFile() as asked, tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as out:
-        asked.write(json.dumps({**request, "plugins": allowed()}).encode())
-        asked.seek(0)
-        command = [sys.executable, "-m", "playground.engine.scenario_process"]
-        deadline_s = time.monotonic() + timeout_s
-        with subprocess.Popen(command, stdin=asked, stdout=out, stderr=said, cwd=ROOT) as process:
-            try:
-                while True:
-                    try:
-                        process.wait(LOOK_EVERY_S)
-                        break
-                    except subprocess.TimeoutExpired:
-                        pass
-                    if time.monotonic() > deadline_s:
-                        raise RunStopped(f"the run was ended after {timeout_s:.0f} s")
-                    if not told(*_progress(said)):
-                        raise RunStopped("the run was cancelled")
-            finally:
-                process.kill()
-        out.seek(0)
-        said.seek(0)
-        return answer_of_process(process.returncode, out.read(), said.read())
-
-
-def _progress(said: Any) -> tuple[str, float]:
-    """The last whole line that tells what is being run."""
-    said.seek(0)
-    for line in reversed(said.read().decode(errors="replace").split("\n")[:-1]):
-        if line.startswith("{"):
-            found = json.loads(line)
-            return found["step"], found["share"]
-    return "making the run again", 0.0
 
 
 def best_placement(

@@ -9,24 +9,21 @@ from __future__ import annotations
 
 import gc
 import json
-import logging
 import os
 import select
 import signal
 import socket
-import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, Final
 
 from django.db import connections
 
 from playground.clusters.lanes import LaneLimits
-from playground.play.processes import end_with_parent_alone, name_process
-
-logger = logging.getLogger(__name__)
+from playground.play.processes import end, end_with_parent_alone, fork, name_process
 
 ANSWER_S: Final = 15.0
 """A fork takes milliseconds; a server that does not answer for so long was stopped."""
@@ -69,10 +66,7 @@ class ForkServer:
     def __init__(self, name: str, body: Body) -> None:
         connections.close_all()
         self._link, its_end = socket.socketpair()
-        _flush()
-        self.pid = os.fork()
-        if self.pid == 0:
-            _be(lambda: _serve(its_end, name, body), self._link.close)
+        self.pid = fork(lambda: _serve(its_end, self._link, name, body))
         its_end.close()
         self._link.settimeout(ANSWER_S)
 
@@ -125,27 +119,9 @@ class ForkServer:
         return told
 
 
-def _flush() -> None:
-    """What is buffered would be written by both."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-
-
-def _be(what: Callable[[], None], let_go: Callable[[], None]) -> None:
-    """The life of a process that was just forked; does not return."""
-    code = 1
-    try:
-        let_go()
-        what()
-        code = 0
-    except BaseException:
-        logger.exception("a process ended")
-    finally:
-        os._exit(code)
-
-
-def _serve(link: socket.socket, name: str, body: Body) -> None:
+def _serve(link: socket.socket, workers_end: socket.socket, name: str, body: Body) -> None:
     """Fork and end children until the worker is gone."""
+    workers_end.close()
     os.setpgid(0, 0)
     name_process(f"{name}-forks")
     end_with_parent_alone()
@@ -157,31 +133,22 @@ def _serve(link: socket.socket, name: str, body: Body) -> None:
             break
         request = json.loads(message)
         if "end" in request:
-            _end(request["end"])
+            end(request["end"], group=True)
             running.discard(request["end"])
             link.send(b"{}")
             continue
-        pid = os.fork()
-        if pid == 0:
-            asked, told = descriptors
-            _be(lambda: _work(name, lambda: body(asked, told, LaneLimits(**request["limits"]))), link.close)  # noqa: B023
+        asked, told = descriptors
+        pid = fork(partial(_work, link, name, partial(body, asked, told, LaneLimits(**request["limits"]))))
         running.add(pid)
         for descriptor in descriptors:
             os.close(descriptor)
         link.send(json.dumps({"pid": pid}).encode())
     for pid in running:
-        _end(pid)
+        end(pid, group=True)
 
 
-def _work(name: str, body: Callable[[], None]) -> None:
+def _work(link: socket.socket, name: str, body: Callable[[], None]) -> None:
+    link.close()
     os.setpgid(0, 0)
     name_process(f"{name}-child")
     body()
-
-
-def _end(pid: int) -> None:
-    for end in (os.killpg, os.kill):
-        with suppress(ProcessLookupError, PermissionError):
-            end(pid, signal.SIGKILL)
-    with suppress(ChildProcessError):
-        os.waitpid(pid, 0)

@@ -1,9 +1,44 @@
-"""Looking at processes and naming them, where the system lets us."""
+"""Processes that are forked: begun, ended, looked at and named, where the system lets us."""
 
+import os
 import signal
 import sys
+import traceback
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+
+
+def fork(body: Callable[[], None]) -> int:
+    """Begin a process that does this and ends with it; its number."""
+    # What is buffered would be written by both.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    pid = os.fork()
+    if pid:
+        return pid
+    code = 1
+    try:
+        body()
+        code = 0
+    except SystemExit as leave:
+        code = leave.code if isinstance(leave.code, int) else int(leave.code is not None)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        with suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+
+
+def end(pid: int, *, group: bool = False) -> None:
+    """Kill a child, with its whole group if that is asked for, and wait for it."""
+    for kill in (os.killpg, os.kill) if group else (os.kill,):
+        with suppress(ProcessLookupError, PermissionError):
+            kill(pid, signal.SIGKILL)
+    with suppress(ChildProcessError):
+        os.waitpid(pid, 0)
 
 
 def is_stopped(pid: int) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -18,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from playground.play.processes import is_stopped, name_process
+from playground.play.processes import end, fork, is_stopped, name_process
 
 LOOK_EVERY_S: Final = 0.25
 FIRST_BACKOFF_S: Final = 0.25
@@ -99,24 +98,21 @@ class Supervisor:
             elif place.stopped_since_s is None:
                 place.stopped_since_s = now_s
             elif now_s - place.stopped_since_s >= STOPPED_S:
-                _kill(place.pid, signal.SIGKILL)
-                with suppress(ChildProcessError):
-                    os.waitpid(place.pid, 0)
+                end(place.pid)
                 self._ended(place, now_s, "was stopped by a signal")
 
     def stop(self) -> None:
         """Let all finish within `STOP_TIMEOUT_S`, then kill them; messages they did not finish are kept."""
         running = [place for place in reversed(self.places) if place.pid]
         for place in running:
-            _kill(place.pid, signal.SIGTERM)
+            with suppress(ProcessLookupError):
+                os.kill(place.pid, signal.SIGTERM)
         until_s = time.monotonic() + STOP_TIMEOUT_S
         while running and time.monotonic() < until_s:
             running = [place for place in running if self._code_of(place) is None]
             time.sleep(0.02)
         for place in running:
-            _kill(place.pid, signal.SIGKILL)
-            with suppress(ChildProcessError):
-                os.waitpid(place.pid, 0)
+            end(place.pid)
             place.pid = 0
 
     def _ended(self, place: ProcessPlace, now_s: float, how: str) -> None:
@@ -137,47 +133,23 @@ class Supervisor:
         return os.waitstatus_to_exitcode(status)
 
     def _start(self, place: ProcessPlace) -> None:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        pid = os.fork()
-        if pid == 0:
-            self._be(place)
-        place.pid, place.started_s = pid, time.monotonic()
+        place.pid, place.started_s = fork(lambda: self._be(place)), time.monotonic()
 
     def _be(self, place: ProcessPlace) -> None:
-        code = 1
-        try:
-            os.close(self._our_end)
-            self._let_go()
-            # Ctrl-C is for the parent, which then stops us in order.
-            os.setsid()
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-                signal.signal(number, signal.SIG_DFL)
-            name_process(place.name)
-            descriptor = os.open(self._log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-            if place is not self.places[0]:
-                os.dup2(descriptor, 1)
-            os.dup2(descriptor, 2)
-            os.close(descriptor)
-            follow(self._life)
-            place.body()
-            code = 0
-        except SystemExit as leave:
-            code = leave.code if isinstance(leave.code, int) else int(leave.code is not None)
-        except BaseException:
-            import traceback
-
-            traceback.print_exc()
-        finally:
-            with suppress(Exception):
-                sys.stdout.flush()
-                sys.stderr.flush()
-            os._exit(code)
-
-
-def _kill(pid: int, number: int) -> None:
-    with suppress(ProcessLookupError):
-        os.kill(pid, number)
+        os.close(self._our_end)
+        self._let_go()
+        # Ctrl-C is for the parent, which then stops us in order.
+        os.setsid()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+        name_process(place.name)
+        descriptor = os.open(self._log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        if place is not self.places[0]:
+            os.dup2(descriptor, 1)
+        os.dup2(descriptor, 2)
+        os.close(descriptor)
+        follow(self._life)
+        place.body()
 
 
 def follow(descriptor: int) -> None:

@@ -7,18 +7,8 @@ Selectors find rows and services write them; what is handed one says so by its t
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from playground.scenarios.models import (
-        Comparison,
-        RecordedCycle,
-        Scenario,
-        Verdict,
-        Verification,
-    )
-
-__all__ = [
-    "Comparison",
-    "RecordedCycle",
-    "Scenario",
-    "Verdict",
-    "Verification",
-]
+    from playground.scenarios.models import Comparison as Comparison
+    from playground.scenarios.models import RecordedCycle as RecordedCycle
+    from playground.scenarios.models import Scenario as Scenario
+    from playground.scenarios.models import Verdict as Verdict
+    from playground.scenarios.models import Verification as Verification

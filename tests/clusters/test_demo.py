@@ -6,7 +6,7 @@ import pytest
 
 from playground.clusters import demo, wake
 from playground.clusters.board.nodes import node_uses
-from playground.clusters.board.overview import cluster_summary
+from playground.clusters.board.overview import with_counts
 from playground.clusters.drive.advance import advance
 from playground.clusters.drive.memory import EngineMemory
 from playground.clusters.drive.runs import request_run
@@ -20,7 +20,7 @@ def test_the_demo_is_made_once_and_has_something_of_everything() -> None:
     cluster = demo.ensure_demo()
     assert demo.ensure_demo() == cluster
     assert Cluster.objects.count() == 1
-    figures = cluster_summary(cluster)
+    figures: Any = with_counts(cluster)
     assert (figures.n_nodes, figures.n_pods, figures.n_pending) == (12, 50, 9)
     uses = node_uses(cluster)
     assert [use.name for use in uses if not use.ready] == ["node-c2"]

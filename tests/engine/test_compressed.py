@@ -1,8 +1,7 @@
-"""Stored documents are small and JSON of any value, and older ones are read."""
+"""Stored documents are small, and JSON of any value."""
 
 import json
 import lzma
-import zlib
 from typing import Any
 
 import pytest
@@ -11,12 +10,12 @@ from django.utils.safestring import SafeString
 from playground.engine.compressed import compress, decompress, from_json, to_json
 
 
-def test_documents_of_every_form_there_was_are_read() -> None:
+def test_documents_are_stored_small() -> None:
     text = b'{"name":"p%d"}' * 5000
     stored = compress(text)
     assert stored.startswith(b"\x28\xb5\x2f\xfd")  # Zstandard
     assert len(stored) <= len(lzma.compress(text, preset=1))
-    assert decompress(stored) == decompress(lzma.compress(text)) == decompress(zlib.compress(text, 1)) == text
+    assert decompress(stored) == text
 
 
 @pytest.mark.parametrize("value", ["\ud800", {"k": ["\udfff"]}, 2**70, 1e300, {"k": SafeString("x")}])

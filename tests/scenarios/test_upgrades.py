@@ -135,7 +135,7 @@ def test_a_preview_is_ended_where_it_is_not_wanted_any_more(monkeypatch: pytest.
         return told(*args, **how)
 
     monkeypatch.setattr(upgrades, "upgrade_document", cancelled)
-    monkeypatch.setattr("playground.engine.whole_runs.LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr("playground.engine.scenarios.LOOK_EVERY_S", 0.01)
     questions.answer(question_id=asked.pk)
     asked.refresh_from_db()
     assert (asked.state, asked.answer) == ("cancelled", None)

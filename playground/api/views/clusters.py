@@ -14,7 +14,7 @@ from playground.api.views.base import Call, tags_of
 from playground.api.views.people import team_of
 from playground.clusters import branches, demo, lifecycle
 from playground.clusters.access import get_parent
-from playground.clusters.board.overview import branches_overview, cluster_summary, clusters_overview
+from playground.clusters.board.overview import branches_overview, clusters_overview, with_counts
 from playground.clusters.choices import ClockMode, QuestionKind
 from playground.clusters.drive.runs import unpark_cluster
 from playground.clusters.errors import InvalidInput
@@ -37,11 +37,11 @@ def etag_of(cluster: Cluster) -> str:
 
 def answer(cluster: Cluster, status: int = 200) -> Response:
     """A cluster with its counts and its ETag."""
-    summary = cluster_summary(cluster)
-    response = Response(representations.cluster(summary), status=status)
+    counted: Any = with_counts(cluster)
+    response = Response(representations.cluster(counted), status=status)
     # At 1x the answer's clock moves without a new version, so there the hash of the answer is the ETag.
-    if cluster.clock_mode == ClockMode.PAUSED and not summary.running:
-        response["ETag"] = etag_of(summary.cluster)
+    if cluster.clock_mode == ClockMode.PAUSED and not counted.is_running:
+        response["ETag"] = etag_of(counted)
     if status == 201:
         response["Location"] = f"/api/v1/clusters/{cluster.public_id}/"
     return response
@@ -156,9 +156,8 @@ def actions_do(call: Call, cluster: Cluster) -> Any:
 def clusters_branches(call: Call, cluster: Cluster) -> Any:
     """Those you may see, newest first, the newest hundred: with the cycle each begins after."""
     return [
-        representations.cluster(summary)
-        | {"parent": {"id": cluster.public_id, "cycle": summary.cluster.parent_cycle}}
-        for summary in branches_overview(cluster, call.person)
+        representations.cluster(branch) | {"parent": {"id": cluster.public_id, "cycle": branch.parent_cycle}}
+        for branch in branches_overview(cluster, call.person)
     ]
 
 

@@ -20,7 +20,7 @@ from playground.api import representations
 from playground.api.views.base import Call, django_request
 from playground.clusters import pulse
 from playground.clusters.access import cluster_now
-from playground.clusters.board.overview import cluster_summary
+from playground.clusters.board.overview import with_counts
 from playground.clusters.errors import NotFound
 from playground.clusters.objects.queries import get_run
 from playground.clusters.pulse import HERE, RETRY, changes
@@ -123,7 +123,7 @@ def clusters_events(call: Call, cluster: Cluster) -> Any:
 
     A stream ends after an hour. With `Last-Event-ID` the first event comes only if something has changed since.
     """
-    return _streamed(call, cluster, lambda: (CHANGE, representations.cluster(cluster_summary(cluster))))
+    return _streamed(call, cluster, lambda: (CHANGE, representations.cluster(with_counts(cluster))))
 
 
 def runs_events(call: Call, cluster: Cluster, run: Run) -> Any:

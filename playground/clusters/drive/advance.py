@@ -321,13 +321,15 @@ def _say(cluster: Cluster, result: DriveResult, took_s: float) -> None:
 
 def engine_of(cluster: Cluster, memory: EngineMemory) -> Driven:
     """The engine at the cluster's committed state: the remembered one, or loaded; the memory has none then."""
-    return memory.take(cluster) or _caught_up(cluster, memory) or load(cluster)
+    driven = memory.take(cluster)
+    if driven is None or driven.engine_seq == cluster.engine_seq:
+        return driven or load(cluster)
+    return _caught_up(cluster, driven) or load(cluster)
 
 
-def _caught_up(cluster: Cluster, memory: EngineMemory) -> Driven | None:
+def _caught_up(cluster: Cluster, driven: Driven) -> Driven | None:
     """A remembered engine that another worker has gone past, brought to where the cluster is now."""
-    driven = memory.take_older(cluster)
-    if driven is None or cluster.engine_seq - driven.engine_seq > MAX_CATCH_UP:
+    if cluster.engine_seq - driven.engine_seq > MAX_CATCH_UP:
         return None
     try:
         _go_on(cluster, driven.engine, driven.engine_seq, _waiting(cluster))

@@ -38,22 +38,14 @@ class EngineMemory:
         self._engines: OrderedDict[int, Driven] = OrderedDict()
 
     def take(self, cluster: Cluster) -> Driven | None:
-        """The engine at exactly the cluster's committed state; it is no longer remembered then.
+        """The engine at the cluster's committed state, or at an earlier one; it is no longer remembered then.
 
         The worker that takes it puts it back after its commit. One that was not committed is never put back.
         """
-        driven = self._engines.get(cluster.pk)
-        if driven is None or driven.generation != cluster.generation:
-            self._engines.pop(cluster.pk, None)
-            return None
-        return self._engines.pop(cluster.pk) if driven.engine_seq == cluster.engine_seq else None
-
-    def take_older(self, cluster: Cluster) -> Driven | None:
-        """An engine of an earlier state of the cluster, which the log can bring up to date; forgotten then."""
         driven = self._engines.pop(cluster.pk, None)
         if driven is None or driven.generation != cluster.generation:
             return None
-        return driven if driven.engine_seq < cluster.engine_seq else None
+        return driven if driven.engine_seq <= cluster.engine_seq else None
 
     def holds(self, cluster: Cluster) -> bool:
         """Whether the engine at exactly the cluster's committed state is here."""

@@ -154,6 +154,6 @@ def ready_engine(*, cluster_id: int, memory: EngineMemory | None = None) -> bool
     memory = ENGINES if memory is None else memory
     if cluster is None or cluster.is_parked or not cluster.engine_seq:
         return False
-    known = memory.take(cluster)
-    memory.put(cluster.pk, known or engine_of(cluster, memory))
-    return known is None
+    is_known = memory.holds(cluster)
+    memory.put(cluster.pk, engine_of(cluster, memory))
+    return not is_known

@@ -77,14 +77,8 @@ def cycles(
             f"an outcome is one of {', '.join(Cycle.Outcome.values)}", field="outcome", value=outcome
         )
     limit = max(1, min(limit, 500))
-    rows = Cycle.objects.filter(cluster=cluster).defer("trace")
-    if outcome:
-        rows = rows.filter(outcome=outcome)
-    if pod:
-        namespace, slash, name = pod.partition("/")
-        rows = rows.filter(
-            pod_namespace=namespace if slash else "default", pod_name=name if slash else namespace
-        )
+    pod = pod if not pod or "/" in pod else f"default/{pod}"
+    rows = _found(cluster, CycleSearch(pod, outcome)).defer("trace")
     if before is not None:
         rows = rows.filter(number__lt=before)
     if after is not None:

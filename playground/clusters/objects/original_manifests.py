@@ -7,6 +7,7 @@ from playground.clusters.kinds import KindTable
 from playground.clusters.log.rows import rows_of
 from playground.clusters.models import Cluster, LogEntry
 from playground.clusters.objects.queries import entry_before
+from playground.engine.batch import merged_changes
 
 Key = tuple[str, str, str]
 
@@ -21,7 +22,6 @@ def written_objects(cluster: Cluster, table: KindTable) -> dict[Key, dict[str, A
     a change of what was written: a pod has the node here that it was created with, if any.
     """
     kept = _kept_objects(cluster, table)
-    aside = {kind.row_kind for kind in table.kinds if not kind.interpreted}
     inputs = LogEntry.objects.filter(
         cluster=cluster,
         source=LogEntry.Source.API,
@@ -29,8 +29,6 @@ def written_objects(cluster: Cluster, table: KindTable) -> dict[Key, dict[str, A
     )
     for entry in inputs.order_by("seq").iterator(2000):
         key = (entry.object_kind, entry.object_namespace, entry.object_name)
-        if key[0] in aside:  # of a log from before these were kept apart
-            continue
         if entry.kind == LogEntry.Kind.DELETE:
             kept.pop(key, None)
         elif entry.created:
@@ -38,7 +36,7 @@ def written_objects(cluster: Cluster, table: KindTable) -> dict[Key, dict[str, A
         elif key in kept:
             before, after = before_write(entry), entry.payload["manifest"]
             if not is_binding(before, after):
-                kept[key] = with_edit(kept[key], before, after)
+                kept[key] = merged_changes(before, after, kept[key])
     return kept
 
 
@@ -70,21 +68,3 @@ def is_binding(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
     if after["kind"] != "Pod":
         return False
     return not before["spec"].get("nodeName") and bool(after["spec"].get("nodeName"))
-
-
-def with_edit(kept: Mapping[str, Any], before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """`kept` with what differs between `before` and `after`; a list is one value."""
-    result = dict(kept)
-    for key in before:
-        if key not in after:
-            result.pop(key, None)
-    for key, value in after.items():
-        was = before.get(key)
-        if key in before and was == value:
-            continue
-        if isinstance(value, Mapping) and isinstance(was, Mapping):
-            inner = kept.get(key)
-            result[key] = with_edit(inner if isinstance(inner, Mapping) else {}, was, value)
-        else:
-            result[key] = value
-    return result

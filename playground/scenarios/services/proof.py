@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from django.db import transaction
@@ -11,7 +11,6 @@ from django.utils import timezone
 
 from playground.clusters import jobs, wake
 from playground.clusters.errors import NotFound
-from playground.clusters.jobs import Subject, SubjectKind, person_of
 from playground.engine.entries import CycleRecord, explain_trace
 from playground.engine.scenarios import (
     FreshRun,
@@ -194,43 +193,6 @@ def readable(trace: bytes | None) -> Mapping[str, Any] | None:
         return None
 
 
-def _work_on(
-    model: Any,
-    task: str,
-    name: str,
-    owner: str,
-    failed: Callable[[str], dict[str, Any]],
-    *,
-    afterwards: bool = False,
-) -> SubjectKind:
-    """Work on rows that wait in the state `queued`.
-
-    Parameters
-    ----------
-    name
-        The task's parameter that holds the row's primary key.
-    owner
-        The column that says whose it is.
-    failed
-        Why no answer comes -> the columns that say it.
-    afterwards
-        Other work on a row is wanted once it is no longer queued: a recorded share's moments and whole cycles.
-    """
-
-    def find(pk: int) -> Subject | None:
-        row = model.objects.filter(pk=pk).values_list("state", owner).first()
-        return None if row is None else Subject(person_of(row[1]), afterwards or row[0] == "queued")
-
-    def give_up(pk: int, why: str) -> None:
-        model.objects.filter(pk=pk, state="queued").update(state="failed", **failed(why))
-
-    def unattended() -> list[tuple[str, dict[str, Any]]]:
-        keys = model.objects.filter(state="queued").order_by("pk").values_list("pk", flat=True)
-        return [(task, {name: pk}) for pk in keys[:1000]]
-
-    return SubjectKind(find, give_up, unattended)
-
-
 def _problem(why: str) -> dict[str, Any]:
     return {"problem": why}
 
@@ -241,10 +203,10 @@ def _could_not_run(why: str) -> dict[str, Any]:
 
 jobs.KINDS.update(
     {
-        "scenario_id": _work_on(Scenario, "record", "scenario_id", "owner_id", _problem, afterwards=True),
-        "verification_id": _work_on(
-            Verification, "verify", "verification_id", "scenario__owner_id", _could_not_run
+        "scenario_id": jobs.of_rows(Scenario, "record", "scenario_id", failed=_problem, afterwards=True),
+        "verification_id": jobs.of_rows(
+            Verification, "verify", "verification_id", owner="scenario__owner_id", failed=_could_not_run
         ),
-        "comparison_id": _work_on(Comparison, "compare", "comparison_id", "owner_id", _problem),
+        "comparison_id": jobs.of_rows(Comparison, "compare", "comparison_id", failed=_problem),
     }
 )

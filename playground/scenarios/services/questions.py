@@ -18,9 +18,9 @@ from playground.clusters.errors import Conflict, InvalidInput, NotFound
 from playground.clusters.jobs import reporting
 from playground.clusters.luck import answer_of, drawn_in
 from playground.clusters.models import Cluster, Cycle, Question
-from playground.clusters.questions import KINDS, AnsweredKind
+from playground.clusters.questions import KINDS, AnsweredKind, checked_seeds
 from playground.engine.scenarios import ScenarioError, asked, load, run_fresh
-from playground.engine.seeds import LAST_SEED, SeedRun
+from playground.engine.seeds import SeedRun
 from playground.engine.whole_runs import best_placement, check_document, upgrade_document
 from playground.scenarios.models import Scenario
 from playground.scenarios.services.forking import fork, make_text
@@ -33,9 +33,6 @@ MAX_NODES: Final = 200
 MAX_PODS: Final = 1000
 """Of a joint placement."""
 MAX_LIMIT_S: Final = 120
-N_SEEDS: Final = 50
-MOST_CYCLES: Final = 100_000
-"""Cycles times seeds that one asking may cost."""
 
 
 def _last_cycle(of: Cluster | Scenario, what: str) -> int:
@@ -193,20 +190,9 @@ def branch_of_upgrade(*, upgrade: Question, owner: Any = None) -> Cluster:
 
 
 def _check_luck(scenario: Scenario, params: Mapping[str, Any]) -> dict[str, Any]:
-    n_seeds = params.get("seeds") or N_SEEDS
-    if not 2 <= n_seeds <= N_SEEDS:
-        raise InvalidInput(f"seeds is a whole number from 2 to {N_SEEDS}", field="seeds", value=n_seeds)
     if scenario.state != Scenario.State.RECORDED:
         raise Conflict("the scenario was not run yet", kind="Scenario", name=scenario.public_id)
-    if scenario.n_cycles * n_seeds > MOST_CYCLES:
-        most = MOST_CYCLES // scenario.n_cycles
-        raise InvalidInput(
-            f"a run has {scenario.n_cycles:,} cycles; {n_seeds} seeds of it are more than {MOST_CYCLES:,} cycles to"
-            f" decide. Ask for {most} seeds.",
-            field="seeds",
-            value=n_seeds,
-        )
-    return {"seeds": n_seeds, "first": min(scenario.seed, LAST_SEED - n_seeds + 1)}
+    return checked_seeds(params, scenario.seed, scenario.n_cycles)
 
 
 def _luck(question: Question, cluster: Cluster | None, memory: object) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from playground.clusters.questions import newest_question, questions_of
 from playground.engine.releases import release_names, title_of
 from playground.engine.whole_runs import MODEL_DEPARTURES
 from playground.scenarios.choices import ScenarioState
-from playground.scenarios.services.questions import N_SEEDS, branch_of_upgrade, share_upgrade
+from playground.scenarios.services.questions import branch_of_upgrade, share_upgrade
 from playground.web.questions.present import view_luck
 from playground.web.requests import HtmxHttpRequest, positive_int, posted_gates, site_user
 from playground.web.scenarios.shares import STOP_POLLING, release_of
@@ -278,7 +278,11 @@ UPGRADE: Final = QuestionPages(
 
 
 def _shown_luck(request: HttpRequest, question: Question | None, of: Mapping[str, Any]) -> dict[str, Any]:
-    context = {"most_seeds": N_SEEDS, "n_ties": None, "recorded": of["share"].state == ScenarioState.RECORDED}
+    context = {
+        "most_seeds": questions.N_SEEDS,
+        "n_ties": None,
+        "recorded": of["share"].state == ScenarioState.RECORDED,
+    }
     if question is None:
         return context
     n_seeds = question.params["seeds"]
