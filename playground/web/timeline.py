@@ -366,7 +366,7 @@ def _node_lanes(
                 "others_y": round(4 + HEIGHT - others * scaled, 2),
                 "others_cpu": cores(others),
                 "areas": drawn,
-                "words": f"{name}, {cores(has)} CPU: {'; '.join(area['title'] for area in drawn)}",
+                "words": f"{name}, {cores(has)} CPU: {'; '.join(str(area['title']) for area in drawn)}",
             }
         )
     return views

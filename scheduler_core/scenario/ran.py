@@ -395,8 +395,10 @@ class ScenarioRun:
         for outcome in simulation.drain_outcomes():
             if isinstance(outcome, ObjectWritten) and outcome.manifest.get("kind") == "Pod":
                 if self.timed:
-                    about = {"cycle": outcome.cycle, "reason": outcome.reason}
-                    self._written.append(pod_seen(outcome.at_ns, outcome.manifest, **about))
+                    cycle, reason = outcome.cycle, outcome.reason
+                    self._written.append(
+                        pod_seen(outcome.at_ns, outcome.manifest, cycle=cycle, reason=reason)
+                    )
                 meta = outcome.manifest["metadata"]
                 key = f"{meta['namespace']}/{meta['name']}"
                 self._seen_pods.setdefault(key, meta.get("labels") or {})

@@ -73,7 +73,7 @@ def test_the_configuration_is_switched_and_weighed(page, asgi_server, cluster, c
 def test_the_matrix_and_the_folds_of_a_preemption(page, asgi_server, cluster, complaints):
     page.goto(f"{asgi_server}/c/{cluster.public_id}/cycles/9/")
     press(page, page.locator("#filter-box > summary"))
-    part = page.locator("#filter [data-part]").first
+    part = page.locator("#funnel [data-part]").first
     press(page, part)
     expect(part).to_have_attribute("aria-pressed", "true")
     expect(page.locator("#status")).to_contain_text("nodes shown")

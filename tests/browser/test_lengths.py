@@ -165,8 +165,7 @@ def test_the_main_pages_of_five_thousand_nodes_are_not_long_or_heavy(
         "pod, pending",
     )
     pages = pages_of(cluster)
-    # A phone shows a cycle of 5,000 nodes on 4.1 screens.
-    found = too_much(page, asgi_server, {name: pages[name] for name in names}, width, screens=4.2)
+    found = too_much(page, asgi_server, {name: pages[name] for name in names}, width)
     assert not found, "\n".join(found)
 
 

@@ -106,8 +106,8 @@ def test_keys_work_and_can_be_turned_off(page, asgi_server, cluster):
     expect(page).to_have_url(re.compile(rf"/c/{cluster.public_id}/$"))
 
 
-def test_a_part_of_the_message_shows_only_its_nodes(page, asgi_server, cluster, complaints):
-    page.goto(f"{asgi_server}/c/{cluster.public_id}/cycles/3/")
+def test_a_gate_of_the_funnel_shows_only_its_nodes(page, asgi_server, cluster, complaints):
+    page.goto(f"{asgi_server}/c/{cluster.public_id}/cycles/1/")
     rows = page.locator("#filter tbody tr:visible")
     before = rows.count()
     part = page.locator("[data-part=r0]")

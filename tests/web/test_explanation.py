@@ -54,23 +54,26 @@ def test_the_filter_row_stops_where_the_scheduler_stopped():
             assert len(row.cells) + row.colspan == len(order) + 1
 
 
-def test_the_message_parts_are_those_of_the_kubernetes_sentence():
+def test_the_gates_of_the_funnel_count_down_from_all_nodes_to_those_that_fit():
     given = explanation("unschedulable")
-    view = view_filter(given)
-    assert view is not None
-    sentence = given["fitError"]
-    listed = sentence.split(" are available: ")[1].removesuffix(".")
-    assert ", ".join(part.text for part in view.parts) == listed
+    gates = view_filter(given).parts
+    ran = [gate.plugin for gate in gates]
+    assert ran == [name for name in given["filterPlugins"] if name in ran]
+    assert gates[0].before == len(given["filter"]) and gates[-1].left == 0
+    assert all(gate.before - gate.count == gate.left for gate in gates)
+    assert [one.before for one in gates[1:]] == [one.left for one in gates[:-1]]
+    assert gates[0].words in given["fitError"]
 
 
-def test_parts_count_before_they_sort_so_ten_stands_before_seven():
+def test_a_gate_says_what_it_says_most_and_the_last_one_is_what_fits():
     reasons = {f"n{i:02}": {"plugin": "NodeResourcesFit", "code": "Unschedulable",
-                            "reasons": ["Insufficient gpu"] + (["Insufficient cpu"] if i < 7 else [])}
+                            "reasons": ["Insufficient gpu"] if i < 7 else ["Insufficient cpu"]}
                for i in range(10)}  # fmt: skip
-    view = view_filter(filtered(reasons))
-    assert view is not None
-    assert [part.text for part in view.parts] == ["10 Insufficient gpu", "7 Insufficient cpu"]
-    assert view.rows[0].parts.split() and set(view.rows[0].parts.split()) <= {"r0", "r1"}
+    view = view_filter(filtered({**reasons, "fits": None}, filterPlugins=["NodeName", "NodeResourcesFit"]))
+    gate, fits = view.parts
+    assert (gate.count, gate.left, gate.words, gate.n_more) == (10, 1, "Insufficient gpu", 1)
+    assert (fits.key, fits.count, view.n_quiet) == ("ok", 1, 1)
+    assert [row.part for row in view.rows] == ["ok"] + ["r0"] * 10
 
 
 def test_a_pressed_part_leaves_only_its_nodes():
@@ -173,13 +176,18 @@ def test_the_margin_is_the_sum_of_the_plugins_differences():
     assert view is not None
     assert view.margin == sum(difference.points for difference in view.differences)
     assert view.rows[0].chosen and view.rows[0].rank == 1
+    assert view.decided == view.differences[0]
+    assert [sum(part.points for part in row.segments) for row in view.pair] == [
+        row.total for row in view.pair
+    ]
+    assert [row.node for row in view.pair] == [view.winner, view.runner_up]
 
 
 def test_tied_nodes_share_a_rank_and_the_draw_is_named():
     given = explanation("tied")
     view = view_scores(given)
     assert view is not None
-    assert set(view.tie) == set(given["best"]) and view.margin == 0
+    assert set(view.tie) == set(given["best"])
     assert {row.rank for row in view.rows if row.node in given["best"]} == {1}
     assert sum(row.chosen for row in view.rows) == 1
 
@@ -242,9 +250,9 @@ def test_criteria_show_where_each_candidate_fell_out():
     ]
     assert [cell.state for cell in view.candidates[1].criteria] == ["keep"] * 4 + ["kill", "gone"]
     assert [cell.state for cell in view.candidates[2].criteria] == ["kill"] + ["gone"] * 5
-    assert [criterion.survivors for criterion in view.criteria] == [
-        "3 → 2", "2 → 2", "2 → 2", "2 → 2", "2 → 1", "",
-    ]  # fmt: skip
+    rungs = [(rung.before, rung.after, len(rung.kept), len(rung.out)) for rung in view.criteria]
+    assert rungs == [(3, 2, 2, 1), (2, 2, 2, 0), (2, 2, 2, 0), (2, 2, 2, 0), (2, 1, 1, 1), (1, None, 0, 0)]
+    assert [rung.decided for rung in view.criteria].index(True) == 4
     # What was compared has 2^31 in it for each victim; people are shown the plain sum, 3 + 0.
     total = view.candidates[0].criteria[2]
     assert (total.value, total.exact) == ("3", str(3 + 2 * 2**31))

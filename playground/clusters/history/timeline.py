@@ -8,8 +8,8 @@ from typing import Final
 from playground.clusters.choices import EntryKind, EntrySource
 from playground.clusters.memo import Memo
 from playground.clusters.models import Cluster, Cycle, LogEntry, QueueMove
+from playground.engine.entries import Lane
 from playground.engine.entries import QueueMove as Move
-from scheduler_core.queue.moves import Lane
 from scheduler_core.sim.timeline import PodSeen, Timeline, pod_seen, timeline_of
 
 MOST_RECORDS: Final = 20_000

@@ -20,6 +20,7 @@ CANDIDATE_LIMIT = 20
 STEPS_LIMIT = 8
 """Candidates whose reprieve steps are shown."""
 NODES_NAMED = 3
+MOST_SQUARES = 72
 PRIORITY_OFFSET = 2**31
 SUM = "lowestPrioritySum"
 
@@ -153,21 +154,33 @@ def _victim(
 
 
 def _criteria(asked: Sequence[Mapping[str, Any]], n_candidates: int, tied: Sequence[str]) -> list[View]:
-    """Columns of the table; `survivors` like "7 → 5", empty when it was not needed."""
+    """Rungs of the ladder: how many candidates were left before and after each; None where it was not needed.
+
+    A square is a candidate that was `kept` or went `out`; of more than fit, their share.
+    """
     if not asked:
         return []
-    left_after = {str(criterion["name"]): int(criterion["left"]) for criterion in asked}
-    survivors = []
+    left_after: dict[str, int] = {str(criterion["name"]): int(criterion["left"]) for criterion in asked}
+    left_after |= {ANY: 1} if tied else {}
+    rungs: list[View] = []
     left = n_candidates
-    for key in CRITERIA:
-        survivors.append(f"{left:,} → {left_after[key]:,}" if key in left_after else "")
-        left = left_after.get(key, left)
-    survivors.append(f"{len(tied):,} → 1" if tied else "")
-    names = (*CRITERIA.values(), ANY)
-    return [
-        {"number": number, "name": name, "survivors": words}
-        for number, (name, words) in enumerate(zip(names, survivors, strict=True), start=1)
-    ]
+    for number, (key, name) in enumerate((*CRITERIA.items(), (ANY, ANY)), start=1):
+        before, after = left, left_after.get(key)
+        left = before if after is None else after
+        squares = min(before, MOST_SQUARES)
+        kept = 0 if after is None else max(1, after * squares // before)
+        rungs.append(
+            {
+                "number": number,
+                "name": name,
+                "before": before,
+                "after": after,
+                "decided": after == 1 and before > 1,
+                "kept": range(kept),
+                "out": range(0 if after is None else squares - kept),
+            }
+        )
+    return rungs
 
 
 def _cells(c: Mapping[str, Any], n_asked: int, lost: int | None, tied: Sequence[str]) -> list[View]:

@@ -220,12 +220,14 @@ def view_filter(
     Returns
     -------
     dict
-        `columns` are plugins, ``skipped`` those that skipped themselves in PreFilter. `parts` of the Kubernetes
-        message are pressed to see only their nodes; their `key` stays within one cycle: ``ok`` for feasible nodes, else
-        ``r0``, ``r1``, ... `rows` of nodes have `cells`, ``pass`` or ``skip`` a column that ran, then ``fail`` for the
-        one that rejected; `colspan` columns that the reason covers, those that did not run and the outcome; `amounts`
-        that the plugin compared, often empty. `groups` of nodes of one pool that fit, or that one plugin rejects for
-        one reason, are shown above ``EACH_NODE_LIMIT`` nodes until a `part` is picked; `best` is the node with the most
+        `columns` are plugins, ``skipped`` those that skipped themselves in PreFilter; `n_quiet` rejected no node.
+        `parts` are the gates of the funnel: who rejected how many nodes first, in the order they run, with what were
+        left `before` and after it (`left`, and as shares of all), then those that fit. Each is pressed to see only its
+        nodes; its `key` stays within one cycle: ``ok`` for feasible nodes, else ``r0``, ``r1``, ... `rows` of nodes
+        have `cells`, ``pass`` or ``skip`` a column that ran, then ``fail`` for the one that rejected; `colspan` columns
+        that the reason covers, those that did not run and the outcome; `amounts` that the plugin compared, often empty.
+        `groups` of nodes of one pool that fit, or that one plugin rejects for one reason, are shown above
+        ``EACH_NODE_LIMIT`` nodes until a `part` is picked; `best` is the node with the most
         points, `nearest` the one that lacks least.
     """
     verdicts: Mapping[str, Any] | None = explanation.get("filter")
@@ -237,7 +239,8 @@ def view_filter(
     position_of = {column["plugin"]: i for i, column in enumerate(columns)}
     feasible = [node for node, verdict in verdicts.items() if verdict is None]
     rejected = [node for node, verdict in verdicts.items() if verdict is not None]
-    parts, keys = _parts(verdicts, rejected, len(feasible))
+    sources = {node: _source(explanation, verdicts[node]) for node in rejected}
+    parts, keys = _gates(verdicts, sources, [column["plugin"] for column in columns])
     totals: Mapping[str, int] = explanation.get("total") or {}
     ranks, ties = rank_totals(totals)
     winner = explanation.get("node")
@@ -263,7 +266,7 @@ def view_filter(
     elif selected == FEASIBLE_PART:
         listed = list(feasible)
     elif selected is not None:
-        listed = [node for node in rejected if selected in {keys[r] for r in _reasons(verdicts[node])}]
+        listed = [node for node in rejected if keys[sources[node]] == selected]
     n_selected = len(listed)
     n_pages = max(1, ceil(n_selected / PAGE_SIZE)) if large and selected is not None else 1
     page = min(max(1, page), n_pages)
@@ -273,7 +276,8 @@ def view_filter(
     rows: list[View] = []
     before: str | None = None
     for node in listed:
-        row = _row(explanation, node, columns, position_of, keys)
+        row = _row(explanation, node, columns, position_of)
+        row["part"] = FEASIBLE_PART if row["feasible"] else keys[sources[node]]
         group = "feasible" if row["feasible"] else _plugin(verdicts[node])
         row |= {"rank": ranks.get(node), "total": totals.get(node), "tied": node in ties}
         rows.append(row | {"starts_group": before is not None and before != group})
@@ -287,6 +291,7 @@ def view_filter(
         "n_nodes": len(verdicts),
         "n_feasible": len(feasible),
         "n_rejected": len(rejected),
+        "n_quiet": len({*position_of} - {*sources.values()}),
         "selected": selected,
         "n_selected": n_selected,
         "page": page if large else 1,
@@ -294,21 +299,33 @@ def view_filter(
     }
 
 
-def _parts(
-    verdicts: Mapping[str, Any], rejected: Sequence[str], n_feasible: int
+def _gates(
+    verdicts: Mapping[str, Any], sources: Mapping[str, str], order: Sequence[str]
 ) -> tuple[list[View], dict[str, str]]:
-    """The parts of the message, and the key of each reason."""
-    counts = Counter(reason for node in rejected for reason in _reasons(verdicts[node]))
-    # kube-scheduler sorts the finished strings, count included: "10 x" comes before "7 y".
-    texts = sorted((f"{count} {reason}", reason, count) for reason, count in counts.items())
-    keys = {reason: f"r{i}" for i, (_, reason, _) in enumerate(texts)}
-    parts: list[View] = [
-        {"key": keys[reason], "text": text, "count": count, "reason": reason} for text, reason, count in texts
-    ]
-    if n_feasible:
-        words = f"{n_feasible} feasible"
-        parts = [{"key": FEASIBLE_PART, "text": words, "count": n_feasible, "reason": ""}, *parts]
-    return parts, keys
+    """Who rejected nodes, in the order they run, then the nodes that fit; and the key of each who rejected."""
+    counts = Counter(sources.values())
+    said: dict[str, Counter[str]] = {}
+    for node, source in sources.items():
+        said.setdefault(source, Counter())[_joined(verdicts[node])] += 1
+    left, n_all = len(verdicts), len(verdicts)
+    gates: list[View] = []
+    for source in (name for name in dict.fromkeys((PRE_FILTER, *order, *counts)) if name in counts):
+        [(words, _)] = said[source].most_common(1)
+        before, left = left, left - counts[source]
+        gate = {
+            "key": f"r{len(gates)}",
+            "plugin": source,
+            "count": counts[source],
+            "before": before,
+            "left": left,
+        }
+        shares = {"share_before": round(100 * before / n_all, 1), "share": round(100 * left / n_all, 1)}
+        gates.append({**gate, **shares, "words": words, "n_more": len(said[source]) - 1})
+    keys = {gate["plugin"]: gate["key"] for gate in gates}
+    if left:
+        fits = {"key": FEASIBLE_PART, "plugin": "", "count": left, "share": round(100 * left / n_all, 1)}
+        gates.append(fits)
+    return gates, keys
 
 
 def _row(
@@ -316,12 +333,11 @@ def _row(
     node: str,
     columns: Sequence[View],
     position_of: Mapping[str, int],
-    keys: Mapping[str, str],
 ) -> View:
-    """One node of the matrix; `parts` are the keys of the message parts it counts for, separated by spaces."""
+    """One node of the matrix."""
     verdict = explanation["filter"][node]
     is_feasible, plugin = verdict is None, _plugin(verdict)
-    source = plugin or ("" if is_feasible else _source_without_plugin(explanation, verdict))
+    source = "" if is_feasible else _source(explanation, verdict)
     # A node that PreFilter left out was not filtered at all; an extender's veto comes after every filter.
     stops_at = position_of.get(plugin, -1 if source == PRE_FILTER else len(columns))
     cells = _cells(columns, None if is_feasible else stops_at)
@@ -333,7 +349,6 @@ def _row(
         "code": "" if is_feasible else str(verdict.get("code", "")),
         "reason": "" if is_feasible else _joined(verdict),
         "colspan": len(columns) - len(cells) + 1,
-        "parts": FEASIBLE_PART if is_feasible else " ".join(keys[r] for r in _reasons(verdict)),
         "amounts": amounts_of(explanation, plugin, node),
     }
 
@@ -365,11 +380,11 @@ def _joined(verdict: Mapping[str, Any]) -> str:
     return ", ".join(_reasons(verdict))
 
 
-def _source_without_plugin(explanation: Mapping[str, Any], verdict: Mapping[str, Any]) -> str:
-    """Name who rejected a node when no filter plugin did: PreFilter's node list, or an extender."""
-    if any(reason.startswith("node(s) didn't satisfy plugin(s)") for reason in _reasons(verdict)):
-        return PRE_FILTER
-    return "Extender" if explanation.get("extenders") else PRE_FILTER
+def _source(explanation: Mapping[str, Any], verdict: Mapping[str, Any]) -> str:
+    """Who rejected a node: a filter plugin, else PreFilter's node list, or an extender."""
+    by_list = any(reason.startswith("node(s) didn't satisfy plugin(s)") for reason in _reasons(verdict))
+    otherwise = "Extender" if explanation.get("extenders") and not by_list else PRE_FILTER
+    return _plugin(verdict) or otherwise
 
 
 def _cells(columns: Sequence[View], stops_at: int | None) -> tuple[str, ...]:
@@ -401,9 +416,7 @@ def _group(explanation: Mapping[str, Any], part: str, equal: Alike[str]) -> View
     plugin, code, reason, pool = equal.key
     nodes = equal.items
     verdict = explanation["filter"][equal.first]
-    source = plugin
-    if verdict is not None and not plugin:
-        source = _source_without_plugin(explanation, verdict)
+    source = "" if verdict is None else _source(explanation, verdict)
     # Amounts come nearest first.
     those = frozenset(nodes)
     nearest = next(
@@ -567,9 +580,10 @@ def view_scores(explanation: Mapping[str, Any], *, pools: Mapping[str, str] | No
     Returns
     -------
     dict
-        `rows` of feasible nodes with a cell a plugin (`raw` and `normalised` are None for the extenders' sum), and
-        the segments of a bar in percent of the highest possible total; `differences`, how much each plugin moved the
-        winner ahead of the runner-up (negative: it spoke for the runner-up).
+        `rows` of feasible nodes with a cell a plugin (`raw` and `normalised` are None for the extenders' sum);
+        `pair`, the winner and the runner-up (the best node with fewer points) with the segments of a bar in percent of
+        the highest possible total; `differences`, how much each plugin moved the winner ahead (negative: it spoke for
+        the runner-up); `decided`, the largest of them.
     """
     totals: Mapping[str, int] | None = explanation.get("total")
     if not totals:
@@ -592,12 +606,15 @@ def view_scores(explanation: Mapping[str, Any], *, pools: Mapping[str, str] | No
         plugins.append({"name": EXTENDERS, "weight": 1, "letter": "X", "css": "s8", "skipped": False})
 
     shown = _shown(ranked, winner, pools or {})
+    # The best one with fewer points; where all are equal, the first of the others.
+    fewer = (node for node in ranked if totals[node] < totals.get(winner, 0))
+    runner_up = next(fewer, "") or next((node for node in ranked if node != winner), "")
     points_of = {
         node: [
             extra_of[node] if plugin["name"] == EXTENDERS else _points(plugin, node, scores)
             for plugin in plugins
         ]
-        for node in dict.fromkeys((*shown, winner, *ranked[:2]))
+        for node in dict.fromkeys((*shown, winner, runner_up))
         if node in totals
     }
     rows = []
@@ -618,14 +635,20 @@ def view_scores(explanation: Mapping[str, Any], *, pools: Mapping[str, str] | No
                 "n_more": len(others),
                 "lowest": min((totals[other] for other in others), default=None),
                 "cells": cells,
-                "segments": _segments(cells, max_total),
             }
         )
-    runner_up = next((node for node in ranked if node != winner), None)
     differences: list[View] = []
-    if winner in totals and runner_up is not None:
+    if winner in totals and runner_up:
         both = zip(plugins, points_of[winner], points_of[runner_up], strict=True)
         differences = [{"plugin": plugin["name"], "points": a - b} for plugin, a, b in both if a != b]
+    differences.sort(key=lambda difference: -difference["points"])
+    decided = differences[0] if differences and differences[0]["points"] > 0 else None
+    moved = {difference["plugin"]: difference["points"] for difference in differences}
+    pair: list[View] = [
+        {"node": node, "total": totals[node], "segments": _segments(plugins, points_of[node], max_total)}
+        for node in (winner, runner_up)
+        if node in totals
+    ]
     return {
         "plugins": plugins,
         "rows": rows,
@@ -634,8 +657,15 @@ def view_scores(explanation: Mapping[str, Any], *, pools: Mapping[str, str] | No
         "max_total": max_total,
         "winner": winner,
         "runner_up": runner_up,
-        "margin": totals[winner] - totals[runner_up] if winner in totals and runner_up is not None else None,
-        "differences": sorted(differences, key=lambda difference: -difference["points"]),
+        "margin": totals[winner] - totals[runner_up] if winner in totals and runner_up else None,
+        "differences": differences,
+        "decided": decided,
+        "pair": pair if len(pair) == 2 else [],
+        "legend": [
+            (plugin, moved.get(plugin["name"], 0))
+            for plugin in plugins
+            if any(part["plugin"] is plugin for row in pair for part in row["segments"])
+        ],
         "tie": list(tie.get("nodes") or ()),
         "tied_named": list(tie.get("nodes") or ())[:TIED_NAMED],
         "n_tied_more": len(tuple(tie.get("nodes") or ())[TIED_NAMED:]),
@@ -697,13 +727,13 @@ def _measured(
     return {"raw": raw.get(name, {}).get(node), "normalised": scores[name].get(node, 0)}
 
 
-def _segments(cells: Sequence[View], max_total: int) -> list[View]:
+def _segments(plugins: Sequence[View], points: Sequence[int], max_total: int) -> list[View]:
     segments = []
     x = 0.0
-    for cell in cells:
-        if cell["points"] > 0:
-            width = round(100 * cell["points"] / max_total, 2)
-            segments.append({"cell": cell, **piece(x, width, room=4)})
+    for plugin, given in zip(plugins, points, strict=True):
+        if given > 0:
+            width = round(100 * given / max_total, 2)
+            segments.append({"plugin": plugin, "points": given, **piece(x, width, room=4)})
             x += width
     return segments
 
