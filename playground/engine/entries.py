@@ -96,7 +96,7 @@ class QueueState:
     places
         ``namespace/name`` -> ``(lane, node it takes room on)`` of every pending pod, lane by lane in order.
     head
-        The first `HEAD_ITEMS` pods of each lane, described (README.md has the keys).
+        The first `HEAD_ITEMS` pods of each lane, described (`QueueView` has the keys).
     rejectors
         How many unschedulable pods each plugin rejected.
     whole
@@ -136,53 +136,16 @@ class QueueState:
         return [pod for pod, (lane, _) in self.places.items() if lane in lanes]
 
 
-_LANES: Final = {
-    "activeQ": "active",
-    "backoffQ": "backoff",
-    "unschedulable": "unschedulable",
-    "gated": "gated",
-    "permit": "permit",
-    "binding": "binding",
-    "notSimulated": "foreign",
-}
-
-
-def queue_lanes(view: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
-    """The queue by lane, each pod described (README.md has the keys)."""
-    return {_LANES[lane]: [_item(entry) for entry in entries] for lane, entries in view.items()}
-
-
 def queue_state(view: QueueView, *, whole: bool) -> QueueState:
     """The queue now, with every pod described or only the first of each lane."""
     if whole:
-        return QueueState.of(queue_lanes(view.entries()))
+        return QueueState.of(view.entries())
     places: dict[str, tuple[str, str]] = {}
     for lane, pods in view.keys().items():
-        places |= dict.fromkeys(pods, (_LANES[lane], ""))
+        places |= dict.fromkeys(pods, (lane, ""))
     for lane in HOLDING:
         places |= {pod: (lane, node) for pod, node in view.nodes(lane)}
-    return QueueState(places, queue_lanes(view.entries(HEAD_ITEMS)), view.rejectors())
-
-
-def _item(entry: Mapping[str, Any]) -> dict[str, Any]:
-    item = {
-        "pod": entry["pod"],
-        "uid": entry.get("uid"),
-        "priority": entry.get("priority"),
-        "priority_class": entry.get("priorityClass"),
-        "attempts": entry.get("attempts"),
-        "since_ns": entry.get("sinceNs"),
-        "until_ns": entry.get("leavesNs"),
-        "reason": entry.get("reason"),
-        "node": entry.get("node") or entry.get("nominatedNode"),
-        "plugin": ", ".join(entry.get("plugins") or ()) or entry.get("gate"),
-        "event": entry.get("movedBy"),
-        "event_reason": entry.get("moveReason"),
-    }
-    deadlines = entry.get("deadlinesNs")
-    if deadlines:
-        item |= {"until_ns": min(deadlines.values()), "plugin": ", ".join(deadlines), "deadlines": deadlines}
-    return {key: value for key, value in item.items() if value not in (None, "")}
+    return QueueState(places, view.entries(HEAD_ITEMS), view.rejectors())
 
 
 class CycleWords:

@@ -11,7 +11,7 @@ from typing import Any
 
 from playground.engine import columns
 from playground.engine.batch import Engine
-from playground.engine.entries import Entry, queue_lanes
+from playground.engine.entries import Entry
 from scheduler_core.framework.record import CycleTrace
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import BySpec, Pod
@@ -62,7 +62,7 @@ class StateReader:
                 ]
                 for stored in world.all("PriorityClass")
             ],
-            "queue": queue_lanes(simulation.queue_view()),
+            "queue": simulation.queue_view(),
         }
         if with_figures:
             state["figures"] = figures_of(simulation)

@@ -298,7 +298,7 @@ class ScenarioRun:
         What the queue says; of a pod that has left it, what its last cycle says; on a node what its kubelet says.
         """
         told = {
-            entry["pod"]: str(entry["reason"] or "")
+            entry["pod"]: str(entry.get("reason", ""))
             for entries in self.simulation.queue_view().values()
             for entry in entries
         }

@@ -63,9 +63,12 @@ def scheduler_words(scheduler: Scheduler, at_ns: int) -> str:
 class QueueView:
     """Lanes of the queue at this moment, to be asked before the scheduler goes on; a pod is described when asked for.
 
-    The lanes are `activeQ` in heap order, `backoffQ` (errors included) by expiry, `unschedulable`, `gated`, `permit`,
-    `binding` (assumed on their node until the Binding is heard of), and `notSimulated`: pods that ask for what nothing
-    here gives, each with the reason.
+    The lanes are `active` in heap order, `backoff` (errors included) by expiry, `unschedulable`, `gated`, `permit`,
+    `binding` (assumed on their node until the Binding is heard of), and `foreign`: pods that ask for what nothing here
+    gives, each with the reason. Keys of a pod: `pod` (`namespace/name`) always; where there is something to tell `uid`,
+    `priority`, `priority_class`, `attempts`, `since_ns`, `until_ns` (end of the backoff, or the first deadline),
+    `reason`, `node` (held, or nominated), `plugin` (that holds or rejected it), `event` and `event_reason` (what moved
+    it last), `deadlines` and `allowed` (at Permit, by plugin).
 
     Parameters
     ----------
@@ -79,26 +82,29 @@ class QueueView:
         queue = scheduler.queue
         unschedulable = queue.unschedulable_pods()
         self._queued: dict[str, list[QueuedPodInfo]] = {
-            "activeQ": queue.active_pods(),
-            "backoffQ": [*queue.backoff_pods(), *queue.error_backoff_pods()],
+            "active": queue.active_pods(),
+            "backoff": [*queue.backoff_pods(), *queue.error_backoff_pods()],
             "unschedulable": [info for info in unschedulable if not info.gated],
             "gated": [info for info in unschedulable if info.gated],
         }
         self._others: dict[str, list[dict[str, Any]]] = {
             "permit": [
-                {
-                    **_identity(waiting.pod.key, waiting.pod),
-                    "node": waiting.node_name,
-                    "sinceNs": waiting.since_ns,
-                    "deadlinesNs": dict(waiting.deadlines_ns),
-                    "allowed": list(waiting.allowed),
-                }
+                _described(
+                    waiting.pod.key,
+                    waiting.pod,
+                    node=waiting.node_name,
+                    since_ns=waiting.since_ns,
+                    until_ns=min(waiting.deadlines_ns.values(), default=None),
+                    plugin=", ".join(waiting.deadlines_ns),
+                    deadlines=dict(waiting.deadlines_ns),
+                    allowed=list(waiting.allowed),
+                )
                 for waiting in scheduler.waiting_pods.all()
             ],
             "binding": _binding(scheduler),
-            "notSimulated": [
+            "foreign": [
                 *(
-                    {**_identity(key, pod), "attempts": 0, "reason": reason}
+                    _described(key, pod, attempts=0, reason=reason)
                     for key, (pod, reason) in sorted(strangers.items())
                 ),
                 *_expired(scheduler),
@@ -124,14 +130,10 @@ class QueueView:
         return dict(Counter(plugin for info in self._queued["unschedulable"] for plugin in info.rejectors))
 
 
-def _identity(key: str, pod: Pod) -> dict[str, Any]:
-    spec = pod.manifest.get("spec") or {}
-    return {
-        "pod": key,
-        "uid": pod.uid,
-        "priority": pod.priority,
-        "priorityClass": spec.get("priorityClassName") or None,
-    }
+def _described(key: str, pod: Pod, **facts: Any) -> dict[str, Any]:
+    of_class = (pod.manifest.get("spec") or {}).get("priorityClassName")
+    told = {"pod": key, "uid": pod.uid, "priority": pod.priority, "priority_class": of_class, **facts}
+    return {name: value for name, value in told.items() if value not in (None, "")}
 
 
 def _expired(scheduler: Scheduler) -> list[dict[str, Any]]:
@@ -141,7 +143,7 @@ def _expired(scheduler: Scheduler) -> list[dict[str, Any]]:
         pod = scheduler.pods.get(uid)
         if pod is not None:
             said = f"Expired at {format_time_ns(at_ns)}, no longer assumed on {node}: tried again when it changes"
-            result.append({**_identity(pod.key, pod), "attempts": 0, "reason": said})
+            result.append(_described(pod.key, pod, attempts=0, reason=said))
     return result
 
 
@@ -158,35 +160,27 @@ def _binding(scheduler: Scheduler) -> list[dict[str, Any]]:
             else "Is being bound"
         )
         result.append(
-            {
-                **_identity(pod.key, pod),
-                "node": assumed.node_name,
-                "leavesNs": assumed.deadline_ns,
-                "reason": said,
-            }
+            _described(pod.key, pod, node=assumed.node_name, until_ns=assumed.deadline_ns, reason=said)
         )
     return result
 
 
 def _entries(scheduler: Scheduler, infos: Iterable[QueuedPodInfo]) -> list[dict[str, Any]]:
-    result = []
-    for info in infos:
-        condition = _pod_scheduled_message(info)
-        result.append(
-            {
-                **_identity(info.key, info.pod),
-                "attempts": info.attempts,
-                "sinceNs": info.timestamp_ns,
-                "leavesNs": _leaves_backoff_ns(scheduler, info),
-                "plugins": info.rejectors,
-                "gate": info.gating_plugin or None,
-                "reason": info.gating_reason or condition,
-                "movedBy": info.entered_by,
-                "moveReason": info.entered_reason,
-                "nominatedNode": scheduler.nominator.node_of(info.pod.uid),
-            }
+    return [
+        _described(
+            info.key,
+            info.pod,
+            attempts=info.attempts,
+            since_ns=info.timestamp_ns,
+            until_ns=_leaves_backoff_ns(scheduler, info),
+            reason=info.gating_reason or _pod_scheduled_message(info),
+            node=scheduler.nominator.node_of(info.pod.uid),
+            plugin=", ".join(info.rejectors) or info.gating_plugin,
+            event=info.entered_by,
+            event_reason=info.entered_reason,
         )
-    return result
+        for info in infos
+    ]
 
 
 def _pod_scheduled_message(info: QueuedPodInfo) -> str:

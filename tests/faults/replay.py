@@ -12,7 +12,7 @@ from playground.clusters import kinds
 from playground.clusters.log.entries import initial_config, initial_release
 from playground.clusters.models import Checkpoint, Cluster, Event, LogEntry
 from playground.engine.batch import Engine, checkpoint_document, read
-from playground.engine.entries import CycleRecord, Entry, queue_lanes
+from playground.engine.entries import CycleRecord, Entry
 from scheduler_core.sim.changes import EventRecorded, ObjectDeleted, Outcome
 
 Key = tuple[str, str, str]
@@ -98,7 +98,7 @@ def replay(cluster: Cluster) -> Replayed:
         simulation.validate()
     except AssertionError as error:
         found.violations.append(f"after the last batch {error}")
-    found.queue = queue_lanes(simulation.queue_view())
+    found.queue = simulation.queue_view()
     found.clock_ns = simulation.now_ns
     deadline = simulation.next_deadline()
     found.next_deadline_ns = None if deadline is None else deadline.at_ns

@@ -162,7 +162,7 @@ def test_an_assumed_pod_expires_where_that_is_set_and_is_tried_again_when_it_cha
         assert trace.sentence == said
         (move,) = it.drain_moves()
         assert (move.source, move.target, move.event) == ("assumed", "expired", "AssumedPodExpired")
-        assert lanes(reborn(it)) == {"notSimulated": ["default/first"]}
+        assert lanes(reborn(it)) == {"foreign": ["default/first"]}
         # As upstream, a pod that expired is in no queue until it changes.
         it.advance(600 * SECOND_NS)
         assert outcomes(it) == []

@@ -63,8 +63,8 @@ def test_a_pod_that_fails_again_and_again_is_left_in_its_backoff() -> None:
     assert report.stop == "idle" and report.cycles == 2
     assert report.message.startswith("idle after 2 cycles; next: a pod leaves backoff")
     assert report.next_deadline is not None
-    [waiting] = simulation.queue_view()["backoffQ"]
-    assert waiting["leavesNs"] == report.next_deadline.at_ns
+    [waiting] = simulation.queue_view()["backoff"]
+    assert waiting["until_ns"] == report.next_deadline.at_ns
     # Something happens in the cluster: the pod is worth waiting for again.
     write(simulation, make_node("node-9"))
     assert simulation.run_until_idle().cycles == 2

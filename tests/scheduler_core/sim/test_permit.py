@@ -51,7 +51,7 @@ def test_an_annotated_pod_waits_and_the_cluster_is_idle_meanwhile() -> None:
     assert report.next_deadline is not None and report.next_deadline.at_ns == START_NS + 600 * SECOND_NS
     assert "Permit" in report.message and "default/careful" in report.message
     (entry,) = simulation.queue_view()["permit"]
-    assert entry["node"] == "node-0" and list(entry["deadlinesNs"]) == ["ManualApproval"]
+    assert entry["node"] == "node-0" and list(entry["deadlines"]) == ["ManualApproval"]
     plain = pod_named(simulation, "plain")
     assert plain is not None and plain.node_name
 
@@ -90,7 +90,7 @@ def test_a_rejected_pod_gives_its_node_back_and_is_tried_again_by_the_flush() ->
     other = pod_named(simulation, "other")
     assert other is not None and other.node_name == "node-0"
     (entry,) = simulation.queue_view()["unschedulable"]
-    assert (entry["pod"], entry["plugins"]) == ("default/careful", ["ManualApproval"])
+    assert (entry["pod"], entry["plugin"]) == ("default/careful", "ManualApproval")
     assert "not today" in entry["reason"]
 
 
@@ -118,7 +118,7 @@ def test_allowing_needs_every_plugin_and_each_keeps_its_own_time() -> None:
     simulation = make_cluster(1, pod, config=PERMIT_CONFIG)
     simulation.run_until_idle()
     (entry,) = simulation.queue_view()["permit"]
-    assert {name: (at - START_NS) // SECOND_NS for name, at in entry["deadlinesNs"].items()} == {
+    assert {name: (at - START_NS) // SECOND_NS for name, at in entry["deadlines"].items()} == {
         "ManualApproval": 600,
         "GangPermit": 60,
     }
@@ -246,7 +246,7 @@ def test_the_plugins_stand_outside_the_default_profile() -> None:
 def test_what_is_not_simulated_waits_and_says_why(pod: dict[str, Any], words: str) -> None:
     simulation = make_cluster(1, pod)
     assert simulation.run_until_idle().stop == "idle"
-    (entry,) = simulation.queue_view()["notSimulated"]
+    (entry,) = simulation.queue_view()["foreign"]
     assert entry["pod"] == "default/p" and words in entry["reason"]
     assert not pods_of(simulation)[0].node_name
     assert reborn(simulation).queue_view() == simulation.queue_view()
@@ -258,4 +258,4 @@ def test_a_pod_that_no_longer_asks_for_what_is_not_simulated_is_scheduled() -> N
     simulation.run_until_idle()
     write(simulation, make_pod("p"))
     simulation.run_until_idle()
-    assert pods_of(simulation)[0].node_name and not simulation.queue_view()["notSimulated"]
+    assert pods_of(simulation)[0].node_name and not simulation.queue_view()["foreign"]

@@ -258,7 +258,7 @@
     told.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
     return panel('story', `Story of ${short(pod)}`, pod, el('ol', { class: 'body story' }, told.slice(0, 200).map(([n, , words]) => el('li', {}, link(n, `#${number(n)}`), ` ${words}`))));
   };
-  const LANES = { activeQ: 'active', backoffQ: 'backoff', unschedulable: 'unschedulable', gated: 'gated', permit: 'waits at Permit', binding: 'binding', notSimulated: 'not simulated' };
+  const LANES = { permit: 'waits at Permit', foreign: 'not simulated' };
   const queue = lanes => panel('queue', 'Queue', 'after this decision', el('div', { class: 'body lanes' }, Object.keys(lanes).length
     ? Object.entries(lanes).map(([lane, [count, pods]]) => el('section', {}, el('h3', {}, `${LANES[lane] || lane} `, el('span', { class: 'sub' }, number(count))),
       el('ul', {}, pods.map(pod => el('li', {}, short(pod)))), count > pods.length ? el('p', { class: 'sub' }, `and ${number(count - pods.length)} more`) : null))
