@@ -71,9 +71,9 @@ def test_an_answer_is_graded_and_its_address_is_what_is_handed_in(client, name):
 
 
 def test_an_answer_that_cannot_be_read_is_kept_in_the_editor_with_what_is_wrong(client):
-    answer = client.post("/tasks/make-room/", {"answer": "kind: ["})
+    answer = client.post("/tasks/make-room/", {"answer": "nodes:\n- {name: [}"})
     said = html_of(client.get(answer["Location"]))
-    assert "It cannot be run" in said and "line 1" in said and ">kind: [</textarea>" in said
+    assert "It cannot be run" in said and "line 2" in said and "- {name: [}</textarea>" in said
 
 
 @pytest.mark.parametrize("line", ["%%%", "abc", packed("x")[:-4], packed("x" * (MAX_ANSWER_BYTES + 1)),

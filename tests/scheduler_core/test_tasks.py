@@ -15,6 +15,17 @@ from tests.tables import table
 ANSWERS = table(__file__, "answers")
 
 
+LARGE = """objects:
+- apiVersion: apps/v1
+  kind: Deployment
+  metadata: {name: d}
+  spec:
+    replicas: 100000
+    selector: {matchLabels: {a: b}}
+    template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}
+"""
+
+
 def edited(task: GradedTask, replacements: list[list[str]]) -> str:
     text = task.text
     for old, new in replacements:
@@ -46,15 +57,15 @@ def test_a_right_answer_passes_and_the_others_do_not(name: str) -> None:
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        ("kind: [", "line 1"),
-        ("apiVersion: v1\nkind: Pod\nmetadata: {name: UPPER}\nspec: {containers: [{name: c}]}\n", "UPPER"),
+        ("nodes:\n- {name: [}\n", "line 2"),
+        ("nodes: []\npods: [{name: web, cpuu: 1}]\n", "cpuu"),
+        ("nodes: []\nsteps: []\n", "steps"),
         ("# " + "x" * MAX_ANSWER_BYTES, "bytes"),
-        ("\n---\n".join(f"{{apiVersion: v1, kind: Node, metadata: {{name: n{n}}}}}" for n in range(61)), "61 objects"),
-        ("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {replicas: 100000,"
-         " selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}},"
-         " spec: {containers: [{name: c, image: i}]}}}\n", "200"),
+        ("nodes: [{name: n, cpu: 1, memory: 1Gi, count: 61}]\n", "61 objects"),
+        ("extenders: {postBindings: true}\n", "extenders"),
+        (LARGE, "200"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_run_is_told_by_its_place(answer: str, said: str) -> None:
     with pytest.raises(ScenarioError, match=said):
         grade(tasks()["make-room"], answer)
@@ -65,7 +76,7 @@ def test_the_command_grades_files_and_links(tmp_path: Path, capsys: pytest.Captu
     right, link, bad = (tmp_path / name for name in ("right.yaml", "link.txt", "bad.yaml"))
     right.write_text(edited(task, ANSWERS[task.name]["right"]))
     link.write_text(f"https://playground.example/tasks/{task.name}/?a={packed(task.text)}\n")
-    bad.write_text("kind: [")
+    bad.write_text("nodes: [")
     assert main(["grade", task.name, str(right), str(link), "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert [one["points"] for one in found.values()] == [3, 1]

@@ -1,7 +1,8 @@
 """Tasks: a cluster to change until its pods land as asked. What a person hands in is graded by running it.
 
 Each is an entry of `tasks.yaml`: the objects of a scenario, checks that are expectations of its end, and what may be
-changed. An answer is the objects as changed, and a scheduler configuration where the task lets it be changed.
+changed. An answer is the nodes, pods and other objects as changed, and the scheduler's configuration where
+the task has one.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any, Final
 
-from scheduler_core.errors import InvalidManifest
-from scheduler_core.objects.documents import load_documents
+import yaml
+
 from scheduler_core.scenario.bounds import RunBounds
 from scheduler_core.scenario.canonical import canonical_bytes, scenario_digest
 from scheduler_core.scenario.errors import Problem, ScenarioError
@@ -74,23 +75,23 @@ class GradedTask:
         ------
         ScenarioError
         """
-        try:
-            objects = [loaded.value for loaded in load_documents(text)]
-        except InvalidManifest as error:
-            where = "" if error.line is None else f"line {error.line}: "
-            raise ScenarioError([Problem(error.path, f"{where}{error.words}")]) from None
-        if len(objects) > MAX_OBJECTS:
-            raise ScenarioError([Problem("", f"{len(objects)} objects; an answer has {MAX_OBJECTS} at most")])
-        configured = [item for item in objects if item.get("kind") == SCHEDULER]
-        document: dict[str, Any] = {
+        head = {
             "apiVersion": API_VERSION,
             "kind": KIND,
             "name": self.name,
             "kubernetesRelease": "1.37",
-            "objects": [item for item in objects if item.get("kind") != SCHEDULER],
+            "seed": 0,
+            "steps": [{"run": "idle"}],
             "expect": [item for check in self.checks for item in check.expect],
         }
-        return load_scenario(document | ({"scheduler": configured[0]} if configured else {}), bounds=BOUNDS)
+        # Behind what a person wrote: a mistake is told by its line.
+        changed = load_scenario(f"{_decoded(text).rstrip()}\n{yaml.safe_dump(head)}", bounds=BOUNDS)
+        if len(changed.objects) > MAX_OBJECTS:
+            said = f"{len(changed.objects)} objects; an answer has {MAX_OBJECTS} at most"
+            raise ScenarioError([Problem("", said)])
+        if changed.extenders is not None:
+            raise ScenarioError([Problem("extenders", "a task has none")])
+        return changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +137,7 @@ def grade(task: GradedTask, answer: str | bytes) -> Grade:
     ScenarioError
         It cannot be read or run: a person is told the place.
     """
-    size = len(answer.encode() if isinstance(answer, str) else answer)
+    size = len(_decoded(answer).encode())
     if size > MAX_ANSWER_BYTES:
         raise ScenarioError([Problem("", f"{size:,} bytes; an answer has {MAX_ANSWER_BYTES:,} at most")])
     given, changed = task.scenario(task.text), task.scenario(answer)
@@ -150,6 +151,10 @@ def grade(task: GradedTask, answer: str | bytes) -> Grade:
     checks.append(("Nothing else is changed", not wrong, "; ".join(wrong)))
     digest = hashlib.sha256(f"{task.name} {scenario_digest(changed)} {result.digest}".encode()).hexdigest()
     return Grade(tuple(checks), digest[:12])
+
+
+def _decoded(text: str | bytes) -> str:
+    return text if isinstance(text, str) else text.decode("utf-8", "replace")
 
 
 def _not_allowed(task: GradedTask, given: Scenario, changed: Scenario) -> Iterator[str]:
@@ -179,12 +184,13 @@ def _by_name(scenario: Scenario) -> dict[str, Any]:
 
 def _differing(one: Any, other: Any, path: str) -> Iterator[str]:
     """Paths at which two documents differ; a list is one value."""
-    if not (isinstance(one, Mapping) and isinstance(other, Mapping)):
-        if one != other:
-            yield path or "all of it"
+    if one == other:
         return
-    for key in sorted(one.keys() | other.keys()):
-        yield from _differing(one.get(key), other.get(key), f"{path}.{key}" if path else key)
+    if not all(isinstance(each, Mapping | None) for each in (one, other)):
+        yield path
+        return
+    for key in sorted({**(one or {}), **(other or {})}):
+        yield from _differing((one or {}).get(key), (other or {}).get(key), f"{path}.{key}" if path else key)
 
 
 def packed(text: str) -> str:
