@@ -21,19 +21,8 @@ MOST_VISITS: Final = 50
 SEED: Final = 20260101
 RELEASE: Final = "1.34"
 
-_NODE: Final = """
-apiVersion: v1
-kind: Node
-metadata: {name: NAME, labels: {kubernetes.io/hostname: NAME, topology.kubernetes.io/zone: zone-a}}
-status: {allocatable: {cpu: "8", memory: 32Gi, pods: "110"}, conditions: [{type: Ready, status: "True"}]}
-"""
-_POD: Final = """
-apiVersion: v1
-kind: Pod
-metadata: {name: web-0, labels: {app: web}}
-spec:
-  containers: [{name: main, image: "web:1", resources: {requests: {cpu: "1", memory: 2Gi}}}]
-"""
+_NODE: Final = table(__file__, "_NODE")
+_POD: Final = table(__file__, "_POD")
 _TWO_NODES: Final = "---".join(_NODE.replace("NAME", name) for name in ("node-1", "node-2"))
 _MANY_NODES: Final = "---".join(
     _NODE.replace("NAME", f"node-{i}").replace('cpu: "8"', f'cpu: "{4 + i % 5}"') for i in range(1, 241)

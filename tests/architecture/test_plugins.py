@@ -15,13 +15,7 @@ CORE = ROOT / "scheduler_core"
 
 # Names are facts of upstream's own there: what a Policy's predicates became, what upstream's messages say, kinds of
 # plugins' arguments in documents; and examples in words.
-BY_NAME = {
-    "config/policy.py": "a Policy's predicates and priorities are plugins by name",
-    "config/conversion.py": "what the plugins of removed versions became",
-    "config/__init__.py": "an example",
-    "whatif/tries.py": "a question about rules",
-    "whatif/causes.py": "what a spread's domains are and which amounts are missing is in these two plugins' states",
-}
+BY_NAME = table(__file__, "BY_NAME")
 SITE_BY_NAME = {
     "web/templatetags/playground.py": "an example",
 }
@@ -30,13 +24,7 @@ APART = ("cli/", "whatif/model", "releases/")
 
 NEW = table(__file__, "NEW")
 
-USE = """
-from scheduler_core.plugin_kit import check
-from scheduler_core.plugins import REGISTRY, default_configuration
-plan = default_configuration().plans[0]
-assert "Odd" in plan.plugins["filter"] and plan.args["Odd"].label == "disk", plan
-assert check(REGISTRY["Odd"]) == []
-"""
+USE = table(__file__, "USE")
 
 
 def test_a_new_plugin_of_the_tree_touches_two_files(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.write import create_object, delete_object
 from playground.engine.batch import Budget
 from tests.clusters.builders import START_NS, make_cluster, make_node, make_pod
+from tests.tables import table
 
 pytestmark = pytest.mark.django_db
 
@@ -205,12 +206,7 @@ def test_what_was_deleted_right_after_the_engine_wrote_it_stays_deleted(wall: Wa
 
 
 def test_a_budget_deleted_after_its_pod_is_not_written_again(wall: Wall) -> None:
-    budget = {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": "b"},
-        "spec": {"minAvailable": 1, "selector": {}},
-    }
+    budget = table(__file__, "a_budget_deleted_after_its_pod_is_not_written_again")
     cluster = paced(wall, make_pod("a"), budget)
     kind = named("PodDisruptionBudget")
     delete(cluster, "a", 0)

@@ -17,6 +17,7 @@ from playground.clusters.objects.write import delete_object
 from playground.engine import advise
 from tests.clusters.builders import make_cluster, make_node, make_pod, run
 from tests.manifests import deployment, priority_class
+from tests.tables import table
 
 pytestmark = pytest.mark.django_db
 
@@ -56,12 +57,7 @@ def drawn(random: Random, name: str) -> dict[str, Any]:
 
 DEPLOYMENT = deployment("web", 5, "10m")
 HIGH = priority_class("high", 10)
-SERVICE = {
-    "apiVersion": "v1",
-    "kind": "Service",
-    "metadata": {"name": "web", "namespace": "default"},
-    "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]},
-}
+SERVICE = table(__file__, "SERVICE")
 
 
 def lived(seed: int) -> Cluster:

@@ -21,12 +21,7 @@ from tests.tables import table
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-POLICY = {
-    "kind": "Policy",
-    "apiVersion": "v1",
-    "predicates": [{"name": "CheckNodeCondition"}, {"name": "PodFitsResources"}],
-    "priorities": [{"name": "ResourceLimitsPriority", "weight": 1}],
-}
+POLICY = table(__file__, "POLICY")
 
 
 def test_what_a_policy_asks_for_in_vain_is_named_in_the_answer_and_on_the_page(client: Client) -> None:

@@ -18,6 +18,7 @@ from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.write import delete_object
 from tests.clusters.builders import make_cluster, make_node, make_pod, run
 from tests.manifests import priority_class
+from tests.tables import table
 
 pytestmark = pytest.mark.django_db
 
@@ -186,13 +187,7 @@ def test_nothing_of_the_cluster_or_its_engine_changes() -> None:
     assert again.engine.checkpoint() == before
 
 
-TRIED = """
-apiVersion: v1
-kind: Pod
-metadata: {name: tried}
-spec:
-  containers: [{name: c, image: a, resources: {requests: {cpu: 400m}}}]
-"""
+TRIED = table(__file__, "TRIED")
 
 
 def test_a_tried_pod_has_its_cycle_explained_and_is_not_there() -> None:

@@ -10,21 +10,12 @@ from playground.clusters.models import QueueMove as StoredMove
 from playground.clusters.objects.apply import apply_documents
 from scheduler_core.queue.moves import Lane, QueueMove
 from tests.clusters.builders import run
+from tests.tables import table
 
 pytestmark = pytest.mark.django_db
 
-NODE = """
-apiVersion: v1
-kind: Node
-metadata: {name: %s}
-status: {allocatable: {cpu: "%s", memory: 8Gi, pods: "110"}}
-"""
-POD = """
-apiVersion: v1
-kind: Pod
-metadata: {name: big}
-spec: {containers: [{name: c, image: i, resources: {requests: {cpu: "4"}}}]}
-"""
+NODE = table(__file__, "NODE")
+POD = table(__file__, "POD")
 
 
 @pytest.fixture

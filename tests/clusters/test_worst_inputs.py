@@ -479,10 +479,4 @@ def test_what_comes_in_between_has_the_object_validated_again(monkeypatch: pytes
     assert (tries, made["spec"]["priority"]) == (["p", "p"], 7)
 
 
-PRIORITY = {
-    "apiVersion": "scheduling.k8s.io/v1",
-    "kind": "PriorityClass",
-    "metadata": {"name": "usual"},
-    "value": 7,
-    "globalDefault": True,
-}
+PRIORITY = table(__file__, "PRIORITY")

@@ -19,20 +19,9 @@ from tests.tables import table
 POD = yaml.safe_load((Path(__file__).parent / "data" / "pod.yaml").read_text())
 NODE: dict[str, Any] = table(__file__, "NODE")
 DEPLOYMENT: dict[str, Any] = table(__file__, "DEPLOYMENT")
-BUDGET: dict[str, Any] = {
-    "apiVersion": "policy/v1",
-    "kind": "PodDisruptionBudget",
-    "metadata": {"name": "web"},
-    "spec": {"minAvailable": "50%", "selector": {"matchLabels": {"app": "web"}}},
-    "status": {"disruptionsAllowed": 1, "disruptedPods": {"web-1": "2026-01-01T00:00:00Z"}},
-}
+BUDGET: dict[str, Any] = table(__file__, "BUDGET")
 PRIORITY_CLASS: dict[str, Any] = table(__file__, "PRIORITY_CLASS")
-CLAIM: dict[str, Any] = {
-    "apiVersion": "v1",
-    "kind": "PersistentVolumeClaim",
-    "metadata": {"name": "data"},
-    "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
-}
+CLAIM: dict[str, Any] = table(__file__, "CLAIM")
 COLUMNS = {
     "Pod": columns.pod_columns,
     "Node": columns.node_columns,

@@ -8,19 +8,13 @@ from playground.engine.batch import PUT_TOGETHER, Engine, read
 from playground.engine.entries import Entry
 from scheduler_core.objects.defaults import prepare
 from scheduler_core.sim.changes import ObjectWritten
+from tests.tables import table
 
 SECOND = 10**9
 
 
 def pod() -> dict[str, Any]:
-    return prepare(
-        {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": "p", "namespace": "default", "uid": "u1"},
-            "spec": {"containers": [{"name": "c"}]},
-        }
-    )
+    return prepare(table(__file__, "pod"))
 
 
 class Restless:

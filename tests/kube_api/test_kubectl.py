@@ -109,12 +109,7 @@ def test_nodes_are_tainted_cordoned_and_drained(kubectl: Kubectl) -> None:
 
 def test_a_drain_waits_for_the_budget(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", text=DEPLOYMENT)
-    budget = """
-apiVersion: policy/v1
-kind: PodDisruptionBudget
-metadata: {name: shop}
-spec: {minAvailable: 3, selector: {matchLabels: {app: shop}}}
-"""
+    budget = table(__file__, "a_drain_waits_for_the_budget")
     kubectl("apply", "-f", "-", text=budget)
     eventually(running("shop", 3))
     node = Pod.objects.values_list("node_name", flat=True)[0]

@@ -33,12 +33,7 @@ DETERMINISTIC = ("DotProd", "GpuClustering", "GpuPacking", "BestFit", "FGD")
 DATA = os.environ.get("FGD_DATA", "")
 RECORD = json.loads(gzip.decompress((Path(__file__).parent / "data" / "gpu_sharing.json.gz").read_bytes()))
 
-TYPICAL = [
-    {"cpuMilli": 4000, "gpuCount": 1, "gpuMilli": 500, "weight": 5},
-    {"cpuMilli": 4000, "gpuCount": 1, "gpuMilli": 1000, "weight": 3},
-    {"cpuMilli": 4000, "gpuCount": 2, "gpuMilli": 1000, "weight": 1},
-    {"cpuMilli": 16000, "weight": 1},
-]
+TYPICAL = table(__file__, "TYPICAL")
 
 
 @pytest.fixture(scope="module")

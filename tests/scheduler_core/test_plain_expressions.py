@@ -12,13 +12,7 @@ from scheduler_core.expressions.syntax import ExpressionError
 from tests.tables import table
 
 LIMITS = ExpressionLimits(length=200)
-DEVICE = {
-    "driver": "gpu.x",
-    "attributes": {
-        "gpu.x": {"model": "a", "gen": 3, "fast": True, "list": [1, 2, "x"], "share": 1.5, "nothing": None}
-    },
-    "capacity": {"gpu.x": {"memory": {"quantity": "16Gi"}}},
-}
+DEVICE = table(__file__, "DEVICE")
 TEXTS = table(__file__, "TEXTS").strip().splitlines()
 
 

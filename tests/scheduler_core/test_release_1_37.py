@@ -77,12 +77,7 @@ def told(simulation: Simulation, name: str) -> str:
     return str(condition["message"])
 
 
-HIGH = {
-    "apiVersion": "scheduling.k8s.io/v1",
-    "kind": "PriorityClass",
-    "metadata": {"name": "high"},
-    "value": 10,
-}
+HIGH = table(__file__, "HIGH")
 NODES = [node(f"n{number}", "2") for number in (1, 2, 3)]
 APART = table(__file__, "APART")
 
@@ -269,12 +264,7 @@ def test_an_error_of_a_devices_selector_names_the_device() -> None:
             "spec": {"selectors": [cel]},
         },
         table(__file__, "an_error_of_a_devices_selector_names_the_device"),
-        {
-            "apiVersion": "resource.k8s.io/v1",
-            "kind": "ResourceClaim",
-            "metadata": {"name": "mine"},
-            "spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}},
-        },
+        table(__file__, "an_error_of_a_devices_selector_names_the_device_2"),
         pod("p", "1", resourceClaims=[{"name": "r", "resourceClaimName": "mine"}]),
     ]
     assert "class gpu: selector #0: CEL runtime error: no such key: memory" in told(

@@ -33,13 +33,7 @@ ZONE = "topology.kubernetes.io/zone"
 
 def _owned(name: str, cpu: str = "1") -> dict[str, Any]:
     made = make_pod(name, cpu=cpu)
-    reference = {
-        "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
-        "name": "web",
-        "uid": "web",
-        "controller": True,
-    }
+    reference = table(__file__, "_owned")
     made["metadata"]["ownerReferences"] = [reference]
     return made
 

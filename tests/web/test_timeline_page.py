@@ -13,6 +13,7 @@ from scheduler_core.scenario.load import load_scenario
 from scheduler_core.scenario.run import run
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.rare_cycles import run_until
+from tests.tables import table
 
 pytestmark = pytest.mark.django_db
 
@@ -21,12 +22,7 @@ pytestmark = pytest.mark.django_db
 def preempted(wakes):
     """A pod that evicted another, and two that are alike and fit nowhere."""
     cluster = make_cluster()
-    high = {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": "high"},
-        "value": 9,
-    }
+    high = table(__file__, "preempted")
     apply_documents(cluster=cluster, objects=[high, make_node("n1", cpu="4"), make_pod("small", cpu="3")])
     run_until(cluster, "idle")
     more = [

@@ -62,13 +62,7 @@ CHANGES: dict[str, tuple[list[str], list[str], list[str]]] = {
     "1.19": ([], [], ["GeneralPredicates", *BY_TAINTS]),
 }  # fmt: skip
 """Release -> predicates and priorities that came in, and what went."""
-EXTENDERS: dict[str, dict[str, Any]] = {
-    "1.7": {"urlPrefix": "/prefix", "filterVerb": "filter", "prioritizeVerb": "prioritize", "weight": 1,
-            "BindVerb": "bind", "enableHttps": True, "tlsConfig": {"Insecure": True}, "httpTimeout": 1,
-            "nodeCacheCapable": True},
-    "1.8": {"bindVerb": "bind"},
-    "1.10": {"managedResources": [{"name": "example.com/foo", "ignoredByScheduler": True}], "ignorable": True},
-}  # fmt: skip
+EXTENDERS: dict[str, dict[str, Any]] = table(__file__, "EXTENDERS")
 """Spellings of the time: keys were read whatever their case."""
 
 FILTERS = table(__file__, "FILTERS")

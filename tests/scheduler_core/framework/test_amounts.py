@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scheduler_core.cli.conformance_cycles import CaseCluster, decision_body, explain
 from scheduler_core.framework.amounts import Amount, Comparison, packed, unpacked
 from tests.scheduler_core.random_clusters import RandomCluster
+from tests.tables import table
 
 pytestmark = pytest.mark.usefixtures("every_threshold")
 
@@ -191,13 +192,7 @@ def test_volumes_beyond_a_drivers_limit_are_counted() -> None:
             "spec": {"drivers": [driver]},
         }
 
-    fast = {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "StorageClass",
-        "metadata": {"name": "fast"},
-        "provisioner": "csi.example.com",
-        "volumeBindingMode": "WaitForFirstConsumer",
-    }
+    fast = table(__file__, "volumes_beyond_a_drivers_limit_are_counted")
     cluster = CaseCluster(
         [
             *(_node(f"n{i}", "a") for i in (1, 2, 3, 4)),

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from scheduler_core.cli.main import main
+from tests.tables import table
 
 
 def scenario(tmp_path: Path, *, gates: bool = True, nodes: int = 1) -> str:
@@ -20,14 +21,7 @@ def scenario(tmp_path: Path, *, gates: bool = True, nodes: int = 1) -> str:
         }
         for place in range(nodes)
     ]
-    objects.append(
-        {
-            "apiVersion": "scheduling.k8s.io/v1alpha2",
-            "kind": "PodGroup",
-            "metadata": {"name": "train", "namespace": "ml"},
-            "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}},
-        }
-    )
+    objects.append(table(__file__, "scenario"))
     container = {"name": "c", "image": "app", "resources": {"requests": {"cpu": "3"}}}
     objects += [
         {

@@ -52,12 +52,7 @@ def test_what_shapes_placement_without_being_scheduled_stays() -> None:
     hard = {"count/deployments.apps": "9", "gold.storageclass.storage.k8s.io/requests.storage": "1Gi"}
     scopes = {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["vip"]}]}
     quota = _object("v1", "ResourceQuota", {"hard": {"pods": "1", **hard}, "scopeSelector": scopes})
-    vip = {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": "vip"},
-        "value": 5,
-    }
+    vip = table(__file__, "what_shapes_placement_without_being_scheduled_stays_2")
     template = {"metadata": {"labels": {"app": "secret"}}, "spec": make_pod("x")["spec"]}
     selector = {"matchLabels": {"app": "secret"}}
     web = _object("apps/v1", "Deployment", {"replicas": 1, "selector": selector, "template": template})
@@ -104,12 +99,7 @@ def test_a_step_about_what_is_left_out_is_left_out() -> None:
 
 
 def test_a_driver_is_named_as_it_stays() -> None:
-    driver = {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "CSIDriver",
-        "metadata": {"name": "x.csi"},
-        "spec": {},
-    }
+    driver = table(__file__, "a_driver_is_named_as_it_stays")
     said = {"kind": "CSIDriver", "name": "x.csi", "patch": {"metadata": {"labels": {"tier": "vault"}}}}
     scenario = make_scenario(make_node("n1"), make_pod("p"), driver, steps=[{"patch": said}, {"run": "idle"}])
     redacted = redact(scenario)
@@ -145,13 +135,7 @@ def test_a_hostname_label_follows_the_name_of_its_node() -> None:
 
 
 def test_recorded_answers_are_renamed_too() -> None:
-    config = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "extenders": [
-            {"urlPrefix": "http://secret.acme.corp", "filterVerb": "filter", "nodeCacheCapable": True}
-        ],
-    }
+    config = table(__file__, "recorded_answers_are_renamed_too")
     answer = {"NodeNames": ["vault"], "FailedNodes": {"cellar": "cellar is wet"}, "Error": ""}
     call = {"extender": 0, "verb": "filter", "pod": "finance/ledger", "answer": answer}
     pod = make_pod("ledger")
@@ -250,12 +234,7 @@ def test_answers_that_fail_still_fail_and_give_no_name_away(answer: dict[str, An
 
 
 def test_victims_an_extender_chose_are_renamed_by_their_uid() -> None:
-    low = {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": "zeppelin"},
-        "value": 9,
-    }
+    low = table(__file__, "victims_an_extender_chose_are_renamed_by_their_uid")
     victims = {
         "zeppelin-b": {"Pods": [{"UID": "default/zeppelin-on-b"}], "NumPDBViolations": 0},
     }
@@ -292,12 +271,7 @@ def test_volumes_conditions_and_drivers_give_no_name_away() -> None:
         "spec": {"volumeName": "zeppelin-pv", "accessModes": ["ReadWriteOnce"],
                  "resources": {"requests": {"storage": "1Gi"}}},
     }  # fmt: skip
-    volume = {
-        "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "zeppelin-pv"},
-        "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
-                 "claimRef": {"namespace": "default", "name": "zeppelin"},
-                 "nfs": {"server": "zeppelin", "path": "/zeppelin"}},
-    }  # fmt: skip
+    volume = table(__file__, "volumes_conditions_and_drivers_give_no_name_away_volume")
     attachment = {
         "apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "metadata": {"name": "zeppelin"},
         "spec": {"attacher": "csi.example", "nodeName": "zeppelin-a",
@@ -308,12 +282,7 @@ def test_volumes_conditions_and_drivers_give_no_name_away() -> None:
         "spec": {"drivers": [{"name": "csi.example", "nodeID": "zeppelin-host", "topologyKeys": ["zeppelin.example/z"],
                               "allocatable": {"count": 1}}]},
     }  # fmt: skip
-    driver = {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "CSIDriver",
-        "metadata": {"name": "csi.example"},
-        "spec": {},
-    }
+    driver = table(__file__, "volumes_conditions_and_drivers_give_no_name_away_driver")
     claimed = {"name": "c", "persistentVolumeClaim": {"claimName": "zeppelin"}}
     scenario = make_scenario(
         node, make_node("zeppelin-b"), driver, csi_node, attachment, volume, claim,

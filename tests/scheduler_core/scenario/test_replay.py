@@ -18,6 +18,7 @@ from scheduler_core.cli.main import main
 from scheduler_core.scenario import ScenarioError, dump_scenario, load_scenario, run_scenario
 from scheduler_core.scenario.gallery import ORDER, gallery_text
 from tests.scheduler_core.scenario.builders import document, make_node, make_pod, make_scenario
+from tests.tables import table
 
 GALLERY = Path(scheduler_core.scenario.__file__).parent / "gallery"
 
@@ -162,15 +163,7 @@ def test_a_scenario_of_production_size_replays_whole_in_seconds(tmp_path: Path) 
 
 
 def test_it_needs_nothing_but_numpy_and_a_yaml_library(file: Path) -> None:
-    code = (
-        "import sys\n"
-        "for name in ('django', 'celery', 'rest_framework', 'requests', 'httpx', 'sqlite3'):\n"
-        "    sys.modules[name] = None\n"
-        "from scheduler_core.cli.main import main\n"
-        "status = main(sys.argv[1:])\n"
-        "assert not {'socket', 'ssl', 'http.client', 'asyncio'} & set(sys.modules), 'no network'\n"
-        "sys.exit(status)"
-    )
+    code = table(__file__, "it_needs_nothing_but_numpy_and_a_yaml_library")
     done = subprocess.run(
         [sys.executable, "-c", code, "replay", str(file), "--check"], capture_output=True, text=True
     )
@@ -268,18 +261,8 @@ def test_a_run_is_bounded_and_says_so() -> None:
     assert len(run_scenario(scenario, max_cycles=4).cycles) == 3
 
 
-NODES_CSV = """\
-sn,cpu_milli,memory_mib,gpu,model
-openb-node-0000,32000,262144,0,
-openb-node-0001,64000,262144,2,P100
-openb-node-0002,64000,262144,2,T4
-"""
-PODS_CSV = """\
-name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time
-openb-pod-0000,12000,16384,1,1000,,LS,Running,0,12537496,0
-openb-pod-0001,6000,12288,1,460,T4|V100M16,LS,Running,5,90,5
-openb-pod-0002,64000,12288,0,0,,LS,Pending,9,30,
-"""
+NODES_CSV = table(__file__, "NODES_CSV")
+PODS_CSV = table(__file__, "PODS_CSV")
 
 
 def test_the_csv_files_of_the_trace_become_a_scenario(tmp_path: Path) -> None:

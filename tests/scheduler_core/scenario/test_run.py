@@ -17,18 +17,14 @@ from scheduler_core.scenario import (
 )
 from scheduler_core.scenario.gallery import gallery_scenario
 from tests.scheduler_core.scenario.builders import make_budget, make_node, make_pod, make_scenario
+from tests.tables import table
 
 APPROVAL = {
     "apiVersion": "kubescheduler.config.k8s.io/v1",
     "kind": "KubeSchedulerConfiguration",
     "profiles": [{"plugins": {"multiPoint": {"enabled": [{"name": "ManualApproval"}]}}}],
 }
-SYSTEM_CLASS = {
-    "apiVersion": "scheduling.k8s.io/v1",
-    "kind": "PriorityClass",
-    "metadata": {"name": "system-mine"},
-    "value": 7,
-}
+SYSTEM_CLASS = table(__file__, "SYSTEM_CLASS")
 
 
 def ran(*objects: dict[str, Any], **fields: Any) -> ScenarioRun:

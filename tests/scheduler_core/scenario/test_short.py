@@ -14,19 +14,9 @@ from scheduler_core.objects.documents import load_documents
 from scheduler_core.objects.reading import read_posted
 from scheduler_core.scenario import ScenarioError, dump_scenario, load_scenario, run_scenario, scenario_digest
 from scheduler_core.scenario.form import SCHEMA
+from tests.tables import table
 
-TEN = """\
-nodes:
-- {name: general, type: m6i.2xlarge, zone: [a, b, c], count: 3}
-- {name: gpu, type: g5.xlarge, pool: gpu, taints: "gpu=yes:NoSchedule", labels: {disk: ssd}}
-pods:
-- {name: db, cpu: 6, memory: 8Gi, nodeName: general-0}
-- {name: web, cpu: 2, memory: 4Gi, spread: zone, count: 3}
-- {name: cache, namespace: default, cpu: 500m, affinity: {near: web, apart: [db], by: node}}
-- {name: train, devices: {nvidia.com/gpu: 1}, tolerations: [gpu, "a=b:NoExecute"], nodeSelector: {pool: gpu}}
-- {name: urgent, cpu: 7, priority: 1000, labels: {tier: first}}
-- {name: later, cpu: 1, priority: 1000}
-"""
+TEN = table(__file__, "TEN")
 
 
 def manifests() -> dict[str, dict[str, Any]]:
@@ -36,19 +26,7 @@ def manifests() -> dict[str, dict[str, Any]]:
 def test_it_stands_for_plain_manifests() -> None:
     found = manifests()
     assert [name for name in found if name.startswith("PriorityClass")] == ["PriorityClass/priority-1000"]
-    assert found["Node/general-1"] == {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {
-            "name": "general-1",
-            "labels": {
-                "topology.kubernetes.io/zone": "b",
-                "kubernetes.io/hostname": "general-1",
-                "node.kubernetes.io/instance-type": "m6i.2xlarge",
-            },
-        },
-        "status": {"allocatable": {"cpu": "8", "memory": "32Gi", "pods": "110"}},
-    }
+    assert found["Node/general-1"] == table(__file__, "it_stands_for_plain_manifests")
     gpu = found["Node/gpu"]
     assert gpu["spec"] == {"taints": [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]}
     assert gpu["metadata"]["labels"].items() >= {"pool": "gpu", "disk": "ssd"}.items()

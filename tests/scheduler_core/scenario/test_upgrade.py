@@ -33,12 +33,7 @@ def pod(name: str, namespace: str = "default", **requests: str) -> dict[str, Any
 
 
 def document(*objects: dict[str, Any], **more: Any) -> dict[str, Any]:
-    head = {
-        "apiVersion": "scheduling.playground/v1",
-        "kind": "Scenario",
-        "kubernetesRelease": "1.34",
-        "seed": 1,
-    }
+    head = table(__file__, "document")
     return {**head, "objects": list(objects), **more}
 
 

@@ -78,12 +78,7 @@ def many():
     ]
     vip = {**pods[0], "metadata": {"name": "vip", "namespace": "default"}}
     vip["spec"] = {"priority": 1000, "priorityClassName": "high", "containers": [requests]}
-    high = {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": "high"},
-        "value": 1000,
-    }
+    high = table(__file__, "many")
     more = [{**node, "metadata": {"name": f"late-{i}"}} for i in range(5)]
     return {
         "apiVersion": "scheduling.playground/v1",

@@ -23,6 +23,7 @@ from tests.scheduler_core.sim.builders import (
     status_of,
     write,
 )
+from tests.tables import table
 
 
 def test_a_replica_set_makes_its_pods_under_generated_names() -> None:
@@ -170,13 +171,7 @@ def test_deleting_an_owner_takes_everything_it_made() -> None:
 
 def test_pods_of_an_unknown_owner_are_left_alone() -> None:
     pod = make_pod("web-x", labels={"app": "web"})
-    reference = {
-        "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
-        "name": "web",
-        "uid": "gone",
-        "controller": True,
-    }
+    reference = table(__file__, "pods_of_an_unknown_owner_are_left_alone")
     pod["metadata"]["ownerReferences"] = [reference]
     simulation = make_cluster(1, pod)
     simulation.run_until_idle()

@@ -18,6 +18,7 @@ from scheduler_core.whatif.fix import fix
 from scheduler_core.whatif.fixes import FixAnswer
 from scheduler_core.whatif.workloads import alike_pending, classes_of, waiting_pods
 from tests.real_dump import real_dump
+from tests.tables import table
 
 IDLE = Path(__file__).parents[2] / "cases" / "fixes" / "moves" / "cordoned-and-idle.yaml"
 
@@ -96,12 +97,7 @@ def test_pods_that_a_quota_refuses_are_said() -> None:
             "metadata": {"name": "web", "namespace": "shop"},
             "spec": spec,
         },
-        {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": "n1"},
-            "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "10"}},
-        },
+        table(__file__, "pods_that_a_quota_refuses_are_said"),
     ]
     run = run_scenario(load_scenario(scenario_of_dump(documents)), full_traces=False)
     answer = fix(run.simulation, {})
