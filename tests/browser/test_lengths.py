@@ -107,7 +107,7 @@ def pages_of(cluster):
     return own | found
 
 
-def too_much(page, url, pages, width, screens=SCREENS):
+def too_much(page, url, pages, width):
     """What is longer, heavier or has more controls than it may, or leaves its box."""
     found = []
     for name, path in pages.items():
@@ -118,7 +118,7 @@ def too_much(page, url, pages, width, screens=SCREENS):
         controls = page.locator(SEEN).evaluate_all("all => all.filter(e => e.checkVisibility()).length")
         most = CONTROLS.get(name.partition(",")[0], MOST_CONTROLS)
         for what, value, limit in (
-            ("screens", height / (DESK_PX if width > 800 else PHONE_PX), screens),
+            ("screens", height / (DESK_PX if width > 800 else PHONE_PX), SCREENS),
             ("KB", len(answer.body()) / 1024, KILOBYTES),
             ("controls", controls, most),
         ):
