@@ -7,7 +7,8 @@ No web process ever runs a cycle.
 import json
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -384,22 +385,29 @@ def answer(*, question_id: int, memory: EngineMemory | None = None, reads: bool 
         return ""
     if cluster is not None:
         cluster.refresh_from_db()
+    if kind.run is not None:
+        return _scatter(question)
+    state = str(Question.State.FAILED)
+    began = time.monotonic()
+    # A copy of a large cluster is millions of objects: looked at by the collector they take twice as long.
+    with _saying_why(question, "The engine could not answer"), collector_paused():
+        document = kind.answer(question, cluster, memory)
+        state = _done(question, document, round((time.monotonic() - began) * 1000))
+    return state
+
+
+@contextmanager
+def _saying_why(question: Question, words: str) -> Iterator[None]:
+    """What goes wrong within ends the question, in words for its answer."""
     try:
-        if kind.run is not None:
-            return _scatter(question)
-        began = time.monotonic()
-        # A copy of a large cluster is millions of objects: looked at by the collector they take twice as long.
-        with collector_paused():
-            document = kind.answer(question, cluster, memory)
-            took_ms = round((time.monotonic() - began) * 1000)
-            return _done(question, document, took_ms)
+        yield
     except REFUSALS as error:
-        return _failed(question, str(error.args[0]))
-    except (MemoryError, DatabaseError):
+        _failed(question, str(error.args[0]))
+    except (MemoryError, DatabaseError, _TurnOver):
         raise  # a limit that was met, or a database that is away: the lane that runs this knows what to do
     except Exception as error:
         logger.exception("question failed", extra={"question": question.public_id})
-        return _failed(question, f"The engine could not answer: {type(error).__name__}: {error}")
+        _failed(question, f"{words}: {type(error).__name__}: {error}")
 
 
 def answer_in_turn(*, question_id: int) -> float | None:
@@ -632,22 +640,13 @@ def run_seeds(*, question_id: int, seeds: Sequence[int], turn_s: float | None = 
 
     left = [seed for seed in seeds if seed not in there]
     try:
-        with collector_paused():
+        with _saying_why(question, "The log could not be run again"), collector_paused():
             if left:
                 kind.run(question, left, keep)
     except _TurnOver:
         ended = set(SeedEnd.objects.filter(question=question).values_list("seed", flat=True))
         if not ended.issuperset(seeds):
             return True
-    except REFUSALS as error:
-        _failed(question, str(error.args[0]))
-        return False
-    except (MemoryError, DatabaseError):
-        raise
-    except Exception as error:
-        logger.exception("seeds failed", extra={"question": question.public_id})
-        _failed(question, f"The log could not be run again: {error}")
-        return False
     if SeedEnd.objects.filter(question=question).count() >= question.params["seeds"]:
         _done(question, kind.answer(question, question.cluster, ENGINES), None)
         SeedEnd.objects.filter(question=question).delete()

@@ -111,7 +111,7 @@ def lanes_of(cluster: Cluster, *, full: bool) -> tuple[dict[str, list[QueueItem]
     )
     now_ns = cluster.now_ns
     lanes = {
-        lane: [_item(lane, position, item, now_ns) for position, item in enumerate(raw.get(lane, ()), 1)]
+        lane: [item_of(lane, position, item, now_ns) for position, item in enumerate(raw.get(lane, ()), 1)]
         for lane in LANES
     }
     seen = {item.pod for items in lanes.values() for item in items}
@@ -121,18 +121,8 @@ def lanes_of(cluster: Cluster, *, full: bool) -> tuple[dict[str, list[QueueItem]
             continue
         lane = "foreign" if row["waits_for"] else "active"
         counts[lane] = counts.get(lane, 0) + 1
-        lanes[lane].append(
-            QueueItem(
-                pod=pod,
-                lane=lane,
-                position=len(lanes[lane]) + 1,
-                uid=row["uid"],
-                priority=row["priority"],
-                priority_class=row["priority_class"],
-                reason=row["waits_for"],
-                read=False,
-            )
-        )
+        told = {**row, "pod": pod, "reason": row["waits_for"]}
+        lanes[lane].append(item_of(lane, len(lanes[lane]) + 1, told, now_ns, read=False))
     return lanes, {lane: counts.get(lane, 0) for lane in LANES}
 
 
@@ -170,23 +160,17 @@ def _whole(
     return whole
 
 
-def _item(lane: str, position: int, item: Mapping[str, Any], now_ns: int) -> QueueItem:
+_TOLD: Final = ("pod", "uid", "priority", "priority_class", "attempts", "reason", "node", "plugin", "event")
+
+
+def item_of(
+    lane: str, position: int, item: Mapping[str, Any], now_ns: int, *, read: bool = True
+) -> QueueItem:
+    """A pod in a lane, of what the engine says of it (`QueueView` has the keys)."""
+    told = {name: item[name] for name in _TOLD if item.get(name) is not None}
     until_ns = item.get("until_ns")
-    return QueueItem(
-        pod=item["pod"],
-        lane=lane,
-        position=position,
-        uid=item.get("uid") or "",
-        priority=item.get("priority") or 0,
-        priority_class=item.get("priority_class") or "",
-        attempts=item.get("attempts") or 0,
-        left_s=None if until_ns is None else max(0.0, (until_ns - now_ns) / 1e9),
-        reason=item.get("reason") or "",
-        node=item.get("node") or "",
-        plugin=item.get("plugin") or "",
-        event=item.get("event") or "",
-        facts=item,
-    )
+    left_s = None if until_ns is None else max(0.0, (until_ns - now_ns) / 1e9)
+    return QueueItem(lane=lane, position=position, left_s=left_s, read=read, facts=item, **told)
 
 
 # ---- Pods of a queue lane that are alike: of one workload, and there for one reason

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.http import HttpRequest
 
 from playground.clusters.board.nodes import NodeUse, PodUse, natural
-from playground.clusters.history.queue import LANES, QueueItem
+from playground.clusters.history.queue import LANES, item_of
 from playground.engine.columns import FINISHED
 from playground.scenarios import selectors
 from playground.scenarios.briefs import LANE_ITEMS, MOST_CARDS, brief_of
@@ -156,17 +156,7 @@ def _lanes(brief: Mapping[str, Any], scale: PriorityScale) -> list[View]:
     nothing: Mapping[str, Any] = {"count": 0, "items": ()}
     heads = {lane: brief["queue"].get(lane, nothing) for lane in LANES}
     lanes = {
-        lane: [
-            made_of(
-                QueueItem,
-                {key: value for key, value in item.items() if value is not None},
-                lane=lane,
-                position=position,
-                left_s=None if item.get("until_ns") is None else max(0.0, (item["until_ns"] - now_ns) / 1e9),
-                facts=item,
-            )
-            for position, item in enumerate(heads[lane]["items"], 1)
-        ]
+        lane: [item_of(lane, position, item, now_ns) for position, item in enumerate(heads[lane]["items"], 1)]
         for lane in LANES
     }
     counts = {lane: head["count"] for lane, head in heads.items()}
