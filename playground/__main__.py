@@ -3,6 +3,7 @@
 kube-scheduler-playground --port 8010
 kube-scheduler-playground migrate
 kube-scheduler-playground mcp --server http://127.0.0.1:8010
+kube-scheduler-playground page public --pyodide https://files.example/pyodide/
 """
 
 from __future__ import annotations
@@ -25,6 +26,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if told[:1] == ["mcp"]:
         _serve_tools(told[1:])
         return
+    if told[:1] == ["page"]:
+        from playground.remote import page
+
+        sys.exit(page.main(told[1:]))
     if not told or told[0].startswith("-"):
         told = ["play", *told]
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "playground.settings")

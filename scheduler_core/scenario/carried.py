@@ -28,7 +28,8 @@ MAX_LINK_CHARS: Final = 32_000
 MAX_CARRIED_BYTES: Final = 32 * 2**20
 """Most bytes a line may unfold to: a few letters can stand for gigabytes."""
 _LINE: Final = re.compile(r"([0-9]{1,4})\.([0-9a-f]{64})\.([A-Za-z0-9_-]+)")
-_LINK: Final = re.compile(rb"https?://[^\s#]*/open/?(?:\?[^\s#]*)?#(\S*)")
+_LINK: Final = re.compile(rb"https?://[^\s#]*(?:/open/?(?:\?[^\s#]*)?#|#(?=[0-9]{1,4}\.[0-9a-f]{64}\.))(\S*)")
+"""Of a site, which opens it, or of a playground in a page."""
 _IN_FILE: Final = re.compile(rb'<script type="text/plain" id="scenario">\s*([^<\s]+)\s*</script>')
 STANDALONE_MARK: Final = '<meta name="generator" content="kube-scheduler-playground standalone 1">'
 """What a standalone file has near its beginning."""

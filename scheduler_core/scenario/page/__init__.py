@@ -1,0 +1,92 @@
+"""A folder of files that is a playground: the core in the reader's browser, behind any file server.
+
+The page has its first answer in it, and shows every answer as the standalone file of its replay. Its runtime is
+Pyodide by its address, or CPython and NumPy bundled from npm packages; which of them it is only `runtime.js` knows.
+"""
+
+from __future__ import annotations
+
+import html
+import io
+import json
+import re
+import zipfile
+from collections.abc import Callable, Iterator
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Final
+
+from scheduler_core.scenario.page import engine
+
+_FOLDER: Final = resources.files(__package__)
+
+
+def build(folder: Path, runtime: str | Callable[[Path], None]) -> None:
+    """Write the page.
+
+    Parameters
+    ----------
+    folder
+        Is made; files of these names in it are replaced.
+    runtime
+        Address of a folder that has Pyodide, or what writes another runtime's `runtime.js` into a folder.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "core.zip").write_bytes(archive())
+    for name in ("page.css", "page.js"):
+        (folder / name).write_text(_text(name))
+    address = runtime.rstrip("/") + "/" if isinstance(runtime, str) else ""
+    if isinstance(runtime, str):
+        (folder / "runtime.js").write_text(_text("pyodide.js"))
+        (folder / "worker.js").write_text(
+            _text("worker.js").replace("{{ADDRESS}}", json.dumps(address)[1:-1])
+        )
+    else:
+        runtime(folder)
+    (folder / "index.html").write_text(_page(address))
+
+
+def archive() -> bytes:
+    """The core, and what of PyYAML is Python."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as into:
+        for package in ("scheduler_core", "yaml"):
+            for name, data in _files(resources.files(package), package):
+                into.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
+    return packed.getvalue()
+
+
+def _files(folder: Traversable, path: str) -> Iterator[tuple[str, bytes]]:
+    for item in sorted(folder.iterdir(), key=lambda item: item.name):
+        name = f"{path}/{item.name}"
+        if item.is_dir():
+            yield from () if item.name == "__pycache__" else _files(item, name)
+        elif not item.name.endswith((".pyc", ".so", ".pyd")):
+            yield name, item.read_bytes()
+
+
+def _page(address: str) -> str:
+    first = _text("example.yaml")
+    answer = json.loads(engine.answer(first))
+    # The answer is a document in a frame, to which this page's policy applies too: its script and style by digest.
+    digests = re.findall(r"(script|style)-src '(sha256-[^']+)'", answer["html"])
+    by_kind = {kind: f"'{digest}'" for kind, digest in digests}
+    policy = "; ".join(
+        (
+            "default-src 'none'", f"script-src 'self' 'wasm-unsafe-eval' {by_kind['script']} {address}".strip(),
+            f"style-src 'self' {by_kind['style']}", f"connect-src 'self' blob: {address}".strip(),
+            "worker-src 'self' blob:", "frame-src 'self'", "img-src data:", "base-uri 'none'", "form-action 'none'",
+        )
+    )  # fmt: skip
+    values = {
+        "POLICY": policy,
+        "TEXT": first,
+        "ANSWER": answer["html"],
+        "DECISIONS": answer["decisions"],
+    }
+    return re.sub(r"\{\{([A-Z]+)\}\}", lambda place: html.escape(values[place[1]]), _text("page.html"))
+
+
+def _text(name: str) -> str:
+    return (_FOLDER / name).read_text("utf-8")
