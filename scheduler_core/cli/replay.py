@@ -97,13 +97,12 @@ def run(options: argparse.Namespace) -> int:
         scenario = release_options.with_release(scenario, options)
         if options.seed is not None:
             scenario = with_seed(scenario, options.seed)
-        page, timed = "", bool(options.trace)
+        page = ""
         if options.html:
-            told = {"note": options.note, "opens_at": options.opens_at}
-            made = standalone(scenario, bounds=bounds, timed=timed, **told)
+            made = standalone(scenario, note=options.note, opens_at=options.opens_at, bounds=bounds)
             result, page = made.run, made.html
         else:
-            result = run_scenario(scenario, bounds=bounds, timed=timed)
+            result = run_scenario(scenario, bounds=bounds, timed=bool(options.trace))
     finally:
         # Nor is what came of it: the first look would be as long as a tenth of the run.
         gc.freeze()

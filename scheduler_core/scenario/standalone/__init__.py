@@ -57,7 +57,6 @@ def standalone(
     address: str = "",
     max_bytes: int = MAX_FILE_BYTES,
     bounds: RunBounds | None = None,
-    timed: bool = False,
 ) -> Standalone:
     """Run a scenario and put the replay into one file.
 
@@ -71,8 +70,6 @@ def standalone(
         Of a playground that opens it (``https://host``); empty where none is known.
     max_bytes
         Of the file.
-    timed
-        The run keeps what its `timeline` reads.
 
     Raises
     ------
@@ -89,7 +86,7 @@ def standalone(
             # Of a large cluster every verdict is kept where a pod found no node.
             simulation.keep_full_traces(False, unplaced=True)
 
-    result = run(scenario, before_cycle=begin, after_cycle=boards.look, bounds=bounds, timed=timed)
+    result = run(scenario, before_cycle=begin, after_cycle=boards.look, bounds=bounds, timed=True)
     record = json.dumps(
         _record(scenario, result, boards, names, note, opens_at),
         separators=(",", ":"), ensure_ascii=False, allow_nan=False,
@@ -132,8 +129,28 @@ def _record(
         "path": [{"cycle": stop.cycle, "text": stop.text} for stop in scenario.path],
         "boards": boards.changes,
         "cycles": cycles,
+        "timeline": _lanes(result, names),
         "names": names.all,
     }
+
+
+def _lanes(result: ScenarioRun, names: Names) -> dict[str, Any]:
+    """Lanes of pods, the longest waits first: a span is its state, from and until which millisecond, and the node."""
+    found = result.timeline()
+    whole = (found.from_ns, found.to_ns)
+    lanes = sorted(found.pods, key=lambda lane: (-lane.waited_ns(*whole), lane.pod))
+
+    def ms(at_ns: int) -> int:
+        return (at_ns - found.from_ns) // MILLISECOND_NS
+
+    spans = {
+        lane.pod: [
+            [span.state, ms(span.from_ns), ms(span.to_ns), names.place(span.node) if span.node else None]
+            for span in lane.spans
+        ]
+        for lane in lanes[:MAX_LANES]
+    }
+    return {"toMs": ms(found.to_ns), "count": len(lanes), "lanes": spans}
 
 
 def _page(result: ScenarioRun, record: bytes, line: str, address: str) -> str:
@@ -185,6 +202,9 @@ def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
+MILLISECOND_NS: Final = 1_000_000
+MAX_LANES: Final = 100
+"""Pods whose lanes are drawn; the others are counted."""
 LANE_PODS: Final = 30
 """Pods of a lane that are named; the others are counted."""
 MAX_CANDIDATES: Final = 60

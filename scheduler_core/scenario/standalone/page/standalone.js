@@ -3,7 +3,7 @@
   const MOST = 64 * 2 ** 20, CARDS = 40, ROWS = 300, TICKS = 160;
   const byId = id => document.getElementById(id);
   const el = (tag, attributes = {}, ...children) => {
-    const svg = ['svg', 'rect', 'text', 'g', 'title'].includes(tag);
+    const svg = ['svg', 'rect', 'text', 'g', 'title', 'line'].includes(tag);
     const made = svg ? document.createElementNS('http://www.w3.org/2000/svg', tag) : document.createElement(tag);
     for (const [name, value] of Object.entries(attributes)) {
       if (name.startsWith('on')) made.addEventListener(name.slice(2), value);
@@ -265,6 +265,20 @@
     : el('p', {}, 'No pod waits.')));
   const decisions = panel('decisions', 'All decisions', plural(last, 'decision'), el('div', { class: 'scroll tall', tabindex: 0, role: 'group', 'aria-label': 'All decisions' },
     el('ol', { class: 'story body' }, cycles.slice(0, 2000).map(cycle => el('li', { id: `d${cycle.n}` }, link(cycle.n, `#${number(cycle.n)}`), ' ', el('span', { class: outcome(cycle)[0], 'aria-hidden': 'true' }, outcome(cycle)[1]), ` ${cycle.headline || cycle.pod}`)))));
+
+  // ---- where every pod was, in virtual time; the line is the decision that is shown
+  const { toMs, lanes: spans, count: pods } = record.timeline, whole = Math.max(1, toMs);
+  const STATE = { queued: 'std', backoff: 'warn', gated: 'sub', unschedulable: 'bad', nominated: 'pre', permit: 'wait', binding: 'wait', starting: 'wait', running: 'ok', terminating: 'warn' };
+  const at = el('line', { y1: 0, y2: '100%', class: 'at' });
+  const timeline = !toMs ? null : panel('timeline', 'Timeline', `0 s to ${since(toMs)} of virtual time, the longest waits first; the line is this decision`,
+    el('div', { class: 'body times' }, el('svg', { class: 'cursor', 'aria-hidden': 'true' }, at), Object.entries(spans).map(([pod, stays]) => {
+      const words = stays.map(([state, from, to, place]) => `${state}${place === null ? '' : ` on ${names[place]}`} ${since(to - from)}`).join(', ');
+      return el('div', { class: 'time' }, el('span', { title: pod }, short(pod)),
+        el('svg', { role: 'img', 'aria-label': words || 'tried, at one moment alone', viewBox: `0 0 ${whole} 12`, preserveAspectRatio: 'none' },
+          stays.map(([state, from, to, place]) => el('rect', { class: STATE[state], x: from, width: to - from, height: 12 },
+            el('title', {}, `${state}${place === null ? '' : ` on ${names[place]}`}, ${since(to - from)}`)))),
+        el('span', { class: 'sub' }, words));
+    }), pods > Object.keys(spans).length ? el('p', { class: 'sub' }, `and ${number(pods - Object.keys(spans).length)} more pods`) : null));
   const said = [];
   if (record.note || record.lesson) {
     said.push(el('section', { class: 'said' }, record.lesson ? el('p', {}, record.lesson) : null,
@@ -292,6 +306,7 @@
     ].filter(Boolean));
     document.querySelector('#decisions [aria-current]')?.removeAttribute('aria-current');
     byId(`d${cycle.n}`)?.setAttribute('aria-current', 'true');
+    for (const end of ['x1', 'x2']) at.setAttribute(end, `${(100 * (cycle.atMs || 0)) / whole}%`);
   };
   const go = to => {
     if (!Number.isInteger(to) || to < 1 || to > last || to === current) return;
@@ -305,7 +320,7 @@
   }
   main.replaceChildren(...said, el('section', { class: 'panel strip', 'aria-label': 'Decisions' },
     el('div', { class: 'row' }, step('‹', 'Previous decision', '[', () => current - 1), shown, step('›', 'Next decision', ']', () => current + 1),
-      el('span', { class: 'grow' }), step('Next without a node', 'Next decision without a node', 'n', () => nextBad(current) || nextBad(0))), ticks, slide), place, decisions, ...ending);
+      el('span', { class: 'grow' }), step('Next without a node', 'Next decision without a node', 'n', () => nextBad(current) || nextBad(0))), ticks, slide), place, ...[timeline].filter(Boolean), decisions, ...ending);
   const numbered = () => cycles.findIndex(cycle => String(cycle.n) === location.hash.slice(1)) + 1;
   addEventListener('hashchange', () => go(numbered()));
   document.addEventListener('keydown', e => {
