@@ -145,7 +145,7 @@ def view_timeline(
     return {
         "first": axis.since(first),
         "last": axis.since(last),
-        "is_whole": (first, last) == found.bounds_of(None, None),
+        "is_moment": found.is_moment,
         "total_ms": max(1, (found.to_ns - begun) // MS),
         "step_ms": max(1, (found.to_ns - begun) // MS // STEPS),
         "from_ms": (first - begun) // MS,

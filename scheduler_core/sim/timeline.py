@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Protocol
 
+from scheduler_core.clock import SECOND_NS
 from scheduler_core.objects.fields import parse_time_ns
 from scheduler_core.objects.resources import CPU, pod_requests
 from scheduler_core.queue.moves import QueueMove
@@ -115,10 +116,17 @@ class PodLane:
 
 @dataclass(slots=True)
 class Timeline:
-    """What happened between two moments; pods to which nothing happened are not in it."""
+    """What happened between two moments; pods to which nothing happened are not in it.
+
+    Attributes
+    ----------
+    is_moment
+        The clock is where it began: everything happened at once. `to_ns` is a second later, so that stays have a length.
+    """
 
     from_ns: int
     to_ns: int
+    is_moment: bool = False
     pods: list[PodLane] = field(default_factory=list)
     evictions: list[Eviction] = field(default_factory=list)
 
@@ -180,7 +188,9 @@ def timeline_of(
     from_ns, to_ns
         Where the clock began, and where it is.
     """
-    found = Timeline(from_ns, to_ns)
+    is_moment = to_ns <= from_ns
+    to_ns = from_ns + SECOND_NS if is_moment else to_ns
+    found = Timeline(from_ns, to_ns, is_moment)
     stories: dict[str, _Story] = {}
     for seen in written:
         stories.setdefault(seen.pod, _Story()).written.append(seen)

@@ -102,3 +102,20 @@ def test_a_share_has_the_lanes_of_its_run(client):
             )
             == n
         )
+
+
+def test_what_happened_in_one_moment_is_drawn_a_second_long(client, wakes):
+    cluster = make_cluster()
+    apply_documents(
+        cluster=cluster,
+        objects=[make_node("n1", cpu="4"), make_pod("web", cpu="1"), make_pod("big", cpu="9")],
+    )
+    run_until(cluster, "idle")
+    cluster.refresh_from_db()
+    assert cluster.now_ns == cluster.start_ns
+    html = html_of(client, f"/c/{cluster.public_id}/timeline/")
+    assert "00:00.0: all in one moment" in html and "No virtual time has passed" in html
+    assert lanes(cluster_timeline(cluster)) == {
+        "default/big": [("unschedulable", 0.0, 1.0, "")],
+        "default/web": [("running", 0.0, 1.0, "n1")],
+    }
