@@ -121,7 +121,8 @@ class Timeline:
     Attributes
     ----------
     is_moment
-        The clock is where it began: everything happened at once. `to_ns` is a second later, so that stays have a length.
+        The clock is where it began: everything happened at once. `to_ns` is a second later, so that stays
+        have a length.
     """
 
     from_ns: int
