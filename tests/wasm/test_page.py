@@ -17,6 +17,7 @@ from playwright.sync_api import Page, expect
 from playground.remote import page as command
 from scheduler_core.cli.main import main
 from scheduler_core.scenario import load_scenario, run_scenario, scenario_digest
+from scheduler_core.scenario.gallery import gallery_scenario
 from scheduler_core.scenario.page import engine
 from tests import servers
 
@@ -81,6 +82,10 @@ def test_a_page_answers_what_is_edited_and_what_a_link_carries(address: str, pag
     page.goto("about:blank")
     page.goto(address + link)
     expect(page.locator("body")).to_have_attribute("data-digest", scenario_digest(scenario), timeout=LOADS_MS)
+
+    page.locator("#lesson").select_option("nominated-overtaken")
+    of_lesson = scenario_digest(gallery_scenario("nominated-overtaken"))
+    expect(page.locator("body")).to_have_attribute("data-digest", of_lesson, timeout=LOADS_MS)
     assert all(url.startswith((address, "blob:", "data:", "about:")) for url in asked)
 
 

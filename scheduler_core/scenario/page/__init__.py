@@ -17,6 +17,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Final
 
+from scheduler_core.scenario.gallery import gallery
 from scheduler_core.scenario.page import engine
 
 _FOLDER: Final = resources.files(__package__)
@@ -79,13 +80,18 @@ def _page(address: str) -> str:
             "worker-src 'self' blob:", "frame-src 'self'", "img-src data:", "base-uri 'none'", "form-action 'none'",
         )
     )  # fmt: skip
+    titles = {scenario.name: scenario.title for scenario in gallery()}
+    lessons = "".join(
+        f'<option value="{name}">{html.escape(title)}</option>' for name, title in titles.items()
+    )
     values = {
         "POLICY": policy,
         "TEXT": first,
         "ANSWER": answer["html"],
         "DECISIONS": answer["decisions"],
     }
-    return re.sub(r"\{\{([A-Z]+)\}\}", lambda place: html.escape(values[place[1]]), _text("page.html"))
+    filled = {"LESSONS": lessons} | {key: html.escape(value) for key, value in values.items()}
+    return re.sub(r"\{\{([A-Z]+)\}\}", lambda place: filled[place[1]], _text("page.html"))
 
 
 def _text(name: str) -> str:

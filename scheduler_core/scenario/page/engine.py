@@ -9,6 +9,7 @@ from scheduler_core.errors import InvalidManifest
 from scheduler_core.objects.reading import read_posted
 from scheduler_core.scenario.carried import CarriedError, carry, unfold
 from scheduler_core.scenario.errors import Problem, ScenarioError
+from scheduler_core.scenario.gallery import gallery_text
 from scheduler_core.scenario.load import load_scenario
 from scheduler_core.scenario.standalone import TooLargeForOneFile, standalone
 from scheduler_core.scenario.types import API_VERSION, KIND, Scenario
@@ -48,6 +49,11 @@ def scenario_of(text: str) -> Scenario:
         return load_scenario(text)
     manifests: list[dict[str, Any]] = [one.manifest for one in posted]
     return load_scenario({"apiVersion": API_VERSION, "kind": KIND, "objects": manifests})
+
+
+def lesson(name: str) -> str:
+    """The text of a lesson, as JSON: `text`."""
+    return json.dumps({"text": gallery_text(name)})
 
 
 def carried(line: str) -> str:

@@ -1,6 +1,6 @@
 // The page: what is typed goes to the engine (`startEngine` of runtime.js), and its answer is the standalone file.
 (() => {
-  const [text, state, problems, frame, link] = ['text', 'state', 'problems', 'answer', 'link'].map((id) => document.getElementById(id));
+  const [text, state, problems, frame, link, lesson] = ['text', 'state', 'problems', 'answer', 'link', 'lesson'].map((id) => document.getElementById(id));
   const first = { text: text.value, decisions: document.body.dataset.first };
   let engine = null;
   let asked = 0;
@@ -49,9 +49,9 @@
     document.body.dataset.decisions = found.decisions;
   }
 
-  async function open() {
-    if (location.hash.length < 3) return;
-    const found = JSON.parse(await (await load()).ask('carried', location.hash.slice(1)));
+  async function open(name, given) {
+    if (!given) return;
+    const found = JSON.parse(await (await load()).ask(name, given));
     tellProblems(found.problems || []);
     if (found.problems) return;
     text.value = found.text;
@@ -64,6 +64,8 @@
     waiting = setTimeout(() => answer().catch(() => {}), 250);
     load().catch(() => {});
   });
-  addEventListener('hashchange', () => open().catch(() => {}));
-  open().catch(() => {});
+  const opened = () => open('carried', location.hash.slice(1)).catch(() => {});
+  lesson.addEventListener('change', () => open('lesson', lesson.value).catch(() => {}));
+  addEventListener('hashchange', opened);
+  opened();
 })();
