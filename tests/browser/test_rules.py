@@ -61,7 +61,7 @@ def test_a_rule_is_written_tried_decides_and_travels(
     page.get_by_role("navigation", name="Cluster", exact=True).get_by_role("link", name="Share").click()
     page.get_by_label("Title").fill("Fast disks")
     page.get_by_role("button", name="Make a link").click()
-    expect(page.locator("#messages")).to_contain_text("Delete code")
+    expect(page.locator("#messages")).to_contain_text("delete code")
     work()
     expect(page.locator("#proof-badge")).to_contain_text("Reproduced", timeout=90_000)
     page.get_by_role("button", name="Fork to edit").click()

@@ -35,7 +35,7 @@ def test_two_people_share_fork_change_and_compare(browser, asgi_server, work):
         ada.get_by_role("navigation", name="Cluster", exact=True).get_by_role("link", name="Share").click()
         ada.get_by_label("Title").fill("Three pods, two nodes")
         ada.get_by_role("button", name="Make a link").click()
-        expect(ada.locator("#messages")).to_contain_text("Delete code")
+        expect(ada.locator("#messages")).to_contain_text("delete code")
         link = ada.locator("#lnk").input_value()
         work()
         expect(ada.locator("#proof-badge")).to_contain_text("Reproduced 3 of 3 decisions")

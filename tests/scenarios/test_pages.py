@@ -4,7 +4,9 @@ import re
 
 import pytest
 from django.core.cache import cache
+from django.test import Client
 
+from playground.accounts.models import User
 from playground.clusters import jobs
 from playground.clusters.models import Cluster
 from playground.clusters.objects.write import set_cordon
@@ -431,3 +433,17 @@ def test_what_differs_shows_each_scenario_and_opens_it_in_one_click(
     assert opened.status_code == 302 and opened["Location"].startswith("/c/")
     assert '/differs/"' in client.get("/about/").content.decode()
     assert '/differs/"' in client.get("/gallery/").content.decode()
+
+
+def test_who_shared_sees_the_delete_code_for_as_long_as_the_session_and_no_other_does(client, settings):
+    settings.EMBEDDED = False
+    client.force_login(User.objects.create_user("ada"))
+    page = f"/s/{share(document=small_text(), visibility='unlisted').scenario.public_id}/"
+    answer = client.post("/s/new/", {"text": small_text(title="Another", seed=9), "visibility": "unlisted"})
+    own = answer["Location"]
+    code = re.search(r"alone shows: <code>(\S+)</code>", html_of(client.get(own)))[1]
+    assert "alone shows" not in html_of(client.get(page)) and "alone shows" not in html_of(Client().get(own))
+    other = Client()
+    other.force_login(User.objects.create_user("bob"))
+    assert other.post(f"{own}delete/", {"code": code}).status_code == 302
+    assert not Scenario.objects.filter(public_id=own.split("/")[2]).exists()

@@ -79,6 +79,9 @@ def _names(names: list[str]) -> str:
 
 
 STOP_POLLING = 286
+DELETE_CODES = "delete_codes"
+"""In the session of who shared: share -> the code that takes it back. The site itself keeps a digest alone."""
+MOST_CODES = 50
 
 
 def mine(request: HttpRequest) -> HttpResponse:
@@ -118,7 +121,9 @@ def shared_page(request: HttpRequest, shared: shares.Shared) -> HttpResponse:
     """Redirect to the share, with messages shown once."""
     words = "Shared." if shared.created else "You had shared this already; here it is."
     if shared.delete_code:
-        words += f" Delete code, told only once: {shared.delete_code}"
+        codes = {**request.session.get(DELETE_CODES, {}), shared.scenario.public_id: shared.delete_code}
+        request.session[DELETE_CODES] = dict([*codes.items()][-MOST_CODES:])
+        words += " This browser shows its delete code on this page."
     messages.success(request, words)
     for note in shared.notes:
         messages.warning(request, note)
@@ -175,6 +180,7 @@ def _page_context(request: HttpRequest, share: Scenario) -> dict[str, Any]:
         "link": request.build_absolute_uri(reverse("scenarios:page", args=[share.public_id])),
         "is_local": settings.EMBEDDED,
         "is_mine": _is_mine(request, share),
+        "delete_code": _delete_code(request, share),
         "parent": selectors.visible_parent(share, request.user),
         "n_failed": sum(not finding["holds"] for finding in share.findings),
         "comparable": [
@@ -318,7 +324,17 @@ def delete(request: HttpRequest, share: Scenario) -> HttpResponse:
     if request.method == "POST":
         shares.delete_share(scenario=share, user=site_user(request), code=request.POST.get("code", ""))
         return done(request, "The share is deleted; its link leads nowhere now.", "scenarios:mine")
-    return render(request, "scenarios/delete.html", {"share": share, "is_mine": _is_mine(request, share)})
+    context = {
+        "share": share,
+        "is_mine": _is_mine(request, share),
+        "delete_code": _delete_code(request, share),
+    }
+    return render(request, "scenarios/delete.html", context)
+
+
+def _delete_code(request: HttpRequest, share: Scenario) -> str:
+    """The code that this browser was given when it shared; empty for others."""
+    return str(request.session.get(DELETE_CODES, {}).get(share.public_id, ""))
 
 
 # ---- time travel in a cluster
