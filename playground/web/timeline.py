@@ -139,6 +139,7 @@ def view_timeline(
     lanes = [members[0] for members in shown]
     alike = {members[0].pod: len(members) for members in shown}
     axis = _Axis(begun, first, last)
+    evicted = {eviction.victim: eviction.preemptor for eviction in found.evictions}
     events = _events(lanes, first, last)
     words = sentences(number for _, _, number, _ in events[:EVENTS])
     kept = {"q": q, "sort": sort}
@@ -154,7 +155,10 @@ def view_timeline(
         "view_box": (axis.min, axis.width),
         "ticks": axis.ticks(),
         "overview": _overview(found),
-        "lanes": [_lane(lane, axis, scale) | {"n_alike": alike[lane.pod]} for lane in lanes],
+        "lanes": [
+            _lane(lane, axis, scale, evicted.get(lane.pod, "")) | {"n_alike": alike[lane.pod]}
+            for lane in lanes
+        ],
         "nodes": _node_lanes(found, lanes, axis, scale, nodes),
         "n_shown": sum(map(len, shown)),
         "n_changed": len(changed),
@@ -250,7 +254,7 @@ def _order(sort: str, first: int, last: int) -> Callable[[PodLane], Any]:
     return place
 
 
-def _lane(lane: PodLane, axis: _Axis, scale: PriorityScale) -> View:
+def _lane(lane: PodLane, axis: _Axis, scale: PriorityScale, evicted_for: str) -> View:
     spans = [span for span in lane.spans if span.to_ns > axis.first and span.from_ns < axis.last]
     cycles, seen = [], set()
     for cycle in lane.cycles:
@@ -270,7 +274,9 @@ def _lane(lane: PodLane, axis: _Axis, scale: PriorityScale) -> View:
         "spans": [_span(span, axis) for span in spans],
         "cycles": cycles,
         "gone": axis.percent(lane.spans[-1].to_ns) if evicted else None,
-        "sentence": _sentence(spans, axis, bool(lane.ended)),
+        "evicted_for": evicted_for,
+        "sentence": _sentence(spans, axis, bool(lane.ended))
+        + (f"; evicted for {evicted_for.rpartition('/')[2]}" if evicted_for else ""),
     }
 
 

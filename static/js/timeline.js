@@ -43,7 +43,7 @@
   });
   document.addEventListener('dblclick', e => { if (e.target.closest('.tl-hist')) $('tl-whole').click(); });
   const light = (id, on) => {
-    for (const part of document.querySelectorAll('#tl [data-id]')) part.classList.toggle('lit', on && part.dataset.id === id);
+    for (const part of document.querySelectorAll('#tl [data-id]')) part.classList.toggle('lit', on && (part.dataset.id === id || part.dataset.for === id));
   };
   for (const [event, on] of [['pointerover', true], ['focusin', true], ['pointerout', false], ['focusout', false]])
     document.addEventListener(event, e => { const part = e.target.closest?.('#tl [data-id]'); if (part) light(part.dataset.id, on); });

@@ -59,6 +59,7 @@ def test_a_cluster_s_log_gives_the_lanes_of_its_pods(preempted):
 def test_the_page_draws_lanes_and_says_them_and_folds_what_is_alike(client, preempted):
     html = html_of(client, f"/c/{preempted.public_id}/timeline/")
     assert 'aria-label="30.0 s nominated"' in html
+    assert 'data-for="default/vip"' in html and "30.0 s terminating; on n1; evicted for vip" in html
     assert "× 2" in html and html.count('class="tl-row" data-id="default/big-') == 1
     assert "4 of 4 pods that changed are shown" in html
     assert "held" in html and re.search(r'data-id="default/vip"><title>default/vip, 3 CPU, nominated', html)
