@@ -62,6 +62,11 @@ def test_a_page_answers_what_is_edited_and_what_a_link_carries(address: str, pag
     expect(answer.locator("#proof")).to_contain_text("checked just now")
     assert not [url for url in asked if "core.zip" in url]
     assert Axe().run(page).violations_count == 0
+    wide = page.viewport_size
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    assert wide is not None
+    page.set_viewport_size(wide)
 
     text = page.locator("#text")
     edited = text.input_value().replace("cpu: 3,", "cpu: 2,")
