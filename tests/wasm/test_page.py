@@ -69,6 +69,8 @@ def test_a_page_answers_what_is_edited_and_what_a_link_carries(address: str, pag
     page.set_viewport_size(wide)
 
     text = page.locator("#text")
+    first = scenario_digest(load_scenario(text.input_value()))
+    assert first in (page.locator("#link").get_attribute("href") or "")
     edited = text.input_value().replace("cpu: 3,", "cpu: 2,")
     assert edited != text.input_value()
     text.fill(edited)

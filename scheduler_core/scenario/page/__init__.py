@@ -89,7 +89,6 @@ def _page(address: str) -> str:
         "TEXT": first,
         "ANSWER": answer["html"],
         "DECISIONS": answer["decisions"],
-        "LINE": answer["line"],
     }
     filled = {"LESSONS": lessons} | {key: html.escape(value) for key, value in values.items()}
     return re.sub(r"\{\{([A-Z]+)\}\}", lambda place: filled[place[1]], _text("page.html"))

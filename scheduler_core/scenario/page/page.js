@@ -2,6 +2,8 @@
 (() => {
   const [text, state, problems, frame, link, lesson] = ['text', 'state', 'problems', 'answer', 'link', 'lesson'].map((id) => document.getElementById(id));
   const first = { text: text.value, decisions: document.body.dataset.first };
+  // The first answer carries its scenario, as every standalone file does.
+  link.href = `#${/id="scenario">([^<]*)</.exec(frame.srcdoc)[1]}`;
   let engine = null;
   let asked = 0;
 
