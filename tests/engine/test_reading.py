@@ -1,10 +1,19 @@
-"""Inputs that come while the clock catches up: what people wrote is not lost behind what the cluster wrote itself."""
+"""Inputs that come while the clock catches up: what people wrote is not lost behind what the cluster wrote itself.
+
+Stored documents are small, and JSON of any value.
+"""
 
 from __future__ import annotations
 
+import json
+import lzma
 from typing import Any
 
+import pytest
+from django.utils.safestring import SafeString
+
 from playground.engine.batch import PUT_TOGETHER, Engine, read
+from playground.engine.compressed import compress, decompress, from_json, to_json
 from playground.engine.entries import Entry
 from scheduler_core.objects.defaults import prepare
 from scheduler_core.sim.changes import ObjectWritten
@@ -63,3 +72,16 @@ def test_a_label_outlives_what_the_cluster_wrote_and_took_back_before_it() -> No
 
 def test_what_the_cluster_left_alone_is_not_written_again() -> None:
     assert labels_after(0, 0) == ([], {"a": "1"})
+
+
+def test_documents_are_stored_small() -> None:
+    text = b'{"name":"p%d"}' * 5000
+    stored = compress(text)
+    assert stored.startswith(b"\x28\xb5\x2f\xfd")  # Zstandard
+    assert len(stored) <= len(lzma.compress(text, preset=1))
+    assert decompress(stored) == text
+
+
+@pytest.mark.parametrize("value", ["\ud800", {"k": ["\udfff"]}, 2**70, 1e300, {"k": SafeString("x")}])
+def test_what_the_fast_encoder_does_not_take_is_json_all_the_same(value: Any) -> None:
+    assert from_json(to_json(value)) == value == json.loads(to_json(value))

@@ -1,13 +1,21 @@
-"""Answers kept between cycles: what failed is asked again; what changed is known (kept = fresh: `test_columns.py`)."""
+"""Answers kept between cycles: what failed is asked again; what changed is known (kept = fresh: `test_columns.py`).
+
+Combinations counted one by one are those found by looking at every place.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
+import hypothesis.strategies as st
+import numpy as np
 import pytest
+from hypothesis import given
 
 from scheduler_core.cli.conformance_cycles import CaseCluster
 from scheduler_core.cluster.journal import Journal
+from scheduler_core.framework.distinct import tally
 from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.pod import pod_from
 from scheduler_core.plugins.node_resources_fit import NodeResourcesFit
@@ -48,3 +56,23 @@ def test_a_journal_that_forgot_says_so() -> None:
         journal.record(row % 7)
     assert journal.since(0, 10**9) is None
     assert journal.since(journal.position - 3, 2) is None
+
+
+PLACES = st.lists(st.tuples(st.booleans(), st.integers(0, 3), st.integers(-2, 9)), max_size=60)
+
+
+@given(PLACES)
+def test_each_combination_is_told_once_with_its_first_place(places: list[tuple[bool, int, int]]) -> None:
+    among = np.array([wanted for wanted, _, _ in places], np.bool_)
+    columns = [
+        np.array([item[1] for item in places], np.int8),
+        np.array([item[2] for item in places], np.int64),
+    ]
+    found = tally(among, *columns)
+    combinations = [item[1:] for item in places if item[0]]
+    assert {places[place][1:]: amount for place, amount in found} == Counter(combinations)
+    assert all(
+        place == next(at for at, item in enumerate(places) if item == (True, *places[place][1:]))
+        for place, _ in found
+    )
+    assert len(found) == len(set(combinations))

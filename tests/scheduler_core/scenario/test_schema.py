@@ -1,21 +1,26 @@
-"""The published JSON Schema."""
+"""The published JSON Schema.
+
+What scheduler_core/scenario/README.md shows is true.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import jsonschema
 import pytest
 
 import scheduler_core.scenario
+from scheduler_core.cli.main import main
 from scheduler_core.objects import short
 from scheduler_core.objects.documents import load_documents
 from scheduler_core.scenario.form import _PARTS, SCHEMA, part_of
 from scheduler_core.scenario.gallery import ORDER, gallery_text
 from scheduler_core.scenario.load import schema_text
 from scheduler_core.scenario.run import run as run_scenario
-from scheduler_core.scenario.types import Scenario
+from scheduler_core.scenario.types import SUBJECTS, VERB_FIELDS, Scenario
 from tests.scheduler_core.scenario.builders import document, make_scenario
 
 PUBLISHED = Path(scheduler_core.scenario.__file__).parent / "scenario.schema.json"
@@ -52,3 +57,40 @@ def test_the_schema_refuses_what_the_loader_refuses() -> None:
     for wrong in ({"stepz": []}, {"steps": [{"run": "idel"}]}, {"seed": -1}, {"expect": [{"pod": "a/b/c"}]}):
         assert not validator.is_valid({**document(), **wrong})
     assert validator.is_valid(document())
+
+
+README = (Path(scheduler_core.scenario.__file__).parent / "README.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+
+
+def test_the_example_runs_and_says_what_the_readme_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "two-nodes.yaml"
+    path.write_text(blocks("yaml")[0])
+    assert main(["replay", str(path), "--check"]) == 0
+    printed = re.sub(r" \([^)]*\)|; decisions \w+", "", capsys.readouterr().out)
+    shown = README.partition("$ python -m scheduler_core replay two-nodes.yaml --check\n")[2].partition(
+        "```"
+    )[0]
+    assert printed == shown
+
+
+def test_the_python_example_runs() -> None:
+    for block in blocks("python"):
+        exec(compile(block, "README.md", "exec"), {})
+
+
+def test_every_step_and_subject_is_told() -> None:
+    for word in (*VERB_FIELDS, *SUBJECTS):
+        assert f"`{word}" in README, word
+
+
+def test_every_module_is_told() -> None:
+    folder = Path(scheduler_core.scenario.__file__).parent
+    for path in folder.glob("*.py"):
+        if path.stem not in ("__init__", "merge"):
+            assert f"`{path.stem}`" in README, path.stem
