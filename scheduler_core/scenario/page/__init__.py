@@ -87,10 +87,13 @@ def _page(address: str) -> str:
     values = {
         "POLICY": policy,
         "TEXT": first,
-        "ANSWER": answer["html"],
         "DECISIONS": answer["decisions"],
     }
-    filled = {"LESSONS": lessons} | {key: html.escape(value) for key, value in values.items()}
+    # Of a document in an attribute these two alone need be written otherwise.
+    shown = answer["html"].replace("&", "&amp;").replace("'", "&#39;")
+    filled = {"LESSONS": lessons, "ANSWER": shown} | {
+        key: html.escape(value) for key, value in values.items()
+    }
     return re.sub(r"\{\{([A-Z]+)\}\}", lambda place: filled[place[1]], _text("page.html"))
 
 
