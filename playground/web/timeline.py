@@ -14,7 +14,7 @@ from django.utils.http import urlencode
 from playground.clusters.board.nodes import node_uses
 from playground.clusters.board.pods import count_pods
 from playground.clusters.history.cycles import sentences_of
-from playground.clusters.history.timeline import cluster_timeline
+from playground.clusters.history.story import cluster_timeline
 from playground.scenarios import selectors
 from playground.web.amounts import cores, duration, name_parts, since_start
 from playground.web.looks import PriorityScale, View, priority_scale

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from playground.clusters.history.timeline import cluster_timeline
+from playground.clusters.history.story import cluster_timeline
 from playground.clusters.objects.apply import apply_documents
 from playground.scenarios.services.shares import share
 from scheduler_core.scenario.gallery import gallery_text

@@ -1,12 +1,12 @@
 """A pod's story: its log entries, queue moves, cycles, events and what other schedulers decided, in the log's order.
 
-The one story there is: pages, REST and tools show its steps.
+The one story there is: pages, REST and tools show its steps. The timeline is the same of all pods.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -15,7 +15,11 @@ from playground.clusters.errors import NotFound
 from playground.clusters.foreign.agreement import decisions_about
 from playground.clusters.foreign.words import why
 from playground.clusters.history.queue import QueueItem, lanes_of
+from playground.clusters.memo import Memo
 from playground.clusters.models import Cluster, Cycle, Event, ForeignDecision, LogEntry, Pod, QueueMove
+from playground.engine.entries import Lane
+from playground.engine.entries import QueueMove as Move
+from scheduler_core.sim.timeline import PodSeen, Timeline, pod_seen, timeline_of
 
 STORY_LIMIT = 200
 
@@ -391,3 +395,53 @@ def _written(entry: LogEntry, before: dict[str, Any], manifest: dict[str, Any], 
     if not steps and entry.source == EntrySource.API:
         steps.append(StoryStep(entry.at_ns, "written", "Edited", who))
     return steps
+
+
+# ---- the stories of all pods, as spans
+
+MOST_RECORDS: Final = 20_000
+"""Of each kind, the newest: what a page can read while its reader waits."""
+
+_TIMELINES: Memo[Timeline] = Memo(8)
+_OF_CYCLES: Final = (
+    "cluster", "number", "at_ns", "pod_namespace", "pod_name", "profile", "outcome", "node", "nominated_node",
+    "n_feasible", "failed_point",
+)  # fmt: skip
+
+
+def cluster_timeline(cluster: Cluster) -> Timeline:
+    """Where every pod was and when, as far as the newest records tell. Three queries, none for a known version."""
+    key = (cluster.public_id, cluster.generation, cluster.version)
+    return _TIMELINES.get(key, lambda: _read_timeline(cluster))
+
+
+def _read_timeline(cluster: Cluster) -> Timeline:
+    moves = QueueMove.objects.filter(cluster=cluster).order_by("-id")
+    told = moves.values_list("at_ns", "pod_namespace", "pod_name", "pod_uid", "source", "target", "event")
+    cycles = Cycle.objects.filter(cluster=cluster).only(*_OF_CYCLES).order_by("-number")
+    return timeline_of(
+        list(_pods_seen(cluster))[::-1],
+        [
+            Move(at_ns, f"{namespace}/{name}", uid, Lane(source), Lane(target), event)
+            for at_ns, namespace, name, uid, source, target, event in [*told[:MOST_RECORDS]][::-1]
+        ],
+        [*cycles[:MOST_RECORDS]][::-1],
+        from_ns=cluster.start_ns,
+        to_ns=cluster.now_ns,
+    )
+
+
+def _pods_seen(cluster: Cluster) -> Iterator[PodSeen]:
+    """Pods as they were written, newest first. One that a person made says nothing before something happens to it."""
+    entries = LogEntry.objects.filter(cluster=cluster, object_kind="Pod").exclude(
+        source=EntrySource.API, created=True
+    )
+    columns = ("at_ns", "kind", "cycle", "object_namespace", "object_name", "payload")
+    for at_ns, kind, cycle, namespace, name, payload in entries.order_by("-seq").values_list(*columns)[
+        :MOST_RECORDS
+    ]:
+        reason = str(payload.get("reason") or "")
+        if kind == EntryKind.WRITE or not payload.get("gone", True):
+            yield pod_seen(at_ns, payload["manifest"], cycle=cycle or 0, reason=reason)
+        else:
+            yield PodSeen(at_ns, f"{namespace}/{name}", None, reason=reason)
