@@ -17,8 +17,8 @@ from playwright.sync_api import Page, expect
 from playground.remote import page as command
 from scheduler_core.cli.main import main
 from scheduler_core.scenario import load_scenario, run_scenario, scenario_digest
+from scheduler_core.scenario import page as engine
 from scheduler_core.scenario.gallery import gallery_scenario
-from scheduler_core.scenario.page import engine
 from tests import servers
 
 LOADS_MS = 120_000

@@ -15,7 +15,7 @@ import base64, os, sys, zipfile
 os.environ['PYTHONTZPATH'] = ''
 zipfile.ZipFile('${FOLDER}/core.zip').extractall('${FOLDER}/core')
 sys.path[:0] = ['${FOLDER}/numpy.tar.xz', '${FOLDER}/core']
-from scheduler_core.scenario.page import engine
+from scheduler_core.scenario import page as engine
 def asked(name, given):
     return base64.b64encode(getattr(engine, name)(base64.b64decode(given).decode()).encode()).decode()
 `);

@@ -8,7 +8,7 @@ const started = (async () => {
   await python.loadPackage('numpy');
   const core = await fetch('core.zip');
   python.unpackArchive(await core.arrayBuffer(), 'zip', { extractDir: '/core' });
-  python.runPython("import sys; sys.path.insert(0, '/core'); from scheduler_core.scenario.page import engine");
+  python.runPython("import sys; sys.path.insert(0, '/core'); from scheduler_core.scenario import page as engine");
   postMessage({ ready: true });
   return python.globals.get('engine');
 })();
