@@ -1,4 +1,4 @@
-"""`fix` of all that is pending on a dump of 100 nodes and 1,500 pods: no pod's page says anything else."""
+"""`fix` of all that is pending on a dump of 200 nodes and 3,000 pods: no pod's page says anything else."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ IDLE = Path(__file__).parents[2] / "cases" / "fixes" / "moves" / "cordoned-and-i
 def asked() -> tuple[Simulation, FixAnswer, list[FixAnswer]]:
     """The dump once it is at rest, the answer about all that waits, and what was known on the way."""
     simulation = run_scenario(
-        load_scenario(scenario_of_dump(real_dump(100, 1_500))), full_traces=False
+        load_scenario(scenario_of_dump(real_dump(200, 3_000))), full_traces=False
     ).simulation
     parts: list[FixAnswer] = []
     return simulation, fix(simulation, {}, partly=parts.append), parts
