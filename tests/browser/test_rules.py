@@ -53,8 +53,8 @@ def test_a_rule_is_written_tried_decides_and_travels(
     expect(page.locator("#runbar")).to_contain_text("waiting for a worker")
     work()
     page.goto(f"{asgi_server}/c/{cluster.public_id}/cycles/1/")
-    expect(page.locator("main")).to_contain_text("node(s) had no fast disk")
-    expect(page.locator("main")).to_contain_text("Rule/fast-disk")
+    expect(page.locator("#funnel")).to_contain_text("had no fast disk")
+    expect(page.locator("#funnel")).to_contain_text("Rule/fast-disk")
     assert not seen_wrong(page, "cycle")
     wear(page, *LOOKS[0])
 
