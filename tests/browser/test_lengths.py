@@ -123,7 +123,7 @@ def too_much(page, url, pages, width):
             ("controls", controls, most),
         ):
             if value > limit:
-                found.append(f"{name} at {width}: {value:.1f} {what}, {limit} at most")
+                found.append(f"{name} at {width}: {value:.2f} {what}, {limit} at most")
         found += [f"{name} at {width}: {wrong}" for wrong in out_of_bounds(page)]
     return found
 
