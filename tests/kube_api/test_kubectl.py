@@ -428,6 +428,8 @@ def test_an_object_of_any_kind_that_is_applied_again_is_unchanged(
         "resourceclaimtemplate.resource.k8s.io",
         "endpoints",
         "endpointslice.discovery.k8s.io",
+        # One of 1.20 knows a CronJob of v1beta1 alone, and takes that of v1 for what it does not know.
+        *(["cronjob.batch"] if "1.20" in Path(program).name else ()),
     }
     again = dict(re.findall(r"^(\S+)/\S+ (\w+)$", kubectl(*applied), re.M))
     assert len(again) == len(KINDS) - 1
