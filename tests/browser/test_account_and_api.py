@@ -58,7 +58,7 @@ def test_one_logs_in_makes_a_token_and_reads_the_api(
     token = page.get_by_label("The token", exact=True).inner_text()
     assert token.startswith("ksp_")
     found += problems_of(page, "token")
-    page.get_by_role("banner").get_by_role("link", name="API").click()
+    page.get_by_role("contentinfo").get_by_role("link", name="API").click()
     assert "--token $TOKEN" in page.get_by_label("With kubectl").inner_text()
     found += problems_of(page, "api")
     page.get_by_role("link", name="Account of ada").click()
@@ -74,7 +74,7 @@ def test_the_local_user_finds_the_api_and_no_account(
 ) -> None:
     page.goto(asgi_server)
     assert page.get_by_role("banner").get_by_role("link", name="Log in").count() == 0
-    page.get_by_role("banner").get_by_role("link", name="API").click()
+    page.get_by_role("contentinfo").get_by_role("link", name="API").click()
     assert page.get_by_role("heading", level=1).inner_text() == "REST API"
     assert f"kubectl --server {asgi_server}/k8s/CLUSTER-ID get pods" in page.content()
     assert not problems_of(page, "api")
