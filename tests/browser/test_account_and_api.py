@@ -98,7 +98,8 @@ def test_what_starts_a_scheduler_is_copied_whole_and_those_seen_are_told(
     assert page.request.post(f"{kube}{LEASES}", data=held).status == 201
 
     page.goto(f"{asgi_server}/c/{cluster.public_id}/config/")
-    page.get_by_role("link", name="Bring your own").click()
+    page.get_by_role("link", name="Other schedulers").click()
+    page.get_by_role("link", name="A kubeconfig and a program").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("1 pending pod")
     expect(page.get_by_role("row").filter(has_text="bin-packer/v0.9 (linux/amd64)")).to_be_visible()
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
