@@ -1,10 +1,17 @@
-"""The tables of a new database, made at once."""
+"""The tables of a new database, made at once out of data beside each first migration."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from django.conf import settings
 from django.db.migrations import CreateModel
 from django.db.migrations.operations.base import Operation
+from django.utils.module_loading import import_string
+
+from scheduler_core.schema.tables import table_beside
+
+USUAL = "django.db.models."
+"""Where names without a dot are from."""
 
 
 class CreateModels(Operation):
@@ -33,3 +40,38 @@ class CreateModels(Operation):
 
     def describe(self) -> str:
         return "Create the models " + ", ".join(model.name for model in self.models)
+
+
+def tables_of(package: str) -> CreateModels:
+    """The models that `0001_initial.yaml` describes; `python -m tests.initial_tables` writes it."""
+    models = []
+    for name, said in table_beside(package, "0001_initial.yaml").items():
+        fields, managers = (list(_made(said.get(key, {})).items()) for key in ("fields", "managers"))
+        models.append(CreateModel(name, fields, options=_made(said.get("options", {})), managers=managers))
+    return CreateModels(models)
+
+
+def _made(said: Any) -> Any:
+    """A value: `is` is the class of an object, `named` something as it is, `setting` a setting of Django's."""
+    if isinstance(said, list):
+        return [_made(one) for one in said]
+    if not isinstance(said, dict):
+        return said
+    if "setting" in said:
+        return getattr(settings, said["setting"])
+    if "named" in said:
+        return _named(said["named"])
+    values = {key: _made(value) for key, value in said.items()}
+    if "is" not in values:
+        return values
+    # What fields, constraints and conditions are given are tuples: of a Q, pairs of a column and its value.
+    arguments = _tuples(values.pop("args", ()))
+    return _named(values.pop("is"))(*arguments, **dict(zip(values, _tuples(values.values()), strict=True)))
+
+
+def _tuples(values: Iterable[Any]) -> list[Any]:
+    return [tuple(one) if isinstance(one, list) else one for one in values]
+
+
+def _named(path: str) -> Any:
+    return import_string(path if "." in path else USUAL + path)
