@@ -66,20 +66,19 @@ postgresql = cache(servers.find_postgresql)
 redis = cache(servers.find_redis)
 rabbitmq = cache(servers.find_rabbitmq)
 
-# Marker, what is looked for, what to say when it is not there.
-SERVICES = (
-    ("postgres", postgresql, "no PostgreSQL: none on 127.0.0.1:5432 and no initdb (Debian: postgresql)"),
-    ("redis", redis, "no redis-server (Debian: redis-server)"),
-    ("rabbitmq", rabbitmq, "no RabbitMQ (Debian: rabbitmq-server)"),
-    ("browser", servers.chromium, "no Chromium (Debian: chromium)"),
-    ("kubectl", servers.kubectl, "no kubectl (Debian: kubernetes-client)"),
-    (
-        "wasm",
+SERVICES = {
+    "postgres": (postgresql, "no PostgreSQL: none on 127.0.0.1:5432 and no initdb (Debian: postgresql)"),
+    "redis": (redis, "no redis-server (Debian: redis-server)"),
+    "rabbitmq": (rabbitmq, "no RabbitMQ (Debian: rabbitmq-server)"),
+    "browser": (servers.chromium, "no Chromium (Debian: chromium)"),
+    "kubectl": (servers.kubectl, "no kubectl (Debian: kubernetes-client)"),
+    "wasm": (
         servers.wasm,
         "no Python compiled to WebAssembly: node, and what .ci/run makes of tests/wasm/package.json (Debian: npm)",
     ),
-    ("openssl", lambda: shutil.which("openssl"), "no openssl to make certificates with (Debian: openssl)"),
-)
+    "openssl": (lambda: shutil.which("openssl"), "no openssl to make certificates with (Debian: openssl)"),
+}
+"""Marker -> what is looked for, what to say when it is not there."""
 
 TOOLS = pytest.StashKey[subprocess.Popen[bytes]]()
 """What runs beside the tests where ``--tools`` asks for it."""
@@ -96,16 +95,22 @@ FAST_FOLDERS = (
 """Folders whose tests `-m fast` takes: each is of one small part, and needs neither a database nor a process."""
 
 
+@cache
+def _folder_of(path: Path) -> str:
+    return path.relative_to(Path(__file__).parent).parent.as_posix()
+
+
+def _marks(item: pytest.Item) -> set[str]:
+    return {mark.name for mark in item.iter_markers()}
+
+
 def is_fast(item: pytest.Item) -> bool:
     """Whether a test is one of `-m fast`: in one of its folders, and no search through many examples."""
     from hypothesis import is_hypothesis_test  # not before its own plugin
 
-    folder = item.path.relative_to(Path(__file__).parent).parent.as_posix()
     return (
-        folder in FAST_FOLDERS
-        and not any(
-            item.get_closest_marker(name) for name in ("slow", "database", *(name for name, _, _ in SERVICES))
-        )
+        _folder_of(item.path) in FAST_FOLDERS
+        and {"slow", "database", *SERVICES}.isdisjoint(_marks(item))
         and "every_threshold" not in getattr(item, "fixturenames", ())
         and not is_hypothesis_test(getattr(item, "function", None))
         and not hasattr(getattr(item, "cls", None), "settings")  # a state machine of Hypothesis
@@ -136,10 +141,10 @@ def pytest_configure(config: pytest.Config) -> None:
         # Where a run is written to a file or a pipe, each test is told of when it is done, not after some thousands.
         sys.stdout.reconfigure(write_through=True)
     required = {name.strip() for name in os.environ.get("PLAYGROUND_REQUIRE", "").split(",")} - {""}
-    for name, find, lack in SERVICES:
+    for name, (find, lack) in SERVICES.items():
         if name in required and not find():
             raise pytest.UsageError(f"PLAYGROUND_REQUIRE={name}, but {lack}")
-    if unknown := required - {name for name, _, _ in SERVICES}:
+    if unknown := required - SERVICES.keys():
         raise pytest.UsageError(f"PLAYGROUND_REQUIRE: unknown {', '.join(sorted(unknown))}")
     if config.option.tools and not _is_xdist_worker:
         config.stash[TOOLS] = subprocess.Popen([sys.executable, "-m", "tests.tools"], cwd=changes.ROOT)
@@ -170,10 +175,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("database")
         if is_fast(item):
             item.add_marker("fast")
-        for name, find, lack in SERVICES:
-            if item.get_closest_marker(name) and not find():
+        marks = _marks(item)
+        for name, (find, lack) in SERVICES.items():
+            if name in marks and not find():
                 item.add_marker(pytest.mark.skip(reason=lack))
-        if _waits_for_others(item) and not item.get_closest_marker("flaky"):
+        if _waits_for_others(item) and "flaky" not in marks:
             # A machine may be so busy that a wait of the test ends before what it waits for has happened; what is
             # broken breaks again. The summary tells how many tests were run again.
             item.add_marker(pytest.mark.flaky(reruns=1))
@@ -235,7 +241,7 @@ def _waits_for_others(item: pytest.Item) -> bool:
         _waits_for_processes(item)
         or bool({"transactional_db", "live_server"} & set(getattr(item, "fixturenames", ())))
         or (django_db is not None and bool(django_db.kwargs.get("transaction")))
-        or any(item.get_closest_marker(name) for name, _, _ in SERVICES)
+        or not _marks(item).isdisjoint(SERVICES)
     )
 
 

@@ -6,9 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+from scheduler_core.schema.tables import table_of
 
 
 @cache
@@ -18,4 +16,4 @@ def _text(path: Path) -> str:
 
 def table(file: str, name: str) -> Any:
     """What `test_it.yaml` beside `test_it.py` has under a name, made anew: rows, a manifest, a text."""
-    return yaml.load(_text(Path(file).with_suffix(".yaml")), Loader)[name]
+    return table_of(_text(Path(file).with_suffix(".yaml")))[name]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
-import yaml
 from django.urls import reverse
+
+from scheduler_core.schema.tables import table_beside
 
 INDEX: Final = "README"
 """The first chapter of the manual."""
@@ -40,8 +40,9 @@ class Page:
         return self.route.partition(":")[2]
 
 
-_TABLE: Final = (Path(__file__).parent / "pages.yaml").read_text(encoding="utf-8")
-PAGES: Final = {route: Page(route, **row) for route, row in yaml.safe_load(_TABLE).items()}
+PAGES: Final = {
+    route: Page(route, **row) for route, row in table_beside(__package__ or __name__, "pages.yaml").items()
+}
 OF_A_BRANCH: Final = "web:difference"
 
 

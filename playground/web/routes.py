@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import cache, wraps
+from functools import wraps
 from inspect import isclass, iscoroutinefunction, signature
-from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, Final
 
-import yaml
 from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -32,6 +30,7 @@ from playground.clusters.objects.queries import get_mock_extender, get_run
 from playground.clusters.questions import get_question
 from playground.scenarios import selectors
 from playground.web.requests import get_cluster, next_page, site_user, wants_login
+from scheduler_core.schema.tables import table_beside
 
 _READS: Final = ("GET", "HEAD")
 _METHODS: Final[Mapping[str, tuple[str, ...]]] = {"GET": _READS, "POST": ("POST",), "both": (*_READS, "POST")}
@@ -141,12 +140,8 @@ def _back(request: HttpRequest, back: str, place: Mapping[str, Any]) -> str:
     return f"{path}#{anchor}" if anchor else path
 
 
-_TABLE: Final = (Path(__file__).parent / "routes.yaml").read_text(encoding="utf-8")
-
-
-@cache
 def _areas() -> dict[str, dict[str, dict[str, str]]]:
-    found: dict[str, dict[str, dict[str, str]]] = yaml.safe_load(_TABLE)
+    found: dict[str, dict[str, dict[str, str]]] = table_beside(__package__ or __name__, "routes.yaml")
     return found
 
 

@@ -15,6 +15,7 @@ import yaml
 
 from scheduler_core.errors import InvalidObject
 from scheduler_core.releases import KNOWN, NOT_MODELLED, RELEASES, Gate, Release
+from scheduler_core.schema.tables import table_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,7 @@ def _specs(text: str) -> Mapping[str, list[Mapping[str, Any]]]:
 
 def _yaml_specs(text: str) -> dict[str, list[Mapping[str, Any]]]:
     try:
-        listed = yaml.safe_load(text)
+        listed = table_of(text)
         return {item["name"]: item["versionedSpecs"] for item in listed}
     except (yaml.YAMLError, TypeError, KeyError) as error:
         raise InvalidObject("--gates", text[:40], f"is no list of feature gates: {error}") from None

@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-import yaml
 
 from scheduler_core.cli.manifests import scenario_of_dump
 from scheduler_core.objects.documents import load_documents
 from scheduler_core.scenario import load_scenario, run_scenario
+from scheduler_core.schema.tables import table_of
 from scheduler_core.whatif.fix import fix
 
 FOLDER: Final = Path(__file__).parent / "fixes"
-SITUATIONS: Final = {item["file"]: item for item in yaml.safe_load((FOLDER / "situations.yaml").read_text())}
-NEVER: Final = yaml.safe_load((FOLDER / "never.yaml").read_text())
+SITUATIONS: Final = {item["file"]: item for item in table_of((FOLDER / "situations.yaml").read_text())}
+NEVER: Final = table_of((FOLDER / "never.yaml").read_text())
 LATER: Final[frozenset[str]] = frozenset()
 """Situations whose fix is among the first three, and not the first."""
 MOST_LATER: Final = 5

@@ -23,6 +23,7 @@ from scheduler_core import load_scenario, prepare
 from scheduler_core.cli.main import main
 from scheduler_core.errors import InvalidObject
 from scheduler_core.scenario import ScenarioError
+from scheduler_core.schema.tables import table_of
 from tests.kube_api.conftest import Kube
 from tests.kube_api.conftest import cluster as cluster
 from tests.kube_api.conftest import kube as kube
@@ -30,10 +31,11 @@ from tests.kube_api.conftest import kube as kube
 Manifest = dict[str, Any]
 DATA = Path(__file__).parent / "data"
 PODS = {
-    item["metadata"]["name"]: item for item in yaml.safe_load_all((DATA / "invalid-pods.yaml").read_text())
+    item["metadata"]["name"]: item
+    for item in yaml.load_all((DATA / "invalid-pods.yaml").read_text(), yaml.CSafeLoader)
 }
-TOO_SMALL = yaml.safe_load((DATA / "pod-level-too-small.yaml").read_text())
-OF_CASES = yaml.safe_load((DATA / "invalid-pods-said.yaml").read_text())
+TOO_SMALL = table_of((DATA / "pod-level-too-small.yaml").read_text())
+OF_CASES = table_of((DATA / "invalid-pods-said.yaml").read_text())
 
 
 def said_by_the_library(manifest: Manifest) -> list[str]:
@@ -124,9 +126,7 @@ def site(kube: Kube, cluster: Cluster) -> Site:
 ROWS = [(PODS[name], said) for name, said in OF_CASES.items()]
 ROWS += [(TOO_SMALL, ['spec.resources.requests[cpu]: Invalid value: "100m": must be greater than or equal to aggregate'
                       " container requests of 200m"])]  # fmt: skip
-ROWS += [
-    (row["object"], [row["said"]]) for row in yaml.safe_load((DATA / "invalid-objects.yaml").read_text())
-]
+ROWS += [(row["object"], [row["said"]]) for row in table_of((DATA / "invalid-objects.yaml").read_text())]
 
 
 def test_every_pod_of_the_file_has_its_row() -> None:
@@ -156,7 +156,7 @@ VALUES: list[Any] = [
     None, True, 0, -1, 3, 1.5, 10**12, "", "x", "-1", "1x", "é", "a/b/c", "Exists", "1e999999999", [], [None], ["x"],
     {}, {"x": "1"}, {"key": "a", "operator": "In"},
 ]  # fmt: skip
-GOOD = yaml.safe_load((DATA / "good-objects.yaml").read_text())
+GOOD = table_of((DATA / "good-objects.yaml").read_text())
 
 
 def _paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

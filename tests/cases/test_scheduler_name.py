@@ -9,9 +9,10 @@ import yaml
 from playground.engine.columns import why_it_waits
 from scheduler_core.cli.main import main
 from scheduler_core.releases import DEFAULT
+from scheduler_core.schema.tables import table_of
 
 CASE = Path(__file__).parent / "data" / "scheduler-name.yaml"
-ODD = yaml.safe_load(CASE.read_text().partition("---")[0])
+ODD = table_of(CASE.read_text().partition("---")[0])
 SENTENCE = (
     'spec.schedulerName "my-scheduler" is no profile of this cluster\'s scheduler (it has default-scheduler)'
 )

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,9 +13,10 @@ from playground.engine import columns
 from playground.engine.admission import admit
 from scheduler_core.objects.defaults import PriorityClasses
 from scheduler_core.objects.reading import from_objects, read_posted
+from scheduler_core.schema.tables import table_of
 from tests.tables import table
 
-POD = yaml.safe_load((Path(__file__).parent / "data" / "pod.yaml").read_text())
+POD = table_of((Path(__file__).parent / "data" / "pod.yaml").read_text())
 NODE: dict[str, Any] = table(__file__, "NODE")
 DEPLOYMENT: dict[str, Any] = table(__file__, "DEPLOYMENT")
 BUDGET: dict[str, Any] = table(__file__, "BUDGET")

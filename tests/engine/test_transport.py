@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from playground.engine.outbound import OutboundPolicy, OwnSite, URLRefused, destination
 from playground.engine.transport import Exchanged, HttpTransport
 from scheduler_core.config.types import ExtenderTLSConfig
 from scheduler_core.extender.transport import ExtenderRequest
+from scheduler_core.schema.tables import table_of
 from tests.engine.extender_server import serving
 from tests.tables import table
 
-ADDRESSES = yaml.safe_load((Path(__file__).parent / "data" / "addresses.yaml").read_text())
+ADDRESSES = table_of((Path(__file__).parent / "data" / "addresses.yaml").read_text())
 
 LISTED = OutboundPolicy(allowed_hosts=frozenset({"127.0.0.1", "localhost"}))
 

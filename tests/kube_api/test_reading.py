@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from django.test import Client
 
 from playground.clusters import kinds
@@ -19,6 +18,7 @@ from playground.clusters.models import Cluster, Node
 from playground.clusters.objects.apply import apply_documents
 from playground.kube_api import cells, tables
 from playground.kube_api.metrics import with_metrics
+from scheduler_core.schema.tables import table_of
 from tests.clusters.builders import make_node, make_pod
 from tests.kube_api.conftest import PODS, SERVED, TABLE, Kube, Work
 from tests.tables import table
@@ -264,7 +264,7 @@ def test_an_old_kubectl_reads_a_budget_it_describes_and_nothing_else_in_the_vers
 
 
 DATA = Path(__file__).parent / "data"
-OBJECTS = yaml.safe_load((DATA / "printed_objects.yaml").read_text())
+OBJECTS = table_of((DATA / "printed_objects.yaml").read_text())
 RECORDED = json.loads((DATA / "printed_tables.json").read_text())
 NOW_NS = 1_768_000_000_000_000_000
 KINDS = {kind.row_kind: kind for kind in kinds.KINDS}

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from playground.clusters import kinds
 from playground.clusters.errors import InvalidManifest, NotAllowed
 from playground.clusters.log.writer import MAX_OBJECT_BYTES
 from playground.clusters.models import Cluster, LogEntry
 from playground.clusters.objects.apply import apply_documents
+from scheduler_core.schema.tables import table_of
 from tests.clusters.builders import make_cluster, make_node
 from tests.kube_api.conftest import PODS, Kube
 from tests.kube_api.kubectls import Kubectl, programs
@@ -23,7 +23,7 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 CRON_JOBS = "/apis/batch/v1/namespaces/default/cronjobs"
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-REFUSED = yaml.safe_load((Path(__file__).parent / "data" / "refused.yaml").read_text())
+REFUSED = table_of((Path(__file__).parent / "data" / "refused.yaml").read_text())
 TOO_LONG = "metadata.annotations: Too long: may not be more than 262144 bytes"
 
 

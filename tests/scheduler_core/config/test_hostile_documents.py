@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,9 +14,10 @@ from scheduler_core.config.conversion import REMOVED_IN, convert
 from scheduler_core.config.types import API_VERSION
 from scheduler_core.errors import ConfigurationError
 from scheduler_core.plugins import REGISTRY, load_configuration
+from scheduler_core.schema.tables import table_of
 from tests.tables import table
 
-CONFIGURATION = yaml.safe_load((Path(__file__).parent / "data" / "configuration.yaml").read_text())
+CONFIGURATION = table_of((Path(__file__).parent / "data" / "configuration.yaml").read_text())
 POLICY: dict[str, Any] = table(__file__, "POLICY")
 
 OLD: dict[str, Any] = table(__file__, "OLD")

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from scheduler_core.config.load import LoadedConfiguration
 from scheduler_core.config.policy import legacy
@@ -17,9 +16,10 @@ from scheduler_core.plugins.inter_pod_affinity import InterPodAffinityArgs
 from scheduler_core.plugins.node_resources_fit import NodeResourcesFitArgs
 from scheduler_core.plugins.pod_topology_spread import PodTopologySpreadArgs
 from scheduler_core.plugins.retired import NodeLabelArgs, ServiceAffinityArgs
+from scheduler_core.schema.tables import table_of
 from tests.tables import table
 
-ROWS = yaml.safe_load((Path(__file__).parent / "data" / "policy.yaml").read_text())
+ROWS = table_of((Path(__file__).parent / "data" / "policy.yaml").read_text())
 
 
 def load(**fields: Any) -> LoadedConfiguration:

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from scheduler_core.config.catalog import PluginSpec
 from scheduler_core.errors import ConfigurationError, ConstructionError, DecodeError, FieldError
 from scheduler_core.plugins import REGISTRY, load_configuration
 from scheduler_core.releases import RELEASES
+from scheduler_core.schema.tables import table_of
 from tests.tables import table
 
 CATALOG = REGISTRY.catalog
@@ -37,9 +37,7 @@ def fields_of(error: ConfigurationError) -> list[str]:
     return [one.field for one in error.errors]
 
 
-@pytest.mark.parametrize(
-    "row", yaml.safe_load((Path(__file__).parent / "data" / "refusals.yaml").read_text())
-)
+@pytest.mark.parametrize("row", table_of((Path(__file__).parent / "data" / "refusals.yaml").read_text()))
 def test_a_refusal_names_the_field_and_says_why(row: dict[str, Any]) -> None:
     error = refused(row["document"])
     assert row["field"] in fields_of(error)
