@@ -55,7 +55,6 @@ import os
 import re
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Any
 
 import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
@@ -64,11 +63,19 @@ from platformdirs import user_data_path
 from playground import broker
 from playground.clusters import lanes
 from playground.secret import load_or_create_secret_key
+from scheduler_core.schema.tables import table_beside
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 IN_CHECKOUT = (BASE_DIR / "manage.py").is_file()
 # Templates, static files and the manual: at the top of a checkout, inside of the package where it is installed.
 RESOURCES = BASE_DIR if IN_CHECKOUT else Path(__file__).resolve().parent / "resources"
+
+
+_FIXED = table_beside("playground", "settings.yaml")
+_FIXED["TEMPLATES"][0]["DIRS"] = [RESOURCES / "templates"]
+if os.environ.get("PLAYGROUND_LOG") == "json":
+    _FIXED["LOGGING"]["handlers"]["stderr"]["formatter"] = "json"
+globals().update(_FIXED)
 
 
 def _flag(name: str, *, default: bool = False) -> bool:
@@ -127,78 +134,6 @@ else:
         raise ImproperlyConfigured("team mode needs PLAYGROUND_SECRET_KEY and PLAYGROUND_HOSTS")
 
 
-INSTALLED_APPS = [
-    "django.contrib.auth",
-    "django.contrib.contenttypes",
-    "django.contrib.sessions",
-    "django.contrib.messages",
-    "whitenoise.runserver_nostatic",
-    "django.contrib.staticfiles",
-    "django_htmx",
-    "rest_framework",
-    "playground.accounts",
-    "playground.play",
-    "playground.clusters",
-    "playground.scenarios",
-    "playground.api",
-    "playground.kube_api",
-    "playground.web",
-]
-
-MIDDLEWARE = [
-    "playground.connections.ConnectionsMiddleware",
-    "playground.bodies.CompressionMiddleware",
-    "playground.request_ids.RequestIdMiddleware",
-    "playground.api.middleware.ProblemMiddleware",
-    "playground.security.SecurityHeadersMiddleware",
-    "playground.security.LoopbackOnlyMiddleware",
-    "playground.security.RequestSizeMiddleware",
-    "django.middleware.security.SecurityMiddleware",
-    "playground.web.site.StaticFilesMiddleware",
-    "django.contrib.sessions.middleware.SessionMiddleware",
-    "django.middleware.common.CommonMiddleware",
-    "django.middleware.csrf.CsrfViewMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "playground.accounts.middleware.LoginMiddleware",
-    "django.contrib.messages.middleware.MessageMiddleware",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "django_htmx.middleware.HtmxMiddleware",
-    "playground.web.site.ParametersMiddleware",
-]
-
-ROOT_URLCONF = "playground.urls"
-ASGI_APPLICATION = "playground.asgi.application"
-WSGI_APPLICATION = "playground.wsgi.application"
-
-TEMPLATES: list[dict[str, Any]] = [
-    {
-        "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [RESOURCES / "templates"],
-        "OPTIONS": {
-            "loaders": [
-                (
-                    "django.template.loaders.cached.Loader",
-                    ["playground.web.site.Templates", "django.template.loaders.app_directories.Loader"],
-                )
-            ],
-            "context_processors": [
-                "django.template.context_processors.request",
-                "django.contrib.auth.context_processors.auth",
-                "django.contrib.messages.context_processors.messages",
-                "playground.accounts.middleware.door",
-                "playground.web.site.site",
-            ],
-        },
-    }
-]
-
-# Database. Short write transactions that take SQLite's write lock at once: a deferred one that upgrades
-# fails with "database is locked" without waiting.
-SQLITE_OPTIONS = {
-    "transaction_mode": "IMMEDIATE",
-    "timeout": 20,
-    "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;",
-}
 DATABASES = {
     "default": dj_database_url.parse(
         os.environ.get("DATABASE_URL") or f"sqlite:///{DATA_DIR / 'playground.sqlite3'}",
@@ -207,19 +142,9 @@ DATABASES = {
     )
 }
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
-    DATABASES["default"]["OPTIONS"] = SQLITE_OPTIONS
+    DATABASES["default"]["OPTIONS"] = _FIXED["SQLITE_OPTIONS"]
     # A file, not memory: servers and workers started by tests are threads and processes of their own.
     DATABASES["default"]["TEST"] = {"NAME": str(DATA_DIR / "test.sqlite3")}
-DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-
-AUTH_USER_MODEL = "accounts.User"
-AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": f"django.contrib.auth.password_validation.{name}"}
-    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
-]
-
-# One day: a link that waits in a mailbox is a password in a mailbox.
-PASSWORD_RESET_TIMEOUT = 86_400
 PLAYGROUND_KEEP_AUDIT_DAYS = _whole("PLAYGROUND_KEEP_AUDIT_DAYS", 365)
 
 # Whose X-Forwarded-For is believed (accounts/addresses.py).
@@ -237,33 +162,22 @@ EMAIL_HOST = os.environ.get("PLAYGROUND_MAIL_HOST", "")
 EMAIL_PORT = _whole("PLAYGROUND_MAIL_PORT", 587)
 EMAIL_HOST_USER = os.environ.get("PLAYGROUND_MAIL_USER", "")
 EMAIL_HOST_PASSWORD = os.environ.get("PLAYGROUND_MAIL_PASSWORD", "")
-EMAIL_TIMEOUT = 10
 _MAIL_SECURITY = _one_of("PLAYGROUND_MAIL_SECURITY", "starttls", "tls", "none")
 EMAIL_USE_TLS = _MAIL_SECURITY == "starttls"
 EMAIL_USE_SSL = _MAIL_SECURITY == "tls"
 DEFAULT_FROM_EMAIL = os.environ.get("PLAYGROUND_MAIL_FROM") or f"playground@{ALLOWED_HOSTS[0]}"
 
-LANGUAGE_CODE = "en"
-TIME_ZONE = "UTC"
-USE_I18N = False
-USE_TZ = True
-
-STATIC_URL = "/static/"
 STATICFILES_DIRS = [
     RESOURCES / "static",
     # What standalone files have inside; a page that opens a link reads it in the same way.
     ("standalone", BASE_DIR / "scheduler_core/scenario/standalone/page"),
 ]
-# No collectstatic step: files are served from where the finders find them.
-WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
-MESSAGE_STORAGE = "django.contrib.messages.storage.cookie.CookieStorage"
 
 # Manifests of one request. The request around them may be larger: a form's encoding inflates what it carries.
 PLAYGROUND_MAX_UPLOAD_BYTES = _whole("PLAYGROUND_MAX_UPLOAD_MB", 16) * 2**20
 PLAYGROUND_MAX_UNPACKED_BYTES = 8 * PLAYGROUND_MAX_UPLOAD_BYTES
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * PLAYGROUND_MAX_UPLOAD_BYTES
-FILE_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 PLAYGROUND_MAX_SCENARIO_BYTES = _whole("PLAYGROUND_MAX_SCENARIO_MB", 8) * 2**20
 PLAYGROUND_EMBED_IN = os.environ.get("PLAYGROUND_EMBED_IN", "*")
 if not re.fullmatch(r"\*|none|https?://[\w.*:-]+( https?://[\w.*:-]+)*", PLAYGROUND_EMBED_IN):
@@ -288,15 +202,6 @@ PLAYGROUND_OWN_URL = os.environ.get("PLAYGROUND_OWN_URL", "http://127.0.0.1:8000
 # The name the site answers to where that is not the one it is reached by.
 PLAYGROUND_OWN_HOST = "" if EMBEDDED else ALLOWED_HOSTS[0]
 
-# Security. SecurityHeadersMiddleware adds the content security policy.
-X_FRAME_OPTIONS = "DENY"
-SECURE_CONTENT_TYPE_NOSNIFF = True
-SECURE_REFERRER_POLICY = "same-origin"
-SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
-SESSION_ENGINE = "playground.accounts.sessions"
-SESSION_COOKIE_HTTPONLY = True
-SESSION_COOKIE_SAMESITE = "Lax"
-CSRF_COOKIE_SAMESITE = "Lax"
 if not EMBEDDED and _flag("PLAYGROUND_HTTPS", default=True):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SESSION_COOKIE_SECURE = True
@@ -308,39 +213,13 @@ if not EMBEDDED and _flag("PLAYGROUND_HTTPS", default=True):
     # Whether the whole domain speaks HTTPS is for its owner to say, not for one site in it.
     SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
-REST_FRAMEWORK = {
-    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
-    "DEFAULT_AUTHENTICATION_CLASSES": [],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.AllowAny"],
-    "DEFAULT_SCHEMA_CLASS": None,
-    "DEFAULT_PAGINATION_CLASS": None,
-    "UNAUTHENTICATED_USER": None,
-}
-
 # Team mode: requests of one person, and how many may change something. Counted in the database (accounts/limits.py).
 PLAYGROUND_REQUEST_RATE = _rate("PLAYGROUND_REQUEST_RATE", "1200/min")
 PLAYGROUND_WRITE_RATE = _rate("PLAYGROUND_WRITE_RATE", "300/min")
 
-# Celery. Rows are the truth and a message is only a wake-up, so a task may run twice or be lost.
 CELERY_BROKER_URL = os.environ.get("CELERY_BROKER_URL") or broker.url_for(DATA_DIR / "messages")
-CELERY_TASK_ACKS_LATE = True
-CELERY_TASK_REJECT_ON_WORKER_LOST = True
-CELERY_TASK_IGNORE_RESULT = True
-CELERY_WORKER_PREFETCH_MULTIPLIER = 1
-CELERY_TASK_SOFT_TIME_LIMIT = 270
-CELERY_TASK_TIME_LIMIT = 300
-# The next child has no engine in memory, and starting it takes as long as many visits.
-CELERY_WORKER_MAX_TASKS_PER_CHILD = 10_000
-CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = True
-CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-# One process a worker, so that no lock is shared that a killed process could hold; start as many as wanted.
-CELERY_WORKER_POOL = "solo"
 CELERY_TASK_QUEUES = broker.queues(CELERY_BROKER_URL, lanes.LANES)
 CELERY_TASK_DEFAULT_QUEUE = lanes.DECIDE
-CELERY_TASK_DEFAULT_EXCHANGE = "playground"
-CELERY_TIMEZONE = "UTC"
-CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 for _name, _value in broker.celery_settings(CELERY_BROKER_URL).items():
     globals()[f"CELERY_{_name.upper()}"] = _value
 
@@ -353,25 +232,3 @@ PLAYGROUND_LANE_LIMITS = {
 # Traces are dropped after this long and decided again when asked for; of the log only superseded outcomes are.
 PLAYGROUND_KEEP_TRACES_DAYS = float(os.environ.get("PLAYGROUND_KEEP_TRACES_DAYS", "14"))
 PLAYGROUND_KEEP_LOG_DAYS = float(os.environ.get("PLAYGROUND_KEEP_LOG_DAYS", "0"))
-TIDY_INTERVAL_S = 3600.0
-
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {
-        "text": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"},
-        "json": {"()": "playground.logs.JsonFormatter"},
-    },
-    "handlers": {
-        "stderr": {
-            "class": "logging.StreamHandler",
-            "formatter": "json" if os.environ.get("PLAYGROUND_LOG") == "json" else "text",
-        }
-    },
-    "root": {"handlers": ["stderr"], "level": "WARNING"},
-    "loggers": {
-        "playground": {"level": "INFO"},
-        "celery": {"level": "WARNING"},
-        "django": {"level": "WARNING"},
-    },
-}

@@ -52,9 +52,6 @@ class Membership(models.Model):
             ),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.user} is {self.role} of {self.team}"
-
 
 class AccessToken(models.Model):
     """A personal token for tools. Only its digest is kept: who reads the table cannot use it."""
@@ -74,9 +71,6 @@ class AccessToken(models.Model):
             models.CheckConstraint(condition=models.Q(scope__in=["read", "write"]), name="token_scope_known")
         ]
 
-    def __str__(self) -> str:
-        return f"{self.hint}... of {self.user}"
-
 
 class KeptAnswer(models.Model):
     """The answer to a POST with an `Idempotency-Key`; see `idempotency`."""
@@ -94,9 +88,6 @@ class KeptAnswer(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["whose", "key"], name="kept_answer_once")]
-
-    def __str__(self) -> str:
-        return f"{self.whose} {self.key}: {self.status}"
 
 
 class Invitation(models.Model):
@@ -129,9 +120,6 @@ class Invitation(models.Model):
             )
         ]
 
-    def __str__(self) -> str:
-        return f"{self.role} of {self.team}" if self.team else "an account"
-
 
 class AuditEntry(models.Model):
     """One action on an account, a team, a token or a cluster's sharing, and its author; see `audit`.
@@ -159,9 +147,6 @@ class AuditEntry(models.Model):
 
     class Meta:
         indexes = [models.Index(fields=["about", "action", "address"], name="audit_known_address")]
-
-    def __str__(self) -> str:
-        return f"{self.at:%Y-%m-%d %H:%M} {self.actor_name} {self.action} {self.target}"
 
 
 class Session(AbstractBaseSession):
@@ -198,6 +183,3 @@ class Tally(models.Model):
 
     class Meta:
         constraints = [models.CheckConstraint(condition=models.Q(number__gte=1), name="tally_positive")]
-
-    def __str__(self) -> str:
-        return f"{self.key}: {self.number}"

@@ -336,10 +336,46 @@ class LogEntry(Row):
         ]
 
 
+class OfPod(models.Model):
+    """What says which pod it is about, and when."""
+
+    at_ns = models.BigIntegerField()
+    pod_namespace = models.CharField(max_length=253)
+    pod_name = models.CharField(max_length=253)
+    pod_uid = models.CharField(max_length=300)
+
+    class Meta:
+        abstract = True
+
+    @property
+    def pod(self) -> str:
+        """``namespace/name``."""
+        return f"{self.pod_namespace}/{self.pod_name}"
+
+
+class OfCycle(OfPod):
+    """The columns that a cycle of a cluster and one that was recorded with a share have alike."""
+
+    number = models.BigIntegerField()
+    profile = models.CharField(max_length=253, blank=True, default="")
+    attempt = models.IntegerField(default=1)
+    outcome = models.CharField(max_length=16, choices=choices.CycleOutcome.choices)
+    node = models.CharField(max_length=253, blank=True, default="")
+    message = models.TextField(blank=True, default="")
+    n_nodes = models.IntegerField(default=0)
+    n_feasible = models.IntegerField(default=0)
+    n_viable = models.IntegerField(null=True, blank=True)
+    digest = HexField()
+    trace = models.BinaryField(null=True, blank=True)  # versioned, compressed; null = recomputed on demand
+
+    class Meta:
+        abstract = True
+
+
 # ---- Scheduling cycles: a summary in columns, and the trace beside it. Words are made of the columns
 
 
-class Cycle(CycleWords, Row):
+class Cycle(CycleWords, OfCycle, Row):
     """One scheduling cycle: one attempt to place one pod.
 
     Attributes
@@ -367,31 +403,16 @@ class Cycle(CycleWords, Row):
     """The columns that `sentence` is made of."""
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="cycles", db_index=False)
-    number = models.BigIntegerField()
-    at_ns = models.BigIntegerField()
-    pod_namespace = models.CharField(max_length=253)
-    pod_name = models.CharField(max_length=253)
-    pod_uid = models.CharField(max_length=64)
-    profile = models.CharField(max_length=253, blank=True, default="")
-    attempt = models.IntegerField(default=1)
-    outcome = models.CharField(max_length=16, choices=Outcome.choices)
-    node = models.CharField(max_length=253, blank=True, default="")
-    message = models.TextField(blank=True, default="")
-    n_nodes = models.IntegerField(default=0)
     n_evaluated = models.IntegerField(default=0)
-    n_feasible = models.IntegerField(default=0)
-    n_viable = models.IntegerField(null=True, blank=True)
     best_total = models.BigIntegerField(null=True, blank=True)
     failed_point = models.CharField(max_length=20, blank=True, default="")
     failed_plugin = models.CharField(max_length=253, blank=True, default="")
     nominated_node = models.CharField(max_length=253, blank=True, default="")
     n_victims = models.IntegerField(default=0)
     repeats = models.IntegerField(default=0)  # later attempts that ended the same way, no event between
-    digest = HexField()
     engine_version = models.CharField(max_length=40, blank=True, default="")
     ran_seq = models.BigIntegerField(default=0)  # the `ran` entry of its batch
     trace_note = models.CharField(max_length=300, blank=True, default="")
-    trace = models.BinaryField(null=True, blank=True)  # versioned, compressed; null = recomputed on demand
 
     class Meta:
         constraints = [
@@ -415,7 +436,7 @@ class Cycle(CycleWords, Row):
 # ---- Moves of pods in the scheduling queue, kept for the pods' stories
 
 
-class QueueMove(Row):
+class QueueMove(OfPod, Row):
     """A pod went from one lane to another, or an event was weighed and left it there (`source` = `target`).
 
     Beside the log, not part of it: a replay tells the same moves again. The newest are kept (drive/moves.py).
@@ -423,11 +444,7 @@ class QueueMove(Row):
 
     # Every index begins with the cluster; one of it alone would only cost room.
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="moves", db_index=False)
-    at_ns = models.BigIntegerField()
     ran_seq = models.BigIntegerField(default=0)  # the `ran` entry of its batch: its place in the log
-    pod_namespace = models.CharField(max_length=253)
-    pod_name = models.CharField(max_length=253)
-    pod_uid = models.CharField(max_length=64)
     source = models.CharField(max_length=16, blank=True, default="")
     target = models.CharField(max_length=16, blank=True, default="")
     event = models.CharField(max_length=64)
@@ -831,7 +848,7 @@ class MockExtender(Row):
 # ---- Decisions of other schedulers: what was decided, by whom, and beside it what our engine would have decided
 
 
-class ForeignDecision(Row):
+class ForeignDecision(OfPod, Row):
     """One decision that a client of the Kubernetes API took about a pod.
 
     Attributes
@@ -868,11 +885,7 @@ class ForeignDecision(Row):
     judged_seq = models.BigIntegerField()
     burst_seq = models.BigIntegerField(default=0)
     place = models.IntegerField(default=0)
-    at_ns = models.BigIntegerField()
     kind = models.CharField(max_length=8, choices=Kind.choices)
-    pod_namespace = models.CharField(max_length=253)
-    pod_name = models.CharField(max_length=253)
-    pod_uid = models.CharField(max_length=64)
     scheduler = models.CharField(max_length=253, blank=True, default="")
     node = models.CharField(max_length=253, blank=True, default="")
     author = models.CharField(max_length=200)
@@ -903,11 +916,6 @@ class ForeignDecision(Row):
             models.Index(fields=["cluster", "burst_seq", "place"], name="foreign_burst_place"),
             models.Index(fields=["cluster", "pod_namespace", "pod_name", "seq"], name="foreign_pod_seq"),
         ]
-
-    @property
-    def pod(self) -> str:
-        """``namespace/name``."""
-        return f"{self.pod_namespace}/{self.pod_name}"
 
     @property
     def program(self) -> str:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Final, Self
 
 from scheduler_core.framework.record import ERROR, CycleTrace
@@ -225,30 +225,21 @@ class CycleRecord(CycleWords):
     trace: bytes | None = field(default=None, repr=False)
 
 
+_OWN_WORDS: Final = ("pod_namespace", "pod_name", "pod_uid", "message", "permit_waits", "trace")
+_OF_TRACE: Final = tuple(item.name for item in fields(CycleRecord) if item.name not in _OWN_WORDS)
+"""What a trace calls as its record does; None there is the record's default."""
+
+
 def record_of(trace: CycleTrace) -> CycleRecord:
     """The summary of a cycle, with its trace."""
     namespace, _, name = trace.pod.partition("/")
+    same = {name: value for name in _OF_TRACE if (value := getattr(trace, name)) is not None}
     return CycleRecord(
-        number=trace.number,
-        at_ns=trace.at_ns,
+        **same,
         pod_namespace=namespace,
         pod_name=name,
         pod_uid=trace.uid,
-        outcome=trace.outcome,
-        digest=trace.digest,
-        node=trace.node or "",
         message=trace.message or trace.error or "",
-        profile=trace.profile,
-        attempt=trace.attempt,
-        n_nodes=trace.n_nodes,
-        n_evaluated=trace.n_evaluated,
-        n_feasible=trace.n_feasible,
-        n_viable=trace.n_viable,
-        best_total=trace.best_total,
-        failed_point=trace.failed_point or "",
-        failed_plugin=trace.failed_plugin or "",
-        nominated_node=trace.nominated_node or "",
-        n_victims=trace.n_victims,
         permit_waits=tuple(
             ("allowed" if item["decision"] == "allow" else "rejected", float(item["afterS"]))
             for item in trace.permit

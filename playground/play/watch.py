@@ -17,7 +17,6 @@ from contextlib import suppress
 from typing import Any, Final
 
 from celery import bootsteps
-from django.conf import settings
 from django.db import connections
 
 from playground.clusters import lanes, wake
@@ -32,6 +31,7 @@ waits for, so its room cannot be the one to notice."""
 BUSY_WEB_S: Final = 30.0
 """A web process answers requests in threads; a loop of its own that stands still for so long is stuck."""
 LOOK_EVERY_S: Final = 1.0
+TIDY_EVERY_S: Final = 3600.0
 TIDY_TASKS: Final = ("tidy", "tidy_shares")
 
 
@@ -73,7 +73,7 @@ class ProcessWatch:
             if why:
                 logger.error("this worker is stuck and begins anew: %s", why)
                 self.end()
-            if tidies and now_s - tidied_s >= settings.TIDY_INTERVAL_S:
+            if tidies and now_s - tidied_s >= TIDY_EVERY_S:
                 tidied_s = now_s
                 wake_tidying()
 

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db import models
 
 from playground.accounts.models import Team
-from playground.clusters.models import ALPHABET, Cluster, one_of
+from playground.clusters.models import ALPHABET, Cluster, OfCycle, one_of
 from playground.clusters.packed import PackedJSONField
 from playground.scenarios.choices import ResultState, ScenarioState, Visibility
 
@@ -122,39 +122,16 @@ class Scenario(SharedRow):
         return self.title or self.name or f"Scenario {self.digest[:8]}"
 
 
-class RecordedCycle(models.Model):
+class RecordedCycle(OfCycle):
     """One cycle of the run that was recorded with the share; viewable however the engine moves on."""
 
     scenario = models.ForeignKey(Scenario, on_delete=models.CASCADE, related_name="cycles")
-    number = models.IntegerField()
-    at_ns = models.BigIntegerField()
-    pod_namespace = models.CharField(max_length=253)
-    pod_name = models.CharField(max_length=253)
-    pod_uid = models.CharField(max_length=300)
-    profile = models.CharField(max_length=253, blank=True, default="")
-    attempt = models.IntegerField(default=1)
-    outcome = models.CharField(max_length=16)
-    node = models.CharField(max_length=253, blank=True, default="")
-    message = models.TextField(blank=True, default="")
     sentence = models.TextField(blank=True, default="")
-    n_nodes = models.IntegerField(default=0)
-    n_feasible = models.IntegerField(default=0)
-    n_viable = models.IntegerField(null=True, blank=True)  # null: recorded before it was counted
-    digest = models.CharField(max_length=64)
-    trace = models.BinaryField(null=True, blank=True)  # versioned, compressed
 
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["scenario", "number"], name="recorded_cycle_once"),
         ]
-
-    def __str__(self) -> str:
-        return f"#{self.number} {self.pod} {self.outcome}"
-
-    @property
-    def pod(self) -> str:
-        """The pod as ``namespace/name``."""
-        return f"{self.pod_namespace}/{self.pod_name}"
 
 
 class Verification(models.Model):
@@ -180,9 +157,6 @@ class Verification(models.Model):
     class Meta:
         constraints = [one_of("state", ResultState.values, "verification_state_known")]
         indexes = [models.Index(fields=["scenario", "-id"], name="verification_newest")]
-
-    def __str__(self) -> str:
-        return self.sentence or self.state
 
     @property
     def is_proof(self) -> bool:
@@ -217,9 +191,6 @@ class Comparison(SharedRow):
             *SharedRow.Meta.indexes,
             models.Index(fields=["owner", "-created"], name="comparison_owner_created"),
         ]
-
-    def __str__(self) -> str:
-        return self.title or self.public_id
 
     @property
     def sides(self) -> list[dict[str, Any]]:
@@ -266,9 +237,6 @@ class Moment(models.Model):
             ),
         ]
 
-    def __str__(self) -> str:
-        return f"after cycle {self.cycle}"
-
 
 class Origin(models.Model):
     """The share a cluster came from, or was last shared as, and whether it has changed since."""
@@ -284,9 +252,6 @@ class Origin(models.Model):
     steps = models.JSONField(default=list)  # `engine.scenarios.Step`s still told one by one
     next_step = models.IntegerField(default=0)
 
-    def __str__(self) -> str:
-        return f"{self.cluster} of {self.scenario_id_kept}"
-
 
 class Verdict(SharedRow):
     """A shared answer; it does not follow the cluster and remains when the cluster is deleted."""
@@ -301,6 +266,3 @@ class Verdict(SharedRow):
     digest = models.CharField(max_length=64)  # SHA-256 of the answer's bytes
     answer = PackedJSONField()  # `engine.advise.answer_plan`
     state = PackedJSONField(null=True, blank=True)  # a List of manifests; null: it had moved on
-
-    def __str__(self) -> str:
-        return self.sentence[:80]

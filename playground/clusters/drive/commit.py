@@ -432,6 +432,7 @@ def _keep_queue(
 
 def _move_run(run: Run, result: DriveResult, n_new: int, began_ns: int, now: datetime) -> None:
     """How far the run is; a run that was cancelled or failed meanwhile stays so."""
+    before = dict(vars(run))
     counts = result.queue.counts()
     to_try = counts["active"] + counts["backoff"]
     if run.started is None:
@@ -461,21 +462,5 @@ def _move_run(run: Run, result: DriveResult, n_new: int, began_ns: int, now: dat
         run.finished = now
         run.stop = "budget"
         run.message = f"Stopped at its bound of {run.max_cycles} cycles."
-    columns = {
-        name: getattr(run, name)
-        for name in (
-            "started",
-            "start_ns",
-            "pending_at_start",
-            "attempts",
-            "cycles_done",
-            "pods_bound",
-            "pending_now",
-            "clock_ns",
-            "state",
-            "finished",
-            "stop",
-            "message",
-        )
-    }
+    columns = {name: value for name, value in vars(run).items() if value != before[name]}
     Run.objects.filter(pk=run.pk, state__in=Run.OPEN).update(**columns)
