@@ -34,6 +34,12 @@ class Difference(NamedTuple):
     got: object
 
 
+def _program_of(case: Mapping[str, Any]) -> str:
+    """The program that decided a case, where it is not the scheduler; empty where it is."""
+    program, _, commit = str(case.get("version", "")).partition(" ")
+    return program if commit else ""
+
+
 def release_of(case: Mapping[str, Any]) -> Release:
     """The release of a case's `version`, its `features` or `gates` switched; without one, the oldest release.
 
@@ -91,6 +97,8 @@ RUNNERS: dict[str, str] = {
     "trace": "conformance_cycles:run_trace_case",
 }
 """Family -> what runs its cases; any other family holds ordinary scheduling cases."""
+CONTROLLERS: dict[str, str] = {"descheduler": "conformance_descheduler:run_descheduler_case"}
+"""The same for cases of other programs than the scheduler, by the first word of their version."""
 
 
 def run(options: argparse.Namespace) -> int:
@@ -108,7 +116,8 @@ def run(options: argparse.Namespace) -> int:
                 continue
             differences = run_case(case, keys)
             counts[path.name, not differences] += 1
-            by_release[release_of(case).title, not differences] += 1
+            title = case["version"] if _program_of(case) else release_of(case).title
+            by_release[title, not differences] += 1
             if differences and (options.explain or options.list):
                 _show(case["name"], differences, every=bool(options.explain))
         if counts[path.name, True] + counts[path.name, False]:
@@ -159,6 +168,8 @@ def read_cases(path: Path) -> Iterator[dict[str, Any]]:
                 if not line.strip():
                     continue
                 case = json.loads(line)
+                if isinstance(case, dict) and "id" in case:
+                    case["name"] = case["id"]
                 if not (isinstance(case, dict) and {"name", "family"} <= case.keys()):
                     raise Unusable(f"{path}: line {number}: a case is an object with a name and a family")
                 yield case
@@ -170,7 +181,11 @@ def read_cases(path: Path) -> Iterator[dict[str, Any]]:
 
 def run_case(case: Mapping[str, Any], keys: Sequence[str] = ()) -> list[Difference]:
     """Differences of one case; what it raises is a difference too, so that a case never counts as passed unrun."""
-    module, _, function = RUNNERS.get(case["family"], _SCHEDULING).partition(":")
+    program = _program_of(case)
+    known = CONTROLLERS.get(program) if program else RUNNERS.get(case["family"], _SCHEDULING)
+    if known is None:
+        return [Difference("(run)", f"decisions of the {program}", "it is not modelled")]
+    module, _, function = known.partition(":")
     try:
         runner: Runner = getattr(import_module(f"scheduler_core.cli.{module}"), function)
         found = runner(case)

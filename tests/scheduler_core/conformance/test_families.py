@@ -17,6 +17,7 @@ from scheduler_core.cli.main import main
 
 DATA = sorted((Path(__file__).parent / "data").glob("*.jsonl.gz"))
 RELEASES = sorted((Path(__file__).parent / "data" / "releases").glob("*.jsonl.gz"))
+CONTROLLERS = sorted((Path(__file__).parent / "data" / "controllers").glob("*.jsonl.gz"))
 
 
 def family_of(path: Path) -> str:
@@ -44,6 +45,23 @@ def test_every_release_decides_as_it_was_recorded(path: Path) -> None:
     assert {"v" + case["version"].removeprefix("v").rpartition(".")[0] for case in cases} == {recorded}
     differing = {case["name"]: found[0] for case in cases if (found := run_case(case))}
     assert not differing
+
+
+@pytest.mark.parametrize("path", CONTROLLERS, ids=family_of)
+def test_every_controller_decides_as_it_was_recorded(path: Path) -> None:
+    cases = list(read_cases(path))
+    assert {case["version"].partition(" ")[0] for case in cases} == {family_of(path)}
+    differing = {case["name"]: found[0] for case in cases if (found := run_case(case))}
+    assert not differing
+    evicting = [case for case in cases if case["expect"].get("evictions")]
+    for case in evicting:
+        case["expect"]["evictions"].pop()
+    assert all(run_case(case) for case in evicting), "an eviction too many is a difference"
+
+
+def test_a_program_that_is_not_modelled_fails() -> None:
+    case = {"name": "x", "family": "loop", "version": "some-controller 1.2", "expect": {}}
+    assert [found.got for found in run_case(case)] == ["it is not modelled"]
 
 
 def test_the_recordings_of_a_release_are_not_those_of_the_one_before() -> None:
