@@ -18,6 +18,7 @@ import numpy as np
 from scheduler_core.clock import measure_cpu_ns
 from scheduler_core.framework import interface as fw
 from scheduler_core.framework.amounts import Amount, Comparison
+from scheduler_core.framework.domain_lanes import DomainRule
 from scheduler_core.framework.failure import PluginFailure, failure_of, invalid_score
 from scheduler_core.framework.limit import Limit, TookTooLong
 from scheduler_core.framework.status import Code, Status, Verdicts, text_problem, words_of
@@ -52,6 +53,9 @@ def guard(plugin: fw.Plugin, limit: Limit | None = None) -> None:
         plugin.reasons = _spoken(plugin, limit)  # type: ignore[method-assign]
         compare = _watched(plugin, "compare", "Filter", (), _comparisons, limit)
         plugin.compare = compare  # type: ignore[method-assign]
+    for method, point in (("filter_domains", "Filter"), ("score_domains", "Score")):
+        if hasattr(plugin, method):
+            setattr(plugin, method, _watched(plugin, method, point, (), _domain_rules, limit))
 
 
 def _timed(plugin: fw.Plugin, method: str, limit: Limit | None) -> Callable[..., Any]:
@@ -296,6 +300,15 @@ def _comparisons(plugin: fw.Plugin, said: Any, args: tuple[Any, ...]) -> tuple[C
     for one in (comparisons := tuple(said)):
         _check_comparison(one, n_rows)
     return comparisons
+
+
+def _domain_rules(plugin: fw.Plugin, said: Any, args: tuple[Any, ...]) -> tuple[DomainRule, ...]:
+    """What is counted by topology domain: arrays of one length."""
+    for one in (rules := tuple(said)):
+        arrays = (one.counts, one.allowed, one.skew, one.points, one.is_counted)
+        if any(array is not None and array.shape != one.counts.shape for array in arrays):
+            raise TypeError("arrays of several shapes")
+    return rules
 
 
 def _check_comparison(said: Any, n_rows: int) -> None:

@@ -41,6 +41,7 @@ from scheduler_core.config.args import PluginArgs
 from scheduler_core.config.catalog import EXTENSION_POINTS, interface_name
 from scheduler_core.framework.amounts import Comparison
 from scheduler_core.framework.cluster_event import ClusterEventWithHint
+from scheduler_core.framework.domain_lanes import DomainRule
 from scheduler_core.framework.status import SKIP, SUCCESS, Code, Status, Verdicts, plain, text_problem
 from scheduler_core.framework.waiting_pods import WaitingPods
 from scheduler_core.objects.fields import Document
@@ -502,6 +503,10 @@ class FilterPlugin(Plugin, Generic[S]):
         """
         return ()
 
+    def filter_domains(self, state: S, pod: Pod, snapshot: Snapshot) -> Iterable[DomainRule]:
+        """The constraints of `filter` that count pods by topology domain; asked where `compare` is."""
+        return ()
+
     def devices(self, state: S, pod: Pod, node: Node) -> dict[str, Any] | None:
         """How devices were looked for on a node (`dynamic_resources.story`); None from a plugin that gives out none."""
         return None
@@ -558,6 +563,10 @@ class ScorePlugin(Plugin, Generic[S]):
         Unless `score_reads` is CLUSTER they may be kept along with the raw ones, for the same rows.
         """
         return scores
+
+    def score_domains(self, state: Any, pod: Pod, snapshot: Snapshot) -> Iterable[DomainRule]:
+        """What `score` counts by topology domain, with the state of PreScore; asked where `compare` is."""
+        return ()
 
 
 @dataclass(slots=True)

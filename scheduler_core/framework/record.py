@@ -78,6 +78,8 @@ class Body:
         What a plugin's own PreFilter said.
     amounts : list of [plugin, sentences, number of lines]
         Of the array `amounts` (`framework.amounts`).
+    domains : list of dict
+        Rules that count pods by topology domain (`framework.domain_lanes`).
     nominated_passes : dict or None
         `framework.two_passes`.
     arrays : dict of str to ndarray
@@ -97,6 +99,7 @@ class Body:
     matrix_plugins: list[str] = field(default_factory=list)
     matrix_notes: dict[str, Any] = field(default_factory=dict)
     amounts: list[list[Any]] = field(default_factory=list)
+    domains: list[dict[str, Any]] = field(default_factory=list)
     nominated_passes: dict[str, Any] | None = None
     arrays: Arrays = field(default_factory=dict)
 

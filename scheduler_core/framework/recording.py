@@ -12,6 +12,7 @@ from scheduler_core.framework.amounts import packed
 from scheduler_core.framework.answers import PASSES
 from scheduler_core.framework.attempt import EXTENDER, NOT_EVALUATED, Attempt
 from scheduler_core.framework.distinct import distinct
+from scheduler_core.framework.domain_lanes import all_lanes
 from scheduler_core.framework.failure import PluginFailure
 from scheduler_core.framework.interface import PreFilterPlugin
 from scheduler_core.framework.record import FEASIBLE, UNSEEN, Body, CycleTrace
@@ -104,7 +105,8 @@ def record_body(attempt: Attempt, trace: CycleTrace, best: Sequence[str] | None,
         }
     body.nominated_passes = two_passes(attempt)
     if matrix:
-        _record_matrix(attempt, body, table, place_of_row)
+        states = _record_matrix(attempt, body, table, place_of_row)
+        body.domains = all_lanes(attempt, states, trace.node)
     body.verdicts = _numbered_by_place(body, table)
 
 
@@ -149,10 +151,13 @@ def _verdict_ids(attempt: Attempt, table: VerdictTable) -> NDArray[np.int32]:
     return ids
 
 
-def _record_matrix(attempt: Attempt, body: Body, table: VerdictTable, place_of_row: NDArray[np.intp]) -> None:
-    """Every filter plugin alone: its PreFilter, then its Filter on every node, without nominated pods."""
+def _record_matrix(
+    attempt: Attempt, body: Body, table: VerdictTable, place_of_row: NDArray[np.intp]
+) -> dict[str, Any]:
+    """Every filter plugin alone: its PreFilter, then its Filter on every node, without nominated pods; their states."""
     framework, snapshot, pod = attempt.framework, attempt.snapshot, attempt.pod
     notes: dict[str, Any] = {}
+    states: dict[str, Any] = {}
     amounts: list[list[Any]] = []
     lines: list[NDArray[np.int64]] = []
     columns = []
@@ -181,6 +186,7 @@ def _record_matrix(attempt: Attempt, body: Body, table: VerdictTable, place_of_r
             if result.node_names is not None:
                 notes[plugin.name] = {"nodeNames": sorted(result.node_names)}
             state = result.state
+        states[plugin.name] = state
         verdicts = plugin.filter(state, pod, snapshot.nodes, snapshot.rows)
         rejected = np.flatnonzero(verdicts.codes)
         if not len(rejected):
@@ -209,6 +215,7 @@ def _record_matrix(attempt: Attempt, body: Body, table: VerdictTable, place_of_r
         body.amounts = amounts
         body.arrays["amounts"] = np.stack(lines)
     body.arrays["matrix"] = np.array(columns, np.int32).reshape(len(columns), n_places)
+    return states
 
 
 # --- The two Filter passes over nodes with nominated pods, side by side, for the reader of a cycle.

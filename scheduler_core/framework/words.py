@@ -216,6 +216,7 @@ def _told_body(body: Body) -> dict[str, Any]:
     }
     if "matrix" in arrays:
         result["filterByPlugin"] = _filter_by_plugin(body)
+        result["domains"] = body.domains
         result["amounts"] = _amounts(body, result["filter"] or {}, result["filterByPlugin"])
     if "total" in arrays:
         feasible = [names[place] for place in arrays["feasible"].tolist()]

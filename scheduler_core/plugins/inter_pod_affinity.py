@@ -22,6 +22,7 @@ from scheduler_core.errors import invalid
 from scheduler_core.framework import interface as fw
 from scheduler_core.framework.amounts import Amount, Comparison
 from scheduler_core.framework.cluster_event import QUEUE, SKIP, ClusterEventWithHint, QueueingHint, on
+from scheduler_core.framework.domain_lanes import DomainRule
 from scheduler_core.framework.status import Code, Verdicts
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import AffinityTerm, Pod
@@ -178,6 +179,19 @@ class RequiredTerms:
                  Amount(own, values)),
             )  # fmt: skip
 
+    def domains(self, pod: Pod, matching: Matching) -> Iterator[DomainRule]:
+        """What each kind of term finds in the domains of its topology key."""
+        first_of_series = self.matches_itself and self.n_matched == 0
+        beside = "; ".join(_selected(term) for term in pod.required_affinity)
+        for key, counts in sorted(self.by_key.items(), key=itemgetter(0)):
+            if (found := counts.affinity) is not None:
+                yield DomainRule("affinity", key, beside, found, allowed=(found > 0) | first_of_series)
+            if (found := counts.existing) is not None:
+                yield DomainRule("anti-affinity of other pods", key, "", found, allowed=found <= 0)
+        for term, (key, selection) in zip(pod.required_anti_affinity, self.anti_affinity, strict=True):
+            found = selection.counts(matching.topology.domains(key)).by_domain
+            yield DomainRule("anti-affinity", key, _selected(term), found, allowed=found <= 0)
+
 
 class KeyWorlds:
     """`KeyCounts` seen from rows that are separate worlds, shape (n_rows,) each."""
@@ -313,15 +327,10 @@ class DomainScores:
 
     @classmethod
     def of(cls, pod: Pod, matching: Matching, hard_weight: int) -> DomainScores | None:
-        """Sum up for an incoming pod; None when no term of anybody matches anybody."""
+        """Sum up for an incoming pod; None when no term of any pod matches another."""
         found = cls({})
-        for weighted, sign in (
-            *((item, 1) for item in pod.preferred_affinity),
-            *((item, -1) for item in pod.preferred_anti_affinity),
-        ):
-            key = weighted.term.topology_key
-            selection = matching.selection((pod_selector(weighted.term),))
-            found._add(key, selection.counts(matching.topology.domains(key)), sign * weighted.weight)
+        for term, weight in _preferred(pod):
+            found._add(term.topology_key, _counts_of(term, matching), weight)
         pod_class = matching.pods.class_of(pod)
         if hard_weight > 0:
             for carriers in matching.carriers.about(Stance.REQUIRES_PRESENCE, pod_class):
@@ -345,6 +354,33 @@ class DomainScores:
             scores: fw.Scores = by_domain.take(nodes.label_column(key).take(rows))
             total = scores if total is None else total + scores
         return np.zeros(len(rows), np.int64) if total is None else total
+
+    def domains(self, pod: Pod, matching: Matching) -> Iterator[DomainRule]:
+        """What each preferred term of the pod finds, and what the terms of other pods add."""
+        others = {key: by_domain[:-1].copy() for key, by_domain in self.by_key.items()}
+        for term, weight in _preferred(pod):
+            counts = _counts_of(term, matching).by_domain
+            rule, key = "affinity" if weight > 0 else "anti-affinity", term.topology_key
+            facts = {"weight": weight}
+            yield DomainRule(rule, key, _selected(term), counts, points=weight * counts, facts=facts)
+            if key in others:
+                others[key] -= weight * counts
+        for key, points in others.items():
+            if points.any():
+                yield DomainRule("affinity of other pods", key, "", points, points=points)
+
+
+def _preferred(pod: Pod) -> list[tuple[AffinityTerm, int]]:
+    """The pod's preferred terms with what each pod found is worth."""
+    return [
+        *((item.term, item.weight) for item in pod.preferred_affinity),
+        *((item.term, -item.weight) for item in pod.preferred_anti_affinity),
+    ]
+
+
+def _counts_of(term: AffinityTerm, matching: Matching) -> DomainCounts:
+    selection = matching.selection((pod_selector(term),))
+    return selection.counts(matching.topology.domains(term.topology_key))
 
 
 def normalized(scores: fw.Scores) -> fw.Scores:
@@ -525,6 +561,9 @@ class InterPodAffinity(
     def compare(self, state: RequiredState, pod: Pod, snapshot: Snapshot) -> Iterator[Comparison]:
         return state.terms.compare(pod, snapshot)
 
+    def filter_domains(self, state: RequiredState, pod: Pod, snapshot: Snapshot) -> Iterator[DomainRule]:
+        return state.terms.domains(pod, snapshot.matching)
+
     def fork(self, state: RequiredState, nodes: WhatIf) -> RequiredState:
         return RequiredState(state.terms, Worlds(state.terms, nodes))
 
@@ -554,6 +593,9 @@ class InterPodAffinity(
 
     def score(self, state: DomainScores, pod: Pod, nodes: NodeColumns, rows: Rows) -> fw.Scores:
         return state.scores(nodes, rows)
+
+    def score_domains(self, state: DomainScores, pod: Pod, snapshot: Snapshot) -> Iterator[DomainRule]:
+        return state.domains(pod, snapshot.matching)
 
     def normalize(
         self, state: DomainScores, pod: Pod, nodes: NodeColumns, rows: Rows, scores: fw.Scores

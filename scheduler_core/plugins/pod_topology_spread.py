@@ -31,6 +31,7 @@ from scheduler_core.framework.cluster_event import (
     node_taints,
     on,
 )
+from scheduler_core.framework.domain_lanes import DomainRule
 from scheduler_core.framework.status import Code, Verdicts
 from scheduler_core.objects.labels import NOTHING
 from scheduler_core.objects.node import LABEL_HOSTNAME, LABEL_ZONE, Node
@@ -87,6 +88,7 @@ class PodTopologySpreadArgs(PluginArgs):
 # --- The constraints that hold for a pod: its own, or the profile's defaults with a deduced selector.
 
 
+SPREAD = "spread"
 DO_NOT_SCHEDULE = "DoNotSchedule"
 SCHEDULE_ANYWAY = "ScheduleAnyway"
 HONOR = "Honor"
@@ -330,6 +332,8 @@ class SoftConstraint:
     weight : float
     tolerance : float
         maxSkew - 1, which waters small differences down.
+    domains : Domains or None
+        Those of `by_domain`.
     """
 
     key: str
@@ -337,6 +341,7 @@ class SoftConstraint:
     selection: Selection | None
     weight: float
     tolerance: float
+    domains: Domains | None = None
 
     def points(self, domain: Int32, rows: Rows) -> NDArray[np.float64]:
         """What the constraint gives each row, unrounded."""
@@ -407,7 +412,7 @@ class SoftState:
                 by_domain[:-1] = tolerance
             else:
                 by_domain[:-1] = selection.counts(domains).by_domain * weight + tolerance
-            state.constraints.append(SoftConstraint(key, by_domain, selection, weight, tolerance))
+            state.constraints.append(SoftConstraint(key, by_domain, selection, weight, tolerance, domains))
         return state
 
     def ignored(self, nodes: NodeColumns, rows: Rows) -> Bool | None:
@@ -673,6 +678,21 @@ class PodTopologySpread(
         for constraint in state.constraints:
             yield from constraint.compare(snapshot.nodes, snapshot.rows)
 
+    def filter_domains(self, state: HardState, pod: Pod, snapshot: Snapshot) -> Iterator[DomainRule]:
+        constraints = self.defaults.of(pod, DO_NOT_SCHEDULE, snapshot.matching.default_selectors)
+        for declared, hard in zip(constraints, state.constraints, strict=True):
+            minimum = hard.minimum
+            yield DomainRule(
+                SPREAD,
+                hard.key,
+                str(declared.selector),
+                hard.counts,
+                allowed=hard.counts <= hard.limit + minimum,
+                skew=hard.counts + (hard.max_skew - hard.limit) - minimum,
+                is_counted=hard.domains.is_present,
+                facts={"maxSkew": hard.max_skew, "minimum": minimum},
+            )
+
     def fork(self, state: HardState, nodes: WhatIf) -> HardState:
         return HardState(state.constraints, [ConstraintWorlds(item, nodes) for item in state.constraints])
 
@@ -707,6 +727,17 @@ class PodTopologySpread(
 
     def score(self, state: SoftState, pod: Pod, nodes: NodeColumns, rows: Rows) -> fw.Scores:
         return state.scores(nodes, rows)
+
+    def score_domains(self, state: SoftState, pod: Pod, snapshot: Snapshot) -> Iterator[DomainRule]:
+        constraints = self.defaults.of(pod, SCHEDULE_ANYWAY, snapshot.matching.default_selectors)
+        for declared, soft in zip(constraints, state.constraints, strict=True):
+            domains = soft.domains or snapshot.matching.topology.domains(soft.key)
+            counts = np.zeros(domains.n_values, np.int64)
+            if soft.selection is not None:
+                counts = soft.selection.counts(domains).by_domain
+            points = _rounded((counts * soft.weight + soft.tolerance).astype(np.float64))
+            facts = {"maxSkew": declared.max_skew}
+            yield DomainRule(SPREAD, soft.key, str(declared.selector), counts, points=points, facts=facts)
 
     def normalize(
         self, state: SoftState, pod: Pod, nodes: NodeColumns, rows: Rows, scores: fw.Scores

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from playground.clusters.drive.extender_calls import matched
 from playground.engine.plugins import drawn
+from playground.web.cycles.domains import view_domains
 from playground.web.cycles.preemption import view_preemption
 from playground.web.listing import Alike, alike
 from playground.web.looks import View, outcome_of, piece
@@ -84,6 +85,7 @@ def view_cycle(
         "passes": view_passes(explanation),
         "scores": view_scores(explanation, pools=pools),
         "preemption": view_preemption(explanation),
+        "domains": view_domains(explanation),
         "reasons": view_reason_matrix(explanation, pools=pools),
         "extenders": [_call(call) for call in explanation.get("extenders") or ()],
         "permit": explanation.get("permit") or (),
