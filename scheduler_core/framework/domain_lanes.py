@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from scheduler_core.cluster.node_table import Bool
-    from scheduler_core.framework.attempt import Attempt
+    from scheduler_core.cluster.node_table import Bool, Rows
+    from scheduler_core.cluster.snapshot import Snapshot
 
 Counts = NDArray[np.int64]
 
@@ -57,7 +57,7 @@ class DomainRule:
 
 
 def lanes_of(
-    rule: DomainRule, plugin: str, attempt: Attempt, scores: Counts | None, chosen: int
+    rule: DomainRule, plugin: str, snapshot: Snapshot, feasible: Rows, scores: Counts | None, chosen: int
 ) -> dict[str, Any]:
     """What a record keeps of a rule.
 
@@ -76,19 +76,19 @@ def lanes_of(
         feasible, chosen} and, where the rule has them, {allowed, skew, points, score: [lowest, highest]}; with few
         domains each is one, by name, else those with equally many pods, the fewest first.
     """
-    nodes, rows = attempt.snapshot.nodes, attempt.snapshot.rows
+    nodes, rows = snapshot.nodes, snapshot.rows
     column = nodes.label_column(rule.key)
     size = len(rule.counts) + 1
     n_nodes = np.bincount(column[rows] + 1, minlength=size)
-    n_fit = np.bincount(column[attempt.feasible] + 1, minlength=size)[1:]
+    n_fit = np.bincount(column[feasible] + 1, minlength=size)[1:]
     counted = np.ones(size - 1, np.bool_) if rule.is_counted is None else rule.is_counted
     present = np.flatnonzero((n_nodes[1:] > 0) & counted)
     values = nodes.vocabulary.label_values[rule.key].values
     chosen_id = int(column[chosen]) if chosen >= 0 else -1
     low, high = np.full(size, 101), np.full(size, -1)
     if scores is not None:
-        np.minimum.at(low, column[attempt.feasible] + 1, scores)
-        np.maximum.at(high, column[attempt.feasible] + 1, scores)
+        np.minimum.at(low, column[feasible] + 1, scores)
+        np.maximum.at(high, column[feasible] + 1, scores)
     if len(present) <= EACH:
         groups = [np.array([place], np.intp) for place in sorted(present.tolist(), key=values.__getitem__)]
     else:
@@ -126,23 +126,3 @@ def lanes_of(
         "lanes": lanes,
         **rule.facts,
     }
-
-
-def all_lanes(attempt: Attempt, states: Mapping[str, Any], chosen: str | None) -> list[dict[str, Any]]:
-    """The rules of a cycle, those that filter first; `states` are those of filters by plugin."""
-    framework, snapshot, pod = attempt.framework, attempt.snapshot, attempt.pod
-    row = -1 if chosen is None else snapshot.nodes.row_of.get(chosen, -1)
-    found = [
-        lanes_of(rule, plugin.name, attempt, None, row)
-        for plugin in framework.filter
-        if plugin.name in states
-        for rule in plugin.filter_domains(states[plugin.name], pod, snapshot)
-    ]
-    if len(attempt.total) and len(attempt.total) == len(attempt.feasible):
-        found += [
-            lanes_of(rule, plugin.name, attempt, attempt.scores[plugin.name], row)
-            for plugin in framework.score
-            if plugin.name in attempt.scores and plugin.name in attempt.score_states
-            for rule in plugin.score_domains(attempt.score_states[plugin.name], pod, snapshot)
-        ]
-    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from scheduler_core.framework.amounts import packed
 from scheduler_core.framework.answers import PASSES
 from scheduler_core.framework.attempt import EXTENDER, NOT_EVALUATED, Attempt
 from scheduler_core.framework.distinct import distinct
-from scheduler_core.framework.domain_lanes import all_lanes
+from scheduler_core.framework.domain_lanes import lanes_of
 from scheduler_core.framework.failure import PluginFailure
 from scheduler_core.framework.interface import PreFilterPlugin
 from scheduler_core.framework.record import FEASIBLE, UNSEEN, Body, CycleTrace
@@ -106,7 +106,7 @@ def record_body(attempt: Attempt, trace: CycleTrace, best: Sequence[str] | None,
     body.nominated_passes = two_passes(attempt)
     if matrix:
         states = _record_matrix(attempt, body, table, place_of_row)
-        body.domains = all_lanes(attempt, states, trace.node)
+        body.domains = _domain_lanes(attempt, states, trace.node)
     body.verdicts = _numbered_by_place(body, table)
 
 
@@ -216,6 +216,26 @@ def _record_matrix(
         body.arrays["amounts"] = np.stack(lines)
     body.arrays["matrix"] = np.array(columns, np.int32).reshape(len(columns), n_places)
     return states
+
+
+def _domain_lanes(attempt: Attempt, states: Mapping[str, Any], chosen: str | None) -> list[dict[str, Any]]:
+    """The rules of a cycle, those that filter first; `states` are those of filters by plugin."""
+    framework, snapshot, pod = attempt.framework, attempt.snapshot, attempt.pod
+    row = -1 if chosen is None else snapshot.nodes.row_of.get(chosen, -1)
+    found = [
+        lanes_of(rule, plugin.name, snapshot, attempt.feasible, None, row)
+        for plugin in framework.filter
+        if plugin.name in states
+        for rule in plugin.filter_domains(states[plugin.name], pod, snapshot)
+    ]
+    if len(attempt.total) and len(attempt.total) == len(attempt.feasible):
+        found += [
+            lanes_of(rule, plugin.name, snapshot, attempt.feasible, attempt.scores[plugin.name], row)
+            for plugin in framework.score
+            if plugin.name in attempt.scores and plugin.name in attempt.score_states
+            for rule in plugin.score_domains(attempt.score_states[plugin.name], pod, snapshot)
+        ]
+    return found
 
 
 # --- The two Filter passes over nodes with nominated pods, side by side, for the reader of a cycle.
