@@ -16,21 +16,11 @@ from scheduler_core.dynamic_resources.model import tainted
 from scheduler_core.framework.cluster_event import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
-    CSI_DRIVER,
-    CSI_NODE,
-    CSI_STORAGE_CAPACITY,
-    DEVICE_CLASS,
     NODE_ADD,
     NODE_DELETE,
-    PERSISTENT_VOLUME,
-    PERSISTENT_VOLUME_CLAIM,
-    POD_GROUP,
-    RESOURCE_CLAIM,
-    RESOURCE_SLICE,
-    STORAGE_CLASS,
+    RESOURCE_OF_KIND,
     UNSCHEDULED_POD_ADD,
     UNSCHEDULED_POD_DELETE,
-    VOLUME_ATTACHMENT,
     ActionType,
     ClusterEvent,
     events_for,
@@ -43,20 +33,7 @@ from scheduler_core.objects.pod import Pod
 from scheduler_core.queue.moves import Lane
 from scheduler_core.queue.scheduling_queue import SchedulingQueue
 
-EVENT_RESOURCE_OF_KIND = {
-    "PersistentVolume": PERSISTENT_VOLUME,
-    "PersistentVolumeClaim": PERSISTENT_VOLUME_CLAIM,
-    "StorageClass": STORAGE_CLASS,
-    "CSINode": CSI_NODE,
-    "CSIDriver": CSI_DRIVER,
-    "CSIStorageCapacity": CSI_STORAGE_CAPACITY,
-    "VolumeAttachment": VOLUME_ATTACHMENT,
-    "ResourceClaim": RESOURCE_CLAIM,
-    "ResourceSlice": RESOURCE_SLICE,
-    "DeviceClass": DEVICE_CLASS,
-    "PodGroup": POD_GROUP,
-}
-"""Kinds besides Node and Pod whose changes may make a pod schedulable. The others are only looked up."""
+_SLICE_UPDATE = ClusterEvent(RESOURCE_OF_KIND["ResourceSlice"], ActionType.UPDATE)
 
 
 class EventHandlers:
@@ -228,8 +205,8 @@ class EventHandlers:
             rules = [one.manifest for one in (old, new) if one is not None]
             for item in listers.all("ResourceSlice"):
                 if tainted(item.manifest, rules) is not item.manifest:
-                    self._queue.move_all(ClusterEvent(RESOURCE_SLICE, ActionType.UPDATE), item, item)
-        resource = EVENT_RESOURCE_OF_KIND.get(kind)
+                    self._queue.move_all(_SLICE_UPDATE, item, item)
+        resource = RESOURCE_OF_KIND.get(kind)
         if resource is not None:
             for event in events_for(resource, old, new):
                 self._queue.move_all(event, old, new)

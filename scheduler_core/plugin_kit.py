@@ -28,9 +28,11 @@ from scheduler_core.objects.defaults import PriorityClasses, prepare, priority_c
 from scheduler_core.plugins import IN_TREE
 from scheduler_core.randomness import Stream
 from scheduler_core.releases import OLDEST, RELEASES, Release
+from scheduler_core.schema.tables import table_beside
 from scheduler_core.sim.changes import WriteObject
 from scheduler_core.sim.simulation import Simulation
 
+_TABLE = table_beside(__package__, "plugin_kit.yaml")
 N_NODES, N_PODS = 7, 16
 Manifest = dict[str, Any]
 
@@ -98,7 +100,7 @@ def cost(
     """What one call of Filter and Score takes."""
     nodes = [_node(index, Stream(1, "node")) for index in range(n_nodes)]
     draw = Stream(1, "pod")
-    simulation = _cluster(plugin, args, [*nodes, *_classes(), _pod(0, _pod_spec(draw), draw)], 1)
+    simulation = _cluster(plugin, args, [*nodes, *_TABLE["classes"], _pod(0, _pod_spec(draw), draw)], 1)
     framework = next(iter(simulation.scheduler.profiles.values()))
     found = []
     attempt, made = _attempt(framework, simulation), framework.plugins[plugin.name]
@@ -198,7 +200,7 @@ def _cluster(
 
 def _random_objects(seed: int) -> Iterator[Manifest]:
     draw = Stream(seed, "kit")
-    yield from _classes()
+    yield from _TABLE["classes"]
     for index in range(N_NODES):
         yield _node(index, draw)
     for index in range(N_PODS):
@@ -209,62 +211,33 @@ def _random_objects(seed: int) -> Iterator[Manifest]:
         yield _pod(index, spec, draw)
 
 
-def _classes() -> Iterator[Manifest]:
-    for value in range(3):
-        meta = {"name": f"class-{value}"}
-        yield {
-            "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": meta, "value": 100 * value,
-        }  # fmt: skip
-
-
 def _node(index: int, draw: Stream) -> Manifest:
     labels = {"kubernetes.io/hostname": f"node-{index}", "topology.kubernetes.io/zone": "abc"[draw.below(3)]}
     if draw.below(2):
         labels["disk"] = "ssd"
     spec: dict[str, Any] = {}
     if not draw.below(4):
-        spec["taints"] = [
-            {"key": "team", "value": "a", "effect": ("NoSchedule", "PreferNoSchedule")[draw.below(2)]}
-        ]
+        effect = ("NoSchedule", "PreferNoSchedule")[draw.below(2)]
+        spec["taints"] = [{"key": "team", "value": "a", "effect": effect}]
     allocatable = {"cpu": str(2 + draw.below(7)), "memory": f"{4 + draw.below(9)}Gi", "pods": "6"}
-    meta = {"name": f"node-{index}", "labels": labels}
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": meta,
-        "spec": spec,
-        "status": {"allocatable": allocatable},
-    }
+    meta, status = {"name": f"node-{index}", "labels": labels}, {"allocatable": allocatable}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": meta, "spec": spec, "status": status}
+
+
+def _drawn(what: Any, name: str, value: str) -> Any:
+    """A part of the table with what was drawn in it."""
+    return json.loads(json.dumps(what).replace(name, value))
 
 
 def _pod_spec(draw: Stream) -> Manifest:
     app = "xyz"[draw.below(3)]
-    container: dict[str, Any] = {"name": "c", "image": f"image-{app}"}
-    container["resources"] = {
-        "requests": {"cpu": f"{250 * (1 + draw.below(8))}m", "memory": f"{1 + draw.below(3)}Gi"}
-    }
+    requests = {"cpu": f"{250 * (1 + draw.below(8))}m", "memory": f"{1 + draw.below(3)}Gi"}
+    container: dict[str, Any] = {"name": "c", "image": f"image-{app}", "resources": {"requests": requests}}
     if not draw.below(5):
         container["ports"] = [{"containerPort": 80, "hostPort": 8080}]
     spec: dict[str, Any] = {"containers": [container], "priorityClassName": f"class-{draw.below(3)}"}
-    selector = {"matchLabels": {"app": app}}
-    match draw.below(6):
-        case 0:
-            spec["nodeSelector"] = {"disk": "ssd"}
-        case 1:
-            spec["topologySpreadConstraints"] = [
-                {
-                    "maxSkew": 1,
-                    "topologyKey": "topology.kubernetes.io/zone",
-                    "whenUnsatisfiable": "DoNotSchedule",
-                    "labelSelector": selector,
-                }
-            ]
-        case 2:
-            term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": selector}
-            spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
-        case 3:
-            spec["tolerations"] = [{"key": "team", "operator": "Exists"}]
-    return spec
+    rules = _TABLE["rules"]
+    return {**spec, **_drawn(rules[draw.below(len(rules))], "APP", app)}
 
 
 def _pod(index: int, spec: Manifest, draw: Stream) -> Manifest:
@@ -276,9 +249,7 @@ def _pod(index: int, spec: Manifest, draw: Stream) -> Manifest:
         "annotations": {"team": "ab"[draw.below(2)]},
     }
     if draw.below(4):
-        meta["ownerReferences"] = [
-            {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": owner, "uid": owner, "controller": True}
-        ]
+        meta["ownerReferences"] = _drawn(_TABLE["owners"], "OWNER", owner)
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
 
 

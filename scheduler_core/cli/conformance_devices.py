@@ -25,22 +25,9 @@ from scheduler_core.objects.pod import Pod
 from scheduler_core.schedule_one import Decision
 
 DRIVER_FAILS = "example.com/binding"
-ALONE: Final = {
-    "apiVersion": API_VERSION,
-    "kind": KIND,
-    "profiles": [
-        {
-            "plugins": {
-                "multiPoint": {
-                    "enabled": [
-                        {"name": name} for name in ("PrioritySort", "DynamicResources", "DefaultBinder")
-                    ],
-                    "disabled": [{"name": "*"}],
-                }
-            }
-        }
-    ],
-}
+_ENABLED = [{"name": name} for name in ("PrioritySort", "DynamicResources", "DefaultBinder")]
+_ONLY = {"plugins": {"multiPoint": {"enabled": _ENABLED, "disabled": [{"name": "*"}]}}}
+ALONE: Final = {"apiVersion": API_VERSION, "kind": KIND, "profiles": [_ONLY]}
 """A configuration that runs the plugin, and what no scheduler is made without."""
 
 

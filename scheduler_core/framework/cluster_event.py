@@ -67,22 +67,10 @@ class ActionType(IntFlag):
         return low | (int(self) >> 1 & ~(self.UPDATE_NODE_DECLARED_FEATURE - 1))
 
 
-_ACTION_NAMES: dict[int, str] = {
-    1 << 0: "Add",
-    1 << 1: "Delete",
-    1 << 2: "UpdateNodeAllocatable",
-    1 << 3: "UpdateNodeLabel",
-    1 << 4: "UpdateNodeTaint",
-    1 << 5: "UpdateNodeCondition",
-    1 << 6: "UpdateNodeAnnotation",
-    1 << 7: "UpdateNodeDeclaredFeature",
-    1 << 8: "UpdatePodLabel",
-    1 << 9: "UpdatePodScaleDown",
-    1 << 10: "UpdatePodToleration",
-    1 << 11: "UpdatePodSchedulingGatesEliminated",
-    1 << 12: "UpdatePodGeneratedResourceClaim",
-    (1 << 13) - (1 << 2): "Update",
-    (1 << 13) - 1: "All",
+_ACTION_NAMES = {
+    int(action): name.title().replace("_", "")
+    for name, action in ActionType.__members__.items()
+    if action is not ActionType.NONE
 }
 _ACTIONS_BY_NAME = {name: bit for bit, name in _ACTION_NAMES.items()}
 
@@ -92,38 +80,19 @@ ASSIGNED_POD = "AssignedPod"
 UNSCHEDULABLE_POD = "UnschedulablePod"
 """A pending pod; only incoming, registrations say `Pod`."""
 NODE = "Node"
-PERSISTENT_VOLUME = "PersistentVolume"
-PERSISTENT_VOLUME_CLAIM = "PersistentVolumeClaim"
-CSI_NODE = "storage.k8s.io/CSINode"
-CSI_DRIVER = "storage.k8s.io/CSIDriver"
-VOLUME_ATTACHMENT = "storage.k8s.io/VolumeAttachment"
-CSI_STORAGE_CAPACITY = "storage.k8s.io/CSIStorageCapacity"
-STORAGE_CLASS = "storage.k8s.io/StorageClass"
-RESOURCE_CLAIM = "resource.k8s.io/ResourceClaim"
-RESOURCE_SLICE = "resource.k8s.io/ResourceSlice"
-DEVICE_CLASS = "resource.k8s.io/DeviceClass"
-POD_GROUP = "scheduling.k8s.io/PodGroup"
 WILDCARD = "*"
 
-EVENT_RESOURCES = (
-    POD,
-    ASSIGNED_POD,
-    UNSCHEDULABLE_POD,
-    NODE,
-    PERSISTENT_VOLUME,
-    PERSISTENT_VOLUME_CLAIM,
-    CSI_NODE,
-    CSI_DRIVER,
-    VOLUME_ATTACHMENT,
-    CSI_STORAGE_CAPACITY,
-    STORAGE_CLASS,
-    RESOURCE_CLAIM,
-    RESOURCE_SLICE,
-    DEVICE_CLASS,
-    POD_GROUP,
-    WILDCARD,
-)
-_RESOURCE_OF_KIND = {resource.rpartition("/")[2]: resource for resource in EVENT_RESOURCES}
+RESOURCE_OF_KIND = {
+    kind: f"{group}{kind}"
+    for group, kinds in {
+        "": ("PersistentVolume", "PersistentVolumeClaim"),
+        "storage.k8s.io/": ("CSINode", "CSIDriver", "VolumeAttachment", "CSIStorageCapacity", "StorageClass"),
+        "resource.k8s.io/": ("ResourceClaim", "ResourceSlice", "DeviceClass"),
+        "scheduling.k8s.io/": ("PodGroup",),
+    }.items()
+    for kind in kinds
+}
+"""Kinds besides Node and Pod whose changes may make a pod schedulable, and how events name them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +206,8 @@ def on(kind: str, actions: str, hint: HintFunction | None = None) -> ClusterEven
     True
     """
     action = reduce(or_, map(ActionType.named, actions.split("|")))
-    return ClusterEventWithHint(ClusterEvent(_RESOURCE_OF_KIND[kind], action), hint)
+    resource = kind if kind in (POD, NODE) else RESOURCE_OF_KIND[kind]
+    return ClusterEventWithHint(ClusterEvent(resource, action), hint)
 
 
 _PLAIN_ASSIGNED_UPDATE = [ClusterEvent(ASSIGNED_POD, ActionType.UPDATE)]
@@ -344,7 +314,7 @@ def events_for(kind_resource: str, old: Any, new: Any) -> Iterable[ClusterEvent]
     Parameters
     ----------
     kind_resource : str
-        A name of `EVENT_RESOURCES`; for pods any of the three.
+        As events name it; for pods any of the three.
     old, new : object or None
         The object before and after; None where it did not or does not exist.
     """

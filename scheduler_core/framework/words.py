@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
+from scheduler_core.config.catalog import EXTENSION_POINTS
 from scheduler_core.framework.amounts import unpacked
 from scheduler_core.framework.status import Code
 from scheduler_core.objects.fields import format_time_ns
@@ -273,21 +274,8 @@ def _verdict(entry: Sequence[Any]) -> dict[str, Any]:
 # --- How far a cycle came: the state of every extension point, told from its record.
 
 
-PIPELINE = (
-    "PreEnqueue",
-    "QueueSort",
-    "PreFilter",
-    "Filter",
-    "PostFilter",
-    "PreScore",
-    "Score",
-    "NormalizeScore",
-    "Reserve",
-    "Permit",
-    "PreBind",
-    "Bind",
-    "PostBind",
-)
+PIPELINE = tuple(f"{point[0].upper()}{point[1:]}" for point in EXTENSION_POINTS)
+PIPELINE = (*PIPELINE[:7], "NormalizeScore", *PIPELINE[7:])
 """In the order a pod goes through them."""
 
 DONE, SKIPPED, FAILED, ACTED = "done", "skipped", "failed", "acted"

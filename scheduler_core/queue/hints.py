@@ -9,19 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from scheduler_core.framework.cluster_event import (
-    CSI_DRIVER,
-    CSI_NODE,
-    CSI_STORAGE_CAPACITY,
-    DEVICE_CLASS,
     NODE,
-    PERSISTENT_VOLUME,
-    PERSISTENT_VOLUME_CLAIM,
     POD,
     QUEUE,
-    RESOURCE_CLAIM,
-    RESOURCE_SLICE,
-    STORAGE_CLASS,
-    VOLUME_ATTACHMENT,
+    RESOURCE_OF_KIND,
     ActionType,
     ClusterEvent,
     ClusterEventWithHint,
@@ -93,20 +84,7 @@ def build_hint_map(
 
 ALL_EVENTS: tuple[ClusterEventWithHint, ...] = tuple(
     ClusterEventWithHint(ClusterEvent(resource, ActionType.ALL))
-    for resource in (
-        POD,
-        NODE,
-        PERSISTENT_VOLUME,
-        PERSISTENT_VOLUME_CLAIM,
-        CSI_NODE,
-        CSI_DRIVER,
-        VOLUME_ATTACHMENT,
-        CSI_STORAGE_CAPACITY,
-        STORAGE_CLASS,
-        RESOURCE_CLAIM,
-        RESOURCE_SLICE,
-        DEVICE_CLASS,
-    )
+    for resource in (POD, NODE, *(name for kind, name in RESOURCE_OF_KIND.items() if kind != "PodGroup"))
 )
 """What is registered for a filtering plugin that does not say what it waits for.
 

@@ -3,7 +3,7 @@
 Names of nodes, namespaces, pods and other objects, labels, taints, images and extenders' addresses are replaced,
 the same name by the same name everywhere, recorded extender answers included. New names sort as the old ones did,
 so that nothing decided by order is decided otherwise. Of an object only the fields of an allow-list stay
-(`redact_fields`), and of their texts only numbers, quantities, times and the words of Kubernetes' enumerations; any
+(`redact.yaml`), and of their texts only numbers, quantities, times and the words of Kubernetes' enumerations; any
 other text is renamed by what it names, or left out. Free text that is printed (an extender's reasons, a person's)
 becomes `reason-1`, the same text the same one. `verify_redaction` runs both and compares.
 """
@@ -18,20 +18,91 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any, Final
 
+from scheduler_core.expressions.expression import OF_THE_LIBRARY
+from scheduler_core.expressions.functions import FUNCTIONS
 from scheduler_core.extender import wire
 from scheduler_core.extender.go_json import DecodeProblem
 from scheduler_core.objects.kinds import SHAPING
 from scheduler_core.releases import NEWEST
-from scheduler_core.scenario import redact_fields as known
 from scheduler_core.scenario.canonical import owner_uids, without_server_fields
 from scheduler_core.scenario.load import load_scenario, scenario_document
 from scheduler_core.scenario.mock_extender import HTTP_OK
 from scheduler_core.scenario.ran import ScenarioRun
-from scheduler_core.scenario.redact_fields import LABEL_MAPS, NAME_FIELDS, POD_FIELDS
 from scheduler_core.scenario.run import run
 from scheduler_core.scenario.types import Manifest, Scenario
-from scheduler_core.schema.tables import kinds, types
+from scheduler_core.schema.tables import kinds, table_beside, types
 from scheduler_core.sim.controllers.device_driver import MODELS, devices_of, slices_of
+
+# ---- what is kept: the tables of `redact.yaml`
+
+_TABLE: dict[str, Any] = table_beside(__package__, "redact.yaml")
+
+
+def _pattern(name: str) -> re.Pattern[str]:
+    return re.compile("|".join(_TABLE["patterns"][name]), re.ASCII)
+
+
+KNOWN_LABELS, KNOWN_DRIVERS, KNOWN_RESOURCES = map(_pattern, ("labels", "drivers", "resources"))
+PLAIN, KEPT_NAMES = map(_pattern, ("plain", "names"))
+KEPT = {
+    # A taint named as a resource is that stays: messages must not confuse the two.
+    "label": re.compile(f"|{KNOWN_LABELS.pattern}|{KNOWN_RESOURCES.pattern}"),
+    "driver": KNOWN_DRIVERS,
+    "address": re.compile(r"|0\.0\.0\.0|::|127\.0\.0\.1"),  # no address is bound here
+    "volume": re.compile("|rbd|default"),  # what two kinds of disk have where nothing is written
+    "DeviceClass": re.compile(r"(gpu|mig|nic)\.playground\.dev"),  # the simulated driver's own
+    **dict.fromkeys(
+        ("value", "image", "uid", "gate", "reason", "predicate", "claim of a pod", "metric"), re.compile("")
+    ),
+}
+"""What a name names -> the names of it that stay."""
+KEPT_VALUES = re.compile(r"playground\.dev/(?!published-for$)|scheduling\.x-k8s\.io/min-available$")
+"""Labels whose values say something to a plugin."""
+KEPT_ANNOTATIONS = re.compile(
+    r"playground\.dev/|scheduling\.x-k8s\.io/|pv\.kubernetes\.io/(bind-completed|bound-by-controller)$"
+)
+CEL = {
+    word
+    for name in (
+        *FUNCTIONS,
+        *OF_THE_LIBRARY,
+        "all.exists.exists_one.map.filter",
+        "device.attributes.capacity.driver.allowMultipleAllocations",
+    )
+    for word in name.split(".")
+} | {"in", "true", "false", "null", "e", "E"}
+"""Words of expressions that are the language's own."""
+OF_A_NODE = re.compile(r"-((gpu|mig|nic)|(gpu|nic)\.playground\.dev-(gpu|mig|nic)-\d+)")
+"""How the simulated driver ends the names of pools and slices, which begin with their node's."""
+
+
+def _words(*names: str) -> frozenset[str]:
+    return frozenset(word for name in names for group in _TABLE[name] for word in group)
+
+
+WORDS = _words("words")
+CONTAINER = _words("container")
+FIELDS = _words("podSpec", "fields")
+DEVICE_FIELDS = _words("podSpec", "fields", "deviceFields")
+DEVICE_KINDS = _words("deviceKinds")
+RESOURCE_MAPS = _words("resourceMaps")
+LABEL_MAPS = _words("labelMaps")
+POD_FIELDS = _words("podFields")
+CONFIGURATION = _words("configuration")
+NODE_CONDITIONS = _words("nodeConditions")
+DISKS = _words("disks")
+VOLUMES = _words("disks") | {"name", "persistentVolumeClaim", "ephemeral", "csi"}
+OF_A_DISK = _words("ofADisk")
+NAME_OF: dict[str, str] = _TABLE["nameOf"]
+NAME_FIELDS: dict[str, str] = _TABLE["nameFields"]
+LABEL_FIELDS = _words("labelFields")
+SHAPES: dict[str, dict[str, str]] = _TABLE["shapes"]
+WORKLOAD_FIELDS: dict[str, str] = _TABLE["workloadFields"]
+PREFIXES: dict[str, str] = _TABLE["prefixes"]
+VERBS: dict[str, str] = _TABLE["verbs"]
+
+
+# ---- names
 
 _LEFT_OUT: Final = object()
 _WORD: Final = re.compile(r"[\w./-]*[\w/-]")
@@ -107,13 +178,13 @@ class _Redactor:
         if not isinstance(value, str):
             return value
         if what in ("ResourceSlice", "ResourcePool"):
-            found = known.OF_A_NODE.search(value)
+            found = OF_A_NODE.search(value)
             if found is not None and found.end() == len(value):
                 return self.name("Node", value[: found.start()]) + found[0]
         names = self.names.get(what)
         if names is None:
-            prefix = known.PREFIXES.get(what, what.lower().replace(" ", "-"))
-            names = self.names[what] = _Names(prefix, known.KEPT.get(what, known.KEPT_NAMES))
+            prefix = PREFIXES.get(what, what.lower().replace(" ", "-"))
+            names = self.names[what] = _Names(prefix, KEPT.get(what, KEPT_NAMES))
         return names.collect(value) if self.collecting else names.rename(value)
 
     def object_name(self, kind: str, value: Any) -> Any:
@@ -122,7 +193,7 @@ class _Redactor:
 
     def resource(self, name: str) -> str | None:
         """The name of a resource; None for one that no API server takes."""
-        if known.KNOWN_RESOURCES.fullmatch(name):
+        if KNOWN_RESOURCES.fullmatch(name):
             return name
         if name.startswith(_OF_A_DEVICE_CLASS):
             return f"{_OF_A_DEVICE_CLASS}{self.name('DeviceClass', name.removeprefix(_OF_A_DEVICE_CLASS))}"
@@ -143,7 +214,7 @@ class _Redactor:
         """A value that names nothing; `_LEFT_OUT` for any other text."""
         if not isinstance(value, str):
             return value if value is None or isinstance(value, bool | int | float) else _LEFT_OUT
-        if value in known.WORDS or known.PLAIN.fullmatch(value):
+        if value in WORDS or PLAIN.fullmatch(value):
             return value
         return value if value in ("UTC", "Etc/UTC") else _LEFT_OUT
 
@@ -152,7 +223,7 @@ class _Redactor:
 
     def label_value(self, key: str, value: Any) -> Any:
         if not isinstance(value, str) or (
-            self.plain(value) is not _LEFT_OUT and (key in self.numeric or known.KEPT_VALUES.match(key))
+            self.plain(value) is not _LEFT_OUT and (key in self.numeric or KEPT_VALUES.match(key))
         ):
             return value if self.plain(value) is not _LEFT_OUT else None
         nodes = self.names.get("Node")
@@ -193,8 +264,8 @@ class _Redactor:
         annotations = {
             key: value
             for key, value in (said.items() if isinstance(said, Mapping) else ())
-            if known.KEPT_ANNOTATIONS.match(key)
-            and known.KNOWN_LABELS.fullmatch(key.replace("pv.kubernetes.io", "playground.dev"))
+            if KEPT_ANNOTATIONS.match(key)
+            and KNOWN_LABELS.fullmatch(key.replace("pv.kubernetes.io", "playground.dev"))
             and self.names_nothing(value)
         }
         if annotations:
@@ -224,7 +295,7 @@ class _Redactor:
         return self.target(owner) | {"uid": self.name("uid", owner.get("uid", ""))} | flags
 
     def container(self, container: Mapping[str, Any], name: str) -> dict[str, Any]:
-        result = self._fields(container, "container", known.CONTAINER)
+        result = self._fields(container, "container", CONTAINER)
         result["name"] = name
         if "image" in container:
             result["image"] = self.image(container["image"])
@@ -253,7 +324,7 @@ class _Redactor:
         """A pod's volumes that decide anything."""
         found: list[dict[str, Any]] = []
         for item in value or ():
-            sources = {name: item[name] for name in item if name in known.VOLUMES and name != "name"}
+            sources = {name: item[name] for name in item if name in VOLUMES and name != "name"}
             if sources:
                 named = {name: self.volume_source(source, name) for name, source in sources.items()}
                 found.append({"name": f"v{len(found)}", **named})
@@ -265,12 +336,12 @@ class _Redactor:
             handle = value.get("volumeHandle")
             named = {"volumeHandle": self.name("volume", handle)} if handle else {}
             return {"driver": self.name("driver", value.get("driver")), **named}
-        return self.disk(value) if key in known.DISKS else self.walk(value, key)
+        return self.disk(value) if key in DISKS else self.walk(value, key)
 
     def disk(self, value: Any) -> Any:
         """Whatever names a disk, renamed; equal stays equal."""
         if isinstance(value, Mapping):
-            return {name: self.disk(item) for name, item in value.items() if name in known.OF_A_DISK}
+            return {name: self.disk(item) for name, item in value.items() if name in OF_A_DISK}
         if isinstance(value, list | tuple):
             return [self.disk(item) for item in value]
         return value if self.plain(value) is not _LEFT_OUT and value else self.name("volume", value)
@@ -279,7 +350,7 @@ class _Redactor:
         """A configuration or Policy; addresses, certificates and names of what it is not scheduled by are dropped."""
         if not isinstance(value, Mapping):
             return value
-        result = self.walk({key: item for key, item in value.items() if key in known.CONFIGURATION})
+        result = self.walk({key: item for key, item in value.items() if key in CONFIGURATION})
         for key in ("predicates", "priorities"):
             for entry in result.get(key) or ():
                 if isinstance(entry, dict) and entry.get("argument"):
@@ -289,9 +360,9 @@ class _Redactor:
 
     def conditions(self, value: Any, kind: str) -> list[dict[str, Any]]:
         """Conditions without why, but for those only people read."""
-        types_of = known.NODE_CONDITIONS if kind == "Node" else known.WORDS
+        types_of = NODE_CONDITIONS if kind == "Node" else WORDS
         return [
-            {key: item[key] for key in ("type", "status", "reason") if item.get(key) in known.WORDS}
+            {key: item[key] for key in ("type", "status", "reason") if item.get(key) in WORDS}
             | {"type": item["type"]}
             for item in value or ()
             if isinstance(item, Mapping) and item.get("type") in types_of
@@ -302,11 +373,11 @@ class _Redactor:
     ) -> dict[str, Any]:
         """An object's fields of the allow-list, each as it is read; of what is left out a note where it is unknown."""
         if allowed is None:
-            allowed = known.DEVICE_FIELDS if self.kind in known.DEVICE_KINDS else known.FIELDS
+            allowed = DEVICE_FIELDS if self.kind in DEVICE_KINDS else FIELDS
         result = {}
         for name, item in value.items():
-            if name == "name" and key in known.NAME_OF:
-                what = known.NAME_OF[key]
+            if name == "name" and key in NAME_OF:
+                what = NAME_OF[key]
                 found = self.resource(str(item)) if what == "resource" else self.name(what, item)
             elif name in allowed:
                 found = self.walk(item, name)
@@ -333,9 +404,9 @@ class _Redactor:
             return self.name(NAME_FIELDS[key], value)
         if key in POD_FIELDS and not self.kind:
             return self.pod_name(value)
-        if key in known.WORKLOAD_FIELDS and not self.kind:
-            return self.pod_name(value, known.WORKLOAD_FIELDS[key])
-        if key in known.LABEL_FIELDS or (key == "key" and self.kind):
+        if key in WORKLOAD_FIELDS and not self.kind:
+            return self.pod_name(value, WORKLOAD_FIELDS[key])
+        if key in LABEL_FIELDS or (key == "key" and self.kind):
             return self.label_key(value)
         if key == "extendedResourceName" and isinstance(value, str):
             return self.resource(value) or _LEFT_OUT
@@ -345,7 +416,7 @@ class _Redactor:
             return "/".join(self.name("request of a claim", part) for part in value.split("/"))
         if not self.kind:
             return value
-        if self.kind in known.DEVICE_KINDS and isinstance(value, str):
+        if self.kind in DEVICE_KINDS and isinstance(value, str):
             if key == "expression":
                 return self.expression_text(value)
             if key in ("string", "strings[]", "version", "versions[]", "matchAttribute", "distinctAttribute"):
@@ -360,7 +431,7 @@ class _Redactor:
         if slash:
             return f"{self.name('driver', domain)}/{self.attribute(rest)}"
         drivers = self.names.get("driver")
-        is_driver = known.KNOWN_DRIVERS.fullmatch(value) or (drivers is not None and value in drivers.old)
+        is_driver = KNOWN_DRIVERS.fullmatch(value) or (drivers is not None and value in drivers.old)
         return str(self.name("driver" if is_driver else "attribute", value))
 
     def expression_text(self, value: str) -> str:
@@ -373,15 +444,15 @@ class _Redactor:
                 return ""
             if text[0] in "\"'":
                 return text[0] + self.attribute(text[1:-1]) + text[-1]
-            return text if text in known.CEL else self.attribute(text)
+            return text if text in CEL else self.attribute(text)
 
         return _CEL_WORD.sub(renamed, value)
 
     def _walk_list(self, value: Sequence[Any], key: str) -> Any:
-        if key in NAME_FIELDS or key in known.LABEL_FIELDS or (key in POD_FIELDS and not self.kind):
+        if key in NAME_FIELDS or key in LABEL_FIELDS or (key in POD_FIELDS and not self.kind):
             return [self.walk(item, key) for item in value]
-        if key in known.SHAPES:
-            return [self.shaped(item, known.SHAPES[key]) for item in value]
+        if key in SHAPES:
+            return [self.shaped(item, SHAPES[key]) for item in value]
         if key in ("matchExpressions", "matchLabelExpressions", "matchFields"):
             return [self.expression(item, key == "matchFields") for item in value]
         if key in ("taints", "tolerations"):
@@ -427,7 +498,7 @@ class _Redactor:
             return self.taint(value)
         if key in LABEL_MAPS or (key == "selector" and self.kind in ("Service", "ReplicationController")):
             return self.labels(value)
-        if key in known.RESOURCE_MAPS and self.kind not in known.DEVICE_KINDS:
+        if key in RESOURCE_MAPS and self.kind not in DEVICE_KINDS:
             return self.resources(value)
         if key == "hard":
             named = {self._counted(name): self.plain(amount) for name, amount in value.items()}
@@ -443,9 +514,9 @@ class _Redactor:
         if key == "pool" and "name" in value:
             numbers = self._fields(value, "pool", frozenset(("generation", "resourceSliceCount")))
             return {"name": self.name("ResourcePool", value["name"]), **numbers}
-        if key in known.SHAPES:
-            return self.shaped(value, known.SHAPES[key])
-        if key == "csi" or key in known.DISKS:
+        if key in SHAPES:
+            return self.shaped(value, SHAPES[key])
+        if key == "csi" or key in DISKS:
             return self.volume_source(value, key)
         if key == "metadata":
             return self.metadata(value, "Pod" if self.kind else "")
@@ -553,7 +624,7 @@ class _Redactor:
         kept = {name: item for name, item in value.items() if name not in ("tlsConfig", "enableHTTPS")}
         if kept.get("managedResources"):
             kept["managedResources"] = [self._weighted(item) for item in kept["managedResources"]]
-        verbs = {field: verb for field, verb in known.VERBS.items() if kept.get(field)}
+        verbs = {field: verb for field, verb in VERBS.items() if kept.get(field)}
         return {**kept, **verbs, "urlPrefix": f"http://extender-{index}.example"}
 
     # ---- texts
@@ -605,7 +676,7 @@ def _counted_kinds() -> frozenset[str]:
 @cache
 def _every_field() -> frozenset[str]:
     """Names of fields of Kubernetes' own kinds."""
-    return frozenset(name for fields in types().values() for name in fields) | known.DEVICE_FIELDS
+    return frozenset(name for fields in types().values() for name in fields) | DEVICE_FIELDS
 
 
 def redact(scenario: Scenario) -> Redacted:

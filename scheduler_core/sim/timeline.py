@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Protocol
 
 from scheduler_core.clock import SECOND_NS
+from scheduler_core.framework.words import CycleFacts
 from scheduler_core.objects.fields import parse_time_ns
 from scheduler_core.objects.resources import CPU, pod_requests
 from scheduler_core.queue.moves import QueueMove
@@ -30,7 +31,7 @@ _LANES: Final = {
 _POINTS: Final = ("PreFilter", "Filter", "PostFilter", "Score", "Reserve", "Permit", "PreBind", "Bind")
 
 
-class TimedCycle(Protocol):
+class TimedCycle(CycleFacts, Protocol):
     """What a cycle's mark is made of; a record has it, and so has a stored summary."""
 
     @property
@@ -38,19 +39,7 @@ class TimedCycle(Protocol):
     @property
     def number(self) -> int: ...
     @property
-    def pod(self) -> str: ...
-    @property
     def profile(self) -> str: ...
-    @property
-    def outcome(self) -> str: ...
-    @property
-    def node(self) -> str | None: ...
-    @property
-    def nominated_node(self) -> str | None: ...
-    @property
-    def n_feasible(self) -> int: ...
-    @property
-    def failed_point(self) -> str | None: ...
 
 
 class Span(NamedTuple):

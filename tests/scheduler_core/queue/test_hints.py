@@ -11,7 +11,6 @@ from scheduler_core.cli.conformance_queue import default_registrations
 from scheduler_core.cluster.default_selectors import DefaultSelectors
 from scheduler_core.cluster.listers import Listers
 from scheduler_core.framework.cluster_event import (
-    DEVICE_CLASS,
     NODE,
     ActionType,
     ClusterEvent,
@@ -147,7 +146,7 @@ def test_any_change_of_an_object_has_its_events() -> None:
     labels = [
         event.label
         for before, after in ((None, new), (old, new), (old, None))
-        for event in events_for(DEVICE_CLASS, before, after)
+        for event in events_for("resource.k8s.io/DeviceClass", before, after)
     ]
     kind = "resource.k8s.io/DeviceClass"
     assert labels == [f"{kind}Add", f"{kind}Update", f"{kind}Delete"]

@@ -10,8 +10,7 @@ from typing import Any
 
 from scheduler_core.scenario import Scenario, load_scenario
 from scheduler_core.scenario.load import scenario_document
-from scheduler_core.scenario.redact import Redacted
-from scheduler_core.scenario.redact_fields import LABEL_MAPS
+from scheduler_core.scenario.redact import LABEL_MAPS, Redacted
 from tests.manifests import priority_class
 
 
