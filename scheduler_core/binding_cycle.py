@@ -26,17 +26,9 @@ from scheduler_core.config.load import LoadedConfiguration
 from scheduler_core.event_handlers import EventHandlers
 from scheduler_core.extender.chain import ExtenderChain, bind_request, parse_bind_answer
 from scheduler_core.extender.transport import ExtenderAnswer, ExtenderCall
+from scheduler_core.framework import record
 from scheduler_core.framework.cluster_event import ASSIGNED_POD_DELETE
 from scheduler_core.framework.interface import CycleState, PermitPlugin
-from scheduler_core.framework.record import (
-    BINDING,
-    BOUND,
-    ERROR,
-    EXPIRED,
-    UNSCHEDULABLE,
-    WAITING,
-    CycleTrace,
-)
 from scheduler_core.framework.runtime import Framework
 from scheduler_core.framework.status import Code, Status
 from scheduler_core.framework.waiting_pods import WaitingPod, WaitingPods
@@ -56,7 +48,7 @@ class PodBinding:
     info: QueuedPodInfo
     pod: Pod
     node_name: str
-    trace: CycleTrace
+    trace: record.CycleTrace
     step: str
     """`Permit`, `PreBind` or `Bind`."""
     n_extenders_failed: int = 0
@@ -87,11 +79,11 @@ class BindingCycle:
     profiles: dict[str, Framework]
     bindings: dict[str, PodBinding]
     """Pods past Reserve whose binding is not over, by uid."""
-    awaited: dict[str, CycleTrace]
+    awaited: dict[str, record.CycleTrace]
     """Cycles whose bind extender said yes while their Binding is not heard of, by the pod's uid."""
     expired: dict[str, tuple[str, int]]
     """Pods that were assumed for too long and have not changed since: uid -> (node, when)."""
-    traces: list[CycleTrace]
+    traces: list[record.CycleTrace]
     pods: dict[str, Pod]
     _actions: list[Action]
 
@@ -112,7 +104,7 @@ class BindingCycle:
         framework: Framework,
         node_name: str,
         state: CycleState,
-        trace: CycleTrace,
+        trace: record.CycleTrace,
     ) -> None:
         pod = info.pod
         self.cache.assume(pod, node_name)
@@ -132,7 +124,7 @@ class BindingCycle:
         if waits:
             self.bindings[pod.uid] = binding
             self.waiting_pods.add(pod, node_name, waits_ns, self.clock.now_ns)
-            trace.outcome = WAITING
+            trace.outcome = record.WAITING
             trace.permit = [
                 {"plugin": plugin, "decision": "wait", "timeoutS": wait_ns / SECOND_NS}
                 for plugin, wait_ns in waits_ns.items()
@@ -142,7 +134,7 @@ class BindingCycle:
         if not status.is_success:
             self._give_back(binding, status, "Permit")
             return
-        trace.outcome = BOUND
+        trace.outcome = record.BOUND
         self.bindings[pod.uid] = binding
         self._permitted(binding)
 
@@ -210,10 +202,10 @@ class BindingCycle:
         pod, node_name = binding.pod, binding.node_name
         call = self.bind_call(binding)
         if call is not None:
-            binding.trace.outcome, binding.trace.awaited = BINDING, {"sinceNs": self.clock.now_ns}
+            binding.trace.outcome, binding.trace.awaited = record.BINDING, {"sinceNs": self.clock.now_ns}
             self._actions.append(call)
             return
-        binding.trace.outcome, binding.trace.awaited = BOUND, None
+        binding.trace.outcome, binding.trace.awaited = record.BOUND, None
         status = self._resumed(binding).run_bind(pod, node_name)
         if not status.is_success:
             self._give_back(binding, status, "Bind")
@@ -261,28 +253,28 @@ class BindingCycle:
             return
         pod = self.pods.get(uid)
         if pod is None:
-            self._end_wait(trace, ERROR, _GONE.format(binding.node_name))
+            self._end_wait(trace, record.ERROR, _GONE.format(binding.node_name))
         elif pod.node_name == trace.node and trace.awaited == {"sinceNs": self.clock.now_ns}:
             # It was there before the answer, and in the same moment: nothing was awaited.
-            trace.outcome, trace.awaited = BOUND, None
+            trace.outcome, trace.awaited = record.BOUND, None
             self._tell_again(trace)
         else:
             self._hear(trace, pod.node_name)
 
-    def _hear(self, trace: CycleTrace, node: str) -> None:
+    def _hear(self, trace: record.CycleTrace, node: str) -> None:
         """The Binding came; it may name another node than the one that was chosen."""
-        self._end_wait(trace, BOUND, None if node == trace.node else f"its Binding names {node}", node)
+        self._end_wait(trace, record.BOUND, None if node == trace.node else f"its Binding names {node}", node)
 
     def _end_wait(
-        self, trace: CycleTrace, outcome: str, message: str | None, node: str | None = None
+        self, trace: record.CycleTrace, outcome: str, message: str | None, node: str | None = None
     ) -> None:
         trace.outcome, trace.message = outcome, message
-        if outcome == ERROR:
+        if outcome == record.ERROR:
             trace.error, trace.failed_point = message, "Bind"
         trace.awaited = {**(trace.awaited or {}), "untilNs": self.clock.now_ns, "node": node}
         self._tell_again(trace)
 
-    def _tell_again(self, trace: CycleTrace) -> None:
+    def _tell_again(self, trace: record.CycleTrace) -> None:
         if not self.traces or self.traces[-1] is not trace:
             self.traces.append(trace)
 
@@ -295,13 +287,13 @@ class BindingCycle:
         if pod is not None and pod.node_name:
             self._hear(self.awaited.pop(uid), pod.node_name)
         elif pod is None or pod.is_terminal:
-            self._end_wait(self.awaited.pop(uid), ERROR, _GONE.format(trace.node))
+            self._end_wait(self.awaited.pop(uid), record.ERROR, _GONE.format(trace.node))
 
     def end_waits(self) -> None:
         """The scheduler ends: what it assumed is known to nothing any more."""
         for uid in list(self.awaited):
             trace = self.awaited.pop(uid)
-            self._end_wait(trace, ERROR, _RESTARTED.format(trace.node))
+            self._end_wait(trace, record.ERROR, _RESTARTED.format(trace.node))
 
     def expire(self) -> None:
         """Forget pods assumed for too long. As upstream, no event follows: pods that could use the room wait
@@ -318,7 +310,9 @@ class BindingCycle:
                 )
             trace = self.awaited.pop(pod.uid, None)
             if trace is not None:
-                self._end_wait(trace, EXPIRED, f"no Binding to {trace.node} was heard of within {ttl_s:g} s")
+                self._end_wait(
+                    trace, record.EXPIRED, f"no Binding to {trace.node} was heard of within {ttl_s:g} s"
+                )
 
     def _pre_bind_answered(self, uid: str, error: str | None) -> None:
         binding = self.bindings.get(uid)
@@ -369,7 +363,7 @@ class BindingCycle:
         framework = self._resumed(binding)
         self._unreserve(framework, pod, binding.node_name)
         self.cache.forget(pod.uid)
-        in_cycle = binding.step == "Permit" and binding.trace.outcome != WAITING
+        in_cycle = binding.step == "Permit" and binding.trace.outcome != record.WAITING
         # Hints look at the node: a pod that was on none frees nothing.
         assumed = dataclasses.replace(pod, node_name=binding.node_name)
         if not in_cycle and not status.is_rejection:
@@ -378,7 +372,7 @@ class BindingCycle:
             binding.info.unschedulable_plugins = frozenset({status.plugin} - {""})
         message = rejected_on_node(status).message
         trace = binding.trace
-        trace.outcome = UNSCHEDULABLE if status.is_rejection else ERROR
+        trace.outcome = record.UNSCHEDULABLE if status.is_rejection else record.ERROR
         trace.awaited = None
         trace.message = message
         trace.failed_point, trace.failed_plugin = point, status.plugin or None
@@ -425,7 +419,7 @@ class BindingCycle:
             history.extend(
                 {"plugin": name, "decision": "allow", "afterS": waited_s} for name in waiting.allowed
             )
-            binding.trace.outcome = BOUND
+            binding.trace.outcome = record.BOUND
             self.traces.append(binding.trace)
             self._permitted(binding)
         else:

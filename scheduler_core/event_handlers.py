@@ -13,27 +13,16 @@ from scheduler_core.cluster.cache import Cache
 from scheduler_core.cluster.nominator import Nominator
 from scheduler_core.cluster.pod_groups import PodGroups
 from scheduler_core.dynamic_resources.model import tainted
-from scheduler_core.framework.cluster_event import (
-    ASSIGNED_POD_ADD,
-    ASSIGNED_POD_DELETE,
-    NODE_ADD,
-    NODE_DELETE,
-    RESOURCE_OF_KIND,
-    UNSCHEDULED_POD_ADD,
-    UNSCHEDULED_POD_DELETE,
-    ActionType,
-    ClusterEvent,
-    events_for,
-    node_update_events,
-    pod_update_events,
-)
+from scheduler_core.framework import cluster_event
 from scheduler_core.framework.waiting_pods import WaitingPods
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
 from scheduler_core.queue.moves import Lane
 from scheduler_core.queue.scheduling_queue import SchedulingQueue
 
-_SLICE_UPDATE = ClusterEvent(RESOURCE_OF_KIND["ResourceSlice"], ActionType.UPDATE)
+_SLICE_UPDATE = cluster_event.ClusterEvent(
+    cluster_event.RESOURCE_OF_KIND["ResourceSlice"], cluster_event.ActionType.UPDATE
+)
 
 
 class EventHandlers:
@@ -84,15 +73,15 @@ class EventHandlers:
     def _node_changed(self, old: Node | None, new: Node | None) -> None:
         if new is None:
             if old is not None and self._cache.node(old.name) is not None:
-                self._queue.move_all(NODE_DELETE, old, None)
+                self._queue.move_all(cluster_event.NODE_DELETE, old, None)
                 self._cache.remove_node(old.name)
             return
         before = self._cache.node(new.name)
         self._cache.set_node(new)
         if before is None:
-            self._queue.move_all(NODE_ADD, None, new)
+            self._queue.move_all(cluster_event.NODE_ADD, None, new)
         else:
-            for event in node_update_events(before, new):
+            for event in cluster_event.node_update_events(before, new):
                 self._queue.move_all(event, before, new)
 
     # ---- pods
@@ -121,27 +110,27 @@ class EventHandlers:
         if pod.node_name:
             self._pod_groups.set(pod)
             self._cache.add_pod(pod)
-            self._queue.move_all(ASSIGNED_POD_ADD, None, pod)
+            self._queue.move_all(cluster_event.ASSIGNED_POD_ADD, None, pod)
         elif self._is_responsible(pod):
             self._pod_groups.set(pod)
             is_gated = self._queue.add(pod) is Lane.UNSCHEDULABLE
             if self._gated_nominations_hold or not is_gated:
                 self._nominator.add(pod)
             if self._pod_groups.are_gangs:
-                self._queue.move_all(UNSCHEDULED_POD_ADD, None, pod)
+                self._queue.move_all(cluster_event.UNSCHEDULED_POD_ADD, None, pod)
 
     def _pod_updated(self, old: Pod, new: Pod) -> None:
         if new.scheduling_group and (new.node_name or self._is_responsible(new)):
             self._pod_groups.set(new)
         if old.node_name:
             self._cache.update_pod(new)
-            for event in pod_update_events(old, new):
+            for event in cluster_event.pod_update_events(old, new):
                 self._queue.move_all(event, old, new)
         elif new.node_name:
             # This is its binding: adding it to the cache confirms the assumed pod.
             self._cache.add_pod(new)
             self._nominator.remove(new.uid)
-            self._queue.move_all(ASSIGNED_POD_ADD, None, new)
+            self._queue.move_all(cluster_event.ASSIGNED_POD_ADD, None, new)
             if self._is_responsible(old):
                 self._queue.delete(old)
         elif self._is_responsible(new):
@@ -158,25 +147,29 @@ class EventHandlers:
         nomination_left = old.nominated_node_name and old.nominated_node_name != new.nominated_node_name
         if nomination_left:
             # Pods of the same or lower priority took the nominated pod into account as if it ran there.
-            self._queue.move_all(ASSIGNED_POD_DELETE, old, None, pre_check=_at_most(old.priority))
+            self._queue.move_all(
+                cluster_event.ASSIGNED_POD_DELETE, old, None, pre_check=_at_most(old.priority)
+            )
 
     def _pod_deleted(self, pod: Pod) -> None:
         self._pod_groups.remove(pod)
         if pod.node_name:
             self._nominator.remove(pod.uid)
             if self._cache.remove_pod(pod.uid):
-                self._queue.move_all(ASSIGNED_POD_DELETE, pod, None)
+                self._queue.move_all(cluster_event.ASSIGNED_POD_DELETE, pod, None)
             return
         if not self._is_responsible(pod):
             return
-        self._queue.move_all(UNSCHEDULED_POD_DELETE, pod, None)
+        self._queue.move_all(cluster_event.UNSCHEDULED_POD_DELETE, pod, None)
         self._queue.delete(pod)
         self._nominator.remove(pod.uid)
         waiting = self._waiting_pods.get(pod.uid)
         rejected = waiting is not None and waiting.reject("", "removed")
         self.take_off_deleted(pod)
         if rejected or pod.nominated_node_name:
-            self._queue.move_all(ASSIGNED_POD_DELETE, pod, None, pre_check=_at_most(pod.priority))
+            self._queue.move_all(
+                cluster_event.ASSIGNED_POD_DELETE, pod, None, pre_check=_at_most(pod.priority)
+            )
 
     def take_off_deleted(self, pod: Pod) -> None:
         """Remove a deleted pod from its node; its binding was never seen by the watch.
@@ -188,7 +181,7 @@ class EventHandlers:
             self._cache.remove_pod(pod.uid)
             # Hints look at the node: a pod that was on none frees nothing.
             there = dataclasses.replace(pod, node_name=assumed.node_name)
-            self._queue.move_all(ASSIGNED_POD_DELETE, there, None)
+            self._queue.move_all(cluster_event.ASSIGNED_POD_DELETE, there, None)
 
     # ---- everything else
 
@@ -206,9 +199,9 @@ class EventHandlers:
             for item in listers.all("ResourceSlice"):
                 if tainted(item.manifest, rules) is not item.manifest:
                     self._queue.move_all(_SLICE_UPDATE, item, item)
-        resource = RESOURCE_OF_KIND.get(kind)
+        resource = cluster_event.RESOURCE_OF_KIND.get(kind)
         if resource is not None:
-            for event in events_for(resource, old, new):
+            for event in cluster_event.events_for(resource, old, new):
                 self._queue.move_all(event, old, new)
 
 

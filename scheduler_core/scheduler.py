@@ -40,18 +40,11 @@ from scheduler_core.events import (
 )
 from scheduler_core.extender.chain import extender_chain
 from scheduler_core.extender.transport import Transport, no_transport
+from scheduler_core.framework import record
 from scheduler_core.framework.attempt import EXTENDER_NAME
 from scheduler_core.framework.interface import MAX_EVENT_MESSAGE, ChoiceOptions, Handle
 from scheduler_core.framework.limit import Limit
 from scheduler_core.framework.preemption.trace import preemption_document
-from scheduler_core.framework.record import (
-    BOUND,
-    ERROR,
-    PREEMPTING,
-    UNSCHEDULABLE,
-    CycleTrace,
-    Tie,
-)
 from scheduler_core.framework.recording import record_body
 from scheduler_core.framework.registry import Registry
 from scheduler_core.framework.runtime import Framework, build_profiles, failed
@@ -209,9 +202,9 @@ class Scheduler(GroupCycle):
             gated_nominations_hold=loaded.release.has("GatedNominationsHold"),
         )
         self.bindings: dict[str, PodBinding] = {}
-        self.awaited: dict[str, CycleTrace] = {}
+        self.awaited: dict[str, record.CycleTrace] = {}
         self.expired: dict[str, tuple[str, int]] = {}
-        self.traces: list[CycleTrace] = []
+        self.traces: list[record.CycleTrace] = []
         """Traces to be taken by the caller; a trace comes again when its binding goes on."""
         self.cycle = 0
         self.recorded: Recorded | None = None
@@ -393,23 +386,23 @@ class Scheduler(GroupCycle):
         kept = self.options.full_traces
         return kept if isinstance(kept, bool) else number in kept
 
-    def considered(self, info: QueuedPodInfo, framework: Framework) -> tuple[CycleTrace, Decision]:
+    def considered(self, info: QueuedPodInfo, framework: Framework) -> tuple[record.CycleTrace, Decision]:
         """The cycle a pod would have now, preemption included. Nothing is reserved, asked for or counted."""
         decision = self.algorithm.schedule(framework, info.pod, self.cache.snapshot())
         trace = self._trace(info, framework, decision)
         self.cycle -= 1
         if decision.node_name is not None and decision.error is None:
-            trace.outcome = BOUND
+            trace.outcome = record.BOUND
         trace.dry_run = True
         return trace, decision
 
-    def _trace(self, info: QueuedPodInfo, framework: Framework, decision: Decision) -> CycleTrace:
+    def _trace(self, info: QueuedPodInfo, framework: Framework, decision: Decision) -> record.CycleTrace:
         self.cycle += 1
         full = self._is_kept_whole(self.cycle) or (
             decision.node_name is None and self.options.unplaced_traces
         )
         pod = info.pod
-        trace = CycleTrace(
+        trace = record.CycleTrace(
             number=self.cycle,
             at_ns=self.clock.now_ns,
             pod=pod.key,
@@ -417,7 +410,7 @@ class Scheduler(GroupCycle):
             profile=framework.scheduler_name,
             attempt=info.attempts,
             priority=pod.priority,
-            outcome=UNSCHEDULABLE if decision.error is None else ERROR,
+            outcome=record.UNSCHEDULABLE if decision.error is None else record.ERROR,
             node=decision.node_name,
             message=decision.message,
             n_nodes=len(decision.attempt.snapshot.order),
@@ -432,13 +425,13 @@ class Scheduler(GroupCycle):
             trace.failed_point = decision.failed_point or None
             trace.failed_plugin = decision.failed_plugin or None
         if decision.n_tied > 1 and decision.node_name is not None:
-            trace.tie = Tie(decision.n_tied, decision.node_name, TIE_STREAM)
+            trace.tie = record.Tie(decision.n_tied, decision.node_name, TIE_STREAM)
         result = decision.post_filter
         if result is not None:
             trace.victims = [victim.key for victim in result.victims]
             trace.nominated_node = result.nominated_node_name
             if result.status.is_success and result.nominated_node_name and decision.error is None:
-                trace.outcome = PREEMPTING
+                trace.outcome = record.PREEMPTING
             trace.preemption = preemption_document(result, decision.message, full=full)
         if decision.extender_calls:
             # Whole requests and answers are large: summaries say only who was asked and how it went.
@@ -453,7 +446,7 @@ class Scheduler(GroupCycle):
             record_body(decision.attempt, trace, best, matrix=True)
         return trace
 
-    def _find_no_place(self, info: QueuedPodInfo, decision: Decision, trace: CycleTrace) -> None:
+    def _find_no_place(self, info: QueuedPodInfo, decision: Decision, trace: record.CycleTrace) -> None:
         nominated: str | None = None
         if decision.error is not None:
             status = Status(Code.Error, (decision.error,))

@@ -5,15 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from scheduler_core.cli import conformance_cycles
 from scheduler_core.cli.conformance import Difference, expected_differences
-from scheduler_core.cli.conformance_cycles import (
-    CaseCluster,
-    CaseSequence,
-    compare_cycles,
-    decision_body,
-    explain,
-    sequence_cycle,
-)
 from scheduler_core.config.types import API_VERSION, KIND
 from scheduler_core.framework.interface import PreBindPlugin
 from scheduler_core.framework.runtime import Framework
@@ -31,7 +24,7 @@ ALONE: Final = {"apiVersion": API_VERSION, "kind": KIND, "profiles": [_ONLY]}
 """A configuration that runs the plugin, and what no scheduler is made without."""
 
 
-class DeviceCluster(CaseCluster):
+class DeviceCluster(conformance_cycles.CaseCluster):
     """A cluster whose scheduler writes claims, and whose drivers answer at once."""
 
     def reserve_and_pre_bind_all(self, pod: Pod, node_name: str) -> dict[str, Any]:
@@ -153,7 +146,7 @@ def _cycle(case: Mapping[str, Any]) -> dict[str, Any]:
     pod = cluster.pending_pod(case["pod"])
     gate = cluster.framework_for(pod).run_pre_enqueue(pod)
     if not gate.is_success:
-        return explain(cluster, pod)
+        return conformance_cycles.explain(cluster, pod)
     decision = cluster.schedule(pod)
     result = decision.post_filter
     if decision.error is not None and result is None:
@@ -162,7 +155,7 @@ def _cycle(case: Mapping[str, Any]) -> dict[str, Any]:
             return {"error": decision.error, "feasible": []}
         alone: Any = decision.attempt.framework.plugins["DynamicResources"]
         result = alone.post_filter(decision.attempt)
-    got = decision_body(decision)
+    got = conformance_cycles.decision_body(decision)
     if result is not None:
         got["postFilter"] = {"code": result.status.code.name, "reasons": sorted(result.status.reasons)}
         for manifest in result.writes:
@@ -187,10 +180,12 @@ def _on_node(case: Mapping[str, Any], node_name: str) -> dict[str, Any]:
 
 def run_sequence_case(case: Mapping[str, Any]) -> list[Difference]:
     """Run one case of the family `dra-sequence`."""
-    return compare_cycles(case, DeviceSequence(case, DeviceCluster.of(case)), sequence_cycle)
+    return conformance_cycles.compare_cycles(
+        case, DeviceSequence(case, DeviceCluster.of(case)), conformance_cycles.sequence_cycle
+    )
 
 
-class DeviceSequence(CaseSequence):
+class DeviceSequence(conformance_cycles.CaseSequence):
     """A sequence whose pods bind with Reserve and PreBind, and whose victims give their devices back."""
 
     def __init__(self, case: Mapping[str, Any], cluster: DeviceCluster) -> None:

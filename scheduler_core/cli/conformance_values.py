@@ -20,16 +20,10 @@ from scheduler_core.config.types import KubeSchedulerConfiguration, KubeSchedule
 from scheduler_core.config.validation import args_document, validation_errors
 from scheduler_core.config.wire import encode
 from scheduler_core.errors import ConstructionError, DecodeError
+from scheduler_core.objects import node_selector
 from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.fields import SelectorError
 from scheduler_core.objects.labels import LabelSelector, label_selector_from, parse_label_selector_text
-from scheduler_core.objects.node_selector import (
-    NodeSelector,
-    RequiredNodeAffinity,
-    node_selector_from,
-    preferred_terms_from,
-    required_node_affinity_from,
-)
 from scheduler_core.objects.pod import pod_from
 from scheduler_core.objects.quantity import Quantity, QuantityError, parse_quantity
 from scheduler_core.plugins import REGISTRY
@@ -113,15 +107,15 @@ def _selector_answers(case: Mapping[str, Any]) -> dict[str, Any]:
     says = release_of(case).says
     nodes = [(node.get("labels") or {}, node["name"]) for node in case.get("nodes", ())]
     if kind == "nodeSelector":
-        parsed = node_selector_from(selector or {})
+        parsed = node_selector.node_selector_from(selector or {})
         strict = parsed.strict_error()
         answers = [_node_answer(parsed, labels, name, says) for labels, name in nodes]
         return {"error": None if strict is None else says(strict), "nodes": answers}
     if kind == "podNodeAffinity":
-        required = required_node_affinity_from(selector or {})
+        required = node_selector.required_node_affinity_from(selector or {})
         return {"nodes": [_node_answer(required, labels, name, says) for labels, name in nodes]}
     if kind == "preferred":
-        terms = preferred_terms_from(selector)
+        terms = node_selector.preferred_terms_from(selector)
         return {"scores": [terms.score(labels, name) for labels, name in nodes]}
     raise ValueError(f"selector case of unknown kind {kind!r}")
 
@@ -135,7 +129,7 @@ def _label_answers(selector: LabelSelector, label_sets: Sequence[Mapping[str, st
 
 
 def _node_answer(
-    selector: NodeSelector | RequiredNodeAffinity,
+    selector: node_selector.NodeSelector | node_selector.RequiredNodeAffinity,
     labels: Mapping[str, str],
     name: str,
     says: Callable[[str], str],

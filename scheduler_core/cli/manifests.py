@@ -18,18 +18,8 @@ from scheduler_core.config.decode import configuration_among, documents_of_text
 from scheduler_core.config.load import load_configuration
 from scheduler_core.errors import ConfigurationError, FieldError, InvalidManifest
 from scheduler_core.installed_plugins import known
+from scheduler_core.objects import reading
 from scheduler_core.objects.documents import LineMap, decoded
-from scheduler_core.objects.reading import (
-    FOREIGN,
-    WRONG,
-    Posted,
-    check_any_object,
-    from_objects,
-    notes_of,
-    read_posted,
-    type_of,
-    with_use,
-)
 from scheduler_core.randomness import MAX_GENERATED_PREFIX, Randomness, name_suffix
 from scheduler_core.releases import Release
 from scheduler_core.scenario import Scenario, ScenarioError, load_scenario
@@ -75,7 +65,7 @@ def read_scenario(name: str) -> Scenario:
 
 def read_manifests(
     what: Iterable[str | Manifest], *, scenarios: bool = False
-) -> tuple[list[Posted], list[str]]:
+) -> tuple[list[reading.Posted], list[str]]:
     """The objects of each file, and of all YAML and JSON files of each folder in order of their names.
 
     Parameters
@@ -96,19 +86,19 @@ def read_manifests(
     ScenarioError
         A text cannot be read, or an object is of no type that is served; with its place.
     """
-    found: list[Posted] = []
+    found: list[reading.Posted] = []
     file = ""
     try:
         for item in what:
             if isinstance(item, Mapping):
-                found += from_objects([item])
+                found += reading.from_objects([item])
                 continue
             for path in _files(item):
                 file = str(path)
-                found += read_posted(read_file(file), max_bytes=MAX_BYTES, file=file)
+                found += reading.read_posted(read_file(file), max_bytes=MAX_BYTES, file=file)
         if file:
-            check_any_object(found)
-        found = with_use(found)
+            reading.check_any_object(found)
+        found = reading.with_use(found)
     except InvalidManifest as error:
         subject = f"{error.kind} {error.name}".strip()
         problem = Problem(error.path, error.words, None, error.line, error.column, file, subject)
@@ -116,20 +106,20 @@ def read_manifests(
     taken, problems, noted = [], [], []
     names = Randomness(0)
     for posted in found:
-        type_ = type_of(posted.api_version, posted.kind)
+        type_ = reading.type_of(posted.api_version, posted.kind)
         is_wanted = scenarios and (posted.api_version, posted.kind) == (API_VERSION, KIND)
-        if type_.role == WRONG:
+        if type_.role == reading.WRONG:
             problems.append(_placed(posted, Problem(type_.path, type_.words)))
-        elif type_.role != FOREIGN or is_wanted:
+        elif type_.role != reading.FOREIGN or is_wanted:
             taken.append(_named(posted, names))
         if not is_wanted:
             noted.append(posted)
     if problems:
         raise ScenarioError(problems)
-    return taken, notes_of(noted)
+    return taken, reading.notes_of(noted)
 
 
-def _named(posted: Posted, names: Randomness) -> Posted:
+def _named(posted: reading.Posted, names: Randomness) -> reading.Posted:
     """It with the name that its generateName makes, as an API server gives one to what is created."""
     meta = posted.manifest.get("metadata")
     prefix = meta.get("generateName") if isinstance(meta, Mapping) else None
@@ -146,7 +136,9 @@ def _files(name: str) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.name.endswith(SUFFIXES) and path.is_file())
 
 
-def with_manifests(document: Manifest, posted: Sequence[Posted]) -> tuple[dict[str, Any], dict[int, Posted]]:
+def with_manifests(
+    document: Manifest, posted: Sequence[reading.Posted]
+) -> tuple[dict[str, Any], dict[int, reading.Posted]]:
     """A scenario's document with these objects in place of those of the same kind and name, or beside them.
 
     Returns
@@ -156,7 +148,7 @@ def with_manifests(document: Manifest, posted: Sequence[Posted]) -> tuple[dict[s
     """
     objects = list(document.get("objects") or ())
     places = {object_key(item): place for place, item in enumerate(objects) if isinstance(item, Mapping)}
-    came_from: dict[int, Posted] = {}
+    came_from: dict[int, reading.Posted] = {}
     for item in posted:
         key = object_key(item.manifest)
         place = places.setdefault(key, len(objects))
@@ -168,7 +160,9 @@ def with_manifests(document: Manifest, posted: Sequence[Posted]) -> tuple[dict[s
     return {**document, "objects": objects}, came_from
 
 
-def named_by_file(error: ScenarioError, came_from: Mapping[int, Posted], file: str = "") -> ScenarioError:
+def named_by_file(
+    error: ScenarioError, came_from: Mapping[int, reading.Posted], file: str = ""
+) -> ScenarioError:
     """The same problems, with file, line, kind and name in place of `objects[12]` for what came from a file.
 
     Parameters
@@ -187,7 +181,7 @@ def named_by_file(error: ScenarioError, came_from: Mapping[int, Posted], file: s
     return ScenarioError([placed(problem) for problem in error.problems])
 
 
-def notes_by_file(notes: Iterable[str], came_from: Mapping[int, Posted]) -> list[str]:
+def notes_by_file(notes: Iterable[str], came_from: Mapping[int, reading.Posted]) -> list[str]:
     """The same notes, with file, line, kind and name in front where one names `objects[12].spec.x` of a file."""
 
     def placed(note: str) -> str:
@@ -201,7 +195,7 @@ def notes_by_file(notes: Iterable[str], came_from: Mapping[int, Posted]) -> list
     return [placed(note) for note in notes]
 
 
-def _placed(item: Posted, problem: Problem) -> Problem:
+def _placed(item: reading.Posted, problem: Problem) -> Problem:
     line = item.line(problem.path)
     return dataclasses.replace(problem, file=item.file, line=line, column=None, subject=item.subject)
 

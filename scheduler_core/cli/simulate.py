@@ -12,14 +12,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from scheduler_core.cli import release_options, reports
-from scheduler_core.cli.manifests import (
-    named_by_file,
-    notes_by_file,
-    read_configuration,
-    read_manifests,
-    scenario_of_dump,
-)
+from scheduler_core.cli import manifests, release_options, reports
 from scheduler_core.releases import DEFAULT
 from scheduler_core.scenario import ScenarioError, ScenarioRun, load_scenario, run_scenario
 
@@ -38,21 +31,23 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> ScenarioRun:
-    posted, notes = read_manifests(options.files)
-    document = scenario_of_dump(
+    posted, notes = manifests.read_manifests(options.files)
+    document = manifests.scenario_of_dump(
         [item.manifest for item in posted],
         kubernetesRelease=options.release or DEFAULT.name,
         seed=options.seed,
     )
     if options.config:
         release = release_options.named(options.release, options.feature_gates, DEFAULT)
-        document["scheduler"] = read_configuration(options.config, release, convert=options.convert_config)
+        document["scheduler"] = manifests.read_configuration(
+            options.config, release, convert=options.convert_config
+        )
     try:
         scenario = release_options.with_release(load_scenario(document), options)
         found = run_scenario(scenario, full_traces=False)
     except ScenarioError as error:
-        raise named_by_file(error, dict(enumerate(posted))) from None
-    found.notes[:] = [*notes, *notes_by_file(found.notes, dict(enumerate(posted)))]
+        raise manifests.named_by_file(error, dict(enumerate(posted))) from None
+    found.notes[:] = [*notes, *manifests.notes_by_file(found.notes, dict(enumerate(posted)))]
     return found
 
 

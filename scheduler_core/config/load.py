@@ -8,19 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from scheduler_core.config import types
 from scheduler_core.config.catalog import Catalog
 from scheduler_core.config.construction import ProfilePlan, ReadFile, construct, no_files
 from scheduler_core.config.conversion import with_the_way
 from scheduler_core.config.decode import decode_configuration, read_document, type_of
 from scheduler_core.config.defaults import with_defaults
 from scheduler_core.config.policy import Untranslated, translate_policy
-from scheduler_core.config.types import (
-    KIND,
-    POLICY_KIND,
-    KubeSchedulerConfiguration,
-    KubeSchedulerProfile,
-    PluginConfig,
-)
 from scheduler_core.config.validation import validation_errors
 from scheduler_core.config.wire import Document, build
 from scheduler_core.errors import ConfigurationError, ConstructionError, aggregate
@@ -52,10 +46,10 @@ class LoadedConfiguration:
         The release it was read for, with its feature gates.
     """
 
-    configuration: KubeSchedulerConfiguration
+    configuration: types.KubeSchedulerConfiguration
     plans: tuple[ProfilePlan, ...]
     document: Document
-    source_kind: str = KIND
+    source_kind: str = types.KIND
     untranslated: tuple[Untranslated, ...] = ()
     run_all_filters: bool = False
     lower_case_wire: bool = False
@@ -98,7 +92,7 @@ def load_configuration(
 
 def _load_any(document: Document, catalog: Catalog, read_file: ReadFile) -> LoadedConfiguration:
     api_version, kind = type_of(document)
-    if kind == POLICY_KIND and api_version in ("", "v1"):
+    if kind == types.POLICY_KIND and api_version in ("", "v1"):
         with_retired = catalog.with_retired()
         policy = translate_policy(document, with_retired)
         loaded = _load(policy.document, with_retired, read_file)
@@ -107,7 +101,7 @@ def _load_any(document: Document, catalog: Catalog, read_file: ReadFile) -> Load
             plans=tuple(
                 dataclasses.replace(plan, run_all_filters=policy.run_all_filters) for plan in loaded.plans
             ),
-            source_kind=POLICY_KIND,
+            source_kind=types.POLICY_KIND,
             untranslated=policy.untranslated,
             run_all_filters=policy.run_all_filters,
             lower_case_wire=policy.lower_case_wire,
@@ -154,18 +148,18 @@ def _multi_point(document: Document, profile: int) -> list[str]:
     return [plugin["name"] for plugin in plugins.get("multiPoint", {}).get("enabled", [])]
 
 
-def configuration_from(defaulted: Document, catalog: Catalog) -> KubeSchedulerConfiguration:
+def configuration_from(defaulted: Document, catalog: Catalog) -> types.KubeSchedulerConfiguration:
     """Typed objects from a document with defaults (`with_defaults`)."""
-    configuration = build(KubeSchedulerConfiguration, defaulted)
+    configuration = build(types.KubeSchedulerConfiguration, defaulted)
     profiles = tuple(_with_typed_args(profile, catalog) for profile in configuration.profiles)
     return dataclasses.replace(configuration, profiles=profiles)
 
 
-def _with_typed_args(profile: KubeSchedulerProfile, catalog: Catalog) -> KubeSchedulerProfile:
+def _with_typed_args(profile: types.KubeSchedulerProfile, catalog: Catalog) -> types.KubeSchedulerProfile:
     plugin_configs = []
     for plugin_config in profile.plugin_config:
         cls = catalog.args_of(plugin_config.name)
         if cls is not None and isinstance(plugin_config.args, Mapping):
-            plugin_config = PluginConfig(plugin_config.name, build(cls, plugin_config.args))
+            plugin_config = types.PluginConfig(plugin_config.name, build(cls, plugin_config.args))
         plugin_configs.append(plugin_config)
     return dataclasses.replace(profile, plugin_config=tuple(plugin_configs))

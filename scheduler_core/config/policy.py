@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from scheduler_core.config import wire
+from scheduler_core.config import types, wire
 from scheduler_core.config.args import Errors
 from scheduler_core.config.catalog import (
     BIND,
@@ -34,18 +34,6 @@ from scheduler_core.config.catalog import (
     SCORE,
     Catalog,
 )
-from scheduler_core.config.types import (
-    API_VERSION,
-    KIND,
-    LEAST_ALLOCATED,
-    LIST_DEFAULTING,
-    MOST_ALLOCATED,
-    REQUESTED_TO_CAPACITY_RATIO,
-    Extender,
-    ResourceSpec,
-    UtilizationShapePoint,
-    shape_errors,
-)
 from scheduler_core.config.validation import extender_errors
 from scheduler_core.errors import ConfigurationError, DecodeError, FieldError, aggregate, invalid, required
 from scheduler_core.objects.duration import format_duration
@@ -55,9 +43,9 @@ _FILTER_POINTS = (PRE_FILTER, FILTER, RESERVE, PRE_BIND)
 _SCORE_POINTS = (PRE_SCORE, SCORE)
 
 _STRATEGIES = {
-    "LeastRequestedPriority": LEAST_ALLOCATED,
-    "MostRequestedPriority": MOST_ALLOCATED,
-    "RequestedToCapacityRatio": REQUESTED_TO_CAPACITY_RATIO,
+    "LeastRequestedPriority": types.LEAST_ALLOCATED,
+    "MostRequestedPriority": types.MOST_ALLOCATED,
+    "RequestedToCapacityRatio": types.REQUESTED_TO_CAPACITY_RATIO,
 }
 _NAMED_BY_ARGUMENT = ("NodeLabel", "ServiceAffinity", "RequestedToCapacityRatio")
 """Priorities a file means by their argument, under any name."""
@@ -91,8 +79,8 @@ _PREDICATE = wire.Fields(
     ),
 )
 _LABEL = wire.Field("label", wire.STRING, wire.KEEP)
-_SHAPE = wire.Field("shape", wire.ListOf(wire.typed(UtilizationShapePoint)))
-_RESOURCES = wire.Field("resources", wire.ListOf(wire.typed(ResourceSpec)))
+_SHAPE = wire.Field("shape", wire.ListOf(wire.typed(types.UtilizationShapePoint)))
+_RESOURCES = wire.Field("resources", wire.ListOf(wire.typed(types.ResourceSpec)))
 _RATIO = "requestedToCapacityRatioArguments"
 _PRIORITY = wire.Fields(
     _NAME,
@@ -115,7 +103,7 @@ class LegacyPolicy:
 
     predicates: Annotated[tuple[wire.Document, ...] | None, wire.ListOf(_PREDICATE)] = None
     priorities: Annotated[tuple[wire.Document, ...] | None, wire.ListOf(_PRIORITY)] = None
-    extenders: tuple[Extender, ...] = wire.omit(())
+    extenders: tuple[types.Extender, ...] = wire.omit(())
     hard_pod_affinity_symmetric_weight: wire.Int32 = wire.omit(0)
     always_check_all_predicates: bool = wire.omit(False)
     kubernetes_version: str = wire.omit("")
@@ -354,7 +342,7 @@ class _Translation:
     def _priorities(self) -> dict[str, tuple[str, int]]:
         """Priority -> where it was asked for, and its weight."""
         if self.policy.priorities is None:
-            self.strategy = (LEAST_ALLOCATED, "priorities")
+            self.strategy = (types.LEAST_ALLOCATED, "priorities")
             return {name: ("priorities", weight) for name, weight in legacy("defaultPriorities").items()}
         wanted: dict[str, tuple[str, int]] = {}
         declared: dict[str, wire.Document] = {}
@@ -414,7 +402,7 @@ class _Translation:
         ratio = argument[_RATIO]
         shape, resources = ratio.get("shape", []), ratio.get("resources", [])
         here = f"{path}.argument.{_RATIO}"
-        self.errors += shape_errors(_SHAPE.kind.build(shape), f"{here}.shape")
+        self.errors += types.shape_errors(_SHAPE.kind.build(shape), f"{here}.shape")
         for index, resource in enumerate(resources):
             if not 0 <= (weight := resource.get("weight", 0)) <= 100:
                 detail = f"resource weight of {resource['name']} not in valid range (0, 100]"
@@ -422,7 +410,7 @@ class _Translation:
         if self.strategy is None:
             self.args["NodeResourcesFit"] = {
                 "scoringStrategy": {
-                    "type": REQUESTED_TO_CAPACITY_RATIO,
+                    "type": types.REQUESTED_TO_CAPACITY_RATIO,
                     "resources": resources,
                     "requestedToCapacityRatio": {"shape": shape},
                 }
@@ -505,7 +493,7 @@ class _Translation:
             weight = self.policy.hard_pod_affinity_symmetric_weight
             self.args["InterPodAffinity"] = {"hardPodAffinityWeight": weight}
         # SelectorSpread does what system default constraints would do a second time.
-        self.args["PodTopologySpread"] = {"defaultingType": LIST_DEFAULTING}
+        self.args["PodTopologySpread"] = {"defaultingType": types.LIST_DEFAULTING}
         names = {plugin["name"] for enabled in self.points.values() for plugin in enabled}
         plugins: dict[str, Any] = {MULTI_POINT: {"disabled": [{"name": "*"}]}}
         plugins.update({point: {"enabled": enabled} for point, enabled in self.points.items()})
@@ -518,8 +506,8 @@ class _Translation:
             {"name": name, "args": args} for name, args in self._retired_args().items() if name in names
         ]
         return {
-            "apiVersion": API_VERSION,
-            "kind": KIND,
+            "apiVersion": types.API_VERSION,
+            "kind": types.KIND,
             "profiles": [{"plugins": plugins, "pluginConfig": configs}],
             "extenders": [wire.encode(extender) for extender in self.policy.extenders],
         }

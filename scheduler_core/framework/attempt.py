@@ -18,19 +18,8 @@ from scheduler_core.cluster.journal import Journal, JournalReader
 from scheduler_core.cluster.node_table import Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.cluster.what_if import WhatIf
+from scheduler_core.framework import answers
 from scheduler_core.framework import interface as fw
-from scheduler_core.framework.answers import (
-    PASSES,
-    FilterGroup,
-    JoinedLayers,
-    Layer,
-    NominatedLayer,
-    Rejections,
-    ScoreLayer,
-    first_of_two,
-    first_rejections,
-    passing,
-)
 from scheduler_core.framework.distinct import distinct, tally
 from scheduler_core.framework.failure import PluginFailure, failure_of, filter_failure, guarded, invalid_score
 from scheduler_core.framework.nominated_pods import NominatedPods
@@ -239,13 +228,13 @@ class Attempt:
         if limit is not None:
             self._cut(limit, start)
         joined = self._joined
-        self.feasible = passing(self.rows, self.stop) if joined is None else joined.feasible
+        self.feasible = answers.passing(self.rows, self.stop) if joined is None else joined.feasible
 
     def filter_rows(self, rows: Rows) -> None:
         """Run Filter on some rows directly."""
         self.rows, self._tallied = rows, None
         try:
-            self.stop, self.code, self.detail = first_rejections(
+            self.stop, self.code, self.detail = answers.first_rejections(
                 self.framework.filters.active(self.skipped_filters),
                 self.filter_states,
                 self.pod,
@@ -262,7 +251,7 @@ class Attempt:
         """Whether the one node the pod is nominated to passes, with all rules for nominated pods."""
         self.filter_rows(np.array([row], np.intp))
         self._filter_with_nominated_pods()
-        self.feasible = passing(self.rows, self.stop)
+        self.feasible = answers.passing(self.rows, self.stop)
         return bool(len(self.feasible))
 
     def look_at_all_nodes(self) -> None:
@@ -327,7 +316,9 @@ class Attempt:
         self._raise_filter_errors()
         return False
 
-    def _nominated_layer(self, key: Hashable, spec: Layer, usage: Layer) -> NominatedLayer:
+    def _nominated_layer(
+        self, key: Hashable, spec: answers.Layer, usage: answers.Layer
+    ) -> answers.NominatedLayer:
         """Rows beside their nominated pods, those looked at again that changed, or got such pods, since last time."""
         layer, nodes = self.framework.answers.nominated_layer(key), self.snapshot.nodes
         changed = self.rows_changed(layer.reader)
@@ -339,12 +330,12 @@ class Attempt:
         else:
             rows = np.array(changed, np.intp)
             rows = rows[nodes.alive[rows]]
-        layer.stop[rows], layer.code[rows], layer.detail[rows] = first_of_two(spec, usage, rows)
+        layer.stop[rows], layer.code[rows], layer.detail[rows] = answers.first_of_two(spec, usage, rows)
         asked = rows[self.nominated_places(rows)]
         if len(asked):
             world = AttemptWorlds(self, asked)
             stop, code, detail = world.run_filters_beside_nominated(np.arange(len(asked)))
-            fails = stop != PASSES
+            fails = stop != answers.PASSES
             asked = asked[fails]
             layer.stop[asked], layer.code[asked], layer.detail[asked] = (
                 stop[fails],
@@ -393,7 +384,7 @@ class Attempt:
             )
             self.also_rejecting.update(dict.fromkeys(name for name, _, _ in words))
 
-    def _layer(self, filters: FilterGroup, journal: Journal) -> Layer:
+    def _layer(self, filters: answers.FilterGroup, journal: Journal) -> answers.Layer:
         active, number = filters.number(self.pod, self.skipped_filters)
         layer = self.framework.answers.filter_layer((filters, number), journal)
         layer.refresh(active, self.filter_states, self.pod, self.snapshot)
@@ -436,7 +427,7 @@ class Attempt:
             self._joined = None
             self.stop, self.code, self.detail = self.stop.copy(), self.code.copy(), self.detail.copy()
 
-    _joined: JoinedLayers | None = None
+    _joined: answers.JoinedLayers | None = None
     """Whose arrays `rows`, `stop`, `code` and `detail` are, where they are shared."""
 
     def nominated_pods(self) -> NominatedPods | None:
@@ -473,13 +464,13 @@ class Attempt:
 
     def _cut(self, limit: int, start: int) -> None:
         """Forget nodes after the `limit`-th feasible one in evaluation order from `start` on."""
-        if int((self.stop == PASSES).sum()) <= limit:
+        if int((self.stop == answers.PASSES).sum()) <= limit:
             return
         self.own_verdicts()
         n_nodes = len(self.snapshot.order)
         turn = (self.snapshot.rank[self.rows] - start) % n_nodes
         by_turn = np.argsort(turn)
-        passed = np.cumsum(self.stop[by_turn] == PASSES)
+        passed = np.cumsum(self.stop[by_turn] == answers.PASSES)
         last = int(np.searchsorted(passed, limit))
         self.stop[by_turn[last + 1 :]] = NOT_EVALUATED
 
@@ -487,10 +478,10 @@ class Attempt:
         """Which rows are known to pass the filters that look at the node object alone."""
         if self._spec_layer is None:
             return np.zeros(len(rows), np.bool_)
-        passes: NDArray[np.bool_] = self._spec_layer.stop[rows] == PASSES
+        passes: NDArray[np.bool_] = self._spec_layer.stop[rows] == answers.PASSES
         return passes
 
-    _spec_layer: Layer | None = None
+    _spec_layer: answers.Layer | None = None
 
     # ---- reading verdicts
 
@@ -512,7 +503,7 @@ class Attempt:
         return kept
 
     def _rejected_rows(self, code: Code) -> Rows:
-        places = (self.stop != PASSES) & (self.stop != NOT_EVALUATED) & (self.code == code)
+        places = (self.stop != answers.PASSES) & (self.stop != NOT_EVALUATED) & (self.code == code)
         snapshot = self.snapshot
         if np.count_nonzero(places) == len(snapshot.order) and self.rows is snapshot.rows:
             return snapshot.order
@@ -550,7 +541,7 @@ class Attempt:
     def verdict(self, place: int) -> tuple[str, Code, tuple[str, ...]] | None:
         """(plugin, code, reasons) of the row at `place` in `rows`; None when it is feasible or was not looked at."""
         stop = int(self.stop[place])
-        if stop in (PASSES, NOT_EVALUATED):
+        if stop in (answers.PASSES, NOT_EVALUATED):
             return None
         explicit = self.explicit.get(int(self.rows[place]))
         if explicit is not None:
@@ -694,7 +685,7 @@ class Attempt:
             self._kept_scores = (kept, layer, rows)
         self.total = np.zeros(len(rows), np.int64) if total is None else total
 
-    _kept_scores: tuple[list[tuple[fw.ScorePlugin[Any], int]], ScoreLayer, Rows] | None = None
+    _kept_scores: tuple[list[tuple[fw.ScorePlugin[Any], int]], answers.ScoreLayer, Rows] | None = None
 
     def gather_scores(self) -> None:
         """Put the scores that came from kept answers into `raw_scores` and `scores`, for a full trace."""
@@ -710,7 +701,7 @@ class Attempt:
         """
         pod, nodes, rows, name = self.pod, self.snapshot.nodes, self.feasible, plugin.name
         state = self.score_states.get(name)
-        layer: ScoreLayer | None = None
+        layer: answers.ScoreLayer | None = None
         # Answers are kept for nodes of the cluster only.
         if sign is None:
             raw = guarded(plugin, "Score", plugin.score, state, pod, nodes, rows)
@@ -733,7 +724,9 @@ class Attempt:
             layer.points = (rows, raw, scores, points)
         return points
 
-    def _score_layer(self, key: Hashable, plugins: list[tuple[fw.ScorePlugin[Any], int]]) -> ScoreLayer:
+    def _score_layer(
+        self, key: Hashable, plugins: list[tuple[fw.ScorePlugin[Any], int]]
+    ) -> answers.ScoreLayer:
         """The layer of plugins whose names and signs are the key, up to date."""
         layer = self.framework.answers.score_layer(key, plugins)
         guarded(plugins[0][0], "Score", layer.refresh, plugins, self.score_states, self.pod, self.snapshot)
@@ -802,24 +795,24 @@ class AttemptWorlds:
     def feasible(self, rows: Rows) -> NDArray[np.bool_]:
         """Which of the world's `rows` the pod fits, nominated pods counted in and out."""
         stop, _, _ = self.run_filters(rows)
-        fits: NDArray[np.bool_] = stop == PASSES
+        fits: NDArray[np.bool_] = stop == answers.PASSES
         # A row that does not fit without the nominated pods need not be asked with them.
         places = (fits & self._has_nominated[rows]).nonzero()[0]
         if len(places):
             stop, _, _ = self.run_filters_beside_nominated(rows[places])
-            fits[places] = stop == PASSES
+            fits[places] = stop == answers.PASSES
         return fits
 
     def rejections(self, rows: Rows) -> tuple[NDArray[np.int64], list[Status]]:
         """Like `feasible`, with the reasons: for each row -1 or an index into the list of distinct rejections."""
         return self.told(rows, self.run_filters_with_nominated(rows))
 
-    def told(self, rows: Rows, verdicts: Rejections) -> tuple[NDArray[np.int64], list[Status]]:
+    def told(self, rows: Rows, verdicts: answers.Rejections) -> tuple[NDArray[np.int64], list[Status]]:
         """Verdicts (stop, code, detail) of `rows` in the form of `rejections`."""
         stop, code, detail = verdicts
         result = np.full(len(rows), -1, np.int64)
         statuses: list[Status] = []
-        rejected = (stop != PASSES).nonzero()[0]
+        rejected = (stop != answers.PASSES).nonzero()[0]
         if len(rejected):
             first, group = distinct(stop[rejected], code[rejected], detail[rejected])
             result[rejected] = group
@@ -837,33 +830,33 @@ class AttemptWorlds:
                 statuses.append(Status(verdict, reasons, plugin.name))
         return result, statuses
 
-    def run_filters(self, rows: Rows) -> Rejections:
+    def run_filters(self, rows: Rows) -> answers.Rejections:
         """(stop, code, detail) of the current world, as in `Attempt`."""
         known = bool(self._fits_spec[rows].all())
         filters = self._movable_filters if known else self._filters
         try:
-            found = first_rejections(filters, self.states, self.attempt.pod, self.nodes, rows)
+            found = answers.first_rejections(filters, self.states, self.attempt.pod, self.nodes, rows)
         except PluginFailure:
             raise
         except Exception as error:
             raise filter_failure(error) from error
         if not known:
-            self._fits_spec[rows] |= found[0] == PASSES
+            self._fits_spec[rows] |= found[0] == answers.PASSES
         return found
 
-    def run_filters_with_nominated(self, rows: Rows) -> Rejections:
+    def run_filters_with_nominated(self, rows: Rows) -> answers.Rejections:
         """(stop, code, detail), first with nominated pods of equal or higher priority, then without them."""
         stop, code, detail = self.run_filters(rows)
         places = self._has_nominated[rows].nonzero()[0]
         if len(places):
             with_stop, with_code, with_detail = self.run_filters_beside_nominated(rows[places])
-            fails = with_stop != PASSES
+            fails = with_stop != answers.PASSES
             stop[places[fails]] = with_stop[fails]
             code[places[fails]] = with_code[fails]
             detail[places[fails]] = with_detail[fails]
         return stop, code, detail
 
-    def run_filters_beside_nominated(self, rows: Rows) -> Rejections:
+    def run_filters_beside_nominated(self, rows: Rows) -> answers.Rejections:
         """(stop, code, detail) as if the pods nominated to each of `rows` ran there."""
         nominated, pod_ids, turns = self._nominated_rows, self._nominated_ids, self._nominated_turns
         if len(rows) < len(self.nodes.base_rows):

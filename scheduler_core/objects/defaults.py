@@ -14,18 +14,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from scheduler_core.errors import ForbiddenObject
-from scheduler_core.objects.fields import (
-    Document,
-    boolean,
-    child,
-    integer,
-    mapping,
-    mappings,
-    optional_integer,
-    sequence,
-    string,
-    strings,
-)
+from scheduler_core.objects import fields
 from scheduler_core.objects.kinds import SHAPING
 from scheduler_core.objects.quantity import Quantity, QuantityError, quantity_from
 from scheduler_core.objects.resources import CPU, MEMORY, aggregate, is_supported_pod_level_resource
@@ -59,13 +48,13 @@ class PriorityClass:
     preemption_policy: str
 
 
-def priority_class_from(manifest: Document) -> PriorityClass:
+def priority_class_from(manifest: fields.Document) -> PriorityClass:
     """Parse a PriorityClass manifest."""
     return PriorityClass(
-        name=string(mapping(manifest, "metadata", ""), "name", "metadata"),
-        value=integer(manifest, "value", ""),
-        global_default=boolean(manifest, "globalDefault", ""),
-        preemption_policy=string(manifest, "preemptionPolicy", "") or PREEMPT_LOWER_PRIORITY,
+        name=fields.string(fields.mapping(manifest, "metadata", ""), "name", "metadata"),
+        value=fields.integer(manifest, "value", ""),
+        global_default=fields.boolean(manifest, "globalDefault", ""),
+        preemption_policy=fields.string(manifest, "preemptionPolicy", "") or PREEMPT_LOWER_PRIORITY,
     )
 
 
@@ -94,7 +83,7 @@ class PriorityClasses:
         """The class of a name; None where there is none."""
         return self._by_name.get(name)
 
-    def resolve(self, spec: Document, *, is_group: bool = False) -> tuple[int, str, str]:
+    def resolve(self, spec: fields.Document, *, is_group: bool = False) -> tuple[int, str, str]:
         """Priority, preemption policy and class name of the spec of a pod or PodGroup that is created.
 
         Raises
@@ -106,7 +95,7 @@ class PriorityClasses:
         value = found.value if found else 0
         policy = found.preemption_policy if found else PREEMPT_LOWER_PRIORITY
         computed = "priority admission controller computed {} from the given PriorityClass name"
-        written = optional_integer(spec, "priority", "spec")
+        written = fields.optional_integer(spec, "priority", "spec")
         if written is not None and written != value:
             words = (
                 f"priority set in the pod group ({written}) must match the priority computed ({value}) based on the"
@@ -116,7 +105,7 @@ class PriorityClasses:
                 + computed.format(value)
             )
             raise ForbiddenObject("spec.priority", written, words)
-        written_policy = "" if is_group else string(spec, "preemptionPolicy", "spec")
+        written_policy = "" if is_group else fields.string(spec, "preemptionPolicy", "spec")
         if written_policy and written_policy != policy:
             raise ForbiddenObject(
                 "spec.preemptionPolicy",
@@ -126,8 +115,8 @@ class PriorityClasses:
             )
         return value, policy, name
 
-    def _class_of(self, spec: Document) -> tuple[PriorityClass | None, str]:
-        name = string(spec, "priorityClassName", "spec")
+    def _class_of(self, spec: fields.Document) -> tuple[PriorityClass | None, str]:
+        name = fields.string(spec, "priorityClassName", "spec")
         if not name:
             return self._default, self._default.name if self._default else ""
         found = self.named(name)
@@ -141,7 +130,7 @@ class PriorityClasses:
 class StoredPriorities(PriorityClasses):
     """Defaults for objects an API server has stored already, and for recordings: written values are kept."""
 
-    def resolve(self, spec: Document, *, is_group: bool = False) -> tuple[int, str, str]:
+    def resolve(self, spec: fields.Document, *, is_group: bool = False) -> tuple[int, str, str]:
         """As for one that is created, but that a priority without a class and any policy are kept.
 
         Raises
@@ -149,9 +138,9 @@ class StoredPriorities(PriorityClasses):
         ForbiddenObject
             `priorityClassName` names no class.
         """
-        policy = string(spec, "preemptionPolicy", "spec")
-        if not string(spec, "priorityClassName", "spec") and spec.get("priority") is not None:
-            return integer(spec, "priority", "spec"), policy or PREEMPT_LOWER_PRIORITY, ""
+        policy = fields.string(spec, "preemptionPolicy", "spec")
+        if not fields.string(spec, "priorityClassName", "spec") and spec.get("priority") is not None:
+            return fields.integer(spec, "priority", "spec"), policy or PREEMPT_LOWER_PRIORITY, ""
         found, name = self._class_of(spec)
         value = found.value if found else 0
         return value, policy or (found.preemption_policy if found else PREEMPT_LOWER_PRIORITY), name
@@ -166,22 +155,22 @@ class KeptPriority(PriorityClasses):
         The stored object's. A value that is written all the same is left for the comparison of the two to refuse.
     """
 
-    def __init__(self, spec: Document) -> None:
+    def __init__(self, spec: fields.Document) -> None:
         super().__init__()
         self._spec = spec
 
-    def resolve(self, spec: Document, *, is_group: bool = False) -> tuple[int, str, str]:
+    def resolve(self, spec: fields.Document, *, is_group: bool = False) -> tuple[int, str, str]:
         """What is written, else what is stored: leaving out what the default class gave is no change."""
-        written = optional_integer(spec, "priority", "spec")
-        value = integer(self._spec, "priority", "spec") if written is None else written
+        written = fields.optional_integer(spec, "priority", "spec")
+        value = fields.integer(self._spec, "priority", "spec") if written is None else written
         policy, name = (
-            string(spec, key, "spec") or string(self._spec, key, "spec")
+            fields.string(spec, key, "spec") or fields.string(self._spec, key, "spec")
             for key in ("preemptionPolicy", "priorityClassName")
         )
         return value, policy or PREEMPT_LOWER_PRIORITY, name
 
 
-def prepare(manifest: Document, priority_classes: PriorityClasses | None = None) -> dict[str, Any]:
+def prepare(manifest: fields.Document, priority_classes: PriorityClasses | None = None) -> dict[str, Any]:
     """Default an object as the API server would, its kind decides how.
 
     Parameters
@@ -192,8 +181,8 @@ def prepare(manifest: Document, priority_classes: PriorityClasses | None = None)
         Needed for pods and PodGroups; absent means the two built-in classes only.
     """
     result = dict(manifest)
-    kind = string(manifest, "kind", "")
-    meta = dict(mapping(manifest, "metadata", ""))
+    kind = fields.string(manifest, "kind", "")
+    meta = dict(fields.mapping(manifest, "metadata", ""))
     if kind in NAMESPACED_KINDS:
         if not meta.get("namespace"):
             meta["namespace"] = "default"
@@ -206,32 +195,32 @@ def prepare(manifest: Document, priority_classes: PriorityClasses | None = None)
     match kind:
         case "Pod":
             result["spec"] = pod_spec_with_defaults(
-                mapping(manifest, "spec", ""),
-                mapping(meta, "labels", "metadata"),
+                fields.mapping(manifest, "spec", ""),
+                fields.mapping(meta, "labels", "metadata"),
                 priority_classes or PriorityClasses(),
             )
             if manifest.get("status"):
-                result["status"] = _pod_status(mapping(manifest, "status", ""))
+                result["status"] = _pod_status(fields.mapping(manifest, "status", ""))
         case "Node":
-            result["status"] = _node_status(mapping(manifest, "status", ""))
+            result["status"] = _node_status(fields.mapping(manifest, "status", ""))
         case "Namespace":
             labels = {
-                **mapping(meta, "labels", "metadata"),
+                **fields.mapping(meta, "labels", "metadata"),
                 "kubernetes.io/metadata.name": meta.get("name", ""),
             }
             meta["labels"] = labels
         case "PersistentVolume":
-            amounts = rounded(mapping(manifest, "spec", ""), "capacity")
+            amounts = rounded(fields.mapping(manifest, "spec", ""), "capacity")
             result["spec"] = {"volumeMode": "Filesystem", **_present(amounts)}
         case "PersistentVolumeClaim":
-            claim = with_rounded_resources(mapping(manifest, "spec", ""))
+            claim = with_rounded_resources(fields.mapping(manifest, "spec", ""))
             result["spec"] = {"volumeMode": "Filesystem", **_present(claim)}
-            status = rounded(mapping(manifest, "status", ""), "capacity", "allocatedResources")
+            status = rounded(fields.mapping(manifest, "status", ""), "capacity", "allocatedResources")
             result["status"] = {"phase": "Pending", **_present(status)}
         case "ResourceClaim" | "ResourceClaimTemplate":
             result = {**with_device_defaults(result), "metadata": meta}
         case "PodGroup":
-            spec = mapping(manifest, "spec", "")
+            spec = fields.mapping(manifest, "spec", "")
             value, _, name = (priority_classes or PriorityClasses()).resolve(spec, is_group=True)
             named = {"priorityClassName": name} if name else {}
             result["spec"] = {**spec, "priority": value, **named}
@@ -248,25 +237,25 @@ def prepare(manifest: Document, priority_classes: PriorityClasses | None = None)
     return result
 
 
-def _present(document: Document) -> dict[str, Any]:
+def _present(document: fields.Document) -> dict[str, Any]:
     return {key: value for key, value in document.items() if value is not None}
 
 
-def _node_status(status: Document) -> dict[str, Any]:
+def _node_status(status: fields.Document) -> dict[str, Any]:
     result = dict(rounded(status, "capacity", "allocatable"))
     if status.get("allocatable") is None and status.get("capacity") is not None:
-        result["allocatable"] = dict(mapping(result, "capacity", "status"))
+        result["allocatable"] = dict(fields.mapping(result, "capacity", "status"))
     return result
 
 
-def _pod_status(status: Document) -> dict[str, Any]:
+def _pod_status(status: fields.Document) -> dict[str, Any]:
     """What a kubelet says of containers it may have resized, rounded as all amounts are."""
     for key in ("containerStatuses[]", "initContainerStatuses[]", "ephemeralContainerStatuses[]"):
         status = changed_at(status, key, "status", _rounded_status)
     return dict(status)
 
 
-def _rounded_status(status: Document, path: str) -> Document:
+def _rounded_status(status: fields.Document, path: str) -> fields.Document:
     return rounded(with_rounded_resources(status), "allocatedResources")
 
 
@@ -280,18 +269,18 @@ _POD_SPEC_DEFAULTS = {
 
 
 def pod_spec_with_defaults(
-    spec: Document, labels: Mapping[str, str], priority_classes: PriorityClasses
+    spec: fields.Document, labels: Mapping[str, str], priority_classes: PriorityClasses
 ) -> dict[str, Any]:
     """A pod spec with v1 defaults, its priority resolved and its label keys merged into selectors."""
     result = {**_POD_SPEC_DEFAULTS, **_present(spec)}
     if "securityContext" not in result:
         result["securityContext"] = {}
-    host_network = boolean(spec, "hostNetwork", "spec")
+    host_network = fields.boolean(spec, "hostNetwork", "spec")
     for key in ("initContainers", "containers"):
         if spec.get(key):
             result[key] = [
                 _container_with_defaults(item, path, host_network)
-                for path, item in mappings(spec, key, "spec")
+                for path, item in fields.mappings(spec, key, "spec")
             ]
     # What the containers request together is summed up before each is rounded.
     pod_level = pod_level_resources(result)
@@ -301,7 +290,7 @@ def pod_spec_with_defaults(
         if key in result:
             result[key] = [with_rounded_resources(item) for item in result[key]]
     if spec.get("overhead"):
-        result["overhead"] = in_milli_units(mapping(spec, "overhead", "spec"))
+        result["overhead"] = in_milli_units(fields.mapping(spec, "overhead", "spec"))
     value, policy, class_name = priority_classes.resolve(spec)
     result["priority"] = value
     result["preemptionPolicy"] = policy
@@ -309,7 +298,7 @@ def pod_spec_with_defaults(
         result["priorityClassName"] = class_name
     if not spec.get("affinity") and not spec.get("topologySpreadConstraints"):
         return result
-    whole: Document = result
+    whole: fields.Document = result
     for where in _WITH_LABEL_KEYS:
         whole = changed_at(whole, where, "spec", partial(_merge_label_keys, labels=labels))
     return dict(whole)
@@ -329,8 +318,11 @@ _WITH_LABEL_KEYS = (
 
 
 def changed_at(
-    document: Document, where: str, path: str, change: Callable[[Document, str], Document]
-) -> Document:
+    document: fields.Document,
+    where: str,
+    path: str,
+    change: Callable[[fields.Document, str], fields.Document],
+) -> fields.Document:
     """`document` with the objects at a place in it changed; itself where there is none.
 
     Parameters
@@ -347,31 +339,31 @@ def changed_at(
     if document.get(name) is None:
         return document
 
-    def below(inner: Document, place: str) -> Document:
+    def below(inner: fields.Document, place: str) -> fields.Document:
         return changed_at(inner, rest, place, change) if rest else change(inner, place)
 
     if name == key:
-        return {**document, name: below(mapping(document, name, path), child(path, name))}
-    return {**document, name: [below(item, place) for place, item in mappings(document, name, path)]}
+        return {**document, name: below(fields.mapping(document, name, path), fields.child(path, name))}
+    return {**document, name: [below(item, place) for place, item in fields.mappings(document, name, path)]}
 
 
-def _container_with_defaults(container: Document, path: str, host_network: bool) -> dict[str, Any]:
+def _container_with_defaults(container: fields.Document, path: str, host_network: bool) -> dict[str, Any]:
     result = {
-        "imagePullPolicy": pull_policy(string(container, "image", path)),
+        "imagePullPolicy": pull_policy(fields.string(container, "image", path)),
         "terminationMessagePath": "/dev/termination-log",
         "terminationMessagePolicy": "File",
         **_present(container),
     }
-    resources = mapping(container, "resources", path)
-    limits = mapping(resources, "limits", f"{path}.resources")
+    resources = fields.mapping(container, "resources", path)
+    limits = fields.mapping(resources, "limits", f"{path}.resources")
     if limits:
-        requests = mapping(resources, "requests", f"{path}.resources")
+        requests = fields.mapping(resources, "requests", f"{path}.resources")
         result["resources"] = {**resources, "requests": {**limits, **requests}}
     elif "resources" not in result:
         result["resources"] = {}
     if container.get("ports"):
         result["ports"] = [
-            _port_with_defaults(port, host_network) for _, port in mappings(container, "ports", path)
+            _port_with_defaults(port, host_network) for _, port in fields.mappings(container, "ports", path)
         ]
     return result
 
@@ -387,7 +379,7 @@ def pull_policy(image: str) -> str:
     return "Always" if tag in ("", "latest") else "IfNotPresent"
 
 
-def _port_with_defaults(port: Document, host_network: bool) -> dict[str, Any]:
+def _port_with_defaults(port: fields.Document, host_network: bool) -> dict[str, Any]:
     result = dict(port)
     if not result.get("protocol"):
         result["protocol"] = "TCP"
@@ -396,14 +388,14 @@ def _port_with_defaults(port: Document, host_network: bool) -> dict[str, Any]:
     return result
 
 
-def _merge_label_keys(term: Document, path: str, labels: Mapping[str, str]) -> Document:
+def _merge_label_keys(term: fields.Document, path: str, labels: Mapping[str, str]) -> fields.Document:
     """Merge matchLabelKeys and mismatchLabelKeys into the term's selector; keys the pod lacks are ignored."""
-    keys = strings(term, "matchLabelKeys", path)
-    mismatch_keys = strings(term, "mismatchLabelKeys", path)
+    keys = fields.strings(term, "matchLabelKeys", path)
+    mismatch_keys = fields.strings(term, "mismatchLabelKeys", path)
     if (not keys and not mismatch_keys) or term.get("labelSelector") is None:
         return term
-    selector = dict(mapping(term, "labelSelector", path))
-    expressions = list(sequence(selector, "matchExpressions", f"{path}.labelSelector"))
+    selector = dict(fields.mapping(term, "labelSelector", path))
+    expressions = list(fields.sequence(selector, "matchExpressions", f"{path}.labelSelector"))
     for operator, wanted in (("In", keys), ("NotIn", mismatch_keys)):
         for key in wanted:
             requirement = {"key": key, "operator": operator, "values": [labels.get(key)]}
@@ -423,7 +415,7 @@ _MILLI = -3
 _AMOUNT = (str, float)
 
 
-def pod_level_resources(spec: Document) -> dict[str, Any] | None:
+def pod_level_resources(spec: fields.Document) -> dict[str, Any] | None:
     """`spec.resources` with what the containers give it; None for a pod that says nothing at pod level.
 
     Containers' limits of huge pages become pod-level limits, where the pod names neither a limit nor a request of
@@ -437,9 +429,9 @@ def pod_level_resources(spec: Document) -> dict[str, Any] | None:
     """
     if spec.get("resources") is None:
         return None
-    resources = mapping(spec, "resources", "spec")
-    limits = dict(mapping(resources, "limits", "spec.resources"))
-    requests = dict(mapping(resources, "requests", "spec.resources"))
+    resources = fields.mapping(spec, "resources", "spec")
+    limits = dict(fields.mapping(resources, "limits", "spec.resources"))
+    requests = dict(fields.mapping(resources, "requests", "spec.resources"))
     if limits or requests:
         for name, amount in _together(spec, "limits").items():
             if name.startswith(_HUGE_PAGES) and name not in requests:
@@ -459,16 +451,16 @@ def pod_level_resources(spec: Document) -> dict[str, Any] | None:
     return result
 
 
-def _together(spec: Document, key: str) -> dict[str, str]:
+def _together(spec: fields.Document, key: str) -> dict[str, str]:
     """What all containers request, or are limited to, as quantities in the form of the first that names one."""
     return {name: aggregate_text(spec, key, name, amount) for name, amount in aggregate(spec, key).items()}
 
 
-def aggregate_text(spec: Document, key: str, name: str, amount: int) -> str:
+def aggregate_text(spec: fields.Document, key: str, name: str, amount: int) -> str:
     """An amount of all containers together (nano units) as a quantity, in the form of the first that names one."""
     for kind in ("containers", "initContainers"):
-        for _, container in mappings(spec, kind, "spec"):
-            written = mapping(mapping(container, "resources", kind), key, kind).get(name)
+        for _, container in fields.mappings(spec, kind, "spec"):
+            written = fields.mapping(fields.mapping(container, "resources", kind), key, kind).get(name)
             if written is not None and not (first := quantity_from(written)).is_zero():
                 return str(Quantity(amount, -9, False, first.format))
     return str(Quantity(amount, -9, False, "DecimalSI"))
@@ -505,7 +497,7 @@ def in_milli_units(amounts: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**amounts, **changed} if changed else amounts
 
 
-def rounded(document: Document, *keys: str) -> Document:
+def rounded(document: fields.Document, *keys: str) -> fields.Document:
     """`document` with its resource lists at `keys` rounded up to thousandths; itself where nothing changes."""
     changed: dict[str, Any] = {}
     for key in keys:
@@ -515,7 +507,7 @@ def rounded(document: Document, *keys: str) -> Document:
     return {**document, **changed} if changed else document
 
 
-def with_rounded_resources(holder: Document) -> Document:
+def with_rounded_resources(holder: fields.Document) -> fields.Document:
     """A container, a container's status or a claim's spec whose `resources` are rounded up to thousandths."""
     resources = holder.get("resources")
     if not resources or not isinstance(resources, Mapping):
@@ -533,7 +525,7 @@ _EXACT_FIELDS = (
 """What stood in a request itself in v1beta1, and stands in its `exactly` now."""
 
 
-def with_device_defaults(manifest: Document) -> dict[str, Any]:
+def with_device_defaults(manifest: fields.Document) -> dict[str, Any]:
     """A claim or template with what the API server fills in."""
     return _with_each_request(manifest, _with_requests)
 
@@ -543,25 +535,27 @@ _REQUESTS_OF = {
 }  # fmt: skip
 
 
-def _with_each_request(manifest: Document, change: Callable[[Document, str], Document]) -> dict[str, Any]:
+def _with_each_request(
+    manifest: fields.Document, change: Callable[[fields.Document, str], fields.Document]
+) -> dict[str, Any]:
     """A claim or template whose requests are changed; any other object as it is."""
     where = _REQUESTS_OF.get(str(manifest.get("kind")))
     return dict(changed_at(manifest, where, "", change) if where else manifest)
 
 
-def from_first_beta(manifest: Document) -> dict[str, Any]:
+def from_first_beta(manifest: fields.Document) -> dict[str, Any]:
     """An object of v1beta1 as v1 writes it: exact requests under `exactly`, devices without `basic`."""
     if manifest.get("kind") != "ResourceSlice":
         return _with_each_request(manifest, _with_exactly)
     return dict(changed_at(manifest, "spec.devices[]", "", _without_basic))
 
 
-def _without_basic(device: Document, path: str) -> Document:
+def _without_basic(device: fields.Document, path: str) -> fields.Document:
     rest = {key: value for key, value in device.items() if key != "basic"}
-    return {**rest, **mapping(device, "basic", path)}
+    return {**rest, **fields.mapping(device, "basic", path)}
 
 
-def _with_exactly(request: Document, path: str) -> dict[str, Any]:
+def _with_exactly(request: fields.Document, path: str) -> dict[str, Any]:
     if request.get("exactly") is not None or request.get("firstAvailable"):
         return dict(request)
     exactly = {key: request[key] for key in _EXACT_FIELDS if key in request}
@@ -569,17 +563,17 @@ def _with_exactly(request: Document, path: str) -> dict[str, Any]:
     return {**rest, "exactly": exactly} if exactly else rest
 
 
-def _with_requests(request: Document, path: str) -> Document:
+def _with_requests(request: fields.Document, path: str) -> fields.Document:
     return changed_at(changed_at(request, "exactly", path, _counted), "firstAvailable[]", path, _counted)
 
 
-def _counted(request: Document, path: str) -> dict[str, Any]:
+def _counted(request: fields.Document, path: str) -> dict[str, Any]:
     result = dict(request)
     if not result.get("allocationMode"):
         result["allocationMode"] = "ExactCount"
     if result["allocationMode"] == "ExactCount" and not result.get("count"):
         result["count"] = 1
-    tolerations = mappings(request, "tolerations", path)
+    tolerations = fields.mappings(request, "tolerations", path)
     if tolerations:
         result["tolerations"] = [{"operator": "Equal", **item} for _, item in tolerations]
     return result

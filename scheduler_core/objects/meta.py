@@ -8,16 +8,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from scheduler_core.errors import InvalidObject
-from scheduler_core.objects.fields import (
-    Document,
-    boolean,
-    mapping,
-    mappings,
-    parse_time_ns,
-    string,
-    string_map,
-    timestamp_ns,
-)
+from scheduler_core.objects import fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +68,7 @@ class Named:
         return f"{self.meta.namespace}/{self.meta.name}"
 
 
-def object_meta_from(manifest: Document) -> ObjectMeta:
+def object_meta_from(manifest: fields.Document) -> ObjectMeta:
     """Parse `metadata`; namespace and uid are taken as they stand (`defaults.prepare` fills them)."""
     return _plain_meta(manifest.get("metadata")) or _checked_meta(manifest)
 
@@ -100,7 +91,7 @@ def _plain_meta(meta: Any) -> ObjectMeta | None:
             uid,
             {} if labels is None else _labels(tuple(labels.items())),
             (),
-            None if created is None else parse_time_ns(created),
+            None if created is None else fields.parse_time_ns(created),
             None,
             version,
         )
@@ -117,34 +108,34 @@ def _labels(items: tuple[tuple[str, str], ...]) -> dict[str, str]:
     return dict(sorted(items))
 
 
-def _checked_meta(manifest: Document) -> ObjectMeta:
-    meta = mapping(manifest, "metadata", "")
+def _checked_meta(manifest: fields.Document) -> ObjectMeta:
+    meta = fields.mapping(manifest, "metadata", "")
     path = "metadata"
-    name = string(meta, "name", path)
+    name = fields.string(meta, "name", path)
     if not name:
         raise InvalidObject("metadata.name", meta.get("name"), "is required")
     return ObjectMeta(
         name=name,
-        namespace=string(meta, "namespace", path),
-        uid=string(meta, "uid", path),
-        labels=string_map(meta, "labels", path),
+        namespace=fields.string(meta, "namespace", path),
+        uid=fields.string(meta, "uid", path),
+        labels=fields.string_map(meta, "labels", path),
         owners=_owners(meta, path) if meta.get("ownerReferences") is not None else (),
-        creation_ns=timestamp_ns(meta, "creationTimestamp", path),
-        deletion_ns=timestamp_ns(meta, "deletionTimestamp", path),
-        resource_version=string(meta, "resourceVersion", path),
+        creation_ns=fields.timestamp_ns(meta, "creationTimestamp", path),
+        deletion_ns=fields.timestamp_ns(meta, "deletionTimestamp", path),
+        resource_version=fields.string(meta, "resourceVersion", path),
     )
 
 
-def _owners(meta: Document, path: str) -> tuple[OwnerReference, ...]:
+def _owners(meta: fields.Document, path: str) -> tuple[OwnerReference, ...]:
     return tuple(
         OwnerReference(
-            string(owner, "apiVersion", owner_path),
-            string(owner, "kind", owner_path),
-            string(owner, "name", owner_path),
-            string(owner, "uid", owner_path),
-            boolean(owner, "controller", owner_path),
+            fields.string(owner, "apiVersion", owner_path),
+            fields.string(owner, "kind", owner_path),
+            fields.string(owner, "name", owner_path),
+            fields.string(owner, "uid", owner_path),
+            fields.boolean(owner, "controller", owner_path),
         )
-        for owner_path, owner in mappings(meta, "ownerReferences", path)
+        for owner_path, owner in fields.mappings(meta, "ownerReferences", path)
     )
 
 
@@ -152,11 +143,11 @@ def _owners(meta: Document, path: str) -> tuple[OwnerReference, ...]:
 class PlainObject(Named):
     """An object of which only its metadata is read; `manifest` is the whole of it. Others are read further."""
 
-    manifest: Document
+    manifest: fields.Document
     meta: ObjectMeta
 
 
-def plain_object_from(manifest: Document) -> PlainObject:
+def plain_object_from(manifest: fields.Document) -> PlainObject:
     """Parse the metadata of any object."""
     return PlainObject(manifest, object_meta_from(manifest))
 

@@ -8,28 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from scheduler_core.errors import InvalidObject
-from scheduler_core.objects.fields import (
-    Document,
-    SelectorError,
-    child,
-    integer,
-    mapping,
-    mappings,
-    optional_integer,
-    sequence,
-    string,
-    strings,
-    timestamp_ns,
-)
+from scheduler_core.objects import fields, node_selector
 from scheduler_core.objects.labels import LabelSelector, label_selector_from
 from scheduler_core.objects.meta import Named, ObjectMeta, object_meta_from
 from scheduler_core.objects.node import Taint
-from scheduler_core.objects.node_selector import (
-    PreferredTerms,
-    RequiredNodeAffinity,
-    preferred_terms_from,
-    required_node_affinity_from,
-)
 from scheduler_core.objects.resources import PodRequests, pod_requests, summed_requests
 
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
@@ -128,7 +110,7 @@ class Pod(Named):
     CPython keeps the names in each pod, too, which takes four times the room.
     """
 
-    manifest: Document
+    manifest: fields.Document
     meta: ObjectMeta
     node_name: str
     scheduler_name: str
@@ -136,8 +118,8 @@ class Pod(Named):
     preemption_policy: str
     scheduling_gates: tuple[str, ...]
     tolerations: tuple[Toleration, ...]
-    required_node_affinity: RequiredNodeAffinity
-    preferred_node_affinity: PreferredTerms
+    required_node_affinity: node_selector.RequiredNodeAffinity
+    preferred_node_affinity: node_selector.PreferredTerms
     prefers_nodes: bool
     """Whether any preferred term is written, useless ones included."""
     required_affinity: tuple[AffinityTerm, ...]
@@ -154,8 +136,8 @@ class Pod(Named):
     """The same as scores count it of the pod itself."""
     images: tuple[str, ...]
     """Images of init containers, then containers, as written (empty where none is given)."""
-    volumes: tuple[Document, ...]
-    resource_claims: tuple[Document, ...]
+    volumes: tuple[fields.Document, ...]
+    resource_claims: tuple[fields.Document, ...]
     phase: str
     start_ns: int | None
     nominated_node_name: str
@@ -169,7 +151,7 @@ class Pod(Named):
     @property
     def disruption_target_reason(self) -> str | None:
         """Reason of a true DisruptionTarget condition, None without one."""
-        return _disruption_target_reason(mapping(self.manifest, "status", ""))
+        return _disruption_target_reason(fields.mapping(self.manifest, "status", ""))
 
     @property
     def has_required_anti_affinity(self) -> bool:
@@ -197,7 +179,7 @@ _known_shapes: dict[tuple[str, bytes], Pod] = {}
 """A pod whose spec differs in its containers' resources at most."""
 
 
-def pod_from(manifest: Document) -> Pod:
+def pod_from(manifest: fields.Document) -> Pod:
     """Parse a prepared Pod manifest.
 
     Raises
@@ -206,20 +188,20 @@ def pod_from(manifest: Document) -> Pod:
         Names the field path and value that cannot be read.
     """
     meta = object_meta_from(manifest)
-    status = mapping(manifest, "status", "")
+    status = fields.mapping(manifest, "status", "")
     key = _spec_key(meta, manifest) if says_nothing_of_requests(status) else None
     if key is None:
         return _parsed(manifest, meta)
     known = _known_specs.get(key)
     if known is not None:
-        return _evolved(known, manifest, meta, status, string(manifest["spec"], "nodeName", "spec"))
+        return _evolved(known, manifest, meta, status, fields.string(manifest["spec"], "nodeName", "spec"))
     shape = key[:2]
     like = _known_shapes.get(shape)
     if like is None:
         pod = _parsed(manifest, meta)
         _keep(_known_shapes, shape, pod)
     else:
-        pod = _evolved(like, manifest, meta, status, string(manifest["spec"], "nodeName", "spec"))
+        pod = _evolved(like, manifest, meta, status, fields.string(manifest["spec"], "nodeName", "spec"))
         _ask_for(pod, pod_requests(manifest))
     _keep(_known_specs, key, pod)
     return pod
@@ -231,7 +213,7 @@ def _keep(known: dict[Any, Pod], key: Any, pod: Pod) -> None:
     known[key] = pod
 
 
-def _spec_key(meta: ObjectMeta, manifest: Document) -> _SpecKey | None:
+def _spec_key(meta: ObjectMeta, manifest: fields.Document) -> _SpecKey | None:
     """Key that is equal for pods with equal specs but for their node; None if unknown."""
     spec = manifest.get("spec")
     if not isinstance(spec, dict):
@@ -250,7 +232,7 @@ def _spec_key(meta: ObjectMeta, manifest: Document) -> _SpecKey | None:
         return None
 
 
-def says_nothing_of_requests(status: Document) -> bool:
+def says_nothing_of_requests(status: fields.Document) -> bool:
     """Whether neither pod nor container is being resized in place; False where a status cannot be read."""
     if "resources" in status:
         return False
@@ -266,30 +248,31 @@ def says_nothing_of_requests(status: Document) -> bool:
     return True
 
 
-def _parsed(manifest: Document, meta: ObjectMeta) -> Pod:
-    spec = mapping(manifest, "spec", "")
-    status = mapping(manifest, "status", "")
+def _parsed(manifest: fields.Document, meta: ObjectMeta) -> Pod:
+    spec = fields.mapping(manifest, "spec", "")
+    status = fields.mapping(manifest, "status", "")
     _disruption_target_reason(status)  # it can be read, which is done where it is asked for
-    affinity = mapping(spec, "affinity", "spec")
-    node_affinity = mapping(affinity, "nodeAffinity", "spec.affinity") if affinity else {}
+    affinity = fields.mapping(spec, "affinity", "spec")
+    node_affinity = fields.mapping(affinity, "nodeAffinity", "spec.affinity") if affinity else {}
     pod_affinity = _terms(affinity, "podAffinity", meta.namespace) if affinity else _NO_TERMS
     anti_affinity = _terms(affinity, "podAntiAffinity", meta.namespace) if affinity else _NO_TERMS
     resources = pod_requests(manifest)
-    preferred = [item for _, item in mappings(node_affinity, _PREFERRED, "spec.affinity.nodeAffinity")]
+    preferred = [item for _, item in fields.mappings(node_affinity, _PREFERRED, "spec.affinity.nodeAffinity")]
     try:
-        required_node_affinity = required_node_affinity_from(spec)
-        preferred_node_affinity = preferred_terms_from(preferred)
-    except (SelectorError, InvalidObject) as error:
+        required_node_affinity = node_selector.required_node_affinity_from(spec)
+        preferred_node_affinity = node_selector.preferred_terms_from(preferred)
+    except (fields.SelectorError, InvalidObject) as error:
         raise InvalidObject("spec.affinity.nodeAffinity", None, str(error)) from error
     return Pod(
         manifest=manifest,
         meta=meta,
-        node_name=string(spec, "nodeName", "spec"),
-        scheduler_name=string(spec, "schedulerName", "spec", DEFAULT_SCHEDULER_NAME),
-        priority=integer(spec, "priority", "spec"),
-        preemption_policy=string(spec, "preemptionPolicy", "spec", "PreemptLowerPriority"),
+        node_name=fields.string(spec, "nodeName", "spec"),
+        scheduler_name=fields.string(spec, "schedulerName", "spec", DEFAULT_SCHEDULER_NAME),
+        priority=fields.integer(spec, "priority", "spec"),
+        preemption_policy=fields.string(spec, "preemptionPolicy", "spec", "PreemptLowerPriority"),
         scheduling_gates=tuple(
-            string(gate, "name", path) for path, gate in mappings(spec, "schedulingGates", "spec")
+            fields.string(gate, "name", path)
+            for path, gate in fields.mappings(spec, "schedulingGates", "spec")
         ),
         tolerations=tolerations_from(spec, "spec"),
         required_node_affinity=required_node_affinity,
@@ -305,34 +288,34 @@ def _parsed(manifest: Document, meta: ObjectMeta) -> Pod:
         non_zero=resources.non_zero,
         scoring=resources.scoring,
         images=tuple(
-            string(container, "image", path)
+            fields.string(container, "image", path)
             for key in ("initContainers", "containers")
-            for path, container in mappings(spec, key, "spec")
+            for path, container in fields.mappings(spec, key, "spec")
         ),
-        volumes=tuple(volume for _, volume in mappings(spec, "volumes", "spec")),
-        resource_claims=tuple(claim for _, claim in mappings(spec, "resourceClaims", "spec")),
-        phase=string(status, "phase", "status") if status else "",
-        start_ns=timestamp_ns(status, "startTime", "status") if status else None,
-        nominated_node_name=string(status, "nominatedNodeName", "status") if status else "",
+        volumes=tuple(volume for _, volume in fields.mappings(spec, "volumes", "spec")),
+        resource_claims=tuple(claim for _, claim in fields.mappings(spec, "resourceClaims", "spec")),
+        phase=fields.string(status, "phase", "status") if status else "",
+        start_ns=fields.timestamp_ns(status, "startTime", "status") if status else None,
+        nominated_node_name=fields.string(status, "nominatedNodeName", "status") if status else "",
         has_affinity=bool(pod_affinity[0] or pod_affinity[1] or anti_affinity[0] or anti_affinity[1]),
         read=object(),
-        scheduling_group=string(
-            mapping(spec, "schedulingGroup", "spec"), "podGroupName", "spec.schedulingGroup"
+        scheduling_group=fields.string(
+            fields.mapping(spec, "schedulingGroup", "spec"), "podGroupName", "spec.schedulingGroup"
         ),
     )
 
 
-def tolerations_from(spec: Document, path: str) -> tuple[Toleration, ...]:
+def tolerations_from(spec: fields.Document, path: str) -> tuple[Toleration, ...]:
     """The tolerations of a pod's spec, or a template's."""
     return tuple(
         Toleration(
-            string(item, "key", where),
-            string(item, "operator", where),
-            string(item, "value", where),
-            string(item, "effect", where),
-            optional_integer(item, "tolerationSeconds", where),
+            fields.string(item, "key", where),
+            fields.string(item, "operator", where),
+            fields.string(item, "value", where),
+            fields.string(item, "effect", where),
+            fields.optional_integer(item, "tolerationSeconds", where),
         )
-        for where, item in mappings(spec, "tolerations", path)
+        for where, item in fields.mappings(spec, "tolerations", path)
     )
 
 
@@ -346,7 +329,7 @@ def _ask_for(pod: Pod, resources: PodRequests) -> None:
 
 def resized_as_sums(pod: Pod) -> Pod:
     """A pod that is being resized asks for the largest of its sums, as from 1.37 on; any other is given back."""
-    status = mapping(pod.manifest, "status", "")
+    status = fields.mapping(pod.manifest, "status", "")
     if says_nothing_of_requests(status):
         return pod
     resized = _evolved(pod, pod.manifest, pod.meta, status, pod.node_name)
@@ -354,19 +337,19 @@ def resized_as_sums(pod: Pod) -> Pod:
     return resized
 
 
-def with_node(pod: Pod, node_name: str, manifest: Document) -> Pod:
+def with_node(pod: Pod, node_name: str, manifest: fields.Document) -> Pod:
     """The pod bound to a node; `manifest` differs from the pod's own in its binding and status alone."""
-    return _evolved(pod, manifest, pod.meta, mapping(manifest, "status", ""), node_name)
+    return _evolved(pod, manifest, pod.meta, fields.mapping(manifest, "status", ""), node_name)
 
 
-def with_status(pod: Pod, manifest: Document) -> Pod:
+def with_status(pod: Pod, manifest: fields.Document) -> Pod:
     """The pod with another status or deletion time: what containers ask for is not read again."""
     # Objects are never changed in place: the same metadata is the same object.
     meta = pod.meta if manifest["metadata"] is pod.manifest["metadata"] else object_meta_from(manifest)
-    return _evolved(pod, manifest, meta, mapping(manifest, "status", ""), pod.node_name)
+    return _evolved(pod, manifest, meta, fields.mapping(manifest, "status", ""), pod.node_name)
 
 
-def pod_like(pod: Pod, manifest: Document, meta: ObjectMeta, node_name: str) -> Pod:
+def pod_like(pod: Pod, manifest: fields.Document, meta: ObjectMeta, node_name: str) -> Pod:
     """The pod that differs from another of its namespace in its metadata and its node alone."""
     new = object.__new__(Pod)
     values = pod.__dict__.copy()
@@ -377,15 +360,17 @@ def pod_like(pod: Pod, manifest: Document, meta: ObjectMeta, node_name: str) -> 
     return new
 
 
-def _evolved(pod: Pod, manifest: Document, meta: ObjectMeta, status: Document, node_name: str) -> Pod:
+def _evolved(
+    pod: Pod, manifest: fields.Document, meta: ObjectMeta, status: fields.Document, node_name: str
+) -> Pod:
     """`dataclasses.replace` at a tenth of its price: what stays is copied all at once."""
     new = pod_like(pod, manifest, meta, node_name)
     if status is pod.manifest.get("status"):
         return new
     values = new.__dict__
-    values["phase"] = string(status, "phase", "status")
-    values["start_ns"] = timestamp_ns(status, "startTime", "status")
-    values["nominated_node_name"] = string(status, "nominatedNodeName", "status")
+    values["phase"] = fields.string(status, "phase", "status")
+    values["start_ns"] = fields.timestamp_ns(status, "startTime", "status")
+    values["nominated_node_name"] = fields.string(status, "nominatedNodeName", "status")
     _disruption_target_reason(status)  # as in `_parsed`
     return new
 
@@ -395,86 +380,87 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _NO_TERMS: tuple[tuple[AffinityTerm, ...], tuple[WeightedAffinityTerm, ...]] = ((), ())
 
 
-def selector_at(document: Document, key: str, path: str) -> LabelSelector:
+def selector_at(document: fields.Document, key: str, path: str) -> LabelSelector:
     """A label selector field (absent matches nothing), errors named by path."""
-    where = child(path, key)
+    where = fields.child(path, key)
     try:
         return label_selector_from(document.get(key), where)
-    except SelectorError as error:
+    except fields.SelectorError as error:
         raise InvalidObject(error.path or where, None, str(error)) from error
 
 
 def _terms(
-    affinity: Document, kind: str, namespace: str
+    affinity: fields.Document, kind: str, namespace: str
 ) -> tuple[tuple[AffinityTerm, ...], tuple[WeightedAffinityTerm, ...]]:
-    document = mapping(affinity, kind, "spec.affinity")
+    document = fields.mapping(affinity, kind, "spec.affinity")
     if not document:
         return _NO_TERMS
     path = f"spec.affinity.{kind}"
     required = tuple(
-        _affinity_term(term, term_path, namespace) for term_path, term in mappings(document, _REQUIRED, path)
+        _affinity_term(term, term_path, namespace)
+        for term_path, term in fields.mappings(document, _REQUIRED, path)
     )
     preferred = tuple(
         WeightedAffinityTerm(
             _affinity_term(
-                mapping(item, "podAffinityTerm", item_path), f"{item_path}.podAffinityTerm", namespace
+                fields.mapping(item, "podAffinityTerm", item_path), f"{item_path}.podAffinityTerm", namespace
             ),
-            integer(item, "weight", item_path),
+            fields.integer(item, "weight", item_path),
         )
-        for item_path, item in mappings(document, _PREFERRED, path)
+        for item_path, item in fields.mappings(document, _PREFERRED, path)
     )
     return required, preferred
 
 
-def _affinity_term(term: Document, path: str, namespace: str) -> AffinityTerm:
-    namespaces = strings(term, "namespaces", path)
+def _affinity_term(term: fields.Document, path: str, namespace: str) -> AffinityTerm:
+    namespaces = fields.strings(term, "namespaces", path)
     if not namespaces and term.get("namespaceSelector") is None:
         namespaces = (namespace,)
     return AffinityTerm(
         selector=selector_at(term, "labelSelector", path),
-        topology_key=string(term, "topologyKey", path),
+        topology_key=fields.string(term, "topologyKey", path),
         namespaces=tuple(sorted(dict.fromkeys(namespaces))),
         namespace_selector=selector_at(term, "namespaceSelector", path),
     )
 
 
-def spread_constraints(spec: Document) -> tuple[TopologySpreadConstraint, ...]:
+def spread_constraints(spec: fields.Document) -> tuple[TopologySpreadConstraint, ...]:
     """The constraints of a pod's spec, those without a selector selecting nothing."""
     return tuple(
         TopologySpreadConstraint(
-            max_skew=integer(item, "maxSkew", path),
-            topology_key=string(item, "topologyKey", path),
-            when_unsatisfiable=string(item, "whenUnsatisfiable", path),
+            max_skew=fields.integer(item, "maxSkew", path),
+            topology_key=fields.string(item, "topologyKey", path),
+            when_unsatisfiable=fields.string(item, "whenUnsatisfiable", path),
             selector=selector_at(item, "labelSelector", path),
-            min_domains=optional_integer(item, "minDomains", path),
-            node_affinity_policy=string(item, "nodeAffinityPolicy", path, "Honor"),
-            node_taints_policy=string(item, "nodeTaintsPolicy", path, "Ignore"),
+            min_domains=fields.optional_integer(item, "minDomains", path),
+            node_affinity_policy=fields.string(item, "nodeAffinityPolicy", path, "Honor"),
+            node_taints_policy=fields.string(item, "nodeTaintsPolicy", path, "Ignore"),
         )
-        for path, item in mappings(spec, "topologySpreadConstraints", "spec")
+        for path, item in fields.mappings(spec, "topologySpreadConstraints", "spec")
     )
 
 
-def _host_ports(spec: Document) -> tuple[HostPort, ...]:
+def _host_ports(spec: fields.Document) -> tuple[HostPort, ...]:
     """Host ports of containers and of restartable init containers.
 
     Source: pkg/scheduler/util/utils.go GetHostPorts, v1.34
     """
     ports = []
     for key in ("initContainers", "containers"):
-        for path, container in mappings(spec, key, "spec"):
+        for path, container in fields.mappings(spec, key, "spec"):
             if key == "initContainers" and container.get("restartPolicy") != "Always":
                 continue
-            for port_path, port in mappings(container, "ports", path):
-                number = integer(port, "hostPort", port_path)
+            for port_path, port in fields.mappings(container, "ports", path):
+                number = fields.integer(port, "hostPort", port_path)
                 if number > 0:
-                    protocol = string(port, "protocol", port_path) or "TCP"
-                    ports.append(HostPort(string(port, "hostIP", port_path), protocol, number))
+                    protocol = fields.string(port, "protocol", port_path) or "TCP"
+                    ports.append(HostPort(fields.string(port, "hostIP", port_path), protocol, number))
     return tuple(ports)
 
 
-def _disruption_target_reason(status: Document) -> str | None:
+def _disruption_target_reason(status: fields.Document) -> str | None:
     reason: str | None = None
-    for place, condition in enumerate(sequence(status, "conditions", "status")):
+    for place, condition in enumerate(fields.sequence(status, "conditions", "status")):
         # Next to no pod has the condition, and each version of each pod is asked.
         if type(condition) is dict and condition.get("type") != DISRUPTION_TARGET:
             continue
@@ -482,7 +468,7 @@ def _disruption_target_reason(status: Document) -> str | None:
             raise InvalidObject(f"status.conditions[{place}]", condition, "must be an object")
         is_one = reason is None and condition.get("type") == DISRUPTION_TARGET
         if is_one and condition.get("status") == "True":
-            reason = string(condition, "reason", f"status.conditions[{place}]")
+            reason = fields.string(condition, "reason", f"status.conditions[{place}]")
     return reason
 
 

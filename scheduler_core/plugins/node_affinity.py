@@ -8,12 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from scheduler_core.cluster.node_matching import (
-    matching_node_selector,
-    matching_required_affinity,
-    matching_requirement,
-    matching_term,
-)
+from scheduler_core.cluster import node_matching
 from scheduler_core.cluster.node_table import Bool, NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.config import wire
@@ -135,10 +130,10 @@ class NodeAffinity(
         return fw.PreFilterResult(node_names=tuple(sorted(names)))
 
     def filter(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
-        rejected = ~matching_required_affinity(pod.required_node_affinity, nodes, rows)
+        rejected = ~node_matching.matching_required_affinity(pod.required_node_affinity, nodes, rows)
         details = None
         if self.enforced is not None:
-            outside = ~matching_node_selector(self.enforced, nodes, rows)
+            outside = ~node_matching.matching_node_selector(self.enforced, nodes, rows)
             details = np.where(outside, _ENFORCED, 0)
             rejected |= outside
         return Verdicts.where(rejected, Code.UnschedulableAndUnresolvable, details)
@@ -150,7 +145,7 @@ class NodeAffinity(
         for whose, selector in (("", affinity.selector), ("the profile: ", self.enforced)):
             if selector is None:
                 continue
-            nowhere = ~matching_node_selector(selector, snapshot.nodes, snapshot.rows)
+            nowhere = ~node_matching.matching_node_selector(selector, snapshot.nodes, snapshot.rows)
             for index, term in enumerate(selector.terms):
                 number = f"term {index + 1} of {len(selector.terms)}: " if len(selector.terms) > 1 else ""
                 yield from _compared(whose + number, term.labels.requirements, snapshot, nowhere)
@@ -166,7 +161,7 @@ class NodeAffinity(
     def score(self, state: PreferredTerms | None, pod: Pod, nodes: NodeColumns, rows: Rows) -> fw.Scores:
         total = np.zeros(len(rows), np.int64)
         for weight, term in (state or self._preferred(pod)).terms:
-            total += weight * matching_term(term, nodes, rows)
+            total += weight * node_matching.matching_term(term, nodes, rows)
         return total
 
     def normalize(
@@ -181,7 +176,7 @@ def _compared(
     """What each requirement wants, and the label of every row (`among` them) that does not meet it."""
     nodes, rows = snapshot.nodes, snapshot.rows
     for requirement in requirements:
-        fails = ~matching_requirement(requirement, nodes, rows)
+        fails = ~node_matching.matching_requirement(requirement, nodes, rows)
         if among is not None:
             fails &= among
         values = nodes.vocabulary.label_values[requirement.key].values

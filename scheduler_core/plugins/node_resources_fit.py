@@ -12,16 +12,8 @@ from numpy.typing import NDArray
 
 from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.config import types
 from scheduler_core.config.args import Errors, PluginArgs
-from scheduler_core.config.types import (
-    LEAST_ALLOCATED,
-    MOST_ALLOCATED,
-    REQUESTED_TO_CAPACITY_RATIO,
-    ResourceSpec,
-    UtilizationShapePoint,
-    label_name_errors,
-    shape_errors,
-)
 from scheduler_core.config.wire import omit
 from scheduler_core.dynamic_resources.extended import ClassesByResource, is_possible
 from scheduler_core.errors import FieldError, invalid, not_supported, required
@@ -61,7 +53,7 @@ from scheduler_core.thresholds import thresholds
 class RequestedToCapacityRatioParam:
     """The scoring function of the strategy RequestedToCapacityRatio."""
 
-    shape: tuple[UtilizationShapePoint, ...] = omit(())
+    shape: tuple[types.UtilizationShapePoint, ...] = omit(())
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +61,7 @@ class ScoringStrategy:
     """How NodeResourcesFit scores."""
 
     type: str = omit("")
-    resources: tuple[ResourceSpec, ...] = omit(())
+    resources: tuple[types.ResourceSpec, ...] = omit(())
     requested_to_capacity_ratio: RequestedToCapacityRatioParam | None = None
 
 
@@ -86,7 +78,7 @@ class NodeResourcesFitArgs(PluginArgs):
     @classmethod
     def set_defaults(cls, document: dict[str, Any]) -> None:
         # Only an absent strategy gets a type: one without `type` is refused later.
-        default_resources(document.setdefault("scoringStrategy", {"type": LEAST_ALLOCATED}))
+        default_resources(document.setdefault("scoringStrategy", {"type": types.LEAST_ALLOCATED}))
 
     def problems_when_made(self) -> Errors:
         """Upstream misnames its entry in the table of validators, so these are found only when the plugin is made.
@@ -95,16 +87,16 @@ class NodeResourcesFitArgs(PluginArgs):
         """
         errors: Errors = []
         for index, name in enumerate(self.ignored_resources):
-            errors += label_name_errors(name, f"ignoredResources[{index}]")
+            errors += types.label_name_errors(name, f"ignoredResources[{index}]")
         for index, group in enumerate(self.ignored_resource_groups):
             here = f"ignoredResourceGroups[{index}]"
             if "/" in group:
                 errors.append(invalid(here, group, "resource group name can't contain '/'"))
-            errors += label_name_errors(group, here)
+            errors += types.label_name_errors(group, here)
         strategy = self.scoring_strategy
         if strategy is None:
             return [*errors, required("scoringStrategy", "ScoringStrategy field is required")]
-        supported = (LEAST_ALLOCATED, MOST_ALLOCATED, REQUESTED_TO_CAPACITY_RATIO)
+        supported = (types.LEAST_ALLOCATED, types.MOST_ALLOCATED, types.REQUESTED_TO_CAPACITY_RATIO)
         if strategy.type not in supported:
             errors.append(not_supported("scoringStrategy.type", strategy.type, supported))
         for index, resource in enumerate(strategy.resources):
@@ -113,14 +105,14 @@ class NodeResourcesFitArgs(PluginArgs):
                 errors.append(invalid(f"scoringStrategy.resources[{index}].weight", resource.weight, detail))
         if strategy.requested_to_capacity_ratio is not None:
             shape = strategy.requested_to_capacity_ratio.shape
-            errors += shape_errors(shape, f"{self.shape_path}.shape")
+            errors += types.shape_errors(shape, f"{self.shape_path}.shape")
         return errors
 
     def crash_when_made(self) -> FieldError | None:
         strategy = self.scoring_strategy
         if (
             strategy is None
-            or strategy.type != REQUESTED_TO_CAPACITY_RATIO
+            or strategy.type != types.REQUESTED_TO_CAPACITY_RATIO
             or strategy.requested_to_capacity_ratio is not None
         ):
             return None
@@ -146,7 +138,7 @@ class NodeResourcesFitArgsChecked(NodeResourcesFitArgs):
         if strategy is None:
             return NodeResourcesFitArgs.problems_when_made(self)
         ratio, path = strategy.requested_to_capacity_ratio, self.shape_path
-        if strategy.type == REQUESTED_TO_CAPACITY_RATIO:
+        if strategy.type == types.REQUESTED_TO_CAPACITY_RATIO:
             if ratio is None:
                 words = "must be specified when type is RequestedToCapacityRatio"
                 return [*NodeResourcesFitArgs.problems_when_made(self), required(path, words)]

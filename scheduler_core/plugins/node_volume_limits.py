@@ -18,35 +18,10 @@ from scheduler_core.framework import interface as fw
 from scheduler_core.framework.amounts import FREE_OF, SHORT, Amount, Comparison
 from scheduler_core.framework.cluster_event import QUEUE, SKIP, ClusterEventWithHint, QueueingHint, on
 from scheduler_core.framework.status import Code, Verdicts
-from scheduler_core.objects.csi_translation import (
-    ALWAYS_MIGRATED,
-    MIGRATED_BY_NODE,
-    TranslationError,
-    driver_of,
-    inline_plugin,
-    translate_inline,
-    translate_volume,
-    volume_plugin,
-)
+from scheduler_core.objects import csi_translation, storage
 from scheduler_core.objects.fields import Document, string
 from scheduler_core.objects.pod import Pod
-from scheduler_core.objects.storage import (
-    CSINode,
-    CSIVolumeSource,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    StorageClass,
-    VolumeAttachment,
-)
-from scheduler_core.plugins.pod_volumes import (
-    VOLUMES_REASON,
-    Lookup,
-    VolumeError,
-    VolumeUsage,
-    claim_name,
-    claim_names,
-    counted_claim,
-)
+from scheduler_core.plugins import pod_volumes
 
 REASON_NOT_INSTALLED = "{} CSI driver is not installed on the node"
 
@@ -71,7 +46,7 @@ class State:
         Rows of a what-if table whose pods are no longer those of the cluster.
     """
 
-    new: list[Attachable | VolumeError]
+    new: list[Attachable | pod_volumes.VolumeError]
     messages: Interner[str] = field(default_factory=Interner)
     changed_rows: dict[int, None] = field(default_factory=dict)
 
@@ -109,14 +84,14 @@ class NodeVolumeLimits(fw.PreFilterPlugin[State], fw.FilterPlugin[State]):
             return fw.SKIP_FILTER
         attached = self._attached
         attached.refresh(snapshot)
-        new: list[Attachable | VolumeError] = []
+        new: list[Attachable | pod_volumes.VolumeError] = []
         for migrated in attached.migration_classes:
             try:
                 new.append(attachable_volumes(pod, snapshot.listers, migrated, is_new=True))
-            except VolumeError as error:
+            except pod_volumes.VolumeError as error:
                 new.append(error)
         state = State(new)
-        state.messages.id(VOLUMES_REASON)
+        state.messages.id(pod_volumes.VOLUMES_REASON)
         return fw.PreFilterResult(state=state)
 
     def filter(self, state: State, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
@@ -129,7 +104,7 @@ class NodeVolumeLimits(fw.PreFilterPlugin[State], fw.FilterPlugin[State]):
             places = np.flatnonzero(classes == class_id)
             if not len(places):
                 continue
-            if isinstance(new, VolumeError):
+            if isinstance(new, pod_volumes.VolumeError):
                 codes[places] = Code.UnschedulableAndUnresolvable if new.not_found else Code.Error
                 details[places] = state.messages.id(str(new))
                 continue
@@ -160,7 +135,7 @@ class NodeVolumeLimits(fw.PreFilterPlugin[State], fw.FilterPlugin[State]):
         classes = attached.class_id[rows]
         for class_id, new in enumerate(state.new):
             places = np.flatnonzero(classes == class_id)
-            if isinstance(new, VolumeError) or attached.migration_classes[class_id] is None:
+            if isinstance(new, pod_volumes.VolumeError) or attached.migration_classes[class_id] is None:
                 continue
             for driver, wanted, present, limit in attached.demands(new, rows[places]):
                 free = limit - present
@@ -204,7 +179,7 @@ class NodeVolumeLimits(fw.PreFilterPlugin[State], fw.FilterPlugin[State]):
             if row in state.changed_rows:
                 pods = [nodes.pods[pod_id] for pod_id in nodes.pods_on(row)]
                 verdict = self._attached.judge_one(new, int(nodes.base_rows[row]), pods)
-                if isinstance(verdict, VolumeError):
+                if isinstance(verdict, pod_volumes.VolumeError):
                     codes[place] = Code.Error
                     details[place] = state.messages.id(str(verdict))
                 else:
@@ -213,10 +188,14 @@ class NodeVolumeLimits(fw.PreFilterPlugin[State], fw.FilterPlugin[State]):
 
 
 def _may_count(pod: Pod, volume: Document) -> bool:
-    return claim_name(pod, volume) is not None or inline_plugin(volume) is not None
+    return (
+        pod_volumes.claim_name(pod, volume) is not None or csi_translation.inline_plugin(volume) is not None
+    )
 
 
-def attachable_volumes(pod: Pod, listers: Lookup, migrated: Migrated, *, is_new: bool) -> Attachable:
+def attachable_volumes(
+    pod: Pod, listers: pod_volumes.Lookup, migrated: Migrated, *, is_new: bool
+) -> Attachable:
     """The volumes of a pod that count against a limit.
 
     Parameters
@@ -235,11 +214,11 @@ def attachable_volumes(pod: Pod, listers: Lookup, migrated: Migrated, *, is_new:
     """
     found: Attachable = {}
     for volume in pod.volumes:
-        named = claim_name(pod, volume)
+        named = pod_volumes.claim_name(pod, volume)
         if named is None:
             _add_inline(volume, migrated, found)
             continue
-        claim = counted_claim(pod, *named, listers, is_new=is_new)
+        claim = pod_volumes.counted_claim(pod, *named, listers, is_new=is_new)
         if claim is None:
             continue
         driver, handle = _driver_and_handle(claim, listers, migrated)
@@ -249,60 +228,64 @@ def attachable_volumes(pod: Pod, listers: Lookup, migrated: Migrated, *, is_new:
 
 
 def _add_inline(volume: Document, migrated: Migrated, found: Attachable) -> None:
-    plugin = inline_plugin(volume)
+    plugin = csi_translation.inline_plugin(volume)
     if plugin is None or not _is_migrated(plugin.name, migrated):
         return
     found[f"{plugin.driver}/{_translated(volume).volume_handle}"] = plugin.driver
 
 
-def _translated(volume: Document) -> CSIVolumeSource:
+def _translated(volume: Document) -> storage.CSIVolumeSource:
     try:
-        return translate_inline(volume)
-    except TranslationError as error:
+        return csi_translation.translate_inline(volume)
+    except csi_translation.TranslationError as error:
         name = string(volume, "name", "")
-        raise VolumeError(f"converting volume({name}) from inline to csi: {error}") from error
+        raise pod_volumes.VolumeError(f"converting volume({name}) from inline to csi: {error}") from error
 
 
 def _is_migrated(plugin_name: str, migrated: Migrated) -> bool:
     """Source: nodevolumelimits/utils.go isCSIMigrationOn, v1.34."""
     if migrated is None:
         return False
-    return plugin_name in ALWAYS_MIGRATED or (plugin_name in MIGRATED_BY_NODE and plugin_name in migrated)
+    return plugin_name in csi_translation.ALWAYS_MIGRATED or (
+        plugin_name in csi_translation.MIGRATED_BY_NODE and plugin_name in migrated
+    )
 
 
-def _driver_and_handle(claim: PersistentVolumeClaim, listers: Lookup, migrated: Migrated) -> tuple[str, str]:
+def _driver_and_handle(
+    claim: storage.PersistentVolumeClaim, listers: pod_volumes.Lookup, migrated: Migrated
+) -> tuple[str, str]:
     """Driver and handle of a claim's volume, empty if it does not count.
 
     Source: nodevolumelimits/csi.go getCSIDriverInfo, v1.34
     """
-    volume: PersistentVolume | None = None
+    volume: storage.PersistentVolume | None = None
     if claim.volume_name:
         volume = listers.get("PersistentVolume", "", claim.volume_name)
     if volume is None:
         return _driver_and_handle_of_class(claim, listers, migrated)
     if volume.csi is not None:
         return volume.csi.driver, volume.csi.volume_handle
-    plugin = volume_plugin(volume)
+    plugin = csi_translation.volume_plugin(volume)
     if plugin is None or not _is_migrated(plugin.name, migrated):
         return "", ""
     try:
-        source = translate_volume(volume)
-    except TranslationError:
+        source = csi_translation.translate_volume(volume)
+    except csi_translation.TranslationError:
         return "", ""
     return source.driver, source.volume_handle
 
 
 def _driver_and_handle_of_class(
-    claim: PersistentVolumeClaim, listers: Lookup, migrated: Migrated
+    claim: storage.PersistentVolumeClaim, listers: pod_volumes.Lookup, migrated: Migrated
 ) -> tuple[str, str]:
     """What a volume provisioned for the claim will count as; the handle is made up, but its own."""
-    storage_class: StorageClass | None = None
+    storage_class: storage.StorageClass | None = None
     if claim.storage_class:
         storage_class = listers.get("StorageClass", "", claim.storage_class)
     if storage_class is None:
         return "", ""
     handle = f"\x00{claim.key}"
-    driver = driver_of(storage_class.provisioner)
+    driver = csi_translation.driver_of(storage_class.provisioner)
     if driver is None:
         return storage_class.provisioner, handle
     return (driver, handle) if _is_migrated(storage_class.provisioner, migrated) else ("", "")
@@ -343,7 +326,7 @@ class _AttachedVolumes:
     def __init__(self) -> None:
         self.migration_classes: list[Migrated] = [None]
         self.class_id: Int32 = np.zeros(0, np.int32)
-        self._usage = VolumeUsage()
+        self._usage = pod_volumes.VolumeUsage()
         self._nodes: NodeTable | None = None
         self._listers = Listers()
         self._node_versions: tuple[int, ...] = ()
@@ -445,13 +428,13 @@ class _AttachedVolumes:
                     codes[place] = Code.Error
                     details[place] = state.messages.id(self._errors[row])
 
-    def judge_one(self, new: Attachable, row: int, pods: list[Pod]) -> bool | VolumeError:
+    def judge_one(self, new: Attachable, row: int, pods: list[Pod]) -> bool | pod_volumes.VolumeError:
         """Whether the volumes fit on a row if `pods` were on it."""
         if not self.has_limits[row]:
             return True
         try:
             volumes, counts = self._count(row, pods, self._listers)
-        except VolumeError as error:
+        except pod_volumes.VolumeError as error:
             return error
         wanted: dict[str, int] = {}
         for volume, driver in new.items():
@@ -464,7 +447,7 @@ class _AttachedVolumes:
         )
 
     def _count(
-        self, row: int, pods: list[Pod] | tuple[Pod, ...], lookup: Lookup
+        self, row: int, pods: list[Pod] | tuple[Pod, ...], lookup: pod_volumes.Lookup
     ) -> tuple[Attachable, dict[str, int]]:
         migrated = self.migration_classes[self.class_id[row]]
         volumes: Attachable = {}
@@ -484,7 +467,7 @@ class _AttachedVolumes:
         self._seen_on[row] = recorder.seen
         try:
             volumes, counts = self._count(row, self._usage.pods_on.get(row, ()), recorder)
-        except VolumeError as error:
+        except pod_volumes.VolumeError as error:
             self._errors[row] = str(error)
             return
         if volumes:
@@ -519,7 +502,7 @@ class _AttachedVolumes:
         self._limits = {}
         self._installed = {}
         self.has_limits = np.zeros(nodes.capacity, np.bool_)
-        csi_nodes: list[CSINode] = listers.all("CSINode")
+        csi_nodes: list[storage.CSINode] = listers.all("CSINode")
         for csi_node in csi_nodes:
             row = nodes.row_of.get(csi_node.name)
             if row is None:
@@ -542,12 +525,12 @@ def _attachments(nodes: NodeTable, listers: Listers) -> dict[int, Attachable]:
     Source: nodevolumelimits/csi.go getNodeVolumeAttachmentInfo, v1.34
     """
     found: dict[int, Attachable] = {}
-    attachments: list[VolumeAttachment] = listers.all("VolumeAttachment")
+    attachments: list[storage.VolumeAttachment] = listers.all("VolumeAttachment")
     for attachment in attachments:
         row = nodes.row_of.get(attachment.node_name)
         if row is None or not attachment.attacher or attachment.persistent_volume_name is None:
             continue
-        volume: PersistentVolume | None
+        volume: storage.PersistentVolume | None
         volume = listers.get("PersistentVolume", "", attachment.persistent_volume_name)
         if volume is not None and volume.csi is not None:
             name = f"{attachment.attacher}/{volume.csi.volume_handle}"
@@ -577,22 +560,22 @@ def after_pod_deleted(pod: Pod, old: Pod, new: None) -> QueueingHint:
     return _DETACHED if any(_may_count(old, volume) for volume in old.volumes) else _NO_VOLUMES
 
 
-def after_claim_added(pod: Pod, old: None, new: PersistentVolumeClaim) -> QueueingHint:
+def after_claim_added(pod: Pod, old: None, new: storage.PersistentVolumeClaim) -> QueueingHint:
     if new.namespace != pod.namespace:
         return _OTHER_NAMESPACE
-    return _CLAIM if new.name in claim_names(pod, ephemeral=True) else _OTHER_CLAIM
+    return _CLAIM if new.name in pod_volumes.claim_names(pod, ephemeral=True) else _OTHER_CLAIM
 
 
-def after_volume_detached(pod: Pod, old: VolumeAttachment, new: None) -> QueueingHint:
+def after_volume_detached(pod: Pod, old: storage.VolumeAttachment, new: None) -> QueueingHint:
     for volume in pod.volumes:
         if volume.get("persistentVolumeClaim") is not None:
             return _ROOM
-        plugin = inline_plugin(volume)
+        plugin = csi_translation.inline_plugin(volume)
         if plugin is not None and _translated(volume) and plugin.driver == old.attacher:
             return _ROOM
     return _OTHER_DRIVER
 
 
-def after_csi_node_update(pod: Pod, old: CSINode, new: CSINode) -> QueueingHint:
+def after_csi_node_update(pod: Pod, old: storage.CSINode, new: storage.CSINode) -> QueueingHint:
     raised = any(limit > old.limits.get(driver, 0) for driver, limit in new.limits.items())
     return _RAISED if raised else _NOT_RAISED

@@ -7,18 +7,7 @@ from typing import Any, NamedTuple
 
 from scheduler_core.clock import Clock
 from scheduler_core.errors import require
-from scheduler_core.framework.cluster_event import (
-    BACKOFF_COMPLETE,
-    FORCE_ACTIVATE,
-    POP_FROM_BACKOFF,
-    SCHEDULE_ATTEMPT_FAILURE,
-    UNSCHEDULABLE_TIMEOUT,
-    UNSCHEDULED_POD_ADD,
-    UNSCHEDULED_POD_DELETE,
-    UNSCHEDULED_POD_UPDATE,
-    ClusterEvent,
-    pod_update_events,
-)
+from scheduler_core.framework import cluster_event
 from scheduler_core.framework.status import Code
 from scheduler_core.objects.pod import Pod
 from scheduler_core.queue.hints import Asked, HintMap
@@ -59,10 +48,10 @@ class _Verdict(NamedTuple):
     reason: str = ""
 
 
-_POD_ADD = UNSCHEDULED_POD_ADD.label
-_POD_UPDATE = UNSCHEDULED_POD_UPDATE.label
-_POD_DELETE = UNSCHEDULED_POD_DELETE.label
-_ACTIVATE = FORCE_ACTIVATE.label
+_POD_ADD = cluster_event.UNSCHEDULED_POD_ADD.label
+_POD_UPDATE = cluster_event.UNSCHEDULED_POD_UPDATE.label
+_POD_DELETE = cluster_event.UNSCHEDULED_POD_DELETE.label
+_ACTIVATE = cluster_event.FORCE_ACTIVATE.label
 
 _SKIP, _AFTER_BACKOFF, _IMMEDIATELY = range(3)
 _SKIPPED = _Verdict(_SKIP)
@@ -144,7 +133,7 @@ class SchedulingQueue:
             label = ""
             if info is None and self._pop_from_backoff:
                 info = self._backoff.pop()
-                label = POP_FROM_BACKOFF
+                label = cluster_event.POP_FROM_BACKOFF
             if info is None:
                 return None
             if self._started(info, label or "Pop"):
@@ -214,7 +203,7 @@ class SchedulingQueue:
         info.backoff_expiration_ns = None
         info.lane = Lane.NEW
         verdict = self._weigh_missed_events(info)
-        lane = self._requeue(info, verdict, SCHEDULE_ATTEMPT_FAILURE, Lane.IN_FLIGHT)
+        lane = self._requeue(info, verdict, cluster_event.SCHEDULE_ATTEMPT_FAILURE, Lane.IN_FLIGHT)
         self._active.done(info.pod.uid)
         return lane
 
@@ -232,7 +221,11 @@ class SchedulingQueue:
         In flight the change is kept as an event for when the pod comes back; in activeQ and backoffQ it just
         replaces the old version; among the unschedulable pods the hints decide; elsewhere it is a new pod.
         """
-        events = pod_update_events(old, new) if old is not None else [UNSCHEDULED_POD_UPDATE]
+        events = (
+            cluster_event.pod_update_events(old, new)
+            if old is not None
+            else [cluster_event.UNSCHEDULED_POD_UPDATE]
+        )
         if self._active.is_in_flight(new.uid):
             for event in events:
                 self._active.add_event(event, old, new)
@@ -285,7 +278,7 @@ class SchedulingQueue:
                 activated = True
                 continue
             if self._active.is_in_flight(pod.uid):
-                self._active.add_event(FORCE_ACTIVATE, None, pod)
+                self._active.add_event(cluster_event.FORCE_ACTIVATE, None, pod)
         return activated
 
     def _activate(self, info: QueuedPodInfo) -> bool:
@@ -294,7 +287,7 @@ class SchedulingQueue:
 
     def move_all(
         self,
-        event: ClusterEvent,
+        event: cluster_event.ClusterEvent,
         old: Any = None,
         new: Any = None,
         *,
@@ -336,7 +329,9 @@ class SchedulingQueue:
         """Move pods whose backoff is over to the active queue; upstream does so at every whole second."""
         completed = self._backoff.pop_completed(self._clock.now_ns)
         for info in completed:
-            self._to_active(info, BACKOFF_COMPLETE, _WORTH_A_TRY, skip_pre_enqueue=self._pop_from_backoff)
+            self._to_active(
+                info, cluster_event.BACKOFF_COMPLETE, _WORTH_A_TRY, skip_pre_enqueue=self._pop_from_backoff
+            )
         return len(completed)
 
     def flush_unschedulable(self) -> int:
@@ -353,7 +348,7 @@ class SchedulingQueue:
             oldest_gated_ns = self._unschedulable.oldest_ns(gated=True)
             if oldest_gated_ns is None or oldest_gated_ns >= before_ns:
                 return 0
-        return self._move(late, UNSCHEDULABLE_TIMEOUT, None, None)
+        return self._move(late, cluster_event.UNSCHEDULABLE_TIMEOUT, None, None)
 
     def flush_due(self) -> int:
         """Run the flushes whose time has come; call it when the clock reaches `next_deadline_ns`.
@@ -487,7 +482,7 @@ class SchedulingQueue:
 
     # --- inside ---------------------------------------------------------------------------------------------
 
-    def _who_cares(self, event: ClusterEvent) -> tuple[str, ...]:
+    def _who_cares(self, event: cluster_event.ClusterEvent) -> tuple[str, ...]:
         """Plugins of any profile that registered for the event."""
         cache_key = (event.resource, int(event.action))
         known = self._concerned.get(cache_key)
@@ -499,7 +494,7 @@ class SchedulingQueue:
             known = self._concerned[cache_key] = tuple(plugins)
         return known
 
-    def _move(self, pods: list[QueuedPodInfo], event: ClusterEvent, old: Any, new: Any) -> int:
+    def _move(self, pods: list[QueuedPodInfo], event: cluster_event.ClusterEvent, old: Any, new: Any) -> int:
         """Weigh an event for unschedulable pods and move those it helps; keep it for pods in flight."""
         n_moved = 0
         label = event.label if pods else ""
@@ -523,7 +518,7 @@ class SchedulingQueue:
             return _WORTH_A_TRY
         hint_map = self._hints.get(info.pod.scheduler_name)
 
-        def concerns(event: ClusterEvent) -> bool:
+        def concerns(event: cluster_event.ClusterEvent) -> bool:
             if hint_map is None or event.is_wildcard:
                 return True
             plugins = [plugin for plugin, _ in hint_map.interested(event)]
@@ -545,7 +540,7 @@ class SchedulingQueue:
                     return verdict
         return best
 
-    def _weigh(self, info: QueuedPodInfo, event: ClusterEvent, old: Any, new: Any) -> _Verdict:
+    def _weigh(self, info: QueuedPodInfo, event: cluster_event.ClusterEvent, old: Any, new: Any) -> _Verdict:
         """Ask the plugins that rejected the pod.
 
         Source: scheduling_queue.go isPodWorthRequeuing, v1.34

@@ -13,20 +13,10 @@ from scheduler_core.config.decode import configuration_among
 from scheduler_core.config.wire import Problems, encode
 from scheduler_core.errors import ConfigurationError, InvalidManifest, InvalidObject
 from scheduler_core.installed_plugins import outside
-from scheduler_core.objects import short
+from scheduler_core.objects import reading, short
 from scheduler_core.objects.documents import LineMap, decoded, load_documents
 from scheduler_core.objects.fields import mapping, mappings, string
 from scheduler_core.objects.kinds import parse
-from scheduler_core.objects.reading import (
-    FOREIGN,
-    WRONG,
-    Posted,
-    dump_yaml,
-    is_foreign,
-    notes_of,
-    opened,
-    type_of,
-)
 from scheduler_core.plugins import REGISTRY
 from scheduler_core.releases import Release, release_named
 from scheduler_core.scenario import types
@@ -124,7 +114,7 @@ def _write_out(body: dict[str, Any]) -> dict[str, str]:
     if not body.keys() & short.FIELDS.keys() or not isinstance(written, list | tuple | Mapping):
         return {}
     try:
-        nodes, pods = (opened({key: body.pop(key, None) or []}) for key in short.FIELDS)
+        nodes, pods = (reading.opened({key: body.pop(key, None) or []}) for key in short.FIELDS)
     except InvalidManifest as error:
         words = error.words.removeprefix(f"{error.path}: ")
         raise ScenarioError([Problem(error.path, words)]) from None
@@ -249,7 +239,9 @@ def field_notes(scenario: types.Scenario) -> list[FieldNote]:
         for problem in problems
         for at in [f"{path}.{problem.path}"]
     )
-    left_out = notes_of(Posted(dict(manifest), prefix=path) for path, manifest in _placed(scenario))
+    left_out = reading.notes_of(
+        reading.Posted(dict(manifest), prefix=path) for path, manifest in _placed(scenario)
+    )
     return list(islice(chain((FieldNote("", "", words) for words in left_out), found), _MOST_NOTES))
 
 
@@ -362,8 +354,8 @@ def _problems(scenario: types.Scenario) -> Iterator[Problem]:
     for path, manifest in _placed(scenario):
         yield from _manifest_problems(manifest, path, scenario.release)
     for index, manifest in enumerate(scenario.kept):
-        found_type = type_of(manifest["apiVersion"], manifest["kind"], scenario.release.name)
-        if found_type.role == WRONG:
+        found_type = reading.type_of(manifest["apiVersion"], manifest["kind"], scenario.release.name)
+        if found_type.role == reading.WRONG:
             yield Problem(f"kept[{index}].{found_type.path}", found_type.words)
         try:
             validate_metadata(manifest, scenario.release)
@@ -372,7 +364,7 @@ def _problems(scenario: types.Scenario) -> Iterator[Problem]:
     seen: set[tuple[str, str, str]] = set()
     for index, manifest in enumerate(scenario.objects):
         key = types.object_key(manifest)
-        if key in seen and key[2] and not is_foreign(manifest):
+        if key in seen and key[2] and not reading.is_foreign(manifest):
             yield Problem(f"objects[{index}]", f"{key[0]} {'/'.join(key[1:]).strip('/')} is there twice")
         seen.add(key)
 
@@ -395,10 +387,10 @@ def _configuration_errors(error: ConfigurationError, path: str) -> Iterator[Prob
 
 
 def _manifest_problems(manifest: types.Manifest, path: str, release: Release) -> Iterator[Problem]:
-    found = type_of(manifest["apiVersion"], manifest["kind"], release.name)
-    if found.role == WRONG:
+    found = reading.type_of(manifest["apiVersion"], manifest["kind"], release.name)
+    if found.role == reading.WRONG:
         yield Problem(f"{path}.{found.path}", found.words)
-    elif found.role != FOREIGN:
+    elif found.role != reading.FOREIGN:
         try:
             check(manifest, release)
             check_shape(manifest)
@@ -447,7 +439,7 @@ def scenario_document(scenario: types.Scenario) -> dict[str, Any]:
 
 def dump_scenario(scenario: types.Scenario) -> str:
     """The scenario as YAML that `load_scenario` reads back equal."""
-    return dump_yaml([scenario_document(scenario)]).removeprefix("---\n")
+    return reading.dump_yaml([scenario_document(scenario)]).removeprefix("---\n")
 
 
 def schema_text() -> str:

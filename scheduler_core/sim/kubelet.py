@@ -20,15 +20,7 @@ from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.meta import finalizers_of
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
-from scheduler_core.sim import resizing
-from scheduler_core.sim.kubelet_admission import (
-    KubeletRejection,
-    KubeletWait,
-    NodeUse,
-    claims_of,
-    rejection,
-    unready_claims,
-)
+from scheduler_core.sim import kubelet_admission, resizing
 from scheduler_core.sim.pod_index import PodIndex
 from scheduler_core.sim.timers import Timers
 from scheduler_core.sim.world import World, annotations_of, condition
@@ -60,7 +52,7 @@ class Kubelet:
         self._world = world
         self._timers = timers
         self._pods = pods
-        self._use = NodeUse(pods)
+        self._use = kubelet_admission.NodeUse(pods)
         self._unready: dict[tuple[str, str], Pod] = {}
         """Pods that wait on their nodes for claims."""
 
@@ -74,7 +66,9 @@ class Kubelet:
     def claim_changed(self, kind: str, meta: Mapping[str, Any]) -> None:
         """A PersistentVolumeClaim or ResourceClaim came, changed or went: pods that wait for it are looked at again."""
         for pod in self._unready.values():
-            if pod.namespace == meta.get("namespace") and (kind, meta["name"]) in claims_of(pod):
+            if pod.namespace == meta.get("namespace") and (kind, meta["name"]) in kubelet_admission.claims_of(
+                pod
+            ):
                 self._add(pod, self._world.clock.now_ns, STARTS)
 
     def _add(self, pod: Pod, at_ns: int, what: str) -> None:
@@ -143,7 +137,7 @@ class Kubelet:
             del self._unready[key]
             return
         self._unready[key] = new
-        if claims_of(new) != claims_of(old):
+        if kubelet_admission.claims_of(new) != kubelet_admission.claims_of(old):
             self._add(new, self._world.clock.now_ns, STARTS)
 
     def _look_at(self, pod: Pod) -> None:
@@ -194,11 +188,11 @@ class Kubelet:
         if pod.phase == "Running":
             return
         node = self._world.node(pod.node_name)
-        rejected = None if node is None else rejection(pod, node, self._use)
+        rejected = None if node is None else kubelet_admission.rejection(pod, node, self._use)
         if rejected is not None:
             self._reject(pod, rejected)
             return
-        unready = unready_claims(pod, self._world)
+        unready = kubelet_admission.unready_claims(pod, self._world)
         if unready is not None:
             self._wait(pod, unready)
             return
@@ -221,7 +215,7 @@ class Kubelet:
         ]
         self._world.patch_status(pod, status, "started")
 
-    def _wait(self, pod: Pod, why: KubeletWait) -> None:
+    def _wait(self, pod: Pod, why: kubelet_admission.KubeletWait) -> None:
         """Leave a pod Pending, and say why once for each cause (a kubelet repeats its Event)."""
         self._unready[pod.namespace, pod.name] = pod
         if waits_on_its_node(pod.manifest) == why.message:
@@ -238,7 +232,7 @@ class Kubelet:
         ]
         self._world.patch_status(pod, status, "waits on its node")
 
-    def _reject(self, pod: Pod, why: KubeletRejection) -> None:
+    def _reject(self, pod: Pod, why: kubelet_admission.KubeletRejection) -> None:
         """Source: pkg/kubelet/kubelet.go rejectPod, v1.34."""
         self._world.record_event(pod.manifest, "Warning", why.reason, "", why.message, "kubelet")
         kept = {

@@ -10,6 +10,7 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from scheduler_core import events
 from scheduler_core.actions import (
     Action,
     BindByExtender,
@@ -22,15 +23,6 @@ from scheduler_core.actions import (
     WriteBeforeBind,
 )
 from scheduler_core.clock import Clock
-from scheduler_core.events import (
-    BindAnswered,
-    ExtenderBindAnswered,
-    ObjectChanged,
-    PermitDecided,
-    PreBindAnswered,
-    PreemptionAnswered,
-    TimeReached,
-)
 from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest, Transport, no_transport
 from scheduler_core.framework.interface import Plugin
 from scheduler_core.framework.limit import Limit
@@ -200,7 +192,7 @@ class Simulation:
                 self._settle()
                 pod = self.world.pod(namespace, name)
                 if pod is not None:
-                    self._perform(self.scheduler.handle(PermitDecided(pod.uid, allow, plugin, reason)))
+                    self._perform(self.scheduler.handle(events.PermitDecided(pod.uid, allow, plugin, reason)))
             case SetConfiguration(document, release):
                 self._reconfigure(document, release or self.release)
             case SetAssumedPodExpiry(after_ns):
@@ -240,7 +232,7 @@ class Simulation:
                 kind = str(stored.manifest["kind"])
                 if kind == "Pod":
                     self._know_stranger(None, stored.typed)
-                self._perform(self.scheduler.handle(ObjectChanged(kind, None, stored.typed)))
+                self._perform(self.scheduler.handle(events.ObjectChanged(kind, None, stored.typed)))
         queue.observer = observer
 
     # ---- running
@@ -442,7 +434,7 @@ class Simulation:
         elif kind in ("PersistentVolumeClaim", "ResourceClaim"):
             self.kubelet.claim_changed(kind, change.newest.manifest["metadata"])
         if old is not None or new is not None:
-            self._perform(self.scheduler.handle(ObjectChanged(kind, old, new)))
+            self._perform(self.scheduler.handle(events.ObjectChanged(kind, old, new)))
 
     def _know_stranger(self, old: Pod | None, new: Pod | None) -> None:
         """Keep the list of pending pods that no profile will ever try."""
@@ -475,7 +467,7 @@ class Simulation:
         stored = self.world.get("Pod", namespace, name)
         old, new = (None if item is None else item.typed for item in (known, stored))
         if old is not None or new is not None:
-            self._perform(self.scheduler.handle(ObjectChanged("Pod", old, new)))
+            self._perform(self.scheduler.handle(events.ObjectChanged("Pod", old, new)))
 
     def _fire(self, timer: Timer) -> None:
         if timer.what in TIMER_NAMES:
@@ -525,14 +517,14 @@ class Simulation:
                     for manifest in writes:
                         self.world.put(manifest, _WRITERS.get(str(manifest["kind"]), "volume binding"))
                     self._deliver()
-                    self._perform(self.scheduler.handle(PreBindAnswered(pod.uid, None)))
+                    self._perform(self.scheduler.handle(events.PreBindAnswered(pod.uid, None)))
 
     def _bind(self, namespace: str, name: str, uid: str, node_name: str, error: str | None) -> None:
         """The API server takes a binding, or does not; either way it answers."""
         if error is None:
             error = self.world.bind(namespace, name, uid, node_name)
         self._deliver()
-        self._perform(self.scheduler.handle(BindAnswered(uid, error)))
+        self._perform(self.scheduler.handle(events.BindAnswered(uid, error)))
 
     def _deliver(self) -> None:
         """Let the scheduler's watch catch up, as it does before the answer to its own request comes."""
@@ -547,7 +539,7 @@ class Simulation:
 
     def _bind_call_answered(self, uid: str, answer: ExtenderAnswer) -> None:
         if self._bind_calls.pop(uid, None) is not None:
-            self._perform(self.scheduler.handle(ExtenderBindAnswered(uid, answer)))
+            self._perform(self.scheduler.handle(events.ExtenderBindAnswered(uid, answer)))
 
     def _bind_by_extender(self, pod: Pod, node_name: str, request: ExtenderRequest) -> None:
         if self.options.extenders_post_bindings:
@@ -558,7 +550,7 @@ class Simulation:
         if done and self.scheduler.extender_has_bound(pod.uid, answer):
             self.world.bind(pod.namespace, pod.name, pod.uid, node_name)
             self._deliver()
-        self._perform(self.scheduler.handle(ExtenderBindAnswered(pod.uid, answer)))
+        self._perform(self.scheduler.handle(events.ExtenderBindAnswered(pod.uid, answer)))
 
     def _patch_status(self, action: PatchPodStatus) -> None:
         pod = self.world.live(action.pod)
@@ -576,12 +568,12 @@ class Simulation:
             evict(self.world, eviction)
             if place < len(evictions):
                 self._deliver()
-        self._perform(self.scheduler.handle(PreemptionAnswered(uid, error)))
+        self._perform(self.scheduler.handle(events.PreemptionAnswered(uid, error)))
         self._deliver()
 
     def _move_clock(self, at_ns: int) -> None:
         self.clock.move_to(at_ns)
-        self._perform(self.scheduler.handle(TimeReached()))
+        self._perform(self.scheduler.handle(events.TimeReached()))
 
     # ---- what is left when idle
 

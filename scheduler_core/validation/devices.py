@@ -12,14 +12,8 @@ from typing import Any, Final
 from scheduler_core.dynamic_resources.model import ALL, EXACT_COUNT, MAX_ALTERNATIVES, MAX_DEVICES
 from scheduler_core.dynamic_resources.selectors import DeviceSelectorError, compiled
 from scheduler_core.errors import InvalidObject
+from scheduler_core.objects import labels
 from scheduler_core.objects.fields import boolean
-from scheduler_core.objects.labels import (
-    is_extended_resource_name,
-    label_errors,
-    label_value_errors,
-    qualified_name_errors,
-    subdomain_errors,
-)
 from scheduler_core.objects.resources import quantity_at
 from scheduler_core.validation.problems import Checked
 
@@ -90,7 +84,7 @@ def _claim_spec(spec: Checked) -> dict[str, None]:
 
 
 def _request(request: Checked) -> None:
-    request.name("deviceClassName", subdomain_errors, required=True)
+    request.name("deviceClassName", labels.subdomain_errors, required=True)
     _selectors(request)
     mode, count = request.text("allocationMode") or EXACT_COUNT, request.number("count")
     if mode == ALL and count:
@@ -101,12 +95,12 @@ def _request(request: Checked) -> None:
         request.unsupported("allocationMode", mode, (ALL, EXACT_COUNT))
     boolean(request.document, "adminAccess", request.path)
     for item in request.each("tolerations", 16):
-        key = item.name("key", qualified_name_errors)
+        key = item.name("key", labels.qualified_name_errors)
         operator, value = item.text("operator") or "Equal", item.text("value")
         if operator == "Exists" and value:
             item.invalid("value", value, "must be empty for operator `Exists`")
         elif operator == "Equal":
-            item.named("value", label_value_errors, value)
+            item.named("value", labels.label_value_errors, value)
             if not key:
                 item.required("key")
         elif operator != "Exists":
@@ -161,7 +155,7 @@ def _slice(manifest: Checked) -> None:
     if n_slices < 1:
         pool.invalid("resourceSliceCount", n_slices, "must be greater than zero")
     pool.least("generation", words="must be greater than or equal to zero")
-    spec.name("nodeName", subdomain_errors)
+    spec.name("nodeName", labels.subdomain_errors)
     if spec.has("nodeSelector"):
         selector = spec.at("nodeSelector")
         selector.node_selector()
@@ -189,7 +183,7 @@ def _driver_name(holder: Checked, key: str) -> None:
         return
     if len(name) > 63:
         holder.too_long(key, 63)
-    for words in subdomain_errors(name.lower()):
+    for words in labels.subdomain_errors(name.lower()):
         holder.invalid(key, name, words)
 
 
@@ -198,7 +192,7 @@ def _pool_name(holder: Checked, key: str) -> None:
     if not name:
         holder.required(key)
     for part in name.split("/") if name else ():
-        holder.named(key, subdomain_errors, part)
+        holder.named(key, labels.subdomain_errors, part)
 
 
 def _devices(spec: Checked) -> None:
@@ -259,8 +253,8 @@ def _amount(value: Any, path: str) -> None:
 
 
 def _taint(taint: Checked) -> None:
-    taint.named("key", qualified_name_errors, taint.text("key"))
-    taint.name("value", label_value_errors)
+    taint.named("key", labels.qualified_name_errors, taint.text("key"))
+    taint.name("value", labels.label_value_errors)
     taint.one_of("effect", _EFFECTS, required=True)
 
 
@@ -271,7 +265,7 @@ def _class(manifest: Checked) -> None:
     spec = manifest.at("spec")
     _selectors(spec)
     name = spec.text("extendedResourceName")
-    if name and not is_extended_resource_name(name):
+    if name and not labels.is_extended_resource_name(name):
         spec.invalid("extendedResourceName", name, "must be a valid extended resource name")
 
 
@@ -282,7 +276,7 @@ def _taint_rule(manifest: Checked) -> None:
     if selector.has("pool"):
         _pool_name(selector, "pool")
     if selector.has("device"):
-        selector.named("device", label_errors, selector.text("device"))
+        selector.named("device", labels.label_errors, selector.text("device"))
     _taint(manifest.at("spec", "taint"))
 
 
@@ -321,7 +315,7 @@ def _qualified(holder: Checked, key: str, name: str) -> None:
     if slash and not domain:
         holder.invalid(key, "", "the domain must not be empty")
     elif slash:
-        holder.named(key, subdomain_errors, domain)
+        holder.named(key, labels.subdomain_errors, domain)
     if slash and not identifier:
         holder.invalid(key, "", "the name must not be empty")
     elif not _IDENTIFIER.fullmatch(identifier):

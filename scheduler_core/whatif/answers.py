@@ -12,16 +12,7 @@ from scheduler_core.errors import InvalidObject
 from scheduler_core.extender.transport import Transport, no_transport
 from scheduler_core.objects.pod import Pod
 from scheduler_core.sim.simulation import Simulation
-from scheduler_core.whatif import questions, take_away
-from scheduler_core.whatif.backlog import (
-    NodeChoice,
-    NodePlan,
-    cheapest_nodes,
-    choices_of,
-    fewest_nodes,
-    names_of_nodes,
-    run_plan,
-)
+from scheduler_core.whatif import backlog, questions, take_away
 from scheduler_core.whatif.consolidate import Fewer, fewer_nodes, replay_steps
 from scheduler_core.whatif.fixes import counted, first_of, money, owner_words
 from scheduler_core.whatif.fork import ZONE, Fork, Report, group_of, silent
@@ -398,8 +389,8 @@ MOST_NODES = 300
 def answer_backlog(simulation: Simulation, fork: Fork, question: PlanQuestion, report: Report) -> Answer:
     """Nodes that place all pending pods, or those of one workload; `fix` says what places them without a node."""
     pods, left_out, n_held = _asked_pods(simulation, question)
-    choices, without_price = choices_of(fork, question.price_list, pods)
-    plan = cheapest_nodes(fork, pods, choices, report=report)
+    choices, without_price = backlog.choices_of(fork, question.price_list, pods)
+    plan = backlog.cheapest_nodes(fork, pods, choices, report=report)
     answer = Answer(
         f"{backlog_verdict(plan, question.workload)[:-1]}{left_out_words(n_held, 'more')}.",
         _backlog_tone(plan),
@@ -431,7 +422,7 @@ def answer_backlog(simulation: Simulation, fork: Fork, question: PlanQuestion, r
         node = plan.placed.get(pod.key)
         moved = Followed(pod.key, owner_words(pod), "", PENDING if node is None else LANDS, node)
         answer.moves.append(moved.document())
-    new = dict(zip(names_of_nodes(fork, plan.nodes), plan.nodes, strict=True))
+    new = dict(zip(backlog.names_of_nodes(fork, plan.nodes), plan.nodes, strict=True))
     takes = Counter(plan.placed.values())
     answer.map = node_map(fork, lambda name: ("takes" if takes[name] else "same", takes[name]))
     if new:
@@ -451,17 +442,17 @@ def answer_backlog(simulation: Simulation, fork: Fork, question: PlanQuestion, r
         answer.leaves_out += (f"No price is known of the nodes of {', '.join(without_price)}.",)
     n_placed = len(plan.placed)
     answer.luck = told_luck(
-        fork, plan.pods, lambda: len(run_plan(fork, pods, plan.nodes)) == n_placed, report
+        fork, plan.pods, lambda: len(backlog.run_plan(fork, pods, plan.nodes)) == n_placed, report
     )
     return answer
 
 
-def _applied(fork: Fork, nodes: Sequence[NodeChoice]) -> list[dict[str, Any]]:
-    named = zip(names_of_nodes(fork, nodes), nodes, strict=True)
+def _applied(fork: Fork, nodes: Sequence[backlog.NodeChoice]) -> list[dict[str, Any]]:
+    named = zip(backlog.names_of_nodes(fork, nodes), nodes, strict=True)
     return [{"apply": choice.manifest(name)} for name, choice in islice(named, MOST_NODES)]
 
 
-def _types_of(nodes: Sequence[NodeChoice]) -> tuple[dict[str, int], str]:
+def _types_of(nodes: Sequence[backlog.NodeChoice]) -> tuple[dict[str, int], str]:
     """How many nodes of each type, by name, and that in words."""
     kinds = dict(sorted(Counter(choice.name for choice in nodes).items()))
     return kinds, ", ".join(f"{count} × {name}" for name, count in kinds.items())
@@ -469,14 +460,14 @@ def _types_of(nodes: Sequence[NodeChoice]) -> tuple[dict[str, int], str]:
 
 def _fewest(
     answer: Answer,
-    plan: NodePlan,
+    plan: backlog.NodePlan,
     fork: Fork,
     pods: Sequence[Pod],
-    choices: Sequence[NodeChoice],
+    choices: Sequence[backlog.NodeChoice],
     report: Report,
 ) -> dict[str, Any]:
     """The fewest nodes that place as many pods."""
-    few = fewest_nodes(fork, pods, choices, report=report)
+    few = backlog.fewest_nodes(fork, pods, choices, report=report)
     answer.decisions += few.n_decisions
     if len(few.placed) < len(plan.placed) or len(few.nodes) >= len(plan.nodes):
         few.nodes = plan.nodes
@@ -525,13 +516,13 @@ def _asked_pods(simulation: Simulation, question: PlanQuestion) -> tuple[list[Po
     return own, left_out, 0
 
 
-def _backlog_tone(plan: NodePlan) -> str:
+def _backlog_tone(plan: backlog.NodePlan) -> str:
     if plan.waiting:
         return BAD if len(plan.placed) == plan.fit_now else WARNING
     return GOOD
 
 
-def backlog_verdict(plan: NodePlan, workload: str = "") -> str:
+def backlog_verdict(plan: backlog.NodePlan, workload: str = "") -> str:
     """One sentence."""
     whose = f" of {workload}" if workload else ""
     if not plan.pods:

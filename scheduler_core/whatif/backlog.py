@@ -23,15 +23,8 @@ from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.objects.prices import NodeType, PriceList, estimated
 from scheduler_core.objects.quantity import quantity_milli_value
 from scheduler_core.objects.resources import PODS
+from scheduler_core.whatif import cluster_edits
 from scheduler_core.whatif.bound import Bin, Demand, least_cost
-from scheduler_core.whatif.cluster_edits import (
-    is_control_plane,
-    node_like,
-    shape_of,
-    topology_keys,
-    volume_places,
-    wanted_labels,
-)
 from scheduler_core.whatif.fork import INSTANCE_TYPE, ZONE, EqualNodes, Fork, Report, group_of, silent
 from scheduler_core.whatif.headroom import room_of
 from scheduler_core.whatif.pod_edits import MACHINES, RENAMED, is_passing
@@ -145,11 +138,12 @@ def choices_of(
         Whether nodes like those without a price are among them.
     """
     nodes = [
-        node_like(node, node.name, plain=True) if is_control_plane(node) else node for node in fork.nodes()
+        cluster_edits.node_like(node, node.name, plain=True) if cluster_edits.is_control_plane(node) else node
+        for node in fork.nodes()
     ]
     places = _places(nodes)
     for pod in pods:
-        for _, _, options in volume_places(fork, pod):
+        for _, _, options in cluster_edits.volume_places(fork, pod):
             for option in options:
                 zone = next((value for key, value in option.items() if key.endswith("/zone")), None)
                 place = {**option, **({ZONE: zone} if zone else {})}
@@ -204,7 +198,7 @@ def choices_of(
         if price is None and unpriced:
             shapes: dict[tuple[Any, ...], list[Node]] = {}
             for node in members:
-                shapes.setdefault(shape_of(node, PLACE_LABELS), []).append(node)
+                shapes.setdefault(cluster_edits.shape_of(node, PLACE_LABELS), []).append(node)
             for alike in sorted(shapes.values(), key=len, reverse=True)[:MAX_SHAPES]:
                 cost = estimated(alike[0].allocatable)
                 kind = NodeType(group.shape, cost, _allocatable(alike[0]), {}, ())
@@ -261,7 +255,7 @@ def kinds_for(fork: Fork, pod: Pod, prices: PriceList, most: int) -> list[tuple[
             labels,
             f"with {', '.join(f'{key}={value}' for key, value in labels.items() if key not in (ZONE, LABEL_HOSTNAME))}",
         )
-        for labels in wanted_labels(pod)
+        for labels in cluster_edits.wanted_labels(pod)
         if not labels.keys() & (_OF_TYPE | RENAMED.keys())
         and fork.cache.node(labels.get(LABEL_HOSTNAME, "")) is None
         and all(labels.get(key, known[0]) in known for key, known in MACHINES.items())
@@ -281,7 +275,7 @@ def kinds_for(fork: Fork, pod: Pod, prices: PriceList, most: int) -> list[tuple[
         return found
     elsewhere = [
         _labelled(one, {key: f"{one.labels.get(key, 'zone')}-new"}, f"in a new {key.rsplit('/', 1)[-1]}")
-        for key in topology_keys(pod)
+        for key in cluster_edits.topology_keys(pod)
         for one in own
     ]
     return with_room(fork, pod, elsewhere, most)

@@ -17,6 +17,7 @@ from scheduler_core.objects.defaults import (
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.prices import PriceList, price_list_from, shipped_prices
 from scheduler_core.sim.simulation import Simulation
+from scheduler_core.whatif import workloads
 from scheduler_core.whatif.backlog import NodeChoice, cheapest_nodes, kinds_for, names_of_nodes
 from scheduler_core.whatif.fix_search import (
     NODES_WHO,
@@ -43,18 +44,6 @@ from scheduler_core.whatif.fixes import (
 )
 from scheduler_core.whatif.fork import Fork, Report, homeless, silent
 from scheduler_core.whatif.patches import patch_of
-from scheduler_core.whatif.workloads import (
-    Alike,
-    alike_pending,
-    classes_of,
-    left_out_words,
-    owner_of,
-    passes_by,
-    refused_pods,
-    spec_of_owner,
-    top_owner,
-    waiting_pods,
-)
 
 MOST_WORKLOADS: Final = 40
 """Workloads that are looked at, those with the most waiting pods first."""
@@ -88,7 +77,7 @@ def _waiting_pod(simulation: Simulation, namespace: str, name: str) -> Pod:
     pod = simulation.world.pod(namespace, name)
     if pod is None:
         raise NotPending(f"There is no pod {namespace}/{name}.")
-    if pod.node_name and not passes_by(simulation, pod):
+    if pod.node_name and not workloads.passes_by(simulation, pod):
         raise NotPending(f"{pod.key} runs on {pod.node_name} already.")
     if simulation.scheduler.cache.is_assumed(pod.uid):
         raise NotPending(f"{pod.key} has its node already and is being bound.")
@@ -156,16 +145,16 @@ def fix(
     if POD in asked:
         namespace, _, name = asked[POD].partition("/")
         pod = _waiting_pod(simulation, namespace, name)
-        found = counsel.of(alike_pending(simulation, pod), pod).answer
+        found = counsel.of(workloads.alike_pending(simulation, pod), pod).answer
         return replace(found, subject=POD, name=pod.key)
-    pods = waiting_pods(simulation)
+    pods = workloads.waiting_pods(simulation)
     if WORKLOAD not in asked:
         return counsel.of_all(pods, PENDING, "")
     named = asked[WORKLOAD]
     own = [pod for pod in pods if named in (counsel.workload_of(pod), f"Pod {pod.key}")]
     if not own:
         raise InvalidObject(WORKLOAD, named, "has no pending pod")
-    if len(classes_of(own)) == 1:
+    if len(workloads.classes_of(own)) == 1:
         return replace(counsel.of(tuple(own)).answer, subject=WORKLOAD, name=named)
     return counsel.of_all(own, WORKLOAD, named)
 
@@ -174,7 +163,7 @@ def fix(
 class _Found:
     """The answer about pods that ask for the same, and the change that its best fix is."""
 
-    pods: Alike
+    pods: workloads.Alike
     answer: FixAnswer
     best: Trial | None
 
@@ -199,10 +188,10 @@ class _Counsel:
         self.classes = [priority_class_from(stored.manifest) for stored in world.all("PriorityClass")]
 
     def workload_of(self, pod: Pod) -> str:
-        kind, name = owner_of(self.simulation, pod)
+        kind, name = workloads.owner_of(self.simulation, pod)
         return f"{kind} {pod.namespace}/{name}"
 
-    def of(self, alike: Alike, pod: Pod | None = None) -> _Found:
+    def of(self, alike: workloads.Alike, pod: Pod | None = None) -> _Found:
         """Of pods that ask for the same; the first of them is tried where none is named."""
         # The first, for each of them: what is said of a workload is what is said of each of its pods.
         pod = alike[0]
@@ -211,8 +200,8 @@ class _Counsel:
             search = Search(
                 self.fork,
                 left,
-                template=spec_of_owner(self.simulation, pod),
-                owner=top_owner(self.simulation, pod),
+                template=workloads.spec_of_owner(self.simulation, pod),
+                owner=workloads.top_owner(self.simulation, pod),
                 priority_classes=self.classes,
                 prices=self.prices,
                 limits=limits_of(self.simulation.scheduler),
@@ -235,11 +224,11 @@ class _Counsel:
             return [], 0
         waiting, running = (
             [one for one in pods if (one.namespace, one.scheduling_group) == key]
-            for pods in (waiting_pods(self.simulation), fork.cache.pods_in_order())
+            for pods in (workloads.waiting_pods(self.simulation), fork.cache.pods_in_order())
         )
         return waiting, max(0, group.min_count - len(waiting) - len(running))
 
-    def _left_of_group(self, alike: Alike) -> tuple[Alike, str]:
+    def _left_of_group(self, alike: workloads.Alike) -> tuple[workloads.Alike, str]:
         """Those of a gang's members that find no node once the others have theirs, which stay on the copy, and why."""
         fork = self.fork
         members, lacking = self._members(alike[0])
@@ -258,7 +247,7 @@ class _Counsel:
     def of_all(self, pods: Sequence[Pod], subject: str, name: str) -> FixAnswer:
         """Of several workloads: each by itself, and the best fixes of all together."""
         fork, began = self.fork, self.fork.n_decisions
-        classes = sorted(classes_of(pods), key=lambda alike: -len(alike))
+        classes = sorted(workloads.classes_of(pods), key=lambda alike: -len(alike))
         parts: list[_Found] = []
         limit = ""
         for number, alike in enumerate(classes):
@@ -289,10 +278,10 @@ class _Counsel:
         )
         reasons = len({part.answer.groups[:1] or part.answer.headline for part in parts})
         are = "is" if len(pods) == 1 else "are"
-        held = left_out_words(sum(bool(pod.scheduling_gates) for pod in pods))
+        held = workloads.left_out_words(sum(bool(pod.scheduling_gates) for pod in pods))
         held += f"; {counted(len(few), 'pod')} must wait for more of their group" if few else ""
         headline = f"{counted(len(pods), 'pod')} {are} pending, for {counted(reasons, 'reason')}{held}."
-        refused = tuple(refused_pods(self.simulation)) if subject == PENDING else ()
+        refused = tuple(workloads.refused_pods(self.simulation)) if subject == PENDING else ()
         return FixAnswer(
             subject,
             name,
@@ -341,7 +330,7 @@ class _Counsel:
                     fork.put_pod(pod, node)
                 kinds = {
                     (one.name, one.zone, one.price): one
-                    for alike in classes_of(left)[:MOST_WORKLOADS]
+                    for alike in workloads.classes_of(left)[:MOST_WORKLOADS]
                     for one, _ in kinds_for(fork, alike[0], self.prices, len(alike))
                 }
                 if kinds:

@@ -32,15 +32,7 @@ from scheduler_core.schedule_one import Decision
 from scheduler_core.scheduler import Scheduler
 from scheduler_core.sim.kubelet_admission import claims_of
 from scheduler_core.sim.simulation import Simulation
-from scheduler_core.whatif import cluster_edits, pod_edits
-from scheduler_core.whatif.backlog import (
-    FACTORS,
-    PLACE_LABELS,
-    NodeChoice,
-    cheapest_nodes,
-    kinds_for,
-    names_of_nodes,
-)
+from scheduler_core.whatif import backlog, cluster_edits, pod_edits
 from scheduler_core.whatif.causes import cause_of, device_requests, held_amounts, resizes
 from scheduler_core.whatif.fixes import (
     CHANGES,
@@ -165,14 +157,14 @@ def make(fork: Fork, change: Trial) -> None:
         fork.put_pod(pod, node)
 
 
-def cost_of(nodes: Sequence[NodeChoice]) -> float | None:
+def cost_of(nodes: Sequence[backlog.NodeChoice]) -> float | None:
     """An hour; None where the price of one is not known."""
     return round(sum(one.price for one in nodes), 6) if all(one.priced for one in nodes) else None
 
 
-def nodes_words(nodes: Sequence[NodeChoice]) -> str:
+def nodes_words(nodes: Sequence[backlog.NodeChoice]) -> str:
     """`8 × c6a.4xlarge to pool general and 1 × m6i.large`."""
-    kinds: dict[str, list[NodeChoice]] = {}
+    kinds: dict[str, list[backlog.NodeChoice]] = {}
     for one in nodes:
         kinds.setdefault(one.name, []).append(one)
     words = [alike[0].words(len(alike)) for alike in kinds.values()]
@@ -879,7 +871,7 @@ class Search:
             alike: dict[Any, Node] = {}
             for one in without:
                 if one.name in said:
-                    alike.setdefault(cluster_edits.shape_of(one, PLACE_LABELS), one)
+                    alike.setdefault(cluster_edits.shape_of(one, backlog.PLACE_LABELS), one)
             self._prove_nodes(
                 cluster_edits.provided(one, resource, amount, said[one.name])
                 for one in list(alike.values())[:MAX_SHAPES]
@@ -945,7 +937,7 @@ class Search:
         shapes: dict[Any, list[Node]] = {}
         for row in rows:
             node = snapshot.nodes.node(row)
-            shapes.setdefault(cluster_edits.shape_of(node, PLACE_LABELS), []).append(node)
+            shapes.setdefault(cluster_edits.shape_of(node, backlog.PLACE_LABELS), []).append(node)
         kinds = sorted(shapes.values(), key=lambda alike: -len(alike))
         return kinds if self.limits.per_kind is None else kinds[:MAX_SHAPES]
 
@@ -960,18 +952,18 @@ class Search:
         """Nodes of one kind for all pods, with what others would cost; a mixture where it is cheaper."""
         fork, pods = self.fork, self.pods
         try:
-            options = kinds_for(fork, self.pod, self.prices, len(pods))
+            options = backlog.kinds_for(fork, self.pod, self.prices, len(pods))
         except PluginFailure:
             return
         n_pods = len(pods)
 
-        def expense(option: tuple[NodeChoice, int]) -> tuple[bool, float, int]:
+        def expense(option: tuple[backlog.NodeChoice, int]) -> tuple[bool, float, int]:
             one, holds = option
             number = math.ceil(n_pods / holds)
             return not (one.own or one.pool), round(number * one.price, 6), number
 
         ranked = sorted(options, key=expense)
-        proved: list[list[NodeChoice]] = []
+        proved: list[list[backlog.NodeChoice]] = []
         shapes: dict[tuple[str, str], None] = {}
         for first, holds in ranked:
             if len(proved) == MAX_OPTIONS or (first.shape, first.like) in shapes:
@@ -985,7 +977,7 @@ class Search:
         chosen = proved[0]
         priced = [one for one, _ in options if one.priced]
         if len(pods) > 1 and all(one.priced for one in chosen):
-            plan = cheapest_nodes(fork, pods, priced, most=300)
+            plan = backlog.cheapest_nodes(fork, pods, priced, most=300)
             self.bound = plan.bound
             if len(plan.placed) >= self._n_placed(chosen) and plan.cost < (cost_of(chosen) or 0.0) - 1e-6:
                 proved.insert(0, plan.nodes)
@@ -1000,7 +992,7 @@ class Search:
         each = _size_words(chosen[0]) if len({one.name for one in chosen}) == 1 else ""
         note = "; ".join(filter(None, (each, f"or {', or '.join(others)}" if others else "")))
         manifests = tuple(
-            one.node(name) for name, one in zip(names_of_nodes(fork, chosen), chosen, strict=True)
+            one.node(name) for name, one in zip(backlog.names_of_nodes(fork, chosen), chosen, strict=True)
         )
         fix = draft(
             "add-node",
@@ -1039,16 +1031,16 @@ class Search:
             return self._try(Trial(fix, nodes=nodes, objects=tuple(map(plain_object_from, made))))
 
         if not tries(1, 1):
-            return any(tries(1, factor) for factor in FACTORS[:3])
+            return any(tries(1, factor) for factor in backlog.FACTORS[:3])
         placed = self.found[-1].fix.placed
         number = min(math.ceil(len(self.pods) / max(placed, 1)), MAX_SHAPES)
         if number > 1 and tries(number, 1):
             del self.found[-2]
         return True
 
-    def _enough(self, zones: Sequence[NodeChoice], number: int) -> list[NodeChoice]:
+    def _enough(self, zones: Sequence[backlog.NodeChoice], number: int) -> list[backlog.NodeChoice]:
         """So many nodes of one kind over its zones that all pods land, or as many as help."""
-        best: list[NodeChoice] = []
+        best: list[backlog.NodeChoice] = []
         n_best = 0
         for more in range(3):
             nodes = [zones[turn % len(zones)] for turn in range(1 if zones[0].host else number + more)]
@@ -1059,16 +1051,20 @@ class Search:
                 break
         return best
 
-    def _n_placed(self, nodes: Sequence[NodeChoice]) -> int:
+    def _n_placed(self, nodes: Sequence[backlog.NodeChoice]) -> int:
         fork = self.fork
         with fork.changes(
-            nodes=[one.node(name) for name, one in zip(names_of_nodes(fork, nodes), nodes, strict=True)]
+            nodes=[
+                one.node(name) for name, one in zip(backlog.names_of_nodes(fork, nodes), nodes, strict=True)
+            ]
         ):
             if len(self.pods) == 1:
                 return int(fork.decide(self.pod).node_name is not None)
             return len(self._lands(self.pod))
 
-    def _zone_words(self, nodes: Sequence[NodeChoice], options: Sequence[tuple[NodeChoice, int]]) -> str:
+    def _zone_words(
+        self, nodes: Sequence[backlog.NodeChoice], options: Sequence[tuple[backlog.NodeChoice, int]]
+    ) -> str:
         """` in zone b`, where only one zone will do."""
         zones = {one.zone for one, _ in options if one.name == nodes[0].name}
         there = {node.meta.labels.get(ZONE, "") for node in self.fork.nodes()}
@@ -1227,7 +1223,7 @@ class Search:
         return None
 
 
-def _size_words(choice: NodeChoice) -> str:
+def _size_words(choice: backlog.NodeChoice) -> str:
     """`16 cpu, 32 Gi memory each`."""
     node = choice.node("one")
     words = [

@@ -8,14 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler_core.framework.interface import FilteredCycle, Handle, PostFilterResult
+from scheduler_core.framework.preemption import reprieve
 from scheduler_core.framework.preemption.candidates import Candidates
-from scheduler_core.framework.preemption.reprieve import (
-    DryRun,
-    KeptTries,
-    Sampling,
-    candidates_wanted,
-    dry_run,
-)
 from scheduler_core.framework.preemption.trace import PreemptionTrace
 from scheduler_core.framework.status import Code, Status
 
@@ -27,7 +21,7 @@ NO_CANDIDATE_LEFT = "no candidate node for preemption"
 
 
 def preempt(
-    cycle: FilteredCycle, handle: Handle, kept: KeptTries, *, percentage: int, absolute: int
+    cycle: FilteredCycle, handle: Handle, kept: reprieve.KeptTries, *, percentage: int, absolute: int
 ) -> PostFilterResult:
     """Find the node on which the fewest and least important pods have to go.
 
@@ -52,12 +46,12 @@ def preempt(
     trace = PreemptionTrace(cycle.pod, snapshot, potential=rows)
     if not len(rows):
         return _without_candidates(trace)
-    sampling = Sampling(0, len(rows))
+    sampling = reprieve.Sampling(0, len(rows))
     if not handle.choices.all_preemption_candidates:
         offset = handle.randomness.stream(OFFSET_STREAM).below(len(rows))
-        sampling = Sampling(offset, candidates_wanted(len(rows), percentage, absolute))
+        sampling = reprieve.Sampling(offset, reprieve.candidates_wanted(len(rows), percentage, absolute))
     trace.sampling = sampling
-    trace.run, places = dry_run(kept, rows, sampling, len(handle.nominator))
+    trace.run, places = reprieve.dry_run(kept, rows, sampling, len(handle.nominator))
     if not len(places):
         return _without_candidates(trace)
     trace.places = places
@@ -135,7 +129,7 @@ def _error(status: Status) -> str:
     return f'running "{status.plugin}" filter plugin: {status.message}' if status.plugin else status.message
 
 
-def _statuses(run: DryRun) -> list[Status]:
+def _statuses(run: reprieve.DryRun) -> list[Status]:
     """The distinct verdicts that occur."""
     used = set(run.verdict.tolist())
     return [status for index, status in enumerate(run.statuses) if index in used]

@@ -41,25 +41,7 @@ from scheduler_core.objects.storage import (
 )
 from scheduler_core.plugins.pod_volumes import CLAIM, claim_names
 from scheduler_core.plugins.resource_allocation import broken_linear
-from scheduler_core.plugins.volume_binding.finder import (
-    REASONS,
-    VOLUME,
-    AssumeCache,
-    BindingInfo,
-    ClaimError,
-    PodClaims,
-    Reservation,
-    VolumeSearch,
-    bound_to_claim,
-    claims_of,
-    find_pod_volumes,
-    key_of,
-    provisioned_on,
-    requested_bytes,
-    reservation_from,
-    usable_on,
-    wrong_claim,
-)
+from scheduler_core.plugins.volume_binding import finder
 from scheduler_core.releases import Release
 
 # --- When a pod rejected by VolumeBinding is worth another try.
@@ -163,15 +145,15 @@ class VolumeBindingArgsWithShape(VolumeBindingArgs):
 class State:
     """The pod's claims; `messages` holds texts of errors, a verdict's detail is a place in it."""
 
-    claims: PodClaims
+    claims: finder.PodClaims
     messages: Interner[str] = field(default_factory=Interner)
 
 
 class VolumeBinding(
     fw.PreFilterPlugin[State],
     fw.FilterPlugin[State],
-    fw.PreScorePlugin[PodClaims],
-    fw.ScorePlugin[PodClaims],
+    fw.PreScorePlugin[finder.PodClaims],
+    fw.ScorePlugin[finder.PodClaims],
     fw.ReservePlugin,
     fw.PreBindPlugin,
 ):
@@ -202,8 +184,8 @@ class VolumeBinding(
         self._curve: NDArray[np.int64] | None = None
         if handle.release.gate("StorageCapacityScoring"):
             self._curve = broken_linear([(point.utilization, point.score * 10) for point in args.shape])
-        self._cache = AssumeCache()
-        self._reservations: dict[str, Reservation] = {}
+        self._cache = finder.AssumeCache()
+        self._reservations: dict[str, finder.Reservation] = {}
 
     @classmethod
     def args_in(cls, release: Release) -> type[PluginArgs]:
@@ -225,19 +207,19 @@ class VolumeBinding(
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> fw.PreFilterResult[State]:
         if not claim_names(pod, ephemeral=True):
             return fw.SKIP_FILTER
-        reason = wrong_claim(pod, snapshot.listers)
+        reason = finder.wrong_claim(pod, snapshot.listers)
         if reason is not None:
             return fw.PreFilterResult(Status(Code.UnschedulableAndUnresolvable, (reason,)))
         try:
-            claims = claims_of(pod, self._cache, snapshot.listers)
-        except ClaimError as error:
+            claims = finder.claims_of(pod, self._cache, snapshot.listers)
+        except finder.ClaimError as error:
             return fw.PreFilterResult(Status(Code.Error, (str(error),)))
         if claims.immediate:
             return fw.PreFilterResult(Status(Code.UnschedulableAndUnresolvable, (REASON_IMMEDIATE,)))
         return fw.PreFilterResult(state=State(claims))
 
     def filter(self, state: State, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
-        found = find_pod_volumes(state.claims, self._cache, self.handle.snapshot.listers, nodes, rows)
+        found = finder.find_pod_volumes(state.claims, self._cache, self.handle.snapshot.listers, nodes, rows)
         codes = np.where(found.conflicts != 0, Code.UnschedulableAndUnresolvable, Code.Success).astype(
             np.int8
         )
@@ -252,19 +234,19 @@ class VolumeBinding(
     ) -> tuple[str, ...]:
         if code is Code.Error:
             return (state.messages[detail],)
-        return tuple(reason for conflict, reason in REASONS.items() if conflict & detail)
+        return tuple(reason for conflict, reason in finder.REASONS.items() if conflict & detail)
 
-    def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> fw.PreScoreResult[PodClaims]:
+    def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> fw.PreScoreResult[finder.PodClaims]:
         if self._curve is None:
             return fw.SKIP_SCORE
         if not claim_names(pod, ephemeral=True):
             return fw.PreScoreResult()
-        return fw.PreScoreResult(state=claims_of(pod, self._cache, snapshot.listers))
+        return fw.PreScoreResult(state=finder.claims_of(pod, self._cache, snapshot.listers))
 
-    def score(self, state: PodClaims | None, pod: Pod, nodes: NodeColumns, rows: Rows) -> fw.Scores:
+    def score(self, state: finder.PodClaims | None, pod: Pod, nodes: NodeColumns, rows: Rows) -> fw.Scores:
         if state is None or self._curve is None or not state.delayed:
             return np.zeros(len(rows), np.int64)
-        found = find_pod_volumes(state, self._cache, self.handle.snapshot.listers, nodes, rows)
+        found = finder.find_pod_volumes(state, self._cache, self.handle.snapshot.listers, nodes, rows)
         return scores_by_share(found, self._curve)
 
     # ---- reserving and binding
@@ -279,27 +261,27 @@ class VolumeBinding(
         snapshot = self.handle.snapshot
         listers, nodes = snapshot.listers, snapshot.nodes
         try:
-            claims = claims_of(pod, self._cache, listers)
-        except ClaimError as error:
+            claims = finder.claims_of(pod, self._cache, listers)
+        except finder.ClaimError as error:
             return Status(Code.Error, (str(error),))
         if not claims.delayed:
-            self._reservations[pod.uid] = Reservation(node_name, all_bound=True)
+            self._reservations[pod.uid] = finder.Reservation(node_name, all_bound=True)
             return SUCCESS
         row = np.array([nodes.row_of[node_name]], np.intp)
-        found = find_pod_volumes(claims, self._cache, listers, nodes, row)
+        found = finder.find_pod_volumes(claims, self._cache, listers, nodes, row)
         bindings, provisions = [], []
         for claim, volumes, places in found.bindings:
             if places[0] >= 0:
-                volume, is_new = bound_to_claim(volumes[int(places[0])], claim)
+                volume, is_new = finder.bound_to_claim(volumes[int(places[0])], claim)
                 if is_new:
                     self._cache.assume(listers, volume)
-                bindings.append(BindingInfo(volume, claim.namespace, claim.name, is_new))
+                bindings.append(finder.BindingInfo(volume, claim.namespace, claim.name, is_new))
         for claim, wanted, _ in found.provisions:
             if wanted[0]:
-                provision = provisioned_on(claim, node_name)
+                provision = finder.provisioned_on(claim, node_name)
                 self._cache.assume(listers, provision)
                 provisions.append(provision)
-        self._reservations[pod.uid] = Reservation(node_name, tuple(bindings), tuple(provisions))
+        self._reservations[pod.uid] = finder.Reservation(node_name, tuple(bindings), tuple(provisions))
         return SUCCESS
 
     def unreserve(self, pod: Pod, node_name: str) -> None:
@@ -352,7 +334,7 @@ class VolumeBinding(
             return None
         return reservation.started_ns + self.bind_timeout_ns
 
-    def _check_bindings(self, reservation: Reservation) -> Status:
+    def _check_bindings(self, reservation: finder.Reservation) -> Status:
         """Source: volumebinding/binder.go checkBindings, v1.34."""
         snapshot = self.handle.snapshot
         listers = snapshot.listers
@@ -380,7 +362,7 @@ class VolumeBinding(
     def restore(self, document: Mapping[str, Any]) -> None:
         """Take over what `checkpoint` gave; the listers must hold the cluster again."""
         listers = self.handle.snapshot.listers
-        self._reservations = {uid: reservation_from(item) for uid, item in document.items()}
+        self._reservations = {uid: finder.reservation_from(item) for uid, item in document.items()}
         for reservation in self._reservations.values():
             for binding in reservation.bindings:
                 if binding.is_new and _is_unchanged(binding.volume, listers):
@@ -390,7 +372,7 @@ class VolumeBinding(
                     self._cache.assume(listers, claim)
 
 
-def scores_by_share(found: VolumeSearch, curve: NDArray[np.int64]) -> fw.Scores:
+def scores_by_share(found: finder.VolumeSearch, curve: NDArray[np.int64]) -> fw.Scores:
     """The mean over storage classes of what `curve` says of the share in use; 0 where there is none.
 
     On a row with volumes to bind only these count, on others the room for those to be provisioned.
@@ -407,11 +389,11 @@ def scores_by_share(found: VolumeSearch, curve: NDArray[np.int64]) -> fw.Scores:
         takes = places >= 0
         has_bound |= takes
         sizes = [-(-volume.capacity_nano // 10**9) for volume in volumes]
-        parts += np.array([takes * requested_bytes(claim), np.array([*sizes, 0])[places], takes])
+        parts += np.array([takes * finder.requested_bytes(claim), np.array([*sizes, 0])[places], takes])
     for claim, wanted, capacity_bytes in found.provisions:
         parts = made.setdefault(claim.storage_class, np.zeros((3, n_rows), np.int64))
         known = wanted & (capacity_bytes >= 0)
-        parts[[0, 2]] += np.array([known * requested_bytes(claim), known])
+        parts[[0, 2]] += np.array([known * finder.requested_bytes(claim), known])
         # Two claims of a class share its room: it is not added up.
         parts[1][known] = capacity_bytes[known]
     total, n_classes = np.zeros((2, n_rows), np.int64)
@@ -432,12 +414,12 @@ def _failed(reason: str) -> Status:
 
 def _is_unchanged(assumed: PersistentVolume | PersistentVolumeClaim, listers: Listers) -> bool:
     """Whether the API server still holds the version the assumption was made of."""
-    found = listers.get(*key_of(assumed))
+    found = listers.get(*finder.key_of(assumed))
     return found is not None and found.meta.resource_version == assumed.meta.resource_version
 
 
-def _check_binding(binding: BindingInfo, node: Node, listers: Listers) -> Status:
-    volume: PersistentVolume | None = listers.get(VOLUME, "", binding.volume.name)
+def _check_binding(binding: finder.BindingInfo, node: Node, listers: Listers) -> Status:
+    volume: PersistentVolume | None = listers.get(finder.VOLUME, "", binding.volume.name)
     if volume is None:
         name = binding.volume.name
         return _failed(f'failed to check binding: could not find v1.PersistentVolume "{name}"')
@@ -448,7 +430,7 @@ def _check_binding(binding: BindingInfo, node: Node, listers: Listers) -> Status
     if binding.is_new and _is_unchanged(binding.volume, listers):
         # Our write has not come back yet.
         return Status(Code.Wait)
-    problem = usable_on(volume, node, listers)
+    problem = finder.usable_on(volume, node, listers)
     if problem is not None:
         return _failed(problem)
     if volume.claim_ref is None or not volume.claim_ref.uid:
@@ -469,11 +451,11 @@ def _check_provision(assumed: PersistentVolumeClaim, node_name: str, node: Node,
     if (claim.selected_node or "") != node_name:
         return _failed(f'provisioning failed for PVC "{claim.name}"')
     if claim.volume_name:
-        volume: PersistentVolume | None = listers.get(VOLUME, "", claim.volume_name)
+        volume: PersistentVolume | None = listers.get(finder.VOLUME, "", claim.volume_name)
         if volume is None:
             # It may yet come.
             return Status(Code.Wait)
-        problem = usable_on(volume, node, listers)
+        problem = finder.usable_on(volume, node, listers)
         if problem is not None:
             return _failed(problem)
     return SUCCESS if claim.is_fully_bound else Status(Code.Wait)

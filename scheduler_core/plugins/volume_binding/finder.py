@@ -18,33 +18,12 @@ from scheduler_core.cluster.listers import Listers
 from scheduler_core.cluster.node_matching import matching_labels
 from scheduler_core.cluster.node_table import Bool, NodeColumns, NodeTable, Rows
 from scheduler_core.cluster.what_if import WhatIf
-from scheduler_core.objects.csi_translation import (
-    MIGRATED_BY_NODE,
-    TranslationError,
-    translate_node_affinity,
-    volume_plugin,
-)
+from scheduler_core.objects import csi_translation, storage
 from scheduler_core.objects.fields import Document
 from scheduler_core.objects.labels import LabelSelector, requirement_errors, requirement_of
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.node_selector import NodeSelector
 from scheduler_core.objects.pod import Pod
-from scheduler_core.objects.storage import (
-    AVAILABLE,
-    BOUND_BY_CONTROLLER_ANNOTATION,
-    LOST,
-    NO_PROVISIONER,
-    SELECTED_NODE_ANNOTATION,
-    CSIDriver,
-    CSINode,
-    CSIStorageCapacity,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    StorageClass,
-    TopologyTerm,
-    persistent_volume_claim_from,
-    persistent_volume_from,
-)
 from scheduler_core.plugins.pod_volumes import CLAIM, claim_name, not_owned
 
 # --- Volumes and claims as the scheduler believes them to be before the API server says so.
@@ -74,47 +53,50 @@ class AssumeCache:
             del self._assumed[key]
         return found
 
-    def volume(self, listers: Listers, name: str) -> PersistentVolume | None:
+    def volume(self, listers: Listers, name: str) -> storage.PersistentVolume | None:
         return self._get(listers, (VOLUME, "", name))
 
-    def claim(self, listers: Listers, namespace: str, name: str) -> PersistentVolumeClaim | None:
+    def claim(self, listers: Listers, namespace: str, name: str) -> storage.PersistentVolumeClaim | None:
         return self._get(listers, (CLAIM, namespace, name))
 
-    def volumes_of_class(self, listers: Listers, storage_class: str) -> list[PersistentVolume]:
+    def volumes_of_class(self, listers: Listers, storage_class: str) -> list[storage.PersistentVolume]:
         """All volumes of a storage class by name; the empty class is that of volumes without one."""
         read = self._read
         if read is None or read[0] is not listers or read[1] != listers.version(VOLUME):
             self._read = (listers, listers.version(VOLUME))
             self._by_class = {}
-            volumes: list[PersistentVolume] = sorted(listers.all(VOLUME), key=_name)
+            volumes: list[storage.PersistentVolume] = sorted(listers.all(VOLUME), key=_name)
             for volume in volumes:
                 self._by_class.setdefault(volume.storage_class, []).append(volume.name)
         names = self._by_class.get(storage_class, ())
         return [found for name in names if (found := self.volume(listers, name)) is not None]
 
-    def assume(self, listers: Listers, item: PersistentVolume | PersistentVolumeClaim) -> None:
+    def assume(
+        self, listers: Listers, item: storage.PersistentVolume | storage.PersistentVolumeClaim
+    ) -> None:
         base = listers.get(*key_of(item))
         if base is not None:
             self._assumed[key_of(item)] = (base, item)
 
-    def restore(self, item: PersistentVolume | PersistentVolumeClaim) -> None:
+    def restore(self, item: storage.PersistentVolume | storage.PersistentVolumeClaim) -> None:
         """Take an assumption back; nothing happens without one."""
         self._assumed.pop(key_of(item), None)
 
 
-def key_of(item: PersistentVolume | PersistentVolumeClaim) -> tuple[str, str, str]:
+def key_of(item: storage.PersistentVolume | storage.PersistentVolumeClaim) -> tuple[str, str, str]:
     """Kind, namespace and name, as listers keep it."""
-    if isinstance(item, PersistentVolume):
+    if isinstance(item, storage.PersistentVolume):
         return VOLUME, "", item.name
     return CLAIM, item.namespace, item.name
 
 
-def _name(volume: PersistentVolume) -> str:
+def _name(volume: storage.PersistentVolume) -> str:
     return volume.name
 
 
 def _is_same(
-    one: PersistentVolume | PersistentVolumeClaim, other: PersistentVolume | PersistentVolumeClaim
+    one: storage.PersistentVolume | storage.PersistentVolumeClaim,
+    other: storage.PersistentVolume | storage.PersistentVolumeClaim,
 ) -> bool:
     """The same version of an object; read twice (after a restart) it is two values with one version."""
     if one is other:
@@ -144,9 +126,9 @@ class PodClaims:
         The volume controller should have bound them already.
     """
 
-    bound: tuple[PersistentVolumeClaim, ...] = ()
-    delayed: tuple[PersistentVolumeClaim, ...] = ()
-    immediate: tuple[PersistentVolumeClaim, ...] = ()
+    bound: tuple[storage.PersistentVolumeClaim, ...] = ()
+    delayed: tuple[storage.PersistentVolumeClaim, ...] = ()
+    immediate: tuple[storage.PersistentVolumeClaim, ...] = ()
 
 
 def wrong_claim(pod: Pod, listers: Listers) -> str | None:
@@ -159,12 +141,12 @@ def wrong_claim(pod: Pod, listers: Listers) -> str | None:
         if named is None:
             continue
         name, is_ephemeral = named
-        claim: PersistentVolumeClaim | None = listers.get(CLAIM, pod.namespace, name)
+        claim: storage.PersistentVolumeClaim | None = listers.get(CLAIM, pod.namespace, name)
         if claim is None:
             if is_ephemeral:
                 return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
             return f'persistentvolumeclaim "{name}" not found'
-        if claim.phase == LOST:
+        if claim.phase == storage.LOST:
             return (
                 f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{claim.volume_name}"'
             )
@@ -209,11 +191,11 @@ def claims_of(pod: Pod, cache: AssumeCache, listers: Listers) -> PodClaims:
     return PodClaims(tuple(bound), tuple(delayed), tuple(immediate))
 
 
-def _is_delayed(claim: PersistentVolumeClaim, listers: Listers) -> bool:
+def _is_delayed(claim: storage.PersistentVolumeClaim, listers: Listers) -> bool:
     """Source: component-helpers/storage/volume/pv_helpers.go IsDelayBindingMode, v1.34."""
     if not claim.storage_class:
         return False
-    storage_class: StorageClass | None = listers.get("StorageClass", "", claim.storage_class)
+    storage_class: storage.StorageClass | None = listers.get("StorageClass", "", claim.storage_class)
     if storage_class is None:
         return False
     if storage_class.volume_binding_mode is None:
@@ -258,8 +240,10 @@ class VolumeSearch:
         self.cache, self.listers, self.nodes, self.rows = cache, listers, nodes, rows
         self.conflicts: NDArray[np.int64] = np.zeros(len(rows), np.int64)
         self.errors: dict[str, Bool] = {}
-        self.bindings: list[tuple[PersistentVolumeClaim, Sequence[PersistentVolume], NDArray[np.int64]]] = []
-        self.provisions: list[tuple[PersistentVolumeClaim, Bool, NDArray[np.int64]]] = []
+        self.bindings: list[
+            tuple[storage.PersistentVolumeClaim, Sequence[storage.PersistentVolume], NDArray[np.int64]]
+        ] = []
+        self.provisions: list[tuple[storage.PersistentVolumeClaim, Bool, NDArray[np.int64]]] = []
 
     def fail(self, rows: Bool, message: str) -> None:
         """Note an error for some rows; a claim may stand in a pod twice and fail twice."""
@@ -269,7 +253,7 @@ class VolumeSearch:
     def _inside(self, selector: NodeSelector | None) -> Bool:
         return matching_node_affinity(selector, self.nodes, self.rows)
 
-    def check_bound(self, claims: Sequence[PersistentVolumeClaim]) -> None:
+    def check_bound(self, claims: Sequence[storage.PersistentVolumeClaim]) -> None:
         """The first claim whose volume is missing, or not for the row, decides.
 
         Source: volumebinding/binder.go checkBoundClaims, v1.34
@@ -281,13 +265,13 @@ class VolumeSearch:
                 self.conflicts[undecided] |= ConflictReason.NO_VOLUME
                 return
             inside = self._inside(volume.node_affinity)
-            plugin = volume_plugin(volume)
-            if plugin is not None and plugin.name in MIGRATED_BY_NODE:
+            plugin = csi_translation.volume_plugin(volume)
+            if plugin is not None and plugin.name in csi_translation.MIGRATED_BY_NODE:
                 migrated = self._is_migrated(plugin.name)
                 if migrated.any():
                     try:
-                        selector = translate_node_affinity(volume)
-                    except TranslationError as error:
+                        selector = csi_translation.translate_node_affinity(volume)
+                    except csi_translation.TranslationError as error:
                         failed = undecided & migrated
                         self.fail(failed, f"could not translate pv: {error}")
                         undecided &= ~failed
@@ -299,7 +283,7 @@ class VolumeSearch:
 
     def _is_migrated(self, plugin_name: str) -> Bool:
         """Rows whose CSINode says that it hands the plugin's volumes to a CSI driver."""
-        csi_nodes: list[CSINode] = self.listers.all("CSINode")
+        csi_nodes: list[storage.CSINode] = self.listers.all("CSINode")
         if isinstance(self.nodes, WhatIf):
             table, base_rows = self.nodes.base, self.nodes.base_rows[self.rows]
         else:
@@ -311,10 +295,10 @@ class VolumeSearch:
         )
         return migrated[base_rows]
 
-    def find_delayed(self, claims: Sequence[PersistentVolumeClaim]) -> None:
+    def find_delayed(self, claims: Sequence[storage.PersistentVolumeClaim]) -> None:
         open_rows = np.ones(len(self.rows), np.bool_)
-        to_provision: list[tuple[PersistentVolumeClaim, Bool]] = []
-        to_match: list[PersistentVolumeClaim] = []
+        to_provision: list[tuple[storage.PersistentVolumeClaim, Bool]] = []
+        to_match: list[storage.PersistentVolumeClaim] = []
         for claim in claims:
             if claim.selected_node is None:
                 to_match.append(claim)
@@ -324,7 +308,7 @@ class VolumeSearch:
             self.conflicts[open_rows & elsewhere] |= ConflictReason.BIND
             open_rows &= ~elsewhere
             to_provision.append((claim, open_rows))
-        chosen: list[tuple[Sequence[PersistentVolume], NDArray[np.int64]]] = []
+        chosen: list[tuple[Sequence[storage.PersistentVolume], NDArray[np.int64]]] = []
         for claim in sorted(to_match, key=_size):
             volumes = self.cache.volumes_of_class(self.listers, claim.storage_class)
             picked = self._matching_volume(claim, volumes, chosen)
@@ -335,9 +319,9 @@ class VolumeSearch:
 
     def _matching_volume(
         self,
-        claim: PersistentVolumeClaim,
-        volumes: Sequence[PersistentVolume],
-        chosen: Sequence[tuple[Sequence[PersistentVolume], NDArray[np.int64]]],
+        claim: storage.PersistentVolumeClaim,
+        volumes: Sequence[storage.PersistentVolume],
+        chosen: Sequence[tuple[Sequence[storage.PersistentVolume], NDArray[np.int64]]],
     ) -> NDArray[np.int64]:
         """The place in `volumes` of the one to bind on each row, -1 for none.
 
@@ -373,7 +357,7 @@ class VolumeSearch:
             undecided &= ~free
         return picked
 
-    def _best_places(self, volumes: Sequence[PersistentVolume], n_best: int) -> NDArray[np.int64]:
+    def _best_places(self, volumes: Sequence[storage.PersistentVolume], n_best: int) -> NDArray[np.int64]:
         """For each row the first `n_best` volumes it can use, shape (n_best, n_rows); len(volumes) for none.
 
         Local volumes name one host each, so volumes that ask for values of a single label are looked up by value
@@ -412,7 +396,7 @@ class VolumeSearch:
         return np.sort(np.concatenate(layers), axis=0)[:n_best]
 
     def _check_provisions(
-        self, to_provision: Sequence[tuple[PersistentVolumeClaim, Bool]], open_rows: Bool
+        self, to_provision: Sequence[tuple[storage.PersistentVolumeClaim, Bool]], open_rows: Bool
     ) -> None:
         """The first claim that cannot be provisioned decides.
 
@@ -423,12 +407,14 @@ class VolumeSearch:
             asked = undecided & wanted
             if not asked.any():
                 continue
-            storage_class: StorageClass | None = self.listers.get("StorageClass", "", claim.storage_class)
+            storage_class: storage.StorageClass | None = self.listers.get(
+                "StorageClass", "", claim.storage_class
+            )
             if storage_class is None:
                 self.fail(asked, f'failed to find storage class "{claim.storage_class}"')
                 undecided &= ~asked
                 continue
-            if storage_class.provisioner in ("", NO_PROVISIONER):
+            if storage_class.provisioner in ("", storage.NO_PROVISIONER):
                 rejected = asked
             else:
                 rejected = asked & ~self._matching_topologies(storage_class.allowed_topologies)
@@ -443,7 +429,7 @@ class VolumeSearch:
             undecided &= ~full
             self.provisions.append((claim, asked & ~full, capacity_bytes))
 
-    def _matching_topologies(self, terms: Sequence[TopologyTerm]) -> Bool:
+    def _matching_topologies(self, terms: Sequence[storage.TopologyTerm]) -> Bool:
         """Rows a storage class allows; an empty term, or one that cannot be read, allows none.
 
         Source: component-helpers/scheduling/corev1/helpers.go MatchTopologySelectorTerms, v1.34
@@ -458,7 +444,7 @@ class VolumeSearch:
         return mask
 
     def _room_for(
-        self, claim: PersistentVolumeClaim, storage_class: StorageClass
+        self, claim: storage.PersistentVolumeClaim, storage_class: storage.StorageClass
     ) -> tuple[Bool, NDArray[np.int64]]:
         """Rows where the class's driver has room, and its capacity there in bytes.
 
@@ -468,11 +454,11 @@ class VolumeSearch:
         Differs: of several capacities that would do the first is taken; upstream takes any.
         """
         capacity_bytes = np.full(len(self.rows), -1, np.int64)
-        driver: CSIDriver | None = self.listers.get("CSIDriver", "", storage_class.provisioner)
+        driver: storage.CSIDriver | None = self.listers.get("CSIDriver", "", storage_class.provisioner)
         if claim.requested_nano is None or driver is None or not driver.storage_capacity:
             return np.ones(len(self.rows), np.bool_), capacity_bytes
         mask = np.zeros(len(self.rows), np.bool_)
-        capacities: list[CSIStorageCapacity] = self.listers.all("CSIStorageCapacity")
+        capacities: list[storage.CSIStorageCapacity] = self.listers.all("CSIStorageCapacity")
         for capacity in capacities:
             if (
                 capacity.storage_class == storage_class.name
@@ -512,11 +498,13 @@ def matching_node_affinity(selector: NodeSelector | None, nodes: NodeColumns, ro
     return mask
 
 
-def _size(claim: PersistentVolumeClaim) -> int:
+def _size(claim: storage.PersistentVolumeClaim) -> int:
     return claim.requested_nano or 0
 
 
-def _same_class(others: Sequence[PersistentVolume], volumes: Sequence[PersistentVolume]) -> bool:
+def _same_class(
+    others: Sequence[storage.PersistentVolume], volumes: Sequence[storage.PersistentVolume]
+) -> bool:
     return bool(others) and bool(volumes) and others[0].storage_class == volumes[0].storage_class
 
 
@@ -527,7 +515,7 @@ def _is_taken(place: int, taken: Sequence[NDArray[np.int64]], n_rows: int) -> Bo
     return mask
 
 
-def _may_serve(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
+def _may_serve(claim: storage.PersistentVolumeClaim, volume: storage.PersistentVolume) -> bool:
     """What every volume must fulfil, one kept for the claim too."""
     return (
         (volume.claim_ref is None or volume.is_bound_to(claim))
@@ -538,10 +526,10 @@ def _may_serve(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
     )
 
 
-def _is_candidate(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
+def _is_candidate(claim: storage.PersistentVolumeClaim, volume: storage.PersistentVolume) -> bool:
     """What a volume must fulfil that is not reserved for a claim."""
     return (
-        volume.phase == AVAILABLE
+        volume.phase == storage.AVAILABLE
         and (claim.selector is None or claim.selector.matches(volume.meta.labels))
         and all(mode in volume.access_modes for mode in claim.access_modes)
     )
@@ -557,20 +545,22 @@ def _single_label(selector: NodeSelector | None) -> tuple[str, tuple[str, ...]] 
     return requirements[0].key, requirements[0].values
 
 
-def requested_bytes(claim: PersistentVolumeClaim) -> int:
+def requested_bytes(claim: storage.PersistentVolumeClaim) -> int:
     return -(-(claim.requested_nano or 0) // 10**9)
 
 
-def usable_on(volume: PersistentVolume, node: Node, listers: Listers) -> str | None:
+def usable_on(volume: storage.PersistentVolume, node: Node, listers: Listers) -> str | None:
     """Why a volume cannot be used on a node; None when it can."""
     selector = volume.node_affinity
-    plugin = volume_plugin(volume)
-    csi_node: CSINode | None = listers.get("CSINode", "", node.name)
-    migrated = frozenset[str]() if csi_node is None else csi_node.migrated_plugins & MIGRATED_BY_NODE
+    plugin = csi_translation.volume_plugin(volume)
+    csi_node: storage.CSINode | None = listers.get("CSINode", "", node.name)
+    migrated = (
+        frozenset[str]() if csi_node is None else csi_node.migrated_plugins & csi_translation.MIGRATED_BY_NODE
+    )
     if plugin is not None and plugin.name in migrated:
         try:
-            selector = translate_node_affinity(volume)
-        except TranslationError as error:
+            selector = csi_translation.translate_node_affinity(volume)
+        except csi_translation.TranslationError as error:
             return f"failed to translate pv to csi: could not translate pv: {error}"
     if selector is None or any(term.matches(node.labels, "") for term in selector.terms):
         return None
@@ -586,7 +576,7 @@ def usable_on(volume: PersistentVolume, node: Node, listers: Listers) -> str | N
 class BindingInfo:
     """A volume kept for a claim; `is_new` when the API server does not know yet."""
 
-    volume: PersistentVolume
+    volume: storage.PersistentVolume
     claim_namespace: str
     claim_name: str
     is_new: bool
@@ -611,7 +601,7 @@ class Reservation:
 
     node_name: str
     bindings: tuple[BindingInfo, ...] = ()
-    provisions: tuple[PersistentVolumeClaim, ...] = ()
+    provisions: tuple[storage.PersistentVolumeClaim, ...] = ()
     all_bound: bool = False
     started_ns: int | None = None
     written: bool = False
@@ -641,14 +631,16 @@ def _fields(item: BindingInfo | Reservation) -> dict[str, Any]:
 def reservation_from(document: Mapping[str, Any]) -> Reservation:
     """Read what `Reservation.to_document` wrote."""
     bindings = tuple(
-        BindingInfo(**{**item, "volume": persistent_volume_from(item["volume"])})
+        BindingInfo(**{**item, "volume": storage.persistent_volume_from(item["volume"])})
         for item in document["bindings"]
     )
-    provisions = tuple(persistent_volume_claim_from(manifest) for manifest in document["provisions"])
+    provisions = tuple(storage.persistent_volume_claim_from(manifest) for manifest in document["provisions"])
     return Reservation(**{**document, "bindings": bindings, "provisions": provisions})
 
 
-def bound_to_claim(volume: PersistentVolume, claim: PersistentVolumeClaim) -> tuple[PersistentVolume, bool]:
+def bound_to_claim(
+    volume: storage.PersistentVolume, claim: storage.PersistentVolumeClaim
+) -> tuple[storage.PersistentVolume, bool]:
     """The volume, kept for the claim, and whether that is new.
 
     Source: component-helpers/storage/volume/pv_helpers.go GetBindVolumeToClaim, v1.34
@@ -672,21 +664,21 @@ def bound_to_claim(volume: PersistentVolume, claim: PersistentVolumeClaim) -> tu
         }
         is_new = True
     annotations = manifest["metadata"].get("annotations") or {}
-    if not was_bound and BOUND_BY_CONTROLLER_ANNOTATION not in annotations:
+    if not was_bound and storage.BOUND_BY_CONTROLLER_ANNOTATION not in annotations:
         manifest["metadata"] = {
             **manifest["metadata"],
-            "annotations": {**annotations, BOUND_BY_CONTROLLER_ANNOTATION: "yes"},
+            "annotations": {**annotations, storage.BOUND_BY_CONTROLLER_ANNOTATION: "yes"},
         }
         is_new = True
-    return (persistent_volume_from(manifest), True) if is_new else (volume, False)
+    return (storage.persistent_volume_from(manifest), True) if is_new else (volume, False)
 
 
-def provisioned_on(claim: PersistentVolumeClaim, node_name: str) -> PersistentVolumeClaim:
+def provisioned_on(claim: storage.PersistentVolumeClaim, node_name: str) -> storage.PersistentVolumeClaim:
     """The claim, asking for a volume for a node."""
     manifest = dict(claim.manifest)
     annotations = manifest["metadata"].get("annotations") or {}
     manifest["metadata"] = {
         **manifest["metadata"],
-        "annotations": {**annotations, SELECTED_NODE_ANNOTATION: node_name},
+        "annotations": {**annotations, storage.SELECTED_NODE_ANNOTATION: node_name},
     }
-    return persistent_volume_claim_from(manifest)
+    return storage.persistent_volume_claim_from(manifest)

@@ -14,16 +14,7 @@ from typing import Any, ClassVar, Final
 
 from scheduler_core.clock import SECOND_NS
 from scheduler_core.errors import InvalidObject
-from scheduler_core.objects.fields import (
-    SelectorError,
-    format_seconds,
-    integer,
-    mapping,
-    mappings,
-    optional_integer,
-    parse_time_ns,
-    string,
-)
+from scheduler_core.objects import fields
 from scheduler_core.objects.labels import LabelSelector, label_selector_from
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.quantity import QuantityError, quantity_from
@@ -104,7 +95,7 @@ class AutoscalerController(Controller):
         look = _Look(self, stored, self._memory.setdefault(key, _Memory()))
         try:
             look.scale()
-        except (InvalidObject, QuantityError, SelectorError) as error:
+        except (InvalidObject, QuantityError, fields.SelectorError) as error:
             self.warn(stored.manifest, "InvalidSpec", str(error))
         look.write_status()
 
@@ -119,11 +110,11 @@ class _Look:
         self.memory = memory
         self.now_ns = self.world.clock.now_ns
         self.namespace = str(self.manifest["metadata"].get("namespace") or "")
-        self.spec = mapping(self.manifest, "spec", "")
+        self.spec = fields.mapping(self.manifest, "spec", "")
         self.status: dict[str, Any] = dict(self.manifest.get("status") or {})
         given = self.spec.get("minReplicas")
         self.least = 1 if given is None else int(given)
-        self.most = integer(self.spec, "maxReplicas", "spec", 1)
+        self.most = fields.integer(self.spec, "maxReplicas", "spec", 1)
 
     # ---- what it does
 
@@ -181,13 +172,13 @@ class _Look:
         )  # fmt: skip
         self.controller.tell(self.manifest, "SuccessfulRescale", f"New size: {desired}; reason: {reason}")
         self.memory.scaled.append([self.now_ns, desired - current])
-        self.status["lastScaleTime"] = format_seconds(self.now_ns)
+        self.status["lastScaleTime"] = fields.format_seconds(self.now_ns)
 
     def _target(self) -> tuple[Stored | None, str, str]:
-        reference = mapping(self.spec, "scaleTargetRef", "spec")
+        reference = fields.mapping(self.spec, "scaleTargetRef", "spec")
         kind, name = (
-            string(reference, "kind", "spec.scaleTargetRef"),
-            string(reference, "name", "spec.scaleTargetRef"),
+            fields.string(reference, "kind", "spec.scaleTargetRef"),
+            fields.string(reference, "name", "spec.scaleTargetRef"),
         )
         return (self.world.get(kind, self.namespace, name) if kind in SCALED else None), kind, name
 
@@ -199,13 +190,13 @@ class _Look:
         everyone = [
             stored.manifest for stored in self.world.all("Pod") if stored.typed.namespace == self.namespace
         ]
-        metrics = mappings(self.spec, "metrics", "spec") or [("spec.metrics[0]", _CPU)]
+        metrics = fields.mappings(self.spec, "metrics", "spec") or [("spec.metrics[0]", _CPU)]
         best: tuple[int, str] | None = None
         statuses: list[dict[str, Any]] = []
         errors: list[tuple[str, str]] = []
         used = use_of(everyone, self._find, self.now_ns)
         for path, metric in metrics:
-            type_ = string(metric, "type", path)
+            type_ = fields.string(metric, "type", path)
             try:
                 wanted, status, name = self._from_metric(metric, type_, pods, used, current)
             except MetricError as error:
@@ -237,7 +228,7 @@ class _Look:
         return None if stored is None else stored.manifest
 
     def _pods(self, target: Stored) -> list[Pod]:
-        written = mapping(mapping(target.manifest, "spec", ""), "selector", "spec")
+        written = fields.mapping(fields.mapping(target.manifest, "spec", ""), "selector", "spec")
         document = {"matchLabels": written} if target.manifest["kind"] == "ReplicationController" else written
         selector: LabelSelector = label_selector_from(document or None)
         return [
@@ -258,17 +249,17 @@ class _Look:
     ) -> tuple[Wanted, dict[str, Any], str]:
         key = {"Resource": "resource", "ContainerResource": "containerResource"}.get(type_)
         if key is None:
-            other = mapping(metric, type_[:1].lower() + type_[1:], "spec.metrics")
-            name = string(mapping(other, "metric", ""), "name", "")
+            other = fields.mapping(metric, type_[:1].lower() + type_[1:], "spec.metrics")
+            name = fields.string(fields.mapping(other, "metric", ""), "name", "")
             api = "external" if type_ == "External" else "custom"
             raise MetricError(
                 f"unable to get metric {name}: unable to fetch metrics from {api} metrics API:"
                 " no known available metric versions found"
             )
-        source = mapping(metric, key, "spec.metrics")
-        resource, container = string(source, "name", key), string(source, "container", key)
-        target = mapping(source, "target", key)
-        percent = optional_integer(target, "averageUtilization", key)
+        source = fields.mapping(metric, key, "spec.metrics")
+        resource, container = fields.string(source, "name", key), fields.string(source, "container", key)
+        target = fields.mapping(source, "target", key)
+        percent = fields.optional_integer(target, "averageUtilization", key)
         amount = target.get("averageValue")
         words = f"{resource} {'container ' if container else ''}resource"
         try:
@@ -301,10 +292,12 @@ class _Look:
     # ---- how fast it may
 
     def _rules(self, direction: str) -> Mapping[str, Any]:
-        return mapping(mapping(self.spec, "behavior", "spec"), direction, "spec.behavior")
+        return fields.mapping(fields.mapping(self.spec, "behavior", "spec"), direction, "spec.behavior")
 
     def _window_s(self, direction: str) -> int:
-        written = optional_integer(self._rules(direction), "stabilizationWindowSeconds", "spec.behavior")
+        written = fields.optional_integer(
+            self._rules(direction), "stabilizationWindowSeconds", "spec.behavior"
+        )
         if written is None:
             return STABILIZATION_S if direction == "scaleDown" else 0
         return written
@@ -370,7 +363,7 @@ class _Look:
     def _fastest(self, direction: str, current: int) -> int:
         """How far its policies let it go at once."""
         rules = self._rules(direction)
-        chosen = string(rules, "selectPolicy", "spec.behavior") or "Max"
+        chosen = fields.string(rules, "selectPolicy", "spec.behavior") or "Max"
         if chosen == "Disabled":
             return current
         policies = rules.get("policies") or _DEFAULT_POLICIES[direction]
@@ -608,7 +601,7 @@ def _counts(pod: Pod, now_ns: int) -> bool:
     if found is None or pod.start_ns is None:
         return False
     ready, since = found.get("status") == "True", found.get("lastTransitionTime")
-    since_ns = parse_time_ns(str(since)) if since else 0
+    since_ns = fields.parse_time_ns(str(since)) if since else 0
     if pod.start_ns + CPU_INITIALIZATION_NS > now_ns:
         return ready and now_ns >= since_ns + WINDOW_NS
     return ready or pod.start_ns + INITIAL_READINESS_NS <= since_ns

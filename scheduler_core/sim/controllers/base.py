@@ -9,18 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from scheduler_core.errors import ForbiddenObject, InvalidObject
-from scheduler_core.objects.fields import (
-    Document,
-    SelectorError,
-    child,
-    format_seconds,
-    integer,
-    mapping,
-    optional_integer,
-    parse_time_ns,
-    string,
-    string_map,
-)
+from scheduler_core.objects import fields
 from scheduler_core.objects.labels import LabelSelector, label_selector_from
 from scheduler_core.objects.meta import Named, ObjectMeta, OwnerReference, object_meta_from
 from scheduler_core.objects.pod import Pod
@@ -51,7 +40,7 @@ def revisions_of(world: World, namespace: str, owner_uid: str) -> list[Stored]:
     return sorted(found, key=_number)
 
 
-def owner_reference(manifest: Document) -> dict[str, Any]:
+def owner_reference(manifest: fields.Document) -> dict[str, Any]:
     """The owner reference of what a controller makes for an object."""
     meta = manifest["metadata"]
     return {
@@ -81,7 +70,7 @@ def keep_revision(world: World, pods: PodIndex, workload: Workload, hash_: str) 
     elif _number(own) < newest:
         world.put({**own.manifest, "revision": newest + 1}, "template rolled back")
     live = {pod.labels.get(HASH_LABEL) for pod in pods.of_owner(workload.owner).pods.values()}
-    limit = max(integer(workload.spec, "revisionHistoryLimit", "spec", DEFAULT_HISTORY), 0)
+    limit = max(fields.integer(workload.spec, "revisionHistoryLimit", "spec", DEFAULT_HISTORY), 0)
     past = [
         item
         for item in history
@@ -96,7 +85,7 @@ def _number(stored: Stored) -> int:
 
 
 def _revision(workload: Workload, name: str, hash_: str, number: int) -> dict[str, Any]:
-    selector: Mapping[str, Any] = mapping(workload.spec, "selector", "spec").get("matchLabels") or {}
+    selector: Mapping[str, Any] = fields.mapping(workload.spec, "selector", "spec").get("matchLabels") or {}
     annotations = workload.manifest["metadata"].get("annotations")
     meta: dict[str, Any] = {
         "name": name,
@@ -138,13 +127,13 @@ class Workload(Named):
         `spec.template`.
     """
 
-    manifest: Document
+    manifest: fields.Document
     kind: str
     meta: ObjectMeta
-    spec: Document
+    spec: fields.Document
     replicas: int
     selector: LabelSelector
-    template: Document
+    template: fields.Document
 
     @property
     def owner(self) -> Owner:
@@ -168,7 +157,7 @@ class Workload(Named):
         return {**status, "observedGeneration": generation_of(self.manifest)}
 
 
-def workload_from(manifest: Document) -> Workload:
+def workload_from(manifest: fields.Document) -> Workload:
     """Parse a workload.
 
     Raises
@@ -176,20 +165,20 @@ def workload_from(manifest: Document) -> Workload:
     InvalidObject
         Names the field path and value that cannot be read.
     """
-    kind = string(manifest, "kind", "")
-    spec = mapping(manifest, "spec", "")
-    template = mapping(spec, "template", "spec")
-    replicas = optional_integer(spec, "replicas", "spec")
-    selector = mapping(spec, "selector", "spec")
+    kind = fields.string(manifest, "kind", "")
+    spec = fields.mapping(manifest, "spec", "")
+    template = fields.mapping(spec, "template", "spec")
+    replicas = fields.optional_integer(spec, "replicas", "spec")
+    selector = fields.mapping(spec, "selector", "spec")
     if kind == "ReplicationController":
-        labels = string_map(spec, "selector", "spec")
-        labels = labels or string_map(
-            mapping(template, "metadata", "spec.template"), "labels", "spec.template.metadata"
+        labels = fields.string_map(spec, "selector", "spec")
+        labels = labels or fields.string_map(
+            fields.mapping(template, "metadata", "spec.template"), "labels", "spec.template.metadata"
         )
         selector = {"matchLabels": labels}
     try:
         parsed = label_selector_from(selector or None, "spec.selector")
-    except SelectorError as error:
+    except fields.SelectorError as error:
         raise InvalidObject("spec.selector", None, str(error)) from error
     return Workload(
         manifest,
@@ -215,10 +204,10 @@ def resolve_amount(
     if isinstance(value, str):
         match = _PERCENT.fullmatch(value)
         if match is None:
-            raise InvalidObject(child(path, key), value, "must be a whole number or a percentage")
+            raise InvalidObject(fields.child(path, key), value, "must be a whole number or a percentage")
         product = int(match[1]) * total
         return -(-product // 100) if round_up else product // 100
-    return integer(document, key, path)
+    return fields.integer(document, key, path)
 
 
 # --- Makes pods from templates. What pods of one template have in common is admitted and parsed once.
@@ -233,7 +222,7 @@ class PodFactory:
     def __init__(self, world: World, randomness: Randomness) -> None:
         self._world = world
         self._randomness = randomness
-        self._prototypes: dict[tuple[int, str, str], tuple[Document, object, Pod]] = {}
+        self._prototypes: dict[tuple[int, str, str], tuple[fields.Document, object, Pod]] = {}
 
     def free_name(self, namespace: str, prefix: str) -> str:
         """A generated name that no pod of the namespace has."""
@@ -250,7 +239,7 @@ class PodFactory:
         *,
         name: str | None = None,
         annotations: Mapping[str, str] | None = None,
-        spec: Document | None = None,
+        spec: fields.Document | None = None,
         reason: str = "created by its controller",
     ) -> Pod:
         """Create one pod.
@@ -272,8 +261,11 @@ class PodFactory:
             The template makes no pod an API server would take.
         """
         template = workload.template
-        template_meta = mapping(template, "metadata", "spec.template")
-        all_labels = {**string_map(template_meta, "labels", "spec.template.metadata"), **(labels or {})}
+        template_meta = fields.mapping(template, "metadata", "spec.template")
+        all_labels = {
+            **fields.string_map(template_meta, "labels", "spec.template.metadata"),
+            **(labels or {}),
+        }
         meta: dict[str, Any] = {}
         if name is None:
             meta["generateName"] = f"{workload.name}-"
@@ -282,12 +274,12 @@ class PodFactory:
             "name": name,
             "namespace": workload.namespace,
             "uid": object_uid(self._randomness),
-            "creationTimestamp": format_seconds(self._world.clock.now_ns),
+            "creationTimestamp": fields.format_seconds(self._world.clock.now_ns),
             "labels": all_labels,
             "ownerReferences": [owner_reference(workload.manifest)],
         }
         all_annotations = {
-            **string_map(template_meta, "annotations", "spec.template.metadata"),
+            **fields.string_map(template_meta, "annotations", "spec.template.metadata"),
             **(annotations or {}),
         }
         if all_annotations:
@@ -298,7 +290,9 @@ class PodFactory:
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": meta,
-            "spec": copy.copy(spec if spec is not None else mapping(template, "spec", "spec.template")),
+            "spec": copy.copy(
+                spec if spec is not None else fields.mapping(template, "spec", "spec.template")
+            ),
             "status": {"phase": "Pending"},
         }
         # Where a pod gets more than its template says, each is read for itself.
@@ -321,7 +315,7 @@ class PodFactory:
         typed_meta = prototype.meta._replace(
             name=name,
             uid=meta["uid"],
-            creation_ns=parse_time_ns(meta["creationTimestamp"]),
+            creation_ns=fields.parse_time_ns(meta["creationTimestamp"]),
             owners=(OwnerReference(api_version, workload.kind, workload.name, workload.meta.uid, True),),
         )
         typed = replace(prototype, manifest=manifest, meta=typed_meta)

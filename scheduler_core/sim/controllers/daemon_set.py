@@ -9,24 +9,12 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from scheduler_core.errors import InvalidObject
-from scheduler_core.objects.fields import (
-    Document,
-    boolean,
-    mapping,
-    sequence,
-    string,
-)
+from scheduler_core.objects import fields
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.node_selector import RequiredNodeAffinity, required_node_affinity_from
 from scheduler_core.objects.pod import Pod, tolerations_from
 from scheduler_core.randomness import template_hash
-from scheduler_core.sim.controllers.base import (
-    ControllerContext,
-    Key,
-    Workload,
-    WorkloadController,
-    resolve_amount,
-)
+from scheduler_core.sim.controllers import base
 from scheduler_core.sim.pod_index import is_active, is_ready, owner_of
 from scheduler_core.sim.world import Noticed, generation_of
 
@@ -49,20 +37,20 @@ HOST_NETWORK_TOLERATION = {
 }
 
 
-class DaemonSetController(WorkloadController):
+class DaemonSetController(base.WorkloadController):
     """Looks at a DaemonSet on the nodes that changed, and on all of them when it changed itself."""
 
     kind: ClassVar[str] = "DaemonSet"
     watches: ClassVar[tuple[str, ...]] = ("Node", "DaemonSet", "PriorityClass")
     watches_pods_of: ClassVar[tuple[str, ...]] = ("DaemonSet",)
 
-    def __init__(self, context: ControllerContext) -> None:
+    def __init__(self, context: base.ControllerContext) -> None:
         super().__init__(context)
-        self._everywhere: dict[Key, None] = {}
-        self._nodes: dict[Key, dict[str, None]] = {}
-        self._pods_at: dict[Key, dict[str, dict[str, None]]] = {}
+        self._everywhere: dict[base.Key, None] = {}
+        self._nodes: dict[base.Key, dict[str, None]] = {}
+        self._pods_at: dict[base.Key, dict[str, dict[str, None]]] = {}
         """DaemonSet -> node -> names of its pods for that node."""
-        self._eligible: dict[Key, dict[str, None]] = {}
+        self._eligible: dict[base.Key, dict[str, None]] = {}
         """Nodes on which the DaemonSet should run."""
 
     # ---- what happens
@@ -125,7 +113,7 @@ class DaemonSetController(WorkloadController):
 
     # ---- bringing it in order
 
-    def sync_one(self, workload: Workload) -> None:
+    def sync_one(self, workload: base.Workload) -> None:
         key = workload.place
         rule = PlacementRule(workload)
         self.record_template(workload, rule.revision)
@@ -140,7 +128,7 @@ class DaemonSetController(WorkloadController):
             self._sync_node(workload, key, rule, name)
         self._update(workload, key, rule)
 
-    def _sync_node(self, workload: Workload, key: Key, rule: PlacementRule, node_name: str) -> None:
+    def _sync_node(self, workload: base.Workload, key: base.Key, rule: PlacementRule, node_name: str) -> None:
         stored = self.world.get("Node", "", node_name)
         eligible = self._eligible.setdefault(key, {})
         pods = self._daemon_pods(workload, key, node_name)
@@ -173,18 +161,18 @@ class DaemonSetController(WorkloadController):
         if should_run and not living and not any(pod.is_terminating for pod in pods):
             self._make(workload, rule, node_name)
 
-    def _daemon_pods(self, workload: Workload, key: Key, node_name: str) -> list[Pod]:
+    def _daemon_pods(self, workload: base.Workload, key: base.Key, node_name: str) -> list[Pod]:
         owned = self.pods.of_owner(workload.owner).pods
         names = self._pods_at.get(key, {}).get(node_name, {})
         return [owned[name] for name in sorted(names) if name in owned]
 
-    def _make(self, workload: Workload, rule: PlacementRule, node_name: str) -> None:
+    def _make(self, workload: base.Workload, rule: PlacementRule, node_name: str) -> None:
         spec = {**rule.spec, "affinity": _pinned(rule.affinity, node_name)}
         labels = {REVISION_LABEL: rule.revision, GENERATION_LABEL: str(generation_of(workload.manifest))}
         name = self.context.factory.free_name(workload.namespace, f"{workload.name}-")
         self.make_pod(workload, labels, name=name, spec=spec)
 
-    def _update(self, workload: Workload, key: Key, rule: PlacementRule) -> None:
+    def _update(self, workload: base.Workload, key: base.Key, rule: PlacementRule) -> None:
         """Delete pods of older templates, as many as may be away at once. Source: update.go rollingUpdate."""
         owned = self.pods.of_owner(workload.owner)
         outdated = [
@@ -194,13 +182,13 @@ class DaemonSetController(WorkloadController):
         ]
         if not outdated:
             return
-        strategy = mapping(workload.spec, "updateStrategy", "spec")
-        if string(strategy, "type", "spec.updateStrategy") == "OnDelete":
+        strategy = fields.mapping(workload.spec, "updateStrategy", "spec")
+        if fields.string(strategy, "type", "spec.updateStrategy") == "OnDelete":
             return
         path = "spec.updateStrategy.rollingUpdate"
-        document = mapping(strategy, "rollingUpdate", "spec.updateStrategy")
+        document = fields.mapping(strategy, "rollingUpdate", "spec.updateStrategy")
         wanted = len(self._eligible.get(key, {}))
-        allowed = max(resolve_amount(document, "maxUnavailable", path, wanted, 1, round_up=True), 1)
+        allowed = max(base.resolve_amount(document, "maxUnavailable", path, wanted, 1, round_up=True), 1)
         unavailable = wanted - min(owned.n_ready, wanted)
         for pod in sorted(outdated, key=lambda pod: (is_ready(pod), pod.name)):
             if is_ready(pod):
@@ -211,7 +199,7 @@ class DaemonSetController(WorkloadController):
 
     # ---- status
 
-    def status_of(self, workload: Workload) -> dict[str, Any] | None:
+    def status_of(self, workload: base.Workload) -> dict[str, Any] | None:
         group = self.pods.of_owner(workload.owner)
         wanted = self._eligible.get(workload.place, {})
         revision = template_hash(workload.template)
@@ -244,11 +232,11 @@ class DaemonSetController(WorkloadController):
 class PlacementRule:
     """Where a DaemonSet's pods may be, and what they are made of."""
 
-    def __init__(self, workload: Workload) -> None:
-        spec = dict(mapping(workload.template, "spec", "spec.template"))
-        tolerations = [dict(item) for item in sequence(spec, "tolerations", "spec.template.spec")]
+    def __init__(self, workload: base.Workload) -> None:
+        spec = dict(fields.mapping(workload.template, "spec", "spec.template"))
+        tolerations = [dict(item) for item in fields.sequence(spec, "tolerations", "spec.template.spec")]
         standard = list(STANDARD_TOLERATIONS)
-        if boolean(spec, "hostNetwork", "spec.template.spec"):
+        if fields.boolean(spec, "hostNetwork", "spec.template.spec"):
             standard.append(HOST_NETWORK_TOLERATION)
         known = [
             (item.get("key"), item.get("effect"), item.get("operator"), item.get("value"))
@@ -260,10 +248,10 @@ class PlacementRule:
             if (item["key"], item["effect"], item["operator"], None) not in known
         ]
         self.spec = {**spec, "tolerations": tolerations}
-        self.affinity = mapping(spec, "affinity", "spec.template.spec")
+        self.affinity = fields.mapping(spec, "affinity", "spec.template.spec")
         self.revision = template_hash(workload.template)
         self.tolerations = tolerations_from(self.spec, "spec.template.spec")
-        self.node_name = string(spec, "nodeName", "spec.template.spec")
+        self.node_name = fields.string(spec, "nodeName", "spec.template.spec")
         try:
             self.required: RequiredNodeAffinity = required_node_affinity_from(spec)
         except InvalidObject as error:
@@ -289,7 +277,7 @@ def target_node(pod: Pod) -> str:
     return pod.node_name or pinned_node(pod.manifest["spec"])
 
 
-def pinned_node(spec: Document) -> str:
+def pinned_node(spec: fields.Document) -> str:
     """The one node a daemon pod's affinity names; empty if it names none."""
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}

@@ -17,14 +17,7 @@ from scheduler_core.objects.fields import Document, boolean, integer, mapping, p
 from scheduler_core.objects.meta import OwnerReference
 from scheduler_core.objects.pod import Pod
 from scheduler_core.randomness import object_uid, template_hash
-from scheduler_core.sim.controllers.base import (
-    ControllerContext,
-    Workload,
-    WorkloadController,
-    owner_reference,
-    resolve_amount,
-    workload_from,
-)
+from scheduler_core.sim.controllers import base
 from scheduler_core.sim.pod_index import Owner, condition_of, is_ready, owner_of
 from scheduler_core.sim.world import Noticed, annotations_of, condition
 
@@ -52,7 +45,7 @@ def deployment_behind(kind: str, name: str, labels: Mapping[str, str]) -> tuple[
     return kind, name
 
 
-class DeploymentController(WorkloadController):
+class DeploymentController(base.WorkloadController):
     """Makes a ReplicaSet named `<name>-<template hash>`."""
 
     kind: ClassVar[str] = "Deployment"
@@ -60,9 +53,9 @@ class DeploymentController(WorkloadController):
     watches_pods_of: ClassVar[tuple[str, ...]] = ("ReplicaSet",)
     adopts: ClassVar[bool] = False
 
-    def __init__(self, context: ControllerContext) -> None:
+    def __init__(self, context: base.ControllerContext) -> None:
         super().__init__(context)
-        self._sets: dict[Owner, dict[str, Workload]] = {}
+        self._sets: dict[Owner, dict[str, base.Workload]] = {}
         """ReplicaSets by the Deployment that owns them, then by name."""
         self._deployment_of: dict[Owner, Owner] = {}
         """A ReplicaSet -> its Deployment, as owners."""
@@ -89,7 +82,7 @@ class DeploymentController(WorkloadController):
             sets = self._sets.setdefault(deployment, {})
             itself = ("ReplicaSet", meta.namespace, meta.uid)
             if is_new:
-                sets[meta.name] = workload_from(stored.manifest)
+                sets[meta.name] = base.workload_from(stored.manifest)
                 self._deployment_of[itself] = deployment
             else:
                 sets.pop(meta.name, None)
@@ -98,14 +91,14 @@ class DeploymentController(WorkloadController):
                 del self._sets[deployment]
             self.look_at_owner(deployment)
 
-    def _sets_of(self, workload: Workload) -> list[Workload]:
+    def _sets_of(self, workload: base.Workload) -> list[base.Workload]:
         """Its ReplicaSets, oldest first."""
         found = self._sets.get(workload.owner, {})
         return sorted(
             found.values(), key=lambda item: (_revision(item), item.meta.creation_ns or 0, item.name)
         )
 
-    def _set_of_template(self, workload: Workload, sets: list[Workload]) -> Workload | None:
+    def _set_of_template(self, workload: base.Workload, sets: list[base.Workload]) -> base.Workload | None:
         """The ReplicaSet of the present template, the oldest if there are several.
 
         Source: deployment_util.go FindNewReplicaSet
@@ -116,7 +109,7 @@ class DeploymentController(WorkloadController):
 
     # ---- bringing it in order
 
-    def sync_one(self, workload: Workload) -> None:
+    def sync_one(self, workload: base.Workload) -> None:
         sets = self._sets_of(workload)
         paused = boolean(workload.spec, "paused", "spec")
         new = self._set_of_template(workload, sets)
@@ -137,7 +130,7 @@ class DeploymentController(WorkloadController):
             self._roll(workload, new, old)
         self._clean_up(workload, old)
 
-    def _number(self, workload: Workload, new: Workload, old: list[Workload]) -> None:
+    def _number(self, workload: base.Workload, new: base.Workload, old: list[base.Workload]) -> None:
         """The present ReplicaSet has the highest revision, and its Deployment says which; `rollout undo` reads both.
 
         Source: pkg/controller/deployment/util/deployment_util.go SetNewReplicaSetAnnotations, SetDeploymentRevision
@@ -158,7 +151,7 @@ class DeploymentController(WorkloadController):
         if meta.get("annotations") != annotations:
             self.world.put({**manifest, "metadata": {**meta, "annotations": annotations}}, "numbered")
 
-    def _make_set(self, workload: Workload, sets: list[Workload]) -> Workload | None:
+    def _make_set(self, workload: base.Workload, sets: list[base.Workload]) -> base.Workload | None:
         template = workload.template
         hash_ = template_hash(template)
         name = f"{workload.name}-{hash_}"
@@ -187,7 +180,7 @@ class DeploymentController(WorkloadController):
                     "deployment.kubernetes.io/desired-replicas": str(workload.replicas),
                     REVISION: str(revision),
                 },
-                "ownerReferences": [owner_reference(workload.manifest)],
+                "ownerReferences": [base.owner_reference(workload.manifest)],
                 "generation": 1,
             },
             "spec": {
@@ -197,11 +190,11 @@ class DeploymentController(WorkloadController):
             },
             "status": {"replicas": 0},
         }
-        made = workload_from(self.world.create(manifest, "rolled out").manifest)
+        made = base.workload_from(self.world.create(manifest, "rolled out").manifest)
         self._tell_scaled(workload, name, 0, replicas)
         return made
 
-    def _roll(self, workload: Workload, new: Workload, old: list[Workload]) -> None:
+    def _roll(self, workload: base.Workload, new: base.Workload, old: list[base.Workload]) -> None:
         """Source: rolling.go rolloutRolling, reconcileNewReplicaSet, reconcileOldReplicaSets."""
         old_total = sum(item.replicas for item in old)
         new_total = new.replicas
@@ -237,7 +230,7 @@ class DeploymentController(WorkloadController):
             if left[item.name] != item.replicas:
                 self._scale(workload, item, left[item.name])
 
-    def _recreate(self, workload: Workload, new: Workload, old: list[Workload]) -> None:
+    def _recreate(self, workload: base.Workload, new: base.Workload, old: list[base.Workload]) -> None:
         """All old pods go before the first new one comes. Source: recreate.go."""
         for item in old:
             if item.replicas:
@@ -247,18 +240,18 @@ class DeploymentController(WorkloadController):
         if new.replicas != workload.replicas:
             self._scale(workload, new, workload.replicas)
 
-    def _scale_when_alone(self, workload: Workload, sets: list[Workload]) -> None:
+    def _scale_when_alone(self, workload: base.Workload, sets: list[base.Workload]) -> None:
         active = [item for item in sets if item.replicas] or sets[-1:]
         if len(active) == 1 and active[0].replicas != workload.replicas:
             self._scale(workload, active[0], workload.replicas)
 
-    def _room_for_new(self, workload: Workload, old_total: int, new_total: int) -> int:
+    def _room_for_new(self, workload: base.Workload, old_total: int, new_total: int) -> int:
         """How many pods the new ReplicaSet may have now. Source: deployment_util.go NewRSNewReplicas."""
         surge, _ = self._bounds(workload)
         room = workload.replicas + surge - old_total - new_total
         return new_total + max(min(room, workload.replicas - new_total), 0)
 
-    def _bounds(self, workload: Workload) -> tuple[int, int]:
+    def _bounds(self, workload: base.Workload) -> tuple[int, int]:
         """maxSurge and maxUnavailable as numbers. Source: deployment_util.go ResolveFenceposts."""
         strategy = mapping(workload.spec, "strategy", "spec")
         if string(strategy, "type", "spec.strategy") == "Recreate":
@@ -267,27 +260,27 @@ class DeploymentController(WorkloadController):
         path = "spec.strategy.rollingUpdate"
         both: dict[str, Any] = {"maxSurge": DEFAULT_SHARE, "maxUnavailable": DEFAULT_SHARE}
         both |= {name: value for name, value in document.items() if value is not None}
-        surge = resolve_amount(both, "maxSurge", path, workload.replicas, 0, round_up=True)
-        unavailable = resolve_amount(both, "maxUnavailable", path, workload.replicas, 0, round_up=False)
+        surge = base.resolve_amount(both, "maxSurge", path, workload.replicas, 0, round_up=True)
+        unavailable = base.resolve_amount(both, "maxUnavailable", path, workload.replicas, 0, round_up=False)
         if surge == 0 and unavailable == 0:
             unavailable = 1
         return surge, min(unavailable, workload.replicas)
 
-    def _tell_scaled(self, workload: Workload, name: str, before: int, after: int) -> None:
+    def _tell_scaled(self, workload: base.Workload, name: str, before: int, after: int) -> None:
         """Source: pkg/controller/deployment/sync.go scaleReplicaSet, v1.34."""
         if before != after:
             way = "up" if after > before else "down"
             message = f"Scaled {way} replica set {name} from {before} to {after}"
             self.tell(workload.manifest, "ScalingReplicaSet", message)
 
-    def _scale(self, workload: Workload, replica_set: Workload, replicas: int) -> None:
+    def _scale(self, workload: base.Workload, replica_set: base.Workload, replicas: int) -> None:
         stored = self.world.get("ReplicaSet", replica_set.namespace, replica_set.name)
         if stored is not None:
             self.world.scale(stored, replicas, "scaled")
             before = int(stored.manifest["spec"].get("replicas") or 0)
             self._tell_scaled(workload, replica_set.name, before, replicas)
 
-    def _clean_up(self, workload: Workload, old: list[Workload]) -> None:
+    def _clean_up(self, workload: base.Workload, old: list[base.Workload]) -> None:
         limit = integer(workload.spec, "revisionHistoryLimit", "spec", DEFAULT_HISTORY)
         idle = [item for item in old if not item.replicas and not self.pods.of_owner(item.owner).pods]
         for item in idle[: max(len(idle) - max(limit, 0), 0)]:
@@ -295,7 +288,7 @@ class DeploymentController(WorkloadController):
 
     # ---- status
 
-    def status_of(self, workload: Workload) -> dict[str, Any]:
+    def status_of(self, workload: base.Workload) -> dict[str, Any]:
         sets = self._sets_of(workload)
         new = self._set_of_template(workload, sets)
         groups = [self.pods.of_owner(item.owner) for item in sets]
@@ -337,13 +330,13 @@ def _bare_meta(template: Document) -> dict[str, Any]:
     return {**meta, "labels": labels}
 
 
-def _handed_down(workload: Workload) -> dict[str, Any]:
+def _handed_down(workload: base.Workload) -> dict[str, Any]:
     """What a ReplicaSet takes over, as the cause of a change."""
     notes = mapping(workload.manifest["metadata"], "annotations", "metadata")
     return {name: value for name, value in notes.items() if name not in _OWN_NOTES}
 
 
-def _revision(replica_set: Workload) -> int:
+def _revision(replica_set: base.Workload) -> int:
     try:
         return int(annotations_of(replica_set.manifest).get(REVISION, 0))
     except (TypeError, ValueError):
@@ -356,14 +349,14 @@ def _revision(replica_set: Workload) -> int:
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
 
-class ReplicaSetController(WorkloadController):
+class ReplicaSetController(base.WorkloadController):
     """A pod that goes away comes back under a new name."""
 
     kind: ClassVar[str] = "ReplicaSet"
     watches: ClassVar[tuple[str, ...]] = ("ReplicaSet", "PriorityClass")
     watches_pods_of: ClassVar[tuple[str, ...]] = ("ReplicaSet",)
 
-    def sync_one(self, workload: Workload) -> None:
+    def sync_one(self, workload: base.Workload) -> None:
         group = self.pods.of_owner(workload.owner)
         missing = workload.replicas - group.n_active
         if missing > 0:
@@ -373,7 +366,7 @@ class ReplicaSetController(WorkloadController):
             for pod in in_order_of_deletion(group.active())[:-missing]:
                 self.delete_pod(pod, "scaled down")
 
-    def status_of(self, workload: Workload) -> dict[str, Any]:
+    def status_of(self, workload: base.Workload) -> dict[str, Any]:
         group = self.pods.of_owner(workload.owner)
         numbers = {
             "fullyLabeledReplicas": group.n_active,
