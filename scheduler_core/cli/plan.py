@@ -16,6 +16,7 @@ from typing import Any
 
 from scheduler_core.cli import reports
 from scheduler_core.cli.manifests import named_by_file, notes_by_file, read_manifests, scenario_of_dump
+from scheduler_core.descheduler.policy import PolicyError, read_policy
 from scheduler_core.errors import InvalidManifest, InvalidObject
 from scheduler_core.objects.documents import load_documents
 from scheduler_core.objects.prices import read_prices
@@ -121,6 +122,11 @@ def _question(options: argparse.Namespace) -> dict[str, Any]:
         if len(documents) != 1 or documents[0].value.get("kind") != "Pod":
             raise reports.Unusable(f"{options.pod}: one manifest of kind Pod is needed")
         found["pod"] = documents[0].value
+    if getattr(options, "policy", None):
+        try:
+            found["policy"] = read_policy(Path(options.policy).read_bytes())
+        except PolicyError as error:
+            raise reports.Unusable(f"{options.policy}: {error}") from None
     if getattr(options, "prices", None):
         found["prices"] = read_prices(_text_of(options.prices))
     return found

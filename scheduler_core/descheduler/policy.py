@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from scheduler_core.errors import aggregate, quoted
+from scheduler_core.errors import InvalidManifest, aggregate, quoted
+from scheduler_core.objects.documents import load_documents
 from scheduler_core.objects.fields import SelectorError
 from scheduler_core.objects.labels import label_selector_from, parse_label_selector_text
 from scheduler_core.schema.tables import table_beside
@@ -29,6 +30,7 @@ PLUGINS: Final[Mapping[str, Sequence[str]]] = {
 """Extension point, as a profile writes it -> the plugins that have it."""
 PROTECTIONS: Final = _TABLE["protections"]
 SYSTEM_CRITICAL: Final = 2_000_000_000
+_KIND: Final = "DeschedulerPolicy"
 _API_VERSION: Final = "descheduler/v1alpha2"
 _WHOLE: Final = {
     "int": (-(2**63), 2**63), "int64": (-(2**63), 2**63), "int32": (-(2**31), 2**31), "uint": (0, 2**64),
@@ -66,6 +68,31 @@ class Policy:
     most_in_a_namespace: int | None
     grace_period_seconds: int | None
     tells_failures: bool
+
+
+def read_policy(text: str | bytes) -> Document:
+    """The one DeschedulerPolicy of a text, also out of the ConfigMap that brings it to a cluster.
+
+    Raises
+    ------
+    PolicyError
+        The text cannot be read, or holds none or several.
+    """
+    try:
+        documents = [document.value for document in load_documents(text)]
+        held = [
+            item.value
+            for document in documents
+            if document.get("kind") == "ConfigMap"
+            for value in (document.get("data") or {}).values()
+            for item in load_documents(value)
+        ]
+    except InvalidManifest as error:
+        raise PolicyError(error.in_text) from None
+    found = [document for document in (*documents, *held) if document.get("kind") == _KIND]
+    if len(found) != 1:
+        raise PolicyError(f"one {_KIND} is needed, and there are {len(found)}")
+    return found[0]
 
 
 def policy_from(document: Document, priority_of: Mapping[str, int]) -> Policy:
@@ -121,14 +148,14 @@ def policy_from(document: Document, priority_of: Mapping[str, int]) -> Policy:
 
 def _decode(document: Document) -> None:
     kind, version = document.get("kind", ""), document.get("apiVersion", "")
-    if (kind, version) != ("DeschedulerPolicy", _API_VERSION):
+    if (kind, version) != (_KIND, _API_VERSION):
         where = 'in scheme "pkg/descheduler/scheme/scheme.go:40"'
         if not kind:
             raise PolicyError(
                 f"{_FAILED_DECODING}Object 'Kind' is missing in '{json.dumps(document, separators=(',', ':'))}'"
             )
         raise PolicyError(f'{_FAILED_DECODING}no kind "{kind}" is registered for version "{version}" {where}')
-    _raise_first(_type_problems(document, "DeschedulerPolicy", ""))
+    _raise_first(_type_problems(document, _KIND, ""))
     for profile in document.get("profiles") or ():
         for config in profile.get("pluginConfig") or ():
             struct, arguments = f"{config.get('name')}Args", config.get("args")

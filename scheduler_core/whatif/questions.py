@@ -15,7 +15,7 @@ from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.prices import PriceList, price_list_from, shipped_prices
 from scheduler_core.whatif.fork import ZONE, Fork, Report, group_of
 
-DRAIN, LOSE, ANY_NODE, ANY_DOMAIN, HEADROOM, BACKLOG, CONSOLIDATE = ASKS = (
+DRAIN, LOSE, ANY_NODE, ANY_DOMAIN, HEADROOM, BACKLOG, CONSOLIDATE, DESCHEDULE = ASKS = (
     "drain",
     "lose",
     "any-node",
@@ -23,6 +23,7 @@ DRAIN, LOSE, ANY_NODE, ANY_DOMAIN, HEADROOM, BACKLOG, CONSOLIDATE = ASKS = (
     "headroom",
     "backlog",
     "consolidate",
+    "deschedule",
 )
 _FIELDS = {
     DRAIN: ("nodes", "label"),
@@ -32,6 +33,7 @@ _FIELDS = {
     HEADROOM: ("workload", "pod"),
     BACKLOG: ("workload", "prices"),
     CONSOLIDATE: ("prices",),
+    DESCHEDULE: ("policy",),
 }
 MAX_NODES = 5_000
 """Nodes that one question names."""
@@ -55,6 +57,8 @@ class PlanQuestion:
         Of `headroom`: a manifest.
     prices : PriceList or None
         Of `backlog` and `consolidate`: in place of the list that is shipped.
+    policy : mapping or None
+        Of `deschedule`: a DeschedulerPolicy.
     """
 
     ask: str
@@ -63,6 +67,7 @@ class PlanQuestion:
     workload: str = ""
     pod: Mapping[str, Any] | None = None
     prices: PriceList | None = None
+    policy: Mapping[str, Any] | None = None
 
     def document(self) -> dict[str, Any]:
         """The normal form, JSON-able: what is not asked is left out."""
@@ -72,8 +77,9 @@ class PlanQuestion:
         for name in ("label", "workload"):
             if getattr(self, name):
                 found[name] = getattr(self, name)
-        if self.pod is not None:
-            found["pod"] = dict(self.pod)
+        for name in ("pod", "policy"):
+            if getattr(self, name) is not None:
+                found[name] = dict(getattr(self, name))
         if self.prices is not None:
             found["prices"] = self.prices.document()
         return found
@@ -109,6 +115,9 @@ def question_from(document: Mapping[str, Any]) -> PlanQuestion:
     pod = document.get("pod")
     if pod is not None and not isinstance(pod, Mapping):
         raise InvalidObject("pod", None, "must be a manifest of kind Pod")
+    policy = document.get("policy")
+    if ask == DESCHEDULE and not isinstance(policy, Mapping):
+        raise InvalidObject("policy", policy, "must be a DeschedulerPolicy")
     if ask in (DRAIN, LOSE):
         if label and "=" not in label:
             raise InvalidObject("label", label, "must be KEY=VALUE")
@@ -124,7 +133,7 @@ def question_from(document: Mapping[str, Any]) -> PlanQuestion:
         raise InvalidObject("workload", workload, "must be KIND NAMESPACE/NAME")
     prices = document.get("prices")
     listed = None if prices is None else price_list_from(prices, "prices")
-    return PlanQuestion(ask, tuple(dict.fromkeys(nodes)), label, workload, pod, listed)
+    return PlanQuestion(ask, tuple(dict.fromkeys(nodes)), label, workload, pod, listed, policy)
 
 
 def _text(document: Mapping[str, Any], name: str) -> str:

@@ -36,7 +36,7 @@ LANDS, PENDING, BLOCKED, LOST, WITH_NODE, ENDING = OUTCOMES
 """It finds another node; it finds none; a budget holds it back; it has no owner that would recreate it; it belongs
 to its node (DaemonSet, static pod); it was being deleted before."""
 
-DRAIN, REMOVAL, LOSS = "drain", "removal", "loss"
+DRAIN, REMOVAL, LOSS, EVICTION = "drain", "removal", "loss", "eviction"
 
 OF_THE_NODE = ("DaemonSet", "Node")
 """Owners whose pods go with their node."""
@@ -105,7 +105,7 @@ class TakenAway:
     Attributes
     ----------
     how : str
-        `DRAIN`, `REMOVAL` or `LOSS`.
+        `DRAIN`, `REMOVAL`, `LOSS` or `EVICTION`, whose nodes stay.
     nodes : tuple of str
     pods : list of Followed
         In the order in which they left.
@@ -212,6 +212,13 @@ def take_away(fork: Fork, how: str, nodes: Sequence[str], *, until_harm: bool = 
     return result
 
 
+def evicted(fork: Fork, pods: Sequence[Pod]) -> TakenAway:
+    """Have pods leave nodes that stay, and follow them; left done on the fork until the caller takes it back."""
+    result = TakenAway(EVICTION, ())
+    _Following(fork, result).evict(pods)
+    return result
+
+
 def nodes_with(fork: Fork, key: str, value: str) -> tuple[str, ...]:
     """Nodes that carry a label, in evaluation order: a zone, a rack, a pool."""
     return tuple(node.name for node in fork.nodes() if node.meta.labels.get(key) == value)
@@ -242,6 +249,12 @@ class _Following:
         self.fork.remove_nodes(nodes)
         for pod, name in pods:
             self._left(pod, name)
+        self._place_all()
+
+    def evict(self, pods: Sequence[Pod]) -> None:
+        for pod in pods:
+            self.fork.remove_pod(pod)
+            self._left(pod, pod.node_name)
         self._place_all()
 
     def drain(self, nodes: Sequence[str]) -> None:
@@ -339,7 +352,7 @@ class _Following:
         kind = owner_kind(pod)
         if pod.is_terminating:
             self._tell(pod, origin, ENDING, because=because)
-        elif kind in OF_THE_NODE and not because:
+        elif kind in OF_THE_NODE and self.result.nodes and not because:
             self._tell(pod, origin, WITH_NODE)
         elif not kind:
             self._tell(pod, origin, LOST, because=because)

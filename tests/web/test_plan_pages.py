@@ -166,6 +166,29 @@ def test_a_node_that_is_not_there_is_said_in_the_answer(client: Client, cluster:
     assert "there is no node nowhere" in page(client, "plan-answer", cluster.public_id, question.public_id)
 
 
+def test_a_descheduler_s_policy_is_pasted_and_tells_where_the_pods_land(
+    client: Client, cluster: Cluster
+) -> None:
+    policy = """kind: ConfigMap
+data:
+  policy.yaml: |
+    apiVersion: descheduler/v1alpha2
+    kind: DeschedulerPolicy
+    profiles:
+    - name: default
+      pluginConfig: [{name: PodLifeTime, args: {states: [Running]}}]
+      plugins: {deschedule: {enabled: [PodLifeTime]}}
+"""
+    question = asked(client, cluster, ask="deschedule", policy=policy)
+    html = page(client, "plan-answer", cluster.public_id, question.public_id)
+    assert "The descheduler evicts" in html and "pod does not have any ownerRefs" in html
+    wrong = {"ask": "deschedule", "policy": policy.replace("[Running]", "[Sleeping]")}
+    refused = client.post(reverse("web:plan", args=[cluster.public_id]), wrong, follow=True)
+    assert "states must be one of" in html_of(refused) or Question.objects.count() == 2
+    none = client.post(reverse("web:plan", args=[cluster.public_id]), {"ask": "deschedule"}, follow=True)
+    assert "one DeschedulerPolicy is needed" in html_of(none)
+
+
 def test_a_branch_does_what_the_answer_says(client: Client, cluster: Cluster) -> None:
     question = asked(client, cluster, ask="drain", nodes="node-a")
     assert question.answer is not None

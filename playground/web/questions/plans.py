@@ -25,6 +25,7 @@ from playground.web.listing import Alike, alike
 from playground.web.looks import View
 from playground.web.questions.views import STOP_POLLING, arrives_at, question_context
 from playground.web.requests import HtmxHttpRequest, site_user
+from scheduler_core.descheduler.policy import PolicyError, read_policy
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.prices import read_prices
 from scheduler_core.whatif.answers import answer_text
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
 NODES_LISTED = 500
 BACKLOG = "backlog"
 """What the page of the best fix answers: it has no card."""
-ASKED_WITH_WORDS = ("drain", "lose")
-"""Questions that need nodes to be named first."""
+ASKED_WITH_WORDS = ("drain", "lose", "deschedule")
+"""Questions that need nodes or a policy first."""
 
 
 def overview(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
@@ -114,6 +115,11 @@ def _posted(request: HttpRequest) -> dict[str, Any]:
     prices = request.POST.get("prices", "").strip()
     if prices:
         found["prices"] = read_prices(prices)
+    if found["ask"] == "deschedule":
+        try:
+            found["policy"] = read_policy(request.POST.get("policy", ""))
+        except PolicyError as error:
+            raise InvalidObject("policy", None, f"cannot be read: {error}") from None
     return found
 
 
@@ -182,6 +188,8 @@ def _command(question: dict[str, Any]) -> str:
         words.append("...")
     if question.get("label"):
         words += ["-l", question["label"]]
+    if question.get("policy"):
+        words.append("policy.yaml")
     if question.get("workload"):
         words += ["--workload", question["workload"].replace(" ", "/")]
     return f"python -m scheduler_core plan --json cluster.json {' '.join(words)} | sha256sum"
@@ -229,6 +237,7 @@ TITLES: Final = {
     "headroom": "How many more fit",
     "drain": "Drain nodes",
     "lose": "Lose nodes",
+    "deschedule": "Run the descheduler once",
 }
 """Question -> its title, in the order of the overview."""
 _STATES: Final = {
