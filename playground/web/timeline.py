@@ -133,7 +133,7 @@ def view_timeline(
     q, sort = asked.get("q", "").strip(), asked.get("sort", "")
     sort = sort if sort in ORDERS else ""
     n = min(positive_int(asked.get("n")) or LANES, MOST_LANES)
-    changed = [lane for lane in found.pods if _changes(lane, first, last) and _is_named(lane, q)]
+    changed = [lane for lane in found.pods if _changes(lane, first, last) and lane.is_named(q)]
     groups = _alike(sorted(changed, key=_order(sort, first, last)))
     shown = groups[:n]
     lanes = [members[0] for members in shown]
@@ -239,10 +239,6 @@ def _alike(lanes: Sequence[PodLane]) -> list[list[PodLane]]:
         namespace = lane.pod.partition("/")[0]
         found.setdefault((namespace, lane.workload, lane.priority, stays), []).append(lane)
     return [*found.values()]
-
-
-def _is_named(lane: PodLane, q: str) -> bool:
-    return not q or q in lane.pod or any(q in span.node for span in lane.spans)
 
 
 def _order(sort: str, first: int, last: int) -> Callable[[PodLane], Any]:

@@ -94,6 +94,10 @@ class PodLane:
     spans: list[Span] = field(default_factory=list)
     cycles: list[CycleMark] = field(default_factory=list)
 
+    def is_named(self, q: str) -> bool:
+        """Whether its name or that of one of its nodes has `q` in it."""
+        return not q or q in self.pod or any(q in span.node for span in self.spans)
+
     def waited_ns(self, from_ns: int, to_ns: int) -> int:
         """How long it had no node within a stretch of time."""
         return sum(

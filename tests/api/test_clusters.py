@@ -67,6 +67,9 @@ def test_a_pending_pod_names_plugin_and_reason_of_each_node(
     assert [item["pod"] for item in queue["unschedulable"]] == ["default/big"]
     story = api.get(f"/clusters/{cluster.public_id}/pods/default/big/story").json()
     assert story["queue"]["lane"] == "unschedulable"
+    [lane] = api.get(f"/clusters/{cluster.public_id}/timeline?q=default/big").json()["pods"]
+    assert [(cycle["number"], cycle["node"]) for cycle in lane["cycles"]] == [(number, None)]
+    assert {span["state"] for span in lane["spans"]} == {"unschedulable"}
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,17 @@ def test_a_fork_says_which_extender_is_asked_now(client, wakes):
     assert "asks the extender at http://gone.example/x" in answer.content.decode()
 
 
+def test_a_fork_opens_at_the_moment_its_author_chose_and_leads_back(client, wakes, work):
+    scenario = share(document=small_text(), note="Look at cycle 2.", opens_at=2).scenario
+    work()
+    board = client.post(f"/s/{scenario.public_id}/fork/", follow=True).content.decode()
+    cluster = Cluster.objects.get(parent_share=scenario.public_id)
+    assert cluster.parent_cycle == 2
+    assert cluster.pods.exclude(node_name="").count() == 2
+    assert f'/s/{scenario.public_id}/?cycle=2"' in board
+    assert "Author’s note (not verified): Look at cycle 2." in board
+
+
 @pytest.mark.dialect
 def test_a_step_that_is_undone_is_still_to_be_done_and_the_cluster_unchanged_again(unrecorded, wakes, work):
     from playground.scenarios.services.forking import undo

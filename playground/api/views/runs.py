@@ -20,7 +20,7 @@ from playground.clusters.errors import Conflict, NotFound
 from playground.clusters.history.cycles import cycle_explanation, cycles
 from playground.clusters.history.queue import queue_view
 from playground.clusters.history.redecide import request_trace
-from playground.clusters.history.story import pod_story
+from playground.clusters.history.story import cluster_timeline, pod_story
 from playground.clusters.metrics import metrics_text
 from playground.clusters.objects.queries import get_run, list_runs
 from playground.engine.columns import FINISHED
@@ -74,6 +74,13 @@ def queue_read(call: Call, cluster: Cluster) -> Any:
     """Every lane, each in its own order, as of the engine's last commit."""
     lanes = queue_view(cluster)
     return {lane: [shown("QueueItem", item) for item in items] for lane, items in lanes.items()}
+
+
+def timeline_read(call: Call, cluster: Cluster) -> Any:
+    """The lanes of the timeline's page: every stay of a pod in a state, in virtual time, and its cycles."""
+    found, q = cluster_timeline(cluster), call.query("q", "")
+    lanes = [lane for lane in found.pods if lane.is_named(q)]
+    return shown("Timeline", found, pods=[shown("TimelinePod", lane) for lane in lanes])
 
 
 def clusters_metrics(call: Call, cluster: Cluster) -> Any:

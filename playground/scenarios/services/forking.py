@@ -83,6 +83,8 @@ def fork(
         if begins_as.objects or begins_as.kept:
             apply_documents(cluster=cluster, objects=[*begins_as.objects, *begins_as.kept])
         cluster.refresh_from_db()
+        cluster.parent_share = scenario.public_id
+        cluster.save(update_fields=["parent_share"])
         note_opening(cluster)
         Origin.objects.create(
             cluster=cluster,

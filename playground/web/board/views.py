@@ -36,6 +36,7 @@ from playground.clusters.objects.queries import current_run
 from playground.clusters.objects.write import set_cordon
 from playground.clusters.pulse import HERE, RETRY, changes
 from playground.clusters.trouble import why_cluster_waits
+from playground.scenarios.selectors import visible_scenarios
 from playground.web.board.nodes import NODE_COLUMNS, BoardAddress, view_nodes
 from playground.web.board.queue import inspect, reserved_nodes, view_lanes
 from playground.web.listing import Alike, sorted_columns
@@ -87,6 +88,8 @@ def page_of(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     html = {root: render_to_string(template, context, request) for root, template in FRAGMENTS}
     context["have"] = ".".join(digest_of(part) for part in html.values())
     context["html"] = {root.partition("-")[0]: part for root, part in html.items()}
+    if cluster.parent_share:
+        context["from_share"] = visible_scenarios(request.user).filter(public_id=cluster.parent_share).first()
     return render(request, "board/page.html", context)
 
 

@@ -288,9 +288,15 @@ def _path(share: Scenario) -> list[dict[str, Any]]:
 
 
 def fork(request: HttpRequest, share: Scenario) -> HttpResponse:
-    """Open it in a new cluster of one's own."""
-    cluster = forking.fork(scenario=share, owner=site_user(request))
-    messages.success(request, f"This cluster begins as {share.words} does.")
+    """Open it in a new cluster of one's own, at the moment its author chose."""
+    owner = site_user(request)
+    if share.opens_at is None:
+        cluster = forking.fork(scenario=share, owner=owner)
+        messages.success(request, f'Starts from the scenario "{share.words}".')
+    else:
+        name = share.words[:100]
+        cluster = moments.branch(scenario=share, cycle=share.opens_at, owner=owner, name=name)
+        messages.success(request, f'Starts from "{share.words}" after cycle {share.opens_at}.')
     for url in opening_of(bytes(share.document)).recorded if share.n_extenders else ():
         messages.warning(
             request,
@@ -309,7 +315,7 @@ def branch(request: HtmxHttpRequest, share: Scenario) -> HttpResponse:
         context = moment_context(request, share, str(number))
         context |= {"edit": edit, "problems": problems_of(error, edit)}
         return _page(request, share, context, error.status)
-    words = f"This cluster begins as {share.words} was after cycle {number}."
+    words = f'Starts from "{share.words}" after cycle {number}.'
     return done(request, words, "web:board", cluster.public_id)
 
 
