@@ -42,6 +42,7 @@ PLAYGROUND_KEEP_LOG_DAYS  days before superseded outcomes are dropped from the l
                           is decided again, stay (default 0: nothing is dropped)
 PLAYGROUND_OWN_URL        how workers reach the site, for its mock extenders (default ``http://127.0.0.1:8000``;
                           `manage.py play` sets it)
+PLAYGROUND_PAGE           folder that `kube-scheduler-playground page` wrote, served at ``/page/`` (default: none)
 PLAYGROUND_EMBED_IN       whose pages may show public and unlisted shares in a frame: ``*`` (default), origins with
                           spaces between (``https://wiki.example``), or ``none``; no other page is ever framed
 DATABASE_URL              e.g. ``postgresql://user:password@host/name`` (default: SQLite in the data folder)
@@ -184,6 +185,8 @@ if not re.fullmatch(r"\*|none|https?://[\w.*:-]+( https?://[\w.*:-]+)*", PLAYGRO
     raise ImproperlyConfigured("PLAYGROUND_EMBED_IN is *, none, or origins such as https://wiki.example")
 if PLAYGROUND_EMBED_IN == "none":
     PLAYGROUND_EMBED_IN = "'none'"
+# A folder that `kube-scheduler-playground page` wrote, served at /page/.
+PLAYGROUND_PAGE = Path(os.environ["PLAYGROUND_PAGE"]) if os.environ.get("PLAYGROUND_PAGE") else None
 # Objects of one cluster, pods of controllers included, Events not.
 PLAYGROUND_MAX_OBJECTS = _whole("PLAYGROUND_MAX_OBJECTS", 100_000)
 

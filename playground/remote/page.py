@@ -9,6 +9,7 @@ import argparse
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from functools import partial
 from importlib import resources
@@ -43,9 +44,13 @@ def main(arguments: Sequence[str]) -> int:
         type=Path,
         help=f"npm packages to bundle one: {', '.join(PACKAGES)}",
     )
+    parser.add_argument(
+        "--site", metavar="ADDRESS", default="", help="of a playground's site, to which it links"
+    )
     options = parser.parse_args(arguments)
+    bundled = partial(bundle, options.node_modules and options.node_modules.resolve())
     try:
-        page.build(options.folder, options.pyodide or partial(bundle, options.node_modules.resolve()))
+        page.build(options.folder, options.pyodide or bundled, options.site)
     except (CannotBundle, OSError) as error:
         print(error, file=sys.stderr)
         return 2
@@ -63,11 +68,20 @@ def bundle(node_modules: Path, folder: Path) -> None:
     """
     if lacking := [name for name in PACKAGES if not (node_modules / name).is_dir()]:
         raise CannotBundle(f"{node_modules} has no {', '.join(lacking)}: npm install {' '.join(PACKAGES)}")
-    with resources.as_file(resources.files(page)) as here:
-        said = subprocess.run(
-            ["node", str(node_modules / "webpack/bin/webpack.js"), "--config", str(here / "webpack.config.js"),
-             "--env", f"entry={here / 'cowasm.js'}", "--env", f"folder={folder.resolve()}"],
-            env={**os.environ, "NODE_PATH": str(node_modules)}, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-    if said.returncode:
-        raise CannotBundle(f"webpack says: {(said.stdout + said.stderr).strip()[-2000:]}")
+    with resources.as_file(resources.files(page)) as here, tempfile.TemporaryDirectory() as kept:
+        core = Path(kept, "core.zip")
+        core.write_bytes(page.archive())
+        webpack = ["webpack/bin/webpack.js", "--config", here / "webpack.config.js",
+                   "--env", f"entry={here / 'cowasm.worker.js'}", "--env", f"folder={folder.resolve()}"]  # fmt: skip
+        pack = [here / "pack.js", here, core, node_modules, folder.resolve()]
+        running = {
+            name: subprocess.Popen(
+                ["node", *map(str, command)], cwd=node_modules, env={**os.environ, "NODE_PATH": str(node_modules)},
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            )
+            for name, command in (("webpack", webpack), ("pack.js", pack))
+        }  # fmt: skip
+        for name, one in running.items():
+            said, _ = one.communicate()
+            if one.returncode:
+                raise CannotBundle(f"{name} says: {said.strip()[-2000:]}")

@@ -7,7 +7,7 @@ written as Kubernetes does, beside it. What is made of it are plain manifests: n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from scheduler_core.errors import InvalidObject
@@ -213,3 +213,136 @@ def _affinity(said: Any) -> Manifest:
         for word, kind in (("near", "podAffinity"), ("apart", "podAntiAffinity"))
         if said.get(word) is not None
     }
+
+
+# ---- the way back
+
+
+def shortened(
+    manifests: Sequence[Mapping[str, Any]], same: Callable[[Manifest], Any]
+) -> dict[str, list[Manifest]]:
+    """`nodes` and `pods` in the short form, and `objects` that it cannot say, as they are.
+
+    Parameters
+    ----------
+    same
+        What of a manifest must be equal for two to be the same.
+    """
+    found: dict[str, list[Manifest]] = {"nodes": [], "objects": [], "pods": []}
+    classes: list[Any] = []
+    rest = [dict(manifest) for manifest in manifests]
+    while rest:
+        key = {"Node": "nodes", "Pod": "pods"}.get(str(rest[0].get("kind")), "")
+        for item, taken in _items(key, rest):
+            made = [same(one) for one in written_out(key, item)]
+            if [one for one in made if one["kind"] != "PriorityClass"] == [same(one) for one in rest[:taken]]:
+                classes += [one for one in made if one["kind"] == "PriorityClass"]
+                found[key].append(item)
+                del rest[:taken]
+                break
+        else:
+            found["objects"].append(rest.pop(0))
+    found["objects"] = [one for one in found["objects"] if same(one) not in classes]
+    return {key: items for key, items in found.items() if items}
+
+
+def _items(key: str, manifests: Sequence[Manifest]) -> Iterator[tuple[Manifest, int]]:
+    """Entries that may mean the first of some manifests, and how many they mean: of several, and of it alone."""
+    if not key:
+        return
+    try:
+        parts = [_parts(key, manifests[0])]
+        name = parts[0]["name"]
+        base = name[:-2] if name.endswith("-0") else ""
+        while base and len(parts) < min(len(manifests), MOST):
+            following = manifests[len(parts)]
+            if following.get("kind") != manifests[0]["kind"]:
+                break
+            part = _parts(key, following)
+            if part | {"name": "", "zone": ""} != parts[0] | {"name": "", "zone": ""}:
+                break
+            if part["name"] != f"{base}-{len(parts)}":
+                break
+            parts.append(part)
+        if base:
+            zones = [part.get("zone") for part in parts]
+            turn = next(
+                n for n in range(1, len(zones) + 1) if zones == [zones[at % n] for at in range(len(zones))]
+            )
+            zone = {"zone": zones[0] if turn == 1 else zones[:turn]} if zones[0] else {}
+            item = {"name": base, **parts[0], **zone} | {"name": base, "count": len(parts)}
+            yield _without_own_app(item, base), len(parts)
+        yield _without_own_app(parts[0], name), 1
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+        # It has a form that the short one does not know.
+        return
+
+
+def _without_own_app(item: Manifest, base: str) -> Manifest:
+    labels = {key: value for key, value in item.get("labels", {}).items() if (key, value) != ("app", base)}
+    return {key: value for key, value in (item | {"labels": labels}).items() if value not in ({}, [], None)}
+
+
+def _parts(key: str, manifest: Manifest) -> Manifest:
+    """What the short form can say of one manifest."""
+    metadata, spec = manifest["metadata"], manifest.get("spec") or {}
+    labels = dict(metadata.get("labels") or {})
+    if key == "nodes":
+        labels.pop(LABEL_HOSTNAME, None)
+        has = dict(manifest["status"]["allocatable"])
+        kind = {one.name: one for one in shipped_prices().types}.get(labels.get(LABEL_INSTANCE_TYPE, ""))
+        of_type = {} if kind is None else kind.allocatable
+        if kind is not None:
+            del labels[LABEL_INSTANCE_TYPE]
+            labels = {name: value for name, value in labels.items() if kind.labels.get(name) != value}
+        has = {name: str(value) for name, value in has.items() if of_type.get(name) != value}
+        own = [
+            taint
+            for taint in spec.get("taints") or ()
+            if kind is None or dict(taint) not in map(dict, kind.taints)
+        ]
+        pods = has.pop("pods", None)
+        return {
+            "name": metadata["name"],
+            "type": kind and kind.name,
+            **_split(has),
+            "pods": None if pods == "110" else pods,
+            "zone": labels.pop(LABEL_ZONE, None),
+            "pool": labels.pop(POOL, None),
+            "labels": labels,
+            "taints": [
+                f"{one['key']}{'=' + one['value'] if one.get('value') else ''}:{one['effect']}" for one in own
+            ],
+        }
+    priority = str(spec.get("priorityClassName") or "").removeprefix("priority-").replace("minus-", "-")
+    return {
+        "name": metadata["name"],
+        "namespace": metadata.get("namespace"),
+        **_split((spec["containers"][0].get("resources") or {}).get("requests") or {}),
+        "priority": int(priority) if priority else None,
+        "nodeSelector": spec.get("nodeSelector"),
+        "tolerations": [_toleration_words(one) for one in spec.get("tolerations") or ()],
+        "spread": [_spread_words(one) for one in spec.get("topologySpreadConstraints") or ()],
+        "nodeName": spec.get("nodeName"),
+        "labels": labels,
+    }
+
+
+def _split(amounts: Mapping[str, Any]) -> Manifest:
+    devices = {name: amount for name, amount in amounts.items() if name not in ("cpu", "memory", "pods")}
+    return {"cpu": amounts.get("cpu"), "memory": amounts.get("memory"), "devices": devices} | (
+        {"pods": amounts["pods"]} if "pods" in amounts else {}
+    )
+
+
+def _toleration_words(said: Manifest) -> Any:
+    value = {"Equal": f"={said.get('value', '')}", "Exists": ""}.get(said.get("operator", "Equal"))
+    effect = f":{said['effect']}" if said.get("effect") else ""
+    return f"{said['key']}{value}{effect}" if value is not None and "tolerationSeconds" not in said else said
+
+
+def _spread_words(said: Manifest) -> Any:
+    names = {key: word for word, key in _TOPOLOGY.items()}
+    key = names.get(said["topologyKey"], said["topologyKey"])
+    usual = said.get("maxSkew", 1) == 1 and said.get("whenUnsatisfiable") == "DoNotSchedule"
+    return key if usual and len(said) == 4 else said | {"topologyKey": key}

@@ -18,7 +18,7 @@ from scheduler_core.objects.documents import LineMap, decoded, load_documents
 from scheduler_core.objects.fields import mapping, mappings, string
 from scheduler_core.objects.kinds import parse
 from scheduler_core.plugins import REGISTRY
-from scheduler_core.releases import Release, release_named
+from scheduler_core.releases import DEFAULT, Release, release_named
 from scheduler_core.scenario import types
 from scheduler_core.scenario.bounds import RunBounds, bound_problems
 from scheduler_core.scenario.errors import Problem, ScenarioError
@@ -118,6 +118,9 @@ def _write_out(body: dict[str, Any]) -> dict[str, str]:
     except InvalidManifest as error:
         words = error.words.removeprefix(f"{error.path}: ")
         raise ScenarioError([Problem(error.path, words)]) from None
+    if not body.keys() & {"kubernetesRelease", "emulates"}:
+        # Its digest is of the whole scenario, which says its release.
+        body["kubernetesRelease"] = DEFAULT.name
     own = [written] if isinstance(written, Mapping) else written
     body["objects"] = [*(one.manifest for one in nodes), *own, *(one.manifest for one in pods)]
     places = [one.prefix for one in nodes] + [f"objects[{n}]" for n in range(len(own))]

@@ -46,6 +46,7 @@
       part('carried-note').querySelector('blockquote').textContent = opened.note;
       part('carried-note').hidden = !opened.note;
       part('carried').value = text;
+      if (part('in-page')) part('in-page').hash = text;
       part('bring').hidden = false;
     } catch (error) {
       try { sessionStorage.removeItem(key); } catch { /* private window */ }

@@ -1,9 +1,12 @@
-"""The playground in a page: built, opened in a browser, edited, linked; no server but one of files."""
+"""The playground in a page: built, opened in a browser, edited, linked, without a network; no server but of files."""
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
 import threading
+import zipfile
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -15,85 +18,171 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from playground.remote import page as command
+from scheduler_core.cli.conformance import read_cases
 from scheduler_core.cli.main import main
+from scheduler_core.objects import short
 from scheduler_core.scenario import load_scenario, run_scenario, scenario_digest
 from scheduler_core.scenario import page as engine
-from scheduler_core.scenario.gallery import gallery_scenario
+from scheduler_core.scenario.canonical import canonical_manifest
+from scheduler_core.scenario.carried import carry
+from scheduler_core.scenario.gallery import ORDER, gallery_scenario
+from scheduler_core.scenario.standalone import standalone
 from tests import servers
+from tests.wasm.test_wasm import HERE, RECORDINGS, witness
 
 LOADS_MS = 120_000
 """A machine may be busy with other tests while a browser compiles Python."""
 PARTS = ("playground/remote/page.py", "scheduler_core/scenario/page/", "scheduler_core/scenario/standalone/")
+MOST_BYTES = 8_500_000
 
 
 class Files(SimpleHTTPRequestHandler):
-    """A file server that lets pages share memory with their workers."""
-
-    def end_headers(self) -> None:
-        self.send_header("Cross-Origin-Opener-Policy", "same-origin")
-        self.send_header("Cross-Origin-Embedder-Policy", "require-corp")
-        super().end_headers()
+    """A plain file server."""
 
     def log_message(self, *said: Any) -> None:
         del said
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("page") / "public"
-    assert command.main([str(folder), "--node-modules", f"{servers.wasm()}/node_modules"]) == 0
+    packages = f"{servers.wasm()}/node_modules"
+    assert command.main([str(folder), "--node-modules", packages, "--site", "http://127.0.0.1:1"]) == 0
+    return folder
+
+
+@pytest.fixture
+def server(folder: Path) -> Iterator[ThreadingHTTPServer]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Files, directory=folder))
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
+    yield server
     server.shutdown()
     server.server_close()
+
+
+def _is(page: Page, digest: str) -> None:
+    expect(page.locator("body")).to_have_attribute("data-digest", digest, timeout=LOADS_MS)
 
 
 @pytest.mark.wasm
 @pytest.mark.slow
 @pytest.mark.nightly(*PARTS)
 @pytest.mark.timeout(600)
-def test_a_page_answers_what_is_edited_and_what_a_link_carries(address: str, page: Page) -> None:
+def test_a_page_answers_what_is_edited_and_works_without_a_network(
+    folder: Path, server: ThreadingHTTPServer, page: Page
+) -> None:
+    assert sum(len(gzip.compress(file.read_bytes())) for file in folder.iterdir()) <= MOST_BYTES
+    address = f"http://127.0.0.1:{server.server_port}/"
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.goto(address)
     answer = page.frame_locator("#answer")
     # The first answer is in the page: nothing of the engine was asked for.
     expect(answer.locator("#proof")).to_contain_text("checked just now")
-    assert not [url for url in asked if "core.zip" in url]
-    assert Axe().run(page).violations_count == 0
-    wide = page.viewport_size
+    assert not [url for url in asked if url.endswith((".bin", "worker.js"))]
     page.set_viewport_size({"width": 390, "height": 844})
     assert page.evaluate("document.documentElement.scrollWidth") == 390
-    assert wide is not None
-    page.set_viewport_size(wide)
+    assert Axe().run(page).violations_count == 0
+    page.set_viewport_size({"width": 1280, "height": 800})
 
     text = page.locator("#text")
-    first = scenario_digest(load_scenario(text.input_value()))
-    assert first in (page.locator("#link").get_attribute("href") or "")
-    edited = text.input_value().replace("cpu: 3,", "cpu: 2,")
-    assert edited != text.input_value()
+    first = text.input_value()
+    assert scenario_digest(load_scenario(first)) in page.locator("#link").input_value()
+    edited = first.replace("cpu: 3,", "cpu: 9,")
     text.fill(edited)
     expect(page.locator("#state")).to_contain_text("decides the first example as recorded", timeout=LOADS_MS)
     scenario = load_scenario(edited)
-    expect(page.locator("body")).to_have_attribute("data-digest", scenario_digest(scenario), timeout=LOADS_MS)
+    _is(page, scenario_digest(scenario))
     expect(page.locator("body")).to_have_attribute("data-decisions", run_scenario(scenario).digest)
     expect(answer.locator("#main")).to_contain_text("report-0")
+    expect(page.locator("#fix")).to_contain_text("Best fix:", timeout=LOADS_MS)
+    expect(page.locator("#loads")).to_contain_text("NumPy")
 
-    text.fill(edited.replace("cpu: 2,", "cpu: two,"))
+    text.fill(edited.replace("cpu: 9,", "cpu: two,"))
     expect(page.locator("#problems")).to_contain_text("pods[1].cpu", timeout=LOADS_MS)
+    expect(page.locator("#lines b")).to_have_text("7")
     assert text.get_attribute("aria-invalid") == "true"
-
-    link = page.locator("#link").get_attribute("href")
-    assert link is not None
-    page.goto("about:blank")
-    page.goto(address + link)
-    expect(page.locator("body")).to_have_attribute("data-digest", scenario_digest(scenario), timeout=LOADS_MS)
+    text.fill(f"{edited}- {{name: more, ")
+    text.press("Control+ ")
+    expect(page.locator("#choices")).to_contain_text("nodeSelector", timeout=LOADS_MS)
+    assert Axe().run(page).violations_count == 0
+    text.press("Enter")
+    assert text.input_value().endswith(": ")
 
     page.locator("#lesson").select_option("nominated-overtaken")
-    of_lesson = scenario_digest(gallery_scenario("nominated-overtaken"))
-    expect(page.locator("body")).to_have_attribute("data-digest", of_lesson, timeout=LOADS_MS)
+    _is(page, scenario_digest(gallery_scenario("nominated-overtaken")))
+    page.set_input_files(
+        "#file", [{"name": "r.html", "mimeType": "", "buffer": standalone(scenario).html.encode()}]
+    )
+    _is(page, scenario_digest(scenario))
+    with page.expect_download() as saved:
+        page.locator("#save").click()
+    assert main(["replay", str(saved.value.path())]) == 0
+    assert (page.locator("#site").get_attribute("href") or "").startswith("http://127.0.0.1:1/open/#1.")
     assert all(url.startswith((address, "blob:", "data:", "about:")) for url in asked)
+
+    # The server is gone: what was fetched is in the browser. A link is opened by the frame in an article, too.
+    server.shutdown()
+    server.server_close()
+    elsewhere = gallery_scenario("non-preempting-priority")
+    page.goto("about:blank")
+    page.goto(f"{address}?embed#{carry(elsewhere)}")
+    expect(page.locator("#text")).not_to_be_in_viewport()
+    page.get_by_role("button", name="Try it").click()
+    _is(page, scenario_digest(elsewhere))
+    page.goto("about:blank")
+    page.goto(f"{address}#lesson=nominated-overtaken")
+    _is(page, scenario_digest(gallery_scenario("nominated-overtaken")))
+
+
+@pytest.mark.wasm
+@pytest.mark.slow
+@pytest.mark.nightly("scheduler_core/")
+@pytest.mark.timeout(3000)
+def test_a_browser_decides_every_lesson_and_recorded_case_as_this_machine(
+    folder: Path, server: ThreadingHTTPServer, page: Page
+) -> None:
+    core = io.BytesIO(gzip.decompress((folder / "core.bin").read_bytes()))
+    with zipfile.ZipFile(core, "a") as into:
+        into.write(HERE / "witness.py", "core/witness.py")
+    (folder / "core.bin").write_bytes(gzip.compress(core.getvalue()))
+    page.goto(f"http://127.0.0.1:{server.server_port}/")
+    page.set_default_timeout(0)
+
+    def ask(job: dict[str, Any]) -> Any:
+        return page.evaluate("job => load().then((ask) => ask('in_page', job, 'witness'))", json.dumps(job))
+
+    there = ask({"lessons": ORDER, "cases": {}})
+    assert there["bits"] == 32
+    assert (
+        there["lessons"]
+        == json.loads(witness().in_page(json.dumps({"lessons": ORDER, "cases": {}})))["lessons"]
+    )
+    n_cases = 0
+    for path in RECORDINGS:
+        found = ask({"lessons": [], "cases": {path.name: list(read_cases(path))}})["cases"][path.name]
+        n_cases += len(found)
+        assert not [name for name, differing in found.items() if differing]
+    assert n_cases >= 2_810
+
+
+@pytest.mark.wasm
+@pytest.mark.slow
+@pytest.mark.nightly(*PARTS)
+def test_a_documentation_page_has_a_link_below_each_yaml_block(
+    folder: Path, server: ThreadingHTTPServer, page: Page
+) -> None:
+    address = f"http://127.0.0.1:{server.server_port}/"
+    text = "nodes:\n- {name: ä, cpu: 1, memory: 1Gi}\n"
+    (folder / "docs.html").write_text(
+        '<meta charset="utf-8"><script src="embed.js" defer></script>'
+        f"<pre><code>{text}</code></pre><pre><code>ls</code></pre>"
+    )
+    page.goto(f"{address}docs.html")
+    link = page.get_by_role("link", name="Open in the scheduling playground")
+    expect(link).to_have_count(1)
+    link.click()
+    expect(page.locator("#text")).to_have_value(text)
 
 
 def test_a_link_of_the_page_is_one_of_the_command_line_and_back(
@@ -104,9 +193,14 @@ def test_a_link_of_the_page_is_one_of_the_command_line_and_back(
     file.write_text(f"http://127.0.0.1/#{given['line']}")
     assert main(["replay", str(file)]) == 0
     assert given["digest"][:12] in capsys.readouterr().out
-    text = json.loads(engine.carried(given["line"]))["text"]
-    assert json.loads(engine.answer(text))["line"] == given["line"]
+    for back in (
+        engine.carried(given["line"]),
+        engine.opened(file.read_text()),
+        engine.opened(given["html"]),
+    ):
+        assert json.loads(engine.answer(json.loads(back)["text"]))["line"] == given["line"]
     assert "is no carried scenario" in json.loads(engine.carried("x"))["problems"][0]["words"]
+    assert "no lesson" in json.loads(engine.lesson("x"))["problems"][0]["words"]
 
 
 def test_manifests_are_answered_and_mistakes_are_told_by_line() -> None:
@@ -118,6 +212,65 @@ def test_manifests_are_answered_and_mistakes_are_told_by_line() -> None:
     assert json.loads(engine.answer("a: ["))["problems"][0]["line"]
 
 
+SHORT = """\
+kubernetesRelease: '1.36'
+nodes:
+- {name: n, type: m6i.xlarge, zone: [a, b], pool: web, labels: {disk: ssd}, count: 3}
+- {name: gpu, cpu: 3500m, memory: 8Gi, devices: {nvidia.com/gpu: 1}, taints: ['a=b:NoSchedule', 'c:NoExecute']}
+pods:
+- {name: high, cpu: 1, priority: -5, namespace: x, labels: {tier: web}, count: 2}
+- {name: p, devices: {nvidia.com/gpu: 1}, nodeSelector: {disk: ssd}, tolerations: [a, 'c=d:NoExecute'], spread: zone}
+"""
+
+
+def test_ten_lines_come_back_from_the_whole_scenario() -> None:
+    scenario = load_scenario(SHORT)
+    assert scenario.release.name == "1.36"
+    found = short.shortened(scenario.objects, canonical_manifest)
+    assert [(item["name"], item.get("count")) for item in found["nodes"]] == [("n", 3), ("gpu", None)]
+    assert [(item["name"], item.get("count")) for item in found["pods"]] == [("high", 2), ("p", None)]
+    assert "objects" not in found
+    whole = json.dumps({"apiVersion": "x", "kind": "Scenario"})
+    assert json.loads(engine.shorter(whole))["text"] == whole
+    [line] = [json.loads(engine.answer(SHORT))["line"]]
+    again = json.loads(engine.carried(line))["text"]
+    assert scenario_digest(load_scenario(again)) == scenario_digest(scenario)
+    assert len(again.splitlines()) <= len(SHORT.splitlines()) + 1
+    # What the short form cannot say is written as Kubernetes does.
+    for name in ORDER[:6]:
+        own = gallery_scenario(name)
+        assert scenario_digest(
+            load_scenario(json.loads(engine.carried(carry(own)))["text"])
+        ) == scenario_digest(own)
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("nodes:\n- {name: a, ta", "taints: "),
+        ("nodes:\n- name: a\n  zo", "zone: "),
+        ("nodes:\n- {name: a, type: g5.x", "g5.xlarge"),
+        ("ste", "steps: "),
+        ("steps:\n- adv", "advance: "),
+        ("apiVersion: v1\nkind: Pod\nspec:\n  contai", "containers: "),
+        ("apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - name: x\n    ima", "image: "),
+        ("kind: PriorityCl", "PriorityClass"),
+        ("nodes:\n- {name: a}\nxyz", None),
+    ],
+)
+def test_what_may_be_written_is_of_the_schemas(text: str, expected: str | None) -> None:
+    found = json.loads(engine.complete(json.dumps({"text": text, "at": len(text)})))
+    assert (expected is None and not found["choices"]) or expected in [
+        one["insert"] for one in found["choices"]
+    ]
+
+
+def test_a_short_document_is_of_the_release_that_new_clusters_have() -> None:
+    text = "nodes: [{name: n, cpu: 1, memory: 1Gi}]\n"
+    assert load_scenario(text).release.name == "1.37"
+    assert load_scenario(f"emulates: v1.34\n{text}").release.name == "1.34"
+
+
 def test_a_page_with_pyodide_names_its_address_and_nothing_else(tmp_path: Path) -> None:
     assert command.main([str(tmp_path), "--pyodide", "https://files.example/pyodide"]) == 0
     html = (tmp_path / "index.html").read_text()
@@ -125,7 +278,7 @@ def test_a_page_with_pyodide_names_its_address_and_nothing_else(tmp_path: Path) 
     assert len(html) < 58_000
     assert "'https://files.example/pyodide/'" in (tmp_path / "worker.js").read_text()
     names = {file.name for file in tmp_path.iterdir()}
-    assert names == {"index.html", "page.css", "page.js", "runtime.js", "worker.js", "core.zip"}
+    assert names == {"index.html", "page.css", "page.js", "embed.js", "sw.js", "worker.js", "core.zip"}
 
 
 def test_what_is_missing_for_a_page_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -173,5 +173,6 @@ def _opening(request: HttpRequest, problems: list[View], status: int) -> HttpRes
         "visibilities": visibilities_for(request),
         "may_bring": settings.EMBEDDED or request.user.is_authenticated,
         "most": MAX_LINK_CHARS,
+        "in_page": settings.PLAYGROUND_PAGE is not None,
     }
     return render(request, "scenarios/open.html", context, status=status)

@@ -6,12 +6,14 @@ Pyodide by its address, or CPython and NumPy bundled from npm packages; which of
 
 from __future__ import annotations
 
+import hashlib
 import html
 import io
 import json
 import re
 import zipfile
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -19,17 +21,21 @@ from typing import Any, Final
 
 from scheduler_core.errors import InvalidManifest
 from scheduler_core.objects.reading import read_posted
-from scheduler_core.scenario.carried import CarriedError, carry, unfold
+from scheduler_core.releases import DEFAULT
+from scheduler_core.scenario.carried import CarriedError, carried_in, carry, unfold
 from scheduler_core.scenario.errors import Problem, ScenarioError
-from scheduler_core.scenario.gallery import gallery, gallery_text
+from scheduler_core.scenario.gallery import ORDER, gallery, gallery_text
 from scheduler_core.scenario.load import load_scenario
-from scheduler_core.scenario.standalone import TooLargeForOneFile, standalone
+from scheduler_core.scenario.page.editing import choices_at, shortened_text
+from scheduler_core.scenario.standalone import Standalone, TooLargeForOneFile, standalone
 from scheduler_core.scenario.types import API_VERSION, KIND, Scenario
+from scheduler_core.whatif.fix import fix
+from scheduler_core.whatif.workloads import waiting_pods
 
 _FOLDER: Final = resources.files(__package__)
 
 
-def build(folder: Path, runtime: str | Callable[[Path], None]) -> None:
+def build(folder: Path, runtime: str | Callable[[Path], None], site: str = "") -> None:
     """Write the page.
 
     Parameters
@@ -37,21 +43,37 @@ def build(folder: Path, runtime: str | Callable[[Path], None]) -> None:
     folder
         Is made; files of these names in it are replaced.
     runtime
-        Address of a folder that has Pyodide, or what writes another runtime's `runtime.js` into a folder.
+        Address of a folder that has Pyodide, or what writes another runtime's `worker.js` and parts into a folder.
+    site
+        Address of a playground's site, to which the page links; ``..`` where the page is below it.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "core.zip").write_bytes(archive())
-    for name in ("page.css", "page.js"):
-        (folder / name).write_text(_text(name))
     address = runtime.rstrip("/") + "/" if isinstance(runtime, str) else ""
     if isinstance(runtime, str):
-        (folder / "runtime.js").write_text(_text("pyodide.js"))
-        (folder / "worker.js").write_text(
-            _text("worker.js").replace("{{ADDRESS}}", json.dumps(address)[1:-1])
-        )
+        (folder / "core.zip").write_bytes(archive())
+        worker = _text("pyodide.worker.js").replace("{{ADDRESS}}", json.dumps(address)[1:-1])
+        (folder / "worker.js").write_text(worker)
     else:
         runtime(folder)
-    (folder / "index.html").write_text(_page(address))
+    lessons = json.dumps([[lesson.name, lesson.title] for lesson in gallery()], ensure_ascii=False)
+    for name in ("page.css", "page.js", "embed.js"):
+        (folder / name).write_text(_text(name).replace("{{LESSONS}}", lessons))
+    sizes = {
+        name: file.stat().st_size
+        for name in ("python", "numpy", "core")
+        for file in sorted(folder.glob(f"{name}.[bz]i[np]"))
+    }
+    size = f"{sum(sizes.values()) / 1e6:.1f} MB{' and Pyodide' if address else ''}"
+    values = {
+        "PARTS": " ".join(f"{name}:{of}" for name, of in sizes.items()),
+        "SIZE": size,
+        "SITE": site.rstrip("/") + "/" if site else "",
+    }
+    (folder / "index.html").write_text(_page(address, values))
+    built = hashlib.sha256(
+        b"".join(file.read_bytes() for file in sorted(folder.iterdir()) if file.name != "sw.js")
+    )
+    (folder / "sw.js").write_text(_text("sw.js").replace("{{BUILD}}", built.hexdigest()[:12]))
 
 
 def archive() -> bytes:
@@ -73,7 +95,7 @@ def _files(folder: Traversable, path: str) -> Iterator[tuple[str, bytes]]:
             yield name, item.read_bytes()
 
 
-def _page(address: str) -> str:
+def _page(address: str, values: dict[str, str]) -> str:
     first = _text("example.yaml")
     told = json.loads(answer(first))
     # The answer is a document in a frame, to which this page's policy applies too: its script and style by digest.
@@ -86,20 +108,10 @@ def _page(address: str) -> str:
             "worker-src 'self' blob:", "frame-src 'self'", "img-src data:", "base-uri 'none'", "form-action 'none'",
         )
     )  # fmt: skip
-    titles = {scenario.name: scenario.title for scenario in gallery()}
-    lessons = "".join(
-        f'<option value="{name}">{html.escape(title)}</option>' for name, title in titles.items()
-    )
-    values = {
-        "POLICY": policy,
-        "TEXT": first,
-        "DECISIONS": told["decisions"],
-    }
+    values = {"POLICY": policy, "TEXT": first, "DECISIONS": told["decisions"], **values}
     # Of a document in an attribute these two alone need be written otherwise.
     shown = told["html"].replace("&", "&amp;").replace("'", "&#39;")
-    filled = {"LESSONS": lessons, "ANSWER": shown} | {
-        key: html.escape(value) for key, value in values.items()
-    }
+    filled = {"ANSWER": shown} | {key: html.escape(value) for key, value in values.items()}
     return re.sub(r"\{\{([A-Z]+)\}\}", lambda place: filled[place[1]], _text("page.html"))
 
 
@@ -107,26 +119,67 @@ def _text(name: str) -> str:
     return (_FOLDER / name).read_text("utf-8")
 
 
-# ---- what the page's worker asks
+# ---- what the page's worker asks: a text for a text
+
+
+@lru_cache(maxsize=1)
+def _shown(text: str) -> Standalone:
+    return standalone(scenario_of(text))
 
 
 def answer(text: str) -> str:
     """The answer to a scenario or to manifests, as JSON.
 
-    It has `html`, the standalone file of the replay, `line`, which a link carries, and the digests; or `problems`,
-    each with `line` (from 1, or None) and `words`.
+    It has `html`, the standalone file of the replay, `line`, which a link carries, the digests, and how many pods are
+    `waiting`; or `problems`, each with `line` (from 1, or None) and `words`.
     """
     try:
-        scenario = scenario_of(text)
-        shown = standalone(scenario)
+        shown = _shown(text)
     except ScenarioError as error:
         return json.dumps({"problems": [{"line": one.line, "words": str(one)} for one in error.problems]})
     except TooLargeForOneFile as error:
-        return json.dumps({"problems": [{"line": None, "words": str(error)}]})
-    line = carry(scenario)
+        return _refused(error)
+    line = carry(shown.run.scenario)
     return json.dumps(
-        {"html": shown.html, "line": line, "digest": line.split(".")[1], "decisions": shown.run.digest}
+        {
+            "html": shown.html,
+            "line": line,
+            "digest": line.split(".")[1],
+            "decisions": shown.run.digest,
+            "waiting": len(waiting_pods(shown.run.simulation)),
+        }
     )
+
+
+def _refused(error: Exception) -> str:
+    return json.dumps({"problems": [{"line": None, "words": str(error)}]})
+
+
+def counsel(text: str) -> str:
+    """What would place the pods that wait at the end of a text that `answer` answers, as JSON: `words`, sentences.
+
+    Each workload is asked about alone: a browser has no solver for the bound of all of them together.
+    """
+    simulation = _shown(text).run.simulation
+    words: list[str] = []
+    told: set[str] = set()
+    for pod in waiting_pods(simulation):
+        if pod.key in told or len(words) >= 2 * MOST_TOLD:
+            continue
+        found = fix(simulation, {"pod": pod.key})
+        told |= {pod.key, *found.pods}
+        best = found.best
+        kept = (
+            f"Best fix: {best.title}, {best.price}."
+            if best
+            else "Nothing that keeps what was asked for places it."
+        )
+        words += [found.headline, kept]
+    return json.dumps({"words": words})
+
+
+MOST_TOLD: Final = 6
+"""Workloads that `counsel` asks about."""
 
 
 def scenario_of(text: str) -> Scenario:
@@ -143,17 +196,44 @@ def scenario_of(text: str) -> Scenario:
     if len(posted) == 1 and (posted[0].kind in ("", KIND)):
         return load_scenario(text)
     manifests: list[dict[str, Any]] = [one.manifest for one in posted]
-    return load_scenario({"apiVersion": API_VERSION, "kind": KIND, "objects": manifests})
+    release = {"kubernetesRelease": DEFAULT.name}
+    return load_scenario({"apiVersion": API_VERSION, "kind": KIND, "objects": manifests, **release})
 
 
 def lesson(name: str) -> str:
-    """The text of a lesson, as JSON: `text`."""
+    """The text of a lesson, as JSON: `text`, or `problems`."""
+    if name not in ORDER:
+        return _refused(ValueError(f'there is no lesson "{name}"'))
     return json.dumps({"text": gallery_text(name)})
 
 
 def carried(line: str) -> str:
     """The text of the scenario that a link carries, as JSON: `text`, or `problems`."""
     try:
-        return json.dumps({"text": unfold(line).text})
+        return json.dumps({"text": shortened_text(load_scenario(unfold(line).document))})
+    except (CarriedError, ScenarioError) as error:
+        return _refused(error)
+
+
+def opened(data: str) -> str:
+    """The text of a file, as JSON: a link or a standalone file says the scenario that it carries."""
+    try:
+        found = carried_in(data.encode())
+        return json.dumps({"text": found.text if found else data})
     except CarriedError as error:
-        return json.dumps({"problems": [{"line": None, "words": str(error)}]})
+        return _refused(error)
+
+
+def shorter(text: str) -> str:
+    """The same scenario with nodes and pods in the short form, where that says all of it, as JSON: `text`."""
+    try:
+        return json.dumps({"text": min(text, shortened_text(scenario_of(text)), key=len)})
+    except ScenarioError:
+        # What is wrong with it is told where it is.
+        return json.dumps({"text": text})
+
+
+def complete(asked: str) -> str:
+    """What may be written at a place, as JSON (`choices_at`), of JSON: `text`, and the place `at` (characters)."""
+    said = json.loads(asked)
+    return json.dumps(choices_at(said["text"], said["at"]))
