@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from scheduler_core.objects.meta import object_of
 from scheduler_core.schema.tables import table_beside
 
 _TABLE = table_beside(__package__, "bench_workloads.yaml")
@@ -95,12 +96,8 @@ def _perf(table: Mapping[str, Any]) -> BenchWorkload:
         True,
         table["mark"],
         (
-            {
-                "apiVersion": "v1",
-                "kind": "Namespace",
-                "metadata": {"name": name, "labels": table["namespaceLabels"]},
-            }
-            for name in namespaces
+            object_of("v1", "Namespace", {"name": one, "labels": table["namespaceLabels"]})
+            for one in namespaces
         ),
     )
 
@@ -119,12 +116,8 @@ def _node(
 ) -> Manifest:
     name = f"node-{index}"
     own = {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": f"zone-{index % 3}"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": own | dict(labels or {})},
-        "status": {"allocatable": {"cpu": cpu, "memory": memory, "pods": pods}},
-    }
+    status = {"allocatable": {"cpu": cpu, "memory": memory, "pods": pods}}
+    return object_of("v1", "Node", {"name": name, "labels": own | dict(labels or {})}, status=status)
 
 
 def _pods(prefix: str, group: Mapping[str, Any]) -> Iterator[Manifest]:
@@ -138,9 +131,5 @@ def _pod(
 ) -> Manifest:
     requests = spec.pop("requests", {"cpu": "100m", "memory": "500Mi"})
     container = {"name": "c", "image": "registry.k8s.io/pause:3.10", "resources": {"requests": requests}}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": namespace, "labels": labels or {}},
-        "spec": {"containers": [container], **spec},
-    }
+    meta = {"name": name, "namespace": namespace, "labels": labels or {}}
+    return object_of("v1", "Pod", meta, spec={"containers": [container], **spec})

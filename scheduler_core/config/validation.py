@@ -10,23 +10,16 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
+from scheduler_core.config import types
 from scheduler_core.config.args import Errors, PluginArgs
 from scheduler_core.config.catalog import EXTENSION_POINTS, Catalog, args_kind
-from scheduler_core.config.types import (
-    API_VERSION,
-    Extender,
-    KubeSchedulerConfiguration,
-    KubeSchedulerProfile,
-    LeaderElectionConfiguration,
-    PluginSet,
-)
 from scheduler_core.config.wire import encode
 from scheduler_core.errors import FieldError, invalid, required
 from scheduler_core.objects.duration import format_duration
 from scheduler_core.objects.labels import is_extended_resource_name, qualified_name_errors
 
 
-def validation_errors(configuration: KubeSchedulerConfiguration, catalog: Catalog) -> Errors:
+def validation_errors(configuration: types.KubeSchedulerConfiguration, catalog: Catalog) -> Errors:
     """Everything that is wrong with a configuration, in field order; empty when it is valid.
 
     Parameters
@@ -69,7 +62,7 @@ def validation_errors(configuration: KubeSchedulerConfiguration, catalog: Catalo
     return sorted(worded, key=lambda error: (error.field, str(error)))
 
 
-def _leader_election(election: LeaderElectionConfiguration) -> Errors:
+def _leader_election(election: types.LeaderElectionConfiguration) -> Errors:
     errors: Errors = []
     if not election.leader_elect:
         return errors
@@ -104,13 +97,13 @@ def _percentage(value: int | None, path: str) -> Errors:
     return []
 
 
-def _profile(profile: KubeSchedulerProfile, path: str, catalog: Catalog) -> Errors:
+def _profile(profile: types.KubeSchedulerProfile, path: str, catalog: Catalog) -> Errors:
     errors: Errors = []
     if not profile.scheduler_name:
         errors.append(required(f"{path}.schedulerName"))
     errors += _percentage(profile.percentage_of_nodes_to_score, f"{path}.percentageOfNodesToScore")
     removed = catalog.refused
-    words = f'was invalid in version "v1" (KubeSchedulerConfiguration is version "{API_VERSION}")'
+    words = f'was invalid in version "v1" (KubeSchedulerConfiguration is version "{types.API_VERSION}")'
     for point in EXTENSION_POINTS:
         for index, plugin in enumerate(profile.plugins.at(point).enabled):
             if plugin.name in removed:
@@ -135,7 +128,7 @@ def _named(plugin: str, errors: Iterable[FieldError]) -> Errors:
     return [dataclasses.replace(error, detail=f"{plugin}: {error.detail}") for error in errors]
 
 
-def _common_queue_sort(profiles: tuple[KubeSchedulerProfile, ...]) -> Errors:
+def _common_queue_sort(profiles: tuple[types.KubeSchedulerProfile, ...]) -> Errors:
     """All profiles share one queue, hence one way of sorting it."""
     errors: Errors = []
     first = profiles[0].plugins.queue_sort
@@ -160,7 +153,7 @@ def _common_queue_sort(profiles: tuple[KubeSchedulerProfile, ...]) -> Errors:
     return errors
 
 
-def _shown(plugin_set: PluginSet) -> dict[str, Any]:
+def _shown(plugin_set: types.PluginSet) -> dict[str, Any]:
     """A plugin set in upstream's internal spelling."""
     return {
         title: [{"Name": plugin.name, "Weight": plugin.weight} for plugin in plugins] or None
@@ -168,7 +161,7 @@ def _shown(plugin_set: PluginSet) -> dict[str, Any]:
     }
 
 
-def extender_errors(extenders: tuple[Extender, ...]) -> Errors:
+def extender_errors(extenders: tuple[types.Extender, ...]) -> Errors:
     """Source: validateExtenders."""
     errors: Errors = []
     seen: set[str] = set()
@@ -196,5 +189,5 @@ def extender_errors(extenders: tuple[Extender, ...]) -> Errors:
 def args_document(plugin: str, args: Any) -> Any:
     """A plugin's args as a document, with apiVersion and kind where they have a kind."""
     if isinstance(args, PluginArgs):
-        return {"apiVersion": API_VERSION, "kind": args_kind(plugin), **encode(args)}
+        return {"apiVersion": types.API_VERSION, "kind": args_kind(plugin), **encode(args)}
     return args

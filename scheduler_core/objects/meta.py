@@ -152,6 +152,11 @@ def plain_object_from(manifest: fields.Document) -> PlainObject:
     return PlainObject(manifest, object_meta_from(manifest))
 
 
+def object_of(api_version: str, kind: str, metadata: Mapping[str, Any], **parts: Any) -> dict[str, Any]:
+    """An object as a manifest."""
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **parts}
+
+
 # --- Who owns whom among some manifests: an owner that came first would make once more what is there already.
 
 

@@ -28,7 +28,7 @@ from scheduler_core.objects.defaults import (
 from scheduler_core.objects.fields import parse_time_ns
 from scheduler_core.objects.kinds import KINDS, is_read
 from scheduler_core.objects.merge import merge_patch, patch_between
-from scheduler_core.objects.meta import owner_uids_of, uid_of
+from scheduler_core.objects.meta import object_of, owner_uids_of, uid_of
 from scheduler_core.releases import OLDEST, Release, release_from
 from scheduler_core.scenario import types
 from scheduler_core.scenario.canonical import (
@@ -697,12 +697,7 @@ class ClassesForBarePriorities:
             name = f"{own}-{number}"
         self._taken.add(name)
         self._own[value, policy] = name
-        made: dict[str, Any] = {
-            "apiVersion": "scheduling.k8s.io/v1",
-            "kind": "PriorityClass",
-            "metadata": {"name": name},
-            "value": value,
-        }
+        made = object_of("scheduling.k8s.io/v1", "PriorityClass", {"name": name}, value=value)
         self.made.append(made if policy == PREEMPT_LOWER_PRIORITY else {**made, "preemptionPolicy": policy})
         return name
 

@@ -11,6 +11,7 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from scheduler_core.objects.meta import object_of
 from scheduler_core.randomness import Randomness, Stream
 from scheduler_core.scenario.types import (
     Bounds,
@@ -80,12 +81,7 @@ def _node(index: int, stream: Stream) -> dict[str, Any]:
     if gpus:
         allocatable[GPU] = str(gpus)
         labels["gpu-model"] = model
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": labels},
-        "status": {"allocatable": allocatable},
-    }
+    return object_of("v1", "Node", {"name": name, "labels": labels}, status={"allocatable": allocatable})
 
 
 def _pod(index: int, stream: Stream) -> dict[str, Any]:

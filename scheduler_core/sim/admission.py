@@ -20,6 +20,7 @@ from scheduler_core.objects.fields import (
     mapping,
     sequence,
 )
+from scheduler_core.objects.meta import object_of
 from scheduler_core.objects.quantity import Quantity, QuantityError, quantity_from
 
 HIGHEST_USER_PRIORITY = 1_000_000_000
@@ -48,15 +49,15 @@ def system_priority_classes() -> list[dict[str, Any]]:
         "system-node-critical": "Used for system critical pods that must not be moved from their current node.",
     }
     return [
-        {
-            "apiVersion": "scheduling.k8s.io/v1",
-            "kind": "PriorityClass",
-            "metadata": {"name": name},
-            "value": SYSTEM_PRIORITY_CLASSES[name],
-            "globalDefault": False,
-            "description": description,
-            "preemptionPolicy": PREEMPT_LOWER_PRIORITY,
-        }
+        object_of(
+            "scheduling.k8s.io/v1",
+            "PriorityClass",
+            {"name": name},
+            value=SYSTEM_PRIORITY_CLASSES[name],
+            globalDefault=False,
+            description=description,
+            preemptionPolicy=PREEMPT_LOWER_PRIORITY,
+        )
         for name, description in descriptions.items()
     ]
 

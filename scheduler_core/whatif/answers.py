@@ -12,7 +12,7 @@ from scheduler_core.errors import InvalidObject
 from scheduler_core.extender.transport import Transport, no_transport
 from scheduler_core.objects.pod import Pod
 from scheduler_core.sim.simulation import Simulation
-from scheduler_core.whatif import backlog, questions, take_away
+from scheduler_core.whatif import backlog, questions, take_away, workloads
 from scheduler_core.whatif.consolidate import Fewer, fewer_nodes, replay_steps
 from scheduler_core.whatif.descheduling import answer_descheduling
 from scheduler_core.whatif.fixes import counted, first_of, money, owner_words
@@ -30,16 +30,6 @@ from scheduler_core.whatif.questions import (
     told_luck,
 )
 from scheduler_core.whatif.take_away import BLOCKED, LANDS, LOST, PENDING, Followed, TakenAway, lost_words
-from scheduler_core.whatif.workloads import (
-    left_out_words,
-    owner_of,
-    pending_pods,
-    template_from,
-    template_like,
-    template_of,
-    waiting_pods,
-    workloads,
-)
 
 MOST_WORKLOADS: Final = 60
 MOST_MORE: Final = 400
@@ -286,14 +276,14 @@ def _copied(simulation: Simulation, question: PlanQuestion) -> tuple[Pod, str]:
     InvalidObject
     """
     if question.pod is not None:
-        template = template_from(simulation, dict(question.pod))
+        template = workloads.template_from(simulation, dict(question.pod))
         named = f"Pod {template.key}"
     else:
         named = question.workload
         kind, _, key = named.partition(" ")
         namespace, _, name = key.partition("/")
         try:
-            template = template_of(simulation, kind, namespace, name)
+            template = workloads.template_of(simulation, kind, namespace, name)
         except KeyError as error:
             raise InvalidObject("workload", named, f"is not here: {error.args[0]}") from None
     if template.scheduler_name not in simulation.scheduler.profiles:
@@ -347,7 +337,7 @@ def _headroom(simulation: Simulation, fork: Fork, question: PlanQuestion, report
 def _room_of_all(simulation: Simulation, fork: Fork, report: Report) -> Answer:
     every = [
         (f"{workload[0]} {workload[1]}/{workload[2]}", workload, pods)
-        for workload, pods in workloads(simulation).items()
+        for workload, pods in workloads.workloads(simulation).items()
         if workload[0] not in take_away.OF_THE_NODE
     ]
     every.sort(key=lambda item: (-len(item[2]), item[0]))
@@ -356,7 +346,7 @@ def _room_of_all(simulation: Simulation, fork: Fork, report: Report) -> Answer:
     for done, (key, workload, pods) in enumerate(asked):
         report(done, len(asked), key)
         try:
-            template = template_like(simulation, workload, pods[0])
+            template = workloads.template_like(simulation, workload, pods[0])
         except InvalidObject:
             continue
         if template is not None and template.scheduler_name in simulation.scheduler.profiles:
@@ -393,7 +383,7 @@ def answer_backlog(simulation: Simulation, fork: Fork, question: PlanQuestion, r
     choices, without_price = backlog.choices_of(fork, question.price_list, pods)
     plan = backlog.cheapest_nodes(fork, pods, choices, report=report)
     answer = Answer(
-        f"{backlog_verdict(plan, question.workload)[:-1]}{left_out_words(n_held, 'more')}.",
+        f"{backlog_verdict(plan, question.workload)[:-1]}{workloads.left_out_words(n_held, 'more')}.",
         _backlog_tone(plan),
         [("pending", plan.pods + n_held), ("fit as things are", plan.fit_now), ("placed", len(plan.placed))],
         decisions=plan.n_decisions,
@@ -497,13 +487,13 @@ def _asked_pods(simulation: Simulation, question: PlanQuestion) -> tuple[list[Po
     InvalidObject
         No pod of the workload is pending.
     """
-    pods, left_out = pending_pods(simulation)
+    pods, left_out = workloads.pending_pods(simulation)
     if not question.workload:
-        return pods, left_out, sum(bool(pod.scheduling_gates) for pod in waiting_pods(simulation))
+        return pods, left_out, sum(bool(pod.scheduling_gates) for pod in workloads.waiting_pods(simulation))
     keys = {
         pod.uid: f"{kind} {pod.namespace}/{name}"
         for pod in pods
-        for kind, name in [owner_of(simulation, pod)]
+        for kind, name in [workloads.owner_of(simulation, pod)]
     }
     own = [pod for pod in pods if question.workload in (keys[pod.uid], f"Pod {pod.key}")]
     if not own:

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from scheduler_core.objects.meta import object_of
 from scheduler_core.objects.node import LABEL_HOSTNAME, Node, node_from
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.objects.prices import NodeType, PriceList, estimated
@@ -108,21 +109,10 @@ class NodeChoice:
 
     def manifest(self, name: str) -> dict[str, Any]:
         spec: dict[str, Any] = {"taints": [dict(taint) for taint in self.taints]} if self.taints else {}
-        return {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {
-                "name": name,
-                "uid": f"uid-of-{name}",
-                "labels": {**self.labels, LABEL_HOSTNAME: name},
-            },
-            "spec": spec,
-            "status": {
-                "allocatable": dict(self.allocatable),
-                "capacity": dict(self.allocatable),
-                "conditions": [{"type": "Ready", "status": "True"}],
-            },
-        }
+        meta = {"name": name, "uid": f"uid-of-{name}", "labels": {**self.labels, LABEL_HOSTNAME: name}}
+        amounts = {"allocatable": dict(self.allocatable), "capacity": dict(self.allocatable)}
+        status = {**amounts, "conditions": [{"type": "Ready", "status": "True"}]}
+        return object_of("v1", "Node", meta, spec=spec, status=status)
 
 
 def choices_of(

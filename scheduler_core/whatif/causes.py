@@ -18,6 +18,7 @@ from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.objects.resources import CPU, amount_text, named
 from scheduler_core.schema.tables import table_beside
 from scheduler_core.sim.kubelet_admission import claims_of
+from scheduler_core.whatif import pod_edits
 from scheduler_core.whatif.cluster_edits import (
     claims_recreated,
     missing_claims,
@@ -28,16 +29,6 @@ from scheduler_core.whatif.cluster_edits import (
 )
 from scheduler_core.whatif.fixes import NodeGroup, apart, counted, first_of
 from scheduler_core.whatif.fork import Fork, group_of
-from scheduler_core.whatif.pod_edits import (
-    CORDON,
-    KEEPS_OFF,
-    REQUIRED,
-    at,
-    marked_by,
-    nearest,
-    requirement_words,
-    selector_words,
-)
 
 FITS, FULL, RULES, PORT, VOLUME, TAINTED, SELECTOR, SMALL, CORDONED, DEAD, OTHER = REASONS = (
     "fits", "full", "rules", "port", "volume", "tainted", "selector", "small", "cordoned", "dead", "other",
@@ -118,7 +109,9 @@ def _groups(fork: Fork, attempt: Attempt) -> tuple[NodeGroup, ...]:
             reason = DEAD
         if reason == FULL and _never_fits(fork, pod, row):
             reason = SMALL
-        taints = tuple(str(one) for one in node.taints if one.effect in KEEPS_OFF and not pod.tolerates(one))
+        taints = tuple(
+            str(one) for one in node.taints if one.effect in pod_edits.KEEPS_OFF and not pod.tolerates(one)
+        )
         group = group_of(node.meta.labels)
         found.setdefault((REASONS.index(reason), group.name, group.shape, taints, plugin), []).append(index)
     made = []
@@ -234,8 +227,8 @@ def _refused_words(pod: Pod, reasons: Sequence[str]) -> tuple[str, str] | None:
     spec = pod.manifest.get("spec") or {}
     terms = {
         kind: " and ".join(
-            f"{selector_words(term.get('labelSelector'))} (same {term['topologyKey']})"
-            for term in at(spec, "affinity", kind, REQUIRED) or ()
+            f"{pod_edits.selector_words(term.get('labelSelector'))} (same {term['topologyKey']})"
+            for term in pod_edits.at(spec, "affinity", kind, pod_edits.REQUIRED) or ()
         )
         for kind in ("podAffinity", "podAntiAffinity")
     }
@@ -271,10 +264,12 @@ def _selector_words(pod: Pod, node: Node) -> str:
             return f"Without the label {key}={value}" + (
                 f": it is {key}={labels[key]}" if key in labels else ""
             )
-    terms = (at(spec, "affinity", "nodeAffinity", REQUIRED) or {}).get("nodeSelectorTerms") or ()
+    terms = (pod_edits.at(spec, "affinity", "nodeAffinity", pod_edits.REQUIRED) or {}).get(
+        "nodeSelectorTerms"
+    ) or ()
     wanted = " or ".join(
         " and ".join(
-            requirement_words(item)
+            pod_edits.requirement_words(item)
             for kind in ("matchExpressions", "matchFields")
             for item in term.get(kind) or ()
         )
@@ -357,7 +352,7 @@ def _missing(fork: Fork, pod: Pod) -> Iterator[str]:
         if name and listers.get(kind, namespace, name) is None:
             known = [one.manifest["metadata"] for one in listers.all(kind) if hasattr(one, "manifest")]
             there = [one["name"] for one in known if (one.get("namespace") or "") == namespace]
-            close = f"; the nearest name is {near}" if (near := nearest(name, there)) else ""
+            close = f"; the nearest name is {near}" if (near := pod_edits.nearest(name, there)) else ""
             what = "claim" if kind == "PersistentVolumeClaim" else kind
             key = f"{namespace}/{name}" if namespace else name
             yield f"{who} names the {what} {key}, which is not there{close}."
@@ -367,7 +362,7 @@ def _missing(fork: Fork, pod: Pod) -> Iterator[str]:
         devices[spec.get("nodeName") or ""] += len(spec.get("devices") or ())
     most, total = max(devices.values(), default=0), devices.total()
     allocations = (
-        at(one.manifest, "status", "allocation", "devices") for one in listers.all("ResourceClaim")
+        pod_edits.at(one.manifest, "status", "allocation", "devices") for one in listers.all("ResourceClaim")
     )
     in_use = sum(len((found or {}).get("results") or ()) for found in allocations)
     for claim, request in device_requests(fork, pod) if total else ():
@@ -393,7 +388,7 @@ def _parts(pod: Pod, resource: str) -> str:
     spec = pod.manifest.get("spec") or {}
     of_containers = pod_from({**pod.manifest, "spec": {**spec, "initContainers": [], "overhead": {}}})
     asked, theirs = pod.requests.get(resource, 0), of_containers.requests.get(resource, 0)
-    if asked <= theirs or at(spec, "resources", "requests"):
+    if asked <= theirs or pod_edits.at(spec, "resources", "requests"):
         return ""
     words = []
     for one in spec.get("initContainers") or ():
@@ -456,12 +451,12 @@ def resizes(fork: Fork) -> list[Resize]:
         ):
             continue
         has = {
-            one["name"]: one.get("allocatedResources") or at(one, "resources", "requests") or {}
+            one["name"]: one.get("allocatedResources") or pod_edits.at(one, "resources", "requests") or {}
             for one in status.get("containerStatuses") or ()
         }
         containers = []
         for one in pod.manifest["spec"].get("containers") or ():
-            requests = {**(at(one, "resources", "requests") or {}), **has.get(one["name"], {})}
+            requests = {**(pod_edits.at(one, "resources", "requests") or {}), **has.get(one["name"], {})}
             containers.append({**one, "resources": {**(one.get("resources") or {}), "requests": requests}})
         back = pod_from({**pod.manifest, "spec": {**pod.manifest["spec"], "containers": containers}})
         held = {
@@ -549,11 +544,11 @@ def _closed_sentence(constraint: Any, words: str, names: list[str]) -> str:
 def _closed_words(pod: Pod, node: Node) -> str:
     """Why a pod cannot go to a node whatever room it has; empty where it can."""
     for taint in node.taints:
-        if taint.effect in KEEPS_OFF and not pod.tolerates(taint):
-            marks = marked_by(taint)
+        if taint.effect in pod_edits.KEEPS_OFF and not pod.tolerates(taint):
+            marks = pod_edits.marked_by(taint)
             known = {"cordoned nodes": "cordoned", "the control plane": "of the control plane"}
             return known.get(marks) or marks.removeprefix("nodes that are ") or f"tainted {taint}"
-    if node.unschedulable and not pod.tolerates(CORDON):
+    if node.unschedulable and not pod.tolerates(pod_edits.CORDON):
         return "cordoned"
     return ""
 

@@ -18,6 +18,7 @@ from scheduler_core.cluster.listers import Listers
 from scheduler_core.framework.attempt import Attempt
 from scheduler_core.framework.preemption.candidates import PodsOfPlaces, potential_victims
 from scheduler_core.objects.defaults import SYSTEM_CRITICAL_PRIORITY
+from scheduler_core.objects.meta import object_of
 from scheduler_core.objects.node import (
     LABEL_HOSTNAME,
     LABEL_REGION,
@@ -141,17 +142,13 @@ def provided(node: Node, resource: str, amount: int, why: str) -> NodeEdit:
 
 def slice_of(node_name: str, driver: str, count: int) -> dict[str, Any]:
     """The devices that a driver publishes of a node."""
-    return {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceSlice",
-        "metadata": {"name": f"{node_name}-{driver}"},
-        "spec": {
-            "driver": driver,
-            "nodeName": node_name,
-            "pool": {"name": node_name, "generation": 1, "resourceSliceCount": 1},
-            "devices": [{"name": f"device-{number}"} for number in range(count)],
-        },
+    spec = {
+        "driver": driver,
+        "nodeName": node_name,
+        "pool": {"name": node_name, "generation": 1, "resourceSliceCount": 1},
+        "devices": [{"name": f"device-{number}"} for number in range(count)],
     }
+    return object_of("resource.k8s.io/v1", "ResourceSlice", {"name": f"{node_name}-{driver}"}, spec=spec)
 
 
 def slice_like(manifest: Mapping[str, Any], node_name: str, factor: int) -> dict[str, Any]:
@@ -448,34 +445,23 @@ def _bound(claim: Mapping[str, Any], volume: str) -> PersistentVolumeClaim:
 
 
 def _claim(namespace: str, name: str, storage_class: str) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {
-            "accessModes": ["ReadWriteOnce"],
-            "resources": {"requests": {"storage": CLAIM_SIZE}},
-            "storageClassName": storage_class,
-        },
-    }
+    asked = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": CLAIM_SIZE}}}
+    spec = {**asked, "storageClassName": storage_class}
+    return object_of("v1", "PersistentVolumeClaim", {"name": name, "namespace": namespace}, spec=spec)
 
 
 def _volume_for(claim: Mapping[str, Any]) -> dict[str, Any]:
     """A volume for a claim."""
     meta, spec = claim["metadata"], claim["spec"]
     name = f"{meta['namespace']}-{meta['name']}"
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolume",
-        "metadata": {"name": name},
-        "spec": {
-            "accessModes": spec["accessModes"],
-            "capacity": {"storage": spec["resources"]["requests"]["storage"]},
-            "claimRef": {"namespace": meta["namespace"], "name": meta["name"]},
-            "hostPath": {"path": f"/data/{name}"},
-            "storageClassName": spec.get("storageClassName") or "",
-        },
+    made = {
+        "accessModes": spec["accessModes"],
+        "capacity": {"storage": spec["resources"]["requests"]["storage"]},
+        "claimRef": {"namespace": meta["namespace"], "name": meta["name"]},
+        "hostPath": {"path": f"/data/{name}"},
+        "storageClassName": spec.get("storageClassName") or "",
     }
+    return object_of("v1", "PersistentVolume", {"name": name}, spec=made)
 
 
 # ---- new nodes
@@ -511,15 +497,8 @@ def node_like(node: Node, name: str, *, plain: bool = False) -> Node:
     if taints:
         spec["taints"] = taints
     status = {key: value for key, value in (node.manifest.get("status") or {}).items() if key != "images"}
-    return node_from(
-        {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": name, "uid": f"uid-of-{name}", "labels": labels},
-            "spec": spec,
-            "status": status,
-        }
-    )
+    made = {"name": name, "uid": f"uid-of-{name}", "labels": labels}
+    return node_from(object_of("v1", "Node", made, spec=spec, status=status))
 
 
 # ---- where a node for a pod has to be

@@ -17,20 +17,10 @@ from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.objects.prices import PriceList
 from scheduler_core.objects.resources import PODS
+from scheduler_core.whatif import take_away
 from scheduler_core.whatif.bound import Bin, Demand, least_cost
 from scheduler_core.whatif.cluster_edits import is_control_plane
 from scheduler_core.whatif.fork import Fork, Report, homeless, silent
-from scheduler_core.whatif.take_away import (
-    BLOCKED,
-    LOST,
-    OF_THE_NODE,
-    PENDING,
-    REMOVAL,
-    EvictionBudgets,
-    TakenAway,
-    lost_words,
-    take_away,
-)
 from scheduler_core.whatif.workloads import classes_of, owner_kind, without_rules
 
 MOST_DECISIONS = 40_000
@@ -68,7 +58,7 @@ class Fewer:
     """
 
     nodes: int
-    steps: list[TakenAway] = field(default_factory=list)
+    steps: list[take_away.TakenAway] = field(default_factory=list)
     kept: dict[str, str] = field(default_factory=dict)
     cost_of: dict[str, float] = field(default_factory=dict)
     has_prices: bool = False
@@ -144,7 +134,7 @@ def _go_through(
                 found.kept[name] = "It is of the control plane."
                 continue
             mark = fork.mark()
-            step = take_away(fork, REMOVAL, (name,), until_harm=True)
+            step = take_away.take_away(fork, take_away.REMOVAL, (name,), until_harm=True)
             found.n_decisions += step.n_decisions
             if step.is_harmless:
                 found.steps.append(step)
@@ -154,14 +144,14 @@ def _go_through(
     return found
 
 
-def blocker(step: TakenAway) -> str:
+def blocker(step: take_away.TakenAway) -> str:
     """Why a node stays, in one sentence: the first pod that hinders, and what hinders it."""
-    for outcome in (BLOCKED, LOST, PENDING):
+    for outcome in (take_away.BLOCKED, take_away.LOST, take_away.PENDING):
         first = next((item for item in step.of(outcome) if not item.because and not item.once_deleted), None)
-        if first is not None and outcome == LOST:
-            return f"{first.pod} {lost_words(1)}."
+        if first is not None and outcome == take_away.LOST:
+            return f"{first.pod} {take_away.lost_words(1)}."
         if first is not None:
-            verb = "cannot be evicted" if outcome == BLOCKED else "finds no other node"
+            verb = "cannot be evicted" if outcome == take_away.BLOCKED else "finds no other node"
             return f"{first.pod} {verb}: {first.reason}"
     first = step.preempted[0]
     return f"{first.because} would preempt {first.pod}."
@@ -171,7 +161,7 @@ def _movable(fork: Fork, name: str) -> list[Pod]:
     """Pods of a node that would have to find another one."""
     cache = fork.cache
     pods = (cache.pods[pod_id] for pod_id in cache.nodes.pods_on(cache.nodes.row_of[name]))
-    return [pod for pod in pods if owner_kind(pod) not in OF_THE_NODE and not pod.is_terminating]
+    return [pod for pod in pods if owner_kind(pod) not in take_away.OF_THE_NODE and not pod.is_terminating]
 
 
 def _most_saved(fork: Fork, nodes: Sequence[Node], cost_of: Mapping[str, float], report: Report) -> float:
@@ -181,7 +171,7 @@ def _most_saved(fork: Fork, nodes: Sequence[Node], cost_of: Mapping[str, float],
     """
     budgets = list(fork.cache.listers.all("PodDisruptionBudget"))
     movable = {node.name: _movable(fork, node.name) for node in nodes}
-    never = EvictionBudgets(budgets)
+    never = take_away.EvictionBudgets(budgets)
     stays = {
         node.name: is_control_plane(node)
         or any(not owner_kind(pod) or never.covering(pod) > 1 for pod in movable[node.name])
@@ -253,6 +243,6 @@ def replay_steps(fork: Fork, found: Fewer, report: Report = silent) -> bool:
     with fork.changes():
         for done, step in enumerate(found.steps):
             report(done, len(found.steps), "the same drains with another seed")
-            if not take_away(fork, REMOVAL, step.nodes, until_harm=True).is_harmless:
+            if not take_away.take_away(fork, take_away.REMOVAL, step.nodes, until_harm=True).is_harmless:
                 return False
     return True

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from scheduler_core.objects.defaults import PriorityClass
+from scheduler_core.objects.meta import object_of
 from scheduler_core.objects.node import LABEL_HOSTNAME, TAINT_UNSCHEDULABLE, Taint
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.objects.resources import CPU, EPHEMERAL_STORAGE, MEMORY, named, quantity_nano
@@ -707,8 +708,7 @@ def with_priority(pod: Pod, to: PriorityClass, *, is_new: bool = False) -> Varia
 
 def manifest_of_class(to: PriorityClass) -> dict[str, Any]:
     """A priority class that is still to be made."""
-    kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
-    return {**kind, "metadata": {"name": to.name}, "value": to.value}
+    return object_of("scheduling.k8s.io/v1", "PriorityClass", {"name": to.name}, value=to.value)
 
 
 def pair_of(first: Variant, second: Variant) -> Variant:

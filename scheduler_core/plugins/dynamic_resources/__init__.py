@@ -30,6 +30,7 @@ from scheduler_core.framework.cluster_event import ClusterEventWithHint, on
 from scheduler_core.framework.failure import PluginFailure
 from scheduler_core.framework.status import SUCCESS, Code, Status, Verdicts
 from scheduler_core.objects.duration import format_duration
+from scheduler_core.objects.meta import object_of
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.node_selector import node_selector_from
 from scheduler_core.objects.pod import Pod
@@ -280,21 +281,15 @@ class DynamicResources(
             "apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid,
             "controller": True, "blockOwnerDeletion": True,
         }  # fmt: skip
-        return claim_from(
-            {
-                "apiVersion": "resource.k8s.io/v1",
-                "kind": CLAIM,
-                "metadata": {
-                    "name": IN_MEMORY,
-                    "namespace": pod.namespace,
-                    "uid": f"{IN_MEMORY}/{pod.uid}",
-                    "generateName": f"{pod.name}-extended-resources-",
-                    "annotations": {ANNOTATION: "true"},
-                    "ownerReferences": [owner],
-                },
-                "spec": {},
-            }
-        )
+        meta = {
+            "name": IN_MEMORY,
+            "namespace": pod.namespace,
+            "uid": f"{IN_MEMORY}/{pod.uid}",
+            "generateName": f"{pod.name}-extended-resources-",
+            "annotations": {ANNOTATION: "true"},
+            "ownerReferences": [owner],
+        }
+        return claim_from(object_of("resource.k8s.io/v1", CLAIM, meta, spec={}))
 
     def filter(self, state: State, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
         codes = np.zeros(len(rows), np.int8)

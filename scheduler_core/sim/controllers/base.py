@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from scheduler_core.errors import ForbiddenObject, InvalidObject
 from scheduler_core.objects import fields
 from scheduler_core.objects.labels import LabelSelector, label_selector_from
-from scheduler_core.objects.meta import Named, ObjectMeta, OwnerReference, object_meta_from
+from scheduler_core.objects.meta import Named, ObjectMeta, OwnerReference, object_meta_from, object_of
 from scheduler_core.objects.pod import Pod
 from scheduler_core.randomness import MAX_GENERATED_PREFIX, Randomness, derived_uid, name_suffix, object_uid
 from scheduler_core.releases import OLDEST, Release
@@ -96,13 +96,8 @@ def _revision(workload: Workload, name: str, hash_: str, number: int) -> dict[st
     }
     if annotations:
         meta["annotations"] = dict(annotations)
-    return {
-        "apiVersion": "apps/v1",
-        "kind": KIND,
-        "metadata": meta,
-        "data": {"spec": {"template": {**workload.template, "$patch": "replace"}}},
-        "revision": number,
-    }
+    data = {"spec": {"template": {**workload.template, "$patch": "replace"}}}
+    return object_of("apps/v1", KIND, meta, data=data, revision=number)
 
 
 # --- What the controllers of workloads read of their objects.
@@ -286,15 +281,8 @@ class PodFactory:
             meta["annotations"] = all_annotations
         if template_meta.get("finalizers"):
             meta["finalizers"] = template_meta["finalizers"]
-        manifest = {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": meta,
-            "spec": copy.copy(
-                spec if spec is not None else fields.mapping(template, "spec", "spec.template")
-            ),
-            "status": {"phase": "Pending"},
-        }
+        given = copy.copy(spec if spec is not None else fields.mapping(template, "spec", "spec.template"))
+        manifest = object_of("v1", "Pod", meta, spec=given, status={"phase": "Pending"})
         # Where a pod gets more than its template says, each is read for itself.
         is_alike = spec is None and not self._world.limits.completes(workload.namespace)
         key = (id(workload.template), workload.namespace, repr(sorted(all_labels.items())))

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from scheduler_core.objects.fields import Document, boolean, integer, mapping, parse_time_ns, string
-from scheduler_core.objects.meta import OwnerReference
+from scheduler_core.objects.meta import OwnerReference, object_of
 from scheduler_core.objects.pod import Pod
 from scheduler_core.randomness import object_uid, template_hash
 from scheduler_core.sim.controllers import base
@@ -168,28 +168,19 @@ class DeploymentController(base.WorkloadController):
         replicas = self._room_for_new(workload, sum(item.replicas for item in sets), 0)
         if strategy == "Recreate" and any(self.pods.of_owner(item.owner).pods for item in sets):
             replicas = 0
-        manifest = {
-            "apiVersion": "apps/v1",
-            "kind": "ReplicaSet",
-            "metadata": {
-                "name": name,
-                "namespace": workload.namespace,
-                "uid": object_uid(self.context.randomness),
-                "labels": labels,
-                "annotations": {
-                    "deployment.kubernetes.io/desired-replicas": str(workload.replicas),
-                    REVISION: str(revision),
-                },
-                "ownerReferences": [base.owner_reference(workload.manifest)],
-                "generation": 1,
-            },
-            "spec": {
-                "replicas": replicas,
-                "selector": selector,
-                "template": {**template, "metadata": template_meta},
-            },
-            "status": {"replicas": 0},
+        desired = {"deployment.kubernetes.io/desired-replicas": str(workload.replicas)}
+        meta = {
+            "name": name,
+            "namespace": workload.namespace,
+            "uid": object_uid(self.context.randomness),
+            "labels": labels,
+            "annotations": {**desired, REVISION: str(revision)},
+            "ownerReferences": [base.owner_reference(workload.manifest)],
+            "generation": 1,
         }
+        made_of = {**template, "metadata": template_meta}
+        spec = {"replicas": replicas, "selector": selector, "template": made_of}
+        manifest = object_of("apps/v1", "ReplicaSet", meta, spec=spec, status={"replicas": 0})
         made = base.workload_from(self.world.create(manifest, "rolled out").manifest)
         self._tell_scaled(workload, name, 0, replicas)
         return made

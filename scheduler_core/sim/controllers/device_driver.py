@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from scheduler_core.errors import InvalidObject
+from scheduler_core.objects.meta import object_of
 from scheduler_core.objects.node import Node
 from scheduler_core.releases import Release
 from scheduler_core.sim.controllers.base import Controller, ControllerContext
@@ -191,7 +192,7 @@ def classes_of(devices: list[Devices], release: Release) -> list[Manifest]:
 
 
 def _object(kind: str, name: str, spec: Manifest) -> Manifest:
-    return {"apiVersion": "resource.k8s.io/v1", "kind": kind, "metadata": {"name": name}, "spec": spec}
+    return object_of("resource.k8s.io/v1", kind, {"name": name}, spec=spec)
 
 
 def _in_parts(devices: list[Manifest], size: int) -> Iterator[list[Manifest]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from scheduler_core.objects.meta import object_of
 from scheduler_core.objects.pod import Pod
 from scheduler_core.randomness import name_suffix, object_uid
 from scheduler_core.sim.changes import Manifest
@@ -155,19 +156,16 @@ class ResourceClaimController(Controller):
         while self.world.get(CLAIM, pod.namespace, full) is not None:
             full = prefix + name_suffix(self.context.randomness)
         labels = meta.get("labels")
-        claim: dict[str, Any] = {
-            "apiVersion": template.get("apiVersion", "resource.k8s.io/v1"),
-            "kind": CLAIM,
-            "metadata": {
-                "name": full,
-                "namespace": pod.namespace,
-                "uid": object_uid(self.context.randomness),
-                **({"labels": dict(labels)} if labels else {}),
-                "annotations": {**(meta.get("annotations") or {}), POD_CLAIM_NAME: name},
-                "ownerReferences": [owner_reference(pod.manifest)],
-            },
-            "spec": spec.get("spec") or {},
+        made = {
+            "name": full,
+            "namespace": pod.namespace,
+            "uid": object_uid(self.context.randomness),
+            **({"labels": dict(labels)} if labels else {}),
+            "annotations": {**(meta.get("annotations") or {}), POD_CLAIM_NAME: name},
+            "ownerReferences": [owner_reference(pod.manifest)],
         }
+        version = template.get("apiVersion", "resource.k8s.io/v1")
+        claim = object_of(version, CLAIM, made, spec=spec.get("spec") or {})
         self.world.create(claim, "made from its template")
         return full
 

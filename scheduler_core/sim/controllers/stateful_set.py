@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from scheduler_core.objects.fields import Document, integer, mapping, mappings, string
+from scheduler_core.objects.meta import object_of
 from scheduler_core.objects.pod import Pod
 from scheduler_core.randomness import object_uid, template_hash
 from scheduler_core.sim.controllers.base import Workload, WorkloadController
@@ -134,19 +135,15 @@ class StatefulSetController(WorkloadController):
             **(meta.get("labels") or {}),
             **(mapping(workload.spec, "selector", "spec").get("matchLabels") or {}),
         }
-        return {
-            "apiVersion": "v1",
-            "kind": "PersistentVolumeClaim",
-            "metadata": {
-                **{key: value for key, value in meta.items() if key == "annotations"},
-                "name": name,
-                "namespace": workload.namespace,
-                "uid": object_uid(self.context.randomness),
-                "labels": labels,
-            },
-            "spec": dict(template.get("spec") or {}),
-            "status": {"phase": "Pending"},
+        made = {
+            **{key: value for key, value in meta.items() if key == "annotations"},
+            "name": name,
+            "namespace": workload.namespace,
+            "uid": object_uid(self.context.randomness),
+            "labels": labels,
         }
+        spec = dict(template.get("spec") or {})
+        return object_of("v1", "PersistentVolumeClaim", made, spec=spec, status={"phase": "Pending"})
 
     def status_of(self, workload: Workload) -> dict[str, Any]:
         group = self.pods.of_owner(workload.owner)

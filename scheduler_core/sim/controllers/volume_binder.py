@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from scheduler_core.objects.fields import mapping
+from scheduler_core.objects.meta import object_of
 from scheduler_core.objects.node import LABEL_ZONE
 from scheduler_core.objects.storage import (
     AVAILABLE,
@@ -204,13 +205,7 @@ class VolumeBinder(Controller):
             spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": [{"matchExpressions": expressions}]}}
         uid = object_uid(self.context.randomness)
         meta = {"name": name, "uid": uid, "annotations": {PROVISIONED_BY: storage_class.provisioner}}
-        manifest = {
-            "apiVersion": "v1",
-            "kind": VOLUME,
-            "metadata": meta,
-            "spec": spec,
-            "status": {"phase": AVAILABLE},
-        }
+        manifest = object_of("v1", VOLUME, meta, spec=spec, status={"phase": AVAILABLE})
         made: PersistentVolume = self.world.create(manifest, "provisioned").typed
         return made
 
@@ -247,13 +242,8 @@ class VolumeBinder(Controller):
 
 
 def _reference(claim: PersistentVolumeClaim) -> dict[str, str]:
-    return {
-        "apiVersion": "v1",
-        "kind": CLAIM,
-        "namespace": claim.namespace,
-        "name": claim.name,
-        "uid": claim.meta.uid,
-    }
+    kind = {"apiVersion": "v1", "kind": CLAIM}
+    return {**kind, "namespace": claim.namespace, "name": claim.name, "uid": claim.meta.uid}
 
 
 def _annotation(item: PersistentVolume | StorageClass, key: str) -> str:
