@@ -41,6 +41,17 @@ _COUNTED = (
     (ends.NEW, "is new and lands", "are new and land"),
     (ends.GONE, "is not there any more", "are not there any more"),
 )
+_BECAUSE = {
+    ends.NODE_MISSING: "its node {before} is not there any more",
+    ends.NODE_NEW: "{after} is a new node, and it has room or more points",
+    ends.REJECTED: "{why.plugin} now rejects {before}{others}{reason}",
+    ends.ADMITTED: "{why.plugin} no longer rejects {after}{others}{reason}",
+    ends.POINTS: "{after} now has {points[1]:,} points, {before} {points[0]:,}; {why.plugin} makes the difference",
+    ends.DRAW: "equals are drawn, and the draw came out otherwise",
+    ends.NO_NODE: "no node takes it{reason}",
+    ends.EVICTED: "{why.reason} preempts it",
+    ends.NOT_DECIDED: "it is on {present} from the start in one of them",
+}
 _MIRROR = "kubernetes.io/config.mirror"
 _WAITING = (ends.NEWLY_PENDING, ends.NEW_PENDING, ends.NEWLY_EVICTED)
 
@@ -194,27 +205,10 @@ def _because(found: _Found, landing: ends.Landing, why: ends.Why) -> str:
     before, after = landing.before, landing.after
     reason = f" ({why.reason})" if why.reason else ""
     others = f" and {why.n_nodes - 1:,} more node{'' if why.n_nodes == 2 else 's'}" if why.n_nodes > 1 else ""
-    match why.kind:
-        case ends.NODE_MISSING:
-            return f"its node {before} is not there any more"
-        case ends.NODE_NEW:
-            return f"{after} is a new node, and it has room or more points"
-        case ends.REJECTED:
-            return f"{why.plugin} now rejects {before}{others}{reason}"
-        case ends.ADMITTED:
-            return f"{why.plugin} no longer rejects {after}{others}{reason}"
-        case ends.POINTS:
-            of_before, of_after = why.points
-            parts = f"{after} now has {of_after:,} points, {before} {of_before:,}"
-            return f"{parts}; {why.plugin} makes the difference"
-        case ends.DRAW:
-            return "equals are drawn, and the draw came out otherwise"
-        case ends.NO_NODE:
-            return f"no node takes it{reason}"
-        case ends.EVICTED:
-            return f"{why.reason} preempts it"
-        case _:
-            return f"it is on {before or after} from the start in one of them"
+    present = before or after
+    return _BECAUSE[why.kind].format(
+        before=before, after=after, present=present, why=why, points=why.points, reason=reason, others=others
+    )
 
 
 def _where(node: str) -> str:

@@ -35,18 +35,11 @@ REFUSED = (InvalidObject, NotPending)
 HARMLESS, HURT = 0, 1
 _SHOWN = 40
 _OUTCOMES = {
-    PENDING: "finds no node",
-    BLOCKED: "held up by a budget",
-    LOST: "lost: nothing recreates it",
-    WITH_NODE: "goes with its node",
-    ENDING: "was terminating",
-}
-_OUTCOMES_OF_MANY = {
-    PENDING: "find no node",
-    BLOCKED: "are held up by a budget",
-    LOST: "are lost: nothing recreates them",
-    WITH_NODE: "go with their nodes",
-    ENDING: "were terminating",
+    PENDING: ("finds no node", "find no node"),
+    BLOCKED: ("held up by a budget", "are held up by a budget"),
+    LOST: ("lost: nothing recreates it", "are lost: nothing recreates them"),
+    WITH_NODE: ("goes with its node", "go with their nodes"),
+    ENDING: ("was terminating", "were terminating"),
 }
 FIX = "fix"
 _KINDS = {
@@ -178,18 +171,15 @@ def _moves(moves: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         whose = (namespace, move["owner"]) if move["owner"] else ("", move["pod"])
         groups.setdefault((*whose, move["outcome"], move["because"]), []).append(move)
     for (namespace, owner, _, because), same in groups.items():
-        preempted = f", preempted by {because}" if because else ""
+        preempted, outcome = f", preempted by {because}" if because else "", _OUTCOMES.get(same[0]["to"])
         if len(same) == 1:
             came_from = f"{same[0]['from']} -> " if same[0]["from"] else ""
-            yield f"{same[0]['pod']}: {came_from}{_OUTCOMES.get(same[0]['to'], same[0]['to'])}{preempted}"
+            yield f"{same[0]['pod']}: {came_from}{outcome[0] if outcome else same[0]['to']}{preempted}"
             continue
         kind, _, name = owner.partition(" ")
-        ends = Counter(_OUTCOMES_OF_MANY.get(move["to"], move["to"]) for move in same)
-        if same[0]["to"] in _OUTCOMES_OF_MANY:
-            where = next(iter(ends))
-        else:
-            nodes = [f"{end} ({count})" if count > 1 else end for end, count in ends.most_common()]
-            where = f"land on {first_of(nodes)}"
+        ends = Counter(move["to"] for move in same).most_common()
+        nodes = [f"{end} ({count})" if count > 1 else end for end, count in ends]
+        where = outcome[1] if outcome else f"land on {first_of(nodes)}"
         yield f"{kind} {namespace}/{name}: {len(same):,} pods {where}{preempted}"
 
 

@@ -11,6 +11,7 @@ import gc
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -178,10 +179,7 @@ def _document(
         "emulates": result.scenario.release.patch,
         "engine": ENGINE_VERSION,
         "figures": result.metrics(),
-        "findings": [
-            {"path": item.path, "holds": item.holds, "sentence": item.sentence, "cycle": item.cycle}
-            for item in result.findings
-        ],
+        "findings": list(map(asdict, result.findings)),
         "reproduced": None
         if verification is None
         else {

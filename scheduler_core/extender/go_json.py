@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from scheduler_core.objects.defaults import in_milli_units
 from scheduler_core.objects.fields import format_seconds, parse_time_ns
-from scheduler_core.objects.quantity import Quantity, QuantityError, quantity_from
+from scheduler_core.objects.quantity import QuantityError, quantity_from
 from scheduler_core.schema.tables import table_beside
 
 Document = Mapping[str, Any]
@@ -116,7 +117,7 @@ def _printed(kind: str, raw: Any) -> Any:
     if kind[0] == "{" and isinstance(raw, Mapping):
         return {str(key): _item(kind[1:-1], item) for key, item in raw.items()}
     if kind == "rl" and isinstance(raw, Mapping):
-        return {str(name): _resource_amount(amount) for name, amount in raw.items()}
+        return {str(name): _quantity_text(amount) for name, amount in in_milli_units(raw).items()}
     if kind == "q":
         return _quantity_text(raw)
     if kind == "t" and isinstance(raw, str):
@@ -139,22 +140,6 @@ def _quantity_text(raw: Any) -> Any:
         return str(quantity_from(raw))
     except QuantityError:
         return raw
-
-
-def _resource_amount(raw: Any) -> Any:
-    """Resource lists are kept in thousandths: v1 defaulting rounds what is finer up.
-
-    Source: pkg/apis/core/v1/defaults.go SetDefaults_ResourceList, v1.34
-    """
-    try:
-        quantity = quantity_from(raw)
-    except QuantityError:
-        return raw
-    if quantity.exponent >= -3:
-        return str(quantity)
-    unit = 10 ** (-3 - quantity.exponent)
-    thousandths = -(-abs(quantity.mantissa) // unit) * quantity.sign()
-    return Quantity(thousandths, -3, quantity.is_decimal, quantity.format).canonical()
 
 
 def _time_text(text: str) -> str:

@@ -51,23 +51,16 @@ class NodeType:
 
     def document(self) -> dict[str, Any]:
         """The given list, normalised."""
-        devices = {
-            key: value for key, value in self.allocatable.items() if key not in ("cpu", "memory", "pods")
-        }
-        found: dict[str, Any] = {
+        amounts = dict(self.allocatable)
+        plain = {name: amounts.pop(name) for name in ("cpu", "memory", "pods")}
+        taints = [_taint_words(taint) for taint in self.taints]
+        more = {"devices": amounts, "labels": dict(self.labels), "taints": taints}
+        return {
             "name": self.name,
-            "cpu": self.allocatable["cpu"],
-            "memory": self.allocatable["memory"],
-            "pods": self.allocatable["pods"],
+            **plain,
             "price": self.price,
+            **{key: more[key] for key in more if more[key]},
         }
-        if devices:
-            found["devices"] = devices
-        if self.labels:
-            found["labels"] = dict(self.labels)
-        if self.taints:
-            found["taints"] = [_taint_words(taint) for taint in self.taints]
-        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,15 @@ from scheduler_core.scenario.run import run, run_prefix
 from scheduler_core.scenario.types import Scenario
 
 OTHER_WORDS, OTHER_COURSE = "otherWords", "otherCourse"
-KINDS: Final = (MOVED, NEWLY_PENDING, NEWLY_PLACED, NEWLY_EVICTED, OTHER_WORDS, OTHER_COURSE)
+_WORDS: Final = {
+    MOVED: ("lands on another node", "land on another node"),
+    NEWLY_PENDING: ("becomes pending", "become pending"),
+    NEWLY_PLACED: ("finds a node", "find a node"),
+    NEWLY_EVICTED: ("is evicted", "are evicted"),
+    OTHER_WORDS: ("stays pending with a different message", "stay pending with a different message"),
+    OTHER_COURSE: ("ends the same after different decisions", "end the same after different decisions"),
+}
+KINDS: Final = tuple(_WORDS)
 
 Progress = Callable[[str, float], None]
 """Is told what is being run, and the share that is done; may raise to end it."""
@@ -92,6 +100,11 @@ class Cause:
         """For people."""
         return " and ".join(toggle.name for toggle in self.toggles)
 
+    def document(self, limit: int | None) -> dict[str, Any]:
+        """JSON-able, with so many differences at most."""
+        shown = [dataclasses.asdict(one) for one in self.differences[:limit]]
+        return {"name": self.name, "n": len(self.differences), "differences": shown}
+
 
 @dataclass(frozen=True, slots=True)
 class UpgradePreview:
@@ -145,22 +158,7 @@ class UpgradePreview:
         counts, name = self.counts(), self.after.title.removeprefix("Kubernetes ")
         said = [
             f"{counts[kind]:,} {one if counts[kind] == 1 else many}"
-            for kind, one, many in (
-                (MOVED, "lands on another node", "land on another node"),
-                (NEWLY_PENDING, "becomes pending", "become pending"),
-                (NEWLY_PLACED, "finds a node", "find a node"),
-                (NEWLY_EVICTED, "is evicted", "are evicted"),
-                (
-                    OTHER_WORDS,
-                    "stays pending with a different message",
-                    "stay pending with a different message",
-                ),
-                (
-                    OTHER_COURSE,
-                    "ends the same after different decisions",
-                    "end the same after different decisions",
-                ),
-            )
+            for kind, (one, many) in _WORDS.items()
             if counts[kind]
         ]
         if not said:
@@ -196,11 +194,9 @@ class UpgradePreview:
             "counts": self.counts(),
             "causes": [
                 {
-                    "name": cause.name,
+                    **cause.document(limit),
                     "toggles": [{**dataclasses.asdict(one), "is_gate": one.is_gate} for one in cause.toggles],
                     "proved": cause.proved,
-                    "n": len(cause.differences),
-                    "differences": [dataclasses.asdict(one) for one in cause.differences[:limit]],
                 }
                 for cause in self.causes
             ],
@@ -212,14 +208,7 @@ class UpgradePreview:
                     "after": step.after.document(),
                     "sentence": step.sentence,
                     "counts": step.counts(),
-                    "causes": [
-                        {
-                            "name": cause.name,
-                            "n": len(cause.differences),
-                            "differences": [dataclasses.asdict(one) for one in cause.differences[:limit]],
-                        }
-                        for cause in step.causes
-                    ],
+                    "causes": [cause.document(limit) for cause in step.causes],
                 }
                 for step in self.steps
             ],

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final, NamedTuple
 
 from scheduler_core.cluster.node_table import normal_port
@@ -50,12 +50,7 @@ class PropertyVerdict:
 
     def document(self) -> dict[str, Any]:
         """JSON-able; what is empty is left out."""
-        told: dict[str, Any] = {"property": self.property, "status": self.status, "sentence": self.sentence}
-        if self.departure:
-            told["departure"] = self.departure
-        if self.counterexample:
-            told["counterexample"] = dict(self.counterexample)
-        return told
+        return {name: value for name, value in asdict(self).items() if value}
 
 
 # ---- the cluster before a cycle

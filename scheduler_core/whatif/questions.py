@@ -71,18 +71,16 @@ class PlanQuestion:
 
     def document(self) -> dict[str, Any]:
         """The normal form, JSON-able: what is not asked is left out."""
-        found: dict[str, Any] = {"ask": self.ask}
-        if self.nodes:
-            found["nodes"] = list(self.nodes)
-        for name in ("label", "workload"):
-            if getattr(self, name):
-                found[name] = getattr(self, name)
-        for name in ("pod", "policy"):
-            if getattr(self, name) is not None:
-                found[name] = dict(getattr(self, name))
-        if self.prices is not None:
-            found["prices"] = self.prices.document()
-        return found
+        asked = {
+            "ask": self.ask,
+            "nodes": list(self.nodes),
+            "label": self.label,
+            "workload": self.workload,
+            "pod": None if self.pod is None else dict(self.pod),
+            "policy": None if self.policy is None else dict(self.policy),
+            "prices": None if self.prices is None else self.prices.document(),
+        }
+        return {name: value for name, value in asked.items() if value not in ("", [], None)}
 
     @property
     def price_list(self) -> PriceList:

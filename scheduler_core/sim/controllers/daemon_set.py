@@ -22,19 +22,16 @@ REVISION_LABEL = "controller-revision-hash"
 GENERATION_LABEL = "pod-template-generation"
 NAME_FIELD = "metadata.name"
 
-STANDARD_TOLERATIONS: tuple[dict[str, str], ...] = (
-    {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"},
-    {"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute"},
-    {"key": "node.kubernetes.io/disk-pressure", "operator": "Exists", "effect": "NoSchedule"},
-    {"key": "node.kubernetes.io/memory-pressure", "operator": "Exists", "effect": "NoSchedule"},
-    {"key": "node.kubernetes.io/pid-pressure", "operator": "Exists", "effect": "NoSchedule"},
-    {"key": "node.kubernetes.io/unschedulable", "operator": "Exists", "effect": "NoSchedule"},
-)
-HOST_NETWORK_TOLERATION = {
-    "key": "node.kubernetes.io/network-unavailable",
-    "operator": "Exists",
-    "effect": "NoSchedule",
+_TAINTS = {
+    "NoExecute": ("not-ready", "unreachable"),
+    "NoSchedule": ("disk-pressure", "memory-pressure", "pid-pressure", "unschedulable"),
 }
+STANDARD_TOLERATIONS = tuple(
+    {"key": f"node.kubernetes.io/{name}", "operator": "Exists", "effect": effect}
+    for effect, names in _TAINTS.items()
+    for name in names
+)
+HOST_NETWORK_TOLERATION = {**STANDARD_TOLERATIONS[-1], "key": "node.kubernetes.io/network-unavailable"}
 
 
 class DaemonSetController(base.WorkloadController):
