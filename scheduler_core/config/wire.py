@@ -280,7 +280,9 @@ class Fields(FieldKind):
             if known.name in value:
                 here = f"{path}.{known.name}" if path else known.name
                 checked = known.kind.check(value[known.name], here, problems)
-            if checked is not UNSET and (known.mode != OMIT_EMPTY or checked or _is_struct(known.kind)):
+            if checked is not UNSET and (
+                known.mode != OMIT_EMPTY or checked or isinstance(known.kind, Fields)
+            ):
                 document[known.name] = checked
             elif known.mode == KEEP:
                 document[known.name] = known.kind.written_zero()
@@ -329,10 +331,6 @@ class Typed(Fields):
 
     def encode(self, value: Any) -> Any:
         return encode(value)
-
-
-def _is_struct(kind: FieldKind) -> bool:
-    return isinstance(kind, Fields)
 
 
 ANY = FieldKind()

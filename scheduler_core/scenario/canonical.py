@@ -73,7 +73,7 @@ def in_run_order(manifests: Sequence[Manifest]) -> list[Manifest]:
 
 def canonical_document(scenario: Scenario) -> dict[str, Any]:
     """What the digest is made of: JSON-able."""
-    owners = _owner_uids(scenario)
+    owners = owner_uids(_all_manifests(scenario))
     document = scenario_document(
         dataclasses.replace(
             scenario,
@@ -229,10 +229,6 @@ def _canonical_quantity(text: str) -> str:
     if nano % 10**9 == 0:
         return str(nano // 10**9)
     return f"{nano // 10**6}m" if nano % 10**6 == 0 else f"{nano}n"
-
-
-def _owner_uids(scenario: Scenario) -> frozenset[str]:
-    return owner_uids(_all_manifests(scenario))
 
 
 def owner_uids(manifests: Iterable[Manifest]) -> frozenset[str]:

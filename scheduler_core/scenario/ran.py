@@ -208,12 +208,8 @@ class Others:
 
     def verdicts(self, seed: int) -> Iterator[Judgement]:
         """Each decision beside ours, by the configuration that the run began with and those it went on with."""
-        asked = sorted((item for item, _ in self._asked), key=_seq)
+        asked = sorted((item for item, _ in self._asked), key=lambda item: item.seq)
         yield from judged(self._start, self._happened, asked, seed=seed)
-
-
-def _seq(asked: Asked) -> int:
-    return asked.seq
 
 
 @dataclass(slots=True)

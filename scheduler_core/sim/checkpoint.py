@@ -184,7 +184,7 @@ def take_over(simulation: Simulation, document: Mapping[str, Any]) -> None:
     scheduler = simulation.scheduler
     scheduler.cycle = document["cycle"]
     scheduler.algorithm.next_start_node_index = document["startIndex"]
-    pods = {pod.uid: pod for pod in _live_pods(simulation)}
+    pods = {stored.typed.uid: stored.typed for stored in simulation.world.all("Pod")}
     for pod in pods.values():
         if not pod.node_name:
             simulation._know_stranger(None, pod)
@@ -286,7 +286,3 @@ def _held_pods(scheduler: Scheduler) -> Iterator[Pod]:
         pod = scheduler.cache.pod(uid)
         assert pod is not None
         yield pod
-
-
-def _live_pods(simulation: Simulation) -> list[Pod]:
-    return [stored.typed for stored in simulation.world.all("Pod")]
