@@ -336,11 +336,7 @@ class Feasibility:
             case "NodeName":
                 return False if pod.node_name and pod.node_name != node.name else None
             case "TaintToleration":
-                keeps_off = any(
-                    taint.effect in ("NoSchedule", "NoExecute") and not pod.tolerates(taint)
-                    for taint in node.taints
-                )
-                return False if keeps_off else None
+                return None if tolerates_all(pod, node) else False
             case "NodeAffinity":
                 added = self.rules.added_affinity
                 if added is not None and not _matches(added, node):
@@ -407,10 +403,7 @@ class Feasibility:
             return False
         if constraint.honors_affinity and not _matches(self.pod.required_node_affinity, node):
             return False
-        return not constraint.honors_taints or not any(
-            taint.effect in ("NoSchedule", "NoExecute") and not self.pod.tolerates(taint)
-            for taint in node.taints
-        )
+        return not constraint.honors_taints or tolerates_all(self.pod, node)
 
     def _count(self, other: Pod, node: Node, sign: int, *, first: bool = False) -> None:
         """Another pod came to a node (1) or left it (-1).
@@ -480,6 +473,13 @@ def is_about(term: AffinityTerm, other: Pod, namespaces: Mapping[str, Mapping[st
     if not there and not selector.is_everything and other.namespace in namespaces:
         there = selector.matches(namespaces[other.namespace])
     return (there or selector.matches({})) and term.selector.matches(other.labels)
+
+
+def tolerates_all(pod: Pod, node: Node) -> bool:
+    """Whether no taint of the node keeps the pod off."""
+    return all(
+        taint.effect not in ("NoSchedule", "NoExecute") or pod.tolerates(taint) for taint in node.taints
+    )
 
 
 def _add(counts: Counter[tuple[str, str]], key: str, node: Node, sign: int) -> None:

@@ -34,7 +34,7 @@ from scheduler_core.sim.changes import WriteObject
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif.bound import Milp
 from scheduler_core.whatif.fork import Fork
-from scheduler_core.whatif.model_filters import is_about
+from scheduler_core.whatif.model_filters import is_about, tolerates_all
 from scheduler_core.whatif.workloads import without_rules
 
 _KEPT_KINDS = frozenset(
@@ -257,7 +257,7 @@ class _Rules:
                 for node in self._nodes
                 if all(other.topology_key in node.labels for other in hard)
                 and (item.node_affinity_policy != "Honor" or pod.required_node_affinity.match(node.labels, node.name))
-                and (item.node_taints_policy != "Honor" or _tolerates_all(pod, node))
+                and (item.node_taints_policy != "Honor" or tolerates_all(pod, node))
             ]  # fmt: skip
             domain_of = {node.name: node.labels[item.topology_key] for node in counted}
             yield Spread(
@@ -278,12 +278,6 @@ class _Rules:
 
 def _selects(selector: LabelSelector, pod: Pod, other: Pod) -> bool:
     return other.namespace == pod.namespace and not other.is_terminating and selector.matches(other.labels)
-
-
-def _tolerates_all(pod: Pod, node: Node) -> bool:
-    return all(
-        taint.effect not in ("NoSchedule", "NoExecute") or pod.tolerates(taint) for taint in node.taints
-    )
 
 
 def _room(nodes: Sequence[Node], staying: Sequence[Pod]) -> dict[str, dict[str, int]]:
