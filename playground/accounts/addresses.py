@@ -66,6 +66,6 @@ def _warn_of_a_proxy(address: IPv4Address | IPv6Address | None) -> None:
         _warned.add(name)
         logger.warning(
             "a request from %s has X-Forwarded-For; if that is your proxy, name it in PLAYGROUND_TRUSTED_PROXIES,"
-            " or everybody behind it counts as one address",
+            " or all people behind it count as one address",
             name,
         )

@@ -169,11 +169,7 @@ def _say_why_not(cluster: Cluster, path: str) -> None:
     ------
     Refusal, NotFound
     """
-    people = (
-        "none is needed"
-        if settings.EMBEDDED
-        else "people have tokens of their own, on the page of their account"
-    )
+    people = "none is needed" if settings.EMBEDDED else "people have their own tokens, on their account page"
     for pattern, kind_name, sentence in _NOT_HERE:
         match, kind = pattern.fullmatch(path), kinds.by_kind(kind_name)
         if match is not None and kind is not None:

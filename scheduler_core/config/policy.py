@@ -454,7 +454,7 @@ class _Translation:
 
     def _ignored_argument(self, given: bool, path: str, name: str) -> None:
         if given:
-            reason = f'"{name}" is built in and takes no argument; a name of your own makes it count'
+            reason = f'"{name}" is built in and takes no argument; another name makes it count'
             self.untranslated.append(Untranslated(f"{path}.argument", name, reason))
 
     def _unknown(self, name: str, path: str, forgotten: Mapping[str, str], kind: str) -> None:

@@ -268,7 +268,7 @@ class Expression:
         deep = syntax.nesting(self.tree)
         if deep > limits.comprehensions:
             raise syntax.ExpressionError(
-                f"exists, all, map and filter stand {deep} deep in each other, at most {limits.comprehensions} may"
+                f"exists, all, map and filter come {deep} deep in each other, at most {limits.comprehensions} may"
             )
         if variables is not None:
             self._check_names(variables)

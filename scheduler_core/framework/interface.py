@@ -269,7 +269,7 @@ class Handle:
     def record_event(self, pod: Pod, type: str, reason: str, action: str, message: str) -> None:
         """Record a v1 Event about a pod; `type` is Normal or Warning."""
         if not isinstance(pod, Pod) or type not in ("Normal", "Warning"):
-            raise TypeError("record_event is told of a Pod, and Normal or Warning")
+            raise TypeError("record_event takes a Pod, and Normal or Warning")
         message = message[:MAX_EVENT_MESSAGE]
         for text in (reason, action, message):
             wrong = text_problem(text)
@@ -285,7 +285,7 @@ class Handle:
         """
         pods = list(pods)
         if not all(isinstance(pod, Pod) for pod in pods):
-            raise TypeError("activate is told of pods")
+            raise TypeError("activate takes pods")
         if self.activator is not None:
             self.activator(pods)
 

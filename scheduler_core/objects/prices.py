@@ -187,9 +187,7 @@ def _type_from(item: Any, path: str) -> NodeType:
     }
     for resource, amount in _pairs(item.get("devices"), f"{path}.devices").items():
         if resource in allocatable:
-            raise InvalidObject(
-                f"{path}.devices.{resource}", amount, "is no device: it has a column of its own"
-            )
+            raise InvalidObject(f"{path}.devices.{resource}", amount, "is no device: it has its own column")
         allocatable[resource] = amount_from(amount, f"{path}.devices.{resource}", whole=True)
     taints = item.get("taints") or ()
     if not isinstance(taints, str | list | tuple):

@@ -275,7 +275,7 @@ def _write_out(
     except InvalidObject as error:
         raise member.problem(error.words, path=error.path, value=error.value) from None
     if len(result) + len(made) > _MOST_WRITTEN_OUT:
-        raise member.problem(f"with it the text stands for more than {_MOST_WRITTEN_OUT:,} objects")
+        raise member.problem(f"with it the text expands to more than {_MOST_WRITTEN_OUT:,} objects")
     for manifest in made:
         if manifest["kind"] == "PriorityClass":
             if manifest["metadata"]["name"] in classes:

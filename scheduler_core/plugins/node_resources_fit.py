@@ -386,7 +386,7 @@ def _verdict_of_row(state: FitRequest, nodes: NodeColumns, row: int) -> tuple[Co
 
 _FREED = QUEUE.because("a pod left its node and freed what it held")
 _UNASSIGNED = SKIP.because("the deleted pod was on no node")
-_SCALED_DOWN = QUEUE.because("a pod on a node gave back something the pod requests")
+_SCALED_DOWN = QUEUE.because("a pod on a node released something the pod requests")
 _OWN_REQUESTS = QUEUE.because("the pod requests less")
 _PENDING_POD = SKIP.because("the pod that requests less is on no node")
 _OTHER_RESOURCES = SKIP.because("what was given back is nothing the pod requests")

@@ -83,7 +83,7 @@ def is_before_chance(document: Mapping[str, Any]) -> bool:
 def with_seed(document: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """A checkpoint as it would be with another seed; it must be from before any chance."""
     if not is_before_chance(document):
-        raise ValueError("something was drawn before this checkpoint, so it is that of its own seed alone")
+        raise ValueError("something was drawn before this checkpoint, so it belongs to its own seed alone")
     return {**document, "randomness": {"seed": seed, "streams": {}}}
 
 

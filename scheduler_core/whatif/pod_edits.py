@@ -450,7 +450,7 @@ def matching_label_keys(pod: Pod, index: int) -> Variant | None:
         return None
     title = f"Set matchLabelKeys: [{HASH_LABEL}] in the spread over {{key}}"
     fields = {"matchLabelKeys": [*keys, HASH_LABEL]}
-    note = "It then counts only pods of its own revision, not those that the rollout replaces"
+    note = "It then counts only pods of its revision, not those that the rollout replaces"
     return _with_constraint(pod, index, "match-label-keys", title, fields, note=note)
 
 

@@ -78,6 +78,63 @@ def test_a_vague_first_line_would_be_found() -> None:
     assert vague_first_lines('def f():\n    """What a pod was told."""\n') == ["What a pod was told."]
 
 
+# Of what people read: pages, the manual, messages.
+SAID = re.compile(
+    r"\b(told|stands?|as (it|they) (was|were)|what there is to|said of|of (its|their|his|her|your|one's) own"
+    r"|everybody|(is|are) made again|is followed|gave back|shall)\b",
+    re.IGNORECASE,
+)
+_TAGS = re.compile(r"\{#.*?#\}|\{%\s*comment.*?endcomment\s*%\}|\{%.*?%\}|\{\{.*?\}\}", re.DOTALL)
+_ATTRIBUTES = re.compile(r"\b(class|id|name|href|hx-[\w-]+|data-[a-z-]+|for|value|action)=\"[^\"]*\"")
+PARAMETERS = "playground/web/site.py"
+"""Names of query parameters, in one text."""
+
+
+def messages_in(source: str) -> list[str]:
+    """Texts of several words that are no docstrings."""
+    tree = ast.parse(source)
+    documented = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    return [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented
+        if " " in node.value.strip()
+    ]
+
+
+def read_by_people(root: Path) -> dict[str, list[str]]:
+    """File -> its texts: templates without their tags, the manual, messages, what the API says of itself."""
+    texts = {
+        path: [_ATTRIBUTES.sub(" ", _TAGS.sub(" ", path.read_text()))]
+        for path in (root / "templates").rglob("*.html")
+    }
+    manual = (*(root / "docs").glob("*.md"), root / "README.md", root / "playground/api/openapi.yaml")
+    texts |= {path: [re.sub(r"(?m)^ *#.*", "", path.read_text())] for path in manual if path.exists()}
+    for package in ("playground", "scheduler_core"):
+        texts |= {path: messages_in(path.read_text()) for path in (root / package).rglob("*.py")}
+    return {str(path.relative_to(root)): found for path, found in texts.items()}
+
+
+def test_what_people_read_is_plain() -> None:
+    found = {
+        name: words
+        for name, texts in read_by_people(ROOT).items()
+        if name != PARAMETERS and (words := [one.group() for text in texts for one in SAID.finditer(text)])
+    }
+    assert found == {}
+
+
+def test_an_idiom_of_a_page_or_a_message_would_be_found(tmp_path: Path) -> None:
+    for name, text in (
+        ("templates/a.html", '<p class="told">{{ told }} It stands here.</p>'),
+        ("playground/a.py", '"""Told."""\nWORDS = "it is told once"'),
+    ):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(text)
+    texts = [text for found in read_by_people(tmp_path).values() for text in found]
+    assert [one.group() for text in texts for one in SAID.finditer(text)] == ["stands", "told"]
+
+
 ALIKE = table(__file__, "ALIKE")
 """Names of several classes, by the reason why."""
 

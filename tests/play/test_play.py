@@ -192,7 +192,7 @@ def test_a_second_playground_on_one_data_folder_says_so_until_the_first_has_died
     assert second.returncode != 0
     assert second.stderr.strip() == (
         f"CommandError: A playground (process {first.pid}) runs on {tmp_path} already. Stop it, or give this one"
-        " a data folder of its own: PLAYGROUND_DATA=... manage.py play"
+        " another data folder: PLAYGROUND_DATA=... manage.py play"
     )
     with lock_data_folder(tmp_path):
         assert (tmp_path / "play.lock").read_text() == f"{os.getpid()}\n"

@@ -92,7 +92,7 @@ def test_htmx_gets_the_moment_alone(client, scenario):
 
 def test_a_moment_not_known_yet_is_asked_for_once(client, scenario, wakes, work):
     first = client.get(f"/s/{scenario.public_id}/?cycle=2")
-    assert "A worker decides this stretch again" in words(first)
+    assert "Computing this moment" in words(first)
     assert len(wakes) == 1
     client.get(f"/s/{scenario.public_id}/?cycle=2&wait=1")
     assert len(wakes) == 1

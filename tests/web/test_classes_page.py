@@ -94,11 +94,11 @@ def test_classes_say_who_uses_them_and_what_they_may_evict_now(client: Client, c
     gold = row(html, "class-gold")
     assert "1,000" in gold and "default/web 2" in gold
     # On nodes stand one pod of batch below gold; the pending one is no pod to evict.
-    assert "1 pod on a node stands below it" in gold
+    assert "1 pod on a node has a lower priority" in gold
     calm = row(html, "class-calm")
-    assert "none: its policy is Never; 1 pod on a node stands below it" in calm and "no pod" in calm
+    assert "none: its policy is Never; 1 pod on a node has a lower priority" in calm and "no pod" in calm
     batch = row(html, "class-batch")
-    assert "global default" in batch and "none: no pod on a node stands below it" in batch
+    assert "global default" in batch and "none: no pod on a node has a lower priority" in batch
     assert "built in" in row(html, "class-system-node-critical")
     assert "5 classes, of which 3 may evict pods now" in said(html)
 

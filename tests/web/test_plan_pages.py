@@ -106,7 +106,7 @@ def test_the_overview_tells_the_newest_answers_and_says_when_they_are_old(
     html = page(client, "plan", cluster.public_id)
     # All but the two that need names ask by themselves, and one whose answer is old does so again.
     assert html.count("Being asked.") == html.count('"arrived": "1"') == 4
-    assert html.count("Name the nodes, or a label of theirs.") == 2
+    assert html.count("Enter node names or a label.") == 2
     assert "Being asked." not in page(client, "plan", cluster.public_id, query="?cancelled=1")
     question = asked(client, cluster, ask="any-node")
     html = page(client, "plan", cluster.public_id)

@@ -357,7 +357,7 @@ def _again(status: int, headers: Mapping[str, str], body: bytes) -> Response:
     """An answer that was given before."""
     if status == 409 and not body:
         return errors.problem(
-            409, "Conflict", "this was done already; its answer is told once, or too long to be told again",
+            409, "Conflict", "this was done already; its answer is shown only once, or too long to be repeated",
             headers={**headers, REPLAYED: "true"},
         )  # fmt: skip
     response = Response(json.loads(body) if body else None, status=status)

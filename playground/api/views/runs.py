@@ -53,7 +53,7 @@ def cycles_read(call: Call, cluster: Cluster, number: int) -> Any:
     """Everything that was recorded: why each node was refused, what each plugin scored, what came of it.
 
     An extender's call has `durationMs`, which the cluster's own time went on by, and `tookMs` by the wall clock;
-    a bind call is made after the decision and is told once it was made.
+    a bind call is made after the decision and is shown once it was made.
 
     202 means that only the summary is kept: a worker decides the cycle again, ask once more in a moment.
     """

@@ -124,7 +124,7 @@ def checked_release(name: str | None, gates: Mapping[str, bool] | None) -> dict[
 def set_release(*, cluster: Cluster, name: str, gates: Mapping[str, bool] | None = None) -> Cluster:
     """Follow another release of Kubernetes from now on, as an upgrade of kube-scheduler does.
 
-    The log says so: what was decided before stays as it was decided.
+    The log says so: what decisions stay.
 
     Raises
     ------

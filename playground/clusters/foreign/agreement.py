@@ -333,7 +333,7 @@ def _programs(decided: Sequence[Mapping[str, Any]]) -> tuple[Program, ...]:
 
 
 def _leases(cluster: Cluster, names: set[str]) -> tuple[Held, ...]:
-    """Leases called after a scheduler: what is known by that name, or has "scheduler" in its own."""
+    """Schedulers by lease: what is known by that name, or has "scheduler" in its own."""
     rows = Manifest.objects.filter(cluster=cluster, kind="Lease").exclude(namespace=_OF_KUBELETS)
     wanted = rows.filter(Q(name__icontains="scheduler") | Q(name__in=names))
     return tuple(_held(row) for row in wanted.order_by("name", "namespace"))

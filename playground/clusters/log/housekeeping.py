@@ -96,8 +96,8 @@ def check_past_is_there(cluster: Cluster, seq: int) -> None:
     if seq <= cluster.compacting_seq:
         raise Conflict(
             f"the engine's writes up to entry {cluster.compacting_seq:,} were dropped from the log"
-            f" (PLAYGROUND_KEEP_LOG_DAYS={settings.PLAYGROUND_KEEP_LOG_DAYS:g}): the objects as they were then are no"
-            " longer written down; cycles, shares and replays from before are",
+            f" (PLAYGROUND_KEEP_LOG_DAYS={settings.PLAYGROUND_KEEP_LOG_DAYS:g}): the objects of that time are no"
+            " longer stored; earlier cycles, shares and replays are",
             kind="Cluster",
         )
 

@@ -133,7 +133,9 @@ def _check_upgrade(of: Cluster | Scenario, params: Mapping[str, Any]) -> dict[st
         before = {"name": opened["name"], "switched": opened.get("switched", {})}
     last = _last_cycle(of, "decide again")
     if after == before:
-        raise Conflict("that is what is followed already: choose another release or gate", kind="Question")
+        raise Conflict(
+            "the cluster follows this release already: choose another release or gate", kind="Question"
+        )
     return {"cycle": last, "before": before, "after": after}
 
 

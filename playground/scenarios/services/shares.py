@@ -303,11 +303,11 @@ def _again(known: Scenario, data: bytes, expires: datetime | None, field_notes: 
     if bytes(known.document) != data:
         notes.append(
             "You have shared this scenario already, written another way or with other recorded decisions;"
-            " a share never changes, so the link shows it as it was shared first."
+            " a share never changes, so the link shows it as first shared."
         )
     if known.expires != expires:
         until = f"{known.expires:%Y-%m-%d %H:%M} UTC" if known.expires else "it is deleted"
-        notes.append(f"The link lives until {until}, as it was shared first.")
+        notes.append(f"The link lives until {until}, as first shared.")
     return Shared(known, False, None, tuple(notes), field_notes)
 
 

@@ -50,7 +50,7 @@ class RuleForm(forms.Form):
         widget=forms.Textarea(attrs=AREA), help_text='such as node.metadata.labels.?disk.orValue("") == "ssd"',
     )  # fmt: skip
     reason = forms.CharField(
-        required=False, max_length=256, label="Reason, told where it may not",
+        required=False, max_length=256, label="Reason, shown where it may not",
         help_text="such as: node(s) had no fast disk",
     )  # fmt: skip
     score = forms.CharField(
@@ -216,7 +216,7 @@ def release(request: HttpRequest, cluster: Cluster) -> HttpResponse:
         except ClusterError as error:
             problems, status = problems_of(error, ""), error.status
         else:
-            words = f"{title_of(cluster.release)} is followed from the next cycle on."
+            words = f"{title_of(cluster.release)} decides from the next cycle on."
             return done(request, words, "web:release", cluster.public_id)
     shown = shown or next(one for one in outlines if one.name == cluster.kubernetes_release)
     is_own = shown.name == cluster.kubernetes_release

@@ -381,7 +381,7 @@ def branch_of_cluster(request: HtmxHttpRequest, cluster: Cluster) -> HttpRespons
         return _replay(request, cluster, str(number), edit, problems_of(error, edit), error.status)
     if edit.strip():
         request_run(cluster=made)
-    words = f"This cluster begins as {cluster.name} was after cycle {number}."
+    words = f"Starts from {cluster.name} after cycle {number}."
     return done(request, words, "web:difference", made.public_id)
 
 
@@ -390,7 +390,7 @@ def branch_of_cluster(request: HtmxHttpRequest, cluster: Cluster) -> HttpRespons
 
 def visibilities_for(request: HttpRequest) -> list[tuple[str, str]]:
     """Audiences of a share or a comparison: what a form posts, and words for it."""
-    words = [("unlisted", "people who have the link"), ("public", "everybody, listed")]
+    words = [("unlisted", "people who have the link"), ("public", "all people, listed")]
     user = site_user(request)
     if user is None:
         return words

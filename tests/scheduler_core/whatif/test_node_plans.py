@@ -331,7 +331,7 @@ _ONE = "types: [{name: x, cpu: 1, memory: 1Gi, price: 1, "
         (f"{_ONE}cores: 2}}]", "prices[0].cores: is not known: a node type has name, cpu, memory, pods,"),
         (f"{_ONE}taints: 5}}]", "prices[0].taints: 5 must be a list of key=value:Effect"),
         (f"{_ONE}labels: {{a b: c}}}}]", 'prices[0].labels.a b: "c" name part must consist of'),
-        (f"{_ONE}devices: {{cpu: 2}}}}]", "prices[0].devices.cpu: 2 is no device: it has a column of its own"),
+        (f"{_ONE}devices: {{cpu: 2}}}}]", "prices[0].devices.cpu: 2 is no device: it has its own column"),
         (f"{_ONE}devices: {{g.b/c: 0.5}}}}]", "prices[0].devices.g.b/c: 0.5 must be a whole number from 0 that"),
         ("types: [{name: x, cpu: 1, memory: 1Gi}]", "prices[0].price: is missing"),
         ("types: [{name: x, cpu: 1, memory: 1Gi, price: true}]", "prices[0].price: True must be a number"),

@@ -261,7 +261,7 @@ def lock_data_folder(folder: Path) -> IO[str]:
         file.close()
         process = f" (process {holder})" if holder else ""
         raise DataFolderInUse(
-            f"A playground{process} runs on {folder} already. Stop it, or give this one a data folder of its own: "
+            f"A playground{process} runs on {folder} already. Stop it, or give this one another data folder: "
             f"PLAYGROUND_DATA=... {started_by()}"
         ) from None
     file.truncate()
