@@ -124,7 +124,7 @@ def test_a_class_is_made_changed_and_deleted_by_its_form(client: Client, cluster
     silver = PriorityClass.objects.get(cluster=cluster, name="silver")
     assert (silver.value, silver.preemption_policy) == (500, "Never")
     opened = html_of(client.get(url(cluster, **{"class": "silver"})))
-    assert "It stands between gold and calm; its policy is Never, so a pod of it evicts none." in opened
+    assert "Between gold and calm; its policy is Never, so a pod of it evicts none." in opened
     version = silver.manifest["metadata"]["resourceVersion"]
     changed = client.post(
         url(cluster, **{"class": "silver"}),
@@ -260,7 +260,7 @@ def test_a_form_says_what_it_would_do_before_it_is_sent(client: Client, cluster:
         return said(html_of(answer))
 
     rich = stands(stands="class", name="rich", value="500", policy="PreemptLowerPriority")
-    assert rich == "It stands between gold and calm; a pod of it could evict one pod."
+    assert rich == "Between gold and calm; a pod of it could evict one pod."
     assert "its policy is Never" in stands(stands="class", value="500", policy="Never")
     assert stands(stands="class", value="x", policy="Never") == stands(stands="class") == ""
     assert stands(stands="budget", namespace="default", selector="app=web") == "It selects 2 pods on 2 nodes."

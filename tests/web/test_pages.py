@@ -311,7 +311,7 @@ def test_a_preemption_page_shows_steps_room_and_what_comes_next(client, cluster)
         cluster, "reprieved", pod_name="payments-b7d", node=None, outcome="preempting"
     )
     html = html_of(get(client, "cycle", cluster.public_id, cycle.number))
-    for words in ("How the victims were found", "removed all 3, gave back 1", "n3 before and after",
+    for words in ("How the victims were found", "removed 3, 1 could stay", "n3 before and after",
                   "out at 5", "to come", "low-3-2"):  # fmt: skip
         assert words in html, words
 
