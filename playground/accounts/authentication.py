@@ -7,9 +7,12 @@ from typing import Any
 from django.conf import settings
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication, get_authorization_header
 from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
+from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.permissions import SAFE_METHODS, BasePermission
+from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
+from rest_framework.views import APIView
 
 from playground.accounts.choices import TokenScope
 from playground.accounts.limits import allowance
@@ -108,3 +111,20 @@ class Writes(Requests):
 
     def allow_request(self, request: Request, view: Any) -> bool:
         return request.method in SAFE_METHODS or super().allow_request(request, view)
+
+
+class AlwaysJSON(DefaultContentNegotiation):
+    """JSON whatever `Accept` says: there is nothing else, and a client that gets it can say so itself."""
+
+    def select_renderer(self, request: Any, renderers: Any, format_suffix: Any = None) -> tuple[Any, str]:
+        return renderers[0], renderers[0].media_type
+
+
+class Surface(APIView):
+    """What views of the HTTP surfaces have in common: who asks, how often, and answers in JSON."""
+
+    authentication_classes = [BearerToken, SessionLogin]
+    permission_classes = [MayEnter]
+    throttle_classes = [Requests, Writes]
+    renderer_classes = [JSONRenderer]
+    content_negotiation_class = AlwaysJSON

@@ -25,6 +25,7 @@ from playground.clusters.drive.runs import request_run
 from playground.clusters.errors import ClusterError, Conflict, InvalidManifest, NotFound
 from playground.clusters.lifecycle import create_cluster
 from playground.clusters.log.changes import author, written_by
+from playground.clusters.log.rows import keep_newest
 from playground.clusters.models import Cluster, Draft
 from playground.clusters.objects.admission import checked_media_type, read_posted
 from playground.clusters.objects.apply import ApplyResult, apply_documents
@@ -187,10 +188,7 @@ def _put(draft: Draft) -> Draft:
         _check_room(draft)
     with transaction.atomic():
         draft.save()
-        mine = Draft.objects.filter(owner=draft.owner, action=Draft.PREVIEW).order_by("-pk")
-        last = mine.values_list("pk", flat=True)[KEPT_PER_PERSON : KEPT_PER_PERSON + 1].first()
-        if last is not None:
-            mine.filter(pk__lte=last).delete()
+        keep_newest(Draft.objects.filter(owner=draft.owner, action=Draft.PREVIEW), KEPT_PER_PERSON)
         if draft.is_open:
             wake.on_commit("work_on_draft", draft_id=draft.pk)
     return draft

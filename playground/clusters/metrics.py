@@ -67,19 +67,8 @@ def bounds_of(histogram: str) -> tuple[str, ...]:
 #
 # Source: pkg/scheduler/metrics/metrics.go, v1.34 (names, labels, buckets)
 
-_QUEUE_OF_LANE: Final = {
-    "activeQ": "active",
-    "backoffQ": "backoff",
-    "errorBackoffQ": "backoff",
-    "unschedulable": "unschedulable",
-}
-_RESULTS: Final = {
-    "bound": "scheduled",
-    "expired": "scheduled",
-    "unschedulable": "unschedulable",
-    "preempting": "unschedulable",
-    "error": "error",
-}
+_QUEUE_OF_LANE: Final[Mapping[str, str]] = _TABLES["queues"]
+_RESULTS: Final[Mapping[str, str]] = _TABLES["results"]
 MANY_ATTEMPTS: Final = 15
 """From here on upstream counts attempts in one label, `15+`."""
 Series = tuple[Any, ...]

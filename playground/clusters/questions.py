@@ -26,7 +26,7 @@ from playground.clusters.foreign import decisions
 from playground.clusters.history.cycles import get_cycle
 from playground.clusters.history.redecide import HISTORIES, recompute_trace
 from playground.clusters.log.entries import initial_config, initial_release, recorded, stretch
-from playground.clusters.log.rows import existing
+from playground.clusters.log.rows import existing, keep_newest
 from playground.clusters.luck import answer_of, drawn_in, run_again
 from playground.clusters.models import Cluster, Cycle, PriorityClass, Question, Run, SeedEnd
 from playground.clusters.objects.admission import read_posted
@@ -239,10 +239,7 @@ def cancel(rows: QuerySet[Question]) -> int:
 def _forget_old(question: Question, kind: AnsweredKind) -> None:
     kept, of_kind = (KEPT_LONG, {"kind": question.kind}) if kind.is_long else (KEPT, {})
     old = Question.objects.filter(cluster=question.cluster, share=question.share, **of_kind)
-    old = old.exclude(state__in=Question.OPEN).order_by("-pk")
-    last = old.values_list("pk", flat=True)[kept : kept + 1].first()
-    if last is not None:
-        old.filter(pk__lte=last).delete()
+    keep_newest(old.exclude(state__in=Question.OPEN), kept)
 
 
 def _check_why_not(cluster: Cluster, params: dict[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from scheduler_core.objects.labels import subdomain_errors
 from scheduler_core.objects.reading import (
     Posted,
 )
+from scheduler_core.schema.tables import table_beside
 from scheduler_core.sim.admission import (
     with_default_tolerations,
 )
@@ -104,21 +105,9 @@ def taken_only_here(manifest: Mapping[str, Any]) -> list[str]:
     return [*said, *jobs.not_simulated(manifest)]
 
 
-_HISTORY: Final = {"revisionHistoryLimit": 10}
-_SPECS: Final[Mapping[str, Mapping[str, Any]]] = {
-    "Deployment": {"replicas": 1, "progressDeadlineSeconds": 600, "strategy": {}, **_HISTORY},
-    "ReplicaSet": {"replicas": 1},
-    "ReplicationController": {"replicas": 1},
-    "StatefulSet": {"replicas": 1, "podManagementPolicy": "OrderedReady", "updateStrategy": {}, **_HISTORY},
-    "DaemonSet": {"updateStrategy": {}, **_HISTORY},
-    "Job": {"backoffLimit": 6, "completionMode": "NonIndexed", "manualSelector": False, "suspend": False},
-    "Service": {"type": "ClusterIP", "sessionAffinity": "None"},
-}
-_ROLLING: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
-    "Deployment": ("strategy", {"maxSurge": "25%", "maxUnavailable": "25%"}),
-    "StatefulSet": ("updateStrategy", {"partition": 0}),
-    "DaemonSet": ("updateStrategy", {"maxSurge": 0, "maxUnavailable": 1}),
-}
+_TABLES: Final = table_beside(__package__, "tables.yaml")
+_SPECS: Final[Mapping[str, Mapping[str, Any]]] = _TABLES["specs"]
+_ROLLING: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = _TABLES["rolling"]
 
 
 def with_workload_defaults(manifest: dict[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from scheduler_core.framework.record import CycleTrace
 from scheduler_core.scenario import ScenarioError, load_scenario, run_scenario
 from scheduler_core.scenario.ran import ScenarioRun
 from scheduler_core.scenario.types import API_VERSION, KIND
+from scheduler_core.schema.tables import table_beside
 from scheduler_core.sim.controllers.deployment import deployment_behind
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif.fix import fix
@@ -22,15 +23,7 @@ from scheduler_core.whatif.fork import group_of
 
 Manifest = Mapping[str, Any]
 Report = Callable[[int, int, str], None]
-OWNERS: Final = (
-    "Deployment",
-    "ReplicaSet",
-    "StatefulSet",
-    "DaemonSet",
-    "Job",
-    "CronJob",
-    "ReplicationController",
-)
+OWNERS: Final[list[str]] = table_beside(__package__, "tables.yaml")["owners"]
 MOST_GROUPS: Final = 60
 """Of pending pods and of nodes that are told; of the rest only how many there are."""
 MOST_SECONDS: Final = 60.0

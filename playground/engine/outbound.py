@@ -11,46 +11,18 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
+from scheduler_core.schema.tables import table_beside
+
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
-def _networks(*texts: str) -> tuple[Network, ...]:
-    return tuple(ipaddress.ip_network(text) for text in texts)
-
-
-_SPECIAL_V4: Final = _networks(
-    "0.0.0.0/8",
-    "10.0.0.0/8",
-    "100.64.0.0/10",  # carriers' own NAT
-    "127.0.0.0/8",
-    "169.254.0.0/16",
-    "172.16.0.0/12",
-    "192.0.0.0/24",  # IETF protocol assignments
-    "192.0.2.0/24",  # documentation
-    "192.88.99.0/24",  # relays of 6to4, deprecated
-    "192.168.0.0/16",
-    "198.18.0.0/15",  # benchmarks
-    "198.51.100.0/24",
-    "203.0.113.0/24",
-    "224.0.0.0/4",
-    "240.0.0.0/4",
-)
+_NETWORKS: Final = {
+    name: tuple(ipaddress.ip_network(text) for text in texts)
+    for name, texts in table_beside(__package__, "outbound.yaml").items()
+}
 _GLOBAL_UNICAST: Final = ipaddress.IPv6Network("2000::/3")
 """What IANA gives out; all of IPv6 that is outside of it is special."""
-_SPECIAL_V6: Final = _networks(
-    "2001::/23",  # IETF protocol assignments: Teredo, benchmarks, ORCHID and others
-    "2001:db8::/32",  # documentation
-    "2002::/16",  # 6to4
-    "3fff::/20",  # documentation
-)
-_LAST_32_BITS: Final = _networks(
-    "::/96",  # IPv4-compatible
-    "::ffff:0:0/96",  # IPv4-mapped
-    "::ffff:0:0:0/96",  # IPv4-translated (SIIT)
-    "64:ff9b::/96",  # NAT64
-    "64:ff9b:1::/48",  # NAT64 of this very network
-)
 NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 _ISATAP: Final = (0x0000_5EFE, 0x0200_5EFE)
 
@@ -61,9 +33,11 @@ def embedded(address: Address) -> tuple[ipaddress.IPv4Address, ...]:
         return ()
     bits = int(address)
     found: list[int] = []
-    if any(address in network for network in _LAST_32_BITS) and bits > 1:  # :: and ::1 are themselves
+    if (
+        any(address in network for network in _NETWORKS["last_32_bits"]) and bits > 1
+    ):  # :: and ::1 are themselves
         found.append(bits & 0xFFFF_FFFF)
-    if address in _LAST_32_BITS[-1]:
+    if address in _NETWORKS["last_32_bits"][-1]:
         # RFC 6052, a prefix of 48 bits: two bytes, a zero byte, two bytes.
         found.append((bits >> 64 & 0xFFFF) << 16 | bits >> 40 & 0xFFFF)
     if address.sixtofour is not None:
@@ -78,22 +52,16 @@ def embedded(address: Address) -> tuple[ipaddress.IPv4Address, ...]:
 def is_public(address: Address) -> bool:
     """Whether it is a single host of the public internet, by whatever way it is reached."""
     if isinstance(address, ipaddress.IPv4Address):
-        return not any(address in network for network in _SPECIAL_V4)
+        return not any(address in network for network in _NETWORKS["special_v4"])
     if not all(is_public(inner) for inner in embedded(address)):
         return False
     if address in NAT64 or address.ipv4_mapped is not None:
         return True
-    return address in _GLOBAL_UNICAST and not any(address in network for network in _SPECIAL_V6)
+    return address in _GLOBAL_UNICAST and not any(address in network for network in _NETWORKS["special_v6"])
 
 
 Resolve = Callable[[str, int], Sequence[str]]
 OwnExtender = Callable[[str], bool]
-
-# Cloud providers' metadata services outside the link-local ranges, which are refused whole.
-METADATA: Final = frozenset(
-    ipaddress.ip_address(text)
-    for text in ("100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254")
-)
 
 
 class URLRefused(Exception):
@@ -255,7 +223,9 @@ def _parsed(url: str) -> tuple[SplitResult, str, int]:
 
 def _judge(address: Address, host: str, *, is_listed: bool) -> None:
     inner = embedded(address)
-    if any(end.is_link_local or end in METADATA for end in (address, *inner)):
+    if any(
+        end.is_link_local or any(end in one for one in _NETWORKS["metadata"]) for end in (address, *inner)
+    ):
         raise URLRefused(f"{host} has the address {address}, which no extender may have")
     if all(end.is_multicast or end.is_unspecified for end in inner or (address,)):
         raise URLRefused(f"{host} has the address {address}, which is not the address of one host")

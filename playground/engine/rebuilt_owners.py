@@ -15,6 +15,7 @@ from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.node import Node
+from scheduler_core.schema.tables import table_beside
 from scheduler_core.sim.controllers.base import workload_from
 from scheduler_core.sim.controllers.daemon_set import NAME_FIELD, PlacementRule, pinned_node
 from scheduler_core.sim.controllers.deployment import HASH_LABEL
@@ -23,30 +24,10 @@ from scheduler_core.validation.kinds import validate
 
 Manifest = dict[str, Any]
 
-API_VERSIONS: Final[Mapping[str, str]] = {
-    "ReplicaSet": "apps/v1",
-    "StatefulSet": "apps/v1",
-    "DaemonSet": "apps/v1",
-    "Job": "batch/v1",
-}
-"""Kinds that are made again."""
-_OF_ONE_POD: Final = frozenset(
-    {
-        "apps.kubernetes.io/pod-index",
-        "batch.kubernetes.io/job-completion-index",
-        "controller-revision-hash",
-        "pod-template-generation",
-        "statefulset.kubernetes.io/pod-name",
-    }
-)
-"""Labels that controllers give to pods, and no template has."""
-_ADDED: Final = _OF_ONE_POD | {
-    "batch.kubernetes.io/controller-uid",
-    "batch.kubernetes.io/job-name",
-    "controller-uid",
-    "job-name",
-}
-"""Labels that controllers give to the pods they make."""
+_TABLES: Final = table_beside(__package__, "tables.yaml")
+API_VERSIONS: Final[Mapping[str, str]] = _TABLES["rebuilt"]
+_OF_ONE_POD: Final = frozenset(_TABLES["labels"]["of_one_pod"])
+_ADDED: Final = _OF_ONE_POD | frozenset(_TABLES["labels"]["of_a_job"])
 _RESOLVED: Final = frozenset({"nodeName", "priority", "preemptionPolicy", "hostname", "ephemeralContainers"})
 """What a pod's spec has once it is there."""
 

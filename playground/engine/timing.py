@@ -9,37 +9,17 @@ Observe = Callable[[str, str, str, float, str], None]
 SAMPLE_EVERY: Final = 10
 """Plugins are timed one by one in the first of so many attempts, as upstream samples them."""
 
-_OF_ATTEMPT: Final = {
-    "run_pre_filter": "PreFilter",
-    "run_filter": "Filter",
-    "filter_nominated_node": "Filter",
-    "run_pre_score": "PreScore",
-    "run_score": "Score",
-}
-_OF_FRAMEWORK: Final = {
-    "run_reserve": "Reserve",
-    "run_unreserve": "Unreserve",
-    "run_permit": "Permit",
-    "run_pre_bind": "PreBind",
-    "run_bind": "Bind",
-    "run_post_bind": "PostBind",
-    "run_post_filter": "PostFilter",
-}
-_OF_PLUGIN: Final = {
-    "pre_enqueue": "PreEnqueue",
-    "pre_filter": "PreFilter",
-    "filter": "Filter",
-    "post_filter": "PostFilter",
-    "pre_score": "PreScore",
-    "score": "Score",
-    "normalize": "ScoreExtensionNormalize",
-    "reserve": "Reserve",
-    "unreserve": "Unreserve",
-    "permit": "Permit",
-    "pre_bind": "PreBind",
-    "bind": "Bind",
-    "post_bind": "PostBind",
-}
+
+def _points(names: str, prefix: str = "") -> dict[str, str]:
+    """Method -> extension point: `pre_bind` is called at PreBind."""
+    return {prefix + name: name.title().replace("_", "") for name in names.split()}
+
+
+_ENDS: Final = "reserve unreserve permit pre_bind bind post_bind post_filter"
+_BEGINS: Final = "pre_filter filter pre_score score"
+_OF_ATTEMPT: Final = _points(_BEGINS, "run_") | {"filter_nominated_node": "Filter"}
+_OF_FRAMEWORK: Final = _points(_ENDS, "run_")
+_OF_PLUGIN: Final = _points(f"pre_enqueue {_BEGINS} {_ENDS}") | {"normalize": "ScoreExtensionNormalize"}
 _NO_PROFILE: Final = ""
 
 

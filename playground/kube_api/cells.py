@@ -13,18 +13,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from scheduler_core.objects.fields import parse_time_ns
+from scheduler_core.schema.tables import table_beside
 
 Manifest = Mapping[str, Any]
 
 NONE: Final = "<none>"
 UNSET: Final = "<unset>"
 UNKNOWN: Final = "<unknown>"
-_MODES: Final = {
-    "ReadWriteOnce": "RWO",
-    "ReadOnlyMany": "ROX",
-    "ReadWriteMany": "RWX",
-    "ReadWriteOncePod": "RWOP",
-}
+_TABLES: Final = table_beside(__package__, "printer_columns.yaml")
+_MODES: Final[Mapping[str, str]] = _TABLES["modes"]
 
 
 def get(manifest: Any, *path: str) -> Any:
@@ -37,6 +34,10 @@ def get(manifest: Any, *path: str) -> Any:
 # --- ages ---------------------------------------------------------------------------------------------------
 
 
+_UNIT_S: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "y": 365 * 86_400}
+_AGES: Final[list[tuple[int, str, str]]] = _TABLES["ages"]
+
+
 def human_duration(seconds: int) -> str:
     """As kubectl writes ages: about two significant parts.
 
@@ -45,32 +46,12 @@ def human_duration(seconds: int) -> str:
     >>> [human_duration(s) for s in (5, 119, 121, 599, 3 * 3600 + 1, 50 * 3600, 9 * 86400, 800 * 86400)]
     ['5s', '119s', '2m1s', '9m59s', '3h', '2d2h', '9d', '2y70d']
     """
-    if seconds < -1:
-        return "<invalid>"
     if seconds < 0:
-        return "0s"
-    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
-    if seconds < 120:
-        return f"{seconds}s"
-    if minutes < 10:
-        return _two(minutes, "m", seconds % 60, "s")
-    if minutes < 180:
-        return f"{minutes}m"
-    if hours < 8:
-        return _two(hours, "h", minutes % 60, "m")
-    if hours < 48:
-        return f"{hours}h"
-    if hours < 192:
-        return _two(days, "d", hours % 24, "h")
-    if days < 730:
-        return f"{days}d"
-    if days < 2920:
-        return _two(days // 365, "y", days % 365, "d")
-    return f"{days // 365}y"
-
-
-def _two(large: int, unit: str, small: int, below: str) -> str:
-    return f"{large}{unit}{small}{below}" if small else f"{large}{unit}"
+        return "<invalid>" if seconds < -1 else "0s"
+    unit, below = next(((unit, below) for end, unit, below in _AGES if seconds < end), ("y", ""))
+    n, left = divmod(seconds, _UNIT_S[unit])
+    n_below = left // _UNIT_S[below] if below else 0
+    return f"{n}{unit}{n_below}{below}" if n_below else f"{n}{unit}"
 
 
 def since(text: Any, now_ns: int) -> str:

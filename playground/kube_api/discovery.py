@@ -178,12 +178,7 @@ def _discovered(kind: Kind) -> dict[str, Any]:
     }
 
 
-_LIVE: Final = ("ping", "log", "etcd")
-CHECKS: Final[Mapping[str, tuple[str, ...]]] = {
-    "healthz": _LIVE,
-    "livez": _LIVE,
-    "readyz": (*_LIVE, "etcd-readiness", "informer-sync", "shutdown"),
-}
+CHECKS: Final[Mapping[str, list[str]]] = _TABLES["checks"]
 PATHS: Final = tuple(
     f"/{path}" for root, checks in CHECKS.items() for path in (root, *(f"{root}/{name}" for name in checks))
 )

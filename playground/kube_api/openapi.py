@@ -19,12 +19,8 @@ from scheduler_core.schema.tables import Field, atomic_types, prose, table_besid
 
 GVK: Final = "x-kubernetes-group-version-kind"
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
-_PACKAGES: Final = {
-    "meta": "io.k8s.apimachinery.pkg.apis.meta",
-    "apiextensions": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions",
-    "apiregistration": "io.k8s.kube-aggregator.pkg.apis.apiregistration",
-}
 _TYPES: Final = table_beside(__package__, "protocol.yaml")
+_PACKAGES: Final[Mapping[str, str]] = _TYPES["packages"]
 _PLAIN: Final[Mapping[str, Mapping[str, str]]] = _TYPES["plain"]
 _NAMED: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = _TYPES["named"]
 _VERBS: Final = (("dryRun", "string"), ("fieldManager", "string"), ("fieldValidation", "string"))

@@ -19,24 +19,14 @@ from typing import Any, Final
 
 from playground.clusters.kinds import BUILT_IN
 from playground.kube_api.status import Refusal
-from scheduler_core.schema.tables import Field, types
+from scheduler_core.schema.tables import Field, table_beside, types
 
 MAGIC: Final = b"k8s\x00"
 MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
 MAX_DEPTH: Final = 64
-_REQUESTS: Final = {
-    "DeleteOptions": "meta.v1.DeleteOptions",
-    "Eviction": "policy.v1.Eviction",
-    "Scale": "autoscaling.v1.Scale",
-    "TokenRequest": "authentication.v1.TokenRequest",
-}
-"""Kinds that only stand in requests, of whatever group they say they are."""
-_EITHER: Final[Mapping[str, Mapping[int, str]]] = {
-    "schemaOrArray": {1: "apiextensions.v1.JSONSchemaProps", 2: "[]apiextensions.v1.JSONSchemaProps"},
-    "schemaOrBool": {1: "bool", 2: "apiextensions.v1.JSONSchemaProps"},
-    "schemaOrStrings": {1: "apiextensions.v1.JSONSchemaProps", 2: "[]string"},
-}
-"""Types that are one of two things: number -> which."""
+_TABLES: Final = table_beside(__package__, "protocol.yaml")
+_REQUESTS: Final[Mapping[str, str]] = _TABLES["requests"]
+_EITHER: Final[Mapping[str, Mapping[int, str]]] = _TABLES["either"]
 
 
 def is_protobuf(body: bytes) -> bool:

@@ -11,13 +11,10 @@ from django.conf import settings
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.permissions import SAFE_METHODS
-from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
-from rest_framework.views import APIView
 
-from playground.accounts.authentication import BearerToken, MayEnter, Requests, SessionLogin, Writes
+from playground.accounts.authentication import AlwaysJSON, Surface
 from playground.accounts.choices import Role
 from playground.bodies import warning_header
 from playground.clusters import kinds
@@ -41,45 +38,14 @@ from playground.kube_api.status import Refusal, status_of
 from playground.kube_api.tables import scale_table
 from playground.kube_api.watch import bounded, stream, watch_of
 from playground.kube_api.writing import scale_of
+from scheduler_core.schema.tables import table_beside
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster
 
-ROOT_PATHS: Final = (
-    "/api",
-    "/api/v1",
-    "/apis",
-    "/openapi/v2",
-    "/openapi/v3",
-    "/version",
-    *PATHS,
-)
-_POD: Final = r"api/v1/namespaces/(?P<namespace>[^/]+)/pods/(?P<name>[^/]+)"
-_ACCOUNT: Final = r"api/v1/namespaces/(?P<namespace>[^/]+)/serviceaccounts/(?P<name>[^/]+)"
-_NOT_HERE: Final = (
-    (
-        re.compile(f"{_POD}/log"),
-        "Pod",
-        'there are no containers in a playground: pod "{name}" is simulated: it has no logs',
-    ),
-    (
-        re.compile(f"{_POD}/(exec|attach|portforward|proxy|ephemeralcontainers)(/.*)?"),
-        "Pod",
-        'there are no containers in a playground: pod "{name}" is simulated: '
-        "nothing can be run or reached in it",
-    ),
-    (
-        re.compile(f"{_ACCOUNT}/token"),
-        "ServiceAccount",
-        'ServiceAccounts have no tokens in a playground: serviceaccount "{name}" runs nothing: {people}',
-    ),
-)
-"""What an API server has and a playground has not: the path, the kind of its object, and why not."""
-_WAITED_FOR: Final = (
-    *("Pod", "Node", "Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet", "Job"),
-    *("CronJob", "HorizontalPodAutoscaler", "PodGroup"),
-)
-"""Kinds of which nothing comes while the clock stands still."""
+_TABLES: Final = table_beside(__package__, "protocol.yaml")
+_NOT_HERE: Final[list[tuple[str, str, str]]] = _TABLES["not_here"]
+_WAITED_FOR: Final[list[str]] = _TABLES["waited_for"]
 _POSTS: Final[dict[str, Callable[[HttpRequest, Cluster, Target], writing.WriteAnswer]]] = {
     "": writing.create,
     "binding": writing.bind,
@@ -87,24 +53,17 @@ _POSTS: Final[dict[str, Callable[[HttpRequest, Cluster, Target], writing.WriteAn
 }
 
 
-class _JSON(DefaultContentNegotiation):
-    """Answers are JSON: every client lists it, and `Accept` says more than DRF's negotiation can read."""
+class _Bodies(AlwaysJSON):
+    """Bodies are read as what they are."""
 
     def select_parser(self, request: Any, parsers: Any) -> Any:
         return None
 
-    def select_renderer(self, request: Any, renderers: Any, format_suffix: Any = None) -> tuple[Any, str]:
-        return renderers[0], renderers[0].media_type
 
-
-class KubernetesAPI(APIView):
+class KubernetesAPI(Surface):
     """Everything under `/k8s/{id}`."""
 
-    authentication_classes = [BearerToken, SessionLogin]
-    permission_classes = [MayEnter]
-    throttle_classes = [Requests, Writes]
-    renderer_classes = [JSONRenderer]
-    content_negotiation_class = _JSON
+    content_negotiation_class = _Bodies
 
     def only_reads(self, request: Request) -> bool:
         """Reviews ask what one may do, by POST."""
@@ -171,7 +130,7 @@ def _say_why_not(cluster: Cluster, path: str) -> None:
     """
     people = "none is needed" if settings.EMBEDDED else "people have their own tokens, on their account page"
     for pattern, kind_name, sentence in _NOT_HERE:
-        match, kind = pattern.fullmatch(path), kinds.by_kind(kind_name)
+        match, kind = re.fullmatch(pattern, path), kinds.by_kind(kind_name)
         if match is not None and kind is not None:
             of_path = Target(kind, match["namespace"], match["name"])
             if built_in_object(cluster, of_path) is None:
@@ -289,7 +248,7 @@ def _told(request: HttpRequest, table: KindTable, path: str, patch: str) -> Http
     parts = path.split("/")
     found: dict[str, Any] | None = None
     if path == "":
-        found = {"paths": sorted(ROOT_PATHS)}
+        found = {"paths": sorted([*_TABLES["root"], *PATHS])}
     elif path == "version":
         found = discovery.version(patch)
     elif path == "openapi/v3":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
@@ -19,19 +20,12 @@ from playground.engine.releases import patch_of
 from playground.web.cycles.present import view_cycle
 from playground.web.looks import View
 from playground.web.requests import HtmxHttpRequest, positive_int
+from scheduler_core.schema.tables import table_beside
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster, ForeignDecision
 
-LOOKS: Final = {
-    "agree": ("ok", "ok", "okf", "the same node, or no node either"),
-    "tie": ("wait", "dice", "progw", "tie: another node with the same points"),
-    "different": ("bad", "no", "badf", "different"),
-    "infeasible": ("warn", "err", "warnf", "does not fit"),
-    "unknown": ("dim", "info", "", ""),
-    "": ("dim", "clock", "", ""),
-}
-"""Verdict -> class, icon, and the fill and words of its part of the bar, if it has one."""
+LOOKS: Final[Mapping[str, Sequence[str]]] = table_beside(__package__, "looks.yaml")["verdicts"]
 UNNAMED: Final = ("", "default-scheduler")
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from inspect import signature
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from playground.clusters.board.pods import priorities
+from scheduler_core.schema.tables import table_beside
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster
@@ -129,14 +130,8 @@ class Outcome:
     css: str
 
 
-OUTCOMES: dict[str, Outcome] = {
-    "bound": Outcome("bound", "ok", "ok"),
-    "unschedulable": Outcome("unschedulable", "no", "bad"),
-    "preempting": Outcome("preempting", "pre", "pre"),
-    "waiting": Outcome("waiting", "wait", "wait"),
-    "binding": Outcome("binding", "wait", "wait"),
-    "expired": Outcome("expired", "clock", "warn"),
-    "error": Outcome("error", "err", "warn"),
+OUTCOMES: Final = {
+    key: Outcome(key, *drawn) for key, drawn in table_beside(__package__, "looks.yaml")["outcomes"].items()
 }
 
 

@@ -19,16 +19,13 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.middleware.http import ConditionalGetMiddleware
 from django.utils.decorators import decorator_from_middleware, method_decorator
-from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.parsers import BaseParser
 from rest_framework.permissions import SAFE_METHODS, AllowAny
-from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from playground.accounts import idempotency
-from playground.accounts.authentication import BearerToken, MayEnter, Requests, SessionLogin, Writes
+from playground.accounts.authentication import Surface
 from playground.accounts.choices import Role
 from playground.api import errors
 from playground.api.documentation import declared
@@ -63,13 +60,6 @@ _KEY: Final = re.compile(r"[!-~]{1,255}")
 _KEPT_HEADERS: Final = ("Content-Type", "Location", "ETag", "Retry-After", "Warning")
 
 
-class AlwaysJSON(DefaultContentNegotiation):
-    """JSON whatever `Accept` says: there is nothing else, and a client that gets it can say so itself."""
-
-    def select_renderer(self, request: Any, renderers: Any, format_suffix: Any = None) -> tuple[Any, str]:
-        return renderers[0], renderers[0].media_type
-
-
 class Operation(NamedTuple):
     """An operation: what `openapi.yaml` says of it, and what does it."""
 
@@ -79,15 +69,10 @@ class Operation(NamedTuple):
 
 # An answer that did not change is 304 for a client that sends its ETag back.
 @method_decorator(decorator_from_middleware(ConditionalGetMiddleware), name="dispatch")
-class Call(APIView):
+class Call(Surface):
     """Base of every view here; a view makes one call into a service or selector and renders what it gives."""
 
-    authentication_classes = [BearerToken, SessionLogin]
-    permission_classes = [MayEnter]
-    throttle_classes = [Requests, Writes]
-    renderer_classes = [JSONRenderer]
     parser_classes: list[type[BaseParser]] = [StrictJSONParser]
-    content_negotiation_class = AlwaysJSON
     path = ""
     """As in `openapi.yaml`."""
     operations: Mapping[str, Operation] = {}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
 from django.http import HttpResponse
 
+from playground.api.documentation import declared
 from playground.api.representations import shown
 from playground.api.views.base import Call, django_request
 from playground.api.views.clusters import answer
@@ -142,71 +143,21 @@ def plan_share(call: Call, cluster: Cluster, question: Question) -> Any:
 # ---- what a run of the whole answers, of a cluster or a share: formal model, joint placement, luck, upgrades
 
 
-class Search(NamedTuple):
-    """One kind of question about a whole run: POST asks, GET reads the newest, DELETE cancels.
-
-    Attributes
-    ----------
-    shape
-        Of the answer.
-    finds, does
-        Texts of GET and POST.
-    missing
-        What a 404 says when it was not asked for.
-    asks
-        What POST's operation is called.
-    said
-        The question's parameters from a valid body; None where it has no body.
-    fields
-        What an answer has besides the attributes of the question.
-    """
-
-    shape: str
-    finds: str
-    does: str
-    missing: str
-    asks: str
-    said: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None
-    fields: Callable[[Any], dict[str, Any]] = lambda row: {"progress": row.progress or 0.0}
-
-
-SEARCHES: Final[Mapping[str, Search]] = {
-    "model": Search(
-        "ModelCheck",
-        "Order, placement and minimal casualty of every cycle; the result is there once `state` is done.",
-        "A worker makes the run again with the model looking on. The same cycles are checked once.",
-        "the model was not checked yet: POST here asks for it",
-        "check",
-    ),
-    "optimum": Search(
-        "Optimum",
-        "How far one pod at a time is from the best of all placements; there once `state` is done.",
-        "All pods at once, as many as possible, higher priorities first; rules between pods are constraints.",
-        "it was not looked for yet: POST here asks for it",
-        "find",
-        lambda body: {"cycle": body.get("cycle"), "time_limit_s": body["timeLimitS"]},
-    ),
-    "luck": Search(
-        "Luck",
-        "How often each end state occurs with other seeds; there once `state` is done.",
-        "Workers run the same objects and steps with other draws among equals. The same seeds are run once.",
-        "no other seeds were run yet: POST here asks for it",
-        "run",
-        lambda body: {"seeds": body["seeds"]},
-        lambda row: {
-            "state": "queued" if row.is_open else row.state,
-            "progress": {"done": row.done, "total": row.params["seeds"]},
-        },
-    ),
-    "upgrade": Search(
-        "Upgrade",
-        "What differs, by proved cause; the result is there once `state` is done.",
-        "A worker decides the whole run by both releases. Nothing else changes.",
-        "no upgrade was previewed yet: POST here asks for it",
-        "preview",
-        lambda body: {"name": body["kubernetesRelease"], "gates": body.get("featureGates")},
-    ),
+SEARCHES: Final[Mapping[str, Mapping[str, str]]] = declared()["searches"]
+_SAID: Final[Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]]] = {
+    "optimum": lambda body: {"cycle": body.get("cycle"), "time_limit_s": body["timeLimitS"]},
+    "luck": lambda body: {"seeds": body["seeds"]},
+    "upgrade": lambda body: {"name": body["kubernetesRelease"], "gates": body.get("featureGates")},
 }
+"""The question's parameters from a valid body; of those that have one."""
+
+
+def _fields(kind: str, row: Any) -> dict[str, Any]:
+    """What an answer has besides the attributes of the question."""
+    if kind != "luck":
+        return {"progress": row.progress or 0.0}
+    state = "queued" if row.is_open else row.state
+    return {"state": state, "progress": {"done": row.done, "total": row.params["seeds"]}}
 
 
 def _of(path: Mapping[str, Any]) -> dict[str, Any]:
@@ -217,24 +168,24 @@ def _of(path: Mapping[str, Any]) -> dict[str, Any]:
 def _newest(kind: str, path: Mapping[str, Any]) -> Any:
     row = questions_of(kind, **_of(path)).order_by("-pk").first()
     if row is None:
-        raise NotFound(SEARCHES[kind].missing, kind="Question")
+        raise NotFound(SEARCHES[kind]["missing"], kind="Question")
     return row
 
 
-def _searches(kind: str, search: Search, of: str, page: str) -> dict[str, Callable[..., Any]]:
+def _searches(kind: str, search: Mapping[str, str], of: str, page: str) -> dict[str, Callable[..., Any]]:
     """The operations of a kind of question of a cluster or a share, by their ids."""
 
     def document(call: Call, row: Any, path: Mapping[str, Any]) -> dict[str, Any]:
         (about,) = path.values()
         where = f"/{page}/{about.public_id}/{kind}/"
         url = f"/api/v1/{of}/{about.public_id}/{kind}/"
-        return shown(search.shape, row, page=call.url(where), url=url, **search.fields(row))
+        return shown(search["shape"], row, page=call.url(where), url=url, **_fields(kind, row))
 
     def read(call: Call, **path: Any) -> Any:
         return document(call, _newest(kind, path), path)
 
     def ask(call: Call, **path: Any) -> Any:
-        params = search.said(call.body) if search.said else {}
+        params = _SAID[kind](call.body) if kind in _SAID else {}
         return document(call, questions.ask(kind=kind, params=params, **_of(path)), path)
 
     def cancel(call: Call, **path: Any) -> Any:
@@ -244,9 +195,10 @@ def _searches(kind: str, search: Search, of: str, page: str) -> dict[str, Callab
         row.refresh_from_db()
         return document(call, row, path)
 
-    read.__doc__, ask.__doc__ = search.finds, search.does
+    read.__doc__, ask.__doc__ = search["finds"], search["does"]
     return {
-        f"{of}_{kind}_{name}": does for name, does in (("read", read), (search.asks, ask), ("cancel", cancel))
+        f"{of}_{kind}_{name}": does
+        for name, does in (("read", read), (search["asks"], ask), ("cancel", cancel))
     }
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from playground.clusters.log.rows import insert_rows
+from playground.clusters.log.rows import insert_rows, keep_newest
 from playground.clusters.models import Cluster, QueueMove
 from playground.engine.entries import QueueMove as Move
 
@@ -45,7 +45,7 @@ def keep_moves(cluster: Cluster, moves: Sequence[Move]) -> None:
         ],
     )
     if kept and cluster.engine_seq % TRIM_EVERY < len(kept):
-        _drop_oldest(cluster)
+        keep_newest(QueueMove.objects.filter(cluster=cluster), MOST_OF_A_CLUSTER)
 
 
 def _thinned(moves: list[Move], is_dispensable: Callable[[Move], bool]) -> list[Move]:
@@ -58,14 +58,3 @@ def _thinned(moves: list[Move], is_dispensable: Callable[[Move], bool]) -> list[
                 continue
         kept.append(move)
     return kept
-
-
-def _drop_oldest(cluster: Cluster) -> None:
-    first_to_go = (
-        QueueMove.objects.filter(cluster=cluster)
-        .order_by("-id")
-        .values_list("id", flat=True)[MOST_OF_A_CLUSTER : MOST_OF_A_CLUSTER + 1]
-        .first()
-    )
-    if first_to_go is not None:
-        QueueMove.objects.filter(cluster=cluster, id__lte=first_to_go).delete()

@@ -13,6 +13,7 @@ from django.db.models import F, Q
 from playground.clusters.choices import DecisionKind
 from playground.clusters.log.changes import author
 from playground.clusters.log.entries import entries_of, initial_config, initial_release
+from playground.clusters.log.rows import keep_newest
 from playground.clusters.log.writer import LogWriter
 from playground.clusters.models import Checkpoint, Cluster, ForeignDecision, LogEntry, Pod
 from playground.engine.batch import start_of
@@ -244,7 +245,7 @@ def judge_some(cluster: Cluster, report: Report) -> dict[str, Any]:
             _write(verdict, victims[verdict.key])
             n_done += 1
             report(n_done, len(rows), "judging decisions")
-        _forget_old(cluster)
+        keep_newest(ForeignDecision.objects.filter(cluster=cluster), KEPT)
     # Open pages see the verdicts.
     Cluster.objects.filter(pk=cluster.pk).update(version=F("version") + 1)
     return {"judged": n_done + len(lost), "left": unjudged(cluster).count()}
@@ -290,10 +291,3 @@ def _entries(cluster: Cluster, start: Start, to_seq: int) -> Any:
         | Q(source=LogEntry.Source.ENGINE, seq__gt=start.seq)
     )
     return entries_of(rows)
-
-
-def _forget_old(cluster: Cluster) -> None:
-    rows = ForeignDecision.objects.filter(cluster=cluster).order_by("-seq")
-    last = rows.values_list("seq", flat=True)[KEPT : KEPT + 1].first()
-    if last is not None:
-        ForeignDecision.objects.filter(cluster=cluster, seq__lte=last).delete()

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
+
+from scheduler_core.schema.tables import table_beside
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import ForeignDecision
 
-TITLES: Final = {
-    "agree": "agree",
-    "tie": "tie",
-    "different": "different",
-    "infeasible": "does not fit",
-    "unknown": "cannot be judged",
-}
-CRITERIA: Final = {
-    "fewestBudgetViolations": "violates fewer budgets",
-    "lowestHighestPriority": "evicts no pod of so high a priority",
-    "lowestPrioritySum": "evicts less priority in all",
-    "fewestVictims": "evicts fewer pods",
-    "latestEarliestStart": "evicts pods that started later",
-}
+_TABLES: Final = table_beside(__package__, "words.yaml")
+TITLES: Final[Mapping[str, str]] = _TABLES["titles"]
+CRITERIA: Final[Mapping[str, str]] = _TABLES["criteria"]
 
 
 def why(told: ForeignDecision) -> str:

@@ -11,6 +11,7 @@ from django.db.models.functions import Coalesce
 from playground.clusters.errors import InvalidInput, found
 from playground.clusters.models import Cluster, Cycle, LogEntry, Pod
 from playground.engine.entries import explain_trace
+from scheduler_core.schema.tables import table_beside
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,14 +144,7 @@ def count_ties(cluster: Cluster) -> int:
 
 PAGE_SIZE = 25
 FEED_SIZE = 400
-SORTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "number": (),
-    "pod": ("pod_namespace", "pod_name"),
-    "outcome": ("outcome",),
-    "node": ("node",),
-    "feasible": ("n_feasible",),
-    "victims": ("n_victims",),
-}
+SORTS: Final[Mapping[str, Sequence[str]]] = table_beside(__package__, "tables.yaml")["sorts"]
 
 
 @dataclass(frozen=True)

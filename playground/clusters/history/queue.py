@@ -9,20 +9,11 @@ from django.db.models import F, Q
 from playground.clusters.memo import Memo
 from playground.clusters.models import Cluster, Pod, QueueSnapshot
 from playground.engine.compressed import decompress, from_json
+from scheduler_core.schema.tables import table_beside
 from scheduler_core.sim.controllers.deployment import deployment_behind
 
-LANES: Final = ("active", "permit", "binding", "backoff", "unschedulable", "gated", "foreign")
-"""In the order pages show them; ``foreign`` = pods of another scheduler, or of a kind not simulated."""
-
-LANE_TITLES: Final = {
-    "active": "activeQ",
-    "permit": "Waiting at Permit",
-    "binding": "Binding",
-    "backoff": "backoffQ",
-    "unschedulable": "Unschedulable",
-    "gated": "Gated",
-    "foreign": "Not scheduled here",
-}
+LANE_TITLES: Final[Mapping[str, str]] = table_beside(__package__, "tables.yaml")["lanes"]
+LANES: Final = tuple(LANE_TITLES)
 
 
 @dataclass(frozen=True, slots=True)

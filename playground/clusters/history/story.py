@@ -6,7 +6,7 @@ The one story there is: pages, REST and tools show its steps. The timeline is th
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from playground.clusters.memo import Memo
 from playground.clusters.models import Cluster, Cycle, Event, ForeignDecision, LogEntry, Pod, QueueMove
 from playground.engine.entries import Lane
 from playground.engine.entries import QueueMove as Move
+from scheduler_core.schema.tables import table_beside
 from scheduler_core.sim.timeline import PodSeen, Timeline, pod_seen, timeline_of
 
 STORY_LIMIT = 200
@@ -130,23 +131,9 @@ class StoryStep:
 
 _Placed = tuple[int, StoryStep]
 """A step with its place in the log; 0 where that is not known."""
-_LANES: Final = {
-    "activeQ": "Into activeQ",
-    "backoffQ": "Into backoffQ",
-    "errorBackoffQ": "Into backoffQ",
-    "unschedulable": "Into Unschedulable",
-    "expired": "Expired",
-}
-# What the queue calls its own doings, in words.
-_OWN_EVENTS = {
-    "ScheduleAttemptFailure": "the attempt failed",
-    "BackoffComplete": "its backoff is over",
-    "UnschedulablePodAdd": "it is new",
-    "UnscheduledPodAdd": "it is new",
-    "UnschedulableTimeout": "it has waited for long enough to be tried anyway",
-    "ForceActivate": "a plugin asked for it",
-    "AssumedPodExpired": "its Binding was not heard of in time: it no longer counts on its node",
-}
+_TABLES: Final = table_beside(__package__, "tables.yaml")
+_LANES: Final[Mapping[str, str]] = _TABLES["moves"]
+_OWN_EVENTS: Final[Mapping[str, str]] = _TABLES["own_events"]
 
 _AFTER_ERROR = "the attempt ended with an error"
 # A member of a gang whose others found no room: it was told to wait at Permit, and its wait ended with theirs.

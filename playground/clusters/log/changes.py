@@ -25,6 +25,7 @@ from playground.clusters.models import (
     QueueMove,
     Run,
 )
+from scheduler_core.schema.tables import table_beside
 
 MOST_CHARACTERS: Final = 200
 
@@ -50,28 +51,9 @@ KEPT: Final = 100
 """Changes of a cluster that can be undone, the newest."""
 TRIM_EVERY: Final = 10
 MOST_WORDS: Final = 300
-ENGINE_COLUMNS: Final = (
-    "next_cycle",
-    "engine_seq",
-    "cursor_seq",
-    "last_input_seq",
-    "now_ns",
-    "next_deadline_ns",
-    "next_deadline_what",
-)
-"""Of the cluster's row: where its engine stood. Kept of each change, as the engine moves them by itself."""
-PERSONS_COLUMNS: Final = (
-    "name",
-    "config",
-    "kubernetes_release",
-    "feature_gates",
-    "assumed_expiry_ns",
-    "clock_mode",
-    "rate",
-    "kinds_seq",
-    "extender_hosts",
-)
-"""Of the cluster's row: what people set. Kept of the changes that set them anew."""
+_TABLES: Final = table_beside(__package__, "changes.yaml")
+ENGINE_COLUMNS: Final[Sequence[str]] = _TABLES["engine"]
+PERSONS_COLUMNS: Final[Sequence[str]] = _TABLES["persons"]
 
 
 @dataclass(slots=True)

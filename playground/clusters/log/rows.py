@@ -41,6 +41,13 @@ def insert_rows(model: type[models.Model], rows: Sequence[Mapping[str, Any]]) ->
             cursor.executemany(f"INSERT INTO {into} VALUES ({marks})", stored)
 
 
+def keep_newest(rows: QuerySet[Any], n: int) -> None:
+    """Delete all of these rows but the newest."""
+    last = rows.order_by("-pk").values_list("pk", flat=True)[n : n + 1].first()
+    if last is not None:
+        rows.filter(pk__lte=last).delete()
+
+
 def upsert_rows(
     model: type[models.Model],
     names: tuple[str, ...],

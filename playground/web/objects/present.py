@@ -10,26 +10,19 @@ from django.http import Http404
 from playground.clusters.board.nodes import autoscalers_of, sharing, total
 from playground.clusters.board.overview import counts_by_kind, objects_of_kind
 from playground.clusters.clock import virtual_now_ns
-from playground.clusters.kinds import KEPT, MAKES, READ, Kind
+from playground.clusters.kinds import Kind
 from playground.engine.columns import curves_of
 from playground.web import amounts
 from scheduler_core.objects.fields import format_seconds, parse_time_ns
+from scheduler_core.schema.tables import table_beside
 from scheduler_core.sim.load import LOAD, Load, LoadError, load_from
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster
 
 SHOWN: Final = 25
-_WORDS: Final = {
-    READ: ("eye", "the scheduler reads", "Shapes placement", "A change here can move a pod."),
-    MAKES: (
-        "pool",
-        "makes or admits pods",
-        "Makes or admits pods",
-        "Decides which pods there are, not where.",
-    ),
-    KEPT: ("file", "only kept", "Only kept", "Comes back as it came, over the API too."),
-}
+_TABLES: Final = table_beside(__package__, "tables.yaml")
+_WORDS: Final[Mapping[str, Sequence[str]]] = _TABLES["effects"]
 
 
 def view_kinds(cluster: Cluster, *, effect: str, with_none: bool) -> dict[str, Any]:
@@ -101,14 +94,6 @@ CARRIERS: Final = (
 WIDTH: Final = 720
 HEIGHT: Final = 160
 LEAST_S: Final = 600.0
-EXAMPLE: Final = """\
-every 24h
-0h cpu=500m memory=256Mi
-8h cpu=1
-12h cpu=4 memory=1Gi
-18h cpu=3
-22h cpu=500m memory=256Mi
-"""
 
 
 def view_load(
@@ -140,7 +125,7 @@ def view_load(
         "problem": problem,
         "width": WIDTH,
         "height": HEIGHT,
-        "example": EXAMPLE,
+        "example": _TABLES["example"],
         "charts": charts,
         "ticks": ticks,
         "now_x": now_x,

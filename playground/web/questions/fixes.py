@@ -30,34 +30,15 @@ from playground.web.questions.views import (
 from playground.web.requests import HtmxHttpRequest
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.prices import read_prices
+from scheduler_core.schema.tables import table_beside
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster, Question
 
-KINDS: Final = (
-    ("keeps", "Keeps what you asked for", "no pod is lost, no request is changed", "ok", "ok"),
-    (
-        "changes",
-        "Changes what you asked for",
-        "decide with the owner of the pod or of the nodes",
-        "warn",
-        "edit",
-    ),
-    ("harms", "Harms other pods", "who goes, and what brings it back", "bad", "err"),
-)
+_TABLES: Final = table_beside(__package__, "words.yaml")
+KINDS: Final = _TABLES["fix_kinds"]
 """Kind of a fix, its title, what it means, and how it is drawn, in the order of the page."""
-REASONS: Final[Mapping[str, str]] = {
-    "full": "too full",
-    "small": "too small",
-    "tainted": "kept for others",
-    "cordoned": "cordoned",
-    "dead": "not ready",
-    "selector": "not selected",
-    "rules": "refused by spread or affinity",
-    "volume": "away from the volume",
-    "port": "the port is taken",
-    "fits": "fits",
-}
+REASONS: Final[Mapping[str, str]] = _TABLES["reasons"]
 ROWS_SHOWN: Final = 4
 """Fixes of a kind that are open; the others are folded."""
 GROUPS_SHOWN: Final = 8

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import messages
@@ -28,6 +27,7 @@ from playground.web.requests import HtmxHttpRequest, site_user
 from scheduler_core.descheduler.policy import PolicyError, read_policy
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.prices import read_prices
+from scheduler_core.schema.tables import table_beside
 from scheduler_core.whatif.answers import answer_text
 
 if TYPE_CHECKING:
@@ -229,158 +229,89 @@ MANY: Final = 1_200
 GROUPS_SHOWN: Final = 30
 LINES_SHOWN: Final = 60
 
-TITLES: Final = {
-    "any-node": "Lose any one node",
-    "any-domain": "Lose any one zone",
-    "backlog": "Place everything that is pending",
-    "consolidate": "Do with fewer nodes",
-    "headroom": "How many more fit",
-    "drain": "Drain nodes",
-    "lose": "Lose nodes",
-    "deschedule": "Run the descheduler once",
-}
+_TABLES: Final = table_beside(__package__, "words.yaml")
+TITLES: Final[Mapping[str, str]] = _TABLES["titles"]
 """Question -> its title, in the order of the overview."""
-_STATES: Final = {
-    "good": ("r0", "", "all its pods land"),
-    "held": ("r1", "!", "loses pods that have no owner, or is held up"),
-    "strands": ("r2", "", "pods left without a node, their number"),
-    "evicts": ("r3", "⇄", "lands by evicting others"),
-    "gone": ("gone", "×", "gone"),
-    "takes": ("to", "", "takes pods, their number"),
-    "same": ("same", "", "nothing changes; the fill is requested CPU"),
-    "new": ("fresh", "+", "new"),
-}
-_OUTCOMES: Final = {
-    "pending": ("finds no node", "bad", "no"),
-    "blocked": ("held up", "warn", "wait"),
-    "lost": ("lost: nothing recreates it", "warn", "no"),
-    "with-node": ("goes with its node", "", "dash"),
-    "ending": ("was ending", "", "dash"),
-    "lands": ("", "ok", "arrow"),
-}
-_SUMS: Final = {
-    "lands": ("finds a node", "find a node"),
-    "pending": ("finds no node", "find no node"),
-    "blocked": ("is held up", "are held up"),
-    "lost": ("is lost", "are lost"),
-    "with-node": ("goes with its node", "go with their node"),
-    "ending": ("was ending", "were ending"),
-}
+_STATES: Final[Mapping[str, Sequence[str]]] = _TABLES["states"]
+_OUTCOMES: Final[Mapping[str, Sequence[str]]] = _TABLES["outcomes"]
+_SUMS: Final[Mapping[str, Sequence[str]]] = _TABLES["sums"]
 _LATER: Final = ("", "warn", "wait")
 _RANK: Final = {"lands": 1, "with-node": 2, "ending": 2}
 """Outcome -> place in the table: those that are hurt come first."""
-LOOKS: Final = {
-    "good": ("v-ok", "ok", "ok"),
-    "warning": ("v-warn", "warn", "err"),
-    "bad": ("v-bad", "bad", "no"),
-}
+LOOKS: Final[Mapping[str, Sequence[str]]] = _TABLES["looks"]
 """Tone -> class of the verdict, of the icon, and the icon."""
 
 
-@dataclass(frozen=True)
-class Moves:
-    """Pods of one workload that leave and fare alike."""
-
-    alike: Alike[Mapping[str, Any]]
-    words: str
-    css: str
-    icon: str
-
-    @property
-    def facts(self) -> Mapping[str, Any]:
-        return self.alike.first
-
-    @property
-    def namespace(self) -> str:
-        return str(self.facts["pod"]).partition("/")[0]
-
-    @property
-    def name(self) -> str:
-        pod = str(self.facts["pod"]).partition("/")[2]
-        return pod if self.alike.n == 1 else str(self.facts["owner"]).partition(" ")[2] or pod
-
-    @property
-    def start(self) -> str:
-        return self._places("from")
-
-    @property
-    def end(self) -> str:
-        return self._places("node")
-
-    def _places(self, key: str) -> str:
-        """The node, or how many."""
-        nodes = {move[key] for move in self.alike.items if move[key]}
-        return f"{len(nodes):,} nodes" if len(nodes) > 1 else next(iter(nodes), "")
-
-
-@dataclass(frozen=True)
-class PlanView:
-    """An answer."""
-
-    answer: Mapping[str, Any]
-    title: str
-    css: str
-    icon_css: str
-    icon: str
-    groups: tuple[View, ...]
-    legend: tuple[tuple[str, str, str], ...]
-    lines: tuple[View, ...]
-    moves: tuple[Moves, ...]
-
-    @property
-    def n_lines_hidden(self) -> int:
-        return int(self.answer["nLines"]) - len(self.lines)
-
-    @property
-    def n_moves_hidden(self) -> int:
-        return int(self.answer["nMoves"]) - sum(moves.alike.n for moves in self.moves)
-
-    @property
-    def sums(self) -> str:
-        """What becomes of the pods, in numbers that add up."""
-        own = [move for move in self.answer["moves"] if not move["because"]]
-        others = [move for move in self.answer["moves"] if move["because"]]
-        leave = ("leaves its node", "leave their nodes")
-        verbs = leave if own and own[0]["from"] else ("is pending", "are pending")
-        evicted = _sum(others, " of other nodes", ("is evicted", "are evicted"))
-        return f"{_sum(own, '', verbs)} {evicted}".strip()
-
-    @property
-    def luck(self) -> str:
-        """In how many seeds it holds, in words."""
-        found = self.answer["luck"]
-        if found is None:
-            return ""
-        if found["holds"] == found["seeds"]:
-            return f"holds with all {found['seeds']} seeds"
-        return f"holds with {found['holds']} of {found['seeds']} seeds"
-
-    @property
-    def test(self) -> str:
-        """The expectation as YAML (JSON is YAML)."""
-        found = self.answer["test"]
-        return "" if found is None else f"expect:\n- {json.dumps(found, ensure_ascii=False)}\n"
-
-
-def view_plan(answer: Mapping[str, Any]) -> PlanView:
-    """An answer for a page."""
+def view_plan(answer: Mapping[str, Any]) -> View:
+    """An answer for a page; `test` is its expectation as YAML (JSON is YAML)."""
     css, icon_css, icon = LOOKS[answer["tone"]]
     n_nodes = sum(len(group["nodes"]) for group in answer["map"])
-    groups = tuple(_group(group, n_nodes > MANY) for group in answer["map"])
     there = {node[1] for group in answer["map"] for node in group["nodes"]}
-    legend = tuple((_STATES[key][0], _STATES[key][1], _STATES[key][2]) for key in _STATES if key in there)
-    lines = tuple(
-        {"facts": item, "css": LOOKS[item["tone"]][1], "icon": LOOKS[item["tone"]][2]}
-        for item in answer["lines"][:LINES_SHOWN]
-    )
     ranked = sorted(
         alike(answer["moves"], _fate), key=lambda one: (_RANK.get(one.first["outcome"], 0), -one.n)
     )
-    moves = tuple(
-        Moves(one, *(_LATER if one.first["onceDeleted"] else _OUTCOMES[one.first["outcome"]]))
-        for one in ranked[:GROUPS_SHOWN]
-    )
-    return PlanView(answer, title_of(answer["question"]), css, icon_css, icon, groups, legend, lines, moves)
+    test = answer["test"]
+    return {
+        "answer": answer,
+        "title": title_of(answer["question"]),
+        "css": css,
+        "icon_css": icon_css,
+        "icon": icon,
+        "groups": [_group(group, n_nodes > MANY) for group in answer["map"]],
+        "legend": [look for key, look in _STATES.items() if key in there],
+        "lines": [
+            {"facts": item, "css": LOOKS[item["tone"]][1], "icon": LOOKS[item["tone"]][2]}
+            for item in answer["lines"][:LINES_SHOWN]
+        ],
+        "n_lines_hidden": int(answer["nLines"]) - len(answer["lines"][:LINES_SHOWN]),
+        "moves": [_moves(one) for one in ranked[:GROUPS_SHOWN]],
+        "n_moves_hidden": int(answer["nMoves"]) - sum(one.n for one in ranked[:GROUPS_SHOWN]),
+        "sums": _sums(answer["moves"]),
+        "luck": _luck(answer["luck"]),
+        "test": "" if test is None else f"expect:\n- {json.dumps(test, ensure_ascii=False)}\n",
+    }
+
+
+def _moves(one: Alike[Mapping[str, Any]]) -> View:
+    """Pods of one workload that leave and fare alike."""
+    facts = one.first
+    words, css, icon = _LATER if facts["onceDeleted"] else _OUTCOMES[facts["outcome"]]
+    namespace, _, pod = str(facts["pod"]).partition("/")
+    return {
+        "alike": one,
+        "facts": facts,
+        "words": words,
+        "css": css,
+        "icon": icon,
+        "namespace": namespace,
+        "name": pod if one.n == 1 else str(facts["owner"]).partition(" ")[2] or pod,
+        "start": _places(one, "from"),
+        "end": _places(one, "node"),
+    }
+
+
+def _places(one: Alike[Mapping[str, Any]], key: str) -> str:
+    """The node, or how many."""
+    nodes = {move[key] for move in one.items if move[key]}
+    return f"{len(nodes):,} nodes" if len(nodes) > 1 else next(iter(nodes), "")
+
+
+def _sums(moves: Sequence[Mapping[str, Any]]) -> str:
+    """What becomes of the pods, in numbers that add up."""
+    own = [move for move in moves if not move["because"]]
+    others = [move for move in moves if move["because"]]
+    leave = ("leaves its node", "leave their nodes")
+    verbs = leave if own and own[0]["from"] else ("is pending", "are pending")
+    evicted = _sum(others, " of other nodes", ("is evicted", "are evicted"))
+    return f"{_sum(own, '', verbs)} {evicted}".strip()
+
+
+def _luck(found: Mapping[str, Any] | None) -> str:
+    """In how many seeds it holds, in words."""
+    if found is None:
+        return ""
+    holds = "" if found["holds"] == found["seeds"] else f"{found['holds']} of "
+    return f"holds with {holds or 'all '}{found['seeds']} seeds"
 
 
 def _sum(moves: Sequence[Mapping[str, Any]], whose: str, verbs: tuple[str, str]) -> str:
@@ -431,15 +362,7 @@ def _group(group: Mapping[str, Any], many: bool) -> View:
     }
 
 
-_SHORT: Final = {
-    "good": "can go",
-    "held": "with a loss",
-    "strands": "leave pods without a node",
-    "evicts": "by evicting",
-    "gone": "gone",
-    "takes": "take pods",
-    "new": "new",
-}
+_SHORT: Final[Mapping[str, str]] = _TABLES["short"]
 
 
 def _square(node: Sequence[Any], x: int, y: int) -> View:

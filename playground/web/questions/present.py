@@ -1,11 +1,12 @@
 """Answers to questions, made ready to be looked at: pure functions from the answer's data to what templates walk."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from playground.engine.plugins import drawn
 from playground.web.amounts import without_domain
+from playground.web.looks import View, piece
+from scheduler_core.schema.tables import table_beside
 
 AXIS_LEAST = 10
 """The weight axis is at least so long; longer where the weight, or a switch point, lies further out."""
@@ -15,38 +16,12 @@ _PERCENT_A_LETTER = 2
 """Of a weight axis, as wide as it is on a phone."""
 
 
-@dataclass(frozen=True)
-class WhyLine:
-    """One row of the filter table; a plugin that compared several things has several."""
+def view_why(answer: Mapping[str, Any]) -> View:
+    """Why not one node: the table of its filters, and score plugins, the ones that cost most first.
 
-    plugin: str
-    first: bool
-    hit: bool
-    asks: str
-    has: str
-    nominated: str
-    state: str
-    words: str
-    stopped: bool
-
-
-@dataclass(frozen=True)
-class WhyView:
-    """Why not one node."""
-
-    answer: Mapping[str, Any]
-    lines: tuple[WhyLine, ...]
-    skipped: tuple[str, ...]
-
-    @property
-    def lost(self) -> list[Mapping[str, Any]]:
-        """Score plugins, the ones that cost most first."""
-        return sorted(self.answer["scores"], key=lambda item: -item["lost"])
-
-
-def view_why(answer: Mapping[str, Any]) -> WhyView:
-    """The table of one node's filters."""
-    lines: list[WhyLine] = []
+    A plugin that compared several things has several `lines`; the `first` names it, a `hit` is one that fails.
+    """
+    lines: list[View] = []
     for item in answer["filters"]:
         if item["state"] == "skipped":
             continue
@@ -66,95 +41,33 @@ def view_why(answer: Mapping[str, Any]) -> WhyView:
             elif value["ok"] is None:
                 words = "considered"
             lines.append(
-                WhyLine(
-                    item["plugin"],
-                    index == 0,
-                    hit,
-                    value["asks"],
-                    value["has"],
-                    value["withNominated"],
-                    "fails" if hit else "pass" if value["ok"] or not fails else "part",
-                    words,
-                    bool(item["stopped"]) and index == deciding,
-                )
+                {
+                    "plugin": item["plugin"],
+                    "first": index == 0,
+                    "hit": hit,
+                    "asks": value["asks"],
+                    "has": value["has"],
+                    "nominated": value["withNominated"],
+                    "state": "fails" if hit else "pass" if value["ok"] or not fails else "part",
+                    "words": words,
+                    "stopped": bool(item["stopped"]) and index == deciding,
+                }
             )
-    skipped = tuple(item["plugin"] for item in answer["filters"] if item["state"] == "skipped")
-    return WhyView(answer, tuple(lines), skipped)
-
-
-@dataclass(frozen=True)
-class Segment:
-    """A stretch of a weight axis, in percent of its length; `short` is its label without the nodes' domains."""
-
-    css: str
-    label: str
-    short: str
-    x: float
-    width: float
-
-    @property
-    def middle(self) -> float:
-        return round(self.x + self.width / 2, 2)
-
-    @property
-    def has_room(self) -> bool:
-        """Whether its label can be read inside, on a phone too."""
-        return self.width >= _PERCENT_A_LETTER * len(self.short)
-
-
-@dataclass(frozen=True)
-class AxisTick:
-    """A switch point on an axis."""
-
-    x: float
-    at: str
-
-
-@dataclass(frozen=True)
-class WeightRow:
-    """One score plugin: its weight, its axis, and where winners switch."""
-
-    plugin: str
-    letter: str
-    css: str
-    recorded: int
-    value: int
-    axis_end: int
-    segments: tuple[Segment, ...]
-    ticks: tuple[AxisTick, ...]
-    sentences: tuple[str, ...]
-    proofs: tuple[Mapping[str, Any], ...]
-
-    @property
-    def edited(self) -> bool:
-        return self.value != self.recorded
-
-    @property
-    def proven(self) -> bool:
-        """Whether every whole weight that was run again agrees."""
-        return bool(self.proofs) and all(item["agrees"] for item in self.proofs)
-
-
-@dataclass(frozen=True)
-class WeightsView:
-    """The weights of a cycle."""
-
-    answer: Mapping[str, Any]
-    rows: tuple[WeightRow, ...]
-
-    @property
-    def edited(self) -> bool:
-        return any(row.edited for row in self.rows)
-
-    @property
-    def winners(self) -> str:
-        return some(self.answer["winners"])
+    return {
+        "answer": answer,
+        "lines": lines,
+        "skipped": [item["plugin"] for item in answer["filters"] if item["state"] == "skipped"],
+        "lost": sorted(answer["scores"], key=lambda item: -item["lost"]),
+    }
 
 
 def view_weights(
     answer: Mapping[str, Any], proofs: Sequence[Mapping[str, Any]] = (), winner: str | None = None
-) -> WeightsView:
-    """Axes and sentences for each score plugin.
+) -> View:
+    """Axes and sentences for each score plugin: its weight, its axis, and where winners switch.
+
+    Segments of an axis are in percent of its length; `short` is a label without the nodes' domains. `proven`: every
+    whole weight that was run again agrees.
 
     Parameters
     ----------
@@ -181,23 +94,29 @@ def view_weights(
                 fill = _fill(colours, tuple(part["winners"]), winner)
                 label = some(part["winners"], part["nWinners"])
                 short = some([without_domain(name) for name in part["winners"]], part["nWinners"])
-                segments.append(Segment(fill, label, short, round(start, 2), round(stop - start, 2)))
-        ticks = [AxisTick(round(_along(at, end), 2), str(at)) for at in points if 1 < at < end]
+                segments.append(
+                    piece(start, round(stop - start, 2), room=_PERCENT_A_LETTER * len(short))
+                    | {"css": fill, "label": label, "short": short}
+                )
+        proved = [proof for proof in proofs if proof["plugin"] == name]
         rows.append(
-            WeightRow(
-                name,
-                letter,
-                css,
-                int(item["weight"]),
-                value,
-                end,
-                tuple(segments),
-                tuple(ticks),
-                tuple(_switch_words(switch) for switch in item["switches"]),
-                tuple(proof for proof in proofs if proof["plugin"] == name),
-            )
+            {
+                "plugin": name,
+                "letter": letter,
+                "css": css,
+                "recorded": int(item["weight"]),
+                "value": value,
+                "edited": value != int(item["weight"]),
+                "axis_end": end,
+                "segments": segments,
+                "ticks": [{"x": round(_along(at, end), 2), "at": str(at)} for at in points if 1 < at < end],
+                "sentences": [_switch_words(switch) for switch in item["switches"]],
+                "proofs": proved,
+                "proven": bool(proved) and all(proof["agrees"] for proof in proved),
+            }
         )
-    return WeightsView(answer, tuple(rows))
+    edited = any(row["edited"] for row in rows)
+    return {"answer": answer, "rows": rows, "edited": edited, "winners": some(answer["winners"])}
 
 
 def _along(weight: float, end: int) -> float:
@@ -235,39 +154,9 @@ def some(names: Sequence[str], number: int | None = None) -> str:
 # ---- luck
 
 
-@dataclass(frozen=True)
-class PathPart:
-    """Seeds that drew the same so far."""
-
-    node: str
-    n: int
-    x: float
-    width: float
-    css: str
-
-    @property
-    def middle(self) -> float:
-        return round(self.x + self.width / 2, 2)
-
-    @property
-    def label(self) -> str:
-        """For a wide bar."""
-        return f"{self.node} {self.n}" if self.width > 12 else self.short
-
-    @property
-    def short(self) -> str:
-        """For a narrow one: the end of the name, the number alone, or nothing."""
-        piece = self.node.rpartition("-")[2][-4:]
-        return f"{piece} {self.n}" if self.width >= 20 else str(self.n) if self.width >= 6 else ""
-
-
 MARKS_SHOWN = 200
-_MARKS = {
-    "tie": ("draw among equals", "draws among equals"),
-    "preemptionTie": ("draw among preemption candidates", "draws among preemption candidates"),
-    "sampling": ("node sampling", "node samplings"),
-    "queueOrder": ("queue order", "queue orders"),
-}
+_TABLES: Final = table_beside(__package__, "words.yaml")
+_MARKS: Final[Mapping[str, Sequence[str]]] = _TABLES["marks"]
 
 
 def _mark_words(mark: Mapping[str, Any]) -> str:
@@ -287,98 +176,73 @@ def _mark_words(mark: Mapping[str, Any]) -> str:
             return f"queue order: {noun} of its priority and moment found no node"
 
 
-@dataclass(frozen=True)
-class LuckView:
-    """How often each end occurs."""
+def view_luck(answer: Mapping[str, Any]) -> View:
+    """How often each end occurs: bars for the seeds, level by level, and for each draw.
 
-    answer: Mapping[str, Any]
-    levels: tuple[tuple[Mapping[str, Any], tuple[PathPart, ...]], ...]
-    ties: tuple[tuple[Mapping[str, Any], tuple[PathPart, ...]], ...]
-
-    @property
-    def n_shown(self) -> int:
-        """Number of differing pods shown per end state; fewer where there are many states."""
-        return 12 if self.answer["nStates"] <= 4 else 5
-
-    @property
-    def shown(self) -> str:
-        """The same as a slice."""
-        return f":{self.n_shown}"
-
-    @property
-    def marks(self) -> list[dict[str, Any]]:
-        """Decisions of the run itself that hung on chance: a cycle, its pod, and on what."""
-        by_cycle: dict[int, dict[str, Any]] = {}
-        for mark in self.answer.get("marks", ()):
-            found = by_cycle.setdefault(
-                mark["cycle"], {"cycle": mark["cycle"], "pod": mark["pod"], "words": []}
-            )
-            found["words"].append(_mark_words(mark))
-        return list(by_cycle.values())[:MARKS_SHOWN]
-
-    @property
-    def n_marks_hidden(self) -> int:
-        """Marks that are not listed."""
-        counts: dict[str, int] = self.answer.get("nMarks", {})
-        return sum(counts.values()) - sum(len(mark["words"]) for mark in self.marks)
-
-    @property
-    def mark_counts(self) -> str:
-        """How many there are of each kind."""
-        return ", ".join(f"{n:,} {_MARKS[kind][n != 1]}" for kind, n in self.answer["nMarks"].items())
-
-    @property
-    def headline(self) -> str:
-        answer = self.answer
-        seeds = f"{answer['nSeeds']} seeds"
-        if answer["nStates"] == 1:
-            return f"{seeds}, one end state: no luck involved."
-        found = f"{seeds}, {answer['nStates']} end states."
-        if answer["sometimesPending"]:
-            item = answer["sometimesPending"][0]
-            name = item["pod"].partition("/")[2]
-            return (
-                f"{found} Luck decides whether {name} runs: it does in {item['runs']} of {answer['nSeeds']}."
-            )
-        if answer.get("sometimesGone"):
-            item = answer["sometimesGone"][0]
-            name = item["pod"].partition("/")[2]
-            return (
-                f"{found} Luck decides who is evicted: {name} stays in {item['stays']} of {answer['nSeeds']}."
-            )
-        number = answer["nVarying"]
-        noun = "pod runs" if number == 1 else "pods run"
-        return f"{found} The same pods run in each: luck decides only where {number} {noun}."
+    `marks` are decisions of the run itself that hung on chance: a cycle, its pod, and on what.
+    """
+    by_cycle: dict[int, View] = {}
+    for mark in answer.get("marks", ()):
+        found = by_cycle.setdefault(mark["cycle"], {"cycle": mark["cycle"], "pod": mark["pod"], "words": []})
+        found["words"].append(_mark_words(mark))
+    marks = list(by_cycle.values())[:MARKS_SHOWN]
+    counts: dict[str, int] = answer.get("nMarks", {})
+    # Differing pods that are shown per end state: fewer where there are many states.
+    n_shown = 12 if answer["nStates"] <= 4 else 5
+    return {
+        "answer": answer,
+        "levels": [(level, _parts(level["parts"])) for level in answer["path"]],
+        "ties": [(tie, _parts(tie["counts"])) for tie in answer["ties"]],
+        "n_shown": n_shown,
+        "shown": f":{n_shown}",
+        "marks": marks,
+        "n_marks_hidden": sum(counts.values()) - sum(len(mark["words"]) for mark in marks),
+        "mark_counts": ", ".join(f"{n:,} {_MARKS[kind][n != 1]}" for kind, n in counts.items()),
+        "headline": _headline(answer),
+    }
 
 
-def view_luck(answer: Mapping[str, Any]) -> LuckView:
-    """Bars for the seeds, level by level, and for each draw."""
-    levels = tuple((level, _parts(level["parts"])) for level in answer["path"])
-    ties = tuple((tie, _parts(tie["counts"])) for tie in answer["ties"])
-    return LuckView(answer, levels, ties)
+def _headline(answer: Mapping[str, Any]) -> str:
+    seeds = f"{answer['nSeeds']} seeds"
+    if answer["nStates"] == 1:
+        return f"{seeds}, one end state: no luck involved."
+    found = f"{seeds}, {answer['nStates']} end states."
+    if answer["sometimesPending"]:
+        item = answer["sometimesPending"][0]
+        name = item["pod"].partition("/")[2]
+        return f"{found} Luck decides whether {name} runs: it does in {item['runs']} of {answer['nSeeds']}."
+    if answer.get("sometimesGone"):
+        item = answer["sometimesGone"][0]
+        name = item["pod"].partition("/")[2]
+        return f"{found} Luck decides who is evicted: {name} stays in {item['stays']} of {answer['nSeeds']}."
+    number = answer["nVarying"]
+    noun = "pod runs" if number == 1 else "pods run"
+    return f"{found} The same pods run in each: luck decides only where {number} {noun}."
 
 
-def _parts(items: Sequence[Mapping[str, Any]]) -> tuple[PathPart, ...]:
+def _parts(items: Sequence[Mapping[str, Any]]) -> list[View]:
+    """Seeds that drew the same so far. The label of a wide bar is `label`; of a narrow one it is `short`: the end of
+    the name, the number alone, or nothing.
+    """
     total = sum(item["n"] for item in items) or 1
     colours: dict[str, str] = {}
     x, parts = 0.0, []
     for item in items:
-        css = colours.setdefault(item["node"], f"s{1 + (4 * len(colours)) % 7}")
-        width = 100 * item["n"] / total
-        parts.append(PathPart(item["node"], item["n"], round(x, 2), round(width, 2), css))
+        node, n = item["node"], item["n"]
+        css = colours.setdefault(node, f"s{1 + (4 * len(colours)) % 7}")
+        width = 100 * n / total
+        shown = round(width, 2)
+        short = f"{node.rpartition('-')[2][-4:]} {n}" if shown >= 20 else str(n) if shown >= 6 else ""
+        label = f"{node} {n}" if shown > 12 else short
+        parts.append(
+            piece(x, shown, room=0) | {"node": node, "n": n, "css": css, "label": label, "short": short}
+        )
         x += width
-    return tuple(parts)
+    return parts
 
 
-@dataclass(frozen=True)
-class DrawView:
-    """How a tie was settled."""
-
-    answer: Mapping[str, Any]
-
-    @property
-    def sentence(self) -> str:
-        """One sentence about luck."""
-        counts = self.answer["counts"]
-        words = ", ".join(f"{n} {node}" for node, n in counts.items())
-        return f"Over {self.answer['nCounted']} seeds from this very state: {words}."
+def view_draw(answer: Mapping[str, Any]) -> View:
+    """How a tie was settled, and one sentence about luck."""
+    words = ", ".join(f"{n} {node}" for node, n in answer["counts"].items())
+    sentence = f"Over {answer['nCounted']} seeds from this very state: {words}."
+    return {"answer": answer, "sentence": sentence}

@@ -25,7 +25,7 @@ from playground.engine import advise
 from playground.web.cycles.present import view_cycle
 from playground.web.fields import MAX_COPIES
 from playground.web.questions.present import (
-    DrawView,
+    view_draw,
     view_luck,
     view_weights,
     view_why,
@@ -154,7 +154,7 @@ def weights(request: HtmxHttpRequest, cluster: Cluster, number: int) -> HttpResp
         if found is None
         else view_weights(found, () if changed else proven.get("proofs", ()), cycle.node or None),
         "proven": proven,
-        "draw": DrawView(proven["draw"]) if proven.get("draw") else None,
+        "draw": view_draw(proven["draw"]) if proven.get("draw") else None,
         "changed": bool(changed),
         "inline": "inline" in request.GET,
         "arrives": arrives_at(request) and "inline" not in request.GET,
