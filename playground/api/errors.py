@@ -8,13 +8,13 @@ Further problems of the same request are in `causes`, each with the same keys.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from django.conf import settings
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.db import OperationalError
-from django.http import Http404
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from rest_framework import exceptions
 from rest_framework.response import Response
 
@@ -139,3 +139,33 @@ def _api(error: exceptions.APIException) -> Response:
 def bad_query(name: str, detail: str) -> ClusterError:
     """A path or query value that is not what it should be."""
     return InvalidInput(f"{name}: {detail}", field=name)
+
+
+PREFIX: Final = "/api/v1/"
+
+
+class ProblemMiddleware:
+    """Outermost middleware: turns refusals before the view (hosts, CSRF, sizes) and bugs into answers of the API."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        if response.status_code < 400 or not request.path_info.startswith(PREFIX):
+            return response
+        if response.streaming or response.headers.get("Content-Type", "").startswith(MEDIA_TYPE):
+            return response
+        assert isinstance(response, HttpResponse)
+        reason = reason_of(response.status_code)
+        is_text = response.headers.get("Content-Type", "").startswith("text/plain")
+        detail = response.content.decode("utf-8", "replace").strip() if is_text else REASONS[reason][2]
+        told = JsonResponse(
+            problem_body(response.status_code, reason, detail or REASONS[reason][2]),
+            status=response.status_code,
+            content_type=MEDIA_TYPE,
+        )
+        for name, value in response.items():
+            if name not in ("Content-Type", "Content-Length"):
+                told.headers.setdefault(name, value)
+        return told

@@ -77,9 +77,7 @@ class Cluster(Row):
         "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="branches"
     )
     parent_cycle = models.BigIntegerField(null=True, blank=True)
-    parent_share = models.CharField(
-        max_length=24, blank=True, default=""
-    )  # instead of a parent: the share's id
+    parent_share = models.CharField(max_length=24, blank=True, default="")  # its id, instead of a parent
     parent_seq = models.BigIntegerField(null=True, blank=True)  # the newest input of the parent it knows
     opening_seq = models.BigIntegerField(default=0)  # up to here its log is how it began, and no edit
     seed = models.BigIntegerField(default=new_seed)
@@ -439,7 +437,7 @@ class Cycle(CycleWords, OfCycle, Row):
 class QueueMove(OfPod, Row):
     """A pod went from one lane to another, or an event was weighed and left it there (`source` = `target`).
 
-    Beside the log, not part of it: a replay tells the same moves again. The newest are kept (drive/moves.py).
+    Beside the log, not part of it: a replay tells the same moves again. The newest are kept (drive/commit.py).
     """
 
     # Every index begins with the cluster; one of it alone would only cost room.
@@ -1027,9 +1025,7 @@ class Job(Row):
     lane = models.CharField(max_length=8)
     task = models.CharField(max_length=100)
     params = models.JSONField(default=dict)  # of the task
-    key = models.CharField(
-        max_length=40, unique=True
-    )  # SHA-1 of task and params: asked twice is waiting once
+    key = models.CharField(max_length=40, unique=True)  # SHA-1 of task and params: asked twice waits once
     person = models.CharField(max_length=40, blank=True, default="")  # whose turns it takes (`person_of`)
     bulk = models.BooleanField(default=False)  # stands behind the person's other work
     created = models.DateTimeField(auto_now_add=True)

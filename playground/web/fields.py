@@ -13,6 +13,10 @@ MAX_COPIES = 1000
 """Pods that one form makes, or asks about."""
 
 
+def _pieces(text: str) -> list[str]:
+    return [piece.strip() for piece in re.split(r"[,\n]", text or "") if piece.strip()]
+
+
 class QuantityField(forms.CharField):
     """An amount: 1, 0.5, 500m, 4Gi."""
 
@@ -49,10 +53,7 @@ class PairsField(forms.CharField):
     def clean(self, value: Any) -> dict[str, str]:
         text: str = super().clean(value)
         pairs: dict[str, str] = {}
-        for piece in re.split(r"[,\n]", text or ""):
-            piece = piece.strip()
-            if not piece:
-                continue
+        for piece in _pieces(text):
             key, equals, val = piece.partition("=")
             if not equals or not key.strip():
                 raise forms.ValidationError(f'"{piece}" is not key=value.')
@@ -91,10 +92,7 @@ class TaintsField(forms.CharField):
     def clean(self, value: Any) -> list[dict[str, str]]:
         text: str = super().clean(value)
         taints = []
-        for piece in re.split(r"[,\n]", text or ""):
-            piece = piece.strip()
-            if not piece:
-                continue
+        for piece in _pieces(text):
             pair, _, effect = piece.rpartition(":")
             key, equals, val = pair.partition("=")
             if not key or effect not in self.EFFECTS:

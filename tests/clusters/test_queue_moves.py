@@ -9,8 +9,8 @@ import pytest
 
 from playground.clusters.drive import commit, moves
 from playground.clusters.drive.advance import Visit, advance
+from playground.clusters.drive.commit import keep_moves
 from playground.clusters.drive.memory import EngineMemory
-from playground.clusters.drive.moves import keep_moves
 from playground.clusters.drive.runs import request_run
 from playground.clusters.history.queue import lanes_of, queue_view
 from playground.clusters.history.story import pod_traces

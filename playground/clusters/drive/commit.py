@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime
 from operator import attrgetter
@@ -16,9 +16,8 @@ from playground.clusters.clock import REANCHOR_GAP_S, paced_ns, wall_seconds
 from playground.clusters.drive import extender_calls
 from playground.clusters.drive.lease import Fenced, Lease, renew
 from playground.clusters.drive.memory import Driven
-from playground.clusters.drive.moves import keep_moves
 from playground.clusters.errors import NotFound
-from playground.clusters.log.rows import in_parts, rows_of, upsert_rows
+from playground.clusters.log.rows import in_parts, insert_rows, keep_newest, rows_of, upsert_rows
 from playground.clusters.log.writer import LogWriter, ObjectKey, key_of, locked
 from playground.clusters.models import (
     Checkpoint,
@@ -28,6 +27,7 @@ from playground.clusters.models import (
     Event,
     LogEntry,
     Pod,
+    QueueMove,
     QueueSnapshot,
     Run,
 )
@@ -37,6 +37,7 @@ from playground.engine.batch import DriveResult
 from playground.engine.columns import is_forgotten
 from playground.engine.compressed import compress, to_json
 from playground.engine.entries import HEAD_ITEMS, CycleRecord
+from playground.engine.entries import QueueMove as Move
 from scheduler_core.scenario.bounds import DAY_NS, MAX_VIRTUAL_NS
 from scheduler_core.sim.changes import EventRecorded, ObjectDeleted, Outcome
 from scheduler_core.version import ENGINE_VERSION
@@ -464,3 +465,56 @@ def _move_run(run: Run, result: DriveResult, n_new: int, began_ns: int, now: dat
         run.message = f"Stopped at its bound of {run.max_cycles} cycles."
     columns = {name: value for name, value in vars(run).items() if value != before[name]}
     Run.objects.filter(pk=run.pk, state__in=Run.OPEN).update(**columns)
+
+
+MOST_OF_A_BATCH: Final = 1000
+MOST_OF_A_CLUSTER: Final = 20_000
+TRIM_EVERY: Final = 500
+
+
+def keep_moves(cluster: Cluster, moves: Sequence[Move]) -> None:
+    """Store the queue moves of pods; a pod's removal for a cycle is in the cycle.
+
+    A batch with too many keeps first those that moved a pod that had been tried, then new pods, then events
+    without effect; the oldest of the cluster go when there are too many.
+    """
+    telling = [move for move in moves if move.target not in ("inFlight", "gone")]
+    for is_dispensable in (lambda move: move.source == move.target, lambda move: not move.source):
+        if len(telling) > MOST_OF_A_BATCH:
+            telling = _thinned(telling, is_dispensable)
+    kept = telling[:MOST_OF_A_BATCH]
+    insert_rows(
+        QueueMove,
+        [
+            {
+                "cluster": cluster.pk,
+                "at_ns": move.at_ns,
+                "ran_seq": cluster.engine_seq,
+                "pod_namespace": move.pod.partition("/")[0],
+                "pod_name": move.pod.partition("/")[2],
+                "pod_uid": move.uid,
+                "source": str(move.source),
+                "target": str(move.target),
+                "event": move.event[:64],
+                "cause": move.cause[:64],
+                "plugin": move.plugin,
+                "hint": move.hint[:16],
+                "reason": move.reason[:300],
+            }
+            for move in kept
+        ],
+    )
+    if kept and cluster.engine_seq % TRIM_EVERY < len(kept):
+        keep_newest(QueueMove.objects.filter(cluster=cluster), MOST_OF_A_CLUSTER)
+
+
+def _thinned(moves: list[Move], is_dispensable: Callable[[Move], bool]) -> list[Move]:
+    room = MOST_OF_A_BATCH - sum(not is_dispensable(move) for move in moves)
+    kept = []
+    for move in moves:
+        if is_dispensable(move):
+            room -= 1
+            if room < 0:
+                continue
+        kept.append(move)
+    return kept

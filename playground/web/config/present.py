@@ -14,6 +14,7 @@ from playground.web.looks import View
 from playground.web.problems import yaml_of
 from scheduler_core.objects.documents import load_document
 from scheduler_core.scenario.mock_extender import VERBS
+from scheduler_core.schema.tables import table_beside
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import MockExtender
@@ -23,11 +24,8 @@ if TYPE_CHECKING:
 REQUIRED = ("queueSort", "bind")
 SCORE = "score"
 DEFAULT = "default-scheduler"
-EMPTY: Mapping[str, Any] = {
-    "apiVersion": "kubescheduler.config.k8s.io/v1",
-    "kind": "KubeSchedulerConfiguration",
-    "profiles": [{"schedulerName": DEFAULT}],
-}
+_TABLES = table_beside(__package__, "tables.yaml")
+EMPTY: Mapping[str, Any] = _TABLES["empty"]
 
 
 def view_profile(profile: ProfilePlan, release: Mapping[str, Any] | None = None) -> View:
@@ -199,15 +197,7 @@ def _weight(text: str | None) -> int | None:
     return int(text) if text.strip().lstrip("-").isdigit() else None
 
 
-EXAMPLE = """\
-rules:
-- deny:
-    labels: {disk: hdd}
-    reason: the quota asks for ssd
-- score:
-    nodes: [node-b3]
-    points: 10
-"""
+EXAMPLE: str = _TABLES["example"]
 _VERB_KEYS = {verb: f"{verb}Verb" for verb in VERBS}
 # What a rule does -> the verb that has to be called for it.
 _ASKS = {"deny": "filter", "score": "prioritize", "drop": "preempt", "bind": "bind"}
