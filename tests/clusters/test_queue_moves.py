@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from playground.clusters.drive import commit, moves
+from playground.clusters.drive import commit
 from playground.clusters.drive.advance import Visit, advance
 from playground.clusters.drive.commit import keep_moves
 from playground.clusters.drive.memory import EngineMemory
@@ -68,7 +68,7 @@ def test_a_reset_forgets_them(cluster):
 
 
 def test_a_batch_keeps_what_tells_most(cluster, monkeypatch):
-    monkeypatch.setattr(moves, "MOST_OF_A_BATCH", 3)
+    monkeypatch.setattr(commit, "MOST_OF_A_BATCH", 3)
     moved = [record("m", "unschedulable", "activeQ", "NodeAdd")] * 2
     left = [record("l", "unschedulable", "unschedulable", "NodeAdd")] * 5
     new = [record(f"n{i}") for i in range(5)]
@@ -80,8 +80,8 @@ def test_a_batch_keeps_what_tells_most(cluster, monkeypatch):
 
 @pytest.mark.dialect
 def test_the_oldest_of_a_cluster_go_first(cluster, monkeypatch):
-    monkeypatch.setattr(moves, "MOST_OF_A_CLUSTER", 4)
-    monkeypatch.setattr(moves, "TRIM_EVERY", 1)
+    monkeypatch.setattr(commit, "MOST_OF_A_CLUSTER", 4)
+    monkeypatch.setattr(commit, "TRIM_EVERY", 1)
     for i in range(10):
         keep_moves(cluster, [record(f"p{i}")])
     assert [m.pod_name for m in StoredMove.objects.order_by("id")] == ["p6", "p7", "p8", "p9"]
