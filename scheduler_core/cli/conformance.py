@@ -97,7 +97,10 @@ RUNNERS: dict[str, str] = {
     "trace": "conformance_cycles:run_trace_case",
 }
 """Family -> what runs its cases; any other family holds ordinary scheduling cases."""
-CONTROLLERS: dict[str, str] = {"descheduler": "conformance_descheduler:run_descheduler_case"}
+CONTROLLERS: dict[str, str] = {
+    "cluster-autoscaler": "conformance_autoscaler:run_autoscaler_case",
+    "descheduler": "conformance_descheduler:run_descheduler_case",
+}
 """The same for cases of other programs than the scheduler, by the first word of their version."""
 
 

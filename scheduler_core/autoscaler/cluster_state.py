@@ -1,0 +1,223 @@
+"""What the autoscaler remembers of its groups: requests that are under way, backoff, sizes that are wrong.
+
+Source: cluster-autoscaler/clusterstate/clusterstate.go, utils/backoff/exponential_backoff.go, k8s 1.36
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from scheduler_core.objects.node import Node
+
+
+@dataclass
+class NodeGroup:
+    """A group of equal machines, as its provider has it."""
+
+    name: str
+    min_size: int
+    max_size: int
+    target_size: int
+    template: Mapping[str, Any]
+    template_pods: Sequence[Mapping[str, Any]] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class _Request:
+    increase: int
+    at_ns: int
+    until_ns: int
+
+
+@dataclass
+class _Backoff:
+    duration_ns: int
+    until_ns: int
+    failed_ns: int
+
+
+@dataclass
+class Readiness:
+    """Names of a group's nodes by how they are."""
+
+    ready: list[str] = field(default_factory=list)
+    unready: list[str] = field(default_factory=list)
+    not_started: list[str] = field(default_factory=list)
+    deleted: list[str] = field(default_factory=list)
+    long_unregistered: list[str] = field(default_factory=list)
+    registered: list[str] = field(default_factory=list)
+
+
+class ClusterState:
+    """Groups and their nodes from loop to loop."""
+
+    def __init__(
+        self,
+        groups: Mapping[str, NodeGroup],
+        option: Callable[[str, str], Any],
+        duration: Callable[[str, str], int],
+    ) -> None:
+        self._groups = groups
+        self._option = option
+        self._duration = duration
+        self._requests: dict[str, _Request] = {}
+        self._backoffs: dict[str, _Backoff] = {}
+        self._wrong: dict[str, tuple[int, int, int]] = {}
+        """Group -> registered nodes, target, since when both are so."""
+        self.readiness: dict[str, Readiness] = {}
+        self._total = Readiness()
+        self._n_nodes = 0
+        self._targets: dict[str, int] = {}
+        """Targets as they were looked at last: a target that is lowered meanwhile counts from the next loop on."""
+        self._least: dict[str, int] = {}
+        self.lowered: list[tuple[str, int]] = []
+        """Targets that were lowered in this loop, and by how much."""
+
+    # ---- each loop
+
+    def update(
+        self,
+        nodes: Sequence[Node],
+        group_of: Mapping[str, str],
+        is_ready: Callable[[Node], bool],
+        now_ns: int,
+    ) -> None:
+        """Look at the nodes anew, and end requests that were met or came to nothing."""
+        self.lowered = []
+        self.readiness, self._total, self._n_nodes = {}, Readiness(), len(nodes)
+        for node in nodes:
+            group = group_of.get(node.name, "")
+            self._count(self._total, node, group, is_ready, now_ns)
+            if group:
+                self._count(self.readiness.setdefault(group, Readiness()), node, group, is_ready, now_ns)
+        self.recalculate()
+        self._end_requests(now_ns)
+        self._find_least()
+        self._find_wrong_sizes(now_ns)
+
+    def _count(
+        self, found: Readiness, node: Node, group: str, is_ready: Callable[[Node], bool], now_ns: int
+    ) -> None:
+        found.registered.append(node.name)
+        startup_ns = self._duration("max-node-startup-time", group)
+        if is_ready(node):
+            found.ready.append(node.name)
+        elif (node.meta.creation_ns or 0) + startup_ns > now_ns:
+            found.not_started.append(node.name)
+        else:
+            found.unready.append(node.name)
+
+    def recalculate(self) -> None:
+        """Look at the targets, and how many nodes each group has at least by its target and what is on its way."""
+        self._targets = {name: group.target_size for name, group in self._groups.items()}
+        self._find_least()
+
+    def _find_least(self) -> None:
+        self._least = {
+            name: target
+            - len(self.readiness.get(name, Readiness()).long_unregistered)
+            - (self._requests[name].increase if name in self._requests else 0)
+            for name, target in self._targets.items()
+        }
+
+    def _end_requests(self, now_ns: int) -> None:
+        reset_ns = self._duration("node-group-backoff-reset-timeout", "")
+        self._backoffs = {
+            name: one for name, one in self._backoffs.items() if one.failed_ns + reset_ns >= now_ns
+        }
+        for name, request in list(self._requests.items()):
+            if self._missing(name) <= 0:
+                del self._requests[name]
+            elif request.until_ns < now_ns:
+                self.failed(name, now_ns)
+                self._lower(name, request.increase)
+                del self._requests[name]
+
+    def _lower(self, name: str, amount: int) -> None:
+        self._groups[name].target_size -= amount
+        self.lowered.append((name, amount))
+
+    def _missing(self, name: str) -> int:
+        found = self.readiness.get(name, Readiness())
+        there = len(found.ready) + len(found.unready) + len(found.long_unregistered)
+        return self._targets[name] - there
+
+    def _find_wrong_sizes(self, now_ns: int) -> None:
+        wrong: dict[str, tuple[int, int, int]] = {}
+        for name, target in self._targets.items():
+            found = self.readiness.get(name)
+            if found is None:
+                continue
+            registered = len(found.registered)
+            if registered == target:
+                continue
+            before = self._wrong.get(name)
+            if before is not None and before[:2] == (registered, target):
+                wrong[name] = before
+            else:
+                wrong[name] = (registered, target, now_ns)
+        self._wrong = wrong
+
+    def fix_sizes(self, now_ns: int) -> bool:
+        """Lower targets that were too high for too long; whether there were any."""
+        fixed = False
+        for name, (registered, target, since_ns) in self._wrong.items():
+            provision_ns = self._duration("max-node-provision-time", name)
+            if since_ns + provision_ns < now_ns and registered < target:
+                self._lower(name, target - registered)
+                fixed = True
+        return fixed
+
+    # ---- asked
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether few enough of all nodes are unready."""
+        return not self._too_many(len(self._total.unready), self._n_nodes)
+
+    def _too_many(self, unready: int, of: int) -> bool:
+        percentage = self._option("max-total-unready-percentage", "")
+        return bool(unready > self._option("ok-total-unready-count", "") and unready > percentage / 100 * of)
+
+    def is_group_healthy(self, name: str) -> bool:
+        """Whether few enough of a group's nodes are missing that it did not ask for just now."""
+        target, least = self._targets[name], self._least[name]
+        found = self.readiness.get(name)
+        if found is None:
+            return target == 0 or (least == 0 and target > 0)
+        missing = max(0, least - len(found.ready))
+        return not self._too_many(missing, len(found.ready) + len(found.unready) + len(found.not_started))
+
+    def is_backed_off(self, name: str, now_ns: int) -> bool:
+        found = self._backoffs.get(name)
+        return found is not None and found.until_ns >= now_ns
+
+    def upcoming(self, now_ns: int) -> dict[str, int]:
+        """Group -> nodes that were asked for and are not there."""
+        return {
+            name: missing
+            for name in sorted(self._requests)
+            if (missing := self._missing(name)) > 0 and not self.is_backed_off(name, now_ns)
+        }
+
+    # ---- told
+
+    def asked(self, name: str, increase: int, now_ns: int) -> None:
+        """A group was told to grow."""
+        until_ns = now_ns + self._duration("max-node-provision-time", name)
+        before = self._requests[name].increase if name in self._requests else 0
+        self._requests[name] = _Request(before + increase, now_ns, until_ns)
+
+    def failed(self, name: str, now_ns: int) -> None:
+        """A group did not grow: it is left alone for a while, longer each time."""
+        duration_ns = self._duration("initial-node-group-backoff-duration", "")
+        found = self._backoffs.get(name)
+        if found is not None:
+            duration_ns = found.duration_ns
+            if found.until_ns < now_ns:
+                most_ns = self._duration("max-node-group-backoff-duration", "")
+                duration_ns = min(2 * found.duration_ns, most_ns)
+        self._backoffs[name] = _Backoff(duration_ns, now_ns + duration_ns, now_ns)

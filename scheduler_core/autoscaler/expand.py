@@ -1,0 +1,205 @@
+"""Which of the groups that could grow does: the expanders, one after the other, until one option is left.
+
+Source: cluster-autoscaler/expander, k8s 1.36
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import yaml
+
+from scheduler_core.autoscaler.estimate import Packing
+from scheduler_core.autoscaler.snapshot import GroupTemplate
+from scheduler_core.objects.node import Node
+from scheduler_core.objects.pod import Pod
+from scheduler_core.objects.resources import CPU, MEMORY, resource_list, whole_units
+
+PRIORITIES: Final = "ConfigMap kube-system/cluster-autoscaler-priority-expander"
+_PREFERRED: Final = ((2, 1), (6, 2), (20, 4), (60, 8), (200, 16))
+"""Up to so many nodes, the cores of the node that the price expander prefers; 32 above."""
+_GPU_UNFITNESS: Final = 1000.0
+GPU_LABEL: Final = "TestGPULabel/accelerator"
+_GPU: Final = "nvidia.com/gpu"
+
+
+@dataclass
+class Expansion:
+    """A group that could grow."""
+
+    group: str
+    n_nodes: int
+    packing: Packing
+    similar: list[str] = field(default_factory=list)
+
+    @property
+    def pods(self) -> list[Pod]:
+        return self.packing.pods
+
+
+@dataclass
+class Choice:
+    """How an option was chosen."""
+
+    chosen: Expansion
+    filters: list[tuple[str, list[str]]]
+    """Name of an expander, groups that it left."""
+    random_among: list[str] | None
+    """Groups among which the real program draws; the first by name is taken here."""
+
+
+class Expander:
+    """The expanders of one loop.
+
+    Parameters
+    ----------
+    names : sequence of str
+        In order.
+    prices : mapping of str to float
+        Value of the label `price-class` -> price of a node-hour.
+    config : str or None
+        The priority expander's priorities, YAML.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        templates: Mapping[str, GroupTemplate],
+        prices: Mapping[str, float],
+        n_nodes: int,
+        config: str | None,
+    ) -> None:
+        self._names = [name for name in names if name != "random"]
+        self._templates = templates
+        self._prices = prices
+        self._n_nodes = n_nodes
+        self._config = config
+        self.events: list[str] = []
+
+    def choose(self, options: Sequence[Expansion]) -> Choice:
+        left, filters = list(options), []
+        for name in self._names:
+            left = self._best(name, left)
+            filters.append((name, sorted(option.group for option in left)))
+            if len(left) == 1:
+                return Choice(left[0], filters, None)
+        left.sort(key=lambda option: option.group)
+        return Choice(left[0], filters, [option.group for option in left])
+
+    def _best(self, name: str, options: list[Expansion]) -> list[Expansion]:
+        if name == "priority":
+            return self._by_priority(options)
+        values: dict[str, Callable[[Expansion], float]] = {
+            "least-waste": self._waste,
+            "most-pods": lambda option: -len(option.pods),
+            "least-nodes": lambda option: option.n_nodes,
+            "price": self._price,
+        }
+        scored = [(values[name](option), option) for option in options]
+        least = min(value for value, _ in scored)
+        return [option for value, option in scored if value == least]
+
+    def _waste(self, option: Expansion) -> float:
+        capacity = _capacity(self._templates[option.group].node)
+        wasted = 0.0
+        for name in (CPU, MEMORY):
+            available = capacity.get(name, 0) * option.n_nodes
+            asked = sum(pod.requests.get(name, 0) for pod in option.pods)
+            wasted += (available - asked) / available if available else -math.inf
+        return wasted
+
+    def _price(self, option: Expansion) -> float:
+        node = self._templates[option.group].node
+        stable = _pod_price(0.5, 500 / 1024)
+        pods = sum(
+            _pod_price(pod.requests.get(CPU, 0) / 1000, pod.requests.get(MEMORY, 0) / 2**30)
+            for pod in option.pods
+        )
+        nodes = self._prices.get(node.labels.get("price-class", ""), 0.0) * option.n_nodes
+        wanted = next((cores for most, cores in _PREFERRED if self._n_nodes <= most), 32) * 1000
+        has = _capacity(node).get(CPU, 0)
+        unfitness = max(wanted / has, has / wanted)
+        calmed = (unfitness - 1.0) * (1.0 - math.tanh((option.n_nodes - 1) / 15.0)) + 1.0
+        if has_gpu(node):
+            calmed = _GPU_UNFITNESS
+        return calmed * ((nodes + stable) / (pods + stable))
+
+    def _by_priority(self, options: list[Expansion]) -> list[Expansion]:
+        priorities = _priorities(self._config)
+        if priorities is None:
+            return options
+        highest, best = -1, list[Expansion]()
+        for option in options:
+            found = False
+            for priority, patterns in priorities.items():
+                if not any(pattern.search(option.group) for pattern in patterns):
+                    continue
+                found = True
+                if priority > highest:
+                    highest, best = priority, []
+                if priority == highest:
+                    best.append(option)
+            if not found:
+                self._warn(
+                    "PriorityConfigMapNotMatchedGroup",
+                    f"node group {option.group} not found in priority expander configuration. "
+                    "The group won't be used.",
+                )
+        if not best:
+            self._warn(
+                "PriorityConfigMapNoGroupMatched",
+                "no priorities info found for any of the expansion options. No options filtered.",
+            )
+            return options
+        return best
+
+    def _warn(self, reason: str, words: str) -> None:
+        self.events.append(f"{PRIORITIES} Warning {reason}: Priority expander: {words}")
+
+
+def _priorities(text: str | None) -> dict[int, list[re.Pattern[str]]] | None:
+    """None where there is none, or what cannot be used."""
+    if not text:
+        return None
+    try:
+        found = yaml.safe_load(text)
+        return {int(priority): [re.compile(one) for one in patterns] for priority, patterns in found.items()}
+    except (AttributeError, TypeError, ValueError, re.error, yaml.YAMLError):
+        return None
+
+
+def _pod_price(cores: float, gib: float) -> float:
+    return 0.03 * cores + 0.004 * gib
+
+
+def _capacity(node: Node) -> dict[str, int]:
+    return whole_units(resource_list(node.manifest.get("status") or {}, "capacity", "status"))
+
+
+def has_gpu(node: Node) -> bool:
+    """By its label, or by what it offers."""
+    return GPU_LABEL in node.labels or node.allocatable.get(_GPU, 0) > 0
+
+
+def describe(choice: Choice, options: Sequence[Expansion]) -> dict[str, Any]:
+    """A choice as a document."""
+    told: dict[str, Any] = {
+        "options": [
+            {
+                "group": option.group,
+                "nodeCount": option.n_nodes,
+                "pods": [pod.key for pod in option.pods],
+                "similar": sorted(option.similar),
+            }
+            for option in options
+        ],
+        "filters": [{"name": name, "left": left} for name, left in choice.filters],
+        "chosen": choice.chosen.group,
+    }
+    if choice.random_among is not None:
+        told["randomAmong"] = choice.random_among
+    return told

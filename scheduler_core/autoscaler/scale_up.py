@@ -1,0 +1,464 @@
+"""One scale-up: groups that may grow, what each would take, the one that does, and how it shares with its likes.
+
+Source: cluster-autoscaler/core/scaleup/orchestrator/orchestrator.go, processors/nodegroupset, resourcequotas, k8s 1.36
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from scheduler_core.autoscaler.cluster_state import ClusterState, NodeGroup
+from scheduler_core.autoscaler.estimate import EqualPods, Packer, Packing, equal_pods
+from scheduler_core.autoscaler.expand import Choice, Expander, Expansion
+from scheduler_core.autoscaler.snapshot import GroupTemplate, Rejected, Snapshot
+from scheduler_core.autoscaler.templates import fresh_node
+from scheduler_core.objects.node import (
+    LABEL_HOSTNAME,
+    LABEL_REGION,
+    LABEL_REGION_BETA,
+    LABEL_ZONE,
+    LABEL_ZONE_BETA,
+    Node,
+)
+from scheduler_core.objects.pod import Pod
+from scheduler_core.objects.resources import CPU, MEMORY, PODS, resource_list, whole_units
+
+_NOT_READY: Final = "not ready for scale-up"
+_BACKED_OFF: Final = "in backoff after failed scale-up"
+_AT_MAX: Final = "max node group size reached"
+_FAILED: Final = "scale-up execution failed"
+_IGNORED_LABELS: Final = frozenset({
+    LABEL_HOSTNAME, LABEL_ZONE, LABEL_ZONE_BETA, LABEL_REGION, LABEL_REGION_BETA,
+    "beta.kubernetes.io/fluentd-ds-ready", "kops.k8s.io/instancegroup",
+})  # fmt: skip
+
+
+@dataclass
+class Resize:
+    """A group that grows."""
+
+    group: str
+    start: int
+    end: int
+    most: int
+
+    def __str__(self) -> str:
+        return f"{{{self.group} {self.start}->{self.end} (max: {self.most})}}"
+
+
+@dataclass
+class ScaleUp:
+    """What came of it."""
+
+    result: str
+    error: str = ""
+    resizes: list[Resize] = field(default_factory=list)
+    triggered: list[Pod] = field(default_factory=list)
+    awaiting: list[Pod] = field(default_factory=list)
+    remaining: dict[str, tuple[dict[str, tuple[str, ...]], dict[str, str]]] = field(default_factory=dict)
+    """Pod -> reasons of the groups that rejected it, and of those that were left out."""
+    failed: list[str] = field(default_factory=list)
+    predicates: dict[str, dict[str, Rejected | None]] = field(default_factory=dict)
+    packing: dict[str, Packing] = field(default_factory=dict)
+    options: list[Expansion] = field(default_factory=list)
+    choice: Choice | None = None
+    events: list[str] = field(default_factory=list)
+
+    @property
+    def was_tried(self) -> bool:
+        """Whether groups were asked at all."""
+        return bool(self.predicates) or self.result in (
+            "ScaleUpNoOptionsAvailable",
+            "ScaleUpSuccessful",
+            "ScaleUpError",
+        )
+
+
+class Quotas:
+    """Cores and memory that the cluster may have at most; a group's nodes all count like the first one seen."""
+
+    def __init__(
+        self, limits: Mapping[str, int], nodes: Iterable[Node], group_of: Callable[[str], str]
+    ) -> None:
+        self._of_group: dict[str, dict[str, int]] = {}
+        used: Counter[str] = Counter()
+        for node in nodes:
+            if node.labels.get("type") != "virtual-kubelet":
+                used.update(self._amounts(group_of(node.name), node))
+        self._left = {name: max(0, most - used[name]) for name, most in limits.items()}
+
+    def _amounts(self, group: str, node: Node) -> dict[str, int]:
+        if group in self._of_group:
+            return self._of_group[group]
+        capacity = whole_units(resource_list(node.manifest.get("status") or {}, "capacity", "status"))
+        amounts = {"cpu": -(-capacity.get(CPU, 0) // 1000), "memory": capacity.get(MEMORY, 0)}
+        if group:
+            self._of_group[group] = amounts
+        return amounts
+
+    def check(self, group: str, node: Node, count: int) -> tuple[int, list[str]]:
+        """How many of so many nodes are allowed, and the resources that keep the others off."""
+        allowed, exceeded = count, []
+        for name, amount in self._amounts(group, node).items():
+            if amount > 0 and self._left[name] < amount * count:
+                allowed = min(allowed, self._left[name] // amount)
+                exceeded.append(name)
+        return allowed, sorted(exceeded)
+
+    def consume(self, group: str, node: Node, count: int) -> None:
+        for name, amount in self._amounts(group, node).items():
+            self._left[name] = max(0, self._left[name] - amount * count)
+
+
+class Orchestrator:
+    """Scales up once.
+
+    Parameters
+    ----------
+    option : callable
+        Flag, group -> value.
+    refused : collection of str
+        Groups whose provider refuses to grow.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        groups: Mapping[str, NodeGroup],
+        templates: Mapping[str, GroupTemplate],
+        state: ClusterState,
+        quotas: Quotas,
+        option: Callable[[str, str], Any],
+        now_ns: int,
+        *,
+        refused: Iterable[str] = (),
+    ) -> None:
+        self._snapshot = snapshot
+        self._groups = groups
+        self._templates = templates
+        self._state = state
+        self._quotas = quotas
+        self._option = option
+        self._now_ns = now_ns
+        self._refused = set(refused)
+        self._n_nodes = len(snapshot.order)
+        self.log: list[dict[str, Any]] = []
+
+    def scale_up(self, pods: Sequence[Pod], expander: Expander) -> ScaleUp:
+        found = ScaleUp("ScaleUpNoOptionsAvailable")
+        alike = equal_pods(pods)
+        valid, skipped = self._valid_groups()
+        takes = {name: self._ask(name, alike, found) for name in valid}
+        for name in valid:
+            option = self._expansion(name, takes, found)
+            if option is not None:
+                found.options.append(option)
+        if not found.options:
+            self._tell_remaining(found, alike, skipped)
+            found.events += self._reasons_told(found)
+            return found
+        found.choice = expander.choose(found.options)
+        found.events += expander.events
+        self._grow(found, takes, alike, skipped)
+        return found
+
+    # ---- groups that may grow
+
+    def _valid_groups(self) -> tuple[list[str], dict[str, str]]:
+        valid, skipped = [], dict[str, str]()
+        for name, group in sorted(self._groups.items()):
+            reason = self._why_not(name, group)
+            if reason:
+                skipped[name] = reason
+            else:
+                valid.append(name)
+        return valid, skipped
+
+    def _why_not(self, name: str, group: NodeGroup) -> str:
+        if not self._state.is_group_healthy(name):
+            return _NOT_READY
+        if self._state.is_backed_off(name, self._now_ns):
+            return _BACKED_OFF
+        if group.target_size >= group.max_size:
+            return _AT_MAX
+        count, most = 1, self._option("max-nodes-total", "")
+        if self._option("zero-or-max-node-scaling", name):
+            count = group.max_size - group.target_size
+            if most and self._n_nodes + count > most:
+                return "atomic scale-up exceeds cluster node count limit"
+        if name not in self._templates:
+            return _NOT_READY
+        _, exceeded = self._quotas.check(name, self._templates[name].node, count)
+        if exceeded:
+            return f'exceeded quota: "cluster-wide", resources: {", ".join(exceeded)}'
+        return ""
+
+    def _is_safe(self, name: str) -> bool:
+        return self._state.is_group_healthy(name) and not self._state.is_backed_off(name, self._now_ns)
+
+    def _ask(self, name: str, alike: Sequence[EqualPods], found: ScaleUp) -> list[EqualPods]:
+        """Which equal pods a fresh node of the group takes."""
+        taken = []
+        with self._snapshot.fork():
+            fresh = fresh_node(self._templates[name], "fresh")
+            self._snapshot.add(fresh.node, fresh.pods)
+            for group in alike:
+                rejected = self._snapshot.check(group.pods[0], fresh.node.name)
+                found.predicates.setdefault(name, {})[group.key] = rejected
+                if rejected is None:
+                    group.taken_by.append(name)
+                    taken.append(group)
+                else:
+                    group.rejected[name] = rejected
+        return taken
+
+    # ---- what each would take
+
+    def _expansion(
+        self, name: str, takes: Mapping[str, Sequence[EqualPods]], found: ScaleUp
+    ) -> Expansion | None:
+        if not takes[name]:
+            return None
+        similar = self._similar(name, takes)
+        packer = Packer(self._snapshot, self._templates[name], self._limit([name, *similar]))
+        packing = packer.pack(takes[name], fast=self._option("fastpath-binpacking-enabled", ""))
+        found.packing[name] = packing
+        n_nodes = packing.n_nodes
+        if n_nodes and self._option("zero-or-max-node-scaling", name):
+            n_nodes = self._groups[name].max_size
+        return Expansion(name, n_nodes, packing, similar) if packing.pods and n_nodes else None
+
+    def _limit(self, names: Sequence[str]) -> int:
+        """Nodes that may be made: negative for none, 0 for any number."""
+        free = sum(max(0, self._groups[name].max_size - self._groups[name].target_size) for name in names)
+        most = self._option("max-nodes-total", "")
+        limits = [self._option("max-nodes-per-scaleup", ""), free or -1]
+        if most:
+            limits.append(most - self._n_nodes if most > self._n_nodes else -1)
+        return -1 if min(limits) < 0 else min((limit for limit in limits if limit), default=0)
+
+    def _similar(self, name: str, takes: Mapping[str, Sequence[EqualPods]]) -> list[str]:
+        """Groups with equal machines that take the same pods and may share the new nodes."""
+        if not self._option("balance-similar-node-groups", "") or not takes.get(name):
+            return []
+        if self._option("zero-or-max-node-scaling", name):
+            return []
+        wanted = {group.key for group in takes[name]}
+        return [
+            other
+            for other in sorted(self._groups)
+            if other != name
+            and other in self._templates
+            and self._are_similar(self._templates[name], self._templates[other])
+            and self._is_safe(other)
+            and wanted <= {group.key for group in takes.get(other, ())}
+        ]
+
+    def _are_similar(self, one: GroupTemplate, other: GroupTemplate) -> bool:
+        wanted = self._option("balancing-label", "")
+        if wanted:
+            return all(
+                one.node.labels.get(key) is not None
+                and one.node.labels.get(key) == other.node.labels.get(key)
+                for key in wanted
+            )
+        capacities = [_amounts_of(template.node, "capacity") for template in (one, other)]
+        if capacities[0].keys() != capacities[1].keys():
+            return False
+        for name in capacities[0]:
+            values = [capacity[name] for capacity in capacities]
+            ratio = self._option("memory-difference-ratio", "") if name == MEMORY else 0
+            if not _within(values, ratio):
+                return False
+        allocatable = [_amounts_of(template.node, "allocatable") for template in (one, other)]
+        free = [_free(template, amounts) for template, amounts in zip((one, other), allocatable, strict=True)]
+        for pair, flag in (
+            (allocatable, "max-allocatable-difference-ratio"),
+            (free, "max-free-difference-ratio"),
+        ):
+            if pair[0].keys() != pair[1].keys():
+                return False
+            ratio = self._option(flag, "")
+            if not all(_within([pair[0][name], pair[1][name]], ratio) for name in pair[0]):
+                return False
+        ignored = _IGNORED_LABELS | set(self._option("balancing-ignore-label", ""))
+        labels = [
+            {key: value for key, value in template.node.labels.items() if key not in ignored}
+            for template in (one, other)
+        ]
+        return labels[0] == labels[1]
+
+    # ---- growing
+
+    def _grow(
+        self,
+        found: ScaleUp,
+        takes: Mapping[str, Sequence[EqualPods]],
+        alike: Sequence[EqualPods],
+        skipped: Mapping[str, str],
+    ) -> None:
+        assert found.choice is not None
+        best = found.choice.chosen
+        count, most = best.n_nodes, self._option("max-nodes-total", "")
+        if most and count + self._n_nodes > most:
+            count = most - self._n_nodes
+            if count < 1:
+                found.result, found.error = "ScaleUpError", "max node total count already reached"
+                found.triggered = best.pods
+                return
+        count, _ = self._quotas.check(best.group, self._templates[best.group].node, count)
+        resizes = self._balance(best.group, count, takes)
+        for resize in resizes:
+            increase = resize.end - resize.start
+            if resize.group in self._refused:
+                self.log.append({"scaleUpFailed": resize.group, "delta": increase})
+                self._state.failed(resize.group, self._now_ns)
+                found.result = "ScaleUpError"
+                found.error = "failed to increase node group size: cloud provider refused"
+                found.failed = [resize.group]
+                found.triggered = best.pods
+                self._mark_failed(alike, resizes, resize)
+                self._tell_remaining(found, alike, skipped)
+                return
+            self._groups[resize.group].target_size += increase
+            self._state.asked(resize.group, increase, self._now_ns)
+            self.log.append({"resize": resize.group, "delta": increase})
+        self._state.recalculate()
+        found.result, found.resizes, found.triggered = "ScaleUpSuccessful", resizes, best.pods
+        found.awaiting = [
+            pod for group in alike if group.taken_by and best.group in group.rejected for pod in group.pods
+        ]
+        self._tell_remaining(found, alike, skipped)
+        if resizes:
+            told = f"[{' '.join(map(str, resizes))}]"
+            found.events += [
+                f"Pod {pod.key} Normal TriggeredScaleUp: pod triggered scale-up: {told}" for pod in best.pods
+            ]
+
+    def _balance(self, name: str, count: int, takes: Mapping[str, Sequence[EqualPods]]) -> list[Resize]:
+        """Share the new nodes: the smallest group gets the next one."""
+        similar = [
+            other
+            for other in self._similar(name, takes)
+            if not self._quotas.check(other, self._templates[other].node, 1)[1]
+        ]
+        resizes = []
+        for other in (name, *similar):
+            group = self._groups[other]
+            if group.target_size != group.max_size:
+                resizes.append(Resize(other, group.target_size, group.target_size, group.max_size))
+        count = min(count, sum(max(0, one.most - one.start) for one in resizes))
+        resizes.sort(key=lambda one: one.start)
+        start = index = 0
+        while count > 0:
+            one = resizes[index]
+            if one.end < one.most:
+                one.end += 1
+                count -= 1
+            else:
+                resizes[start], resizes[index] = resizes[index], resizes[start]
+                start += 1
+            if index < len(resizes) - 1 and one.end > resizes[index + 1].end:
+                index += 1
+            else:
+                index = start
+        return self._capped([one for one in resizes if one.end != one.start])
+
+    def _capped(self, resizes: Sequence[Resize]) -> list[Resize]:
+        for one in resizes:
+            node = self._templates[one.group].node
+            allowed, _ = self._quotas.check(one.group, node, one.end - one.start)
+            one.end = one.start + allowed
+            if allowed > 0:
+                self._quotas.consume(one.group, node, allowed)
+        return [one for one in resizes if one.end != one.start]
+
+    def _mark_failed(self, alike: Sequence[EqualPods], resizes: Sequence[Resize], at: Resize) -> None:
+        failed = {one.group for one in resizes[resizes.index(at) :]}
+        for group in alike:
+            if not group.taken_by:
+                continue
+            for name in group.taken_by:
+                if name in failed:
+                    group.rejected[name] = Rejected("", (_FAILED,))
+            if failed.issuperset(group.taken_by):
+                group.taken_by = []
+
+    # ---- what is told
+
+    def _tell_remaining(self, found: ScaleUp, alike: Sequence[EqualPods], skipped: Mapping[str, str]) -> None:
+        remaining = [group for group in alike if not group.taken_by]
+        simulated = self._option("scaleup-simulation-for-skipped-node-groups-enabled", "")
+        if simulated:
+            for name in sorted(skipped):
+                if name in self._templates:
+                    self._ask(name, remaining, found)
+        for group in remaining:
+            rejected = {name: one.reasons for name, one in sorted(group.rejected.items())}
+            left_out = {name: why for name, why in skipped.items() if not (simulated and name in rejected)}
+            for pod in group.pods:
+                found.remaining[pod.key] = (rejected, left_out)
+
+    def _reasons_told(self, found: ScaleUp) -> list[str]:
+        return [not_triggered(key, *reasons) for key, reasons in found.remaining.items()]
+
+    def to_min_size(self) -> ScaleUp:
+        """Raise every group that is below its least size."""
+        resizes = []
+        for name, group in sorted(self._groups.items()):
+            if group.target_size >= group.min_size or not self._is_safe(name) or name not in self._templates:
+                continue
+            node = self._templates[name].node
+            if self._quotas.check(name, node, 1)[1]:
+                continue
+            count, _ = self._quotas.check(name, node, group.min_size - group.target_size)
+            most = self._option("max-nodes-total", "")
+            if most and count + group.target_size > most:
+                count = most - group.target_size
+                if count < 1:
+                    continue
+            resizes.append(Resize(name, group.target_size, group.target_size + count, group.max_size))
+        if not resizes:
+            return ScaleUp("ScaleUpNotNeeded")
+        for one in resizes:
+            increase = one.end - one.start
+            if one.group in self._refused:
+                self.log.append({"scaleUpFailed": one.group, "delta": increase})
+                self._state.failed(one.group, self._now_ns)
+                error = "failed to increase node group size: cloud provider refused"
+                return ScaleUp("ScaleUpError", error, failed=[one.group])
+            self._groups[one.group].target_size += increase
+            self._state.asked(one.group, increase, self._now_ns)
+            self.log.append({"resize": one.group, "delta": increase})
+        self._state.recalculate()
+        return ScaleUp("ScaleUpSuccessful", resizes=resizes)
+
+
+def not_triggered(
+    key: str, rejected: Mapping[str, Sequence[str]], skipped: Mapping[str, str], instead: str = ""
+) -> str:
+    """The Event of a pod for which nothing grew."""
+    counts = Counter(
+        reason for reasons in (*rejected.values(), *([why] for why in skipped.values())) for reason in reasons
+    )
+    words = instead or ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
+    return f"Pod {key} Normal NotTriggerScaleUp: pod didn't trigger scale-up: {words}"
+
+
+def _amounts_of(node: Node, key: str) -> dict[str, int]:
+    return whole_units(resource_list(node.manifest.get("status") or {}, key, "status"))
+
+
+def _free(template: GroupTemplate, allocatable: Mapping[str, int]) -> dict[str, int]:
+    asked: Counter[str] = Counter({CPU: 0, MEMORY: 0, "ephemeral-storage": 0, PODS: 0})
+    for pod in template.pods:
+        asked.update(pod.requests)
+    return {name: allocatable.get(name, 0) - amount for name, amount in asked.items()}
+
+
+def _within(values: Sequence[int], ratio: float) -> bool:
+    larger, smaller = max(values), min(values)
+    return larger - smaller <= larger * ratio
