@@ -13,7 +13,7 @@ from scheduler_core.objects.node import Node
 
 
 @dataclass
-class NodeGroup:
+class MachineGroup:
     """A group of equal machines, as its provider has it."""
 
     name: str
@@ -56,7 +56,7 @@ class ClusterState:
 
     def __init__(
         self,
-        groups: Mapping[str, NodeGroup],
+        groups: Mapping[str, MachineGroup],
         option: Callable[[str, str], Any],
         duration: Callable[[str, str], int],
     ) -> None:
@@ -206,13 +206,13 @@ class ClusterState:
     # ---- told
 
     def asked(self, name: str, increase: int, now_ns: int) -> None:
-        """A group was told to grow."""
+        """Remember that a group grows."""
         until_ns = now_ns + self._duration("max-node-provision-time", name)
         before = self._requests[name].increase if name in self._requests else 0
         self._requests[name] = _Request(before + increase, now_ns, until_ns)
 
     def failed(self, name: str, now_ns: int) -> None:
-        """A group did not grow: it is left alone for a while, longer each time."""
+        """Leave a group that did not grow alone for a while, longer each time."""
         duration_ns = self._duration("initial-node-group-backoff-duration", "")
         found = self._backoffs.get(name)
         if found is not None:

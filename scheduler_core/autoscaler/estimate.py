@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from scheduler_core.autoscaler.snapshot import GroupTemplate, Rejected, Snapshot
+from scheduler_core.autoscaler.snapshot import GroupTemplate, NodesAndPods, Rejected
 from scheduler_core.autoscaler.templates import fresh_node
 from scheduler_core.objects.fields import SelectorError
 from scheduler_core.objects.labels import label_selector_from
@@ -89,7 +89,7 @@ class Packing:
         self.pods.append(pod)
 
 
-class Packer:
+class BinPacking:
     """Packs pods on nodes of one group, on a snapshot that is the same afterwards.
 
     Parameters
@@ -98,7 +98,7 @@ class Packer:
         Nodes that may be made, negative for none at all, 0 for as many as it takes.
     """
 
-    def __init__(self, snapshot: Snapshot, template: GroupTemplate, limit: int) -> None:
+    def __init__(self, snapshot: NodesAndPods, template: GroupTemplate, limit: int) -> None:
         self._snapshot = snapshot
         self._template = template
         self._limit = limit

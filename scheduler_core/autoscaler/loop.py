@@ -1,4 +1,4 @@
-"""One loop of the autoscaler after the other, over a cluster that somebody else changes.
+"""One loop of the autoscaler after the other, over a cluster that changes meanwhile.
 
 Source: cluster-autoscaler/core/static_autoscaler.go, core/podlistprocessor, k8s 1.36
 """
@@ -10,11 +10,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from scheduler_core.autoscaler.cluster_state import ClusterState, NodeGroup
+from scheduler_core.autoscaler.cluster_state import ClusterState, MachineGroup
 from scheduler_core.autoscaler.estimate import MOST_GROUPS_OF_A_CONTROLLER, is_of_daemon_set, shape_of
 from scheduler_core.autoscaler.expand import GPU_LABEL, Expander
 from scheduler_core.autoscaler.scale_up import Orchestrator, Quotas, ScaleUp, not_triggered
-from scheduler_core.autoscaler.snapshot import Cursor, GroupTemplate, Snapshot
+from scheduler_core.autoscaler.snapshot import Cursor, GroupTemplate, NodesAndPods
 from scheduler_core.autoscaler.templates import (
     TO_BE_DELETED,
     fresh_node,
@@ -65,14 +65,14 @@ class Autoscaler:
     ----------
     options : mapping
         Flags that are not at their default.
-    groups : sequence of NodeGroup
+    groups : sequence of MachineGroup
         As the provider has them; their target sizes change.
     prices : mapping of str to float
         Value of the label `price-class` -> price of a node-hour.
     """
 
     def __init__(
-        self, options: Document, groups: Sequence[NodeGroup], prices: Mapping[str, float] = {}
+        self, options: Document, groups: Sequence[MachineGroup], prices: Mapping[str, float] = {}
     ) -> None:
         self._options = {**DEFAULTS, **options}
         self.groups = {group.name: group for group in sorted(groups, key=lambda group: group.name)}
@@ -133,7 +133,7 @@ class Autoscaler:
         refused: Collection[str],
     ) -> None:
         self._n_loops += 1
-        snapshot = Snapshot(self._cursor)
+        snapshot = NodesAndPods(self._cursor)
         for node in lists.nodes:
             snapshot.add(node)
         cutoff = self._option("expendable-pods-priority-cutoff")
@@ -161,7 +161,7 @@ class Autoscaler:
     # ---- templates
 
     def _templates(
-        self, snapshot: Snapshot, lists: _Lists, group_of: Mapping[str, str], now_ns: int
+        self, snapshot: NodesAndPods, lists: _Lists, group_of: Mapping[str, str], now_ns: int
     ) -> dict[str, GroupTemplate]:
         found: dict[str, GroupTemplate] = {}
         good = [node for node in lists.nodes if lists.is_good_example(node, now_ns)]
@@ -184,7 +184,7 @@ class Autoscaler:
         self,
         found: dict[str, GroupTemplate],
         node: Node,
-        snapshot: Snapshot,
+        snapshot: NodesAndPods,
         lists: _Lists,
         group_of: Mapping[str, str],
     ) -> None:
@@ -196,10 +196,12 @@ class Autoscaler:
         found[name] = self._renamed(template, name)
 
     def _renamed(self, template: GroupTemplate, group: str) -> GroupTemplate:
-        """Every loop's templates have names of their own, so no hint of an earlier loop leads to their nodes."""
+        """Templates have another name in each loop: no hint of an earlier one leads to their nodes."""
         return renamed(template, f"template-node-for-{group}-{self._n_loops}")
 
-    def _add_upcoming(self, snapshot: Snapshot, templates: Mapping[str, GroupTemplate], now_ns: int) -> None:
+    def _add_upcoming(
+        self, snapshot: NodesAndPods, templates: Mapping[str, GroupTemplate], now_ns: int
+    ) -> None:
         self._upcoming.clear()
         for name, count in self._state.upcoming(now_ns).items():
             for number in range(count):
@@ -213,7 +215,7 @@ class Autoscaler:
     # ---- pods to help
 
     def _pods_to_help(
-        self, loop: Loop, snapshot: Snapshot, lists: _Lists, now_ns: int, cutoff: int
+        self, loop: Loop, snapshot: NodesAndPods, lists: _Lists, now_ns: int, cutoff: int
     ) -> list[Pod]:
         pods = lists.pending
         kept = [pod for pod in pods if not _is_expendable(pod, cutoff)]
@@ -232,7 +234,7 @@ class Autoscaler:
                 delay_ns = max(delay_ns, parse_duration_ns(own))
         return now_ns - (pod.meta.creation_ns or 0) > delay_ns
 
-    def _without_schedulable(self, loop: Loop, snapshot: Snapshot, pods: Sequence[Pod]) -> list[Pod]:
+    def _without_schedulable(self, loop: Loop, snapshot: NodesAndPods, pods: Sequence[Pod]) -> list[Pod]:
         """Take out what fits on nodes that are there or on their way; it stays on them for the loop."""
         failed: dict[str, list[str]] = {}
         hints: dict[str, str] = {}
@@ -261,7 +263,7 @@ class Autoscaler:
 
     def _orchestrator(
         self,
-        snapshot: Snapshot,
+        snapshot: NodesAndPods,
         templates: Mapping[str, GroupTemplate],
         group_of: Mapping[str, str],
         now_ns: int,
@@ -282,7 +284,7 @@ class Autoscaler:
     def _scale_up(
         self,
         loop: Loop,
-        snapshot: Snapshot,
+        snapshot: NodesAndPods,
         templates: Mapping[str, GroupTemplate],
         lists: _Lists,
         pods: Sequence[Pod],

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from scheduler_core.autoscaler.cluster_state import ClusterState, NodeGroup
-from scheduler_core.autoscaler.estimate import EqualPods, Packer, Packing, equal_pods
+from scheduler_core.autoscaler.cluster_state import ClusterState, MachineGroup
+from scheduler_core.autoscaler.estimate import BinPacking, EqualPods, Packing, equal_pods
 from scheduler_core.autoscaler.expand import Choice, Expander, Expansion
-from scheduler_core.autoscaler.snapshot import GroupTemplate, Rejected, Snapshot
+from scheduler_core.autoscaler.snapshot import GroupTemplate, NodesAndPods, Rejected
 from scheduler_core.autoscaler.templates import fresh_node
 from scheduler_core.objects.node import (
     LABEL_HOSTNAME,
@@ -37,7 +37,7 @@ _IGNORED_LABELS: Final = frozenset({
 
 
 @dataclass
-class Resize:
+class Growth:
     """A group that grows."""
 
     group: str
@@ -55,7 +55,7 @@ class ScaleUp:
 
     result: str
     error: str = ""
-    resizes: list[Resize] = field(default_factory=list)
+    resizes: list[Growth] = field(default_factory=list)
     triggered: list[Pod] = field(default_factory=list)
     awaiting: list[Pod] = field(default_factory=list)
     remaining: dict[str, tuple[dict[str, tuple[str, ...]], dict[str, str]]] = field(default_factory=dict)
@@ -126,8 +126,8 @@ class Orchestrator:
 
     def __init__(
         self,
-        snapshot: Snapshot,
-        groups: Mapping[str, NodeGroup],
+        snapshot: NodesAndPods,
+        groups: Mapping[str, MachineGroup],
         templates: Mapping[str, GroupTemplate],
         state: ClusterState,
         quotas: Quotas,
@@ -177,7 +177,7 @@ class Orchestrator:
                 valid.append(name)
         return valid, skipped
 
-    def _why_not(self, name: str, group: NodeGroup) -> str:
+    def _why_not(self, name: str, group: MachineGroup) -> str:
         if not self._state.is_group_healthy(name):
             return _NOT_READY
         if self._state.is_backed_off(name, self._now_ns):
@@ -223,7 +223,7 @@ class Orchestrator:
         if not takes[name]:
             return None
         similar = self._similar(name, takes)
-        packer = Packer(self._snapshot, self._templates[name], self._limit([name, *similar]))
+        packer = BinPacking(self._snapshot, self._templates[name], self._limit([name, *similar]))
         packing = packer.pack(takes[name], fast=self._option("fastpath-binpacking-enabled", ""))
         found.packing[name] = packing
         n_nodes = packing.n_nodes
@@ -338,7 +338,7 @@ class Orchestrator:
                 f"Pod {pod.key} Normal TriggeredScaleUp: pod triggered scale-up: {told}" for pod in best.pods
             ]
 
-    def _balance(self, name: str, count: int, takes: Mapping[str, Sequence[EqualPods]]) -> list[Resize]:
+    def _balance(self, name: str, count: int, takes: Mapping[str, Sequence[EqualPods]]) -> list[Growth]:
         """Share the new nodes: the smallest group gets the next one."""
         similar = [
             other
@@ -349,7 +349,7 @@ class Orchestrator:
         for other in (name, *similar):
             group = self._groups[other]
             if group.target_size != group.max_size:
-                resizes.append(Resize(other, group.target_size, group.target_size, group.max_size))
+                resizes.append(Growth(other, group.target_size, group.target_size, group.max_size))
         count = min(count, sum(max(0, one.most - one.start) for one in resizes))
         resizes.sort(key=lambda one: one.start)
         start = index = 0
@@ -367,7 +367,7 @@ class Orchestrator:
                 index = start
         return self._capped([one for one in resizes if one.end != one.start])
 
-    def _capped(self, resizes: Sequence[Resize]) -> list[Resize]:
+    def _capped(self, resizes: Sequence[Growth]) -> list[Growth]:
         for one in resizes:
             node = self._templates[one.group].node
             allowed, _ = self._quotas.check(one.group, node, one.end - one.start)
@@ -376,7 +376,7 @@ class Orchestrator:
                 self._quotas.consume(one.group, node, allowed)
         return [one for one in resizes if one.end != one.start]
 
-    def _mark_failed(self, alike: Sequence[EqualPods], resizes: Sequence[Resize], at: Resize) -> None:
+    def _mark_failed(self, alike: Sequence[EqualPods], resizes: Sequence[Growth], at: Growth) -> None:
         failed = {one.group for one in resizes[resizes.index(at) :]}
         for group in alike:
             if not group.taken_by:
@@ -420,7 +420,7 @@ class Orchestrator:
                 count = most - group.target_size
                 if count < 1:
                     continue
-            resizes.append(Resize(name, group.target_size, group.target_size + count, group.max_size))
+            resizes.append(Growth(name, group.target_size, group.target_size + count, group.max_size))
         if not resizes:
             return ScaleUp("ScaleUpNotNeeded")
         for one in resizes:

@@ -48,7 +48,7 @@ class GroupTemplate:
     pods: tuple[Pod, ...] = ()
 
 
-class Snapshot:
+class NodesAndPods:
     """Nodes and their pods.
 
     Attributes

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from scheduler_core.autoscaler.cluster_state import NodeGroup
+from scheduler_core.autoscaler.cluster_state import MachineGroup
 from scheduler_core.autoscaler.expand import describe
 from scheduler_core.autoscaler.loop import Autoscaler, Loop
 from scheduler_core.autoscaler.scale_up import ScaleUp
@@ -25,7 +25,7 @@ def run_autoscaler_case(case: Mapping[str, Any]) -> list[Difference]:
     """
     given = case["input"]
     groups = [
-        NodeGroup(
+        MachineGroup(
             group["name"],
             group["minSize"],
             group["maxSize"],
