@@ -1,5 +1,7 @@
 """Shares leave the site whole, as a link or as a file, and come back into another one."""
 
+import json
+
 import pytest
 from django.test import Client
 
@@ -8,6 +10,7 @@ from playground.clusters.errors import InvalidManifest
 from playground.engine.scenarios import MAX_LINK_CHARS
 from playground.scenarios.models import Scenario
 from playground.scenarios.services.shares import share
+from scheduler_core.scenario import page as in_page
 from tests.scenarios.documents import node, pod, small, small_text, text_of
 
 pytestmark = pytest.mark.django_db
@@ -37,6 +40,18 @@ def test_a_link_brings_scenario_note_and_moment_into_an_instance_that_never_saw_
     again = Scenario.objects.get()
     assert (again.digest, again.note, again.opens_at) == (digest, NOTE, 2)
     assert answer["Location"] == f"/s/{again.public_id}/"
+
+
+def test_a_link_of_the_page_opens_here_and_one_of_here_in_the_page(client, wakes):
+    said = json.loads(
+        in_page.answer("nodes: [{name: n, cpu: 2, memory: 1Gi}]\npods: [{name: p, cpu: 1, count: 3}]\n")
+    )
+    assert client.post("/open/", {"carried": said["line"], "visibility": "unlisted"}).status_code == 302
+    scenario = Scenario.objects.get()
+    assert scenario.digest == said["digest"]
+    back = json.loads(in_page.carried(link_of(client, scenario).partition("#")[2]))
+    again = json.loads(in_page.answer(back["text"]))
+    assert (again["digest"], again["decisions"]) == (said["digest"], said["decisions"])
 
 
 def test_rest_takes_a_link_and_a_saved_file_where_it_takes_yaml(client, wakes):

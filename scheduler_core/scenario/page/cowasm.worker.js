@@ -1,6 +1,7 @@
 // The runtime bundled: CPython and NumPy of the npm packages python-wasm and @cowasm/py-numpy, in this worker alone.
 const load = require('@cowasm/kernel/dist/wasm/worker/import').default;
 const { createFileSystem } = require('wasi-js');
+const unzip = require('wasi-js/dist/unzip').default;
 const bindings = require('wasi-js/dist/bindings/browser').default;
 
 const LIBRARY = '/usr/lib/python.wasm';
@@ -21,8 +22,11 @@ async function fetched(part) {
 
 async function start() {
   const parts = await Promise.all(['python', 'numpy', 'core'].map(fetched));
-  postMessage({ state: 'starts' });
-  const fs = createFileSystem([{ type: 'dev' }, ...parts.map((data) => ({ type: 'zip', data, mountpoint: '/usr/lib' }))]);
+  postMessage({ state: 'All is here; the scheduler starts.' });
+  // One file system, whose errors are not looked into: Python asks for many files that are not there.
+  Error.stackTraceLimit = 0;
+  const fs = createFileSystem([{ type: 'dev' }]);
+  for (const data of parts) unzip({ data, fs, directory: '/usr/lib' });
   const compiled = {};
   for (const path of ['/usr/lib/kernel.wasm', LIBRARY]) compiled[path] = await WebAssembly.compile(fs.readFileSync(path));
   const made = (path, imports) => new WebAssembly.Instance(compiled[path] || new WebAssembly.Module(fs.readFileSync(path)), imports);

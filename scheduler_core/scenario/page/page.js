@@ -244,4 +244,6 @@
   } else begin();
   addEventListener('hashchange', begin);
   navigator.serviceWorker?.register('sw.js').catch(() => {});
+  // What this browser has already is made ready while its reader reads.
+  if (!embedded) globalThis.caches?.match('worker.js').then((there) => there && globalThis.load()).catch(() => {});
 })();
