@@ -245,7 +245,7 @@ def _forget_old(question: Question, kind: AnsweredKind) -> None:
 def _check_why_not(cluster: Cluster, params: dict[str, Any]) -> dict[str, Any]:
     if "cycle" in params:
         return _check_cycle(cluster, params) | {"node": _node(params)}
-    return _pending(cluster, params) | {"node": _node(params)}
+    return _pending(cluster, params) | {"node": _node(params) if params.get("node") else ""}
 
 
 def _check_group(cluster: Cluster, params: dict[str, Any]) -> dict[str, Any]:

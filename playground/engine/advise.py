@@ -15,12 +15,14 @@ from playground.engine.releases import release_of
 from playground.engine.seeds import Beginning, SeedRun, run_seed
 from scheduler_core.errors import CannotAnswer as CannotAnswer
 from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest, Transport
+from scheduler_core.framework.failure import PluginFailure
 from scheduler_core.framework.record import CycleTrace
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.randomness import Randomness
 from scheduler_core.scenario.make import make_scenario
 from scheduler_core.schedule_one import TIE_STREAM, Recorded
 from scheduler_core.sim.simulation import Simulation
+from scheduler_core.whatif.causes import every_node
 from scheduler_core.whatif.fix import fix, pending_pod
 from scheduler_core.whatif.fork import Fork, Report
 from scheduler_core.whatif.headroom import place_copies
@@ -64,8 +66,13 @@ def fix_for(
 def why_not_now(
     simulation: Simulation, params: Mapping[str, Any], transport: Transport, report: Report
 ) -> dict[str, Any]:
-    """Why a cycle for a pending pod, run now, would not choose a node."""
+    """Why a cycle for a pending pod, run now, would not choose a node; without one, what every node says."""
     pod = _pending(simulation, params)
+    if not params["node"]:
+        try:
+            return every_node(Fork(simulation.scheduler, transport=transport), pod)
+        except (KeyError, PluginFailure) as failure:
+            raise CannotAnswer(f"The cycle of {pod.name} ends in an error: {failure}") from None
     return why_not(Fork(simulation.scheduler, transport=transport), pod, params["node"]).document()
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,8 @@ from numpy.typing import NDArray
 from scheduler_core.cluster.node_table import Rows
 from scheduler_core.framework.attempt import Attempt
 from scheduler_core.framework.failure import PluginFailure
+from scheduler_core.framework.preemption.evaluator import preempt
+from scheduler_core.framework.preemption.reprieve import KeptTries
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.objects.resources import CPU, amount_text, named
@@ -94,26 +97,11 @@ def _groups(fork: Fork, attempt: Attempt) -> tuple[NodeGroup, ...]:
     nodes, order = snapshot.nodes, snapshot.order
     shares, resources = _missing_shares(fork, pod, order)
     place_of = {row: place for place, row in enumerate(attempt.rows.tolist())}
-    filters = attempt.framework.filter
     found: dict[tuple[Any, ...], list[int]] = {}
-    for index, row in enumerate(order.tolist()):
-        node, place = nodes.node(row), place_of.get(row)
-        stop = -1 if place is None else int(attempt.stop[place])
-        plugin = filters[stop].name if 0 <= stop < len(filters) else ""
-        reason = SELECTOR if place is None else FITS
-        if plugin:
-            reason = _OF_COMPARED.get(filters[stop].compares, VOLUME if pod.volumes else OTHER)
-        if reason == TAINTED and any(
-            taint.key in _DEAD and not pod.tolerates(taint) for taint in node.taints
-        ):
-            reason = DEAD
-        if reason == FULL and _never_fits(fork, pod, row):
-            reason = SMALL
-        taints = tuple(
-            str(one) for one in node.taints if one.effect in pod_edits.KEEPS_OFF and not pod.tolerates(one)
-        )
-        group = group_of(node.meta.labels)
-        found.setdefault((REASONS.index(reason), group.name, group.shape, taints, plugin), []).append(index)
+    for index, (row, refusal) in enumerate(zip(order.tolist(), _refusals(fork, attempt), strict=True)):
+        group = group_of(nodes.node(row).meta.labels)
+        key = (REASONS.index(refusal.reason), group.name, group.shape, refusal.taints, refusal.plugin)
+        found.setdefault(key, []).append(index)
     made = []
     for (reason_place, pool, shape, taints, plugin), members in found.items():
         best = min(members, key=lambda index: shares[index])
@@ -135,6 +123,98 @@ def _groups(fork: Fork, attempt: Attempt) -> tuple[NodeGroup, ...]:
         group_made = NodeGroup(*which, resource, *amounts, idle, tuple(names))
         made.append((key, group_made))
     return tuple(group for _, group in sorted(made, key=lambda item: item[0]))
+
+
+class Refusal(NamedTuple):
+    """Why a node does not take a pod: one of `REASONS`, the filter that said so, and the taints that keep it off."""
+
+    reason: str
+    plugin: str
+    taints: tuple[str, ...]
+
+
+def _refusals(fork: Fork, attempt: Attempt) -> Iterator[Refusal]:
+    """What each node says, in evaluation order."""
+    pod, filters = attempt.pod, attempt.framework.filter
+    place_of = {row: place for place, row in enumerate(attempt.rows.tolist())}
+    for row in fork.snapshot.order.tolist():
+        node, place = fork.snapshot.nodes.node(row), place_of.get(row)
+        stop = -1 if place is None else int(attempt.stop[place])
+        plugin = filters[stop].name if 0 <= stop < len(filters) else ""
+        reason = SELECTOR if place is None else FITS
+        if plugin:
+            reason = _OF_COMPARED.get(filters[stop].compares, VOLUME if pod.volumes else OTHER)
+        if reason == TAINTED and any(
+            taint.key in _DEAD and not pod.tolerates(taint) for taint in node.taints
+        ):
+            reason = DEAD
+        if reason == FULL and _never_fits(fork, pod, row):
+            reason = SMALL
+        taints = tuple(
+            str(one) for one in node.taints if one.effect in pod_edits.KEEPS_OFF and not pod.tolerates(one)
+        )
+        yield Refusal(reason, plugin, taints)
+
+
+def every_node(fork: Fork, pod: Pod) -> dict[str, Any]:
+    """Which nodes take a pod now, which do once others are evicted, and why the others do not.
+
+    Returns
+    -------
+    dict
+        ``letters``: ``f`` fits, ``p`` only by preemption, ``n`` not, one a node in the order of their names; ``why``:
+        of each the place of its reason in ``reasons`` (``reason``, one of `REASONS`, with its ``plugin``, ``taints``,
+        and of an amount that is missing the ``resource`` and what is ``asked``); ``never``: its policy is Never;
+        ``names``: a digest of the names.
+
+    Raises
+    ------
+    PluginFailure
+    """
+    attempt = fork.attempt(pod)
+    nodes, order = fork.snapshot.nodes, fork.snapshot.order
+    _, resources = _missing_shares(fork, pod, order)
+    helped: set[str] = set()
+    if attempt.pre_filter_status.is_success:
+        told = list(_refusals(fork, attempt))
+        plugin = next(iter(attempt.framework.post_filter), None)
+        if plugin is not None:
+            rest = {"percentage": 100, "absolute": len(order)}
+            found = preempt(attempt, plugin.handle, KeptTries(), **rest).trace
+            helped = {nodes.name(int(row)) for row in found.run.rows[found.places]} if found.run else set()
+            fork.rewind()
+    else:
+        told = [Refusal(OTHER, attempt.pre_filter_status.plugin, ())] * len(order)
+    reasons: dict[tuple[Any, ...], int] = {}
+    lines = []
+    for row, refusal, resource in zip(order.tolist(), told, resources, strict=True):
+        amount = resource if refusal.reason in (FULL, SMALL) else ""
+        why = reasons.setdefault((*refusal, amount), len(reasons))
+        letter = "f" if refusal.reason == FITS else "p" if nodes.name(row) in helped else "n"
+        lines.append((nodes.name(row), letter, why))
+    lines.sort()
+    return {
+        "pod": pod.key,
+        "never": pod.preemption_policy == "Never",
+        "names": names_digest(name for name, _, _ in lines),
+        "letters": "".join(letter for _, letter, _ in lines),
+        "why": [why for _, _, why in lines],
+        "reasons": [
+            {
+                "reason": reason,
+                "plugin": plugin,
+                "taints": list(taints),
+                "resource": resource,
+                "asked": pod.requests.get(resource, 1) if resource else 0,
+            }
+            for reason, plugin, taints, resource in reasons
+        ],
+    }
+
+
+def names_digest(names: Iterable[str]) -> str:
+    """Whether nodes are the same as then, given their names in order."""
+    return hashlib.sha256("\n".join(names).encode()).hexdigest()[:16]
 
 
 def _is_idle(fork: Fork, row: int) -> bool:

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler_core.framework.answers import PASSES
-from scheduler_core.whatif.causes import cause_of
+from scheduler_core.whatif.causes import cause_of, every_node, names_digest
 from scheduler_core.whatif.fork import Fork
 from scheduler_core.whatif.tries import try_pod
 from scheduler_core.whatif.weights import CycleWeights, upper_hull
@@ -184,3 +184,28 @@ def test_a_cycle_with_one_feasible_node_has_no_weights() -> None:
     trace = try_pod(cluster.simulation().scheduler, cluster.pending_pod()).trace
     assert trace is not None
     assert CycleWeights.of(trace) is None
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=60)
+def test_which_nodes_take_a_pod_is_what_its_cycle_finds(seed: int) -> None:
+    cluster = draw_cluster(Random(seed))
+    pending = cluster.pending_pod()
+    whole = every_node(Fork(cluster.simulation().scheduler), pending)
+    names = sorted(one["metadata"]["name"] for one in cluster.nodes)
+    assert whole["names"] == names_digest(names)
+    decision = Fork(cluster.simulation().scheduler).decide(pending, preempt=True)
+    attempt, told = decision.attempt, decision.post_filter
+    fits = (
+        {attempt.name_of(row) for row in attempt.feasible.tolist()}
+        if attempt.pre_filter_status.is_success
+        else set()
+    )
+    assert {name for name, letter in zip(names, whole["letters"], strict=True) if letter == "f"} == fits
+    if told is not None and told.trace.found is not None:
+        helped = {told.trace.found.name_of(place) for place in range(len(told.trace.found))}
+        assert {name for name, letter in zip(names, whole["letters"], strict=True) if letter == "p"} == helped
+    for name, why in zip(names, whole["why"], strict=True):
+        found = why_not(Fork(cluster.simulation().scheduler), pending, name)
+        assert (whole["reasons"][why]["reason"] == "fits") == (name in fits)
+        assert name in fits or whole["reasons"][why]["plugin"] == found.rejected_by
