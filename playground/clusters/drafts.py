@@ -355,7 +355,7 @@ def _read(draft: Draft, text: bytes) -> list[dict[str, Any]]:
     draft.answer = {"import": summary_of(result)}
     if cluster is None:
         facts = facts_of_dump(result.manifests)
-        draft.answer |= {"squares": facts.pop("squares"), "facts": facts}
+        draft.answer |= {"nodes": facts.pop("uses"), "facts": facts}
     return result.manifests
 
 

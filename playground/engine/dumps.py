@@ -19,7 +19,7 @@ from scheduler_core.schema.tables import table_beside
 from scheduler_core.sim.controllers.deployment import deployment_behind
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif.fix import fix
-from scheduler_core.whatif.fork import group_of
+from scheduler_core.whatif.fork import PLACE_LABELS, group_of
 
 Manifest = Mapping[str, Any]
 Report = Callable[[int, int, str], None]
@@ -46,8 +46,7 @@ def facts_of_dump(manifests: Sequence[Manifest]) -> dict[str, Any]:
         kind, namespace, name, pods, count, requests, gated), ``moreGroups``, ``pools`` (nodes by pool and instance
         type: zones, allocatable and requested amounts), ``morePools``, ``zones`` (name -> nodes),
         ``budgets``, ``claimsMissing`` (claims pods name that are not here), ``saidUnschedulable`` (pods for
-        which the dump says that a scheduler found no node), ``squares`` (of each node its name, the percent of its cpu
-        that is requested, whether it is ready, and whether it is cordoned).
+        which the dump says that a scheduler found no node), ``uses`` (each node with what is requested on it).
     """
     nodes = {str(m["metadata"]["name"]): node_columns(m) for m in manifests if m["kind"] == "Node"}
     pods = [(m, pod_columns(m)) for m in manifests if m["kind"] == "Pod"]
@@ -78,16 +77,16 @@ def facts_of_dump(manifests: Sequence[Manifest]) -> dict[str, Any]:
         "budgets": sum(m["kind"] == "PodDisruptionBudget" for m in manifests),
         "claimsMissing": len(wanted - claims),
         "saidUnschedulable": [key_of(m) for m, _ in waiting if _is_said_unschedulable(m)],
-        "squares": [
-            (
-                name,
-                round(100 * used[name]["cpu"] / row["cpu_milli"]) if row["cpu_milli"] else None,
-                row["ready"],
-                row["unschedulable"],
-            )
-            for name, row in nodes.items()
-        ],
+        "uses": [_use(name, row, used[name]) for name, row in nodes.items()],
     }
+
+
+def _use(name: str, row: Mapping[str, Any], used: Counter[str]) -> dict[str, Any]:
+    """A node and what is requested on it, by columns; of its labels those that say where and what it is."""
+    extended = {resource: used[resource] for resource in row["extended"]}
+    labels = {key: value for key, value in row["labels"].items() if key in PLACE_LABELS}
+    sums = {"used_cpu_milli": used["cpu"], "used_memory_bytes": used["memory"], "n_pods": used["pods"]}
+    return {"name": name, **row, "labels": labels, **sums, "used_extended": extended}
 
 
 def _is_said_unschedulable(pod: Manifest) -> bool:

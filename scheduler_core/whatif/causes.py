@@ -100,8 +100,8 @@ def _groups(fork: Fork, attempt: Attempt) -> tuple[NodeGroup, ...]:
     found: dict[tuple[Any, ...], list[int]] = {}
     for index, (row, refusal) in enumerate(zip(order.tolist(), _refusals(fork, attempt), strict=True)):
         group = group_of(nodes.node(row).meta.labels)
-        key = (REASONS.index(refusal.reason), group.name, group.shape, refusal.taints, refusal.plugin)
-        found.setdefault(key, []).append(index)
+        kind = (REASONS.index(refusal.reason), group.name, group.shape, refusal.taints, refusal.plugin)
+        found.setdefault(kind, []).append(index)
     made = []
     for (reason_place, pool, shape, taints, plugin), members in found.items():
         best = min(members, key=lambda index: shares[index])

@@ -512,6 +512,8 @@ POOL_LABELS = (
     "node.kubernetes.io/pool",
     "pool",
 )
+PLACE_LABELS = (INSTANCE_TYPE, *POOL_LABELS, ZONE, "failure-domain.beta.kubernetes.io/zone")
+"""What says where and what a node is."""
 """Labels by which providers and people name a pool, the first that a node has counts."""
 
 

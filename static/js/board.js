@@ -1,4 +1,4 @@
-// The board's own script: the clock that runs by itself, and the heat map as something to point at and walk in.
+// The board's own script: the clock that runs by itself, and the map as something to point at and walk in.
 
 // A clock that runs carries its milliseconds and rate; the moment it appeared is the anchor.
 const seen = new WeakMap();
@@ -18,74 +18,63 @@ setInterval(() => {
 // The link that a key opened in the inspector; empty after a click.
 let opener = '';
 
-// One SVG for thousands of nodes: a point or an arrow key becomes an index, the index a name, the name a request.
-const NS = 'http://www.w3.org/2000/svg', CELL = 10;
-const namesOf = svg => {
-  if (!seen.has(svg)) {
-    const { content, dataset } = svg.parentElement.querySelector('[data-names]');
-    let before = '';
-    seen.set(svg, content.textContent.split(' ').map(coded => {
-      before = before.slice(0, parseInt(coded[0], 36)) + coded.slice(1);
-      return before + dataset.names;
-    }));
-  }
-  return seen.get(svg);
+// The map is one tab stop: arrows walk from node to node, Enter or a press opens one; a box within is a pod. What is under
+// the pointer or has the focus is told below the map.
+const map = () => document.querySelector('[data-look]');
+const nodes = () => [...map()?.querySelectorAll('a.nd') ?? []];
+const tell = node => {
+  const tip = document.querySelector('[data-tip]');
+  if (tip) tip.textContent = node.getAttribute('aria-label');
 };
-const mark = (svg, index) => {
-  const columns = Number(svg.dataset.columns);
-  let cursor = svg.querySelector('.cursor');
-  if (!cursor) { cursor = svg.appendChild(document.createElementNS(NS, 'rect')); cursor.setAttribute('class', 'cursor'); }
-  Object.entries({ x: (index % columns) * CELL - 1, y: Math.floor(index / columns) * CELL - 1, width: CELL, height: CELL, rx: 1.5 })
-    .forEach(([key, value]) => cursor.setAttribute(key, value));
-  svg.dataset.at = index;
-  const name = namesOf(svg)[index];
-  document.querySelectorAll(`[data-heat-of="${svg.id}"]`).forEach(out => { out.textContent = name; });
-  return name;
-};
-const open = (svg, index) => {
-  const name = mark(svg, index);
-  opener = '';
-  window.htmx?.ajax('GET', `${svg.dataset.href}?node=${encodeURIComponent(name)}`, { target: '#inspector', swap: 'outerHTML' });
-};
-const within = (svg, index) => index >= 0 && index < namesOf(svg).length;
-const indexAt = (svg, event) => {
-  const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
-  const column = Math.floor(point.x / CELL), row = Math.floor(point.y / CELL), columns = Number(svg.dataset.columns);
-  if (column < 0 || column >= columns || row < 0) return -1;
-  return row * columns + column;
-};
-document.addEventListener('click', event => {
-  const svg = event.target.closest?.('svg.heat[data-columns]');
-  if (!svg) return;
-  const index = indexAt(svg, event);
-  if (within(svg, index)) open(svg, index);
+const stop = () => nodes().forEach((node, place, all) => {
+  node.tabIndex = place === Math.max(0, all.findIndex(one => one.id === at)) ? 0 : -1;
+  node.classList.toggle('is-sel', node.id === `node-${document.getElementById('inspector')?.dataset.selected}`);
 });
-document.addEventListener('pointermove', event => {
-  const svg = event.target.closest?.('svg.heat[data-columns]');
-  if (!svg) return;
-  const index = indexAt(svg, event);
-  if (within(svg, index) && Number(svg.dataset.at) !== index) mark(svg, index);
+let at = '';
+const walk = (node, key) => {
+  const all = nodes(), place = all.indexOf(node);
+  const to = { ArrowRight: place + 1, ArrowLeft: place - 1, Home: 0, End: all.length - 1 }[key];
+  if (to !== undefined) return all[to];
+  const sign = { ArrowDown: 1, ArrowUp: -1 }[key], from = node.getBoundingClientRect();
+  if (!sign) return undefined;
+  let best, least = Infinity;
+  all.forEach(one => {
+    const box = one.getBoundingClientRect(), down = (box.top - from.top) * sign;
+    const far = down * 4 + Math.abs(box.left - from.left);
+    if (down > 4 && far < least) [best, least] = [one, far];
+  });
+  return best;
+};
+const open = (query, by) => {
+  opener = by;
+  const base = document.querySelector('[data-inspector]').dataset.inspector;
+  window.htmx?.ajax('GET', `${base}?${query}`, { target: '#inspector', swap: 'outerHTML' });
+};
+['pointerover', 'focusin'].forEach(kind => document.addEventListener(kind, event => {
+  const node = event.target.closest?.('[data-look] a.nd');
+  if (node) tell(node);
+}));
+document.addEventListener('click', event => {
+  const node = event.target.closest?.('[data-look] a.nd');
+  if (!node || !window.htmx || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  const pod = event.target.closest('g')?.querySelector('title')?.textContent.split(':')[0];
+  at = node.id;
+  stop();
+  open(pod ? `pod=${encodeURIComponent(pod)}` : `node=${encodeURIComponent(node.id.slice(5))}`, event.detail === 0 ? node.id : '');
 });
 document.addEventListener('keydown', event => {
-  const svg = event.target.closest?.('[data-heat]')?.querySelector('svg.heat');
-  if (!svg || event.ctrlKey || event.metaKey || event.altKey) return;
-  const columns = Number(svg.dataset.columns), last = namesOf(svg).length - 1, at = Number(svg.dataset.at ?? -1);
-  const to = { ArrowRight: at + 1, ArrowLeft: at - 1, ArrowDown: at < 0 ? 0 : at + columns, ArrowUp: at - columns, Home: 0, End: last }[event.key];
-  if (event.key === 'Enter' && at >= 0) { event.preventDefault(); open(svg, at); return; }
-  if (to === undefined) return;
+  const node = event.target.closest?.('[data-look] a.nd');
+  if (!node || event.ctrlKey || event.metaKey || event.altKey) return;
+  const to = walk(node, event.key);
+  if (!to) return;
   event.preventDefault();
-  if (!within(svg, to)) return;
-  const name = mark(svg, to), said = document.getElementById('status');
-  if (said) said.textContent = name;
+  at = to.id;
+  stop();
+  to.focus();
 });
-// A piece of a node's bar is a pod to be opened; the list of the node in the inspector is the way to it by keyboard.
-document.addEventListener('click', event => {
-  const title = event.target.closest?.('article.node svg.bar g')?.querySelector('title');
-  const base = document.querySelector('[data-inspector]')?.dataset.inspector;
-  if (!title || !base) return;
-  opener = '';
-  window.htmx?.ajax('GET', `${base}?pod=${encodeURIComponent(title.textContent.split(':')[0])}`, { target: '#inspector', swap: 'outerHTML' });
-});
+document.addEventListener('htmx:afterSettle', stop);
+stop();
 // What was picked last counts, from the moment it is asked for: an answer on its way, of a tick or of a pick before, tells
 // of something else and is let go; the next tick brings the rest of it again.
 const picked = () => document.getElementById('pulse-selected');
@@ -120,18 +109,9 @@ document.addEventListener('keydown', event => {
 document.addEventListener('htmx:afterSettle', event => {
   const box = document.getElementById('inspector'), selected = box?.dataset.selected;
   document.querySelectorAll('[data-select]').forEach(link => {
-    link.closest('article.node, .qp, tr')?.classList.toggle('is-sel', link.dataset.select === selected);
+    link.closest('.qp, tr')?.classList.toggle('is-sel', link.dataset.select === selected);
   });
   if (!box || !event.detail.pathInfo?.requestPath?.includes('/inspector/')) return;
   box.scrollTop = 0;
   if (opener || document.activeElement === document.body) box.focus({ preventScroll: true });
-});
-// A tick brings a new map: the cursor stays where it was.
-document.addEventListener('htmx:oobBeforeSwap', () => {
-  const at = {};
-  document.querySelectorAll('svg.heat[data-at]').forEach(svg => { at[svg.id] = svg.dataset.at; });
-  requestAnimationFrame(() => Object.entries(at).forEach(([id, index]) => {
-    const svg = document.getElementById(id);
-    if (svg && svg.dataset.at === undefined && within(svg, Number(index))) mark(svg, Number(index));
-  }));
 });

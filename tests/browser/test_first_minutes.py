@@ -52,7 +52,7 @@ def test_two_steps_and_a_click_show_a_preemption_and_why(page, asgi_server, demo
         expect(page.locator("#runstate")).to_have_count(0)
         expect(page.locator("#run-step")).to_be_focused()
     expect(page.locator("#lane-unschedulable")).to_contain_text("Nominated to node-b3")
-    expect(page.locator("article.node", has_text="node-b3")).to_contain_text("nominated")
+    expect(page.locator("#node-node-b3 .ghost")).to_have_count(1)
     page.locator("#ev-2").focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_contain_text("evicts 1 pod from node-b3")

@@ -24,7 +24,7 @@ CONTROLS = {"cycle": 60}
 MOST_CONTROLS = 110
 LARGEST_GROUP = """[...document.querySelectorAll("#filter .same-t tbody tr")]
     .sort((a, b) => b.cells[1].innerText - a.cells[1].innerText)[0].querySelector("a").id"""
-SEEN = "main :is(a[href], button, input:not([type=hidden]), select, textarea, summary)"
+SEEN = "main :is(a[href]:not(.nd + .nd), button, input:not([type=hidden]), select, textarea, summary)"
 
 
 def answered(cluster, kind, **params):
@@ -80,7 +80,7 @@ def pages_of(cluster):
         if "{c}" in address and route != "web:difference"  # of a branch
     }
     found = {"board, a node": f"{c}?node={Node.objects.filter(cluster=cluster).first().name}"}
-    found |= {f"board, {view}": f"{c}?view={view}" for view in ("cards", "heat", "table")}
+    found["board, table"] = f"{c}?view=table"
     found["pods, pending"] = f"{c}pods/?lane=pending"
     cycles = Cycle.objects.filter(cluster=cluster)
     for outcome in ("bound", "unschedulable", "preempting"):

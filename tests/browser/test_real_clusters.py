@@ -5,8 +5,10 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from playground.clusters import questions
+from playground.clusters.drive.memory import EngineMemory
 from playground.clusters.lifecycle import create_cluster
-from playground.clusters.models import Cluster, Node, Run
+from playground.clusters.models import Cluster, Node, Question, Run
 from playground.clusters.objects.apply import apply_documents
 from tests.browser.boxes import out_of_bounds
 from tests.browser.looks import BOTH_WIDTHS, nightly
@@ -58,9 +60,9 @@ def board(asgi_server, cluster, query=""):
 @pytest.mark.timeout(600)
 def test_five_thousand_nodes_are_found(page, asgi_server, transactional_db, wakes, complaints):
     cluster = load(5000, 5400)
-    page.goto(board(asgi_server, cluster, "?view=cards&q=g5.12xlarge+eu-central-1a"))
+    page.goto(board(asgi_server, cluster, "?q=g5.12xlarge+eu-central-1a"))
     expect(page.locator(".sums")).to_contain_text(re.compile(r"\d+ of 5,000\s+nodes"))
-    expect(page.locator("article.node").first).to_be_visible()  # few enough for cards again
+    expect(page.locator("a.nd").first).to_be_visible()  # few enough for boxes again
 
 
 @BOTH_WIDTHS
@@ -76,8 +78,8 @@ def test_totals_by_weights_are_seen_beside_long_names(page, asgi_server, real, c
 
 
 def test_a_long_name_keeps_its_end_and_is_whole_when_focused(page, asgi_server, real, complaints):
-    page.goto(board(asgi_server, real, "?view=cards"))
-    link = page.locator("article.node h3 a").first
+    page.goto(board(asgi_server, real, "?view=table"))
+    link = page.locator("tbody th a").first
     name = link.get_attribute("data-select")
     assert len(name) > 30
     expect(page.get_by_role("link", name=name, exact=True).first).to_be_visible()
@@ -87,8 +89,8 @@ def test_a_long_name_keeps_its_end_and_is_whole_when_focused(page, asgi_server, 
     end = "-".join(name.partition(".")[0].split("-")[-2:])
     assert parts.locator("b").inner_text() == end
     whole = "e => e.scrollWidth <= e.clientWidth"
-    assert parts.locator("b").evaluate(whole) and not parts.locator(".dm").evaluate(whole)
-    page.locator("#view-table").focus()
+    assert parts.locator("b").evaluate(whole)
+    page.locator("#sort-state").focus()
     for _ in range(3):
         page.keyboard.press("Tab")
         if link.evaluate("e => e === document.activeElement"):
@@ -97,7 +99,7 @@ def test_a_long_name_keeps_its_end_and_is_whole_when_focused(page, asgi_server, 
     seen = link.evaluate("""e => {
       const range = document.createRange();
       range.selectNodeContents(e);
-      const around = e.closest('article').getBoundingClientRect();
+      const around = e.closest('th').getBoundingClientRect();
       return [...range.getClientRects()].every(r => r.left >= around.left && r.right <= around.right);
     }""")
     assert seen and link.inner_text().replace("\n", "") == name
@@ -128,47 +130,40 @@ def test_the_run_bar_stays_one_line(page, asgi_server, real, complaints, width):
     assert bar.bounding_box()["height"] == before and not out_of_bounds(page)
 
 
-def test_nodes_are_grouped_by_type_pool_and_zone_and_summed_over_the_group(
-    page, asgi_server, real, complaints
-):
-    page.goto(board(asgi_server, real, "?view=cards"))
+def test_nodes_are_rows_by_pool_or_any_label_and_columns_by_zone(page, asgi_server, real, complaints):
+    page.goto(board(asgi_server, real))
     group = page.get_by_label("Group by", exact=True)
-    expect(group).to_have_value("node.kubernetes.io/instance-type")
-    for place, words in enumerate(("instance type", "pool", "zone")):
+    expect(group).to_have_value("")
+    for place, words in enumerate(("pool", "instance type", "pool", "zone")):
         expect(group.locator("option").nth(place)).to_have_text(words)
-    general = page.get_by_role("region", name="m6i.4xlarge")
+    rows, zones = page.locator(".poolh"), page.locator(".look thead th b")
+    expect(zones).to_have_text(["eu-central-1a", "eu-central-1b", "eu-central-1c"])
     n_general = sum("m6i" in str(node.labels) for node in Node.objects.filter(cluster=real))
-    expect(general).to_contain_text(f"{n_general} nodes")
-    assert general.locator("article.node").count() == 3
-    general.get_by_role("link", name=re.compile("Show .* more")).click()
-    expect(general.locator("article.node")).to_have_count(n_general)
-    expect(page).to_have_url(re.compile("open=m6i.4xlarge"))
-    group.select_option(label="pool")
-    expect(page.get_by_role("region", name="general", exact=True)).to_contain_text(f"{n_general} nodes")
-    expect(page).to_have_url(re.compile("group=karpenter.sh%2Fnodepool"))
+    expect(rows.first).to_contain_text(f"general {n_general} × m6i.4xlarge")
+    assert page.locator("a.nd").count() == 80
     group.select_option(label="zone")
-    expect(page.get_by_role("region", name="eu-central-1c", exact=True)).to_be_visible()
+    expect(page).to_have_url(re.compile("group=topology"))
+    expect(rows).to_have_count(3)
+    group.select_option(label="none")
+    expect(rows).to_have_text([re.compile("All nodes 80 nodes")])
 
 
-def test_the_table_sums_the_group_and_not_its_page(page, asgi_server, transactional_db, wakes, complaints):
+def test_the_table_has_pages(page, asgi_server, transactional_db, wakes, complaints):
     cluster = load(300, 800)
-    page.goto(board(asgi_server, cluster, "?view=table&group=none"))
-    region = page.get_by_role("region", name="All nodes")
-    expect(region.locator("header")).to_contain_text("300 nodes")
-    expect(region.locator("tbody tr")).to_have_count(20)
-    first = region.locator("tbody th").first.inner_text()
+    page.goto(board(asgi_server, cluster, "?view=table"))
+    expect(page.locator("tbody tr")).to_have_count(20)
+    first = page.locator("tbody th").first.inner_text()
     page.locator("#nodes-after").click()
-    expect(region.locator("tbody th").first).not_to_have_text(first)
-    expect(region.locator("header")).to_contain_text("300 nodes")
+    expect(page.locator("tbody th").first).not_to_have_text(first)
 
 
 def test_nodes_are_sorted_and_found_on_the_server_and_the_address_says_so(
     page, asgi_server, real, complaints
 ):
     page.goto(board(asgi_server, real, "?view=table&group=none"))
-    page.get_by_role("link", name="cpu", exact=True).click()
+    page.get_by_role("link", name="CPU", exact=True).click()
     expect(page).to_have_url(re.compile("sort=-cpu"))
-    expect(page.locator("th[aria-sort=descending]")).to_have_text("cpu")
+    expect(page.locator("th[aria-sort=descending]")).to_have_text("CPU")
     shares = [share(cell) for cell in page.locator("tbody td:nth-child(2)").all_inner_texts()]
     assert shares == sorted(shares, reverse=True) and shares[0] > shares[-1]
     find = page.get_by_role("searchbox", name="Find nodes")
@@ -179,40 +174,48 @@ def test_nodes_are_sorted_and_found_on_the_server_and_the_address_says_so(
     expect(find).to_be_focused()
     page.reload()
     expect(page.get_by_role("searchbox", name="Find nodes")).to_have_value("memory eu-central-1a")
-    expect(page.locator("th[aria-sort=descending]")).to_have_text("cpu")
+    expect(page.locator("th[aria-sort=descending]")).to_have_text("CPU")
     page.get_by_role("searchbox", name="Find nodes").fill("no-such-node")
     expect(page.get_by_text("No node has “no-such-node”")).to_be_visible()
     page.get_by_role("link", name="Show all").click()
     expect(rows).to_have_count(20)
     page.goto(board(asgi_server, real, "?q=cordoned"))
     n = Node.objects.filter(cluster=real, unschedulable=True).count()
-    expect(page.locator("article.node")).to_have_count(n)
+    expect(page.locator("a.nd.off")).to_have_count(n)
 
 
-def test_the_heat_map_shows_any_resource_and_pods(page, asgi_server, real, complaints):
-    page.goto(board(asgi_server, real, "?view=heat&group=none"))
-    show = page.get_by_label("Resource shown")
-    expect(show.locator("option")).to_have_text(["cpu", "memory", "pods", "gpu"])
-    maps = set()
-    for resource in ("cpu", "memory", "pods", "nvidia.com/gpu"):
-        show.select_option(resource)
-        expect(page.locator("svg.heat")).to_have_attribute(
-            "aria-label", re.compile(f"by requested {resource.split('/')[-1]}")
-        )
-        maps.add(page.locator("svg.heat").inner_html())
-    assert len(maps) == 4
-    expect(page).to_have_url(re.compile("by=nvidia.com%2Fgpu"))
+def test_a_picked_group_colours_every_node_and_a_second_press_leaves(page, asgi_server, real, complaints):
+    page.goto(board(asgi_server, real))
+    group = page.locator(".pgp", has_text="checkout-canary").locator("a.picks")
+    group.click()
+    expect(page).to_have_url(re.compile("pick=shop%2Fcheckout-canary"))
+    expect(page.locator("#asking")).to_be_visible()
+    question = Question.objects.get(kind="why-not")
+    questions.answer(question_id=question.pk, memory=EngineMemory())
+    expect(page.locator("#picked")).to_contain_text("fits 0 of 80 nodes")
+    question.refresh_from_db()
+    for letter, css in (("f", "fits"), ("p", "evicts"), ("n", "out")):
+        expect(page.locator(f"a.nd.{css}")).to_have_count(question.answer["letters"].count(letter))
+    expect(page.locator(".says").first).to_contain_text("not what its selector or affinity asks for")
+    expect(group).to_have_attribute("aria-current", "true")
+    page.locator("a.nd.out").first.hover()
+    expect(page.locator("[data-tip]")).to_contain_text("not what its selector or affinity asks for")
+    group.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#picked")).to_have_count(0)
+    expect(page.locator("a.nd.out")).to_have_count(0)
+    assert "pick=" not in page.url
 
 
 def test_two_hundred_pods_that_are_alike_are_one_row(page, asgi_server, real, complaints):
     page.goto(board(asgi_server, real))
     lane = page.locator("#lane-unschedulable")
-    groups = lane.locator("summary")
+    groups = lane.locator(".pgp")
     expect(groups).to_have_count(5)
     render = groups.filter(has_text=RENDER)
     expect(render.locator(".n")).to_contain_text("200")
     expect(render).to_contain_text("Insufficient cpu")
-    render.focus()
+    render.locator("summary").focus()
     page.keyboard.press("Enter")
     pods = lane.locator("details[open] a.qp")
     expect(pods).to_have_count(10)
@@ -228,14 +231,13 @@ def test_two_hundred_pods_that_are_alike_are_one_row(page, asgi_server, real, co
 
 def test_what_is_selected_is_in_the_address_and_the_map_stays(page, asgi_server, real):
     page.set_viewport_size({"width": 1440, "height": 900})
-    page.goto(board(asgi_server, real, "?q=general"))
+    page.goto(board(asgi_server, real))
     inspector, nodes = page.locator("#inspector"), page.locator("#nodes")
-    link = page.locator("article.node h3 a").last
-    link.scroll_into_view_if_needed()
+    link = page.locator("a.nd").last
+    nodes.evaluate("e => { e.scrollTop = 9999; }")
     scrolled, window = nodes.evaluate("e => e.scrollTop"), page.evaluate("scrollY")
-    assert scrolled > 100
-    name = link.get_attribute("data-select")
-    link.click()
+    name = link.get_attribute("id").removeprefix("node-")
+    link.click(position={"x": 4, "y": 4})
     expect(inspector.locator("h2")).to_have_text(name)
     expect(inspector).to_be_in_viewport(ratio=0.9)
     assert (nodes.evaluate("e => e.scrollTop"), page.evaluate("scrollY")) == (scrolled, window)
@@ -243,11 +245,11 @@ def test_what_is_selected_is_in_the_address_and_the_map_stays(page, asgi_server,
     inspector.locator("tbody a.tbl-link").first.click()
     expect(page).to_have_url(re.compile("pod="))
     pod = inspector.locator("h2").inner_text().split()[-1]
-    page.get_by_role("link", name="Heat map").click()
-    expect(page).to_have_url(re.compile("view=heat.*pod="))
+    page.get_by_role("link", name="Table").click()
+    expect(page).to_have_url(re.compile("view=table.*pod="))
     expect(inspector.locator("h2")).to_contain_text(pod)
     page.go_back()
-    expect(page.locator("article.node").first).to_be_visible()
+    expect(page.locator("a.nd").first).to_be_visible()
     expect(inspector.locator("h2")).to_contain_text(pod)
     page.go_back()
     expect(inspector.locator("h2")).to_have_text(name)
@@ -264,12 +266,12 @@ def test_what_is_selected_is_in_the_address_and_the_map_stays(page, asgi_server,
 
 def test_on_a_phone_the_inspector_comes_up_and_the_map_stays(page, asgi_server, real, complaints):
     page.set_viewport_size({"width": 390, "height": 844})
-    page.goto(board(asgi_server, real, "?view=cards"))
-    link = page.locator("article.node h3 a").nth(6)
+    page.goto(board(asgi_server, real))
+    link = page.locator("a.nd").nth(6)
     link.scroll_into_view_if_needed()
     before = page.evaluate("scrollY")
     link.click()
     expect(page.locator("#inspector")).to_be_in_viewport()
-    expect(page.locator("#inspector h2")).to_have_text(link.get_attribute("data-select"))
+    expect(page.locator("#inspector h2")).to_have_text(link.get_attribute("id").removeprefix("node-"))
     assert abs(page.evaluate("scrollY") - before) < 2
     expect(link).to_be_in_viewport()

@@ -71,12 +71,12 @@ def test_the_board_follows_the_cluster_without_a_reload(page, asgi_server, clust
     page.goto(f"{asgi_server}/c/{cluster.public_id}/")
     expect(page.locator("#feed")).to_contain_text("#8")
     page.evaluate("window.notReloaded = true")
-    page.locator("#view-heat").focus()
+    page.locator("#view-table").focus()
     factories.add_cycle(cluster, "scored", pod_name="web-5")
     expect(page.locator("#ev-10")).to_be_visible()
     expect(page.locator("#status")).to_contain_text("Cycle 10")
     assert page.evaluate("window.notReloaded")
-    assert page.evaluate("document.activeElement.id") == "view-heat"
+    assert page.evaluate("document.activeElement.id") == "view-table"
 
 
 def test_focus_stays_on_a_control_that_is_replaced(page, asgi_server, cluster):
@@ -89,7 +89,7 @@ def test_focus_stays_on_a_control_that_is_replaced(page, asgi_server, cluster):
 
 def test_a_node_opens_in_the_inspector(page, asgi_server, cluster, complaints):
     page.goto(f"{asgi_server}/c/{cluster.public_id}/")
-    page.get_by_role("link", name="node-2", exact=True).click()
+    page.locator("#node-node-2").click()
     expect(page.locator("#inspector")).to_contain_text("kubernetes.io/hostname")
     page.get_by_role("button", name="Cordon").click()
     expect(page.locator("#inspector")).to_contain_text("Uncordon")
@@ -227,17 +227,32 @@ def test_what_is_typed_while_an_answer_is_on_its_way_is_kept(page, asgi_server, 
     expect(page.locator("#text")).to_have_value(re.compile("cpu: 700m"))
 
 
-def test_the_heat_map_is_pointed_at_and_walked_in(page, asgi_server, cluster, complaints):
-    page.goto(f"{asgi_server}/c/{cluster.public_id}/?view=heat&group=none")
-    box = page.locator("svg.heat").bounding_box()
-    page.mouse.click(box["x"] + 30, box["y"] + 20)
-    expect(page.locator("#inspector h2")).to_have_text("node-1")
-    page.locator("[data-heat]").focus()
+def test_the_map_is_one_tab_stop_that_is_walked_in_and_pointed_at(page, asgi_server, cluster, complaints):
+    page.goto(f"{asgi_server}/c/{cluster.public_id}/")
+    nodes, tip = page.locator("a.nd"), page.locator("[data-tip]")
+    page.locator("#node-node-2").hover()
+    expect(tip).to_contain_text("node-2: CPU")
+    assert nodes.evaluate_all("all => all.filter(one => one.tabIndex === 0).length") == 1
+    first = nodes.first
+    first.focus()
+    page.keyboard.press("End")
+    expect(nodes.last).to_be_focused()
+    page.keyboard.press("Home")
     page.keyboard.press("ArrowRight")
-    page.keyboard.press("ArrowRight")
-    expect(page.locator("#status")).to_have_text("node-3")
+    expect(nodes.nth(1)).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    below = page.evaluate("document.activeElement.id").removeprefix("node-")
+    assert below not in (first.get_attribute("id"), nodes.nth(1).get_attribute("id"))
+    expect(tip).to_contain_text(f"{below}: CPU")
     page.keyboard.press("Enter")
-    expect(page.locator("#inspector h2")).to_have_text("node-3")
+    expect(page.locator("#inspector h2")).to_have_text(below)
+    expect(page.locator("a.nd.is-sel")).to_have_attribute("id", f"node-{below}")
+    # What a tick brings leaves it one tab stop, where it was.
+    factories.add_cycle(cluster, "scored", pod_name="web-5")
+    expect(page.locator("#ev-10")).to_be_visible()
+    assert nodes.evaluate_all("all => all.filter(one => one.tabIndex === 0).map(one => one.id)") == [
+        f"node-{below}"
+    ]
 
 
 def test_the_clock_runs_by_itself_at_1x(page, asgi_server, cluster, complaints):
@@ -254,7 +269,7 @@ def test_the_clock_runs_by_itself_at_1x(page, asgi_server, cluster, complaints):
 def test_a_pod_opens_in_the_inspector_and_escape_leads_back(page, asgi_server, cluster, complaints):
     page.goto(f"{asgi_server}/c/{cluster.public_id}/")
     box = page.locator("#inspector")
-    page.locator("article.node svg.bar g").first.click()
+    page.locator("a.nd g").first.click()
     expect(box).to_contain_text("Scheduler's cache")
     page.locator("#q-default-train-2").focus()
     page.keyboard.press("Enter")

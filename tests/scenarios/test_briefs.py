@@ -17,6 +17,9 @@ from tests.clusters.builders import make_cluster
 from tests.web.cases import by_attribute
 
 
+ZONE = "topology.kubernetes.io/zone"
+
+
 def pod(number: int, **said: Any) -> dict[str, Any]:
     return {
         "namespace": "default", "name": f"p{number}", "uid": f"u{number}", "phase": "Running", "node_name": "",
@@ -29,7 +32,7 @@ def state_of(n_nodes: int) -> dict[str, Any]:
     """Two zones; bound, finished, reserved and nominated pods; ten that wait."""
     nodes = [
         {
-            "name": f"n{number}", "labels": {}, "zone": f"z{number % 2}", "unschedulable": number == 3,
+            "name": f"n{number}", "labels": {ZONE: f"z{number % 2}", "other": "x"}, "zone": f"z{number % 2}", "unschedulable": number == 3,
             "ready": number != 5, "cpu_milli": 1000, "memory_bytes": 10, "max_pods": 9, "extended": {}, "taints": [],
         }
         for number in range(n_nodes)
@@ -54,14 +57,15 @@ def test_what_is_drawn_of_a_large_cluster_is_what_its_pods_say(n_nodes: int) -> 
     state = state_of(n_nodes)
     board = view_past(state)
     even = (n_nodes + 1) // 2
-    assert [(zone.name, zone.n_nodes, zone.used_cpu_milli) for zone in board.zones] == [
-        ("z0", even, 300 * even + 300),
-        ("z1", n_nodes - even, 300 * (n_nodes - even)),
+    assert [(zone.name, zone.n_nodes, zone.n_pods) for zone in board.look.zones] == [
+        ("z0", even, 3 * even + 1),
+        ("z1", n_nodes - even, 3 * (n_nodes - even)),
     ]
+    assert board.look.sums[0].of == f"{(300 * n_nodes + 300) / 1000:g} of {n_nodes}"
     assert (board.n_nodes, board.n_pods, board.n_queued) == (n_nodes, len(state["pods"]), 10)
     active = next(lane for lane in board.lanes if lane.key == "active")
     assert (active.count, len(active.items), active.items[3].item.priority_class) == (10, 6, "c3")
-    assert all(bool(zone.heat) == (n_nodes > MOST_CARDS) for zone in board.zones)
+    assert board.look.form == ("rows" if n_nodes > MOST_CARDS else "squares")
     if n_nodes > MOST_CARDS:
         assert view_past(json.loads(json.dumps(brief_of(state)))) == board
 

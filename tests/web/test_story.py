@@ -85,7 +85,7 @@ def test_the_page_says_what_the_schedulers_cache_holds_of_a_pod(client):
     assert cycle.index('id="permit"') < cycle.index('id="filter"')
     url = reverse("web:board", args=[cluster.public_id])
     board = html_of(client.get(url, {"node": "n1"}))
-    assert 'aria-label="CPU 2 of 2 requested"' in board and "0 pods, 1 reserved" in board
+    assert "n1: CPU 2 of 2," in board and "reserved, waiting at Permit" in board
     assert "1 reserved with 2 CPU" in board and "1 reserved with 2 CPU, 0" not in board
     decide_permit(cluster=cluster, namespace="default", name="a", decision="allow")
     run()

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,6 +21,9 @@ from scheduler_core.sim.load import FindOwner, Use, carrier_of, use_of
 from scheduler_core.whatif.fork import EqualNodes, group_of
 
 _DIGITS = re.compile(r"([0-9]+)")
+OF_NODE: Final = ("DaemonSet", "Node")
+Shape = tuple[int, int, tuple[tuple[str, int], ...]]
+"""What a pod requests: millicores, bytes, and other resources by name."""
 
 
 class NodeUse(NamedTuple):
@@ -99,6 +103,12 @@ class PodUse:
     nominated: bool
     held_in: str
     phase: str
+    owner_kind: str = ""
+
+    @property
+    def is_of_node(self) -> bool:
+        """Whether the node brings it with it: a DaemonSet's pod, or a static one."""
+        return self.owner_kind in OF_NODE
 
     @property
     def reserved(self) -> bool:
@@ -108,7 +118,7 @@ class PodUse:
 
 _POD_FIELDS = (
     "namespace", "name", "node_name", "nominated_node", "priority", "priority_class", "cpu_milli",
-    "memory_bytes", "extended", "terminating", "lane", "phase", "created_ns",
+    "memory_bytes", "extended", "terminating", "lane", "phase", "created_ns", "owner_kind",
 )  # fmt: skip
 
 
@@ -260,7 +270,20 @@ def _use(row: Mapping[str, Any], reserved: Mapping[str, str]) -> PodUse:
         nominated=not row["node_name"] and not held,
         held_in=(row["lane"] or Pod.Lane.PERMIT) if held else "",
         phase=row["phase"],
+        owner_kind=row["owner_kind"],
     )
+
+
+def shapes_on(cluster: Cluster) -> dict[str, Counter[Shape]]:
+    """How many pods of each node request what; those that a node brings with it are left out. One query."""
+    placed = Pod.objects.placed().filter(cluster=cluster).exclude(owner_kind__in=OF_NODE)
+    asked = placed.order_by().annotate(more=Cast("extended", TextField()))
+    rows = asked.values_list("node_name", "cpu_milli", "memory_bytes", "more").annotate(n=Count("*"))
+    found: dict[str, Counter[Shape]] = {}
+    for node, cpu, memory, more, n in _fetched(rows):
+        shape = (cpu, memory, tuple(sorted(_parsed(more).items())))
+        found.setdefault(node, Counter())[shape] += n
+    return found
 
 
 # ---- Nodes in lists, found by parts of their names or by labels

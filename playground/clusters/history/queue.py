@@ -1,6 +1,6 @@
 """The scheduling queue as of the engine's last commit."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -169,7 +169,7 @@ def item_of(
 MOST_GROUPED = 5000
 """Pods of a lane that are looked at; a longer lane is not grouped."""
 
-Owner = tuple[str, str]
+Asks = tuple[int, int, dict[str, int]]
 
 
 @dataclass(frozen=True)
@@ -186,6 +186,8 @@ class PendingGroup:
         In the lane's order.
     owner
         Name of the controlling owner the pods name, a ReplicaSet's for a Deployment's; empty without one.
+    asks
+        What the first requests: millicores, bytes, and other resources by name.
     """
 
     kind: str
@@ -194,52 +196,69 @@ class PendingGroup:
     reason: str
     owner: str
     items: tuple[QueueItem, ...]
+    asks: Asks = (0, 0, {})
 
 
-_GROUPS: Memo[tuple[PendingGroup, ...]] = Memo(16)
+Groups = Mapping[str, tuple[PendingGroup, ...]]
+_GROUPS: Memo[Groups] = Memo(16)
 
 
-def pending_groups(cluster: Cluster, lane: str, count: int) -> tuple[PendingGroup, ...]:
-    """The pods of a lane in groups, in the order of their first ones; empty for a lane of too many. Five queries."""
-    if count > MOST_GROUPED:
-        return ()
-    key = (cluster.public_id, cluster.generation, cluster.version, lane)
-    return _GROUPS.get(key, lambda: _grouped(cluster, lane))
+def pending_groups(
+    cluster: Cluster, lanes: Mapping[str, Sequence[QueueItem]], counts: Mapping[str, int], of: Collection[str]
+) -> Groups:
+    """The pods of some lanes in groups, in the order of their first ones; a lane of too many is left out.
+
+    Two queries; three more where not all of their pods are in `lanes`; none for a version known.
+    """
+    wanted = [lane for lane in of if 0 < counts.get(lane, 0) <= MOST_GROUPED]
+    key = (cluster.public_id, cluster.generation, cluster.version, *wanted)
+
+    def group() -> Groups:
+        whole = lanes
+        if any(len(lanes[lane]) < counts[lane] for lane in wanted):
+            whole, _ = lanes_of(cluster, full=True)
+        return _grouped(cluster, {lane: whole[lane] for lane in wanted})
+
+    return _GROUPS.get(key, group) if wanted else {}
 
 
-def _grouped(cluster: Cluster, lane: str) -> tuple[PendingGroup, ...]:
-    lanes, _ = lanes_of(cluster, full=True)
-    items = lanes[lane]
-    owners = _owners(cluster, items)
-    found: dict[tuple[str, str, str, str, str], list[QueueItem]] = {}
-    for item in items:
-        kind, name = owners.get(item.pod, ("", ""))
-        stem = name or _stem(item.name)
-        found.setdefault((kind or "Pod", item.namespace, stem, item.priority_class, item.reason), []).append(
-            item
-        )
-    titles = _deployments(cluster, found)
-    return tuple(
-        PendingGroup(
-            *titles.get((namespace, name), (kind, namespace, name)),
-            reason=reason,
-            owner="" if kind == "Pod" else name,
-            items=tuple(members),
-        )
-        for (kind, namespace, name, _, reason), members in found.items()
-    )
+def _grouped(cluster: Cluster, lanes: Mapping[str, Sequence[QueueItem]]) -> Groups:
+    owners = _owners(cluster, [item for items in lanes.values() for item in items])
+    found: dict[tuple[str, str, str, str, str, str], list[QueueItem]] = {}
+    for lane, items in lanes.items():
+        for item in items:
+            kind, name, _ = owners.get(item.pod, ("", "", None))
+            key = (
+                lane,
+                kind or "Pod",
+                item.namespace,
+                name or _stem(item.name),
+                item.priority_class,
+                item.reason,
+            )
+            found.setdefault(key, []).append(item)
+    titles = _deployments(cluster, {members[0].pod: key[1:4] for key, members in found.items()})
+    groups: dict[str, list[PendingGroup]] = {lane: [] for lane in lanes}
+    for (lane, kind, namespace, name, _, reason), members in found.items():
+        first = members[0].pod
+        asks = owners[first][2] if first in owners else (0, 0, {})
+        title = titles.get(first, (kind, namespace, name))
+        if kind == "Pod" and len(members) == 1:
+            title = (kind, namespace, members[0].name)
+        owner = "" if kind == "Pod" else name
+        groups[lane].append(PendingGroup(*title, reason, owner, tuple(members), asks))
+    return {lane: tuple(members) for lane, members in groups.items()}
 
 
-def _owners(cluster: Cluster, items: Sequence[QueueItem]) -> dict[str, Owner]:
-    """(kind, name) of the controlling owner by ``namespace/name`` of the pod."""
+def _owners(cluster: Cluster, items: Sequence[QueueItem]) -> dict[str, tuple[str, str, Asks]]:
+    """Kind and name of the controlling owner, and what is requested, by ``namespace/name`` of the pod."""
     lanes = {item.lane for item in items if item.read}
     unread = [item.name for item in items if not item.read]
     rows = Pod.objects.filter(Q(lane__in=lanes) | Q(lane="", name__in=unread), cluster=cluster, node_name="")
+    fields = ("namespace", "name", "owner_kind", "owner_name", "cpu_milli", "memory_bytes", "extended")
     return {
-        f"{namespace}/{name}": (kind, owner)
-        for namespace, name, kind, owner in rows.order_by().values_list(
-            "namespace", "name", "owner_kind", "owner_name"
-        )
+        f"{namespace}/{name}": (kind, owner, tuple(asks))
+        for namespace, name, kind, owner, *asks in rows.order_by().values_list(*fields)
     }
 
 
@@ -250,17 +269,19 @@ def _stem(name: str) -> str:
 
 
 def _deployments(
-    cluster: Cluster, groups: Mapping[tuple[str, str, str, str, str], Sequence[QueueItem]]
-) -> dict[tuple[str, str], tuple[str, str, str]]:
-    """(namespace, name of a ReplicaSet) -> (kind, namespace, name) of the Deployment it is of.
+    cluster: Cluster, firsts: Mapping[str, tuple[str, str, str]]
+) -> dict[str, tuple[str, str, str]]:
+    """The Deployment behind the ReplicaSet (kind, namespace, name) of a pod, by the pod.
 
     Known by the label its pods carry, so that the ReplicaSet itself may be missing, as in a dump of pods alone.
     """
-    firsts = {members[0].pod: key for key, members in groups.items() if key[0] == "ReplicaSet"}
-    rows = Pod.objects.filter(cluster=cluster, name__in={pod.partition("/")[2] for pod in firsts})
+    of_sets = {pod: owner for pod, owner in firsts.items() if owner[0] == "ReplicaSet"}
+    rows = Pod.objects.filter(cluster=cluster, name__in={pod.partition("/")[2] for pod in of_sets})
     found = {}
-    for namespace, name, labels in rows.order_by().values_list("namespace", "name", "labels"):
-        if key := firsts.get(f"{namespace}/{name}"):
-            kind, title = deployment_behind(key[0], key[2], labels)
-            found[namespace, key[2]] = (kind, namespace, title)
+    for namespace, name, labels in (
+        rows.order_by().values_list("namespace", "name", "labels") if of_sets else ()
+    ):
+        if owner := of_sets.get(pod := f"{namespace}/{name}"):
+            kind, title = deployment_behind(owner[0], owner[2], labels)
+            found[pod] = (kind, namespace, title)
     return found

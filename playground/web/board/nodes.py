@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import ceil
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
-from playground.clusters.board.nodes import DeviceUse, NodeUse, PodUse, devices_on_nodes, node_uses, pods_on
+from playground.clusters.board.nodes import NodeUse, PodUse, devices_on_nodes, node_uses, pods_on, shapes_on
+from playground.clusters.choices import QuestionKind
 from playground.clusters.memo import Memo
-from playground.web import amounts
-from playground.web.heat import heat_map, histogram, squares_of
-from playground.web.looks import PriorityMark, PriorityScale, View, piece
+from playground.clusters.questions import is_stale, latest_question
+from playground.engine.columns import ZONE_LABELS
+from playground.web.board.look import FORMS, NO_MARKS, Marks, view_look
+from playground.web.looks import PriorityScale, View
 from playground.web.requests import positive_int
+from scheduler_core.whatif.causes import names_digest
+from scheduler_core.whatif.fork import PLACE_LABELS
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster
 
-_FIELDS: Final = ("view", "group", "by", "q", "open", "sort", "node", "pod")
+_FIELDS: Final = ("view", "group", "q", "open", "pick", "sort", "node", "pod")
 
 
 @dataclass(frozen=True)
@@ -28,15 +32,15 @@ class BoardAddress:
     Attributes
     ----------
     view
-        ``cards``, ``heat`` or ``table``; empty = what suits the number of nodes.
+        ``table``; empty = the map.
     group
-        Label nodes are grouped by, ``none`` for one group; empty = what suits their labels.
-    by
-        Resource the heat map shows, ``pods`` for how many; empty = cpu.
+        Label nodes are grouped by, ``none`` for one group; empty = pools and instance types.
     q
         Words nodes are looked for by.
     open
-        Name of the group whose cards are all shown.
+        The cell of a large map that is opened.
+    pick
+        The pending pod, ``namespace/name``, of which every node says whether it fits.
     sort
         Column nodes are sorted by, ``-`` before it for the largest first; empty = by name.
     page
@@ -47,9 +51,9 @@ class BoardAddress:
 
     view: str = ""
     group: str = ""
-    by: str = ""
     q: str = ""
     open: str = ""
+    pick: str = ""
     sort: str = ""
     page: int = 1
     node: str = ""
@@ -79,22 +83,20 @@ class BoardAddress:
         return {name: value for name, value in said.items() if (name, value) != ("page", "1")}
 
     def href(self, **changes: Any) -> str:
-        """The query of this board with changes: ``?view=heat``; ``?`` for a plain one."""
+        """The query of this board with changes: ``?view=table``; ``?`` for a plain one."""
         return f"?{urlencode(replace(self, **changes).facts())}"
 
+    @property
+    def opens(self) -> str:
+        """The query of this board up to the name of the node that is opened."""
+        query = self.href(node="", pod="")
+        return f"{query}&" if query != "?" else query
 
-ZONE_LABEL: Final = "topology.kubernetes.io/zone"
-TYPE_LABEL: Final = "node.kubernetes.io/instance-type"
-POOL_LABELS: Final = (
-    "karpenter.sh/nodepool",
-    "eks.amazonaws.com/nodegroup",
-    "cloud.google.com/gke-nodepool",
-    "kubernetes.azure.com/agentpool",
-)
-"""What clouds call the pool of a node."""
+
 NOT_GROUPED: Final = "none"
-NO_LABEL: Final = "no such label"
-_FIRST: Final = (TYPE_LABEL, *POOL_LABELS, ZONE_LABEL)
+MOST_BY_POD: Final = FORMS[1].most
+"""Nodes up to which a map is drawn pod by pod."""
+_FIRST: Final = PLACE_LABELS
 _SAMPLE: Final = 500
 
 
@@ -109,13 +111,8 @@ def group_labels(uses: Sequence[NodeUse]) -> tuple[str, ...]:
         for key, value in use.labels.items():
             values.setdefault(key, set()).add(value)
     few = max(1, len(sample) // 2)
-    shared = [key for key, found in values.items() if len(found) <= few or key == ZONE_LABEL]
+    shared = [key for key, found in values.items() if len(found) <= few or key in ZONE_LABELS]
     return tuple(sorted(shared, key=lambda key: (_FIRST.index(key) if key in _FIRST else len(_FIRST), key)))
-
-
-def usual_label(labels: Sequence[str]) -> str:
-    """The label to group by when none was asked for."""
-    return next((label for label in (TYPE_LABEL, ZONE_LABEL) if label in labels), NOT_GROUPED)
 
 
 def matching(uses: Sequence[NodeUse], words: str) -> Sequence[NodeUse]:
@@ -150,74 +147,16 @@ def _share(use: NodeUse, resource: str) -> float:
     return used / has if has else -1.0
 
 
-MAX_SEGMENTS = 40
-_AWAITS: Final = {"permit": "waiting at Permit", "binding": "waiting for its Binding"}
-
-
-def bar(resource: str, allocatable: int, used: int, pods: Sequence[PodUse], scale: PriorityScale) -> View:
-    """Build the bar of ``cpu`` or ``memory``; pieces below a tenth of a percent are left out."""
-    is_cpu = resource == "cpu"
-    text = amounts.cores if is_cpu else amounts.gib
-    segments: list[View] = []
-    x = 0.0
-    for pod in pods:
-        amount = pod.cpu_milli if is_cpu else pod.memory_bytes
-        if not allocatable or not amount or len(segments) >= MAX_SEGMENTS:
-            continue
-        width = round(100 * amount / allocatable, 2)
-        if width < 0.1:
-            continue
-        start = min(x, max(0.0, 100 - width)) if pod.nominated else min(x, 100.0)
-        mark = scale.mark(pod.priority, pod.priority_class)
-        segments.append(
-            {
-                **piece(start, min(width, round(100 - round(start, 2), 2)), room=9),
-                "mark": mark,
-                "title": _title(pod, mark),
-                "terminating": pod.terminating,
-                "reserved": pod.reserved,
-                "nominated": pod.nominated,
-            }
-        )
-        if not pod.nominated:
-            x += width
-    return {
-        "resource": "CPU" if is_cpu else resource,
-        "used": text(used),
-        "allocatable": text(allocatable),
-        "unit": "" if is_cpu else "Gi",
-        "segments": segments,
-    }
-
-
-def _title(pod: PodUse, mark: PriorityMark) -> str:
-    words = (
-        f"{pod.namespace}/{pod.name}: {amounts.requested(pod.cpu_milli, pod.memory_bytes)}, "
-        f"priority {pod.priority} ({mark.title})"
-    )
-    if pod.nominated:
-        return f"{words}, nominated"
-    if pod.reserved:
-        return f"{words}, reserved, {_AWAITS.get(pod.held_in, _AWAITS['permit'])}"
-    return f"{words}, terminating" if pod.terminating else words
-
-
-CARD_LIMIT = 200
-ALL_CARDS = 60
-"""Up to so many nodes every card is shown; above, a map where nothing else is asked for."""
-FEW_CARDS = 12
-"""Of more nodes, the first ones of each group: so many in all."""
 TABLE_PAGE = 20
-MAX_PIPS = 16
-MEBIBYTE = 2**20
 NODE_COLUMNS = (
     ("name", "Node", False),
-    ("cpu", "cpu", True),
+    ("cpu", "CPU", True),
     ("memory", "memory, Gi", True),
     ("pods", "Pods", True),
     ("state", "State", False),
 )
 """Of the table: key, words, and whether its numbers are first sorted with the largest on top."""
+_LOOKS: Memo[View] = Memo(16)
 
 
 def view_nodes(
@@ -226,226 +165,128 @@ def view_nodes(
     address: BoardAddress,
     *,
     reserved: Mapping[str, str] | None = None,
-) -> dict[str, Any]:
-    """Find, sort and group the nodes; cards up to `ALL_CARDS` nodes, a heat map above or when asked.
+) -> View:
+    """Find the nodes; as a map, or as pages of a table.
 
     Returns
     -------
     dict
-        For `board/nodes.html`. `n_nodes` are all, `n_found` those the words in the address mean; `n_pods` and
-        `requested` over these: percent of the resources most or some have, by name. A heat map can show `resources`.
-        `groups` share a label value: its `name` in words, the label's `value`, the `shape` of a node where all have the
-        same, sums over all its nodes, and those that are shown: `cards`, `members` of a table, or `heat`.
+        For `board/nodes.html`. `n_nodes` are all, `n_found` those the words in the address mean, with `n_pods` on them.
+        Of a map the `look` (`view_look`), of a table its `members` on a `page` of `n_pages`, and what nodes say of a
+        `picked` pod.
     """
     uses = node_uses(cluster)
     found = sorted_by(matching(uses, address.q), address.sort)
     labels = group_labels(uses)
-    group_by = address.group if address.group in (*labels, NOT_GROUPED) else usual_label(labels)
-    resources = _resources(uses)
-    by = address.by if address.by in resources else "cpu"
-    cards_allowed = len(found) <= CARD_LIMIT
-    drawn = "table" if address.view == "table" else "heat"
-    if cards_allowed and (address.view == "cards" or (not address.view and len(found) <= ALL_CARDS)):
-        drawn = "cards"
-    n_pages = max(1, ceil(len(found) / TABLE_PAGE)) if drawn == "table" else 1
+    is_table = address.view == "table"
+    n_pages = max(1, ceil(len(found) / TABLE_PAGE)) if is_table else 1
     page = min(address.page, n_pages)
-    by_value: dict[str, list[NodeUse]] = {}
-    for use in found:
-        value = "" if group_by == NOT_GROUPED else use.labels.get(group_by, NO_LABEL)
-        by_value.setdefault(value, []).append(use)
-    in_order = [use.name for _, members in sorted(by_value.items()) for use in members]
-    on_page = {*in_order[(page - 1) * TABLE_PAGE : page * TABLE_PAGE]} if drawn == "table" else ()
-    shown = {
-        value: _shown(members, address, value, drawn, len(found), len(by_value), on_page)
-        for value, members in by_value.items()
-    }
-    most = max(map(len, by_value.values()), default=0)
-    with_cards = [use for members in shown.values() for use in members] if drawn == "cards" else []
-    cards = _cards(cluster, scale, with_cards, address.node, reserved)
-    groups = [
-        {
-            "name": value or "All nodes",
-            "value": value or NOT_GROUPED,
-            "shape": _shape(members),
-            "n_nodes": len(members),
-            "n_pods": sum(use.n_pods for use in members),
-            "cpu_milli": sum(use.cpu_milli for use in members),
-            "used_cpu_milli": sum(use.used_cpu_milli for use in members),
-            "cards": [cards[use.name] for use in shown[value]] if drawn == "cards" else (),
-            "n_more": len(members) - len(shown[value]),
-            "heat": _heat(cluster, address, group_by, value, by, members, most) if drawn == "heat" else None,
-            "members": shown[value] if drawn != "cards" else (),
-        }
-        for value, members in sorted(by_value.items())
-        if drawn != "table" or shown[value]
-    ]
+    picked = _picked(cluster, address.pick, uses)
     return {
-        "groups": groups,
         "n_nodes": len(uses),
         "n_found": len(found),
         "n_pods": sum(use.n_pods for use in found),
-        "requested": list(_requested(found, resources)),
-        "group_by": group_by,
+        "group_by": address.group if address.group in (*labels, NOT_GROUPED) else "",
         "labels": labels,
-        "view": drawn,
-        "by": by,
-        "resources": resources,
-        "cards_allowed": cards_allowed,
-        "legend": scale.legend(),
-        "histogram": histogram(found, by) if drawn == "heat" else [],
-        "n_not_ready": sum(not use.ready for use in found),
-        "n_cordoned": sum(use.unschedulable for use in found),
+        "view": "table" if is_table else "look",
+        "members": found[(page - 1) * TABLE_PAGE : page * TABLE_PAGE] if is_table else (),
         "page": page,
         "n_pages": n_pages,
+        "picked": picked,
+        "look": _look(cluster, scale, address, labels, found, reserved, picked)
+        if found and not is_table
+        else None,
     }
 
 
-def _shown(
-    members: Sequence[NodeUse],
-    address: BoardAddress,
-    value: str,
-    drawn: str,
-    n_found: int,
-    n_groups: int,
-    on_page: Collection[str],
-) -> Sequence[NodeUse]:
-    """Nodes of a group that are drawn one by one."""
-    if drawn == "table":
-        return [use for use in members if use.name in on_page]
-    if drawn == "heat" or n_found <= ALL_CARDS or address.open == (value or NOT_GROUPED):
-        return members
-    most = max(2, FEW_CARDS // n_groups)
-    # What is selected is to be seen, wherever it stands.
-    return [use for i, use in enumerate(members) if i < most or use.name == address.node]
-
-
-def _resources(uses: Sequence[NodeUse]) -> tuple[str, ...]:
-    """Resources that some node has, and pods: cpu and memory first."""
-    more = {
-        name
-        for use in uses
-        for name, amount in use.extended.items()
-        if amount
-        and (name != "ephemeral-storage" or use.used_extended.get(name))
-        and not name.startswith("hugepages-")
-    }
-    return ("cpu", "memory", "pods", *sorted(more))
-
-
-def _requested(uses: Sequence[NodeUse], resources: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Percent requested of each resource, over the nodes that have it."""
-    for resource in resources:
-        used, has = (
-            sum(amounts) for amounts in zip((0, 0), *(use.amounts(resource) for use in uses), strict=True)
-        )
-        if has and resource != "pods":
-            yield resource, round(100 * used / has)
-
-
-def _shape(members: Sequence[NodeUse]) -> str:
-    """``16 CPU, 64 Gi`` where all nodes have about that; cloud machines of one type differ by some bytes."""
-    first = members[0]
-    alike = all(
-        use.cpu_milli == first.cpu_milli and abs(use.memory_bytes - first.memory_bytes) < MEBIBYTE
-        for use in members
-    )
-    return f"{amounts.cores(first.cpu_milli)} CPU, {amounts.memory(first.memory_bytes)}" if alike else ""
-
-
-_HEATS: Memo[View] = Memo(64)
-
-
-def _heat(
-    cluster: Cluster,
-    address: BoardAddress,
-    group_by: str,
-    value: str,
-    by: str,
-    members: Sequence[NodeUse],
-    most: int,
-) -> View:
-    """The map of a group, drawn once a version: a tick about the clock or a run finds it here."""
-    what = (group_by, value, by, address.q, address.sort)
-    key = (cluster.public_id, cluster.generation, cluster.version, *what)
-    return _HEATS.get(key, lambda: heat_map(squares_of(members, by), most=most))
-
-
-def _cards(
+def _look(
     cluster: Cluster,
     scale: PriorityScale,
-    nodes: Sequence[NodeUse],
-    selected: str,
+    address: BoardAddress,
+    labels: Sequence[str],
+    found: Sequence[NodeUse],
     reserved: Mapping[str, str] | None,
-) -> dict[str, View]:
-    """The cards of nodes by name; what is used includes what reserved pods hold."""
-    names = [use.name for use in nodes]
-    pods_of = pods_on(cluster, names, reserved=reserved) if names else {}
-    devices = devices_on_nodes(cluster) if names else {}
-    found = {}
-    for use in nodes:
-        pods = pods_of.get(use.name, ())
-        # The scheduler counts a pod that waits at Permit as if it ran there; the API server knows nothing of it yet.
-        held = [pod for pod in pods if pod.reserved]
-        card = node_card(
-            use,
+    picked: View | None,
+) -> View:
+    """The map, drawn once a version: a tick about the clock or a run finds it here."""
+    group_by = address.group if address.group in (*labels, NOT_GROUPED) else ""
+    key = (
+        cluster.public_id,
+        cluster.generation,
+        cluster.version,
+        group_by,
+        address.q,
+        address.sort,
+        address.open,
+    )
+
+    def draw() -> View:
+        is_large = len(found) > MOST_BY_POD
+        names = None if len(found) == cluster_size else [use.name for use in found]
+        pods = {} if is_large else pods_on(cluster, names, reserved=reserved)
+        return view_look(
+            _with_all(cluster, found, pods),
             pods,
             scale,
-            cpu_milli=use.used_cpu_milli + sum(pod.cpu_milli for pod in held),
-            memory_bytes=use.used_memory_bytes + sum(pod.memory_bytes for pod in held),
+            shapes=shapes_on(cluster) if is_large else None,
+            group_by=group_by,
+            opened=address.open,
+            marks=picked["marks"] if picked and picked["marks"] else NO_MARKS,
+            by_name=bool(address.sort),
         )
-        card["extended"] += _devices(devices.get(use.name, ()))
-        found[use.name] = card | {"n_reserved": len(held), "selected": use.name == selected}
+
+    cluster_size = len(node_uses(cluster))
+    return _LOOKS.get((*key, picked and picked["key"]), draw)
+
+
+def _with_all(
+    cluster: Cluster, uses: Sequence[NodeUse], pods: Mapping[str, Sequence[PodUse]]
+) -> list[NodeUse]:
+    """The nodes with what reserved pods hold of them, and with their devices.
+
+    The scheduler counts a pod that waits at Permit as if it ran there; the API server knows nothing of it yet.
+    """
+    devices = devices_on_nodes(cluster)
+    found = []
+    for use in uses:
+        held = [pod for pod in pods.get(use.name, ()) if pod.reserved]
+        for pod in held:
+            use = use._replace(
+                used_cpu_milli=use.used_cpu_milli + pod.cpu_milli,
+                used_memory_bytes=use.used_memory_bytes + pod.memory_bytes,
+                n_pods=use.n_pods + 1,
+            )
+        for pool in devices.get(use.name, ()):
+            name = pool.driver.partition(".")[0]
+            has, used = use.extended.get(name, 0), use.used_extended.get(name, 0)
+            use = use._replace(
+                extended={**use.extended, name: has + len(pool.taken)},
+                used_extended={**use.used_extended, name: used + sum(pool.taken)},
+            )
+        found.append(use)
     return found
 
 
-def node_card(
-    use: NodeUse, pods: Sequence[PodUse], scale: PriorityScale, *, cpu_milli: int, memory_bytes: int
-) -> View:
-    """One node on a board, now or then, with what is used of it."""
+def _picked(cluster: Cluster, pick: str, uses: Sequence[NodeUse]) -> View | None:
+    """What nodes say of a pending pod: their `marks`, None before they were asked; None where none is picked."""
+    namespace, _, name = pick.partition("/")
+    if not name:
+        return None
+    params = {"namespace": namespace, "name": name, "node": ""}
+    question = latest_question(cluster, QuestionKind.WHY_NOT, params)
+    answer = question.answer if question is not None else None
+    names = sorted(use.name for use in uses)
+    marks = None
+    if answer is not None and answer["names"] == names_digest(names):
+        fits = dict(zip(names, zip(answer["letters"], answer["why"], strict=True), strict=True))
+        marks = Marks(fits=fits, reasons=answer["reasons"])
     return {
-        "use": use,
-        "bars": [
-            bar("cpu", use.cpu_milli, cpu_milli, pods, scale),
-            bar("memory", use.memory_bytes, memory_bytes, pods, scale),
-        ],
-        "extended": _extended(use),
-        "taints": shown_taints(use),
-        "n_nominated": sum(pod.nominated for pod in pods),
+        "key": question.public_id if question is not None else "",
+        "namespace": namespace,
+        "name": name,
+        "question": question,
+        "marks": marks,
+        "counts": {letter: answer["letters"].count(letter) for letter in "fpn"} if answer and marks else {},
+        "never": bool(answer and answer["never"]),
+        "stale": question is None or is_stale(cluster, question),
     }
-
-
-def shown_taints(use: NodeUse) -> tuple[str, ...]:
-    """A node's taints in words, without those that only repeat its state."""
-    return tuple(_taint(t) for t in use.taints if not str(t.get("key", "")).startswith("node.kubernetes.io/"))
-
-
-def _extended(use: NodeUse) -> list[View]:
-    """A node's GPUs and other extended resources; `pips` say used or free where there are few enough to draw."""
-    found = []
-    for resource, allocatable in sorted(use.extended.items()):
-        if resource == "ephemeral-storage" or resource.startswith("hugepages-") or not allocatable:
-            continue
-        used = use.used_extended.get(resource, 0)
-        pips = [i < used for i in range(allocatable)] if allocatable <= MAX_PIPS else []
-        name = resource.rpartition("/")[2] or resource
-        found.append({"resource": name, "used": used, "allocatable": allocatable, "pips": pips})
-    return found[:2]
-
-
-def _devices(uses: Sequence[DeviceUse]) -> list[View]:
-    """Devices of pools, the driver's first word for a name."""
-    return [
-        {
-            "resource": use.driver.partition(".")[0],
-            "used": sum(use.taken),
-            "allocatable": len(use.taken),
-            "pips": use.taken if len(use.taken) <= MAX_PIPS else (),
-        }
-        for use in uses[:2]
-    ]
-
-
-def _taint(taint: Mapping[str, Any]) -> str:
-    value = taint.get("value")
-    soft = "~" if taint.get("effect") == "PreferNoSchedule" else ""
-    return f"{soft}{taint.get('key', '')}{'=' + str(value) if value else ''}"

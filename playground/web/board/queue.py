@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from playground.clusters.board.nodes import node_uses, pods_on
 from playground.clusters.history.cycles import last_cycle_of, placed_by
-from playground.clusters.history.queue import LANE_TITLES, PendingGroup, QueueItem
+from playground.clusters.history.queue import LANE_TITLES, Groups, PendingGroup, QueueItem
 from playground.clusters.history.story import find_pod
 from playground.web import amounts
 from playground.web.amounts import requested
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 LANE_LIMIT = 8
 GROUPS_LIMIT = 40
 GROUPED = ("backoff", "unschedulable", "gated")
-"""Lanes whose pods are grouped where there are more than `LANE_LIMIT`; of activeQ the order is what matters."""
+"""Lanes whose pods are grouped; of activeQ the order is what matters."""
 
 
 # lane -> (note, what an empty lane says); a lane without such words is left out when empty.
@@ -47,33 +48,40 @@ def view_lanes(
     *,
     now_ns: int,
     limit: int = LANE_LIMIT,
-    groups_of: Callable[[str, int], Sequence[PendingGroup]] | None = None,
+    groups: Groups = MappingProxyType({}),
+    fixes: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+    pick: str = "",
 ) -> list[View]:
     """Draw the first `limit` pods of every lane, or its groups.
 
     Parameters
     ----------
-    groups_of
-        Groups the pods of a lane, given its name and length; None = every pod is a row.
+    groups
+        The pods of some lanes by workload and reason (`pending_groups`).
+    fixes
+        What is known to place a pod, by ``namespace/name``: a workload of an answer to `fix`.
+    pick
+        The pod of which nodes say whether it fits.
 
     Returns
     -------
     list of dict
-        `groups` take the place of `items` in a long lane whose pods are alike: a row that opens, with the first ones as
-        `items`; its `key` is an id, the same while the workload and the reason are. `n_more` pods are not listed, in a
-        group or alone. `progress` of an item is in percent, of a backoff passed or of a Permit timeout left.
+        `groups` take the place of `items`: a row that opens, with the first ones as `items`; its `key` is an id, the
+        same while the workload and the reason are. `n_more` pods are not listed, in a group or alone. `progress` of an
+        item is in percent, of a backoff passed or of a Permit timeout left.
     """
     result = []
     for key, (note, empty) in _WORDS.items():
         count = counts.get(key, 0)
         if not count and not empty:
             continue
-        groups: list[View] = []
-        if groups_of is not None and key in GROUPED and count > limit:
-            groups = [_group(key, group, scale, now_ns) for group in groups_of(key, count)[:GROUPS_LIMIT]]
-        items = [] if groups else [_view(key, item, scale, now_ns) for item in lanes.get(key, ())[:limit]]
-        shown = note if count <= len(items) else f"first {len(items)} shown"
-        if n := len(groups):
+        found = [
+            _group(key, group, scale, now_ns) | _advice(group, fixes, pick)
+            for group in groups.get(key, ())[:GROUPS_LIMIT]
+        ]
+        items = [] if found else [_view(key, item, scale, now_ns) for item in lanes.get(key, ())[:limit]]
+        shown = note if found or count <= len(items) else f"first {len(items)} shown"
+        if (n := len(found)) < count and n:
             shown = f"{n} group{'' if n == 1 else 's'}"
         result.append(
             {
@@ -83,8 +91,8 @@ def view_lanes(
                 "empty": empty,
                 "count": count,
                 "items": items,
-                "groups": groups,
-                "n_more": count - sum(group["count"] for group in groups) - len(items),
+                "groups": found,
+                "n_more": count - sum(group["count"] for group in found) - len(items),
             }
         )
     return result
@@ -101,6 +109,18 @@ def _group(lane: str, group: PendingGroup, scale: PriorityScale, now_ns: int) ->
         "items": [_view(lane, item, scale, now_ns) for item in alike.shown],
         "count": alike.n,
         "n_more": alike.n_more,
+    }
+
+
+def _advice(group: PendingGroup, fixes: Mapping[str, Mapping[str, Any]], pick: str) -> View:
+    """The cause and the best fix of a group, as far as they are known, and whether it is picked."""
+    known = next((fixes[item.pod] for item in group.items if item.pod in fixes), None)
+    return {
+        "asks": requested(*group.asks) if any(group.asks) else "",
+        "cause": known["headline"] if known else "",
+        "best": known["best"] if known else None,
+        "pick": group.items[0].pod,
+        "is_picked": any(item.pod == pick for item in group.items),
     }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import AsyncIterator, Mapping, Sequence
-from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -24,7 +23,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 
 from playground.clusters import pulse
-from playground.clusters.choices import ClockMode
+from playground.clusters.choices import ClockMode, QuestionKind
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.drive.config import set_clock
 from playground.clusters.drive.runs import cancel_run, decide_permit, request_run
@@ -35,10 +34,11 @@ from playground.clusters.history.queue import lanes_of, pending_groups
 from playground.clusters.objects.queries import current_run
 from playground.clusters.objects.write import set_cordon
 from playground.clusters.pulse import HERE, RETRY, changes
+from playground.clusters.questions import is_stale, latest_question
 from playground.clusters.trouble import why_cluster_waits
 from playground.scenarios.selectors import visible_scenarios
 from playground.web.board.nodes import NODE_COLUMNS, BoardAddress, view_nodes
-from playground.web.board.queue import inspect, reserved_nodes, view_lanes
+from playground.web.board.queue import GROUPED, inspect, reserved_nodes, view_lanes
 from playground.web.listing import Alike, sorted_columns
 from playground.web.looks import priority_scale
 from playground.web.requests import HtmxHttpRequest, digest_of, get_cluster
@@ -76,10 +76,13 @@ def board(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
     context = _context(request, cluster)
     html = render_to_string("board/nodes.html", context, request)
     # The next tick brings what differs from this: nothing is known of the other fragments here.
-    context["have"] = ".".join(digest_of(html) if root == "nodes-view" else "" for root, _ in FRAGMENTS)
+    queue = render_to_string("board/queue.html", context, request)
+    known = {"nodes-view": digest_of(html), "queue": digest_of(queue)}
+    context["have"] = ".".join(known.get(root, "") for root, _ in FRAGMENTS)
     state = render_to_string("board/pulse_state.html", context, request)
     url = f"{reverse('web:board', args=[cluster.public_id])}{context['address'].href()}"
-    return HttpResponse(html + _out_of_band(state, "pulse-state"), headers={"HX-Push-Url": url})
+    parts = (html, _out_of_band(queue, "queue"), _out_of_band(state, "pulse-state"))
+    return HttpResponse("".join(parts), headers={"HX-Push-Url": url})
 
 
 def page_of(request: HttpRequest, cluster: Cluster) -> HttpResponse:
@@ -236,7 +239,9 @@ def _context(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
         counts,
         scale,
         now_ns=virtual_now_ns(cluster),
-        groups_of=partial(pending_groups, cluster),
+        groups=pending_groups(cluster, queued, counts, GROUPED),
+        fixes=_fixes(cluster) if sum(counts[lane] for lane in GROUPED) else {},
+        pick=address.pick,
     )
     ready = [item.name for item in queued["active"]]
     n_cycles = cluster.next_cycle - 1
@@ -247,6 +252,7 @@ def _context(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
         "columns": sorted_columns(NODE_COLUMNS, address.sort or "name") if nodes["view"] == "table" else (),
         "lanes": lanes,
         "n_queued": sum(lane["count"] for lane in lanes if lane["key"] != "foreign"),
+        "n_unschedulable": counts["unschedulable"],
         "feed": view_feed(recent_cycles(cluster)),
         "n_cycles": n_cycles,
         "n_foreign": 0 if n_cycles else n_foreign_decisions(cluster),
@@ -257,6 +263,14 @@ def _context(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
         "streams": isinstance(request, ASGIRequest),
         **_run_context(cluster),
     }
+
+
+def _fixes(cluster: Cluster) -> dict[str, Mapping[str, Any]]:
+    """The cause and the best fix of each pending pod: of the newest answer about all, as long as it holds."""
+    question = latest_question(cluster, QuestionKind.FIX, {})
+    if question is None or question.answer is None or is_stale(cluster, question):
+        return {}
+    return {pod: item for item in question.answer["workloads"] for pod in item["pods"]}
 
 
 def view_feed(cycles: Sequence[Cycle]) -> list[Alike[Cycle]]:

@@ -7,8 +7,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from playground.clusters.board.nodes import NodeUse
 from playground.web import amounts
-from playground.web.heat import MapNode, landing_map
+from playground.web.board.look import view_landing
+from playground.web.looks import made_of
 from playground.web.questions.fixes import view_fix
 
 if TYPE_CHECKING:
@@ -32,15 +34,15 @@ def view_import(summary: Mapping[str, Any], answer: Mapping[str, Any] | None = N
     """
     facts = (answer or {}).get("facts")
     fix = (answer or {}).get("fix")
-    squares = [MapNode(*one) for one in (answer or {}).get("squares", ())]
+    nodes = [made_of(NodeUse, one) for one in (answer or {}).get("nodes", ())]
     return {
         "summary": summary,
         "facts": facts,
         "missing": missing_words(summary["missingOwners"]),
         "rebuilt": rebuilt_words(summary["rebuilt"]),
         "dump": _dump(facts, (answer or {}).get("decided"), fix) if facts and facts["nodes"] else None,
-        "fix": view_fix(fix, squares) if fix else None,
-        "map": landing_map(squares, ()) if squares else None,
+        "fix": view_fix(fix, nodes) if fix else None,
+        "map": view_landing(nodes, ()) if nodes and not fix else None,
     }
 
 

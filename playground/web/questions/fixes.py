@@ -10,14 +10,15 @@ from urllib.parse import urlencode
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 
-from playground.clusters.board.nodes import node_uses
+from playground.clusters.board.nodes import NodeUse, node_uses
 from playground.clusters.choices import QuestionKind
 from playground.clusters.drive.turns import expect_questions
 from playground.clusters.history.cycles import last_cycle_named
 from playground.clusters.history.story import find_pod
 from playground.clusters.questions import get_question, is_stale, latest_question
-from playground.web.heat import MapNode, landing_map, squares_of
+from playground.web.board.look import view_landing
 from playground.web.looks import priority_scale
 from playground.web.questions.present import view_why
 from playground.web.questions.views import (
@@ -42,19 +43,24 @@ REASONS: Final[Mapping[str, str]] = _TABLES["reasons"]
 ROWS_SHOWN: Final = 4
 """Fixes of a kind that are open; the others are folded."""
 GROUPS_SHOWN: Final = 8
+EVERY: Final = "*"
 LINES_SHOWN: Final = 6
 WORKLOADS_SHOWN: Final = 20
 
 
 def fix(request: HtmxHttpRequest, cluster: Cluster, namespace: str = "", name: str = "") -> HttpResponse:
-    """The page of a pod, of a workload (``?workload=``), or of all; ``?node=``, why not that node. POST asks."""
+    """The page of a pod, of a workload (``?workload=``), or of all; ``?node=``, why not that node. POST asks, with
+    the node `EVERY` what every node says: the board shows it."""
     workload = request.GET.get("workload", "") if not name else ""
     node = (request.POST if request.method == "POST" else request.GET).get("node", "").strip()
     params = _subject(namespace, name, workload)
     pod_params = {"namespace": namespace, "name": name}
     page = fix_address(cluster.public_id, params)
     if request.method == "POST":
-        if node and name:
+        if node == EVERY and name:
+            asked = asked_or_told(request, cluster, "why-not", **pod_params, node="")
+            page = f"{reverse('web:board', args=[cluster.public_id])}?{urlencode({'pick': f'{namespace}/{name}'})}"
+        elif node and name:
             asked = asked_or_told(request, cluster, "why-not", **pod_params, node=node)
             page += f"?{urlencode({'node': node})}#why"
         else:
@@ -62,7 +68,7 @@ def fix(request: HtmxHttpRequest, cluster: Cluster, namespace: str = "", name: s
         return waiting(request, cluster, asked) if request.htmx else redirect(page)
     question = _question(cluster, params, request.GET.get("question", ""))
     answer = question.answer if question is not None else None
-    squares = squares_of(node_uses(cluster)) if answer is not None and answer["subject"] != "pod" else ()
+    nodes = node_uses(cluster) if answer is not None and answer["subject"] != "pod" else ()
     context = question_context(request, cluster, question) | {
         "namespace": namespace,
         "name": name,
@@ -70,7 +76,7 @@ def fix(request: HtmxHttpRequest, cluster: Cluster, namespace: str = "", name: s
         "node": node,
         "arrives": arrives_at(request) and not cluster.is_parked,
         "ask": page,
-        "view": view_fix(answer, squares) if answer is not None else None,
+        "view": view_fix(answer, nodes) if answer is not None else None,
     }
     for item in (context["view"] or {}).get("workloads", ()):
         item["href"] = fix_address(cluster.public_id, item["page"])
@@ -132,13 +138,13 @@ def _about_pod(cluster: Cluster, params: dict[str, str], node: str) -> dict[str,
 # ---- what the page shows
 
 
-def view_fix(answer: Mapping[str, Any], squares: Sequence[MapNode] = ()) -> dict[str, Any]:
+def view_fix(answer: Mapping[str, Any], nodes: Sequence[NodeUse] = ()) -> dict[str, Any]:
     """An answer for `fix/body.html`.
 
     Parameters
     ----------
-    squares
-        The nodes, for a map.
+    nodes
+        Of the cluster, for a map.
 
     Returns
     -------
@@ -162,7 +168,7 @@ def view_fix(answer: Mapping[str, Any], squares: Sequence[MapNode] = ()) -> dict
         "workloads": [_workload(item) for item in answer["workloads"][:WORKLOADS_SHOWN]],
         "n_workloads_more": max(0, len(answer["workloads"]) - WORKLOADS_SHOWN),
         "lands": Counter(best["lands"].values()).most_common() if best is not None else [],
-        "map": landing_map(squares, best["lands"].values()) if best is not None and squares else None,
+        "map": view_landing(nodes, {*best["lands"].values()}) if best is not None and nodes else None,
     }
 
 

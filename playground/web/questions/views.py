@@ -284,6 +284,9 @@ def _page_of(cluster: Cluster, found: Question) -> str:
         page = reverse("web:cycle-why", args=[public_id, params["cycle"]])
     elif found.kind == QuestionKind.FIX:
         page = fix_address(public_id, params)
+    elif not params["node"]:
+        pick = urlencode({"pick": f"{params['namespace']}/{params['name']}"})
+        return f"{reverse('web:board', args=[public_id])}?{pick}"
     else:
         page = fix_address(public_id, {"pod": f"{params['namespace']}/{params['name']}"})
     return f"{page}?{urlencode({'node': params['node']})}" if "node" in params else page

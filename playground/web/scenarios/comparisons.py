@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
@@ -20,8 +20,9 @@ from playground.scenarios.choices import Visibility
 from playground.scenarios.comparing import LETTERS
 from playground.scenarios.services import comparing
 from playground.scenarios.services.comparing import may_delete
-from playground.web.board.nodes import bar
-from playground.web.looks import PriorityScale, View, made_of
+from playground.web import amounts
+from playground.web.board.look import pod_words
+from playground.web.looks import PriorityScale, View, made_of, piece
 from playground.web.requests import done, positive_int, site_user, visible_clusters
 from playground.web.scenarios.shares import seen_by, visibilities_for
 from scheduler_core.scenario.gallery import Way
@@ -195,8 +196,7 @@ def _packed(row: dict[str, Any], scale: PriorityScale, sides: list[View]) -> Vie
             made_of(PodUse, pod, node=row["node"], extended={}, nominated=False, held_in="", phase="Running")
             for pod in pods
         ]
-        used = sum(use.cpu_milli for use in uses)
-        bars.append(bar("cpu", cpu_milli, used, uses, scale) if there else None)
+        bars.append(_bar(cpu_milli, uses, scale) if there else None)
     return {"name": row["node"], "bars": list(zip(sides, bars, strict=True))}
 
 
@@ -243,3 +243,24 @@ def _way(way: Way, share_id: str, nodes: list[dict[str, Any]]) -> dict[str, Any]
         "n_users": len(users),
         "holds": way.taint and way.affinity and not any(pod["wrong"] for pod in pods),
     }
+
+
+MAX_SEGMENTS = 40
+
+
+def _bar(cpu_milli: int, pods: Sequence[PodUse], scale: PriorityScale) -> View:
+    """What pods request of a node's cpu; pieces below a tenth of a percent are left out."""
+    segments: list[View] = []
+    x = 0.0
+    for pod in pods:
+        width = round(100 * pod.cpu_milli / cpu_milli, 2) if cpu_milli else 0.0
+        if width < 0.1 or len(segments) >= MAX_SEGMENTS:
+            continue
+        start, mark = min(x, 100.0), scale.mark(pod.priority, pod.priority_class)
+        drawn = piece(start, min(width, round(100 - round(start, 2), 2)), room=9)
+        segments.append(
+            {**drawn, "mark": mark, "title": pod_words(pod, mark.title), "terminating": pod.terminating}
+        )
+        x += width
+    used = amounts.cores(sum(pod.cpu_milli for pod in pods))
+    return {"used": used, "allocatable": amounts.cores(cpu_milli), "segments": segments}

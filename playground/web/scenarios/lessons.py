@@ -14,6 +14,7 @@ from django.shortcuts import render
 from playground.engine.lessons import Prediction, questions
 from playground.engine.scenarios import gallery_documents, load
 from playground.web.amounts import requested
+from playground.web.board.look import taint_words
 from playground.web.cycles.preemption import CRITERIA
 from playground.web.looks import View
 from playground.web.requests import positive_int
@@ -54,13 +55,15 @@ def view_question(asked: Prediction, chosen: str = "") -> View:
     Returns
     -------
     dict
-        `choices`: node, `card` as on a board, `labels` that matter for the pod, and `words` and `mark` (right, wrong
-        or empty) once something is chosen. `verdict` is None before.
+        `choices`: name, `nodes`: it as on a board, its `taints`, `labels` that matter for the pod, and `words` and
+        `mark` (right, wrong or empty) once something is chosen. `verdict` is None before.
     """
     cycle, state = asked.cycle, asked.state
     right = rights(cycle)
     pod = next(one for one in state["pods"] if f"{one['namespace']}/{one['name']}" == cycle["pod"])
-    cards = {card["use"].name: card for zone in view_past(state)["zones"] for card in zone["cards"]}
+    cells = (cell for pool in view_past(state)["look"]["pools"] for cell in pool["cells"])
+    cards = {node["name"]: node for cell in cells for node in cell["nodes"]}
+    facts = {node["name"]: node for node in state["nodes"]}
     names = chosen_few(cycle, [node for node in cycle.get("nodes") or cards if node in cards])
     rules = {key: value for key in ASKS if (value := _written(key, asked.spec.get(key)))}
     written = json.dumps(rules)
@@ -78,11 +81,10 @@ def view_question(asked: Prediction, chosen: str = "") -> View:
         "choices": [
             {
                 "name": node,
-                "card": cards[node],
+                "nodes": [cards[node]],
+                "taints": taint_words(facts[node]["taints"]),
                 "labels": [
-                    f"{key}={value}"
-                    for key, value in cards[node]["use"].labels.items()
-                    if f'"{key}"' in written
+                    f"{key}={value}" for key, value in facts[node]["labels"].items() if f'"{key}"' in written
                 ],
                 "pods": [one for one in state["pods"] if one["node_name"] == node] if preempts else [],
                 "words": node_words(cycle, node) if chosen else "",
@@ -98,31 +100,13 @@ def view_question(asked: Prediction, chosen: str = "") -> View:
 
 @lru_cache(maxsize=128)
 def picture(name: str) -> Sequence[View]:
-    """The nodes of a lesson's last question, each a row with its pods: `y`, `height`, `pods` (x, width, fill)."""
-    asked = questions(name)[-1]
-    cards = [choice["card"] for choice in view_question(asked)["choices"]]
-    priorities = sorted({pod["priority"] for pod in asked.state["pods"]}, reverse=True)
-    fill = {priority: min(place, 4) for place, priority in enumerate(priorities, 1)}
-    step = 60 / max(3, len(cards))
-    found = []
-    for row, card in enumerate(cards):
-        use, x, pods = card["use"], 0.0, []
-        own = (pod for pod in asked.state["pods"] if pod["node_name"] == use.name)
-        for pod in sorted(own, key=lambda one: (-one["priority"], one["name"])):
-            width = max(
-                (amount / has for amount, has in (
-                    (pod["cpu_milli"], use.cpu_milli), (pod["memory_bytes"], use.memory_bytes),
-                    *((pod["extended"].get(key, 0), has) for key, has in use.extended.items()),
-                ) if has), default=0.0,
-            )  # fmt: skip
-            width = round(56 * min(width, 1.0), 1)
-            if width and x + width <= 57:
-                pods.append(
-                    {"x": round(8 + x, 1), "width": max(width - 1, 0.8), "fill": fill[pod["priority"]]}
-                )
-                x += width
-        found.append({"y": int(8 + row * step), "height": int(step - 4), "pods": pods})
-    return found
+    """The first nodes of a lesson's last question, each a row from `y` on with a `height`."""
+    choices = view_question(questions(name)[-1])["choices"]
+    step = 60 / max(3, len(choices))
+    return [
+        {"n": choice["nodes"][0], "y": int(8 + row * step), "height": int(step - 4)}
+        for row, choice in enumerate(choices)
+    ]
 
 
 def rights(cycle: Mapping[str, Any]) -> list[str]:

@@ -13,9 +13,8 @@ from playground.engine.columns import FINISHED
 from playground.scenarios import selectors
 from playground.scenarios.briefs import LANE_ITEMS, MOST_CARDS, brief_of
 from playground.scenarios.services import moments
-from playground.web.board.nodes import node_card
+from playground.web.board.look import Marks, view_look
 from playground.web.board.queue import view_lanes
-from playground.web.heat import heat_map, squares_of
 from playground.web.looks import PriorityScale, View, made_of
 from playground.web.requests import HtmxHttpRequest, positive_int
 from scheduler_core.schema.tables import table_beside
@@ -55,37 +54,22 @@ def nothing_new(request: HtmxHttpRequest, moment: Mapping[str, Any]) -> bool:
 
 
 def view_past(state: Mapping[str, Any], *, pod: str = "", node: str = "") -> View:
-    """Draw a moment, or its brief; the pod and node of its cycle are marked: `gained` is what the cycle gave a node."""
+    """Draw a moment, or its brief; the node that its cycle gave a pod to is marked."""
     scale = PriorityScale([tuple(item) for item in state["classes"]])
     as_cards = len(state["nodes"]) <= MOST_CARDS
     brief = brief_of(state) if "pods" in state else state
     by_node = _pods_by_node(state) if as_cards else {}
     uses = [
-        _use(item, by_node.get(item["name"], ())) if as_cards else _brief_use(item)
+        _use(item, by_node.get(item["name"], ())) if as_cards else made_of(NodeUse, item)
         for item in (state if as_cards else brief)["nodes"]
     ]
     uses.sort(key=lambda use: natural(use.name))
-    zones: dict[str, list[NodeUse]] = {}
-    zone_of = {item["name"]: item["zone"] for item in state["nodes"]}
-    for use in uses:
-        zones.setdefault(zone_of[use.name], []).append(use)
     lanes = _lanes(brief, scale)
     return {
-        "zones": [
-            {
-                "name": name or ("Nodes" if len(zones) == 1 else "no zone"),
-                "cpu_milli": sum(use.cpu_milli for use in members),
-                "used_cpu_milli": sum(use.used_cpu_milli for use in members),
-                "cards": [_card(use, by_node.get(use.name, ()), scale, pod, node) for use in members]
-                if as_cards
-                else [],
-                "heat": None if as_cards else heat_map(squares_of(members)),
-                "n_nodes": len(members),
-            }
-            for name, members in sorted(zones.items(), key=lambda item: (item[0] == "", item[0]))
-        ],
+        "look": view_look(uses, by_node, scale, marks=Marks({node} if pod and node else ()))
+        if uses
+        else None,
         "lanes": lanes,
-        "legend": scale.legend(),
         "clock_ns": state["clock_ns"],
         "n_nodes": len(uses),
         "n_pods": brief["n_pods"],
@@ -136,19 +120,6 @@ def _use(item: Mapping[str, Any], pods: Sequence[PodUse]) -> NodeUse:
         n_pods=len(here),
         used_extended=extended,
     )
-
-
-def _brief_use(item: Mapping[str, Any]) -> NodeUse:
-    """A node as its square in the heat map shows it."""
-    unseen = dict.fromkeys(("memory_bytes", "max_pods", "used_memory_bytes", "n_pods"), 0)
-    return made_of(NodeUse, {**unseen, **item}, labels={}, taints=[], extended={}, used_extended={})
-
-
-def _card(use: NodeUse, pods: Sequence[PodUse], scale: PriorityScale, pod: str, node: str) -> View:
-    used = {"cpu_milli": use.used_cpu_milli, "memory_bytes": use.used_memory_bytes}
-    here = use.name == node
-    gained = pod.partition("/")[2] if here else ""
-    return node_card(use, pods, scale, **used) | {"gained": gained, "chosen": here}
 
 
 def _lanes(brief: Mapping[str, Any], scale: PriorityScale) -> list[View]:

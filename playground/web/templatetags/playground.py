@@ -1,6 +1,7 @@
 """Small things every template needs: icons, amounts, and words of plugins that may break."""
 
 import re
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.template import Library
 from django.utils import timezone
-from django.utils.html import format_html, format_html_join
+from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from playground.bodies import size_words
@@ -16,10 +17,10 @@ from playground.clusters.history.queue import LANE_TITLES
 from playground.engine.releases import patch_of, title_of
 from playground.web import amounts
 from playground.web.amounts import name_parts
-from playground.web.board.nodes import POOL_LABELS
 from playground.web.looks import outcome_of
 from playground.web.pages import tabs_of
 from scheduler_core.framework.words import headline, of_one, placed
+from scheduler_core.whatif.fork import POOL_LABELS
 
 register = Library()
 
@@ -47,6 +48,40 @@ def icon(name: str, label: str = "", size: str = "") -> SafeString:
             '<svg class="{}" role="img" aria-label="{}"><use href="#i-{}"/></svg>', css, label, name
         )
     return format_html('<svg class="{}" aria-hidden="true"><use href="#i-{}"/></svg>', css, name)
+
+
+@register.simple_tag
+def node_boxes(nodes: Sequence[Mapping[str, Any]], base: str = "") -> SafeString:
+    """Draw nodes of a `view_look`, as links where there is a query to open them with: a page has up to a thousand."""
+    drawn = []
+    for node in nodes:
+        css, label, name = node["css"], escape(node["label"]), escape(node["name"])
+        if base:
+            href = f"{escape(base)}node={name}#inspector"
+            begin = f'<a class="nd{css}" id="node-{name}" href="{href}" aria-label="{label}">'
+        else:
+            begin = f'<span class="nd{css}" role="img" aria-label="{label}" title="{name}">'
+        drawn.append(f"{begin}{_node_bars(node)}</{'a' if base else 'span'}>")
+    return mark_safe("".join(drawn))
+
+
+def _node_bars(node: Mapping[str, Any]) -> str:
+    tail = f'<text x="3" y="10">{escape(node["tail"])}</text>' if node["tail"] else ""
+    paths = "".join(f'<path class="{css}" d="{path}"/>' for css, path in node["paths"])
+    pods = "".join(
+        f'<g><title>{escape(pod["title"])}</title><path class="{pod["css"]}" d="{pod["path"]}"/>'
+        + (f'<path class="{pod["over"]}" d="{pod["path"]}"/>' if pod["over"] else "")
+        + (
+            f'<text class="on" x="{pod["x"]}" y="{pod["y"]}">{escape(pod["text"])}</text>'
+            if pod["text"]
+            else ""
+        )
+        + "</g>"
+        for pod in node["pods"]
+    )
+    return (
+        f'<svg width="{node["width"]}" height="{node["height"]}" aria-hidden="true">{tail}{paths}{pods}</svg>'
+    )
 
 
 @register.filter
@@ -92,7 +127,7 @@ def upload_limit() -> SafeString:
 
 @register.simple_tag(takes_context=True)
 def href(context: Any, **changes: Any) -> str:
-    """The query of this board with changes: `{% href view="heat" %}`."""
+    """The query of this board with changes: `{% href view="table" %}`."""
     return str(context["address"].href(**changes))
 
 
