@@ -16,7 +16,6 @@ from playground.web.scenarios import past_board
 from tests.clusters.builders import make_cluster
 from tests.web.cases import by_attribute
 
-
 ZONE = "topology.kubernetes.io/zone"
 
 
@@ -32,7 +31,8 @@ def state_of(n_nodes: int) -> dict[str, Any]:
     """Two zones; bound, finished, reserved and nominated pods; ten that wait."""
     nodes = [
         {
-            "name": f"n{number}", "labels": {ZONE: f"z{number % 2}", "other": "x"}, "zone": f"z{number % 2}", "unschedulable": number == 3,
+            "name": f"n{number}", "labels": {ZONE: f"z{number % 2}", "other": "x"}, "zone": f"z{number % 2}",
+            "unschedulable": number == 3,
             "ready": number != 5, "cpu_milli": 1000, "memory_bytes": 10, "max_pods": 9, "extended": {}, "taints": [],
         }
         for number in range(n_nodes)

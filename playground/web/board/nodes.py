@@ -13,7 +13,7 @@ from playground.clusters.choices import QuestionKind
 from playground.clusters.memo import Memo
 from playground.clusters.questions import is_stale, latest_question
 from playground.engine.columns import ZONE_LABELS
-from playground.web.board.look import FORMS, NO_MARKS, Marks, view_look
+from playground.web.look import FORMS, NO_MARKS, Marks, view_look
 from playground.web.looks import PriorityScale, View
 from playground.web.requests import positive_int
 from scheduler_core.whatif.causes import names_digest

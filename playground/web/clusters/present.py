@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from playground.clusters.board.nodes import NodeUse
 from playground.web import amounts
-from playground.web.board.look import view_landing
+from playground.web.look import view_landing
 from playground.web.looks import made_of
 from playground.web.questions.fixes import view_fix
 

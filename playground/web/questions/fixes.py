@@ -18,7 +18,7 @@ from playground.clusters.drive.turns import expect_questions
 from playground.clusters.history.cycles import last_cycle_named
 from playground.clusters.history.story import find_pod
 from playground.clusters.questions import get_question, is_stale, latest_question
-from playground.web.board.look import view_landing
+from playground.web.look import view_landing
 from playground.web.looks import priority_scale
 from playground.web.questions.present import view_why
 from playground.web.questions.views import (

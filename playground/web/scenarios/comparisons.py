@@ -21,7 +21,7 @@ from playground.scenarios.comparing import LETTERS
 from playground.scenarios.services import comparing
 from playground.scenarios.services.comparing import may_delete
 from playground.web import amounts
-from playground.web.board.look import pod_words
+from playground.web.look import pod_words
 from playground.web.looks import PriorityScale, View, made_of, piece
 from playground.web.requests import done, positive_int, site_user, visible_clusters
 from playground.web.scenarios.shares import seen_by, visibilities_for

@@ -14,8 +14,8 @@ from django.shortcuts import render
 from playground.engine.lessons import Prediction, questions
 from playground.engine.scenarios import gallery_documents, load
 from playground.web.amounts import requested
-from playground.web.board.look import taint_words
 from playground.web.cycles.preemption import CRITERIA
+from playground.web.look import taint_words
 from playground.web.looks import View
 from playground.web.requests import positive_int
 from playground.web.scenarios.past_board import view_past

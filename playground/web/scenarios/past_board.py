@@ -13,8 +13,8 @@ from playground.engine.columns import FINISHED
 from playground.scenarios import selectors
 from playground.scenarios.briefs import LANE_ITEMS, MOST_CARDS, brief_of
 from playground.scenarios.services import moments
-from playground.web.board.look import Marks, view_look
 from playground.web.board.queue import view_lanes
+from playground.web.look import Marks, view_look
 from playground.web.looks import PriorityScale, View, made_of
 from playground.web.requests import HtmxHttpRequest, positive_int
 from scheduler_core.schema.tables import table_beside
