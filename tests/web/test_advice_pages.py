@@ -17,7 +17,7 @@ from playground.clusters.kinds import by_kind
 from playground.clusters.models import Cluster, Cycle, Pod, Question
 from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.write import delete_object
-from playground.web.questions.present import Segment
+from playground.web.questions.present import view_weights
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.markup import html_of
 from tests.tables import table
@@ -159,8 +159,18 @@ def test_why_a_recorded_cycle_did_not_choose_a_node(client: Client, cluster: Clu
 
 
 def test_a_label_of_a_weight_axis_is_drawn_where_it_has_room_on_a_phone() -> None:
-    name, short = "ip-10-0-125-55.eu-central-1.compute.internal", "ip-10-0-125-55"
-    assert [Segment("wc", name, short, 0, width).has_room for width in (100, 30, 25)] == [True, True, False]
+    name, fit = "ip-10-0-125-55.eu-central-1.compute.internal", "NodeResourcesFit"
+
+    def segment(end: float) -> dict[str, Any]:
+        part = {"start": {"value": 1}, "end": {"value": end}, "winners": [name], "nWinners": 1}
+        plugin = {"plugin": fit, "weight": 1, "switches": [], "intervals": [part]}
+        (row,) = view_weights({"plugins": [plugin], "set": {fit: 1}, "winners": [name]})["rows"]
+        found: dict[str, Any] = row["segments"][0]
+        return found
+
+    drawn = [segment(end) for end in (10, 3.7, 3.25)]
+    assert [part["width"] for part in drawn] == [100, 30, 25]
+    assert [part["has_room"] for part in drawn] == [True, True, False]
 
 
 def test_weights_are_lines_at_once_and_proofs_when_asked(client: Client, cluster: Cluster) -> None:
