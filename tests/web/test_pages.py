@@ -286,7 +286,7 @@ def test_a_trace_that_was_not_kept_is_asked_of_a_worker(client, cluster, wakes):
     cluster.cycles.filter(number=1).update(trace=None)
     html = html_of(get(client, "cycle", cluster.public_id, 1))
     assert wakes[-1][0] == "recompute_trace"
-    assert "A worker decides this cycle again" in html and "every 500ms" in html
+    assert "Computing this cycle again" in html and "every 500ms" in html
     cluster.cycles.filter(number=1).update(trace_note="Engine 2 decides this cycle differently.")
     html = html_of(get(client, "cycle", cluster.public_id, 1))
     assert "decides this cycle differently" in html and "every 500ms" not in html
