@@ -64,6 +64,19 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
     }
 
 
+@pytest.fixture(scope="session")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where a playground is that is started for real, once for all tests that only ask it."""
+    from tests.play.test_play import Playground
+
+    playground = Playground(tmp_path_factory.mktemp("playground") / "data")
+    try:
+        playground.wait_until_it_says("Playground ready")
+        yield f"http://127.0.0.1:{playground.port}"
+    finally:
+        playground.stop()
+
+
 @pytest.fixture
 def asgi_server(transactional_db: None) -> Iterator[str]:
     """Address of the site, served over HTTP."""

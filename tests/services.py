@@ -62,6 +62,9 @@ sys.dont_write_bytecode = False
 # Folders whose tests start processes of their own: sites, workers, brokers, commands.
 WITH_PROCESSES = ("broker", "deploy", "docs", "faults", "play", "remote")
 
+ONE_SITE = ("docs", "remote")
+"""Folders whose tests ask one site that is started for them: one process of the suite runs them all."""
+
 postgresql = cache(servers.find_postgresql)
 redis = cache(servers.find_redis)
 rabbitmq = cache(servers.find_rabbitmq)
@@ -208,7 +211,8 @@ def pytest_collection_order(config: pytest.Config, items: list[pytest.Item]) -> 
     """
     files: dict[Path, list[pytest.Item]] = {}
     for item in items:
-        files.setdefault(item.path, []).append(item)
+        alone = item.path.parent.name not in ONE_SITE
+        files.setdefault(item.path if alone else Path("one site"), []).append(item)
     turn: dict[Path, tuple[int, float]] = {}
     for waits in (False, True):
         some = [path for path, found in files.items() if any(map(_waits_for_processes, found)) == waits]

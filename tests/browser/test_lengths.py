@@ -47,12 +47,13 @@ def run(n_nodes, n_pods):
     return cluster
 
 
-@pytest.fixture
-def large(transactional_db, wakes):
-    """Two hundred nodes after a run, and answers of its pages."""
+@pytest.fixture(params=[(120, 1200), pytest.param((200, 3000), marks=nightly)], ids=lambda size: f"{size[0]}")
+def large(request, transactional_db, wakes):
+    """Many nodes after a run, and answers of its pages."""
+    n_nodes, n_pods = request.param
 
     def make():
-        cluster = run(200, 3000)
+        cluster = run(n_nodes, n_pods)
         pod = Pod.objects.filter(cluster=cluster, name__startswith="nightly-render").order_by("pk").first()
         answered(cluster, "fix", pod=f"{pod.namespace}/{pod.name}")
         answered(cluster, "fix")
@@ -65,8 +66,8 @@ def large(transactional_db, wakes):
         answered(cluster, "weights", cycle=scored.number)
         return cluster
 
-    dump = as_yaml(with_few_waiting(real_dump(200, 2600)))
-    cluster = factories.copied("large", make)
+    dump = as_yaml(with_few_waiting(real_dump(n_nodes, n_pods - n_nodes)))
+    cluster = factories.copied(f"large {n_nodes}", make)
     drafts.work_on(draft_id=drafts.start_preview(text=dump, keep=True).pk)
     return cluster
 

@@ -141,7 +141,32 @@ def list_cases(kind: Kind) -> Iterator[tuple[str, dict[str, Any]]]:
         yield ".".join(path), document
 
 
-@pytest.mark.parametrize("kind", [kind for kind in kinds.KINDS if kind.type], ids=lambda kind: kind.kind)
+nightly = pytest.mark.nightly(
+    "playground/clusters/objects/",
+    "scheduler_core/objects/",
+    "scheduler_core/schema/",
+    "scheduler_core/validation/",
+)
+TEMPLATES = (
+    "CronJob",
+    "DaemonSet",
+    "Job",
+    "PodTemplate",
+    "ReplicaSet",
+    "ReplicationController",
+    "StatefulSet",
+)
+"""Kinds whose pods are checked as those of a Deployment."""
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, id=kind.kind, marks=[nightly] if kind.kind in TEMPLATES else [])
+        for kind in kinds.KINDS
+        if kind.type
+    ],
+)
 def test_each_list_of_each_kind_is_validated_in_time_that_grows_with_it_alone(kind: Kind) -> None:
     slow = {}
     for name, document in list_cases(kind):

@@ -19,8 +19,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.play.test_play import Playground
-
 pytestmark = [pytest.mark.slow, pytest.mark.kubectl, pytest.mark.timeout(600)]
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -53,16 +51,6 @@ def blocks(chapter: Path) -> Iterator[Block]:
             body.append(inside)
         said = dict(word.partition("=")[::2] for word in words)
         yield Block(number, language, said, "\n".join(body) + "\n")
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    playground = Playground(tmp_path_factory.mktemp("playground") / "data")
-    try:
-        playground.wait_until_it_says("Playground ready")
-        yield f"http://127.0.0.1:{playground.port}"
-    finally:
-        playground.stop()
 
 
 def script(chapter: Path, folder: Path) -> tuple[str, dict[int, list[str]]]:

@@ -58,7 +58,7 @@ def cases(share: float) -> dict[str, list[int]]:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("share", [0.2, pytest.param(1, marks=pytest.mark.nightly("scheduler_core/"))])
+@pytest.mark.parametrize("share", [0.04, pytest.param(1, marks=pytest.mark.nightly("scheduler_core/"))])
 def test_every_decision_is_that_of_this_machine(share: float, archive: Path, tmp_path: Path) -> None:
     folder = servers.wasm()
     assert folder is not None
