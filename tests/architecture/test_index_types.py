@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.tables import table
+
 ROOT = Path(__file__).resolve().parents[2] / "scheduler_core"
 PLACE_OF_INDEX = {"take": 0, "bincount": 0, "repeat": -1, "reduceat": 1, "split": 1, "at": 1, "compress": 0}
 """Routine -> which of its arguments indexes; `array.repeat(counts)` has it last as `np.repeat(array, counts)` has."""
@@ -116,18 +118,7 @@ def test_nothing_that_indexes_is_bound_to_int64() -> None:
 
 @pytest.mark.parametrize(
     ("source", "found"),
-    [
-        ("def f(x):\n rows = np.zeros(3, np.int64)\n return x.take(rows)", True),
-        ("def f(x):\n rows = np.zeros(3, np.intp)\n return x.take(rows)", False),
-        ("def f(x, rows: NDArray[np.int64]):\n return x[rows]", True),
-        ("def f(x, n: NDArray[np.int64]):\n return np.repeat(x, n)", True),
-        ("Counts = NDArray[np.int64]\ndef f(n: Counts):\n return np.bincount(n[1:])", True),
-        (
-            "class A:\n starts: NDArray[np.int64]\ndef f(x, a):\n return np.add.reduceat(x, a.starts[:-1])",
-            True,
-        ),
-        ("def f(x, n: NDArray[np.int64]):\n return n[x]", False),
-    ],
+    table(__file__, "it_is_seen"),
 )
 def test_it_is_seen(source: str, found: bool) -> None:
     tree = ast.parse(source)

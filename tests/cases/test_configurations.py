@@ -18,6 +18,7 @@ from scheduler_core.cli.main import main
 from scheduler_core.scenario import ScenarioError, load_scenario
 from tests.clusters.builders import make_cluster, make_node, make_pod, run
 from tests.engine.extender_server import serving
+from tests.tables import table
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -243,10 +244,6 @@ def strict(key_of: dict[str, str]) -> Any:
     return answer
 
 
-GO = {"pod": "Pod", "nodes": "Nodes", "failed": "FailedNodes", "host": "Host", "score": "Score"}
-LOWER = {"pod": "pod", "nodes": "nodes", "failed": "failedNodes", "host": "host", "score": "score"}
-
-
 def config_of(kind: str, url: str, kubernetes_version: str | None) -> dict[str, Any]:
     extender = {"urlPrefix": url, "filterVerb": "filter", "prioritizeVerb": "prioritize", "weight": 1000}
     if kind == "Policy":
@@ -257,13 +254,7 @@ def config_of(kind: str, url: str, kubernetes_version: str | None) -> dict[str, 
 
 @pytest.mark.parametrize(
     ("kind", "kubernetes_version", "keys"),
-    [
-        ("KubeSchedulerConfiguration", None, GO),
-        ("Policy", None, GO),
-        ("Policy", "1.22", GO),
-        ("Policy", "1.6", GO),
-        ("Policy", "1.5", LOWER),
-    ],
+    table(__file__, "config_extender_reads_the_form_its_scheduler_sent"),
 )
 def test_config_extender_reads_the_form_its_scheduler_sent(
     settings: Any, kind: str, kubernetes_version: str | None, keys: dict[str, str]

@@ -94,20 +94,7 @@ def test_a_dry_run_says_the_same_and_writes_nothing() -> None:
     assert (LogEntry.objects.count(), Pod.objects.count()) == (before, 0)
 
 
-BAD = {
-    "a bad quantity": ("cpu: 500m", "cpu: 1x", 13, "spec.containers[0].resources.requests.cpu", "1x"),
-    "a node with negative cpu": ("cpu: 4", "cpu: -4", 31, "items[0].status.capacity.cpu", "-4"),
-    "an unknown priority class": (
-        "gold\n  containers",
-        "tin\n  containers",
-        9,
-        "spec.priorityClassName",
-        "tin",
-    ),
-    "malformed yaml": ("metadata: {name: gold}", "metadata: {name: gold", 22, "", None),
-    "a duplicate key": ("value: 1000", "value: 1000\nvalue: 1", 23, "value", "value"),
-    "an alias": ("{name: gold}", "&a {name: gold, x: *a}", 21, "", None),
-}
+BAD = table(__file__, "BAD")
 
 
 @pytest.mark.parametrize("case", BAD)

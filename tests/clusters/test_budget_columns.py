@@ -9,6 +9,7 @@ from playground.clusters.models import PodDisruptionBudget
 from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.write import create_object, replace_object
 from tests.clusters.builders import make_cluster
+from tests.tables import table
 
 AT = "2026-01-01T00:00:00Z"
 
@@ -48,43 +49,7 @@ def test_the_columns_follow_the_manifest() -> None:
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("spec", "place", "words"),
-    [
-        (
-            {"minAvailable": 1, "maxUnavailable": 1},
-            "spec",
-            "minAvailable and maxUnavailable cannot be both set",
-        ),
-        ({"minAvailable": -1}, "spec.minAvailable", "must be greater than or equal to 0"),
-        ({"maxUnavailable": "101%"}, "spec.maxUnavailable", "must not be greater than 100%"),
-        (
-            {"maxUnavailable": "3"},
-            "spec.maxUnavailable",
-            "a valid percent string must be a numeric string followed by an ending '%' "
-            "(e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')",
-        ),
-        ({"minAvailable": 2**31}, "spec.minAvailable", "must be a whole number of 32 bits or a percentage"),
-        ({"minAvailable": True}, "spec.minAvailable", "must be a whole number of 32 bits or a percentage"),
-        (
-            {"unhealthyPodEvictionPolicy": "Never"},
-            "spec.unhealthyPodEvictionPolicy",
-            'supported values: "AlwaysAllow", "IfHealthyBudget"',
-        ),
-        (
-            {"selector": {"matchExpressions": [{"key": "a", "operator": "In"}]}},
-            "spec.selector.matchExpressions[0].values",
-            "must be specified when `operator` is 'In' or 'NotIn'",
-        ),
-        (
-            {"selector": {"matchExpressions": [{"key": "a", "operator": "Exists", "values": ["x"]}]}},
-            "spec.selector.matchExpressions[0].values",
-            "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
-        ),
-        (
-            {"selector": {"matchExpressions": [{"key": "a", "operator": "Is", "values": ["x"]}]}},
-            "spec.selector.matchExpressions[0].operator",
-            "not a valid selector operator",
-        ),
-    ],
+    table(__file__, "what_an_api_server_refuses_is_refused_in_its_words"),
 )
 def test_what_an_api_server_refuses_is_refused_in_its_words(
     spec: dict[str, Any], place: str, words: str

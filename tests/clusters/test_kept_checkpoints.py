@@ -23,6 +23,7 @@ from playground.clusters.drive.commit import LONGEST_STRETCH, _checkpoint_data, 
 from playground.clusters.models import Checkpoint, Cluster
 from playground.clusters.packed import VERSION, pack, unpack
 from tests.clusters.builders import make_cluster
+from tests.tables import table
 
 
 def kept_of(cluster: Cluster, steps: list[int], n_bytes: int) -> list[int]:
@@ -82,15 +83,7 @@ def test_one_that_is_slow_to_make_is_made_before_too_much_lies_behind_the_newest
 
 
 UID = "70745334-27c2-5081-a035-e93a4935e322"
-BOUND = {
-    "manifest": {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "p7", "namespace": "default", "uid": UID, "resourceVersion": "15"},
-        "status": {"phase": "Pending"},
-    },
-    "reason": "bound",
-}
+BOUND = table(__file__, "BOUND")
 OF_VERSION_1 = bytes.fromhex(
     "0120ce950100638205a9baae37b1dae4b0f728cc3f8dca9022ef36a383480207fc8b1c1adcb92f648d85acaf5b8ed651"
     "ac55cd5ec3f51e04"

@@ -18,6 +18,7 @@ from playground.clusters.objects.write import create_object, delete_object, patc
 from playground.scenarios.services.moments import branch
 from tests.clusters.builders import make_cluster, make_node, make_pod, run, same_objects, stored, work
 from tests.manifests import budget, deployment, scheduler_config
+from tests.tables import table
 
 pytestmark = pytest.mark.django_db
 
@@ -56,15 +57,7 @@ def test_many_pods_are_deleted_by_one_change_that_is_undone_at_once() -> None:
 
 @pytest.mark.parametrize(
     ("action", "value", "words", "changed"),
-    [
-        ("cordon", "", "cordon 2 Nodes", {"spec": {"unschedulable": True}}),
-        (
-            "taint",
-            "team=a:NoSchedule",
-            "taint 2 Nodes team=a:NoSchedule",
-            {"spec": {"taints": [{"key": "team", "value": "a", "effect": "NoSchedule"}]}},
-        ),
-    ],
+    table(__file__, "nodes_are_changed_alike_and_back_again"),
 )
 def test_nodes_are_changed_alike_and_back_again(
     action: str, value: str, words: str, changed: dict[str, Any]

@@ -416,29 +416,7 @@ def test_what_a_client_sends_is_read_in_two_seconds_whatever_its_shape(name: str
 # ---- the limit, and the lock
 
 
-DEFINITION = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "widgets.example.com"},
-    "spec": {
-        "group": "example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "widgets", "kind": "Widget"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {
-                    "openAPIV3Schema": {
-                        "type": "object",
-                        "properties": {"spec": {"type": "object", "properties": {"a": A_SET}}},
-                    }
-                },
-            }
-        ],
-    },
-}
+DEFINITION = table(__file__, "DEFINITION")
 
 
 def widget(items: list[str]) -> dict[str, Any]:

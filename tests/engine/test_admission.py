@@ -102,25 +102,7 @@ def _paths(value: Any, path: tuple[str, ...] = ()) -> list[list[str]]:
     return found
 
 
-VALUES: list[Any] = [
-    None,
-    True,
-    0,
-    -1,
-    3,
-    1.5,
-    10**30,
-    "",
-    "x",
-    "-1",
-    "1x",
-    "é",
-    [],
-    [None],
-    [1],
-    ["x"],
-    [[]],
-]
+VALUES: list[Any] = table(__file__, "VALUES")
 VALUES += [{}, {"x": 1}, {"x": None}, {"": ""}, [{}], [{"x": []}], {"key": "a", "operator": "In"}]
 ANYTHING = st.sampled_from(VALUES)
 
@@ -145,21 +127,7 @@ def test_any_field_of_any_type_is_taken_or_refused_and_never_crashes(
 
 @pytest.mark.parametrize(
     ("pod_level", "containers", "path", "words"),
-    [
-        ({"requests": {"cpu": "1"}}, [{"requests": {"cpu": "600m"}}] * 2, "spec.resources.requests[cpu]",
-         "must be greater than or equal to aggregate container requests of 1200m"),
-        ({"limits": {"hugepages-2Mi": "2Mi", "cpu": "1"}}, [{"limits": {"hugepages-2Mi": "2Mi", "cpu": "1m"}}] * 2,
-         "spec.resources.requests[hugepages-2Mi]",
-         "must be greater than or equal to aggregate container requests of 4Mi"),
-        ({"limits": {"cpu": "1"}}, [{"requests": {"cpu": "1"}, "limits": {"cpu": "2"}}],
-         "spec.resources.containers[0][cpu].limits", "must be less than or equal to pod limits of 1"),
-        ({"requests": {"nvidia.com/gpu": "1"}}, [{}], "spec.resources.requests[nvidia.com/gpu]",
-         'Unsupported value: "nvidia.com/gpu": supported values: "cpu", "hugepages-", "memory"'),
-        ({"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}, [{}], "spec.resources.requests",
-         "must be less than or equal to cpu limit of 1"),
-        ({"claims": [{"name": "gpu"}], "limits": {"cpu": "1"}}, [{}], "spec.resources.claims",
-         "claims may not be set for Resources at pod-level"),
-    ],
+    table(__file__, "what_a_pod_requests_as_a_whole_must_cover_its_containers"),
 )  # fmt: skip
 def test_what_a_pod_requests_as_a_whole_must_cover_its_containers(
     pod_level: dict[str, Any], containers: list[dict[str, Any]], path: str, words: str

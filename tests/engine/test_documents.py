@@ -20,25 +20,7 @@ def test_scalars_mean_what_kubernetes_tools_take_them_for(text: str, value: Any)
 
 @pytest.mark.parametrize(
     ("text", "words", "line"),
-    [
-        ("[" * 200_000, "nested deeper than 64", 1),
-        ('{"a":' * 100_000, "nested deeper than 64", 1),
-        ("a: &x [1]\nb: *x", "aliases", 2),
-        ("a:\n- b: 1\n  b: 2", 'the key "b" is there twice', 3),
-        ('{"a": 1, "a": 2}', 'the key "a" is there twice', 1),
-        ("a: 1\n---\nb: [1", "not valid YAML", 3),
-        ("a: !!python/object:os.system x", "the tag", 1),
-        ("a: 1e400", "a number too large", 1),
-        ('a: "\\0"', "U+0000", 1),
-        ("- a", "must be an object", 1),
-        ("? [a]\n: b", "a key must be a string", 1),
-        ("a: " + "1" * 5000, "cannot be read", 1),
-        ("a:\n  b: !!int ''", '"" is no int', 2),
-        ("a:\n- !!bool maybe", '"maybe" is no bool', 2),
-        ("a: 1\nb: !!map [1]", "expected a mapping node, but found sequence", 2),
-        ("a: 1\n{b: 1}: 2", "a key must be a string", 2),
-        ("a: 1\na: 2\nb: [1", "not valid YAML", 3),
-    ],
+    table(__file__, "what_could_do_harm_is_refused_with_its_line"),
 )
 def test_what_could_do_harm_is_refused_with_its_line(text: str, words: str, line: int) -> None:
     with pytest.raises(InvalidManifest) as caught:

@@ -16,7 +16,6 @@ from scheduler_core.scenario.load import field_notes
 from tests.clusters.builders import make_node, make_pod
 from tests.tables import table
 
-CONFIG = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 FIELD, NEAR = "spec.nodeSelectr", "(did you mean nodeSelector?)"
 
 
@@ -147,20 +146,7 @@ def test_a_kind_of_a_scenario_that_is_misspelt_is_refused_as_everywhere() -> Non
 
 @pytest.mark.parametrize(
     ("changes", "field", "near"),
-    [
-        ({"objcts": []}, "objcts", '"objects"'),
-        ({"steps": [{"run": {"untl": "idle"}}]}, "steps[0].run.untl", '"until"'),
-        ({"steps": [{"expect": [{"pod": "p", "nod": "n"}]}]}, "steps[0].expect[0].nod", '"node"'),
-        ({"expect": [{"survives": {"anyZon": True}}]}, "expect[0].survives.anyZon", '"anyZone"'),
-        ({"scheduler": CONFIG | {"profles": []}}, "scheduler.profles", "profiles"),
-        (
-            {"scheduler": CONFIG | {"profiles": [{"schedulrName": "x"}]}},
-            "scheduler.profiles[0].schedulrName",
-            "schedulerName",
-        ),
-        ({"featureGates": {"DynamicResourceAlocation": True}}, "featureGates.DynamicResourceAlocation",
-         "DynamicResourceAllocation"),
-    ],
+    table(__file__, "a_key_of_the_scenario_itself_is_refused_with_its_path_and_the_nearest_name"),
 )  # fmt: skip
 def test_a_key_of_the_scenario_itself_is_refused_with_its_path_and_the_nearest_name(
     client: Client, changes: dict[str, Any], field: str, near: str

@@ -10,14 +10,12 @@ from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Cluster, Pod
 from tests.clusters.builders import make_cluster, make_node
 from tests.kube_api.conftest import PODS, Kube, Work
+from tests.tables import table
 
 
 @pytest.fixture
 def cluster(db: None, wakes: list[Any]) -> Cluster:
     return make_cluster(make_node("n1", cpu="4"))
-
-
-SAME = {"cpu": "1", "memory": "64Mi"}
 
 
 def pod(name: str, cpu: str, **container: Any) -> dict[str, Any]:
@@ -107,13 +105,7 @@ def test_a_policy_may_have_the_container_started_anew(kube: Kube, cluster: Clust
 
 @pytest.mark.parametrize(
     ("resources", "said"),
-    [
-        ({"requests": {**SAME, "example.com/gpu": "1"}}, "only cpu and memory resources are mutable"),
-        ({"requests": {"cpu": "2"}}, "resource requests cannot be removed"),
-        ({"requests": SAME, "limits": SAME}, "Pod QOS Class may not change"),
-        ({"requests": {**SAME, "cpu": "much"}}, "spec.containers[0].resources.requests.cpu"),
-        ("much", "spec.containers[0].resources"),
-    ],
+    table(__file__, "what_is_no_resize_is_refused"),
 )
 def test_what_is_no_resize_is_refused(kube: Kube, resources: Any, said: str) -> None:
     kube.post(PODS, pod("a", "1"))

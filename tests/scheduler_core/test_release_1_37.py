@@ -305,14 +305,7 @@ def takes(release: str, asked: str | None, value: str = "4", **policy: Any) -> s
 
 @pytest.mark.parametrize(
     ("asked", "bounds", "before", "now"),
-    [
-        ("600m", {"min": "500m", "step": "250m"}, "1", "750m"),
-        ("100m", {"min": "500m", "step": "250m"}, "500m", "500m"),
-        ("1", {"min": "500m", "step": "500m"}, "1", "1"),
-        ("3", {"min": "500m", "max": "2", "step": "500m"}, "3 refused", "3 refused"),
-        ("1500Mi", {"min": "1Gi", "step": "1Gi"}, "2Gi refused", "2Gi refused"),
-        ("1500u", {"min": "1m", "step": "1m"}, "1", None),
-    ],
+    table(__file__, "the_range_of_a_request_policy_may_be_in_thousandths"),
 )
 def test_the_range_of_a_request_policy_may_be_in_thousandths(
     asked: str, bounds: dict[str, str], before: str, now: str | None
@@ -349,14 +342,7 @@ def test_a_device_taint_rule_is_stable(release: str, role: str) -> None:
 
 @pytest.mark.parametrize(
     ("expression", "attribute"),
-    [
-        ('"a" in device.attributes["gpu.x"].models', {"models": {"strings": ["a", "b"]}}),
-        ('2 in device.attributes["gpu.x"].models', {"models": {"ints": [1, 2]}}),
-        (
-            'device.attributes["gpu.x"].models[0].isGreaterThan(semver("1.0.0"))',
-            {"models": {"versions": ["2.0.0"]}},
-        ),
-    ],
+    table(__file__, "a_selector_reads_attributes_that_are_lists"),
 )
 def test_a_selector_reads_attributes_that_are_lists(expression: str, attribute: dict[str, Any]) -> None:
     part = {"devices": [{"name": "d0", "attributes": attribute}], "driver": "gpu.x", "nodeName": "n1"}

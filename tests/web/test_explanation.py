@@ -15,17 +15,7 @@ view_cycle, view_filter = by_attribute(present.view_cycle), by_attribute(present
 view_scores, view_reason_matrix = by_attribute(present.view_scores), by_attribute(present.view_reason_matrix)
 view_preemption = by_attribute(preemption.view_preemption)
 
-ALL = (
-    "scored",
-    "tied",
-    "single",
-    "preempting",
-    "unschedulable",
-    "prefilter",
-    "narrowed",
-    "error",
-    "reprieved",
-)
+ALL = table(__file__, "ALL")
 
 
 @pytest.mark.parametrize("label", ALL)

@@ -17,65 +17,19 @@ from tests.tables import table
 
 RATIO = "RequestedToCapacityRatioPriority"
 SHAPE = {"shape": [{"utilization": 0, "score": 0}, {"utilization": 50, "score": 7}]}
-ARGUMENTS: dict[str, dict[str, Any]] = {
-    "TestServiceAffinity": {"serviceAffinity": {"labels": ["region"]}},
-    "TestLabelsPresence": {"labelsPresence": {"labels": ["foo"], "presence": True}},
-    "TestServiceAntiAffinity": {"serviceAntiAffinity": {"label": "zone"}},
-    "TestLabelPreference": {"labelPreference": {"label": "bar", "presence": True}},
-    RATIO: {"requestedToCapacityRatioArguments": SHAPE},
-}
+ARGUMENTS: dict[str, dict[str, Any]] = table(__file__, "ARGUMENTS")
 RESOURCES = [{"name": "intel.com/foo", "weight": 3}, {"name": "intel.com/bar", "weight": 5}]
 WEIGHTS = {"TestServiceAntiAffinity": 3, "TestLabelPreference": 4}
 BY_TAINTS = ["CheckNodeMemoryPressure", "CheckNodeDiskPressure", "CheckNodePIDPressure", "CheckNodeCondition"]
 
-CHANGES: dict[str, tuple[list[str], list[str], list[str]]] = {
-    "1.0": (
-        ["MatchNodeSelector", "PodFitsResources", "PodFitsPorts", "NoDiskConflict",
-         "TestServiceAffinity", "TestLabelsPresence"],
-        ["LeastRequestedPriority", "ServiceSpreadingPriority", "TestServiceAntiAffinity", "TestLabelPreference"],
-        [],
-    ),
-    "1.1": (
-        ["PodFitsHostPorts", "HostName"],
-        ["EqualPriority", "BalancedResourceAllocation", "SelectorSpreadPriority"],
-        ["PodFitsPorts", "ServiceSpreadingPriority"],
-    ),
-    "1.2": (
-        ["NoVolumeZoneConflict", "MaxEBSVolumeCount", "MaxGCEPDVolumeCount", "MaxAzureDiskVolumeCount"],
-        ["NodeAffinityPriority", "ImageLocalityPriority"],
-        [],
-    ),
-    "1.3": (
-        ["PodToleratesNodeTaints", "CheckNodeMemoryPressure", "MatchInterPodAffinity", "GeneralPredicates"],
-        ["TaintTolerationPriority", "InterPodAffinityPriority"],
-        ["TestServiceAntiAffinity", "TestLabelPreference"],
-    ),
-    "1.4": (["CheckNodeDiskPressure"], ["NodePreferAvoidPodsPriority", "MostRequestedPriority"], []),
-    "1.7": ([], [], []),
-    "1.8": (["CheckNodeCondition"], [], []),
-    "1.9": (["CheckVolumeBinding"], [], []),
-    "1.10": (["CheckNodePIDPressure"], [], []),
-    "1.11": ([], [RATIO], []),
-    "1.12": (["MaxCSIVolumeCountPred"], [], []),
-    "1.14": (["MaxCinderVolumeCount"], [], []),
-    "1.16": ([], [], []),
-    "1.19": ([], [], ["GeneralPredicates", *BY_TAINTS]),
-}  # fmt: skip
+CHANGES: dict[str, tuple[list[str], list[str], list[str]]] = table(__file__, "CHANGES")
 """Release -> predicates and priorities that came in, and what went."""
 EXTENDERS: dict[str, dict[str, Any]] = table(__file__, "EXTENDERS")
 """Spellings of the time: keys were read whatever their case."""
 
 FILTERS = table(__file__, "FILTERS")
 """Predicate -> the plugin upstream expects of it; those of `BY_TAINTS` are TaintToleration's since 1.18."""
-SCORES = {
-    "LeastRequestedPriority": "NodeResourcesFit", "MostRequestedPriority": "NodeResourcesFit",
-    RATIO: "NodeResourcesFit", "BalancedResourceAllocation": "NodeResourcesBalancedAllocation",
-    "ImageLocalityPriority": "ImageLocality", "InterPodAffinityPriority": "InterPodAffinity",
-    "NodeAffinityPriority": "NodeAffinity", "TaintTolerationPriority": "TaintToleration",
-    "NodePreferAvoidPodsPriority": "NodePreferAvoidPods", "SelectorSpreadPriority": "SelectorSpread",
-    "ServiceSpreadingPriority": "SelectorSpread", "TestServiceAntiAffinity": "ServiceAffinity",
-    "TestLabelPreference": "NodeLabel",
-}  # fmt: skip
+SCORES = table(__file__, "SCORES")
 """Priority -> the plugin that scores it; upstream's three of resources are strategies of one today."""
 
 

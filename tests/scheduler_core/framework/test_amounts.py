@@ -72,50 +72,7 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 @pytest.mark.parametrize(
     ("plugin", "spec", "n1", "n3"),
-    [
-        (
-            "NodeResourcesFit",
-            {"container": {"resources": {"requests": {"cpu": "3500m", "memory": "1Gi"}}}},
-            ["cpu: wants 3.5, 3 free of 4, 0.5 short"],
-            None,
-        ),
-        (
-            "NodePorts",
-            {"container": {"ports": [{"containerPort": 80, "hostPort": 80}]}},
-            ["wants host port 80/TCP, a pod there holds 80/TCP"],
-            None,
-        ),
-        (
-            "TaintToleration",
-            {"tolerations": [{"key": "gpu", "operator": "Exists"}, {"key": "spot", "value": "no"}]},
-            None,
-            ["spot=yes:NoSchedule: tolerated only with value no, old:NoExecute: not tolerated"],
-        ),
-        (
-            "NodeAffinity",
-            {"nodeSelector": {"zone": "b"}},
-            ["wants zone=b, the label is a"],
-            ["wants zone=b, the label is not there"],
-        ),
-        (
-            "PodTopologySpread",
-            {"topologySpreadConstraints": [{**_WEB, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}]},
-            ["zone=a holds 1, the emptiest 0: with this pod a skew of 2, maxSkew 1"],
-            ["no label zone"],
-        ),
-        (
-            "InterPodAffinity",
-            {"affinity": {"podAntiAffinity": {_REQUIRED: [_WEB]}}},
-            ["away from app=web: 1 with zone=a"],
-            None,
-        ),
-        (
-            "InterPodAffinity",
-            {"affinity": {"podAffinity": {_REQUIRED: [{**_WEB, "labelSelector": {"matchLabels": {"app": "db"}}}]}}},
-            ["beside app=db: none with zone=a"],
-            ["beside app=db: no label zone"],
-        ),
-    ],
+    table(__file__, "the_numbers_are_those_of_the_cluster"),
 )  # fmt: skip
 def test_the_numbers_are_those_of_the_cluster(
     plugin: str, spec: dict[str, Any], n1: list[str] | None, n3: list[str] | None

@@ -64,27 +64,7 @@ def test_nothing_with_more_requirements_is_still_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("document", "path", "message"),
-    [
-        (
-            {"matchExpressions": [{"key": "a", "operator": "Equals", "values": ["b"]}]},
-            "matchExpressions[0].operator",
-            '"Equals" is not a valid label selector operator',
-        ),
-        (
-            {"matchExpressions": [{"key": "a", "operator": "Exists"}, {"key": "a", "operator": "In"}]},
-            "matchExpressions[1].values",
-            "values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty",
-        ),
-        (
-            {"matchLabels": {"a": "-"}},
-            "matchLabels[a]",
-            'values[0][a]: Invalid value: "-": a valid label must',
-        ),
-        ({"matchLabels": {"a/b/c": "x"}}, "matchLabels[a/b/c]", "a qualified name must consist of"),
-        ({"matchLabels": {"/c": "x"}}, "matchLabels[/c]", "prefix part must be non-empty"),
-        ({"matchLabels": {"A/c": "x"}}, "matchLabels[A/c]", "prefix part a lowercase RFC 1123 subdomain"),
-        ({"matchLabels": {"a": "x" * 64}}, "matchLabels[a]", "must be no more than 63 characters"),
-    ],
+    table(__file__, "a_broken_selector_names_the_field"),
 )
 def test_a_broken_selector_names_the_field(document: dict[str, Any], path: str, message: str) -> None:
     with pytest.raises(SelectorError) as caught:

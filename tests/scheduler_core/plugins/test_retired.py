@@ -74,14 +74,7 @@ def test_labels_are_required_forbidden_and_preferred() -> None:
 
 @pytest.mark.parametrize(
     ("owner", "annotation", "score"),
-    [
-        (("ReplicaSet", "u1"), '{"kind": "ReplicaSet", "uid": "u1"}', 0),
-        (("ReplicaSet", "u1"), '{"kind": "ReplicaSet", "uid": "u2"}', 100),
-        (("ReplicaSet", "u1"), '{"kind": "ReplicationController", "uid": "u1"}', 100),
-        (("Job", "u1"), '{"kind": "Job", "uid": "u1"}', 100),
-        (None, '{"kind": "ReplicaSet", "uid": "u1"}', 100),
-        (("ReplicaSet", "u1"), "{", 100),
-    ],
+    table(__file__, "a_node_may_ask_to_be_spared_a_controllers_pods"),
 )
 def test_a_node_may_ask_to_be_spared_a_controllers_pods(owner: Any, annotation: str, score: int) -> None:
     cluster = StorageCluster()

@@ -40,14 +40,7 @@ def run(configuration: dict[str, Any], *objects: dict[str, Any]) -> tuple[Simula
     return cluster, cluster.drain_cycles()
 
 
-RULES: tuple[dict[str, str], ...] = (
-    {"filter": "has(node.metadata.labels.disk) || pod.spec.containers.size() > 1", "score": "50"},
-    {"filter": "free.cpu >= 2 * requests.cpu", "score": "100 * free.memory / allocatable.memory"},
-    {"filter": "!pods.exists(p, p.metadata.labels.app == pod.metadata.labels.app)"},
-    {"score": "pods.size() * 7 + (pod.metadata.labels.app == 'x' ? 1 : 0)", "normalize": "Lowest"},
-    {"score": "free.cpu", "normalize": "Highest", "filter": "free['example.com/none'] == 0"},
-    {"filter": "node.spec.taints.all(t, t.key != 'team')", "score": "size(node.metadata.name)"},
-)
+RULES: tuple[dict[str, str], ...] = table(__file__, "RULES")
 
 
 @pytest.mark.parametrize("args", RULES, ids=lambda args: json.dumps(args)[:40])
@@ -92,25 +85,7 @@ def test_a_rule_that_fails_ends_the_cycle_under_its_name_and_node(args: dict[str
 
 @pytest.mark.parametrize(
     ("args", "field", "said"),
-    [
-        ({}, "filter", "Rule/it: a rule needs a filter or a score"),
-        ({"filter": "true &&\n nod.x"}, "filter", 'Rule/it: line 2, column 2: there is no "nod"; there is pod, node'),
-        ({"filter": "node.x("}, "filter", "line 1, column 8: the expression ends too soon"),
-        (
-            {"filter": "quantity('1e999999999').isGreaterThan(quantity('1'))"},
-            "filter", 'column 1: "1e999999999": unable to parse numeric part of quantity',
-        ),
-        ({"score": "sqrt(2)"}, "score", 'line 1, column 1: there is no function "sqrt"'),
-        ({"score": "(" * 45 + "1" + ")" * 45}, "score", "nested deeper than 40"),
-        ({"filter": "true" + " " * 4096}, "filter", "longer than 4096 characters"),
-        (
-            {"filter": "pods.exists(a, pods.exists(b, pods.exists(c, pods.exists(d, true))))"},
-            "filter", "stand 4 deep in each other, at most 3 may",
-        ),
-        ({"filter": "1 < 2 && pods.exists(p)"}, "filter", "line 1, column 14: exists needs, after the name for the"),
-        ({"filter": "pods.map(p, p, p, p) == []"}, "filter", "map needs, after the name for the elements, one"),
-        ({"filter": "true", "normalize": "Best"}, "normalize", "must be one of None, Highest, Lowest"),
-    ],
+    table(__file__, "a_rule_that_cannot_be_read_is_refused_with_its_place"),
 )  # fmt: skip
 def test_a_rule_that_cannot_be_read_is_refused_with_its_place(
     args: dict[str, str], field: str, said: str

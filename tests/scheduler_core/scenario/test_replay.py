@@ -180,53 +180,7 @@ def test_a_lookalike_of_the_trace_is_drawn_from_its_seed(tmp_path: Path) -> None
     assert main(["replay", str(path), "--check"]) == 0
 
 
-BAD = {
-    "a later format": ({"apiVersion": "scheduling.playground/v2"}, "apiVersion", "a newer one is needed"),
-    "a later Kubernetes": ({"emulates": "v1.99"}, "emulates", "is no release that is known here"),
-    "a field of tomorrow": ({"sampling": {"seed": 3}}, "sampling", "unknown field"),
-    "a broken cassette": (
-        {"extenders": {"cassette": [{"verb": "filter", "answer": {}, "text": "x"}]}},
-        "extenders.cassette[0]",
-        "a body is either `answer` (JSON) or `text`",
-    ),
-    "a cassette that is no list": ({"extenders": {"cassette": "tape"}}, "extenders.cassette", "must be"),
-    "an unknown verb": (
-        {"extenders": {"cassette": [{"verb": "guess"}]}},
-        "extenders.cassette[0].verb",
-        "known here: bind",
-    ),
-    "a status out of bounds": (
-        {"extenders": {"cassette": [{"verb": "filter", "status": 9999}]}},
-        "extenders.cassette[0].status",
-        "at most 599",
-    ),
-    "a step on nothing": (
-        {"steps": [{"run": "idle"}, {"cordon": "gone"}]},
-        "steps[1].cordon",
-        "there is no Node gone after cycle 1",
-    ),
-    "a patch of nothing": (
-        {"steps": [{"patch": {"kind": "Pod", "name": "x", "patch": {}}}]},
-        "steps[0].patch",
-        "there is no Pod default/x",
-    ),
-    "an answer at Permit for no pod": (
-        {"steps": [{"allow": "default/x"}]},
-        "steps[0].allow",
-        "there is no Pod default/x",
-    ),
-    "an expectation of no such pod": (
-        {"expect": [{"pod": "pp", "node": "n"}]},
-        "expect[0].pod",
-        "there never was a pod default/pp",
-    ),
-    "an expectation of no such cycle": (
-        {"expect": [{"cycle": 9, "outcome": "bound"}]},
-        "expect[0].cycle",
-        "there is no cycle 9, the run had 1",
-    ),
-    "too many steps": ({"steps": [{"run": "cycle"}] * 100_000}, "steps", "at most 50,000 are run"),
-}
+BAD = table(__file__, "BAD")
 """What is wrong -> fields of a document, the path that is named, words of the reason."""
 
 

@@ -82,23 +82,7 @@ def test_what_it_cannot_say_stands_beside_it() -> None:
                       "metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": 3}]}}]})  # fmt: skip
 
 
-WRONG = [
-    ("nodes", {"cpu": 1, "memory": 1}, "nodes[0].name: is required"),
-    ("nodes", {"name": "n", "cpu": 1}, "nodes[0].memory: is required, or a type that has it"),
-    ("nodes", {"name": "n", "type": "m6i.larg"}, 'nodes[0].type: is no node type of the price list; did'),
-    ("nodes", {"name": "n", "type": ["x"]}, "nodes[0].type: is no node type"),
-    ("nodes", {"name": "n", "type": "m6i.large", "cpu": "four"}, "nodes[0].cpu: must be an amount"),
-    ("nodes", {"name": "n", "type": "m6i.large", "taints": ["x"]}, "nodes[0].taints[0]: must be written key=value"),
-    ("nodes", {"name": "n", "type": "m6i.large", "labels": {"a b": 1}}, "nodes[0].labels.a b: "),
-    ("nodes", {"name": "n", "type": "m6i.large", "count": 0}, "nodes[0].count: must be a whole number from 1"),
-    ("nodes", {"name": "n", "type": "m6i.large", "zones": "a"}, 'nodes[0].zones: unknown field; did you mean "zone"?'),
-    ("pods", {"name": "p", "devices": 1}, "pods[0].devices: must be a mapping"),
-    ("pods", {"name": "p", "priority": "high"}, "pods[0].priority: must be a whole number"),
-    ("pods", {"name": "p", "tolerations": ["a:Never"]}, "pods[0].tolerations[0]: must be written key"),
-    ("pods", {"name": "p", "spread": {"maxSkew": 2}}, "pods[0].spread: must be zone, node or a label's key"),
-    ("pods", {"name": "p", "affinity": {"with": "q"}}, "pods[0].affinity: must be near or apart"),
-    ("pods", {"name": "p", "nodeName": 3}, "pods[0].nodeName: must be a string"),
-]  # fmt: skip
+WRONG = table(__file__, "WRONG")
 
 
 @pytest.mark.parametrize(("key", "entry", "said"), WRONG)

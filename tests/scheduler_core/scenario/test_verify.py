@@ -18,22 +18,11 @@ from scheduler_core.scenario import (
 )
 from scheduler_core.scenario.gallery import gallery_scenario
 from tests.scheduler_core.scenario.builders import make_node, make_pod, make_scenario
+from tests.tables import table
 
 NODES = tuple(make_node(f"n{index}") for index in range(4))
 PODS = tuple(make_pod(f"p{index}") for index in range(8))
-CPU = [{"name": "cpu", "weight": 1}]
-MOST = {
-    "apiVersion": "kubescheduler.config.k8s.io/v1",
-    "kind": "KubeSchedulerConfiguration",
-    "profiles": [
-        {
-            "plugins": {"score": {"disabled": [{"name": "NodeResourcesBalancedAllocation"}]}},
-            "pluginConfig": [
-                {"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "MostAllocated", "resources": CPU}}}
-            ],
-        }
-    ],
-}  # fmt: skip
+MOST = table(__file__, "MOST")
 
 
 def test_a_recorded_scenario_is_reproduced() -> None:
