@@ -11,7 +11,7 @@ import pytest
 from tests.load.team import Round, be_busy
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgres, pytest.mark.redis]
-SHORT = {"clusters": 4, "pods": 30, "streams": 10, "seconds": 7.0, "outage": 2.0, "every": 3.0}
+SHORT = {"clusters": 4, "pods": 30, "streams": 10, "seconds": 10.0, "outage": 3.0, "every": 5.0}
 LONG = {"clusters": 20, "pods": 100, "streams": 60, "seconds": 30.0, "outage": 6.0, "every": 13.0}
 nightly = pytest.mark.nightly(
     "tests/load/", "playground/broker.py", "playground/play/", "playground/celery.py"
