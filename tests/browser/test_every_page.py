@@ -35,7 +35,7 @@ from tests.browser.looks import LIGHT, LOOKS, NONE_WANTED, PHONE, is_wanted, nig
 from tests.browser.test_account_and_api import ada
 from tests.browser.test_accounts_walk import log_in
 from tests.browser.test_looks import unexplained
-from tests.browser.test_real_clusters import load
+from tests.browser.test_real_clusters import load, real_run
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.clusters.devices import claiming, gpu_node, template
 from tests.kube_api.conftest import Kube
@@ -54,7 +54,7 @@ DESK = 1440
 THREE_WIDTHS = (1440, 800, 390)
 TWO_WIDTHS = (1440, 390)  # of what differs from the first of the walks in its names and numbers alone
 
-DAY = {"n_nodes": 40, "n_pods": 350}
+DAY = {"n_nodes": 80, "n_pods": 700}
 
 PAGES = {
     **{route: (address,) for route, address in PLAIN.items()},
@@ -104,7 +104,7 @@ def world(work):
     """Makes what the addresses name, around one large cluster."""
 
     def make(**size):
-        cluster = load(**size)
+        cluster = real_run() if size == DAY else load(**size)
         apply_documents(cluster=cluster, objects=[make_pod("recommendation-engine-7c9d8f6b5-late0")])
         run_until(cluster, "idle")
         cluster.refresh_from_db()
