@@ -97,7 +97,7 @@
       const go = el('button', `Line ${one.line}`);
       go.type = 'button';
       go.addEventListener('click', () => select(one.line));
-      return el('li', '', go, `: ${one.words}`);
+      return el('li', '', go, `: ${one.words.replace(/^line \d+: /, '')}`);
     }), ...(found.length ? [el('li', 'The answer is of the last correct text.')] : []));
     text.setAttribute('aria-invalid', String(found.length > 0));
     frame.classList.toggle('old', found.length > 0);
