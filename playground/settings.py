@@ -170,6 +170,7 @@ DEFAULT_FROM_EMAIL = os.environ.get("PLAYGROUND_MAIL_FROM") or f"playground@{ALL
 
 STATICFILES_DIRS = [
     RESOURCES / "static",
+    ("pictures", RESOURCES / "docs" / "pictures"),  # of the manual
     # What standalone files have inside; a page that opens a link reads it in the same way.
     ("standalone", BASE_DIR / "scheduler_core/scenario/standalone/page"),
 ]

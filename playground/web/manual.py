@@ -13,6 +13,7 @@ import nh3
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.templatetags.static import static
 from markdown_it import MarkdownIt
 
 from playground.web.pages import INDEX
@@ -75,7 +76,14 @@ def chapter(name: str) -> Chapter:
     html = nh3.clean(
         reader.renderer.render(tokens, reader.options, {}),
         attribute_filter=_with_path,
-        attributes={"*": {"id"}, "a": {"href"}, "code": {"class"}, "td": {"style"}, "th": {"style"}},
+        attributes={
+            "*": {"id"},
+            "a": {"href"},
+            "img": {"src", "alt"},
+            "code": {"class"},
+            "td": {"style"},
+            "th": {"style"},
+        },
         url_schemes={"http", "https"},
         link_rel="noopener",
         filter_style_properties=set(),
@@ -91,7 +99,12 @@ def _ident(words: str) -> str:
 
 
 def _with_path(tag: str, attribute: str, value: str) -> str | None:
-    """The target of a link: of one to a file of docs/ its path on the site, of one to another file none."""
+    """The target of a link: of one to a file of docs/ its path on the site, of one to another file none.
+
+    A picture of docs/pictures/ is a static file.
+    """
+    if attribute == "src":
+        return static(value) if re.fullmatch(r"pictures/[a-z-]+\.jpg", value) else None
     file, _, heading = value.partition("#")
     name = file.removesuffix(".md")
     if attribute != "href" or value.startswith(("http:", "https:", "/", "#")):

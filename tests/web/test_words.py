@@ -183,3 +183,22 @@ def test_chapters_link_to_each_other_and_hold_no_html_of_their_own(client, setti
         manual.chapter.cache_clear()
     assert "<script" not in html and "javascript:" not in html.replace("[x](javascript:alert(1))", "")
     assert "gone.md" not in html and 'href="/manual/team/#people"' in html
+
+
+OF_PAGES = ("reading", "import", "scenarios", "releases", "plan")
+"""Chapters that describe pages."""
+
+
+def test_chapters_of_pages_have_pictures_and_each_picture_is_shown_once() -> None:
+    shown = [
+        name
+        for one in OF_PAGES
+        for name in re.findall(r"<img [^>]*src=\"[^\"]*pictures/([a-z-]+)", html(one))
+    ]
+    assert all("<img " in html(one) for one in OF_PAGES)
+    assert sorted(shown) == sorted(path.stem for path in (manual.folder() / "pictures").iterdir())
+    assert all(path.stat().st_size < 60_000 for path in (manual.folder() / "pictures").iterdir())
+
+
+def html(chapter: str) -> str:
+    return manual.chapter(chapter).html
