@@ -102,6 +102,9 @@ def test_policies_say_how_fast() -> None:
     assert replicas(scaled("0s cpu=0", replicas=5, behavior=never)) == 5
     at_once = {"scaleDown": {"stabilizationWindowSeconds": 0}}
     assert replicas(scaled("0s cpu=0", replicas=5, behavior=at_once, seconds=30)) == 1
+    later = {"scaleUp": {"stabilizationWindowSeconds": 300}}
+    assert replicas(scaled("0s cpu=400m; 1m cpu=400m; 1m cpu=4", behavior=later, seconds=180)) == 1
+    assert replicas(scaled("0s cpu=400m; 1m cpu=400m; 1m cpu=4", seconds=180)) > 1
 
 
 def test_amounts_and_containers_are_targets_too() -> None:
