@@ -9,7 +9,7 @@ cell is a histogram that opens.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from types import MappingProxyType
@@ -527,8 +527,9 @@ def _draw_bar(
             paths.setdefault("u", []).append(_rect(x, y, taken, height))
         return x + taken
     by_class: dict[str, float] = {}
+    asks = _ASKS.get(bar.resource) or (lambda pod: pod.extended.get(bar.resource, 0))
     for i, pod in enumerate(pods):
-        width = _asked(pod, bar.resource) * per
+        width = asks(pod) * per
         if not width or pod.nominated:
             if width and i in boxes:
                 boxes[i].parts.append(_rect(max(_EDGE, end - width), y, min(width, inner), height))
@@ -551,17 +552,16 @@ def _draw_bar(
     return x
 
 
-def _asked(pod: PodUse, resource: str) -> int:
-    if resource == "cpu":
-        return pod.cpu_milli
-    if resource == "memory":
-        return pod.memory_bytes
-    return 1 if resource == "pods" else pod.extended.get(resource, 0)
+_ASKS: Final[Mapping[str, Callable[[PodUse], int]]] = {
+    "cpu": lambda pod: pod.cpu_milli,
+    "memory": lambda pod: pod.memory_bytes,
+    "pods": lambda pod: 1,
+}
 
 
 def _rect(x: float, y: float, width: float, height: float) -> str:
     x, width = round(x, 1), round(width, 1)
-    return f"M{x:g} {y:g}h{width:g}v{height:g}h-{width:g}z"
+    return f"M{x:g} {y:g}h{width:g}v{height:g}H{x:g}z"
 
 
 def _view_pod(pod: PodUse, pieces: _Pieces, scale: PriorityScale) -> View:

@@ -79,9 +79,7 @@ def _node_bars(node: Mapping[str, Any]) -> str:
         + "</g>"
         for pod in node["pods"]
     )
-    return (
-        f'<svg width="{node["width"]}" height="{node["height"]}" aria-hidden="true">{tail}{paths}{pods}</svg>'
-    )
+    return f'<svg width="{node["width"]}" height="{node["height"]}">{tail}{paths}{pods}</svg>'
 
 
 @register.filter
