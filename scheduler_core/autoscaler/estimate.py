@@ -20,6 +20,8 @@ from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.resources import CPU, MEMORY, resource_list, whole_units
 
 MOST_GROUPS_OF_A_CONTROLLER: Final = 10
+DRAINED: Final = ":drained"
+"""Ends the uid of a pod that is looked at twice: on the node that is drained, and as one without a node."""
 _SPREAD_MISSED: Final = "node(s) didn't match pod topology spread constraints"
 
 
@@ -65,6 +67,11 @@ def shape_of(pod: Pod) -> str:
             spec[key] = [{name: value for name, value in item.items() if name != "env"} for item in spec[key]]
     spec["volumes"] = [volume for volume in spec.get("volumes") or () if "projected" not in volume]
     return json.dumps([pod.labels, spec], sort_keys=True)
+
+
+def hint_of(pod: Pod) -> str:
+    """By what a place of a pod is remembered: a drained node's pod is itself while it waits for another."""
+    return pod.uid.removesuffix(DRAINED)
 
 
 def is_of_daemon_set(pod: Pod) -> bool:

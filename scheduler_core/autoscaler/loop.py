@@ -10,9 +10,19 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from scheduler_core.autoscaler.actuation import NodeDeletions
+from scheduler_core.autoscaler.cluster import LiveCluster
 from scheduler_core.autoscaler.cluster_state import ClusterState, MachineGroup
-from scheduler_core.autoscaler.estimate import MOST_GROUPS_OF_A_CONTROLLER, is_of_daemon_set, shape_of
+from scheduler_core.autoscaler.drainability import DrainBudgets, pods_to_move
+from scheduler_core.autoscaler.estimate import (
+    DRAINED,
+    MOST_GROUPS_OF_A_CONTROLLER,
+    hint_of,
+    is_of_daemon_set,
+    shape_of,
+)
 from scheduler_core.autoscaler.expand import GPU_LABEL, Expander
+from scheduler_core.autoscaler.scale_down import Planner, ScaleDown, is_mirror
 from scheduler_core.autoscaler.scale_up import Orchestrator, Quotas, ScaleUp, not_triggered
 from scheduler_core.autoscaler.snapshot import Cursor, GroupTemplate, NodesAndPods
 from scheduler_core.autoscaler.templates import (
@@ -52,10 +62,9 @@ class Loop:
     schedulable_on: dict[str, str] = field(default_factory=dict)
     scale_ups: list[ScaleUp] = field(default_factory=list)
     upcoming_after: dict[str, int] = field(default_factory=dict)
-    scale_down: str = "ScaleDownNotTried"
+    scale_down: ScaleDown = field(default_factory=ScaleDown)
     target_sizes: dict[str, int] = field(default_factory=dict)
     events: list[str] = field(default_factory=list)
-    log: list[dict[str, Any]] = field(default_factory=list)
 
 
 class Autoscaler:
@@ -72,12 +81,22 @@ class Autoscaler:
     """
 
     def __init__(
-        self, options: Document, groups: Sequence[MachineGroup], prices: Mapping[str, float] = {}
+        self,
+        options: Document,
+        groups: Sequence[MachineGroup],
+        cluster: LiveCluster,
+        prices: Mapping[str, float] = {},
     ) -> None:
         self._options = {**DEFAULTS, **options}
         self.groups = {group.name: group for group in sorted(groups, key=lambda group: group.name)}
         self._prices = prices
+        self._cluster = cluster
         self._state = ClusterState(self.groups, self._option, self._duration)
+        self._planner = Planner(self.groups, self._option, self._duration)
+        self.deletions = NodeDeletions(cluster, self.groups, self._option, self._duration)
+        self._grew_ns: dict[str, int] = {}
+        self._last_up_ns: int | None = None
+        self._last_delete_ns: int | None = None
         self._cursor = Cursor()
         self._hints: dict[str, str] = {}
         self._older_hints: dict[str, str] = {}
@@ -93,46 +112,40 @@ class Autoscaler:
     def _duration(self, flag: str, group: str = "") -> int:
         return parse_duration_ns(str(self._option(flag, group)))
 
-    def run_once(
-        self,
-        now_ns: int,
-        objects: Iterable[Document],
-        group_of: Mapping[str, str],
-        *,
-        refused: Collection[str] = (),
-    ) -> Loop:
+    def advance(self, now_ns: int) -> None:
+        """What goes on between loops: nodes that are being deleted."""
+        self.deletions.advance(now_ns)
+
+    def run_once(self, now_ns: int, *, refused: Collection[str] = ()) -> Loop:
         """One loop.
 
         Parameters
         ----------
-        objects : iterable of mapping
-            All manifests of the cluster.
-        group_of : mapping of str to str
-            Node -> group; a node that is not named is not autoscaled.
         refused : collection of str
             Groups whose provider refuses to grow in this loop.
         """
         loop = Loop()
-        lists = _Lists(objects, self._option)
+        if not self._n_loops:
+            self.deletions.clean_up(now_ns)
+        lists = _Lists(self._cluster.objects(), self._option)
+        if not self._n_loops:
+            self._planner.remember(lists.nodes, now_ns)
+        loop.scale_down.delete_results = dict(self.deletions.results)
+        self.deletions.results.clear()
         try:
-            self._run(loop, lists, now_ns, group_of, refused)
+            self._run(loop, lists, now_ns, refused)
         finally:
             loop.target_sizes = {name: group.target_size for name, group in self.groups.items()}
             loop.upcoming_after = self._state.upcoming(now_ns)
-            lowered = [{"resize": name, "delta": -amount} for name, amount in self._state.lowered]
-            loop.log = [*lowered, *loop.log]
-            loop.events.sort()
+            for name, amount in self._state.lowered:
+                self._cluster.log.append((now_ns, {"resize": name, "delta": -amount}))
+            loop.events = sorted([*loop.events, *self.deletions.events])
+            self.deletions.events.clear()
         return loop
 
-    def _run(
-        self,
-        loop: Loop,
-        lists: _Lists,
-        now_ns: int,
-        group_of: Mapping[str, str],
-        refused: Collection[str],
-    ) -> None:
+    def _run(self, loop: Loop, lists: _Lists, now_ns: int, refused: Collection[str]) -> None:
         self._n_loops += 1
+        group_of = self._cluster.group_of
         snapshot = NodesAndPods(self._cursor)
         for node in lists.nodes:
             snapshot.add(node)
@@ -143,20 +156,144 @@ class Autoscaler:
         templates = self._templates(snapshot, lists, group_of, now_ns)
         self._state.update(lists.nodes, group_of, lists.is_ready, now_ns)
         if not self._state.is_healthy or self._state.fix_sizes(now_ns):
+            if not self._state.is_healthy:
+                self._planner.forget()
             loop.scale_ups = [ScaleUp("ScaleUpNotTried")]
             return
-        self._add_upcoming(snapshot, templates, now_ns)
+        gone = self._add_upcoming(snapshot, templates, now_ns)
         pods = self._pods_to_help(loop, snapshot, lists, now_ns, cutoff)
         found = self._scale_up(loop, snapshot, templates, lists, pods, now_ns, group_of, refused)
         loop.scale_ups = [found]
         loop.events += found.events
         if found.result == "ScaleUpSuccessful":
-            loop.scale_down = "ScaleDownInCooldown"
+            loop.scale_down.result = "ScaleDownInCooldown"
+            self._last_up_ns = now_ns
+        if self._option("scale-down-enabled"):
+            nodes = [node.name for node in lists.nodes if node.name not in gone]
+            is_young = found.result == "ScaleUpInCooldown"
+            self._scale_down(loop.scale_down, snapshot, lists, nodes, is_young, now_ns)
         if self._option("enforce-node-group-min-size"):
             orchestrator = self._orchestrator(snapshot, templates, group_of, now_ns, refused)
             least = orchestrator.to_min_size()
             loop.scale_ups = [*(one for one in loop.scale_ups if one.was_tried), least]
-            loop.log += orchestrator.log
+            self._log(orchestrator, now_ns)
+            if least.result == "ScaleUpSuccessful":
+                self._last_up_ns = now_ns
+
+    def _log(self, orchestrator: Orchestrator, now_ns: int) -> None:
+        for entry in orchestrator.log:
+            self._cluster.log.append((now_ns, entry))
+            if "resize" in entry:
+                self._grew_ns[entry["resize"]] = now_ns
+
+    # ---- scaling down
+
+    def _scale_down(
+        self,
+        found: ScaleDown,
+        snapshot: NodesAndPods,
+        lists: _Lists,
+        nodes: Sequence[str],
+        is_young: bool,
+        now_ns: int,
+    ) -> None:
+        group_of, leaving = self._cluster.group_of, self.deletions.in_progress
+        found.candidates = self._candidates(snapshot, nodes, now_ns)
+        self._planner.update(
+            found,
+            snapshot,
+            [name for name in found.candidates if name not in leaving],
+            [name for name in nodes if name not in leaving],
+            group_of,
+            lists.is_ready,
+            lists.controllers,
+            DrainBudgets(lists.budgets),
+            now_ns,
+        )
+        if self._is_cooling_down(is_young, now_ns):
+            found.result = "ScaleDownInCooldown"
+        elif not found.candidates:
+            found.result = "ScaleDownNoCandidates"
+        else:
+            self._start_deletions(found, snapshot, lists, now_ns)
+        self.deletions.mark_candidates(
+            [node for node in lists.nodes if node.name in nodes and node.name in group_of],
+            self._planner.unneeded,
+            now_ns,
+        )
+
+    def _start_deletions(self, found: ScaleDown, snapshot: NodesAndPods, lists: _Lists, now_ns: int) -> None:
+        limits = {
+            "cpu": int(str(self._option("cores-total")).partition(":")[0]),
+            "memory": int(str(self._option("memory-total")).partition(":")[0]) * _GIB,
+        }
+        empty, drains = self._planner.to_delete(
+            found,
+            snapshot,
+            self._cluster.group_of,
+            lists.is_ready,
+            self.deletions.of_group,
+            limits,
+            now_ns,
+        )
+        started_empty, started_drains = self.deletions.start(empty, drains, now_ns)
+        for removal in (*started_empty, *started_drains):
+            told: dict[str, Any] = {
+                "node": removal.node,
+                "utilization": self._planner.utilization_of(
+                    snapshot, removal.node, self._cluster.group_of, now_ns
+                ),
+            }
+            if removal in started_drains:
+                pods = snapshot.pods[removal.node]
+                told["evicts"] = [pod.key for pod in pods if not is_of_daemon_set(pod) and not is_mirror(pod)]
+            found.deleting.append(told)
+        started = bool(found.deleting)
+        found.result = "ScaleDownNodeDeleteStarted" if started else "ScaleDownNoNodeDeleted"
+        if started:
+            self._last_delete_ns = now_ns
+
+    def _is_cooling_down(self, is_young: bool, now_ns: int) -> bool:
+        if is_young or self._option("scale-down-delay-type-local"):
+            return is_young
+        return any(
+            last_ns is not None and last_ns + self._duration(flag) > now_ns
+            for last_ns, flag in (
+                (self._last_up_ns, "scale-down-delay-after-add"),
+                (self._last_delete_ns, "scale-down-delay-after-delete"),
+            )
+        )
+
+    def _candidates(self, snapshot: NodesAndPods, nodes: Sequence[str], now_ns: int) -> list[str]:
+        """Nodes of groups above their least size: the empty ones, then those of the last loop, first."""
+        group_of = self._cluster.group_of
+        unneeded = set(self._planner.unneeded)
+        found = []
+        for name in nodes:
+            group = self.groups.get(group_of.get(name, ""))
+            if group is None or group.target_size <= group.min_size:
+                continue
+            if self._option("scale-down-delay-type-local") and self._is_delayed(group.name, now_ns):
+                continue
+            moving = (
+                pods_to_move(snapshot.pods[name], now_ns, self._option, None, None)
+                if name in snapshot.nodes
+                else None
+            )
+            is_empty = moving is not None and moving.blocking is None and not moving.pods
+            waits = bool(is_empty and moving is not None and moving.on_completion)
+            found.append(((not is_empty, waits, name not in unneeded), name))
+        return [name for _, name in sorted(found, key=lambda item: item[0])]
+
+    def _is_delayed(self, group: str, now_ns: int) -> bool:
+        return any(
+            group in times and times[group] + self._duration(flag) > now_ns
+            for times, flag in (
+                (self._grew_ns, "scale-down-delay-after-add"),
+                (self.deletions.went_ns, "scale-down-delay-after-delete"),
+                (self.deletions.failed_ns, "scale-down-delay-after-failure"),
+            )
+        )
 
     # ---- templates
 
@@ -201,7 +338,9 @@ class Autoscaler:
 
     def _add_upcoming(
         self, snapshot: NodesAndPods, templates: Mapping[str, GroupTemplate], now_ns: int
-    ) -> None:
+    ) -> set[str]:
+        """Add what is on its way, and take out what has not started yet; the latter's names."""
+        gone = set()
         self._upcoming.clear()
         for name, count in self._state.upcoming(now_ns).items():
             for number in range(count):
@@ -211,6 +350,8 @@ class Autoscaler:
             for started in self._state.readiness[name].not_started if name in self._state.readiness else ():
                 if started in snapshot.nodes:
                     snapshot.remove(started)
+                    gone.add(started)
+        return gone
 
     # ---- pods to help
 
@@ -220,11 +361,24 @@ class Autoscaler:
         pods = lists.pending
         kept = [pod for pod in pods if not _is_expendable(pod, cutoff)]
         _tell(loop, "filter-expendable", pods, kept)
+        drained = self._currently_drained(snapshot)
+        if drained:
+            loop.pod_list["currently-drained"] = {"added": sorted(pod.key for pod in drained)}
+        kept += drained
         left = self._without_schedulable(loop, snapshot, kept)
         _tell(loop, "filter-schedulable", kept, left)
         others = [pod for pod in left if not is_of_daemon_set(pod)]
         _tell(loop, "filter-daemonset", left, others)
         return [pod for pod in others if self._is_old_enough(pod, now_ns)]
+
+    def _currently_drained(self, snapshot: NodesAndPods) -> list[Pod]:
+        """Pods of nodes that are being drained, as if they were on none."""
+        return [
+            _without_node(pod)
+            for name in self.deletions.drained
+            for pod in snapshot.pods.get(name, ())
+            if not (pod.is_terminating or is_of_daemon_set(pod) or is_mirror(pod))
+        ]
 
     def _is_old_enough(self, pod: Pod, now_ns: int) -> bool:
         delay_ns = self._duration("new-pod-scale-up-delay")
@@ -240,7 +394,7 @@ class Autoscaler:
         hints: dict[str, str] = {}
         placed = set()
         for pod in sorted(pods, key=lambda pod: -pod.priority):
-            hinted = self._hints.get(pod.uid) or self._older_hints.get(pod.uid) or ""
+            hinted = self._hints.get(hint_of(pod)) or self._older_hints.get(hint_of(pod)) or ""
             node = ""
             if hinted in snapshot.nodes and snapshot.try_on(pod, hinted) is None:
                 node = hinted
@@ -252,7 +406,7 @@ class Autoscaler:
                 if not node and is_told and len(shapes) < MOST_GROUPS_OF_A_CONTROLLER:
                     shapes.append(shape_of(pod))
             if node:
-                hints[pod.uid] = node
+                hints[hint_of(pod)] = node
                 placed.add(pod.uid)
                 group, number = self._upcoming.get(node, ("", 0))
                 loop.schedulable_on[pod.key] = f"template:{group}-upcoming-{number}" if group else node
@@ -306,7 +460,7 @@ class Autoscaler:
         names = str(self._option("expander")).split(",")
         expander = Expander(names, templates, self._prices, len(lists.nodes), lists.priorities)
         found = orchestrator.scale_up(pods, expander)
-        loop.log += orchestrator.log
+        self._log(orchestrator, now_ns)
         return found
 
 
@@ -315,6 +469,13 @@ def _tell(loop: Loop, stage: str, before: Sequence[Pod], after: Sequence[Pod]) -
     removed = sorted(pod.key for pod in before if pod.uid not in left)
     if removed:
         loop.pod_list[stage] = {"removed": removed}
+
+
+def _without_node(pod: Pod) -> Pod:
+    """The pod once more, on no node."""
+    spec = {key: value for key, value in pod.manifest["spec"].items() if key != "nodeName"}
+    metadata = {**pod.manifest["metadata"], "uid": f"{pod.uid}{DRAINED}"}
+    return pod_from({**pod.manifest, "metadata": metadata, "spec": spec})
 
 
 def _is_expendable(pod: Pod, cutoff: int) -> bool:
@@ -339,6 +500,11 @@ class _Lists:
             key=lambda item: (item["metadata"].get("namespace", ""), item["metadata"]["name"]),
         )
         self.nodes = [node_from(item) for item in found if item["kind"] == "Node"]
+        self.budgets = [item for item in found if item["kind"] == "PodDisruptionBudget"]
+        self.controllers = {
+            (item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"]): item
+            for item in found
+        }
         self.daemon_sets = [item for item in found if item["kind"] == "DaemonSet"]
         self.priorities = next(
             (

@@ -90,6 +90,18 @@ class Quotas:
                 used.update(self._amounts(group_of(node.name), node))
         self._left = {name: max(0, most - used[name]) for name, most in limits.items()}
 
+    @classmethod
+    def at_least(
+        cls, limits: Mapping[str, int], nodes: Sequence[Node], group_of: Callable[[str], str]
+    ) -> Quotas:
+        """What may go until the cluster has no more than these amounts."""
+        made = cls({}, (), group_of)
+        used: Counter[str] = Counter()
+        for node in nodes:
+            used.update(made._amounts(group_of(node.name), node))
+        made._left = {name: max(0, used[name] - least) for name, least in limits.items()}
+        return made
+
     def _amounts(self, group: str, node: Node) -> dict[str, int]:
         if group in self._of_group:
             return self._of_group[group]

@@ -88,16 +88,30 @@ class NodesAndPods:
         self._fork.put_pod(pod, name)
         self.pods[name].append(pod)
 
+    def make_ghost(self, name: str, ghost: Node) -> None:
+        """Put a node's empty likeness in its place: its pods are off."""
+        place = self.order.index(name)
+        self.remove(name)
+        self.add(ghost)
+        self.order.insert(place, self.order.pop())
+
+    def keep(self) -> tuple[int, list[str], dict[str, Node], dict[str, list[Pod]]]:
+        """A state to come back to."""
+        pods = {name: list(found) for name, found in self.pods.items()}
+        return self._fork.mark(), list(self.order), dict(self.nodes), pods
+
+    def go_back(self, kept: tuple[int, list[str], dict[str, Node], dict[str, list[Pod]]]) -> None:
+        mark, self.order, self.nodes, self.pods = kept
+        self._fork.back_to(mark)
+
     @contextmanager
     def fork(self) -> Iterator[None]:
         """Whatever is changed within is taken back."""
-        mark, order = self._fork.mark(), list(self.order)
-        nodes, pods = dict(self.nodes), {name: list(found) for name, found in self.pods.items()}
+        kept = self.keep()
         try:
             yield
         finally:
-            self._fork.back_to(mark)
-            self.order, self.nodes, self.pods = order, nodes, pods
+            self.go_back(kept)
 
     def check(self, pod: Pod, name: str) -> Rejected | None:
         """Why a node does not take a pod; None if it does."""

@@ -118,8 +118,8 @@ def template_of(
     for daemon_set in daemon_sets:
         if daemon_set["metadata"].get("uid") in running:
             continue
-        pod = _daemon_pod(daemon_set)
-        if (forced or _is_critical(pod)) and _runs_on(pod, template.node):
+        pod = daemon_pod(daemon_set)
+        if (forced or _is_critical(pod)) and runs_on(pod, template.node):
             template.pods += (pod,)
     return template
 
@@ -156,7 +156,7 @@ def renamed(template: GroupTemplate, name: str) -> GroupTemplate:
     return GroupTemplate(node_from(manifest), template.pods)
 
 
-def _runs_on(pod: Pod, node: Node) -> bool:
+def runs_on(pod: Pod, node: Node) -> bool:
     try:
         matches = pod.required_node_affinity.match(node.labels, node.name)
     except SelectorError:
@@ -180,7 +180,7 @@ def _is_critical(pod: Pod) -> bool:
     return spec.get("priorityClassName") == CRITICAL and preempts
 
 
-def _daemon_pod(daemon_set: Document) -> Pod:
+def daemon_pod(daemon_set: Document) -> Pod:
     """A pod of a DaemonSet; it tolerates what the DaemonSet controller has it tolerate."""
     metadata, template = daemon_set["metadata"], daemon_set["spec"]["template"]
     owner = {

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from scheduler_core.autoscaler.cluster import LiveCluster
 from scheduler_core.autoscaler.cluster_state import MachineGroup
 from scheduler_core.autoscaler.expand import describe
 from scheduler_core.autoscaler.loop import Autoscaler, Loop
 from scheduler_core.autoscaler.scale_up import ScaleUp
+from scheduler_core.autoscaler.templates import daemon_pod, runs_on
 from scheduler_core.cli.conformance import Difference, differences
 from scheduler_core.objects.duration import parse_duration_ns
-from scheduler_core.objects.fields import parse_time_ns
+from scheduler_core.objects.fields import format_seconds, parse_time_ns
+from scheduler_core.objects.node import node_from
+
+_AFTER_NS = 3 * 3600 * 10**9
+"""How long the recorder watched what was still going on after the last loop."""
 
 
 def run_autoscaler_case(case: Mapping[str, Any]) -> list[Difference]:
     """Run one case of the cluster autoscaler: its loops one after the other.
+
+    Between them the cluster lives on as recorded: machines come, pods are made again and bound.
 
     Returns
     -------
@@ -36,36 +44,90 @@ def run_autoscaler_case(case: Mapping[str, Any]) -> list[Difference]:
         )
         for group in given["nodeGroups"]
     ]
-    autoscaler = Autoscaler(given["options"], groups, given.get("prices") or {})
-    objects = {_key(document): document for document in given["objects"]}
-    group_of = dict(given["nodeGroupOf"])
-    start_ns = parse_time_ns(given["now"])
-    steps = []
-    for step in given["steps"]:
+    cluster = LiveCluster(given["objects"], given["nodeGroupOf"])
+    autoscaler = Autoscaler(given["options"], groups, cluster, given.get("prices") or {})
+    start_ns = now_ns = parse_time_ns(given["now"])
+    steps: list[dict[str, Any]] = []
+    n_told = 0
+    for step, expected in zip(given["steps"], case["expect"]["steps"], strict=True):
+        now_ns = start_ns + parse_duration_ns(step["at"])
+        autoscaler.advance(now_ns)
         for document in step.get("apply") or ():
-            objects[_key(document)] = document
+            cluster.put(document)
         for key in step.get("delete") or ():
             kind, _, name = key.partition(" ")
-            objects.pop((kind, *(name.split("/") if "/" in name else ("", name))), None)
-        group_of |= step.get("nodeGroupOf") or {}
-        after_ns = parse_duration_ns(step["at"])
-        loop = autoscaler.run_once(
-            start_ns + after_ns, objects.values(), group_of, refused=step.get("failScaleUp") or ()
-        )
-        steps.append({"at": step["at"], **_told(loop, after_ns)})
-    expect = [_present(step) for step in case["expect"]["steps"]]
-    return list(differences({"steps": expect}, {"steps": [_present(step) for step in steps]}))
+            cluster.delete(kind, *(name.split("/") if "/" in name else ("", name)))
+        cluster.group_of |= step.get("nodeGroupOf") or {}
+        cluster.blocked = set(step.get("blockEviction") or ())
+        if given.get("auto"):
+            _let_live(cluster, groups, expected.get("world") or {}, now_ns)
+        loop = autoscaler.run_once(now_ns, refused=step.get("failScaleUp") or ())
+        log, n_told = cluster.log[n_told:], len(cluster.log)
+        steps.append({"at": step["at"], **_told(loop), "log": _log(log, start_ns)})
+        if "world" in expected:
+            steps[-1]["world"] = expected["world"]
+    autoscaler.advance(now_ns + _AFTER_NS)
+    got = {"steps": steps, "logAfter": _log(cluster.log[n_told:], start_ns)}
+    return list(differences(_present(case["expect"]), _present(got)))
 
 
-def _key(document: Mapping[str, Any]) -> tuple[str, ...]:
-    metadata = document["metadata"]
-    namespace = "" if document["kind"] == "Node" else metadata.get("namespace", "default")
-    return document["kind"], namespace, metadata["name"]
+def _let_live(
+    cluster: LiveCluster, groups: Sequence[MachineGroup], world: Mapping[str, Any], now_ns: int
+) -> None:
+    by_name = {group.name: group for group in groups}
+    now = format_seconds(now_ns)
+    for name in world.get("nodesAdded") or ():
+        group = name.rpartition("-new-")[0]
+        template = by_name[group].template
+        metadata = {**template["metadata"], "name": name, "uid": f"Node:{name}", "creationTimestamp": now}
+        metadata["labels"] = {**(metadata.get("labels") or {}), "kubernetes.io/hostname": name}
+        status = dict(template.get("status") or {})
+        status["conditions"] = [{**one, "lastTransitionTime": now} for one in status.get("conditions") or ()]
+        cluster.put({**template, "metadata": metadata, "status": status})
+        cluster.group_of[name] = group
+        _add_daemons(cluster, name)
+    evicted = {f"{pod['metadata']['namespace']}/{pod['metadata']['name']}": pod for pod in cluster.evicted}
+    for key in world.get("podsRecreated") or ():
+        pod, name = evicted[key.rpartition("--")[0]], key.partition("/")[2]
+        metadata = {**pod["metadata"], "name": name, "uid": f"Pod:{key}", "creationTimestamp": now}
+        spec = {field: value for field, value in pod["spec"].items() if field != "nodeName"}
+        cluster.put({**pod, "metadata": metadata, "spec": spec, "status": {"phase": "Pending"}})
+    bound = world.get("podsBound") or {}
+    for document in cluster.objects():
+        spec, metadata = document.get("spec") or {}, document["metadata"]
+        if document["kind"] != "Pod" or spec.get("nodeName"):
+            continue
+        status = document.get("status") or {}
+        node = bound.get(f"{metadata['namespace']}/{metadata['name']}")
+        if node:
+            cluster.put({**document, "spec": {**spec, "nodeName": node}, "status": {"phase": "Running"}})
+        elif status.get("phase") == "Pending":
+            condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+            cluster.put({**document, "status": {**status, "conditions": [condition]}})
 
 
-def _told(loop: Loop, after_ns: int) -> dict[str, Any]:
+def _add_daemons(cluster: LiveCluster, node: str) -> None:
+    """A DaemonSet's pod comes with each node that it may be on."""
+    machine = node_from(cluster.get("Node", "", node) or {})
+    for document in cluster.objects():
+        if document["kind"] == "DaemonSet" and runs_on(pod := daemon_pod(document), machine):
+            metadata = {
+                **pod.manifest["metadata"],
+                "name": f"{document['metadata']['name']}-{node}",
+                "uid": f"Pod:{pod.namespace}/{document['metadata']['name']}-{node}",
+            }
+            spec = {**pod.manifest["spec"], "nodeName": node}
+            cluster.put({**pod.manifest, "metadata": metadata, "spec": spec, "status": {"phase": "Running"}})
+
+
+def _log(entries: Sequence[tuple[int, Mapping[str, Any]]], start_ns: int) -> list[dict[str, Any]]:
+    told = [{**entry, "t": (at_ns - start_ns) // 10**9} for at_ns, entry in entries]
+    return sorted(told, key=lambda entry: (entry["t"], json.dumps(entry, sort_keys=True)))
+
+
+def _told(loop: Loop) -> dict[str, Any]:
     """A loop in the form of `expect`."""
-    first = loop.scale_ups[0]
+    first, down = loop.scale_ups[0], loop.scale_down
     return {
         "podList": loop.pod_list,
         "schedulableOn": loop.schedulable_on,
@@ -83,13 +145,18 @@ def _told(loop: Loop, after_ns: int) -> dict[str, Any]:
         "expander": describe(first.choice, first.options) if first.choice is not None else None,
         "scaleUp": [_scale_up(one) for one in loop.scale_ups],
         "upcomingAfter": loop.upcoming_after,
-        "scaleDown": {"result": loop.scale_down},
+        "candidates": down.candidates,
+        "scaleDown": {
+            "result": down.result,
+            "simulations": down.simulations,
+            "unneeded": down.unneeded,
+            "unremovable": down.unremovable,
+            "utilization": down.utilization,
+            "deleting": down.deleting,
+            "deleteResults": down.delete_results,
+        },
         "targetSizes": loop.target_sizes,
         "events": loop.events,
-        "log": sorted(
-            ({**entry, "t": after_ns // 10**9} for entry in loop.log),
-            key=lambda entry: json.dumps(entry, sort_keys=True),
-        ),
     }
 
 

@@ -1,0 +1,84 @@
+"""The cluster and its provider as the autoscaler changes them: taints, evictions, machines that go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from scheduler_core.autoscaler.templates import DELETION_CANDIDATE, TO_BE_DELETED, prepared
+
+Document = Mapping[str, Any]
+
+
+class LiveCluster:
+    """Objects that loops read and write.
+
+    Attributes
+    ----------
+    group_of : dict of str to str
+        Node -> group; a node that is not named is not autoscaled.
+    blocked : set of str
+        Pods whose eviction is refused now, `namespace/name`.
+    log : list of (int, dict)
+        What was done, and when.
+    """
+
+    def __init__(self, objects: Iterable[Document], group_of: Mapping[str, str]) -> None:
+        self._objects: dict[tuple[str, str, str], Document] = {}
+        self.group_of = dict(group_of)
+        self.blocked: set[str] = set()
+        self.log: list[tuple[int, dict[str, Any]]] = []
+        self.evicted: list[Document] = []
+        for document in objects:
+            self.put(document)
+
+    def objects(self) -> list[Document]:
+        return list(self._objects.values())
+
+    def put(self, document: Document) -> None:
+        """Create an object, or put it in place of the one of its name."""
+        made = prepared(document)
+        metadata = made["metadata"]
+        self._objects[made["kind"], metadata.get("namespace", ""), metadata["name"]] = made
+
+    def delete(self, kind: str, namespace: str, name: str) -> None:
+        self._objects.pop((kind, namespace, name), None)
+
+    def get(self, kind: str, namespace: str, name: str) -> Document | None:
+        return self._objects.get((kind, namespace, name))
+
+    def set_taints(self, name: str, taints: list[Document], unschedulable: bool, now_ns: int) -> None:
+        """Write a node's taints, and whether it is cordoned."""
+        node = self._objects["Node", "", name]
+        spec = {**(node.get("spec") or {}), "taints": taints}
+        if unschedulable:
+            spec["unschedulable"] = True
+        else:
+            spec.pop("unschedulable", None)
+        self._objects["Node", "", name] = {**node, "spec": spec}
+        own = [taint for taint in taints if taint["key"] in (TO_BE_DELETED, DELETION_CANDIDATE)]
+        told = [f"{taint['key']}:{taint['effect']}" for taint in own]
+        self.log.append((now_ns, {"node": name, "taints": told, "unschedulable": unschedulable}))
+
+    def evict(self, key: str, now_ns: int) -> bool:
+        """Evict a pod; False where it is refused. One that is gone counts as evicted."""
+        namespace, _, name = key.partition("/")
+        pod = self.get("Pod", namespace, name)
+        if pod is None:
+            return True
+        if key in self.blocked:
+            self.log.append((now_ns, {"evictRefused": key}))
+            return False
+        self.log.append((now_ns, {"evict": key}))
+        self.delete("Pod", namespace, name)
+        self.evicted.append(pod)
+        return True
+
+    def delete_node(self, name: str, group: str, now_ns: int) -> None:
+        """The machine goes, and what is on it."""
+        self.log.append((now_ns, {"deleteNode": name, "group": group}))
+        self.delete("Node", "", name)
+        self.group_of.pop(name, None)
+        for key, document in list(self._objects.items()):
+            if key[0] == "Pod" and (document.get("spec") or {}).get("nodeName") == name:
+                del self._objects[key]

@@ -1,0 +1,405 @@
+"""Which nodes are not needed, since when, and what keeps the others; which of them go now.
+
+Source: cluster-autoscaler/core/scaledown/{planner,unneeded,unremovable,eligibility}, simulator/cluster.go, k8s 1.36
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from scheduler_core.autoscaler.cluster_state import MachineGroup
+from scheduler_core.autoscaler.drainability import DrainBudgets, is_long_terminating, pods_to_move
+from scheduler_core.autoscaler.estimate import hint_of, is_of_daemon_set, shape_of
+from scheduler_core.autoscaler.expand import has_gpu
+from scheduler_core.autoscaler.scale_up import Quotas
+from scheduler_core.autoscaler.snapshot import NodesAndPods
+from scheduler_core.autoscaler.templates import DELETION_CANDIDATE, TO_BE_DELETED
+from scheduler_core.objects.node import Node, node_from
+from scheduler_core.objects.pod import Pod
+from scheduler_core.objects.resources import CPU, MEMORY
+from scheduler_core.whatif.fork import homeless
+
+Document = Mapping[str, Any]
+_SECOND_NS: Final = 10**9
+_BEING_DELETED_NS: Final = 5 * 60 * _SECOND_NS
+_DISABLED: Final = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
+_MIRROR: Final = "kubernetes.io/config.mirror"
+_GPU: Final = "nvidia.com/gpu"
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """A node that could go, and its pods that move."""
+
+    node: str
+    pods: tuple[Pod, ...]
+    on_completion: bool
+    risky: bool
+
+
+@dataclass
+class ScaleDown:
+    """What one loop found."""
+
+    result: str = "ScaleDownNotTried"
+    candidates: list[str] | None = None
+    simulations: list[dict[str, Any]] = field(default_factory=list)
+    unneeded: list[str] = field(default_factory=list)
+    unremovable: dict[str, dict[str, str]] = field(default_factory=dict)
+    utilization: dict[str, dict[str, Any]] = field(default_factory=dict)
+    deleting: list[dict[str, Any]] = field(default_factory=list)
+    delete_results: dict[str, str] = field(default_factory=dict)
+
+
+class Planner:
+    """Nodes that are not needed, from loop to loop."""
+
+    def __init__(
+        self,
+        groups: Mapping[str, MachineGroup],
+        option: Callable[[str, str], Any],
+        duration: Callable[[str, str], int],
+    ) -> None:
+        self._groups = groups
+        self._option = option
+        self._duration = duration
+        self._since_ns: dict[str, int] = {}
+        self._n_remembered = 0
+        self._removals: dict[str, Removal] = {}
+        self._recheck_ns: dict[str, int] = {}
+        self._hints: dict[str, str] = {}
+        self._latest_ns: int | None = None
+        self._interval_ns = duration("scale-down-unneeded-time", "")
+
+    @property
+    def unneeded(self) -> list[str]:
+        return sorted(self._removals)
+
+    def forget(self) -> None:
+        """No node counts as unneeded any longer."""
+        self._removals, self._since_ns = {}, {}
+
+    def remember(self, nodes: Iterable[Node], now_ns: int) -> None:
+        """Take over from an earlier process since when nodes are not needed, if their taints are not too old."""
+        ttl_ns = self._duration("node-deletion-candidate-ttl", "")
+        if ttl_ns <= 0:
+            return
+        for node in nodes:
+            for taint in node.taints:
+                if taint.key == DELETION_CANDIDATE and taint.value.isdecimal():
+                    since_ns = int(taint.value) * _SECOND_NS
+                    if now_ns - since_ns <= ttl_ns:
+                        self._since_ns[node.name] = since_ns
+                        self._n_remembered += 1
+
+    # ---- looking
+
+    def update(
+        self,
+        found: ScaleDown,
+        snapshot: NodesAndPods,
+        candidates: Sequence[str],
+        destinations: Iterable[str],
+        group_of: Mapping[str, str],
+        is_ready: Callable[[Node], bool],
+        controllers: Mapping[tuple[str, str, str], Document],
+        budgets: DrainBudgets,
+        now_ns: int,
+    ) -> None:
+        """Judge the candidates, in order."""
+        if self._latest_ns is not None:
+            self._interval_ns = min(self._interval_ns, now_ns - self._latest_ns)
+        self._latest_ns = now_ns
+        self._recheck_ns = {
+            name: until_ns
+            for name, until_ns in self._recheck_ns.items()
+            if name in snapshot.nodes and until_ns > now_ns
+        }
+        eligible = [
+            name
+            for name in candidates
+            if self._is_eligible(found, snapshot, name, group_of, is_ready, now_ns)
+        ]
+        recheck_ns = now_ns + self._duration("unremovable-node-recheck-timeout", "")
+        removals: dict[str, Removal] = {}
+        hints: dict[str, str] = {}
+        open_nodes, n_single = set(destinations), 0
+        limit = self._limit()
+        with snapshot.fork():
+            for name in eligible:
+                if n_single >= limit:
+                    break
+                removal = self._simulate(
+                    found, snapshot, name, open_nodes, controllers, budgets, hints, now_ns
+                )
+                if removal is None:
+                    self._recheck_ns[name] = recheck_ns
+                    continue
+                open_nodes.discard(name)
+                budgets.take(removal.pods)
+                removals[name] = removal
+                n_single += not self._option("zero-or-max-node-scaling", group_of[name])
+        self._hints = hints
+        self._since_ns = {name: self._since_ns.get(name, now_ns) for name in removals}
+        self._removals = removals
+        found.unneeded = sorted(removals)
+
+    def _limit(self) -> int:
+        parallel = self._option("max-scale-down-parallelism", "")
+        interval_ns = max(1, self._interval_ns)
+        longest_ns = max(self._duration("scale-down-unneeded-time", ""), interval_ns)
+        bound = parallel * (longest_ns // interval_ns) + parallel
+        n_unneeded, self._n_remembered = len(self._removals) + self._n_remembered, 0
+        return int(min(n_unneeded + 2 * parallel, bound))
+
+    def _is_eligible(
+        self,
+        found: ScaleDown,
+        snapshot: NodesAndPods,
+        name: str,
+        group_of: Mapping[str, str],
+        is_ready: Callable[[Node], bool],
+        now_ns: int,
+    ) -> bool:
+        reason = self._ineligible(found, snapshot, name, group_of.get(name, ""), is_ready, now_ns)
+        if reason:
+            found.unremovable[name] = {"reason": reason}
+        return not reason
+
+    def _ineligible(
+        self,
+        found: ScaleDown,
+        snapshot: NodesAndPods,
+        name: str,
+        group: str,
+        is_ready: Callable[[Node], bool],
+        now_ns: int,
+    ) -> str:
+        node = snapshot.nodes.get(name)
+        if node is None:
+            return "UnexpectedError"
+        if name in self._recheck_ns:
+            return "RecentlyUnremovable"
+        if _is_being_deleted(node, now_ns):
+            return "CurrentlyBeingDeleted"
+        if _is_disabled(node):
+            return "ScaleDownDisabledAnnotation"
+        if not group:
+            return "NotAutoscaled"
+        used = self._utilization(node, snapshot.pods[name], group, now_ns)
+        if used is None:
+            return "UnexpectedError"
+        if not self._option("scale-down-unready-enabled", "") and not is_ready(node):
+            return "ScaleDownUnreadyDisabled"
+        found.utilization[name] = used
+        flag = "scale-down-gpu-utilization-threshold" if has_gpu(node) else "scale-down-utilization-threshold"
+        return "NotUnderutilized" if used["utilization"] > self._option(flag, group) else ""
+
+    def _utilization(self, node: Node, pods: Sequence[Pod], group: str, now_ns: int) -> dict[str, Any] | None:
+        if has_gpu(node):
+            share = self._share(node, pods, _GPU, group, now_ns) or 0
+            return {"gpu": share, "resource": _GPU, "utilization": share}
+        cpu, memory = (self._share(node, pods, name, group, now_ns) for name in (CPU, MEMORY))
+        if cpu is None or memory is None:
+            return None
+        larger = "cpu" if cpu > memory else "memory"
+        return {"cpu": cpu, "memory": memory, "resource": larger, "utilization": max(cpu, memory)}
+
+    def _share(self, node: Node, pods: Sequence[Pod], resource: str, group: str, now_ns: int) -> float | None:
+        allocatable = node.allocatable.get(resource, 0)
+        if not allocatable:
+            return None
+        asked = left_out = 0
+        for pod in pods:
+            amount = pod.requests.get(resource, 0)
+            ignored = (self._option("ignore-daemonsets-utilization", group) and is_of_daemon_set(pod)) or (
+                self._option("ignore-mirror-pods-utilization", "") and is_mirror(pod)
+            )
+            if ignored:
+                left_out += amount
+            elif not is_long_terminating(pod, now_ns):
+                asked += amount
+        return asked / (allocatable - left_out) if allocatable != left_out else None
+
+    def utilization_of(
+        self, snapshot: NodesAndPods, name: str, group_of: Mapping[str, str], now_ns: int
+    ) -> float:
+        """A node's utilization, named beside its deletion."""
+        used = self._utilization(snapshot.nodes[name], snapshot.pods[name], group_of[name], now_ns)
+        return 0 if used is None else float(used["utilization"])
+
+    # ---- simulating
+
+    def _simulate(
+        self,
+        found: ScaleDown,
+        snapshot: NodesAndPods,
+        name: str,
+        open_nodes: set[str],
+        controllers: Mapping[tuple[str, str, str], Document],
+        budgets: DrainBudgets,
+        hints: dict[str, str],
+        now_ns: int,
+    ) -> Removal | None:
+        moving = pods_to_move(
+            snapshot.pods[name], now_ns, lambda flag: self._option(flag, ""), controllers, budgets
+        )
+        if moving.blocking is not None:
+            reason = {"reason": "BlockedByPod", "pod": moving.blocking.key, "podReason": moving.reason}
+            found.unremovable[name] = reason
+            return None
+        moves: list[list[str]] = []
+        kept = snapshot.keep()
+        snapshot.make_ghost(name, ghost_of(snapshot.nodes[name], now_ns))
+        failed: dict[str, list[str]] = {}
+        for pod in moving.pods:
+            place = self._place(snapshot, homeless(pod), name, open_nodes, hints, failed)
+            if not place:
+                break
+            moves.append([pod.key, place])
+        ok = len(moves) == len(moving.pods)
+        found.simulations.append({"node": name, "moves": moves, "ok": ok})
+        if not ok:
+            snapshot.go_back(kept)
+            found.unremovable[name] = {"reason": "NoPlaceToMovePods"}
+            return None
+        snapshot.remove(name)
+        risky = not budgets.allows_together(moving.pods)
+        return Removal(name, tuple(moving.pods), bool(moving.on_completion), risky)
+
+    def _place(
+        self,
+        snapshot: NodesAndPods,
+        pod: Pod,
+        leaving: str,
+        open_nodes: set[str],
+        hints: dict[str, str],
+        failed: dict[str, list[str]],
+    ) -> str:
+        def accepts(name: str) -> bool:
+            return name != leaving and name in open_nodes
+
+        hinted = hints.get(hint_of(pod)) or self._hints.get(hint_of(pod)) or ""
+        if hinted in snapshot.nodes and accepts(hinted) and snapshot.try_on(pod, hinted) is None:
+            hints[hint_of(pod)] = hinted
+            return hinted
+        controller = pod.meta.controller
+        shapes = failed.setdefault(controller.uid, []) if controller is not None else []
+        if shapes and shape_of(pod) in shapes:
+            return ""
+        place = snapshot.try_any(pod, accepts)
+        if place:
+            hints[hint_of(pod)] = place
+        elif controller is not None:
+            shapes.append(shape_of(pod))
+        return place
+
+    # ---- going
+
+    def to_delete(
+        self,
+        found: ScaleDown,
+        snapshot: NodesAndPods,
+        group_of: Mapping[str, str],
+        is_ready: Callable[[Node], bool],
+        deleting: Counter[str],
+        limits: Mapping[str, int],
+        now_ns: int,
+    ) -> tuple[list[Removal], list[Removal]]:
+        """Nodes that may go now: the empty ones, and those that are drained."""
+        sizes = {name: group.target_size for name, group in self._groups.items()}
+        quotas = Quotas.at_least(limits, list(snapshot.nodes.values()), lambda node: group_of.get(node, ""))
+        ready: list[Removal] = []
+        for is_drain in (False, True):
+            some = []
+            for name in sorted(self._removals):
+                removal = self._removals[name]
+                if bool(removal.pods) != is_drain:
+                    continue
+                node = snapshot.nodes[name]
+                reason = self._stays(node, group_of[name], is_ready, sizes, deleting, quotas, now_ns)
+                if reason:
+                    found.unremovable[name] = {"reason": reason}
+                else:
+                    some.append(removal)
+            ready += sorted(some, key=lambda removal: removal.risky) if is_drain else some
+        ready = self._without_parts(found, snapshot, group_of, ready)
+        for removal in ready:
+            if removal.on_completion:
+                found.unremovable[removal.node] = {"reason": "BlockedByOnCompletionPod"}
+        going = [removal for removal in ready if not removal.on_completion]
+        return [one for one in going if not one.pods], [one for one in going if one.pods]
+
+    def _stays(
+        self,
+        node: Node,
+        group: str,
+        is_ready: Callable[[Node], bool],
+        sizes: dict[str, int],
+        deleting: Counter[str],
+        quotas: Quotas,
+        now_ns: int,
+    ) -> str:
+        if _is_disabled(node):
+            return "ScaleDownDisabledAnnotation"
+        flag = "scale-down-unneeded-time" if is_ready(node) else "scale-down-unready-time"
+        wait_ns = self._duration(flag, group)
+        if wait_ns > 0 and not self._since_ns[node.name] + wait_ns < now_ns:
+            return "NotUnneededLongEnough" if is_ready(node) else "NotUnreadyLongEnough"
+        if sizes[group] - deleting[group] <= self._groups[group].min_size:
+            return "NodeGroupMinSizeReached"
+        if quotas.check(group, node, 1)[1]:
+            return "MinimalResourceLimitExceeded"
+        quotas.consume(group, node, 1)
+        sizes[group] -= 1
+        return ""
+
+    def _without_parts(
+        self, found: ScaleDown, snapshot: NodesAndPods, group_of: Mapping[str, str], ready: Sequence[Removal]
+    ) -> list[Removal]:
+        """Groups that go as a whole, or not at all."""
+        single, whole = [], dict[str, list[Removal]]()
+        for removal in ready:
+            group = group_of[removal.node]
+            if self._option("zero-or-max-node-scaling", group):
+                whole.setdefault(group, []).append(removal)
+            else:
+                single.append(removal)
+        for group, removals in sorted(whole.items()):
+            registered = sum(group_of.get(name) == group for name in snapshot.nodes)
+            if len(removals) in (self._groups[group].target_size, registered):
+                single += removals
+            else:
+                for removal in removals:
+                    found.unremovable[removal.node] = {"reason": "AtomicScaleDownFailed"}
+        return single
+
+
+def is_mirror(pod: Pod) -> bool:
+    return _MIRROR in (pod.manifest["metadata"].get("annotations") or {})
+
+
+def _is_disabled(node: Node) -> bool:
+    return (node.manifest["metadata"].get("annotations") or {}).get(_DISABLED) == "true"
+
+
+def _is_being_deleted(node: Node, now_ns: int) -> bool:
+    for taint in node.taints:
+        if taint.key == TO_BE_DELETED:
+            try:
+                since_ns = int(taint.value) * _SECOND_NS
+            except ValueError:
+                return False
+            return now_ns - since_ns < _BEING_DELETED_NS
+    return False
+
+
+def ghost_of(node: Node, now_ns: int) -> Node:
+    """A node that is leaving, as an empty domain."""
+    spec = dict(node.manifest.get("spec") or {})
+    taint = {"key": TO_BE_DELETED, "value": str(now_ns // _SECOND_NS), "effect": "NoSchedule"}
+    spec["taints"] = [*(spec.get("taints") or ()), taint]
+    return node_from({**node.manifest, "spec": spec})
