@@ -2,7 +2,7 @@
 
 A node is as wide as its share of the resource that binds the cluster; the bar of the resource that binds the node is
 thick. Room is stranded where it is free and not one more pod of the usual shape of its pool fits, as another resource
-is out. Up to 24 nodes pods are boxes with names, up to 200 a node has its name, up to 1,000 its bars alone; above, a
+is out. Up to 24 nodes pods are boxes with names, up to 100 a node has its name, up to 1,000 its bars alone; above, a
 cell is a histogram that opens.
 """
 
@@ -37,7 +37,7 @@ class LookForm(NamedTuple):
 
 FORMS: Final = (
     LookForm("boxes", 24, 120, 13, 30),
-    LookForm("squares", 200, 46, 4, 9),
+    LookForm("squares", 100, 46, 4, 9),
     LookForm("rows", 1000, 24, 3, 5),
 )
 LEAST_WIDTH, MOST_WIDTH, NAMED_WIDTH = 24, 250, 40
@@ -166,7 +166,7 @@ def view_look(
     rows.sort(key=_in_order)
     form = next((form for form in FORMS if len(uses) <= form.most), None)
     widest = _binding(uses)
-    whole = [use.amounts(widest)[1] for use in uses]
+    whole = [use.amounts(widest)[1] for use in uses if use.name not in marks.new]
     unit = (form or FORMS[-1]).width / (median(whole) or 1) if whole else 1
     drawn = [
         _view_row(place, row, zones, form, _Drawing(pods, scale, unit, widest, marks, by_name), opened)

@@ -134,7 +134,7 @@ def test_plan_weights_and_luck_answer_as_their_pages_are_opened(
         expect(page.locator(f"#plan-{ask}").get_by_role("link", name="Open")).to_be_visible()
     failed = Question.objects.exclude(state="done")
     assert not failed, [(row.params, row.error) for row in failed]
-    expect(page.locator("#plan-drain")).to_contain_text("Name the nodes")
+    expect(page.locator("#plan-drain")).to_contain_text("Enter node names or a label")
     expect(page.locator("#plan-any-domain")).to_contain_text("Not asked")  # no node has a zone
     page.goto(f"{base}cycles/1/weights/")
     expect(page.locator("#weights")).to_be_visible()

@@ -38,8 +38,8 @@ def test_a_gpu_pool_with_claims_by_browser_and_kubectl(
     expect(page.locator("#runbar")).to_contain_text("waiting for a worker")
     work()
     page.goto(f"{place}/")
-    expect(page.get_by_role("img", name="1 of 2 gpu in use")).to_be_visible()
-    expect(page.get_by_role("img", name="0 of 1 gpu in use")).to_be_visible()
+    expect(page.get_by_role("link", name="GPU 1 of 2")).to_be_visible()
+    expect(page.get_by_role("link", name="GPU 0 of 1")).to_be_visible()
 
     def kubectl(*words: str, text: str | None = None) -> str:
         program = [str(servers.kubectl()), "--server", f"{asgi_server}/k8s/{cluster.public_id}", *words]

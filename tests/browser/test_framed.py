@@ -32,7 +32,7 @@ def test_the_frame_is_accessible_fits_and_says_how_the_share_stands(browser, asg
         page.goto(f"{asgi_server}/s/{scenario.public_id}/embed/{query}")
         expect(page.locator(".badge")).to_contain_text("reproduced on 1.34")
         expect(page.locator("main")).to_contain_text("Cycle 2 of 5.")
-        expect(page.locator("article")).to_have_count(nodes)
+        expect(page.locator(".nd")).to_have_count(nodes)
         expect(page.locator("script")).to_have_count(0)
         # 760 is what oEmbed answers; a phone gives less.
         assert seen_wrong(page, query, looks=(("light", 760), ("dark", 760), ("light", 390))) == []

@@ -133,7 +133,7 @@ def test_a_branch_knows_its_parent_and_runs_itself(page, asgi_server, cluster, c
     expect(page.locator("#cards > li")).to_have_count(1)
     below.get_by_role("link").click()
     expect(page).to_have_url(re.compile(branch.public_id))
-    expect(page.locator(".brbar")).to_contain_text(f"after cycle {cluster.next_cycle - 1}")
+    expect(page.locator(".brbar")).to_contain_text(f"from cycle {cluster.next_cycle - 1} on")
     page.locator(".brbar").get_by_role("link", name=cluster.name, exact=True).click()
     expect(page).to_have_url(re.compile(f"/c/{cluster.public_id}/$"))
     expect(page.locator(".brbar")).to_have_count(0)

@@ -100,6 +100,7 @@ def test_nodes_are_walked_in_the_table_and_grouped(page, asgi_server, cluster, c
     expect(page.locator("#inspector")).to_be_focused()
     page.keyboard.press("Escape")
     assert focus(page) == "node-node-2"
+    press(page, page.locator("#view-look"))
     press(page, page.locator("#group-by"), "End")
     expect(page).to_have_url(re.compile("group=none"))
 
@@ -176,7 +177,7 @@ def test_a_replay_is_walked_played_and_branched_off(page, asgi_server, transacti
     page.keyboard.press("Tab")
     assert focus(page) == "branch"
     page.keyboard.press("Enter")
-    expect(page.locator("#messages")).to_contain_text("was after cycle")
+    expect(page.locator("#messages")).to_contain_text("after cycle")
     assert Cluster.objects.order_by("-pk").first().nodes.filter(name="extra").exists()
 
 

@@ -123,7 +123,7 @@ def test_a_cluster_is_walked_back_by_slider_keys_and_play_and_branched_off_with_
     page.locator("#cyc").fill("2")
     expect(page.locator("#branch")).to_have_text("Branch off after cycle 2")
     page.locator("#branch").click()
-    expect(page.locator("#messages")).to_contain_text("was after cycle 2")
+    expect(page.locator("#messages")).to_contain_text("after cycle 2")
     made = Cluster.objects.order_by("-pk").first()
     assert made.nodes.filter(name="extra").exists() and not cluster.nodes.filter(name="extra").exists()
     expect(page).to_have_url(re.compile("/difference/$"))

@@ -159,7 +159,7 @@ def test_what_cannot_be_previewed_is_refused() -> None:
         request_upgrade(cluster, "1.36")
     apply_documents(cluster=cluster, objects=[make_pod("p")])
     run(cluster)
-    with pytest.raises(Conflict, match="followed already"):
+    with pytest.raises(Conflict, match="follows this release already"):
         request_upgrade(cluster, "1.34")
     with pytest.raises(InvalidInput, match="is no release that is known here"):
         request_upgrade(cluster, "1.99")
