@@ -41,8 +41,8 @@ FORMS: Final = (
     LookForm("rows", 1000, 24, 3, 5),
 )
 LEAST_WIDTH, MOST_WIDTH, NAMED_WIDTH = 24, 250, 40
-MOST_OPEN: Final = 1000
-"""Nodes of a cell that opens."""
+MOST_OPEN, MOST_NEW = 1000, 24
+"""Nodes drawn of a cell that opens; of nodes that a fix adds, which are alike."""
 BINS: Final = 10
 _EDGE, _NAME_ROW, _LETTER = 2, 13, 6.4
 _DEVICE_SHARE: Final = 0.8
@@ -411,7 +411,7 @@ def _view_row(
     first = boxes[0].use
     stranded = sum(box.stranded for box in boxes)
     facts = []
-    if all(box.use.cpu_milli == first.cpu_milli for box in boxes):
+    if first.memory_bytes and all(box.use.cpu_milli == first.cpu_milli for box in boxes):
         facts.append(f"{amounts.cores(first.cpu_milli)} CPU, {amounts.memory(first.memory_bytes)} each")
     if boxes[0].price is not None and len({box.price for box in boxes}) == 1:
         facts.append(f"{_money(boxes[0].price)} an hour")
@@ -442,7 +442,8 @@ def _view_cell(
     if is_open:
         form = next((form for form in FORMS[1:] if len(members) <= form.most), FORMS[-1])
     in_order = members if how.by_name else sorted(members, key=lambda box: -box.bars[box.binds].share)
-    shown = in_order[:MOST_OPEN] if form else ()
+    most = MOST_NEW if members and members[0].use.name in how.marks.new else MOST_OPEN
+    shown = in_order[:most] if form else ()
     return {
         "key": key,
         "zone": zone or "no zone",

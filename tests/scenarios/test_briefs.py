@@ -65,7 +65,7 @@ def test_what_is_drawn_of_a_large_cluster_is_what_its_pods_say(n_nodes: int) -> 
     assert (board.n_nodes, board.n_pods, board.n_queued) == (n_nodes, len(state["pods"]), 10)
     active = next(lane for lane in board.lanes if lane.key == "active")
     assert (active.count, len(active.items), active.items[3].item.priority_class) == (10, 6, "c3")
-    assert board.look.form == ("rows" if n_nodes > MOST_CARDS else "squares")
+    assert board.look.form == "rows"
     if n_nodes > MOST_CARDS:
         assert view_past(json.loads(json.dumps(brief_of(state)))) == board
 
