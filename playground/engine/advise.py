@@ -15,6 +15,7 @@ from playground.engine.releases import release_of
 from playground.engine.seeds import Beginning, SeedRun, run_seed
 from scheduler_core.errors import CannotAnswer as CannotAnswer
 from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest, Transport
+from scheduler_core.fork import Fork, Report
 from scheduler_core.framework.failure import PluginFailure
 from scheduler_core.framework.record import CycleTrace
 from scheduler_core.objects.pod import Pod, pod_from
@@ -24,7 +25,6 @@ from scheduler_core.schedule_one import TIE_STREAM, Recorded
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif.causes import every_node
 from scheduler_core.whatif.fix import fix, pending_pod
-from scheduler_core.whatif.fork import Fork, Report
 from scheduler_core.whatif.headroom import place_copies
 from scheduler_core.whatif.pod_group import group_story
 from scheduler_core.whatif.tries import try_pod

@@ -11,6 +11,7 @@ from typing import Any, Final
 from playground.engine.batch import collector_paused
 from playground.engine.columns import FINISHED, node_columns, pod_columns
 from scheduler_core.errors import InvalidObject
+from scheduler_core.fork import PLACE_LABELS, group_of
 from scheduler_core.framework.record import CycleTrace
 from scheduler_core.scenario import ScenarioError, load_scenario, run_scenario
 from scheduler_core.scenario.ran import ScenarioRun
@@ -19,7 +20,6 @@ from scheduler_core.schema.tables import table_beside
 from scheduler_core.sim.controllers.deployment import deployment_behind
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif.fix import fix
-from scheduler_core.whatif.fork import PLACE_LABELS, group_of
 
 Manifest = Mapping[str, Any]
 Report = Callable[[int, int, str], None]

@@ -17,12 +17,12 @@ from playground.engine.batch import CHECKPOINT_FORMAT, CheckpointError, checkpoi
 from playground.engine.compressed import decompress, from_json
 from playground.engine.entries import CycleRecord, Entry, record_of
 from scheduler_core.cluster.pod_table import NO_START_NS
+from scheduler_core.fork import Fork
 from scheduler_core.objects.fields import parse_time_ns
 from scheduler_core.objects.kinds import KINDS, parse
 from scheduler_core.objects.pod import TERMINAL_PHASES, Pod
 from scheduler_core.sim.manifests import TextColumn, Texts
 from scheduler_core.sim.past import NotPlain, Past, PodThen, like_of, waiting
-from scheduler_core.whatif.fork import Fork
 
 
 class _Objects(msgspec.Struct):

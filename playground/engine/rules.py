@@ -11,11 +11,11 @@ from scheduler_core.config.types import API_VERSION, KIND
 from scheduler_core.config.wire import Problems, build, typed
 from scheduler_core.errors import CannotAnswer, FieldError
 from scheduler_core.extender.transport import Transport
+from scheduler_core.fork import Report
 from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.plugins.rule import VARIABLES, Rule, RuleArgs
 from scheduler_core.sim.simulation import Simulation
-from scheduler_core.whatif.fork import Report
 from scheduler_core.whatif.tries import try_rule as _try
 
 FAMILY: Final = Rule.name

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from playground.engine.columns import FINISHED
-from scheduler_core.whatif.fork import PLACE_LABELS
+from scheduler_core.fork import PLACE_LABELS
 
 MOST_CARDS: Final = 200
 """Nodes up to which each is drawn with its pods."""

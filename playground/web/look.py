@@ -19,8 +19,8 @@ from playground.clusters.board.nodes import NodeUse, PodUse, Shape
 from playground.engine.columns import ZONE_LABELS
 from playground.web import amounts
 from playground.web.looks import PriorityScale, View
+from scheduler_core.fork import group_of
 from scheduler_core.objects.prices import shipped_prices
-from scheduler_core.whatif.fork import group_of
 
 TYPE_LABEL: Final = "node.kubernetes.io/instance-type"
 

@@ -17,10 +17,10 @@ from scheduler_core.autoscaler.expand import has_gpu
 from scheduler_core.autoscaler.scale_up import Quotas
 from scheduler_core.autoscaler.snapshot import NodesAndPods
 from scheduler_core.autoscaler.templates import DELETION_CANDIDATE, TO_BE_DELETED
+from scheduler_core.fork import homeless
 from scheduler_core.objects.node import Node, node_from
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.resources import CPU, MEMORY
-from scheduler_core.whatif.fork import homeless
 
 Document = Mapping[str, Any]
 _SECOND_NS: Final = 10**9

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from scheduler_core.clock import Clock
+from scheduler_core.fork import Fork
 from scheduler_core.framework.attempt import Attempt
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
@@ -20,7 +21,6 @@ from scheduler_core.plugins import default_configuration
 from scheduler_core.randomness import Randomness
 from scheduler_core.releases import release_named
 from scheduler_core.scheduler import Scheduler
-from scheduler_core.whatif.fork import Fork
 
 RELEASE = "1.36"
 _PROFILE = "default-scheduler"

@@ -20,6 +20,7 @@ from scheduler_core.config.types import KubeSchedulerConfiguration, KubeSchedule
 from scheduler_core.config.validation import args_document, validation_errors
 from scheduler_core.config.wire import encode
 from scheduler_core.errors import ConstructionError, DecodeError
+from scheduler_core.fork import Fork
 from scheduler_core.objects import node_selector
 from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.fields import SelectorError
@@ -31,7 +32,6 @@ from scheduler_core.releases import OLDEST, Release
 from scheduler_core.sim.changes import WriteObject
 from scheduler_core.sim.options import SimulationOptions
 from scheduler_core.sim.simulation import Simulation
-from scheduler_core.whatif.fork import Fork
 from scheduler_core.whatif.headroom import headroom
 
 

@@ -17,12 +17,12 @@ from scheduler_core.whatif.judge import UNKNOWN, share_of_agreement
 if TYPE_CHECKING:
     from scheduler_core.scenario.ran import ScenarioRun
 from scheduler_core.errors import InvalidObject
+from scheduler_core.fork import Fork
 from scheduler_core.objects.duration import format_duration
 from scheduler_core.scenario.transport import ScenarioTransport
 from scheduler_core.scenario.types import FITTING, Draining, Fitting, Survival
 from scheduler_core.whatif import take_away
 from scheduler_core.whatif.answers import names_of, taken_away_verdict, without_label
-from scheduler_core.whatif.fork import Fork
 from scheduler_core.whatif.headroom import headroom
 from scheduler_core.whatif.workloads import template_of
 

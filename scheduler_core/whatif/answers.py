@@ -10,13 +10,13 @@ from typing import Any, Final
 
 from scheduler_core.errors import InvalidObject
 from scheduler_core.extender.transport import Transport, no_transport
+from scheduler_core.fork import ZONE, Fork, Report, group_of, silent
 from scheduler_core.objects.pod import Pod
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif import backlog, questions, take_away, workloads
 from scheduler_core.whatif.consolidate import Fewer, fewer_nodes, replay_steps
 from scheduler_core.whatif.descheduling import answer_descheduling
 from scheduler_core.whatif.fixes import counted, first_of, money, owner_words
-from scheduler_core.whatif.fork import ZONE, Fork, Report, group_of, silent
 from scheduler_core.whatif.headroom import Headroom, headroom
 from scheduler_core.whatif.questions import (
     BAD,

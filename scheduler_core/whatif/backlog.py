@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from scheduler_core.fork import INSTANCE_TYPE, ZONE, EqualNodes, Fork, Report, group_of, silent
 from scheduler_core.objects.meta import object_of
 from scheduler_core.objects.node import LABEL_HOSTNAME, Node, node_from
 from scheduler_core.objects.pod import Pod, pod_from
@@ -26,7 +27,6 @@ from scheduler_core.objects.quantity import quantity_milli_value
 from scheduler_core.objects.resources import PODS
 from scheduler_core.whatif import cluster_edits
 from scheduler_core.whatif.bound import Bin, Demand, least_cost
-from scheduler_core.whatif.fork import INSTANCE_TYPE, ZONE, EqualNodes, Fork, Report, group_of, silent
 from scheduler_core.whatif.headroom import room_of
 from scheduler_core.whatif.pod_edits import MACHINES, RENAMED, is_passing
 from scheduler_core.whatif.workloads import Alike, classes_of, daemon_pods, unpinned, without_rules

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduler_core.cluster.node_table import Rows
+from scheduler_core.fork import Fork, group_of
 from scheduler_core.framework.attempt import Attempt
 from scheduler_core.framework.failure import PluginFailure
 from scheduler_core.framework.preemption.evaluator import preempt
@@ -31,7 +32,6 @@ from scheduler_core.whatif.cluster_edits import (
     volumes_created,
 )
 from scheduler_core.whatif.fixes import NodeGroup, apart, counted, first_of
-from scheduler_core.whatif.fork import Fork, group_of
 
 FITS, FULL, RULES, PORT, VOLUME, TAINTED, SELECTOR, SMALL, CORDONED, DEAD, OTHER = REASONS = (
     "fits", "full", "rules", "port", "volume", "tainted", "selector", "small", "cordoned", "dead", "other",

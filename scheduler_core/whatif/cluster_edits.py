@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduler_core.cluster.listers import Listers
+from scheduler_core.fork import INSTANCE_TYPE, Fork
 from scheduler_core.framework.attempt import Attempt
 from scheduler_core.framework.preemption.candidates import PodsOfPlaces, potential_victims
 from scheduler_core.objects.defaults import SYSTEM_CRITICAL_PRIORITY
@@ -43,7 +44,6 @@ from scheduler_core.objects.storage import (
 )
 from scheduler_core.sim.controllers.volume_binder import DEFAULT_CLASS
 from scheduler_core.whatif.fixes import Fix, amount_words, draft, written
-from scheduler_core.whatif.fork import INSTANCE_TYPE, Fork
 from scheduler_core.whatif.pod_edits import RENAMED, REQUIRED, STARTING, TAINTS, is_passing, nearest
 
 _ABOVE_ALL = 2**62

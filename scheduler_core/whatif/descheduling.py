@@ -9,9 +9,9 @@ from scheduler_core.descheduler.cycle import DeschedulerCycle, deschedule
 from scheduler_core.descheduler.plugins import PluginRun
 from scheduler_core.descheduler.policy import PolicyError, StartError
 from scheduler_core.errors import InvalidObject
+from scheduler_core.fork import Fork, Report
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif.fixes import counted, first_of
-from scheduler_core.whatif.fork import Fork, Report
 from scheduler_core.whatif.questions import (
     BAD,
     GOOD,

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from scheduler_core.errors import CannotAnswer, InvalidObject
 from scheduler_core.extender.transport import Transport, no_transport
+from scheduler_core.fork import Fork, Report, homeless, silent
 from scheduler_core.objects.defaults import (
     priority_class_from,
 )
@@ -42,7 +43,6 @@ from scheduler_core.whatif.fixes import (
     harmed,
     price_words,
 )
-from scheduler_core.whatif.fork import Fork, Report, homeless, silent
 from scheduler_core.whatif.patches import patch_of
 
 MOST_WORKLOADS: Final = 40

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from scheduler_core.fork import ZONE, Fork, Report, homeless, silent
 from scheduler_core.framework.failure import PluginFailure
 from scheduler_core.objects.defaults import (
     PREEMPT_LOWER_PRIORITY,
@@ -50,7 +51,6 @@ from scheduler_core.whatif.fixes import (
     owner_words,
     price_words,
 )
-from scheduler_core.whatif.fork import ZONE, Fork, Report, homeless, silent
 from scheduler_core.whatif.headroom import place_copies
 from scheduler_core.whatif.patches import lines_of, patch_of, without_given
 from scheduler_core.whatif.pod_edits import CORDON, HASH_LABEL, KEEPS_OFF, Variant, labels_of

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from scheduler_core.fork import Fork, PlacedPod, Report, silent
 from scheduler_core.framework.attempt import Attempt
 from scheduler_core.framework.interface import Reads
 from scheduler_core.objects.pod import Pod, pod_from
-from scheduler_core.whatif.fork import Fork, PlacedPod, Report, silent
 
 MAX_COPIES = 250_000
 """More than this are not placed: "at least so many" is said instead."""

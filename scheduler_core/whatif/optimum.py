@@ -25,6 +25,7 @@ import numpy as np
 
 from scheduler_core.clock import SECOND_NS, measure_ns
 from scheduler_core.cluster.node_table import normal_port
+from scheduler_core.fork import Fork
 from scheduler_core.objects.labels import LabelSelector
 from scheduler_core.objects.node import Node, node_from
 from scheduler_core.objects.pod import HostPort, Pod, pod_from
@@ -33,7 +34,6 @@ from scheduler_core.releases import OLDEST, Release
 from scheduler_core.sim.changes import WriteObject
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif.bound import Milp
-from scheduler_core.whatif.fork import Fork
 from scheduler_core.whatif.model_filters import is_about, tolerates_all
 from scheduler_core.whatif.workloads import without_rules
 

@@ -12,6 +12,7 @@ from typing import Any
 from scheduler_core.cluster.pod_groups import Key
 from scheduler_core.errors import CannotAnswer
 from scheduler_core.extender.transport import Transport, no_transport
+from scheduler_core.fork import Fork
 from scheduler_core.framework.preemption.group import GroupPreemptor, find_group_victims
 from scheduler_core.group_cycle import GroupResult, Member
 from scheduler_core.objects.node import Node
@@ -20,7 +21,6 @@ from scheduler_core.objects.policy import KIND, SCHEDULED, PodGroup, existing_co
 from scheduler_core.queue.queued_pod_info import QueuedPodInfo
 from scheduler_core.scheduler import Scheduler
 from scheduler_core.whatif.cluster_edits import node_like, shape_of
-from scheduler_core.whatif.fork import Fork
 
 MAX_SHAPES = 8
 """Kinds of nodes of which more are tried."""

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from scheduler_core.errors import InvalidObject
+from scheduler_core.fork import ZONE, Fork, Report, group_of
 from scheduler_core.objects.prices import PriceList, price_list_from, shipped_prices
-from scheduler_core.whatif.fork import ZONE, Fork, Report, group_of
 
 DRAIN, LOSE, ANY_NODE, ANY_DOMAIN, HEADROOM, BACKLOG, CONSOLIDATE, DESCHEDULE = ASKS = (
     "drain",

@@ -21,6 +21,7 @@ from typing import Any
 
 from scheduler_core.clock import SECOND_NS
 from scheduler_core.extender.transport import Transport, no_transport
+from scheduler_core.fork import Fork, PlacedPod, Report, homeless, silent
 from scheduler_core.objects.node import Node, node_from
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.policy import PodDisruptionBudget
@@ -28,7 +29,6 @@ from scheduler_core.records import Documented
 from scheduler_core.sim.changes import DeleteObject, WriteObject
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif.fixes import owner_words
-from scheduler_core.whatif.fork import Fork, PlacedPod, Report, homeless, silent
 from scheduler_core.whatif.workloads import alive_pods, in_listed_order, owner_kind
 
 OUTCOMES = ("lands", "pending", "blocked", "lost", "with-node", "ending")

@@ -9,6 +9,7 @@ import numpy as np
 
 from scheduler_core.events import ObjectChanged
 from scheduler_core.extender.transport import Transport, no_transport
+from scheduler_core.fork import Fork
 from scheduler_core.framework.failure import PluginFailure
 from scheduler_core.framework.interface import MAX_NODE_SCORE
 from scheduler_core.framework.record import CycleTrace
@@ -17,7 +18,6 @@ from scheduler_core.framework.status import Code
 from scheduler_core.objects.pod import Pod
 from scheduler_core.plugins.rule import Rule, RuleArgs
 from scheduler_core.scheduler import Scheduler
-from scheduler_core.whatif.fork import Fork
 
 NOT_OURS = "not-ours"
 GATED = "gated"

@@ -15,6 +15,7 @@ import numpy as np
 from scheduler_core.cluster.node_table import normal_port
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.errors import CannotAnswer
+from scheduler_core.fork import Fork
 from scheduler_core.framework.attempt import Attempt
 from scheduler_core.framework.interface import FilterPlugin, Plugin, PreFilterPlugin
 from scheduler_core.framework.runtime import Framework
@@ -26,7 +27,6 @@ from scheduler_core.records import Documented
 from scheduler_core.schedule_one import Decision
 from scheduler_core.whatif.cluster_edits import is_about
 from scheduler_core.whatif.fixes import amount_words
-from scheduler_core.whatif.fork import Fork
 from scheduler_core.whatif.pod_edits import CORDON, KEEPS_OFF, REQUIRED, requirement_words
 
 _SHOWN = 3

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from scheduler_core.errors import InvalidObject
+from scheduler_core.fork import Fork, homeless
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.objects.quantity import quantity_milli_value
 from scheduler_core.objects.reading import USE_ANNOTATION
@@ -21,7 +22,6 @@ from scheduler_core.sim.controllers.deployment import HASH_LABEL, deployment_beh
 from scheduler_core.sim.kubelet_admission import unready_claims
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.validation.admission import prepare
-from scheduler_core.whatif.fork import Fork, homeless
 from scheduler_core.whatif.pod_edits import REQUIRED
 
 _REPLICATED: Final = ("ReplicaSet", "ReplicationController", "StatefulSet")

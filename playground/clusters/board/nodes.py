@@ -17,8 +17,8 @@ from playground.clusters.kinds import Kind
 from playground.clusters.memo import Memo
 from playground.clusters.models import Cluster, Manifest, Node, Pod
 from playground.engine.batch import collector_paused
+from scheduler_core.fork import EqualNodes, group_of
 from scheduler_core.sim.load import FindOwner, Use, carrier_of, use_of
-from scheduler_core.whatif.fork import EqualNodes, group_of
 
 _DIGITS = re.compile(r"([0-9]+)")
 OF_NODE: Final = ("DaemonSet", "Node")

@@ -16,8 +16,8 @@ from playground.engine.columns import ZONE_LABELS
 from playground.web.look import FORMS, NO_MARKS, Marks, view_look
 from playground.web.looks import PriorityScale, View
 from playground.web.requests import positive_int
+from scheduler_core.fork import PLACE_LABELS
 from scheduler_core.whatif.causes import names_digest
-from scheduler_core.whatif.fork import PLACE_LABELS
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster

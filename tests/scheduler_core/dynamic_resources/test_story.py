@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from scheduler_core.fork import Fork
 from scheduler_core.releases import RELEASES
 from scheduler_core.sim.simulation import Simulation
-from scheduler_core.whatif.fork import Fork
 from scheduler_core.whatif.why_not import UnknownNode, devices_of
 from tests.scheduler_core.sim.builders import make_cluster, make_node, pod_named, write
 from tests.scheduler_core.sim.test_resource_claims import claiming, node_with, template

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from scheduler_core.fork import Fork
 from scheduler_core.objects.defaults import StoredPriorities, prepare
 from scheduler_core.sim.changes import WriteObject
 from scheduler_core.sim.options import SimulationOptions
 from scheduler_core.sim.simulation import Simulation
-from scheduler_core.whatif.fork import Fork
 
 Manifest = dict[str, Any]
 

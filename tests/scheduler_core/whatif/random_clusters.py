@@ -6,13 +6,13 @@ import copy
 from random import Random
 from typing import Any
 
+from scheduler_core.fork import Fork
 from scheduler_core.framework.attempt import Attempt
 from scheduler_core.objects.defaults import PriorityClass, PriorityClasses, prepare
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif.fix_search import Search, SearchLimits
 from scheduler_core.whatif.fixes import Fix
-from scheduler_core.whatif.fork import Fork
 
 Manifest = dict[str, Any]
 GPU = "example.com/gpu"

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from scheduler_core.fork import Fork
 from scheduler_core.objects.reading import from_objects
 from scheduler_core.whatif.fix_search import Search, SearchLimits
 from scheduler_core.whatif.fixes import Fix
-from scheduler_core.whatif.fork import Fork
 from tests.scheduler_core.whatif.random_clusters import (
     ALL,
     CLASSES,

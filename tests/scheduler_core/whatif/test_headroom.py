@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from scheduler_core.cli.conformance import read_cases, run_case
+from scheduler_core.fork import Fork
 from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.pod import pod_from
 from scheduler_core.sim.changes import WriteObject
 from scheduler_core.whatif import headroom as module
-from scheduler_core.whatif.fork import Fork
 from scheduler_core.whatif.headroom import headroom
 from tests.scheduler_core.whatif.cloud import cluster
 from tests.scheduler_core.whatif.clusters import cluster_of, node, pod, state_of

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from scheduler_core.fork import Fork
 from scheduler_core.objects.defaults import PriorityClasses, prepare
-from scheduler_core.whatif.fork import Fork
 from scheduler_core.whatif.judge import ForeignDecision, Judge, share_of_agreement
 from tests.scheduler_core.whatif.random_clusters import CLASSES, draw_cluster, node, pod
 

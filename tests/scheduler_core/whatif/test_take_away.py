@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from scheduler_core.fork import Fork
 from scheduler_core.objects.defaults import prepare
 from scheduler_core.sim.changes import WriteObject
 from scheduler_core.whatif.answers import (
@@ -16,7 +17,6 @@ from scheduler_core.whatif.answers import (
     any_node_verdict,
     taken_away_verdict,
 )
-from scheduler_core.whatif.fork import Fork
 from scheduler_core.whatif.take_away import (
     DRAIN,
     LOSS,

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scheduler_core.fork import Fork
 from scheduler_core.framework.answers import PASSES
 from scheduler_core.whatif.causes import cause_of, every_node, names_digest
-from scheduler_core.whatif.fork import Fork
 from scheduler_core.whatif.tries import try_pod
 from scheduler_core.whatif.weights import CycleWeights, upper_hull
 from scheduler_core.whatif.why_not import UnknownNode, WhyNot, why_not
