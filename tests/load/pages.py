@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.load import questions
-from tests.manifests import priority_class
+from tests.manifests import node, pod, priority_class
 
 ZONES = ("zone-a", "zone-b", "zone-c", "zone-d")
 BATCH = 5000
@@ -212,44 +212,25 @@ def measure(path: str) -> dict[str, float]:
 
 
 def _node(index: int) -> dict[str, Any]:
-    amounts = {"cpu": "16", "memory": "64Gi", "pods": "110"}
-    labels = {
-        "kubernetes.io/hostname": f"node-{index}",
-        "topology.kubernetes.io/zone": ZONES[index % len(ZONES)],
-        "disk": "ssd" if index % 3 else "hdd",
+    labels = {"topology.kubernetes.io/zone": ZONES[index % len(ZONES)], "disk": "ssd" if index % 3 else "hdd"}
+    taints = [{"key": "gpu", "value": "true", "effect": "NoSchedule"}]
+    made = node(
+        f"node-{index}", "16", "64Gi", labels=labels, **({"taints": taints} if index % 25 == 0 else {})
+    )
+    made["status"] |= {
+        "capacity": made["status"]["allocatable"],
+        "conditions": [{"type": "Ready", "status": "True"}],
     }
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": f"node-{index}", "labels": labels},
-        "spec": {"taints": [{"key": "gpu", "value": "true", "effect": "NoSchedule"}]}
-        if index % 25 == 0
-        else {},
-        "status": {
-            "allocatable": amounts,
-            "capacity": amounts,
-            "conditions": [{"type": "Ready", "status": "True"}],
-        },
-    }
+    return made
 
 
-def _pod(index: int, node: str, *, cpu: str = "", name: str = "", **spec: Any) -> dict[str, Any]:
-    requests = {"cpu": cpu or f"{300 + 100 * (index % 7)}m", "memory": "1Gi"}
-    body: dict[str, Any] = {"containers": [{"name": "c", "image": "i", "resources": {"requests": requests}}]}
-    body |= spec
-    if node:
-        body |= {"nodeName": node, "priorityClassName": "batch"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": name or f"p{index}",
-            "namespace": "default",
-            "labels": {"app": f"a{index % 200}"},
-        },
-        "spec": body,
-        "status": {"phase": "Running" if node else "Pending"},
-    }
+def _pod(index: int, on: str, *, cpu: str = "", name: str = "", **spec: Any) -> dict[str, Any]:
+    made = pod(
+        name or f"p{index}", cpu or f"{300 + 100 * (index % 7)}m", labels={"app": f"a{index % 200}"}, **spec
+    )
+    made["spec"]["containers"][0]["resources"]["requests"]["memory"] = "1Gi"
+    made["spec"] |= {"nodeName": on, "priorityClassName": "batch"} if on else {}
+    return made | {"status": {"phase": "Running" if on else "Pending"}}
 
 
 if __name__ == "__main__":

@@ -22,7 +22,8 @@ from typing import Any
 
 from playground.play.processes import descendants
 from tests import servers
-from tests.play import kills
+from tests.manifests import node, pod
+from tests.play import started
 
 ROOT = Path(__file__).resolve().parents[2]
 POSTED_AT_ONCE = 5000
@@ -86,22 +87,13 @@ def measure_site(options: argparse.Namespace, folder: Path, stops: contextlib.Ex
 
 
 def nodes(number: int) -> list[dict[str, Any]]:
-    amounts = {"cpu": "32", "memory": "128Gi", "pods": "110"}
-    return [
-        {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {
-                "name": f"n{index}",
-                "labels": {
-                    "topology.kubernetes.io/zone": f"z{index % 3}",
-                    "kubernetes.io/hostname": f"n{index}",
-                },
-            },
-            "status": {"allocatable": amounts, "capacity": amounts},
-        }
+    made = [
+        node(f"n{index}", "32", "128Gi", labels={"topology.kubernetes.io/zone": f"z{index % 3}"})
         for index in range(number)
     ]
+    for one in made:
+        one["status"]["capacity"] = one["status"]["allocatable"]
+    return made
 
 
 def pods(number: int, kind: str, prefix: str = "p") -> list[dict[str, Any]]:
@@ -113,19 +105,10 @@ def pods(number: int, kind: str, prefix: str = "p") -> list[dict[str, Any]]:
         size = 1 + index % N_CLASSES
         return {"cpu": f"{100 * size}m", "memory": f"{128 * size}Mi"}
 
-    return [
-        {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {
-                "name": f"{prefix}{index}",
-                "namespace": "default",
-                "labels": {"app": f"a{index % N_CLASSES}"},
-            },
-            "spec": {"containers": [{"name": "c", "image": "i", "resources": {"requests": requests(index)}}]},
-        }
-        for index in range(number)
-    ]
+    made = [pod(f"{prefix}{index}", labels={"app": f"a{index % N_CLASSES}"}) for index in range(number)]
+    for index, one in enumerate(made):
+        one["spec"]["containers"][0]["resources"]["requests"] = requests(index)
+    return made
 
 
 def core_figure(n_nodes: int, n_pods: int, kind: str) -> dict[str, Any]:
@@ -137,7 +120,8 @@ def core_figure(n_nodes: int, n_pods: int, kind: str) -> dict[str, Any]:
     simulation = Simulation(seed=7, options=SimulationOptions(full_traces=False, default_tolerations=True))
     for manifest in [*nodes(n_nodes), *pods(n_pods, kind)]:
         manifest["metadata"] |= {"uid": manifest["metadata"]["name"]}
-        manifest.get("spec", {}).setdefault("schedulerName", "default-scheduler")
+        if manifest["kind"] == "Pod":
+            manifest["spec"]["schedulerName"] = "default-scheduler"
         simulation.submit(WriteObject(manifest))
     simulation.advance(0, max_cycles=0)
     began, began_cpu = time.perf_counter(), time.process_time()
@@ -170,7 +154,7 @@ class Site:
             ends.callback(drop)
             self._size = self._postgresql_bytes(variables["DATABASE_URL"])
         options = ["--workers", str(workers)]
-        self._site = kills.Site(
+        self._site = started.Site(
             folder, servers.free_port(), variables=variables, options=options, answer_s=60.0
         )
         ends.callback(self._site.stop)

@@ -22,14 +22,14 @@ from pathlib import Path
 import pytest
 
 from playground.play.management.commands.play import _listen, lock_data_folder
-from tests.play import kills
+from tests.play import started
 from tests.servers import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 WAIT_S = 60.0
 
 
-class Playground(kills.Site):
+class Playground(started.Site):
     """A running playground with a data folder of its own."""
 
     def __init__(self, data: Path) -> None:
@@ -84,15 +84,6 @@ def test_play_serves_says_where_and_stops_cleanly_also_while_a_live_page_is_open
         assert time.monotonic() - started_s < 6
     assert gone(workers)
     assert "Traceback" not in playground.log.read_text()
-
-
-@pytest.mark.slow
-def test_whatever_is_killed_or_stopped_pods_are_bound_and_nothing_outlives_the_parent(tmp_path: Path) -> None:
-    """A short version of ``python -m tests.load kills``: idle and busy, kills and stops, by a seed."""
-    report = kills.run(tmp_path / "data", free_port(), n_kills=6, seed=13, pause_s=0.5)
-    assert report["bound_s"]["hits"] == 6
-    # Of a machine under heavy load more cannot be asked; unhurt the worst was a wait of minutes, or for ever.
-    assert report["bound_s"]["longest"] < WAIT_S, report
 
 
 @pytest.mark.slow

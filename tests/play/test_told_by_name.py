@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from playground.clusters import lanes, trouble
-from tests.play.kills import NODE, Site, pod
+from tests.play.started import NODE, Site, pod
 from tests.servers import free_port, make_database
 
 WAIT_S = 90.0

@@ -100,6 +100,31 @@ def test_page_rest_and_command_line_give_the_same_bytes(
         assert capsys.readouterr().out == body, fields
 
 
+def test_what_a_pod_takes_is_the_same_by_page_rest_and_command_line(
+    client: Client, cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    apply_documents(cluster=cluster, objects=[_owned("large", cpu="3500m")])
+    _idle(cluster)
+    posted = client.post(
+        f"/api/v1/clusters/{cluster.public_id}/fix", {"pod": "default/large"}, content_type="application/json"
+    )
+    row = Question.objects.get(public_id=posted.json()["id"])
+    questions.answer(question_id=row.pk, memory=EngineMemory())
+    by_rest = client.get(posted.json()["url"]).json()["answer"]
+    html = unescape(page(client, "fix", cluster.public_id, "default", "large"))
+    dump = tmp_path / "dump.yaml"
+    dump.write_bytes(client.get(reverse("web:export", args=[cluster.public_id])).content)
+    release = cluster.kubernetes_release
+    main(["plan", "--json", "--release", release, str(dump), "fix", "default/large"])
+    by_command = json.loads(capsys.readouterr().out)
+    assert by_rest["fixes"]
+    for one in ("subject", "pods", "headline", "causes", "nNodes", "tried"):
+        assert by_rest[one] == by_command[one]
+    for one in ("kind", "what", "title", "placed", "of", "price"):
+        assert [fix[one] for fix in by_rest["fixes"]] == [fix[one] for fix in by_command["fixes"]]
+    assert all(fix["title"] in html for fix in by_command["fixes"])
+
+
 def test_the_overview_tells_the_newest_answers_and_says_when_they_are_old(
     client: Client, cluster: Cluster
 ) -> None:
