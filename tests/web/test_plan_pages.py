@@ -113,7 +113,7 @@ def test_what_a_pod_takes_is_the_same_by_page_rest_and_command_line(
     by_rest = client.get(posted.json()["url"]).json()["answer"]
     html = unescape(page(client, "fix", cluster.public_id, "default", "large"))
     dump = tmp_path / "dump.yaml"
-    dump.write_bytes(client.get(reverse("web:export", args=[cluster.public_id])).content)
+    dump.write_bytes(client.get(reverse("web:export", args=[cluster.public_id])).getvalue())
     release = cluster.kubernetes_release
     main(["plan", "--json", "--release", release, str(dump), "fix", "default/large"])
     by_command = json.loads(capsys.readouterr().out)
