@@ -12,13 +12,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from scheduler_core.objects import kinds
 from scheduler_core.objects.kinds import SHAPING
 from scheduler_core.objects.reading import SERVED_EARLY, served_kinds
 from scheduler_core.schema.tables import table_beside
 
-READ: Final = kinds.READ
-MAKES: Final = kinds.MAKES
 KEPT: Final = "kept"
 ALL_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 

@@ -29,6 +29,11 @@ MAX_NAME = 100
 EXPORT_PART: Final = 200
 """Objects an export holds at once."""
 SYSTEM_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
+_OF_ENGINE: Final = (
+    *("cursor_seq", "engine_seq", "entries_since_checkpoint", "next_cycle", "next_deadline_ns"),
+    *("next_deadline_what", "clock_mode", "wall_anchor", "virtual_anchor_ns"),
+)
+"""Columns of a cluster's row that a running engine moves; `now_ns` begins at its start."""
 
 
 def create_cluster(
@@ -249,16 +254,10 @@ def _manifests(cluster: Cluster, kind: Kind) -> Iterator[dict[str, Any]]:
 def _forget_engine(row: Cluster) -> None:
     """Everything about a running engine back to nothing; one at work elsewhere is fenced off."""
     row.fence()
-    row.cursor_seq = 0
-    row.engine_seq = 0
-    row.entries_since_checkpoint = 0
-    row.next_cycle = 1
+    new = Cluster()
+    for name in _OF_ENGINE:
+        setattr(row, name, getattr(new, name))
     row.now_ns = row.start_ns
-    row.next_deadline_ns = None
-    row.next_deadline_what = ""
-    row.clock_mode = Cluster.ClockMode.PAUSED
-    row.wall_anchor = None
-    row.virtual_anchor_ns = None
 
 
 def _checked_name(name: str) -> str:

@@ -20,17 +20,6 @@ KINDS: Final = ("newly pending", "moved", "newly placed", "gone", "new")
 
 
 @dataclass(frozen=True, slots=True)
-class ComparedCycle:
-    """A cycle, as far as it is compared."""
-
-    number: int
-    pod: str
-    outcome: str
-    node: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
 class PodDifference:
     """A pod that is not where it is in the parent.
 
@@ -70,7 +59,7 @@ class Parting:
         Candidates with their points and what rejects them, a side: those that either side chose first.
     """
 
-    pair: Beside[ComparedCycle]
+    pair: Beside[Any]
     place: int
     n_places: int
     why: str
@@ -169,26 +158,24 @@ def _places(cluster: Cluster) -> dict[str, str]:
     return {f"{namespace}/{name}": node for namespace, name, node in found.iterator(chunk_size=5000)}
 
 
-def _decisions(cluster: Cluster, which: Q) -> list[ComparedCycle]:
+def _decisions(cluster: Cluster, which: Q) -> list[Any]:
     """The last `MOST_DECISIONS` of them, in order."""
-    rows = Cycle.objects.filter(which, cluster=cluster).order_by("-number")
-    found = rows.values_list("number", "pod_namespace", "pod_name", "outcome", "node", "message")[
-        :MOST_DECISIONS
-    ]
-    return [ComparedCycle(number, f"{space}/{name}", *rest) for number, space, name, *rest in reversed(found)]
+    rows = (
+        Cycle.objects.filter(which, cluster=cluster)
+        .order_by("-number")
+        .only("cluster", "number", *Cycle.TOLD)
+    )
+    return list(rows[:MOST_DECISIONS])[::-1]
 
 
 def _parting(
-    pair: Beside[ComparedCycle],
+    pair: Beside[Any],
     place: int,
     n_places: int,
     clusters: tuple[Cluster, Cluster],
     ends: tuple[str | None, str | None],
 ) -> Parting:
-    cycles: list[Cycle | None] = []
-    for cluster, one in zip(clusters, pair.decisions, strict=True):
-        row = None if one is None else Cycle.objects.filter(cluster=cluster, number=one.number).first()
-        cycles.append(row)
+    cycles = pair.decisions
     told = [
         readable(bytes(row.trace)) if row is not None and row.trace is not None else None for row in cycles
     ]

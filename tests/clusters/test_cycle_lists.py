@@ -64,7 +64,7 @@ def with_cycles(n):
 
 
 def numbers(cluster, page=1, **search):
-    return [cycle.number for cycle in cycle_page(cluster, CycleSearch(**search), page=page).cycles]
+    return [cycle.number for cycle in cycle_page(cluster, CycleSearch(**search), page=page).rows]
 
 
 @pytest.mark.dialect
@@ -122,7 +122,7 @@ def test_a_page_beyond_the_last_is_the_last():
     cluster = with_cycles(70)
     found = cycle_page(cluster, CycleSearch(), page=99)
     assert (found.n_found, found.page, found.n_pages) == (70, 3, 3)
-    assert [cycle.number for cycle in found.cycles] == [*range(20, 0, -1)]
+    assert [cycle.number for cycle in found.rows] == [*range(20, 0, -1)]
 
 
 def test_sixty_thousand_cycles_are_found_and_sorted_below_a_tenth_of_a_second(django_assert_max_num_queries):

@@ -33,7 +33,7 @@ def test_one_entry_of_the_core_makes_a_kind_shape_placement(monkeypatch: pytest.
     monkeypatch.setattr(kinds, "SHAPING", more)
     lease = kinds.built_in().by_row_kind("Lease")
     assert lease is not None
-    assert (lease.interpreted, lease.role, lease.effect, lease.apply_rank) == (True, kinds.READ, "turns", 4)
+    assert (lease.interpreted, lease.role, lease.effect, lease.apply_rank) == (True, "read", "turns", 4)
     before = kinds.by_kind("Lease")
     assert before is not None and not before.interpreted and not before.effect
 

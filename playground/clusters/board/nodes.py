@@ -14,6 +14,7 @@ from django.db.models.functions import Cast
 
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.kinds import Kind
+from playground.clusters.log.rows import PageOfRows
 from playground.clusters.memo import Memo
 from playground.clusters.models import Cluster, Manifest, Node, Pod
 from playground.engine.batch import collector_paused
@@ -301,17 +302,7 @@ def shapes_on(cluster: Cluster) -> dict[str, Counter[Shape]]:
 PAGE_SIZE: Final = 25
 
 
-@dataclass(frozen=True)
-class NodePage:
-    """A page of nodes, from 1, and how many were found."""
-
-    nodes: list[Node]
-    n_found: int
-    page: int
-    n_pages: int
-
-
-def node_page(cluster: Cluster, words: str, *, page: int = 1, limit: int = PAGE_SIZE) -> NodePage:
+def node_page(cluster: Cluster, words: str, *, page: int = 1, limit: int = PAGE_SIZE) -> PageOfRows[Node]:
     """One page of the nodes that have all the words, by name. Two queries.
 
     Parameters
@@ -319,7 +310,7 @@ def node_page(cluster: Cluster, words: str, *, page: int = 1, limit: int = PAGE_
     words
         Each a part of the name, or a label ``key=value``.
     """
-    found = Node.objects.filter(cluster=cluster).defer("manifest")
+    found = Node.objects.filter(cluster=cluster).defer("manifest").order_by("name")
     parts = words.split()
     for part in parts:
         if "=" not in part:
@@ -327,19 +318,10 @@ def node_page(cluster: Cluster, words: str, *, page: int = 1, limit: int = PAGE_
     wanted = [part.partition("=")[::2] for part in parts if "=" in part]
     if wanted:
         # Labels have dots and slashes in their keys, and databases differ in how they ask for those.
-        labels = found.order_by("name").values_list("name", "labels")
+        labels = found.values_list("name", "labels")
         names = [name for name, has in labels if all(has.get(key) == value for key, value in wanted)]
-        n_found = len(names)
-        found = Node.objects.filter(cluster=cluster).defer("manifest")
-    else:
-        names, n_found = None, found.count()
-    n_pages = max(1, -(-n_found // limit))
-    page = min(max(1, page), n_pages)
-    first = (page - 1) * limit
-    if names is not None:
-        found = found.filter(name__in=names[first : first + limit])
-        first = 0
-    return NodePage(list(found.order_by("name")[first : first + limit]), n_found, page, n_pages)
+        return PageOfRows.of(len(names), page, limit, lambda part: list(found.filter(name__in=names[part])))
+    return PageOfRows.of(found.count(), page, limit, lambda part: list(found[part]))
 
 
 # ---- Devices of nodes and who has them, from the rows of ResourceSlices and ResourceClaims

@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from django.db.models import Case, Count, F, Min, Q, QuerySet, Sum, When
 from django.db.models.functions import Length
 
+from playground.clusters.log.rows import PageOfRows
 from playground.clusters.memo import Memo
 from playground.clusters.models import Cluster, Cycle, Pod, PodDisruptionBudget, PriorityClass
 from playground.clusters.objects.queries import matcher
@@ -62,18 +63,10 @@ class PodRow(NamedTuple):
     n_nodes: int
 
 
-@dataclass(frozen=True)
-class PodPage:
-    """A page of rows, from 1, and how many pods were found."""
-
-    rows: list[PodRow]
-    n_found: int
-    page: int
-    n_pages: int
-
-
-def pod_page(cluster: Cluster, search: PodSearch, *, page: int = 1, limit: int = PAGE_SIZE) -> PodPage:
-    """One page of what is looked for. Three queries.
+def pod_page(
+    cluster: Cluster, search: PodSearch, *, page: int = 1, limit: int = PAGE_SIZE
+) -> PageOfRows[PodRow]:
+    """One page of what is looked for, and how many pods were found. Three queries.
 
     Alike pods of one owner are a row, until a name, a node or an owner is asked for.
     """
@@ -82,18 +75,19 @@ def pod_page(cluster: Cluster, search: PodSearch, *, page: int = 1, limit: int =
     single = F("name") if one_by_one else Case(When(owner_name="", then=F("name")))
     groups = found.order_by().values(*_ALIKE, single=single)
     total = groups.annotate(n=Count("*")).aggregate(rows=Count("*"), pods=Sum("n"))
-    n_pages = max(1, -(-total["rows"] // limit))
-    page = min(max(1, page), n_pages)
     counted = groups.annotate(
         first=Min("pk"),
         n=Count("*"),
         n_nodes=Count("node_name", distinct=True),
         column=SORTS.get(search.sort.removeprefix("-"), Min("pk")),
     ).order_by("-column" if search.sort.startswith("-") else "column", "namespace", "first")
-    rows = [*counted.values_list("first", "n", "n_nodes")[(page - 1) * limit : page * limit]]
-    by_id = Pod.objects.defer("manifest").in_bulk([row[0] for row in rows])
-    there = [PodRow(by_id[pk], n, n_nodes) for pk, n, n_nodes in rows if pk in by_id]
-    return PodPage(there, total["pods"] or 0, page, n_pages)
+
+    def read(part: slice) -> list[PodRow]:
+        rows = [*counted.values_list("first", "n", "n_nodes")[part]]
+        by_id = Pod.objects.defer("manifest").in_bulk([row[0] for row in rows])
+        return [PodRow(by_id[pk], n, n_nodes) for pk, n, n_nodes in rows if pk in by_id]
+
+    return replace(PageOfRows.of(total["rows"], page, limit, read), n_found=total["pods"] or 0)
 
 
 def namespaces_of(cluster: Cluster) -> list[str]:

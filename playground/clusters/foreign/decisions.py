@@ -6,6 +6,7 @@ judging reads the log from the nearest checkpoint on, many decisions in one go (
 
 import time
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import Any, Final
 
 from django.db.models import F, Q
@@ -30,6 +31,12 @@ LONGEST_BURST: Final = 64
 KEPT: Final = 5000
 """Decisions of a cluster that are kept, the newest."""
 
+_asked: Final = attrgetter(
+    "judged_seq", "pk", "burst_seq", "at_ns", "kind", "pod_namespace", "pod_name", "pod_uid", "node"
+)
+"""Columns of a decision, in the order of `Asked`."""
+_SAME: Final = ("verdict", "outcome", "points", "our_points", "n_tied", "plugin", "score", "our_score")
+"""What a decision's row calls as a judgement does."""
 BURSTS: Final = (DecisionKind.BIND, DecisionKind.NO_NODE)
 
 Report = Callable[[int, int, str], None]
@@ -220,21 +227,7 @@ def judge_some(cluster: Cluster, report: Report) -> dict[str, Any]:
         rows = [row for row in rows if row.judged_seq > cluster.compacting_seq]
     if rows:
         start = _start(cluster, rows[0].judged_seq)
-        asked = [
-            Asked(
-                row.judged_seq,
-                row.pk,
-                row.burst_seq,
-                row.at_ns,
-                row.kind,
-                row.pod_namespace,
-                row.pod_name,
-                row.pod_uid,
-                row.node,
-                tuple(row.victims),
-            )
-            for row in rows
-        ]
+        asked = [Asked(*(*_asked(row), tuple(row.victims))) for row in rows]
         victims = {row.pk: row.victims for row in rows}
 
         def goes_on() -> bool:
@@ -254,16 +247,9 @@ def judge_some(cluster: Cluster, report: Report) -> dict[str, Any]:
 def _write(verdict: Judgement, victims: list[str]) -> None:
     # A victim that was evicted meanwhile has it judged again.
     ForeignDecision.objects.filter(pk=verdict.key, victims=victims).update(
-        verdict=verdict.verdict,
-        outcome=verdict.outcome,
+        **{name: getattr(verdict, name) for name in _SAME},
         our_node=verdict.node,
-        points=verdict.points,
-        our_points=verdict.our_points,
-        n_tied=verdict.n_tied,
         n_feasible=0 if verdict.trace is None else verdict.trace.n_feasible,
-        plugin=verdict.plugin,
-        score=verdict.score,
-        our_score=verdict.our_score,
         reasons=list(verdict.reasons),
         our_victims=list(verdict.victims),
         trace=None if verdict.trace is None else verdict.trace.to_bytes(),

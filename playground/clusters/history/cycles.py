@@ -9,6 +9,7 @@ from django.db.models import F, Q, QuerySet, Value
 from django.db.models.functions import Coalesce
 
 from playground.clusters.errors import InvalidInput, found
+from playground.clusters.log.rows import PageOfRows
 from playground.clusters.models import Cluster, Cycle, LogEntry, Pod
 from playground.engine.entries import explain_trace
 from scheduler_core.schema.tables import table_beside
@@ -172,16 +173,6 @@ class CycleSearch:
     sort: str = ""
 
 
-@dataclass(frozen=True)
-class FoundCycles:
-    """A page of cycles, from 1, without their traces, and how many were found."""
-
-    cycles: list[Cycle]
-    n_found: int
-    page: int
-    n_pages: int
-
-
 def recent_cycles(cluster: Cluster, *, limit: int = FEED_SIZE) -> list[Cycle]:
     """The newest cycles, newest first, without their traces."""
     return [*Cycle.objects.filter(cluster=cluster).defer("trace").order_by("-number")[:limit]]
@@ -195,16 +186,17 @@ def sentences_of(cluster: Cluster, numbers: Iterable[int]) -> dict[int, str]:
 
 def cycle_page(
     cluster: Cluster, search: CycleSearch, *, page: int = 1, limit: int = PAGE_SIZE
-) -> FoundCycles:
-    """One page of what is looked for. Three queries."""
+) -> PageOfRows[Cycle]:
+    """One page of what is looked for, without traces. Three queries."""
     found = _found(cluster, search)
-    n_found = found.count()
-    n_pages = max(1, -(-n_found // limit))
-    page = min(max(1, page), n_pages)
-    # Keys first: a database that sorts whole rows carries their messages and traces along.
-    ids = [*found.order_by(*_order(search)).values_list("pk", flat=True)[(page - 1) * limit : page * limit]]
-    by_id = Cycle.objects.defer("trace").in_bulk(ids)
-    return FoundCycles([by_id[pk] for pk in ids if pk in by_id], n_found, page, n_pages)
+
+    def read(part: slice) -> list[Cycle]:
+        # Keys first: a database that sorts whole rows carries their messages and traces along.
+        ids = [*found.order_by(*_order(search)).values_list("pk", flat=True)[part]]
+        by_id = Cycle.objects.defer("trace").in_bulk(ids)
+        return [by_id[pk] for pk in ids if pk in by_id]
+
+    return PageOfRows.of(found.count(), page, limit, read)
 
 
 def plugins_that_ended(cluster: Cluster) -> list[str]:

@@ -21,7 +21,7 @@ from playground.clusters.custom_kinds import DEFINITION, table_of
 from playground.clusters.drive.config import recheck_waiting
 from playground.clusters.errors import Conflict
 from playground.clusters.kinds import Kind
-from playground.clusters.log.changes import PERSONS_COLUMNS
+from playground.clusters.log.changes import ENGINE_COLUMNS, PERSONS_COLUMNS
 from playground.clusters.log.rows import MODELS, in_parts, row_values, upsert
 from playground.clusters.log.writer import LogWriter, ObjectKey, locked
 from playground.clusters.models import (
@@ -140,11 +140,7 @@ def _undo(row: Cluster, change: Change) -> Undone:
 def _take_back_row(row: Cluster, change: Change) -> None:
     """Restore the cluster's row; an engine at work on it is fenced off, as by a reset."""
     before = change.before
-    for name in ("next_cycle", "engine_seq", "cursor_seq", "last_input_seq", "now_ns"):
-        setattr(row, name, before[name])
-    row.next_deadline_ns = before["next_deadline_ns"]
-    row.next_deadline_what = before["next_deadline_what"]
-    for name in PERSONS_COLUMNS:
+    for name in (*ENGINE_COLUMNS, *PERSONS_COLUMNS):
         if name in before:
             setattr(row, name, before[name])
     row.clock_note = ""

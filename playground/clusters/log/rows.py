@@ -1,8 +1,9 @@
 """Rows of every kind behind one face: which model holds a kind, and a manifest as a row."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic, Self, TypeVar
 
 from django.db import connection, models
 from django.db.models import Q, QuerySet
@@ -17,6 +18,23 @@ from scheduler_core.objects.fields import parse_time_ns
 
 Row = Collection[Any]
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class PageOfRows(Generic[T]):
+    """A page of rows, from 1, and how many were found."""
+
+    rows: list[T]
+    n_found: int
+    page: int
+    n_pages: int
+
+    @classmethod
+    def of(cls, n_rows: int, page: int, limit: int, read: Callable[[slice], list[T]]) -> Self:
+        """The page of so many rows that is asked for, or the nearest there is; `read` gives a part of them."""
+        n_pages = max(1, -(-n_rows // limit))
+        page = min(max(1, page), n_pages)
+        return cls(read(slice((page - 1) * limit, page * limit)), n_rows, page, n_pages)
 
 
 def insert_rows(model: type[models.Model], rows: Sequence[Mapping[str, Any]]) -> None:

@@ -15,14 +15,11 @@ from django.db.models import Q
 from playground.clusters import wake
 from playground.clusters.custom_kinds import DEFINITION, built_in_of, with_definitions
 from playground.clusters.drive.advance import nearest
-from playground.clusters.drive.config import set_assumed_expiry
 from playground.clusters.errors import Conflict, NotFound
 from playground.clusters.extenders.mock import mock_rules_of, serve_mock_extenders
-from playground.clusters.lifecycle import create_cluster, note_opening
-from playground.clusters.log.changes import opening
+from playground.clusters.lifecycle import begin, create_cluster
 from playground.clusters.log.entries import initial_config, initial_release, recorded, stretch
 from playground.clusters.log.housekeeping import check_past_is_there
-from playground.clusters.log.writer import writing
 from playground.clusters.models import Cluster, Cycle, LogEntry, Node, Pod
 from playground.clusters.objects.apply import apply_documents, in_order
 from playground.engine.batch import collector_paused
@@ -213,27 +210,20 @@ def _branch(
             start_ns=at_ns,
         )
         serve_mock_extenders(cluster=branch, rules=rules)
-        with opening():
-            with writing(branch) as writer:
-                definitions = [item for item in manifests if item["kind"] == DEFINITION]
-                table = with_definitions(built_in_of(release["name"]), definitions)
-                ranked = (
-                    (table.by_key(item.get("apiVersion", ""), item["kind"]), item) for item in manifests
-                )
-                known = [
-                    (kind, Posted(manifest))
-                    for kind, manifest in ranked
-                    if kind is not None and kind.row_kind != "Event"
-                ]
-                # What is owned before its owners, which would make it anew.
-                for kind, item in in_order(known):
-                    writer.write(LogEntry.Source.API, kind, item.manifest, created=True)
-            for field, value in origin.items():
-                setattr(branch, field, value)
-            branch.save(update_fields=list(origin))
-            set_assumed_expiry(cluster=branch, after_ns=expiry_ns)
-        note_opening(branch)
-        wake.cluster_on_commit(branch)
+        origin["assumed_expiry_ns"] = expiry_ns
+        for field, value in origin.items():
+            setattr(branch, field, value)
+        branch.save(update_fields=list(origin))
+        definitions = [item for item in manifests if item["kind"] == DEFINITION]
+        table = with_definitions(built_in_of(release["name"]), definitions)
+        ranked = ((table.by_key(item.get("apiVersion", ""), item["kind"]), item) for item in manifests)
+        known = (
+            (kind, Posted(manifest))
+            for kind, manifest in ranked
+            if kind is not None and kind.row_kind != "Event"
+        )
+        # What is owned before its owners, which would make it anew.
+        begin(branch, ((kind, item.manifest) for kind, item in in_order(known)))
     return branch
 
 
