@@ -78,7 +78,9 @@ _WHO: Final[Mapping[str, Callable[[HttpRequest], HttpResponseBase | None]]] = {
 }
 
 
-def served(view: View, *, takes: str = "GET", who: str = "", back: str = "", **tab: str) -> View:
+def served(
+    view: View, *, takes: str = "GET", who: str = "", back: str = "", refused: str = "", **tab: str
+) -> View:
     """A view as it is called by Django.
 
     Parameters
@@ -89,6 +91,8 @@ def served(view: View, *, takes: str = "GET", who: str = "", back: str = "", **t
         Sees it: everybody, or a key of `_WHO`.
     back
         Route where what a service refuses leads, with the refusal as a message; ``.`` is the page posted to.
+    refused
+        What the message begins with.
     tab
         `tab` and `sub`: under which of the cluster's pages it is found.
     """
@@ -114,7 +118,8 @@ def served(view: View, *, takes: str = "GET", who: str = "", back: str = "", **t
             response = view(request, **named)
         except ClusterError as error:
             if where and not (error.status == 403 and isinstance(error, AccountError)):
-                messages.error(request, f"{error.message[:1].upper()}{error.message[1:].removesuffix('.')}.")
+                said = f"{error.message[:1].upper()}{error.message[1:].removesuffix('.')}."
+                messages.error(request, f"{refused}: {error.message}" if refused else said)
                 return redirect(where)
             if error.status in _AS_DJANGO:
                 raise _AS_DJANGO[error.status](error.message) from None

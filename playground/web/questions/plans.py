@@ -23,7 +23,7 @@ from playground.scenarios.services import verdicts
 from playground.web.listing import Alike, alike
 from playground.web.looks import View
 from playground.web.questions.views import STOP_POLLING, arrives_at, question_context
-from playground.web.requests import HtmxHttpRequest, site_user
+from playground.web.requests import HtmxHttpRequest, done, site_user
 from scheduler_core.descheduler.policy import PolicyError, read_policy
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.prices import read_prices
@@ -142,24 +142,14 @@ def _of_plan(question: Question) -> Question:
 
 def branch(request: HttpRequest, cluster: Cluster, question: Question) -> HttpResponse:
     """A new cluster in which the answer's steps were done."""
-    found = _of_plan(question)
-    try:
-        made = branch_of_plan(question=found, owner=site_user(request))
-    except ClusterError as error:
-        messages.error(request, f"The branch was not made: {error.message}")
-        return redirect("web:plan-answer", cluster.public_id, found.public_id)
-    messages.success(request, f"{made.name}: a new cluster in which this was done. It runs to idle.")
-    return redirect("web:difference", made.public_id)
+    made = branch_of_plan(question=_of_plan(question), owner=site_user(request))
+    words = f"{made.name}: a new cluster in which this was done. It runs to idle."
+    return done(request, words, "web:difference", made.public_id)
 
 
 def share(request: HttpRequest, cluster: Cluster, question: Question) -> HttpResponse:
     """Share the answer."""
-    found = _of_plan(question)
-    try:
-        made = verdicts.share_verdict(question=found, owner=site_user(request))
-    except ClusterError as error:
-        messages.error(request, f"It was not shared: {error.message}")
-        return redirect("web:plan-answer", cluster.public_id, found.public_id)
+    made = verdicts.share_verdict(question=_of_plan(question), owner=site_user(request))
     return redirect("web:verdict", made.public_id)
 
 

@@ -181,16 +181,11 @@ def _lines(cycle: Cycle, changed: dict[str, int]) -> dict[str, Any] | None:
 def try_pod(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """Try the pod of the posted YAML without submitting it; the question's page waits for its cycle."""
     copies = positive_int(request.POST.get("copies")) or 1
-    try:
-        params: dict[str, Any] = {
-            "manifest": questions.admitted_pod(cluster=cluster, text=request.POST.get("yaml", ""))
-        }
-        if copies > 1:
-            params["copies"] = min(copies, MAX_COPIES)
-        question = questions.ask(cluster=cluster, kind="try", params=params)
-    except ClusterError as error:
-        messages.error(request, f"It cannot be tried: {error.message}")
-        return redirect("web:pod-new", cluster.public_id)
+    manifest = questions.admitted_pod(cluster=cluster, text=request.POST.get("yaml", ""))
+    params: dict[str, Any] = {"manifest": manifest}
+    if copies > 1:
+        params["copies"] = min(copies, MAX_COPIES)
+    question = questions.ask(cluster=cluster, kind="try", params=params)
     return redirect("web:question", cluster.public_id, question.public_id)
 
 
