@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from playground.api.documentation import declared
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.drive.extender_calls import matched
 from playground.clusters.history.story import PodStory
+from playground.clusters.row_types import Cluster, Cycle, ExtenderCall, Run
 from playground.clusters.trouble import why_run_waits
+from playground.scenarios.row_types import RecordedCycle, Scenario
 from scheduler_core.objects.fields import format_seconds, format_time_ns
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster, Cycle, ExtenderCall, Run
-    from playground.scenarios.row_types import RecordedCycle, Scenario
 
 _WORD: Final = re.compile(r"(?<!^)(?=[A-Z])")
 _PLAIN: Final = (str, int, float, Mapping, type(None))

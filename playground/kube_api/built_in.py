@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from playground.clusters import kinds
 from playground.clusters.kinds import Kind
@@ -24,13 +24,10 @@ from playground.clusters.log.rows import rows_of
 from playground.clusters.objects.queries import ObjectSelection
 from playground.clusters.objects.updates import object_uid
 from playground.clusters.objects.write import create_object
+from playground.clusters.row_types import Cluster
 from playground.kube_api.requests import Target
 from scheduler_core.objects.fields import format_seconds
 from scheduler_core.schema.tables import table_beside
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster
-
 
 COMPONENTS: Final = ("controller-manager", "etcd-0", "scheduler")
 COMPONENTS_WARNING: Final = "v1 ComponentStatus is deprecated in v1.19+"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from django.http import HttpRequest
 
@@ -18,12 +18,10 @@ from playground.clusters.board.nodes import pods_in_use, total
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.kinds import Kind, KindTable
 from playground.clusters.objects.queries import list_objects, selection_of
+from playground.clusters.row_types import Cluster, Node, Pod
 from playground.kube_api.status import Refusal
 from scheduler_core.objects.fields import format_seconds
 from scheduler_core.sim.load import Use
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster, Node, Pod
 
 VERSION: Final = "metrics.k8s.io/v1beta1"
 NODES: Final = Kind(

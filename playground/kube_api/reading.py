@@ -17,7 +17,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from django.http import HttpRequest
 
@@ -30,6 +30,7 @@ from playground.clusters.objects.queries import (
     selected_objects,
     selection_of,
 )
+from playground.clusters.row_types import Cluster
 from playground.engine.releases import patch_of
 from playground.kube_api.built_in import built_in_objects
 from playground.kube_api.read_defaults import with_read_defaults
@@ -37,10 +38,6 @@ from playground.kube_api.requests import Target
 from playground.kube_api.status import Refusal
 from playground.kube_api.tables import partial, table
 from scheduler_core.schema.tables import table_beside
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster
-
 
 _SYSTEM: Final[Mapping[str, str]] = table_beside(__package__, "protocol.yaml")["system"]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -22,13 +22,11 @@ from playground.accounts.tokens import token_of
 from playground.clusters.access import role_in
 from playground.clusters.custom_kinds import table_of
 from playground.clusters.kinds import ALL_VERBS, KindTable
+from playground.clusters.row_types import Cluster
 from playground.kube_api import discovery
 from playground.kube_api.requests import document_of
 from playground.kube_api.status import Refusal
 from scheduler_core.schema.tables import table_beside
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster
 
 REVIEWS: Final[dict[str, str]] = table_beside(__package__, "protocol.yaml")["reviews"]
 OPEN_PATHS: Final[list[str]] = table_beside(__package__, "protocol.yaml")["open"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from django.conf import settings
 from django.core.handlers.asgi import ASGIRequest
@@ -26,6 +26,7 @@ from playground.clusters.drive.config import offer_clock
 from playground.clusters.kinds import KindTable
 from playground.clusters.log.changes import written_by
 from playground.clusters.objects.queries import get_object
+from playground.clusters.row_types import Cluster
 from playground.engine.releases import patch_of
 from playground.kube_api import discovery, openapi, writing
 from playground.kube_api.built_in import COMPONENTS_WARNING, built_in_object, component_statuses
@@ -39,9 +40,6 @@ from playground.kube_api.tables import scale_table
 from playground.kube_api.watch import bounded, stream, watch_of
 from playground.kube_api.writing import scale_of
 from scheduler_core.schema.tables import table_beside
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster
 
 _TABLES: Final = table_beside(__package__, "protocol.yaml")
 _NOT_HERE: Final[list[tuple[str, str, str]]] = _TABLES["not_here"]

@@ -12,7 +12,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from asgiref.sync import sync_to_async
 from django.db import connections
@@ -32,14 +32,12 @@ from playground.clusters.objects.queries import (
     list_objects,
     log_after,
 )
+from playground.clusters.row_types import Cluster, LogEntry
 from playground.clusters.versions import as_served
 from playground.kube_api.built_in import built_in_objects, is_built_in, made_in, of_namespaces
 from playground.kube_api.reading import Form, check_version_match, form_of, selection_for, switched, whole
 from playground.kube_api.requests import Target
 from playground.kube_api.status import Refusal, failure
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster, LogEntry
 
 DEFAULT_S: Final = 1800
 BOOKMARK_S: Final = 15.0

@@ -12,7 +12,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from django.db import transaction
 from django.http import HttpRequest
@@ -32,6 +32,7 @@ from playground.clusters.objects.write import (
     evict_pod,
     replace_object,
 )
+from playground.clusters.row_types import Cluster
 from playground.engine.admission import taken_only_here
 from playground.kube_api import managed_fields, patches
 from playground.kube_api.built_in import built_in_object, keep, recreate, write_down
@@ -42,10 +43,6 @@ from playground.kube_api.status import Refusal, success
 from playground.kube_api.tables import path_of, values
 from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.merge import merge_patch
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster
-
 
 MAX_TRIES: Final = 5
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -12,12 +12,10 @@ from playground.clusters import questions
 from playground.clusters.errors import ClusterError
 from playground.clusters.history.cycles import get_cycle
 from playground.clusters.questions import latest_question
+from playground.clusters.row_types import Cluster
 from playground.web.looks import View
 from playground.web.questions.views import question_context
 from playground.web.requests import HtmxHttpRequest
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster
 
 SHOWN = 80
 """Rows of the table that are shown; the others are counted."""

@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from django.db import InterfaceError, OperationalError
@@ -22,6 +22,7 @@ from playground.clusters.board.pods import owners_named, pods_named
 from playground.clusters.demo import create_demo
 from playground.clusters.errors import NotFound
 from playground.clusters.history.cycles import get_cycle
+from playground.clusters.row_types import Cluster
 from playground.clusters.trouble import cause_of
 from playground.engine.releases import engine_readme, known_differences
 from playground.web.board.nodes import matching
@@ -29,9 +30,6 @@ from playground.web.clusters.present import DUMP_LINE
 from playground.web.pages import PAGES
 from playground.web.requests import HtmxHttpRequest, digest_of, site_user, visible_clusters
 from playground.web.scenarios.gallery import GROUPS
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster
 
 MOST: Final = 6
 """Of each kind."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
@@ -15,15 +15,13 @@ from playground.clusters.errors import ClusterError, InvalidInput
 from playground.clusters.foreign import agreement
 from playground.clusters.foreign.agreement import MOST_NAMED, Agreement, schedulers_of
 from playground.clusters.foreign.words import TITLES, why
+from playground.clusters.row_types import Cluster, ForeignDecision
 from playground.engine.entries import explain_trace
 from playground.engine.releases import patch_of
 from playground.web.cycles.present import view_cycle
 from playground.web.looks import View
 from playground.web.requests import HtmxHttpRequest, positive_int
 from scheduler_core.schema.tables import table_beside
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster, ForeignDecision
 
 LOOKS: Final[Mapping[str, Sequence[str]]] = table_beside(__package__, "looks.yaml")["verdicts"]
 UNNAMED: Final = ("", "default-scheduler")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
@@ -19,10 +19,8 @@ from django_htmx.middleware import HtmxDetails
 
 from playground.accounts.choices import Role
 from playground.clusters import access
+from playground.clusters.row_types import Cluster
 from playground.security import SAFE_METHODS
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster
 
 
 def visible_clusters(request: HttpRequest) -> QuerySet[Cluster]:

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
 
 from django.conf import settings
@@ -44,11 +44,9 @@ from playground.clusters.errors import Conflict, NotFound
 from playground.clusters.objects.admission import MODES
 from playground.clusters.objects.queries import get_mock_extender, get_run
 from playground.clusters.questions import get_question
+from playground.clusters.row_types import Cluster
 from playground.scenarios import selectors
 from scheduler_core.schema.fields_check import nearest_name
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster
 
 IDEMPOTENCY_KEY: Final = "Idempotency-Key"
 REPLAYED: Final = "Idempotent-Replayed"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rest_framework.response import Response
 
@@ -20,14 +20,12 @@ from playground.clusters.drive.runs import unpark_cluster
 from playground.clusters.errors import InvalidInput
 from playground.clusters.objects.actions import act_on_nodes, act_on_pods
 from playground.clusters.objects.apply import apply_documents
+from playground.clusters.row_types import Cluster, Question
 from playground.engine.configuration import without_effect
 from playground.scenarios import selectors
 from playground.scenarios.branch_difference import difference
+from playground.scenarios.row_types import Scenario
 from playground.scenarios.services import forking, moments
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster, Question
-    from playground.scenarios.row_types import Scenario
 
 
 def etag_of(cluster: Cluster) -> str:

@@ -7,7 +7,7 @@ import hashlib
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIRequest
@@ -24,9 +24,7 @@ from playground.clusters.board.overview import with_counts
 from playground.clusters.errors import NotFound
 from playground.clusters.objects.queries import get_run
 from playground.clusters.pulse import HERE, RETRY, changes
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster, Run
+from playground.clusters.row_types import Cluster, Run
 
 MOST_STREAMS: Final = 200
 """Open at once in one process."""

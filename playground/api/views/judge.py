@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rest_framework.response import Response
 
@@ -11,10 +11,8 @@ from playground.api.views.base import Call
 from playground.clusters import questions
 from playground.clusters.foreign import agreement as foreign
 from playground.clusters.foreign.words import why
+from playground.clusters.row_types import Cluster, ForeignDecision
 from playground.engine.entries import explain_trace
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster, ForeignDecision
 
 
 def _document(row: ForeignDecision, public_id: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.urls import reverse
 
@@ -13,9 +13,7 @@ from playground.clusters import drafts
 from playground.clusters.lifecycle import export_manifests
 from playground.clusters.objects.actions import expand_pool
 from playground.clusters.objects.apply import apply_documents
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster, Draft
+from playground.clusters.row_types import Cluster, Draft
 
 
 def drafts_create(call: Call) -> Any:

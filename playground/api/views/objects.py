@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial, update_wrapper
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rest_framework.response import Response
 
@@ -26,10 +26,8 @@ from playground.clusters.kinds import Kind
 from playground.clusters.objects import write
 from playground.clusters.objects.admission import FieldValidation
 from playground.clusters.objects.queries import get_object, selected_objects, selection_of
+from playground.clusters.row_types import Cluster
 from scheduler_core.objects.merge import merge_patch
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster
 
 CHANGED: Final = "The object was changed since the version in If-Match."
 NO_NAMESPACE: Final = "-"

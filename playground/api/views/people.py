@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.conf import settings
 from django.urls import reverse
 
 from playground.accounts import invitations, passwords, teams
 from playground.accounts.audit import ACTIONS, entries_for, may_see_address
+from playground.accounts.row_types import AuditEntry, Team, User
 from playground.accounts.tokens import create_token, delete_token, tokens_of
 from playground.api.representations import shown
 from playground.api.views.base import Call
 from playground.clusters.access import get_cluster
 from playground.clusters.errors import Conflict, Forbidden, NotFound
 from playground.scenarios.services.storage import quota_of
-
-if TYPE_CHECKING:
-    from playground.accounts.row_types import AuditEntry, Team, User
 
 
 def team_of(name: str | None, person: Any) -> Team | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from django.conf import settings
 from django.http import HttpResponse
@@ -18,13 +18,11 @@ from playground.clusters import questions
 from playground.clusters.choices import QuestionKind
 from playground.clusters.errors import Conflict, InvalidInput, NotFound
 from playground.clusters.questions import is_stale, questions_of
+from playground.clusters.row_types import Cluster, Question
 from playground.scenarios.services import verdicts
 from playground.scenarios.services.questions import branch_of_upgrade, share_upgrade
 from scheduler_core.whatif.answers import answer_text
 from scheduler_core.whatif.questions import ASKS
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster, Question
 
 MOST_TRIED_BYTES: Final = 3 * 2**20
 """Of the body that holds a pod to try: far more than one object may have."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from django.http import HttpResponse
 
@@ -23,16 +23,14 @@ from playground.clusters.history.redecide import request_trace
 from playground.clusters.history.story import cluster_timeline, pod_story
 from playground.clusters.metrics import metrics_text
 from playground.clusters.objects.queries import get_run, list_runs
+from playground.clusters.row_types import Cluster, Run
 from playground.engine.columns import FINISHED
 from playground.scenarios import selectors
 from playground.scenarios.briefs import brief_of
+from playground.scenarios.row_types import Scenario
 from playground.scenarios.services import moments, proof
 from playground.scenarios.services.proof import is_whole
 from scheduler_core.objects.fields import format_time_ns
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster, Run
-    from playground.scenarios.row_types import Scenario
 
 
 def cycles_list(call: Call, cluster: Cluster) -> Any:

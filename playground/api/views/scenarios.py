@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.http import HttpResponse
 from django.urls import reverse
@@ -17,19 +17,17 @@ from playground.api.views.base import Call, accepted, django_request
 from playground.api.views.clusters import answer
 from playground.bodies import BodyTooLarge, read_body
 from playground.clusters.errors import Forbidden, TooLarge
+from playground.clusters.row_types import Cluster
 from playground.engine.plugins import lacking
 from playground.engine.scenarios import gallery_documents, read_scenario
 from playground.scenarios import selectors
 from playground.scenarios.choices import Visibility
+from playground.scenarios.row_types import Comparison, Scenario, Verdict, Verification
 from playground.scenarios.services import comparing, forking, gallery, shares, verdicts
 from playground.scenarios.services.forking import make_text
 from playground.scenarios.services.gallery import gallery_scenario
 from playground.scenarios.services.proof import request_verification
 from playground.scenarios.services.shares import max_bytes
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster
-    from playground.scenarios.row_types import Comparison, Scenario, Verdict, Verification
 
 
 def _document(

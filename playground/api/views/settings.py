@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.urls import reverse
 
@@ -16,12 +16,10 @@ from playground.clusters.drive import extender_calls
 from playground.clusters.errors import InvalidInput, InvalidManifest
 from playground.clusters.extenders import mock
 from playground.clusters.objects.queries import list_mock_extenders
+from playground.clusters.row_types import Cluster, MockExtender
 from playground.engine.configuration import loaded_and_problem, without_effect
 from playground.engine.releases import patch_of
 from playground.engine.rules import DEFAULT_PROFILE, is_name
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster, MockExtender
 
 
 def config_read(call: Call, cluster: Cluster) -> Any:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from playground.clusters.row_types import ForeignDecision
 from scheduler_core.schema.tables import table_beside
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import ForeignDecision
 
 _TABLES: Final = table_beside(__package__, "words.yaml")
 TITLES: Final[Mapping[str, str]] = _TABLES["titles"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from django import forms
 from django.contrib.auth import forms as auth_forms
@@ -14,12 +14,10 @@ from playground.accounts import audit, throttle
 from playground.accounts.addresses import client_address
 from playground.accounts.choices import Role, TokenScope
 from playground.accounts.invitations import DAYS
+from playground.accounts.row_types import User
 from playground.accounts.teams import person_named
 from playground.accounts.throttle import known_device
 from playground.accounts.tokens import DEFAULT_DAYS
-
-if TYPE_CHECKING:
-    from playground.accounts.row_types import User
 
 TOKEN_DAYS: Final = (7, 30, DEFAULT_DAYS, 365)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from django.contrib import messages
 from django.contrib.auth import login, update_session_auth_hash
@@ -21,13 +21,10 @@ from playground.accounts import audit, invitations, passwords, sessions, teams, 
 from playground.accounts.addresses import client_address, origin_of
 from playground.accounts.choices import Role
 from playground.accounts.limits import count
+from playground.accounts.row_types import Invitation, Team, User
 from playground.scenarios.services.storage import quota_of
 from playground.web.accounts import forms
 from playground.web.requests import done, positive_int, visible_clusters
-
-if TYPE_CHECKING:
-    from playground.accounts.row_types import Invitation, Team, User
-
 
 logger = logging.getLogger(__name__)
 MAILS_PER_HOUR: Final = 10

@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from playground.clusters.board.nodes import NodeUse
+from playground.clusters.row_types import Draft
 from playground.web import amounts
 from playground.web.look import view_landing
 from playground.web.looks import made_of
 from playground.web.questions.fixes import view_fix
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Draft
 
 DUMP_LINE = "kubectl get nodes,pods,deploy,rs,sts,ds,jobs,pdb,pc,pv,pvc,sc,csinodes -A -o yaml > cluster.yaml"
 """Brings what answers hang on: owners too, without which nothing would recreate a deleted pod."""

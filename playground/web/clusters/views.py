@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.conf import settings as site
 from django.contrib import messages
@@ -23,6 +23,7 @@ from playground.clusters.errors import ClusterError, InvalidInput
 from playground.clusters.objects.actions import expand_pool
 from playground.clusters.objects.apply import ApplyResult, apply_documents
 from playground.clusters.objects.queries import current_run
+from playground.clusters.row_types import Cluster, Draft
 from playground.clusters.trouble import why_waiting
 from playground.scenarios.branch_difference import KINDS
 from playground.scenarios.branch_difference import difference as difference_of
@@ -37,9 +38,6 @@ from playground.web.requests import (
     site_user,
     visible_clusters,
 )
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster, Draft
 
 
 def new_blank(request: HttpRequest) -> HttpResponse:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from django import forms
 from django.http import Http404, HttpRequest, HttpResponse
@@ -16,13 +16,11 @@ from playground.clusters.errors import ClusterError, InvalidInput
 from playground.clusters.log.rows import row_of
 from playground.clusters.objects.queries import label_selector_of, selector_text
 from playground.clusters.objects.write import create_object, replace_object
+from playground.clusters.row_types import Cluster
 from playground.web.fields import ManifestForm, NameField
 from playground.web.looks import PriorityScale, priority_scale
 from playground.web.requests import done
 from scheduler_core.sim.admission import SYSTEM_PREFIX
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster
 
 POLICIES = (("PreemptLowerPriority", "PreemptLowerPriority"), ("Never", "Never"))
 RULES = ("minAvailable", "maxUnavailable")

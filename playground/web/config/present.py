@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from playground.clusters.errors import InvalidInput
 from playground.clusters.extenders.mock import mock_extender_url
+from playground.clusters.row_types import MockExtender
 from playground.engine.configuration import POINTS, is_policy, loaded
 from playground.engine.plugins import args_shown, installed, plugin_points
 from playground.web.looks import View
@@ -17,7 +18,6 @@ from scheduler_core.scenario.mock_extender import VERBS
 from scheduler_core.schema.tables import table_beside
 
 if TYPE_CHECKING:
-    from playground.clusters.row_types import MockExtender
     from scheduler_core.config.construction import ProfilePlan
 
 # A scheduler without one of these does not start.

@@ -22,6 +22,7 @@ from playground.clusters.errors import ClusterError, InvalidInput, NotFound
 from playground.clusters.extenders import mock
 from playground.clusters.objects.queries import list_mock_extenders
 from playground.clusters.questions import get_question
+from playground.clusters.row_types import Cluster, MockExtender, Question
 from playground.engine import configuration, rules
 from playground.engine.plugins import problems as plugin_problems
 from playground.engine.releases import release_outlines, title_of
@@ -34,7 +35,6 @@ from scheduler_core.extender.chain import Extender
 from scheduler_core.scenario.mock_extender import VERBS
 
 if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster, MockExtender, Question
     from scheduler_core.config.construction import ProfilePlan
     from scheduler_core.config.load import LoadedConfiguration
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from django.http import Http404
 
@@ -11,14 +11,12 @@ from playground.clusters.board.nodes import autoscalers_of, sharing, total
 from playground.clusters.board.overview import counts_by_kind, objects_of_kind
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.kinds import Kind
+from playground.clusters.row_types import Cluster
 from playground.engine.columns import curves_of
 from playground.web import amounts
 from scheduler_core.objects.fields import format_seconds, parse_time_ns
 from scheduler_core.schema.tables import table_beside
 from scheduler_core.sim.load import LOAD, Load, LoadError, load_from
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster
 
 SHOWN: Final = 25
 _TABLES: Final = table_beside(__package__, "tables.yaml")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django import forms
 from django.contrib import messages
@@ -19,6 +19,7 @@ from playground.clusters.log.rows import row_of
 from playground.clusters.objects.actions import NODE_ACTIONS, act_on_nodes, act_on_pods
 from playground.clusters.objects.admission import FieldValidation, read_posted
 from playground.clusters.objects.write import delete_object, patch_object, replace_object
+from playground.clusters.row_types import Cluster
 from playground.scenarios.services import forking
 from playground.web.fields import ManifestForm, PairsField, QuantityField, TaintsField
 from playground.web.listing import NODE_BUTTONS, Listing
@@ -26,9 +27,6 @@ from playground.web.objects import present
 from playground.web.problems import problems_of, yaml_of
 from playground.web.requests import done, next_page, positive_int
 from scheduler_core.sim.load import LOAD
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster
 
 
 class PodLabelsForm(ManifestForm):

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from playground.clusters.choices import CycleOutcome
 from playground.clusters.history.story import STORY_LIMIT, PodTraces, StoryStep
 from playground.clusters.history.story import story_steps as steps_of
+from playground.clusters.row_types import Cycle, Pod
 from playground.engine.configuration import backoffs_ns
 from playground.web import amounts
 from playground.web.judge import view_decision
 from playground.web.looks import Outcome, View, outcome_of, piece
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cycle, Pod
 
 # Class of the timeline's dot, by title or else by what it is.
 _CSS: Final[Mapping[str, str]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.contrib import messages
 from django.core.handlers.asgi import ASGIRequest
@@ -34,6 +34,7 @@ from playground.clusters.history.story import pod_traces
 from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.queries import get_object
 from playground.clusters.questions import latest_question
+from playground.clusters.row_types import Cluster, Cycle
 from playground.engine.columns import profile_names
 from playground.web.cycles.present import EACH_NODE_LIMIT, call_of_wire, view_filter
 from playground.web.listing import POD_BUTTONS, Listing, sorted_columns
@@ -51,9 +52,6 @@ from playground.web.problems import problems_of, read_mapping, yaml_of
 from playground.web.questions.views import question_context
 from playground.web.requests import HtmxHttpRequest, digest_of, positive_int
 from scheduler_core.sim.kubelet import DURATION
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster, Cycle
 
 POD_COLUMNS = (
     ("name", "Pod", False),

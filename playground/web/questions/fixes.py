@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from django.contrib import messages
@@ -18,6 +18,7 @@ from playground.clusters.drive.turns import expect_questions
 from playground.clusters.history.cycles import last_cycle_named
 from playground.clusters.history.story import find_pod
 from playground.clusters.questions import get_question, is_stale, latest_question
+from playground.clusters.row_types import Cluster, Question
 from playground.web.look import view_landing
 from playground.web.looks import priority_scale
 from playground.web.questions.present import view_why
@@ -32,9 +33,6 @@ from playground.web.requests import HtmxHttpRequest
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.prices import read_prices
 from scheduler_core.schema.tables import table_beside
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster, Question
 
 _TABLES: Final = table_beside(__package__, "words.yaml")
 KINDS: Final = _TABLES["fix_kinds"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -19,6 +19,8 @@ from playground.clusters.branches import branch_of_plan
 from playground.clusters.choices import QuestionKind, WorkState
 from playground.clusters.errors import ClusterError
 from playground.clusters.questions import is_stale, latest_question, newest_plans
+from playground.clusters.row_types import Cluster, Question
+from playground.scenarios.row_types import Verdict
 from playground.scenarios.services import verdicts
 from playground.web.listing import Alike, alike
 from playground.web.looks import View
@@ -29,10 +31,6 @@ from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.prices import read_prices
 from scheduler_core.schema.tables import table_beside
 from scheduler_core.whatif.answers import answer_text
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster, Question
-    from playground.scenarios.row_types import Verdict
 
 NODES_LISTED = 500
 BACKLOG = "backlog"

@@ -6,7 +6,7 @@ Every page here shows the newest answer a worker has given, or asks for one. Non
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
@@ -20,6 +20,7 @@ from playground.clusters.choices import QuestionKind, WorkState
 from playground.clusters.errors import ClusterError, NotFound
 from playground.clusters.history.cycles import count_ties, cycle_explanation, get_cycle
 from playground.clusters.questions import is_stale, latest_question, newest_question
+from playground.clusters.row_types import Cluster, Cycle, Question
 from playground.clusters.trouble import why_waiting
 from playground.engine import advise
 from playground.web.cycles.present import view_cycle
@@ -31,9 +32,6 @@ from playground.web.questions.present import (
     view_why,
 )
 from playground.web.requests import HtmxHttpRequest, positive_int
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster, Cycle, Question
 
 STOP_POLLING = 286
 MAX_WEIGHT = 100
